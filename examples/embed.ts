@@ -15,7 +15,7 @@ const server = createPlantServer({
   store,
   verifier,
   log,
-  onAnswer: ({ durationMs }) => seconds.push(durationMs / 1_000),
+  onResponse: ({ durationMs }) => seconds.push(durationMs / 1_000),
 });
 const at = await server.listen({ port: Number(port) });
 console.log(`plants at http://${at.address}:${at.port}`);

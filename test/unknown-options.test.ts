@@ -123,7 +123,7 @@ const gives: Readonly<Record<string, (wrong: object) => unknown>> = {
 /** The other parameters of the API, and why they may have any names. */
 const others: Readonly<Record<string, string>> = {
   AdmitRequest: "what a hook is given",
-  AnsweredRequest: "what a hook is given",
+  CompletedRequest: "what a hook is given",
   RequestView: "what hooks are given",
   EndpointRequest: "what an endpoint is given",
   ReloadReport: "what a hook is given",
@@ -136,7 +136,7 @@ const others: Readonly<Record<string, string>> = {
   HeaderReader: "of an exchange",
   Peer: "of an exchange",
   CallAudit: "what a hook returns for each call",
-  EndpointAnswer: "what an endpoint returns for each request",
+  EndpointResponse: "what an endpoint returns for each request",
   Endpoint:
     "may be of any class; a name close to one of its own is refused (packages/gateway/test/serve/members-of-objects.test.ts)",
   DescriptorSource: "may be of any class",
@@ -287,8 +287,8 @@ describe("an unknown option gets a suggestion", () => {
     ],
     [
       "of an option behind OpenTelemetry's hooks",
-      () => createGateway(withOpenTelemetry({ routes, ...named("onAnswr") })),
-      'unknown option "onAnswr", did you mean "onAnswer"?',
+      () => createGateway(withOpenTelemetry({ routes, ...named("onRespons") })),
+      'unknown option "onRespons", did you mean "onResponse"?',
     ],
   ])("%s", async (_, give, message) => {
     await expect(async () => await give()).rejects.toThrow(message);

@@ -14,7 +14,7 @@ import {
   type HttpBody,
   HttpBodySchema,
 } from "../../packages/gateway/src/gen/google/api/httpbody_pb.ts";
-import type { OutsideHttpRule } from "../../packages/gateway/src/index.ts";
+import type { ExternalHttpRule } from "../../packages/gateway/src/index.ts";
 
 // A service that does nothing with its messages, to measure the cost of the messages themselves.
 
@@ -68,7 +68,7 @@ export const collectPath: string = `/${EchoService.typeName}/${EchoService.metho
 export const uploadPath = "/upload";
 
 /** The rules that bind the streams to REST. */
-export const restRules: readonly OutsideHttpRule[] = [
+export const restRules: readonly ExternalHttpRule[] = [
   { selector: `${EchoService.typeName}.Count`, pattern: { case: "get", value: "/count/{value}" } },
   { selector: `${EchoService.typeName}.Collect`, pattern: { case: "post", value: "/collect" }, body: "*" },
   { selector: `${EchoService.typeName}.Upload`, pattern: { case: "post", value: uploadPath }, body: "*" },

@@ -29,20 +29,20 @@ async function measured(): Promise<Partial<PlantServerOptions>> {
     typeof import("../../packages/telemetry/src/metrics/index.ts")
   >("packages/telemetry/src/metrics/index.ts");
   const count = createRequestMetrics(new Metrics());
-  if (!isTraced) return { onAnswer: count };
+  if (!isTraced) return { onResponse: count };
   await registerSdk();
   const { createTracing } = await importEntry<typeof import("../../packages/telemetry/src/opentelemetry/index.ts")>(
     "packages/telemetry/src/opentelemetry/index.ts",
   );
-  const { onRequest, onAnswer, interceptor } = createTracing({ anonymous: true });
-  const traced = { onRequest, onAnswer, interceptors: [interceptor] };
+  const { onRequest, onResponse, interceptor } = createTracing({ anonymous: true });
+  const traced = { onRequest, onResponse, interceptors: [interceptor] };
   if (!isMeasured) return traced;
   // Combined like in the command.
-  const both: typeof onAnswer = (response) => {
+  const both: typeof onResponse = (response) => {
     count(response);
-    onAnswer(response);
+    onResponse(response);
   };
-  return { ...traced, onAnswer: both };
+  return { ...traced, onResponse: both };
 }
 
 /** Registers OpenTelemetry's SDK, which samples one trace in a hundred, without an exporter. */

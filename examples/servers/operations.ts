@@ -42,7 +42,7 @@ const gateway = createGateway({
     router.service(ServerReflectionV1Alpha, reflection);
   },
   endpoints: [...createProbes(readiness), ...createDocsPage({ document: describe, open: true })],
-  onAnswer: createRequestMetrics(metrics),
+  onResponse: createRequestMetrics(metrics),
 });
 measureGateway(metrics, gateway);
 measureReadiness(metrics, readiness);

@@ -16,7 +16,7 @@ const folder = await mkdtemp(join(tmpdir(), "photos-"));
 async function pageOf(name: string): Promise<Endpoint> {
   const body = await readFile(new URL(name, import.meta.url), "utf8");
   const header = { "content-type": "text/html; charset=utf-8" };
-  return { path: `/${name}`, open: true, answer: () => ({ httpStatus: 200, header, body }) };
+  return { path: `/${name}`, open: true, handle: () => ({ httpStatus: 200, header, body }) };
 }
 
 const selector = "greenhouse.v1.GreenhouseService.WatchReadings";

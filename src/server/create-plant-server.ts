@@ -1,7 +1,7 @@
 import type { SecureContextOptions } from "node:tls";
 import { createResourceMetadata, type ResourceMetadata, type TokenVerifier } from "@plantstore/auth";
 import {
-  type AnsweredRequest,
+  type CompletedRequest,
   type BoundAddress,
   createGateway,
   type GatewayLoad,
@@ -138,12 +138,12 @@ function partsOf(store: PlantStore): Readonly<Record<"store" | "store-check", Se
 function createHooks(
   options: PlantServerOptions,
   log: Log,
-): Pick<GatewayOptions, "onRequest" | "onError" | "onAnswer" | "cors"> &
+): Pick<GatewayOptions, "onRequest" | "onError" | "onResponse" | "cors"> &
   Required<Pick<GatewayOptions, "interceptors">> {
   const { corsOrigins } = options;
   const requestIds = createRequestIds(options.requestIdResponses ?? "asked");
   const writeCall = createPlantCallLog(options, log);
-  const onAnswer = writeCall === undefined ? options.onAnswer : bothOf(writeCall, options.onAnswer);
+  const onResponse = writeCall === undefined ? options.onResponse : bothOf(writeCall, options.onResponse);
   // Only the log uses the ids of plants.
   const forLog = writeCall === undefined ? [] : [rememberPlantId];
   const exposedHeaders = [requestIds.fieldName, "RateLimit", "RateLimit-Policy"];
@@ -151,7 +151,7 @@ function createHooks(
     interceptors: [...forLog, ...(options.interceptors ?? [])],
     onRequest: bothOf(requestIds.onRequest, options.onRequest),
     onError: requestIds.onError,
-    ...(onAnswer && { onAnswer }),
+    ...(onResponse && { onResponse }),
     ...(corsOrigins && { cors: { origins: corsOrigins, allowedHeaders: [idempotencyKeyField], exposedHeaders } }),
   };
 }
@@ -214,7 +214,7 @@ function createPlantCallLog(options: PlantServerOptions, log: Log): ReturnType<t
   const { auditLog, deletionLog, logFields } = options;
   const auditWith = logFields === undefined ? auditOf : withFields(auditOf, logFields);
   const prefix = prefixOf(options);
-  const isSilent = options.logProbes === "off" ? (call: AnsweredRequest) => isProbe(call, prefix) : undefined;
+  const isSilent = options.logProbes === "off" ? (call: CompletedRequest) => isProbe(call, prefix) : undefined;
   return createCallLog({ log, auditLog, deletionLog, auditOf: auditWith, isSilent });
 }
 

@@ -1,7 +1,7 @@
 import { Code } from "@connectrpc/connect";
 import { credentialRefusalOf, type TokenVerifier } from "@plantstore/auth";
 import type { FileReload, WatchedFile } from "@plantstore/auth/inputs";
-import type { AnsweredRequest } from "@plantstore/gateway";
+import type { CompletedRequest } from "@plantstore/gateway";
 import type { OnBatch } from "../stores/index.ts";
 import type { PlantStore } from "../service/index.ts";
 import {
@@ -29,13 +29,13 @@ export function commitAttributes(database: Database["kind"]): Attributes {
 
 /** The metrics of a plant server. Created before the store and the gateway, which get its hooks. */
 export class PlantMetrics implements Disposable {
-  readonly onAnswer: (answer: AnsweredRequest) => void;
+  readonly onResponse: (answer: CompletedRequest) => void;
   readonly onBatch: OnBatch;
   readonly #metrics = new Metrics();
   readonly #process: Disposable;
 
   constructor(database: Database["kind"]) {
-    this.onAnswer = createRequestMetrics(this.#metrics, { refusalOf });
+    this.onResponse = createRequestMetrics(this.#metrics, { refusalOf });
     this.onBatch = countBatches(this.#metrics, database);
     this.#process = measureProcess(this.#metrics);
   }
@@ -170,7 +170,7 @@ function countBatches(metrics: Metrics, database: Database["kind"]): OnBatch {
  * Returns why a request was refused: the kind of a refused credential, `unmatched` for an unknown path, and
  * `resource_exhausted` for a message that is too large, too many calls or a full queue.
  */
-function refusalOf({ error, procedure, httpRoute }: AnsweredRequest): string | undefined {
+function refusalOf({ error, procedure, httpRoute }: CompletedRequest): string | undefined {
   const credential = credentialRefusalOf(error);
   if (credential !== undefined) return credential.kind;
   if (error?.code === Code.ResourceExhausted) return "resource_exhausted";

@@ -1,7 +1,7 @@
 import type { ContextValues, Interceptor } from "@connectrpc/connect";
 import type { TokenVerifier } from "@plantstore/auth";
 import type { Log } from "@plantstore/telemetry/logs";
-import type { AdmitRequest, AnsweredRequest, Endpoint, Limits } from "@plantstore/gateway";
+import type { AdmitRequest, CompletedRequest, Endpoint, Limits } from "@plantstore/gateway";
 import { type OptionNames, required } from "@plantstore/gateway/options";
 import type { PlantStore } from "../service/index.ts";
 import type { Configuration } from "./settings.ts";
@@ -57,7 +57,7 @@ export interface PlantServerOptions extends Partial<SettingOptions> {
   /** Called with every request before its credential is checked, for example for traces. */
   readonly onRequest?: ((request: AdmitRequest) => void) | undefined;
   /** Called after every response, including those to refused requests and probes, for example for metrics. */
-  readonly onAnswer?: ((answer: AnsweredRequest) => void) | undefined;
+  readonly onResponse?: ((answer: CompletedRequest) => void) | undefined;
 }
 
 /** The names of {@link PlantServerOptions}. */
@@ -87,5 +87,5 @@ export const plantServerOptionNames: OptionNames<PlantServerOptions> = {
   logFields: true,
   endpoints: true,
   onRequest: true,
-  onAnswer: true,
+  onResponse: true,
 };

@@ -16,7 +16,7 @@ export interface TelemetryOptions {
 
 /** The telemetry of a plant server: its metrics, and its traces if there is an SDK. */
 export interface PlantTelemetry extends AsyncDisposable {
-  readonly hooks: Pick<PlantServerOptions, "onRequest" | "onAnswer" | "interceptors" | "logFields">;
+  readonly hooks: Pick<PlantServerOptions, "onRequest" | "onResponse" | "interceptors" | "logFields">;
   readonly onBatch: OnBatch;
   readonly metrics: PlantMetrics;
 }
@@ -36,7 +36,7 @@ export async function openPlantTelemetry({ database, serviceVersion, log }: Tele
   const isTraced = serviceVersion !== undefined && isSdkRegistered();
   const hooks = isTraced
     ? tracedHooks(await import("@plantstore/telemetry/opentelemetry"), metrics, database)
-    : { hooks: { onAnswer: metrics.onAnswer }, onBatch: metrics.onBatch };
+    : { hooks: { onResponse: metrics.onResponse }, onBatch: metrics.onBatch };
   const toStop = started.move();
   return {
     ...hooks,
@@ -61,9 +61,9 @@ function tracedHooks(
     hooks: {
       onRequest: tracing.onRequest,
       interceptors: [tracing.interceptor],
-      onAnswer: (answer) => {
-        metrics.onAnswer(answer);
-        tracing.onAnswer(answer);
+      onResponse: (answer) => {
+        metrics.onResponse(answer);
+        tracing.onResponse(answer);
       },
       logFields: (contextValues) => traceIdsOf(contextValues) ?? {},
     },

@@ -54,7 +54,7 @@ describe("the server", () => {
   const errorCodes: (string | undefined)[] = [];
   const ask = askPlantServer({
     store: openSituationStore(plants),
-    onAnswer: ({ error }) => void errorCodes.push(error && errorCodeOf(error)),
+    onResponse: ({ error }) => void errorCodes.push(error && errorCodeOf(error)),
   });
 
   test.each(testCases)("$situation.name, $carriage.name", async ({ rpc, carriage, situation, plant }) => {

@@ -25,7 +25,10 @@ const deleted: Want = { code: "ok" };
 const truncated: Want = { code: "invalid_argument", message: "the message is truncated" };
 const tooLarge: Want = { code: "resource_exhausted", message: "the message is larger than 65536 bytes" };
 const oneMessage: Want = { code: "unimplemented", message: "a unary call must have exactly one message" };
-const notCompressed: Want = { code: "internal", message: "the message is compressed, but the request names no encoding" };
+const notCompressed: Want = {
+  code: "internal",
+  message: "the message is compressed, but the request names no encoding",
+};
 const badGzip: Want = { code: "invalid_argument", message: "the message is not valid gzip" };
 const badMessage: Want = {
   code: "invalid_argument",

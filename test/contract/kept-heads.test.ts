@@ -49,7 +49,7 @@ beforeAll(async () => {
       // A connection is opened before its first request is generated, which can take long on a busy machine.
       limits: { headerTimeoutMs: 60_000 },
       // The default would keep every response with its connection: 3 GB for a million requests.
-      onAnswer: () => {},
+      onResponse: () => {},
     },
   );
 });

@@ -89,7 +89,7 @@ function watered(): { httpStatus: number; body: string } {
 
 test("a custom endpoint requires a credential unless it is open", async () => {
   await using server = await serve({
-    endpoints: [true, false].map((open) => ({ path: open ? "/open" : "/closed", open, answer: watered })),
+    endpoints: [true, false].map((open) => ({ path: open ? "/open" : "/closed", open, handle: watered })),
   });
   const statuses = ["/open", "/closed"].map((path) => statusOf(server.baseUrl + path, "GET", ""));
   expect(await Promise.all(statuses)).toEqual([200, 400]);
@@ -124,12 +124,12 @@ test("an error thrown by a custom interceptor is logged, and returned as an inte
   );
 });
 
-test("onAnswer is called for every response, and an error thrown by it does not change one", async () => {
+test("onResponse is called for every response, and an error thrown by it does not change one", async () => {
   const { log, lines } = openLogLines("error");
   const responses: (string | undefined)[] = [];
   await using server = await serve({
     log,
-    onAnswer: ({ procedure, httpStatus, error }) => {
+    onResponse: ({ procedure, httpStatus, error }) => {
       responses.push(`${procedure} ${httpStatus} ${error?.rawMessage}`);
       throw new Error("no metrics today");
     },

@@ -41,7 +41,7 @@ const promised = { logFieldsProblem: "logFields must return its result, got a pr
 
 const hooks: Readonly<Record<Hook, HookTestCase>> = {
   onRequest: { isReported: true },
-  onAnswer: { isReported: true },
+  onResponse: { isReported: true },
   logFields: {
     value: { tenant: "north" },
     fields: {
@@ -62,7 +62,7 @@ describe.each(Object.entries(hooks))("%s", (name, { value, fields, isReported })
     const called: string[] = [];
     const counting: Partial<PlantServerOptions> = {
       onRequest: () => void called.push("onRequest"),
-      onAnswer: () => void called.push("onAnswer"),
+      onResponse: () => void called.push("onResponse"),
       logFields: () => (called.push("logFields"), {}),
     };
     await using server = await startPlantServer({
@@ -74,7 +74,7 @@ describe.each(Object.entries(hooks))("%s", (name, { value, fields, isReported })
     const request = { httpMethod: "DELETE", path: "/plants/7", header: [authorized] };
     expect(await exchangeHttp1(server.address, request)).toMatchObject({ httpStatus: 204 });
     await new Promise(setImmediate);
-    expect(called).toEqual(["onRequest", "logFields", "onAnswer"].filter((other) => other !== name));
+    expect(called).toEqual(["onRequest", "logFields", "onResponse"].filter((other) => other !== name));
     const audited = { msg: "call", plantId: "7", subject: "alice", ...fields?.[form] };
     expect(lines().filter(({ msg }) => msg === "call")).toMatchObject([audited]);
     const failed = lines().filter(({ errorCode }) => errorCode === "ERR_CALLBACK_FAILED");
@@ -84,7 +84,7 @@ describe.each(Object.entries(hooks))("%s", (name, { value, fields, isReported })
 });
 
 test.each(forms)(
-  "onAnswer that %s is called although the log throws, and the error of the log is reported",
+  "onResponse that %s is called although the log throws, and the error of the log is reported",
   async (form) => {
     const { log } = openLogLines("info");
     const statuses: number[] = [];
@@ -102,7 +102,7 @@ test.each(forms)(
     await using server = await startPlantServer({
       store: openMemoryStore(new Set([7n])),
       log: failing,
-      onAnswer: ({ httpStatus }) => {
+      onResponse: ({ httpStatus }) => {
         statuses.push(httpStatus);
         return hook();
       },

@@ -179,7 +179,7 @@ describe("metrics count", () => {
 
 test("metrics count no refusal when the client of a probe disconnects before the response", () => {
   using metrics = new PlantMetrics("sqlite");
-  metrics.onAnswer({
+  metrics.onResponse({
     procedure: undefined,
     protocol: "rest",
     httpMethod: "GET",

@@ -64,7 +64,7 @@ type TestReference = readonly [file: string, test: string];
 const publicUrl = new URL("https://plants.example/shop");
 const unauthorized = { authorization: "Bearer wrong" };
 const peerEndpoint: Partial<PlantServerOptions> = {
-  endpoints: [{ path: "/peer", open: true, answer: ({ peer }) => ({ httpStatus: 200, body: peer.address }) }],
+  endpoints: [{ path: "/peer", open: true, handle: ({ peer }) => ({ httpStatus: 200, body: peer.address }) }],
 };
 const forwarded = { "x-forwarded-for": "203.0.113.7", forwarded: "for=203.0.113.8" };
 
@@ -96,7 +96,7 @@ function counter(): { readonly count: () => void; readonly calls: () => number }
 function createEffects(): Readonly<Record<keyof PlantServerOptions, Effect | TestReference>> {
   const log = openLogLines("info");
   const onRequest = counter();
-  const onAnswer = counter();
+  const onResponse = counter();
   const intercepted = counter();
   const counting: Interceptor = (next) => (request) => {
     intercepted.count();
@@ -198,12 +198,12 @@ function createEffects(): Readonly<Record<keyof PlantServerOptions, Effect | Tes
       on: { onRequest: onRequest.count },
       observe: async (server) => (await statusOf(server.get("/livez")), onRequest.calls()),
     },
-    onAnswer: {
-      on: { onAnswer: onAnswer.count },
+    onResponse: {
+      on: { onResponse: onResponse.count },
       observe: async (server) => {
         await statusOf(server.get("/livez"));
         await new Promise(setImmediate);
-        return onAnswer.calls();
+        return onResponse.calls();
       },
     },
   };
@@ -226,7 +226,7 @@ const contexts: Readonly<Record<string, () => Partial<PlantServerOptions>>> = {
   }),
   "with telemetry": () => ({
     onRequest: () => {},
-    onAnswer: () => {},
+    onResponse: () => {},
     logFields: () => ({}),
     interceptors: [(next) => (request) => next(request)],
   }),

@@ -78,15 +78,15 @@ async function openProxied(requests: readonly NamedRequest[]): Promise<OpenReque
 }
 
 function recordHooks(): {
-  readonly hooks: Pick<GatewayOptions, "onAnswer" | "onError" | "onFault">;
+  readonly hooks: Pick<GatewayOptions, "onResponse" | "onError" | "onFault">;
   readonly takeEvents: OpenRequestSet["takeEvents"];
 } {
   const events: string[] = [];
   const note = (...parts: readonly unknown[]): void => void events.push(`> ${parts.join(" ")}\n`);
   return {
     hooks: {
-      onAnswer: ({ protocol, procedure, httpMethod, path, httpRoute, httpStatus, error }) =>
-        note("onAnswer", protocol, procedure, httpMethod, path, httpRoute, httpStatus, describeError(error)),
+      onResponse: ({ protocol, procedure, httpMethod, path, httpRoute, httpStatus, error }) =>
+        note("onResponse", protocol, procedure, httpMethod, path, httpRoute, httpStatus, describeError(error)),
       onError: ({ protocol, procedure, stream }, error) =>
         note("onError", protocol, procedure, stream, describeError(error)),
       onFault: (error, what, request, errorCode) =>

@@ -53,6 +53,6 @@ export function createResourceMetadata(resource: ProtectedResource): ResourceMet
     path,
     atRoot: true,
     open: true,
-    answer: () => ({ httpStatus: 200, header, body }),
+    handle: () => ({ httpStatus: 200, header, body }),
   };
 }

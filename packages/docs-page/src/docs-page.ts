@@ -84,7 +84,7 @@ const styles = ["page.css", "layout.css", "print.css"];
 const redirectToPage: Endpoint = {
   path: "/",
   open: true,
-  answer: () => ({ httpStatus: 302, header: { ...headerOf("text/plain", []), location: "docs" }, body: "" }),
+  handle: () => ({ httpStatus: 302, header: { ...headerOf("text/plain", []), location: "docs" }, body: "" }),
 };
 
 function read(name: string): string {

@@ -58,7 +58,7 @@ export function resourceEndpoint(path: string, open: boolean, create: () => Reso
   return {
     path,
     open,
-    answer: async ({ header: requestHeader }) => {
+    handle: async ({ header: requestHeader }) => {
       const coding = negotiateCoding(requestHeader.get("accept-encoding"), codings);
       const { etag, header, body } = await (prepared.get(coding)?.() ?? represent(coding));
       if (hasTag(requestHeader.get("if-none-match"), etag))

@@ -1,6 +1,6 @@
 import { Script } from "node:vm";
 import { expect, test } from "vitest";
-import type { EndpointAnswer } from "../../gateway/src/index.ts";
+import type { EndpointResponse } from "../../gateway/src/index.ts";
 import { createDocsPage } from "../src/docs-page.ts";
 import { askEndpoint } from "../../testing/src/gateway/ask-endpoint.ts";
 
@@ -11,7 +11,7 @@ const answers = new Map(
 );
 const html = textOf("/docs");
 
-function answerOf(path: string): EndpointAnswer {
+function answerOf(path: string): EndpointResponse {
   const answer = answers.get(path);
   if (answer === undefined) throw new Error(`nothing is at ${path}`);
   return answer;

@@ -1,8 +1,8 @@
 /**
  * The gateway: serves every RPC of your Connect routes over gRPC, gRPC-Web and Connect, and every RPC with a
- * `google.api.http` annotation over REST as well. In process, on one port, without a proxy.
+ * `google.api.http` annotation also over REST. In process, on one port, without a proxy.
  *
- * Knows nothing of credentials or operations: routes, `admit` and endpoints are passed in.
+ * Does not depend on authentication or logs: routes, `admit` and endpoints are passed in.
  */
 export {
   type Comments,
@@ -22,7 +22,7 @@ export {
   type ErrorRecord,
   type ErrorRecordPolicy,
   type OnIgnored,
-  type OutsideHttpRule,
+  type ExternalHttpRule,
   parseHttpRules,
   type RestFailure,
   type RestOptions,
@@ -32,10 +32,10 @@ export {
 export {
   type Admit,
   type AdmitRequest,
-  type AnsweredRequest,
+  type CompletedRequest,
   type CorsOptions,
   type Endpoint,
-  type EndpointAnswer,
+  type EndpointResponse,
   type EndpointRequest,
   type FaultyRequest,
   type OnFault,

@@ -13,7 +13,7 @@ import { errorCodeOf, type GatewayErrorCode, type GatewayOptions } from "../src/
 import { createTestGateway } from "../../testing/src/gateway/test-engine.ts";
 import { HealthCheckRequestSchema } from "../src/gen/grpc/health/v1/health_pb.ts";
 import { createHealthService, Health, Readiness } from "../src/health/index.ts";
-import { takeWindow } from "../src/compression/window-budget.ts";
+import { reserveWindow } from "../src/compression/window-budget.ts";
 import { exchangeHttp1, openHttp1 } from "../../testing/src/carriers/http1-connection.ts";
 import { exchangeHttp2 } from "../../testing/src/carriers/http2-connection.ts";
 import type { Address, Field, HttpRequest } from "../../testing/src/carriers/exchange.ts";
@@ -86,7 +86,7 @@ const rows: Readonly<Record<GatewayErrorCode, Refused | Alone>> = {
       },
     },
     prepare: () => {
-      const giveBack = takeWindow(256 * 1024 * 1024);
+      const giveBack = reserveWindow(256 * 1024 * 1024);
       return { [Symbol.dispose]: giveBack };
     },
   },
@@ -118,11 +118,11 @@ const rows: Readonly<Record<GatewayErrorCode, Refused | Alone>> = {
     codeOfUpstream({}, (baseUrl) =>
       createUpstream({ addresses: baseUrl, connections: 1, limits: { callsPerConnection: 1, queueTimeoutMs: 1 } }),
     ),
-  ERR_UPSTREAM_ANSWER: () =>
+  ERR_UPSTREAM_RESPONSE: () =>
     codeOfUpstream({ request: (connection, id) => connection.send(...grpcAnswer(id, envelope(Buffer.of(0xff)))) }),
   ERR_HANDLER_FAILED: { sent: water("{}"), implementation: { waterBed: fails } },
   ERR_REQUEST_FAILED: { sent: water("{}"), options: { admit: fails } },
-  ERR_ANSWER_FAILED: { sent: water("{}"), options: { interceptors: [noFields] } },
+  ERR_RESPONSE_FAILED: { sent: water("{}"), options: { interceptors: [noFields] } },
   ERR_CALLBACK_FAILED: { sent: water("{}"), options: { onRequest: fails } },
   ERR_CONNECTION_FAILED: codeOfBrokenConnection,
   ERR_HTTP_RULES: () => codeOfThrown(() => createTestGateway({ routes: () => {}, requestPathPrefix: "api" })),
@@ -174,7 +174,7 @@ function collecting({ rest, ...others }: Partial<GatewayOptions> = {}): {
         return { httpStatus: 400, body: {} };
       },
     },
-    onAnswer: ({ error }) => void (error && codes.add(errorCodeOf(error))),
+    onResponse: ({ error }) => void (error && codes.add(errorCodeOf(error))),
     onFault: (_error, _what, _request, errorCode) => void codes.add(errorCode),
   };
   return { options, codes };
@@ -287,7 +287,7 @@ async function codeOfWrongField(): Promise<unknown> {
   await using greenhouse = await startGreenhouse(
     { waterBed: () => ({}) },
     {
-      admit: (request) => request.addToAnswer("two words", ""),
+      admit: (request) => request.addResponseHeader("two words", ""),
       onFault: (error) =>
         void faults.push(
           codeOfThrown(() => {

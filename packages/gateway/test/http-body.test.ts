@@ -163,8 +163,7 @@ describe.each(restWays)("a body of bytes over $name", (way) => {
   });
 
   const expected = "Content-Type must be a media type such as image/png";
-  const envelope =
-    "the content type must not be multipart/form-data; send the bytes alone, with curl --data-binary";
+  const envelope = "the content type must not be multipart/form-data; send the bytes alone, with curl --data-binary";
   test.each(
     onFirstWay(way, [
       { type: "garbage", message: `${expected}, got "garbage"` },

@@ -170,7 +170,7 @@ describe("the handler in a server of HTTP/1.1", () => {
 
   test("refuses a body in chunks over HTTP/1.0 that is there already, and carries out no request behind it", async () => {
     const answered: number[] = [];
-    const handler = mount({ onAnswer: ({ httpStatus }) => answered.push(httpStatus) });
+    const handler = mount({ onResponse: ({ httpStatus }) => answered.push(httpStatus) });
     const whenThere: NodeHandler = (request, response) => {
       if (request.complete) handler(request, response);
       else setImmediate(() => whenThere(request, response));
@@ -484,7 +484,7 @@ test("the handler leaves an answer alone that the application has begun itself",
   const faults: unknown[] = [];
   const handler = mount({
     onFault: (fault) => void faults.push(fault),
-    onAnswer: () => reported.resolve(),
+    onResponse: () => reported.resolve(),
     admit: () => {
       called.resolve();
       return begun.promise;

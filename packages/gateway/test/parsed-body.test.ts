@@ -174,7 +174,7 @@ describe.each(versions)("behind a body parser on HTTP/%s", (version) => {
   ])("refuses $name as if no parser had read it", async ({ verb = "POST", path, httpStatus, text }) => {
     const request = { ...post(path, "f_int64=8", [["content-type", form]]), httpMethod: verb };
     const seen: string[] = [];
-    const options: Partial<GatewayOptions> = { onAnswer: ({ path: of }) => void seen.push(of) };
+    const options: Partial<GatewayOptions> = { onResponse: ({ path: of }) => void seen.push(of) };
     const answer = await ask(version, parseForm, request, options);
     expect([answer.httpStatus, String(answer.body)]).toEqual([httpStatus, expect.stringContaining(text)]);
     expect(seen).toEqual([path]);

@@ -3,7 +3,7 @@ import { text } from "node:stream/consumers";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test, vi } from "vitest";
-import type { AnsweredRequest, GatewayOptions } from "../src/index.ts";
+import type { CompletedRequest, GatewayOptions } from "../src/index.ts";
 import type { PieceEncoder, StreamCompression } from "../src/protocols/index.ts";
 import { fieldValue, type HttpRequest, type HttpVersion } from "../../testing/src/carriers/exchange.ts";
 import { within } from "../../testing/src/deadline.ts";
@@ -112,22 +112,22 @@ describe.each<Way>([
     test("is told of with the status of its answer", async () => {
       // Read when it is told, as logs and metrics do; it may be another one later.
       const reported = Promise.withResolvers<object>();
-      const onAnswer = ({ httpStatus, error }: AnsweredRequest): void => reported.resolve({ httpStatus, error });
-      await using greenhouse = await start(codingWith(same), [], { onAnswer });
+      const onResponse = ({ httpStatus, error }: CompletedRequest): void => reported.resolve({ httpStatus, error });
+      await using greenhouse = await start(codingWith(same), [], { onResponse });
       const answer = await exchange(greenhouse.address, version, request);
       expect(fieldValue(answer.header, "content-encoding")).toBe("same");
-      expect(await within(reported.promise, "onAnswer")).toEqual({ httpStatus: 200, error: undefined });
+      expect(await within(reported.promise, "onResponse")).toEqual({ httpStatus: 200, error: undefined });
     });
 
     test("is told of with the status of its error", async () => {
       const reported = Promise.withResolvers<object>();
-      const onAnswer = ({ httpStatus, error }: AnsweredRequest): void =>
+      const onResponse = ({ httpStatus, error }: CompletedRequest): void =>
         reported.resolve({ httpStatus, code: error?.code });
       const implementation = { watchReadings: notFound, recordReadings: notFound, waterBed: notFound };
-      await using greenhouse = await start(codingWith(same), [], { onAnswer }, implementation);
+      await using greenhouse = await start(codingWith(same), [], { onResponse }, implementation);
       const answer = await exchange(greenhouse.address, version, request);
       expect(fieldValue(answer.header, "content-encoding")).toBe("same");
-      expect(await within(reported.promise, "onAnswer")).toEqual({ httpStatus: 404, code: Code.NotFound });
+      expect(await within(reported.promise, "onResponse")).toEqual({ httpStatus: 404, code: Code.NotFound });
     });
 
     test("is answered by an error if it cannot be compressed", async () => {

@@ -79,7 +79,7 @@ test.each([
   {
     why: "a prefix that is no path",
     options: { requestPathPrefix: "api" },
-    problem: 'requestPathPrefix "api" is no path',
+    problem: 'requestPathPrefix must be a path such as "/api", got "api"',
   },
   {
     why: "a kind that nobody can send over HTTP/1.1",

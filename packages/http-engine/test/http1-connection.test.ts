@@ -27,11 +27,11 @@ test("all connections together buffer at most the limit, and nothing after they 
   const page: Endpoint = {
     path: "/",
     open: false,
-    answer: () => ({ httpStatus: 200, body: Buffer.alloc(pageBytes, "orders") }),
+    handle: () => ({ httpStatus: 200, body: Buffer.alloc(pageBytes, "orders") }),
   };
   await using greenhouse = await startGreenhouse(
     {},
-    { limits: { backlogBytes }, admit, endpoints: [page], onAnswer: () => {} },
+    { limits: { backlogBytes }, admit, endpoints: [page], onResponse: () => {} },
   );
   // The least of all crowds.
   let [held, stayed] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY];
@@ -66,7 +66,7 @@ test("a connection buffers little of requests sent ahead and of responses that a
   const connectionsCount = 8;
   const aheadBytesMax = 512 * 1024;
   const ahead = Buffer.from(shortest.repeat(20_000));
-  await using greenhouse = await startGreenhouse({}, { admit: refuseAtLength, onAnswer: () => {} });
+  await using greenhouse = await startGreenhouse({}, { admit: refuseAtLength, onResponse: () => {} });
   const crowd = async (): Promise<number> => {
     const beforeBytes = await heldBytes();
     const connections = await Promise.all(
@@ -91,7 +91,7 @@ test("a connection buffers little of requests sent ahead and of responses that a
 test("responses are created as fast as they are read, and finally all of them", async () => {
   const bytes = 100_000;
   const count = 300;
-  const page: Endpoint = { path: "/", open: true, answer: () => ({ httpStatus: 200, body: Buffer.alloc(bytes) }) };
+  const page: Endpoint = { path: "/", open: true, handle: () => ({ httpStatus: 200, body: Buffer.alloc(bytes) }) };
   await using greenhouse = await startGreenhouse({}, { endpoints: [page] });
   using connection = await openHttp1(greenhouse.address);
   connection.socket.pause();
@@ -119,7 +119,7 @@ describe("the buffered part of a response is counted", () => {
   const page: Endpoint = {
     path: "/",
     open: true,
-    answer: ({ header }) => ({ httpStatus: 200, body: Buffer.alloc(Number(header.get("x-kib")) * kib) }),
+    handle: ({ header }) => ({ httpStatus: 200, body: Buffer.alloc(Number(header.get("x-kib")) * kib) }),
   };
 
   test.each([1, 4, 5, 20, 60, 63, 64, 65, 200, 1000])("until it is read, %i KiB", async (pageKib) => {

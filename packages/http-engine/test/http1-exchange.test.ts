@@ -115,7 +115,7 @@ describe("a client that does not read", () => {
     await using greenhouse = await startGreenhouse(
       {},
       {
-        endpoints: [{ path: "/page", open: false, answer: () => ({ httpStatus: 200, body: bigText }) }],
+        endpoints: [{ path: "/page", open: false, handle: () => ({ httpStatus: 200, body: bigText }) }],
         limits: { idleTimeoutMs: 500 },
         admit: () => closed.resolve(nextEvent("close")),
       },
@@ -135,7 +135,7 @@ describe("a client that does not read", () => {
     await using greenhouse = await startGreenhouse(
       {},
       {
-        endpoints: [{ path: "/page", open: false, answer: () => ({ httpStatus: 200, body: bigText }) }],
+        endpoints: [{ path: "/page", open: false, handle: () => ({ httpStatus: 200, body: bigText }) }],
         limits: { idleTimeoutMs: 500 },
         admit: () => closed.resolve(nextEvent("close")),
       },
@@ -201,7 +201,7 @@ describe("a client that sends requests ahead", () => {
   ])("of $what, and then a body $name, is read after its head", async ({ count, paddingBytes, framing, body }) => {
     const slow = Promise.withResolvers<void>();
     const paused = Promise.withResolvers<unknown>();
-    const endpoint = { path: "/page", open: true, answer: () => ({ httpStatus: 200, body: "" }) };
+    const endpoint = { path: "/page", open: true, handle: () => ({ httpStatus: 200, body: "" }) };
     await using greenhouse = await startGreenhouse(
       { waterBed: () => ({ note: "n" }) },
       {
@@ -228,7 +228,7 @@ describe("a client that sends requests ahead", () => {
   test("gets its response before bytes that are not HTTP are rejected", async () => {
     await using greenhouse = await startGreenhouse(
       { waterBed: () => Promise.resolve({ note: "first" }) },
-      { endpoints: [{ path: "/page", open: true, answer: () => ({ httpStatus: 200, body: "second" }) }] },
+      { endpoints: [{ path: "/page", open: true, handle: () => ({ httpStatus: 200, body: "second" }) }] },
     );
     using connection = await openHttp1(greenhouse.address);
     connection.request(water([], "{}"));
@@ -250,7 +250,7 @@ describe("a client that sends requests ahead", () => {
           return bed === 1n ? first.promise : { note: "second" };
         },
       },
-      { endpoints: [{ path: "/page", open: true, answer: () => ({ httpStatus: 200, body: "" }) }] },
+      { endpoints: [{ path: "/page", open: true, handle: () => ({ httpStatus: 200, body: "" }) }] },
     );
     using connection = await openHttp1(greenhouse.address);
     const requests = [1, 2].map(

@@ -322,7 +322,7 @@ describe("the content length of a response", () => {
   ])("is that of the sent body when an endpoint returns $name", async ({ header, httpStatus, body, want }) => {
     await using greenhouse = await startGreenhouse(
       {},
-      { endpoints: [{ path: "/page", open: true, answer: () => ({ httpStatus, header, body }) }] },
+      { endpoints: [{ path: "/page", open: true, handle: () => ({ httpStatus, header, body }) }] },
     );
     using connection = await openHttp1(greenhouse.address);
     for (let i = 0; i < 2; i++) {
@@ -340,7 +340,7 @@ test("a status line has the reason phrase of its status", async () => {
   const endpoint: Endpoint = {
     path: "/status",
     open: true,
-    answer: ({ header }) => ({ httpStatus: Number(header.get("x-status")), body: "" }),
+    handle: ({ header }) => ({ httpStatus: Number(header.get("x-status")), body: "" }),
   };
   await using greenhouse = await startGreenhouse({}, { endpoints: [endpoint] });
   using connection = await openHttp1(greenhouse.address);
@@ -364,7 +364,7 @@ describe("HEAD", () => {
   ])("of $name gets the header of GET and no body", async ({ target, want }) => {
     await using greenhouse = await startGreenhouse(
       { getReading: ({ sensor }) => ({ sensor }) },
-      { endpoints: [{ path: "/page", open: true, answer: () => ({ httpStatus: 200, body: "orders" }) }] },
+      { endpoints: [{ path: "/page", open: true, handle: () => ({ httpStatus: 200, body: "orders" }) }] },
     );
     using connection = await openHttp1(greenhouse.address);
     for (const httpMethod of ["HEAD", "GET"]) {
@@ -376,11 +376,11 @@ describe("HEAD", () => {
   });
 });
 
-test("a pipelined request is served after onAnswer of the previous one", async () => {
+test("a pipelined request is served after onResponse of the previous one", async () => {
   const reported: string[] = [];
   await using greenhouse = await startGreenhouse(
     { waterBed: () => Promise.resolve({}) },
-    { onAnswer: ({ path: requested }) => void reported.push(requested) },
+    { onResponse: ({ path: requested }) => void reported.push(requested) },
   );
   using connection = await openHttp1(greenhouse.address);
   const requests = [1, 2, 3].map(

@@ -181,9 +181,9 @@ describe.each(restWays)("a stream of a client on REST over $name", (way) => {
         body: '{}\n{"sensor":"t"}',
         want: /^line 2: sensor: is already set by the path/,
       },
-      { name: "is missing", path: "/sensors/s/readings", body: "", want: /^the body has no message/ },
-      { name: "is blank", path: "/sensors/s/readings", body: "\n\n", want: /^the body has no message/ },
-      { name: "is missing below a query", path: "/degrees?sensor=s", body: "\n", want: /^the body has no message/ },
+      { name: "is missing", path: "/sensors/s/readings", body: "", want: /^the stream has no message/ },
+      { name: "is blank", path: "/sensors/s/readings", body: "\n\n", want: /^the stream has no message/ },
+      { name: "is missing below a query", path: "/degrees?sensor=s", body: "\n", want: /^the stream has no message/ },
       { name: "has a bad query", path: "/degrees?x=s", body: "1\n", want: /^line 1: .*"x"/ },
       {
         name: "is above the limit",

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { afterAll, expect } from "vitest";
 import { Backlog, BacklogBudget } from "../../gateway/src/exchange/backlog.ts";
 import { ReceiveFlow } from "../../http-engine/src/http2/receive-flow.ts";
-import { takeWindow, windowBytesMax } from "../../gateway/src/compression/window-budget.ts";
+import { reserveWindow, windowBytesMax } from "../../gateway/src/compression/window-budget.ts";
 import { waitLimitMs } from "./deadline.ts";
 import { projectFolder } from "./process/child-program.ts";
 
@@ -55,7 +55,7 @@ function findLeaks(): string[] {
 
 function areWindowsReleased(): boolean {
   try {
-    takeWindow(windowBytesMax)();
+    reserveWindow(windowBytesMax)();
     return true;
   } catch {
     return false;

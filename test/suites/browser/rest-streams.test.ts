@@ -36,7 +36,7 @@ beforeAll(async () => {
         {
           path: "/",
           open: true,
-          answer: () => ({ httpStatus: 200, header: { "content-type": "text/html" }, body: "<!doctype html>" }),
+          handle: () => ({ httpStatus: 200, header: { "content-type": "text/html" }, body: "<!doctype html>" }),
         },
       ],
     },

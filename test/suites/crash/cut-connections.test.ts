@@ -85,7 +85,7 @@ test.each(conversations)(
           return {};
         },
       },
-      { onAnswer: () => {} },
+      { onResponse: () => {} },
     );
 
     await cutConnections(greenhouse.address, bytes, warmUpConnections);

@@ -4,13 +4,13 @@ import type { BrotliDecompress, Gunzip, ZstdDecompress } from "node:zlib";
 import type { ConnectError } from "@connectrpc/connect";
 import { problem } from "../errors/index.ts";
 import { nodeZlib } from "./node-zlib.ts";
-import { takeWindow } from "./window-budget.ts";
+import { reserveWindow } from "./window-budget.ts";
 
 /** The largest Zstandard window accepted, as an exponent of two: 8 MiB, the limit for encoders (RFC 9659 §3). */
-// The window is allocated as soon as a frame announces its size: at node's own limit of 128 MiB, 15 bytes cost 2 ms.
+// The window is allocated as soon as a frame announces its size: with node's limit of 128 MiB, 15 bytes cost 2 ms.
 export const zstdWindowLogMax = 23;
 
-/** Bytes decompressed at a time. With node's default of 16 KiB a message of 4 MiB takes twice the CPU. */
+/** Bytes per decompressed chunk. With node's default of 16 KiB, a message of 4 MiB takes twice the CPU time. */
 export const decodedPieceBytes: number = 64 * 1024;
 
 type Decoder = Gunzip | BrotliDecompress | ZstdDecompress;
@@ -29,13 +29,13 @@ const openDecoder = {
 export type ZlibCoding = keyof typeof openDecoder;
 
 /**
- * Bytes of the largest window that a decoder accepts, which it holds until its body has been read or its call has ended,
- * however little was sent.
+ * Bytes of the largest window that a decoder accepts, which it holds until its body has been read or its call has
+ * ended, even if little was sent.
  *
- * By the coding and not by the window that a body announces: in zstd each frame announces one of its own.
+ * Depends on the coding, not on the window that a body announces: in zstd, each frame announces its own.
  */
 const windowBytes: Readonly<Record<ZlibCoding, number>> = {
-  // Its 32 KiB are less than what any stream takes.
+  // Its 32 KiB are less than the memory of any stream.
   gzip: 0,
   // RFC 7932 §9.1.
   br: 2 ** 24,
@@ -43,11 +43,12 @@ const windowBytes: Readonly<Record<ZlibCoding, number>> = {
 };
 
 /**
- * Bytes that a body may decode to for each byte that has arrived, once it is longer than a message may be.
+ * The most decoded bytes per received byte, once a body is longer than the limit of a message.
  *
- * A stream has no limit of its own, and some codings turn a kilobyte into a gigabyte, which would be read line by line.
+ * A stream has no limit of its length, and some codings turn a kilobyte into a gigabyte, which would be read line by
+ * line.
  */
-// The most that gzip can reach, so that no gzip body is refused, and no other coding costs more.
+// The highest ratio of gzip, so that no gzip body is rejected and no other coding costs more.
 const decodedRatioMax = 1032;
 
 /** Implements {@link StreamCompression.decodePieces}. */
@@ -55,9 +56,9 @@ export async function* decodePieces(
   pieces: AsyncIterable<Uint8Array>,
   coding: ZlibCoding,
   freeBytes: number,
-  ended: AbortSignal,
+  signal: AbortSignal,
 ): AsyncGenerator<Uint8Array> {
-  const decoder = openWithWindow(coding, ended);
+  const decoder = openWithWindow(coding, signal);
   let encodedBytes = 0;
   const count = async function* (): AsyncGenerator<Uint8Array> {
     for await (const piece of pieces) {
@@ -65,40 +66,40 @@ export async function* decodePieces(
       yield piece;
     }
   };
-  // Whatever it fails with is thrown by the loop.
+  // The loop throws the same error.
   pipeline(count, decoder).catch(() => undefined);
-  let leftBytes = freeBytes;
+  let remainingBytes = freeBytes;
   try {
     for await (const piece of decoder as AsyncIterable<Buffer>) {
-      if ((leftBytes -= piece.byteLength) < -encodedBytes * decodedRatioMax) throw decodesToTooMuch();
+      if ((remainingBytes -= piece.byteLength) < -encodedBytes * decodedRatioMax) throw ratioExceeded();
       yield piece;
     }
   } catch (error) {
-    if (!isOfDecoder(error)) throw ended.aborted ? ended.reason : error;
-    // Some clients encode an empty body as no bytes, although no coding has an empty form.
+    if (!isDecoderError(error)) throw signal.aborted ? signal.reason : error;
+    // Some clients compress an empty body to no bytes, which is not valid in any coding.
     if (encodedBytes === 0) return;
-    throw notOfCoding(coding);
+    throw notValid(coding);
   }
-  if (decoder.bytesWritten !== encodedBytes) throw notOfCoding(coding);
+  if (decoder.bytesWritten !== encodedBytes) throw notValid(coding);
 }
 
-/** Opens a decoder, which closes, and gives its window back, when all of it has been read or the call has ended. */
-function openWithWindow(coding: ZlibCoding, ended: AbortSignal): Decoder {
-  const giveBack = takeWindow(windowBytes[coding]);
-  const decoder = openDecoder[coding]().once("close", giveBack);
-  // `pipeline` would heed the signal only until the end of the body has been written to the decoder.
-  return addAbortSignal(ended, decoder);
+/** Opens a decoder, which closes and releases its window when all of it has been read or the call has ended. */
+function openWithWindow(coding: ZlibCoding, signal: AbortSignal): Decoder {
+  const release = reserveWindow(windowBytes[coding]);
+  const decoder = openDecoder[coding]().once("close", release);
+  // `pipeline` would ignore the signal once the end of the body has been written to the decoder.
+  return addAbortSignal(signal, decoder);
 }
 
-/** Returns whether an error says that the bytes are wrong, rather than that their sender has gone away. */
-function isOfDecoder(error: unknown): boolean {
+/** Returns whether an error means that the bytes are not valid, rather than that their sender disconnected. */
+function isDecoderError(error: unknown): boolean {
   return error instanceof Error && "errno" in error;
 }
 
-function notOfCoding(coding: string): ConnectError {
+function notValid(coding: string): ConnectError {
   return problem("ERR_ENCODING_INVALID", `the body is not valid ${coding}`);
 }
 
-function decodesToTooMuch(): ConnectError {
+function ratioExceeded(): ConnectError {
   return problem("ERR_BODY_TOO_LARGE", `the body decompresses to more than ${decodedRatioMax} times its size`);
 }

@@ -1,7 +1,5 @@
 /**
- * How does node compress?
- *
- * The codings that a gateway on node offers. Kept apart from the protocols, which choose a coding by its name, so that
- * those run where there is no zlib.
+ * The compressions that a gateway on node offers. Separate from the protocols, which look up a compression by its name
+ * and also run where zlib is not available.
  */
 export { brotli, gzip, zstd } from "./compressions.ts";

@@ -5,9 +5,9 @@ import { nodeZlib } from "./node-zlib.ts";
 
 type Encoder = Gzip | BrotliCompress | ZstdCompress;
 
-// All flush after each write, so that a client can decode every message as soon as it is sent. Windows of 32 KiB at
-// most and quick levels: a stream holds its encoder as long as it is open, and with zlib's own settings that is up to
-// 860 KiB. These take 200 KiB (gzip, zstd) and 350 KiB (br), and still find what small messages repeat.
+// Each encoder flushes after every write, so that a client can decode a message as soon as it is sent. Windows of at
+// most 32 KiB and fast levels, because a stream holds its encoder as long as it is open: zlib's defaults take up to 860
+// KiB, these 200 KiB (gzip, zstd) and 350 KiB (br), and they still compress repetitions between small messages.
 const openEncoder = {
   gzip: (): Encoder => {
     const { constants, createGzip } = nodeZlib();
@@ -36,13 +36,13 @@ export class ZlibEncoder implements PieceEncoder {
 
   constructor(coding: ZlibCoding) {
     this.#encoder = openEncoder[coding]();
-    // The callbacks below get the error.
+    // The callbacks below receive the error.
     this.#encoder.on("data", (bytes: Buffer) => void this.#encoded.push(bytes)).on("error", () => undefined);
   }
 
   write(bytes: Uint8Array): Promise<Uint8Array> {
     return new Promise((resolve, reject) => {
-      this.#encoder.write(bytes, (error) => (error ? reject(error) : resolve(this.#take())));
+      this.#encoder.write(bytes, (error) => (error ? reject(error) : resolve(this.#takeEncoded())));
     });
   }
 
@@ -50,7 +50,7 @@ export class ZlibEncoder implements PieceEncoder {
     return new Promise((resolve, reject) => {
       this.#encoder
         .on("error", reject)
-        .on("end", () => resolve(this.#take()))
+        .on("end", () => resolve(this.#takeEncoded()))
         .end(bytes);
     });
   }
@@ -59,7 +59,7 @@ export class ZlibEncoder implements PieceEncoder {
     this.#encoder.destroy();
   }
 
-  #take(): Uint8Array {
+  #takeEncoded(): Uint8Array {
     const encoded = Buffer.concat(this.#encoded);
     this.#encoded = [];
     return encoded;

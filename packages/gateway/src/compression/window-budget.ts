@@ -1,24 +1,24 @@
 import type { ConnectError } from "@connectrpc/connect";
 import { problem } from "../errors/index.ts";
 
-/** Bytes that the windows of all bodies that are being decoded may take, over all gateways of this copy of the code. */
-// 256 MiB, as much as `limits.backlogBytes` lets clients that do not read hold, and half of a machine of 512 MiB.
+/** The most bytes in the windows of all bodies that are being decoded, across all gateways of this copy of the code. */
+// 256 MiB: as much as `limits.backlogBytes` allows for clients that do not read, and half of a machine of 512 MiB.
 export const windowBytesMax: number = 256 * 1024 * 1024;
 
-// A variable of the module, because memory is limited for the process: all its gateways draw on one budget.
-let takenBytes = 0;
+// Global, because memory is limited per process: all its gateways share one budget.
+let reservedBytes = 0;
 
 /**
- * Takes memory for the window of a decoder, which node counts neither as heap nor as buffers.
+ * Reserves memory for the window of a decoder, which node counts neither as heap nor as buffers.
  *
- * @returns a function that gives it back, to be called once
- * @throws ConnectError `ResourceExhausted` if not so much is left
+ * @returns a function that releases it, to be called once
+ * @throws ConnectError `ResourceExhausted` if the budget is exceeded
  */
-export function takeWindow(bytes: number): () => void {
-  if (takenBytes + bytes > windowBytesMax) throw tooManyWindows();
-  takenBytes += bytes;
+export function reserveWindow(bytes: number): () => void {
+  if (reservedBytes + bytes > windowBytesMax) throw tooManyWindows();
+  reservedBytes += bytes;
   return () => {
-    takenBytes -= bytes;
+    reservedBytes -= bytes;
   };
 }
 

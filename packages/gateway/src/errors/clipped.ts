@@ -1,7 +1,7 @@
-/** Characters of a text from elsewhere that a problem quotes at most. */
+/** The most characters of a foreign string that a message quotes. */
 const quotedMax = 200;
 
-/** Returns a text of a server or a caller as a problem quotes it: on one line, and not too long. */
+/** Returns a string of a server or a client in the form in which messages quote it: on one line, and truncated. */
 export function clipped(text: string): string {
   // eslint-disable-next-line no-control-regex
   const line = text.replaceAll(/[\x00-\x1f\x7f-\x9f]+/g, " ");

@@ -1,17 +1,17 @@
 import type { GatewayErrorCode, ProblemName } from "./problems.ts";
 
-/** What has failed on the server's side: its identifier, and a text for people. */
+/** A failure on the server's side: its identifier, and a description for people. */
 export interface Failure {
   readonly errorCode: GatewayErrorCode;
   readonly what: string;
 }
 
-/** A failure of a request, which is answered with an error. */
+/** A failure of a request, which gets an error as its response. */
 export interface RequestFailure extends Failure {
   readonly errorCode: ProblemName;
 }
 
-/** Returns an error for the program that embeds the gateway, with its identifier as `code`, as node's errors have one. */
+/** Adds the identifier to an error for the embedding program, as `code`, like the errors of node. */
 export function withCode<E extends Error>(error: E, code: GatewayErrorCode): E {
   return Object.assign(error, { code });
 }

@@ -1,7 +1,7 @@
 /**
- * What is each error called? The stable identifiers of what the gateway refuses, of its faults, and of what it throws
- * at the program that embeds it: logs and alerts match these, because messages may change. `problems.ts` has a row for
- * each; docs/reference/errors.md and docs/reference/identifiers.md explain them.
+ * The stable identifiers of errors: of refused requests, of faults, and of what the gateway throws at the program that
+ * embeds it. Logs and alerts match on these, because messages may change. `problems.ts` has an entry for each;
+ * docs/reference/errors.md and docs/reference/identifiers.md explain them.
  */
 export { type Failure, type RequestFailure, withCode } from "./failure.ts";
 export { clipped } from "./clipped.ts";

@@ -1,4 +1,4 @@
-/** Returns what an error says, or whatever else was thrown as text. */
+/** Returns the message of an error, or any other thrown value as a string. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }

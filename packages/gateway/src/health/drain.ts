@@ -1,9 +1,9 @@
 import { refuseUnknownOptions, required } from "../options/index.ts";
 import type { Readiness } from "./readiness.ts";
 
-/** How long a server drains. */
+/** The phases of a graceful shutdown. */
 export interface DrainTimes {
-  /** Milliseconds in which it serves as before while readiness is off, so that load balancers notice. */
+  /** Milliseconds in which it keeps serving while it is not ready, so that load balancers notice. */
   readonly delayMs: number;
   /** Milliseconds that running calls may take after that; the rest are aborted. */
   readonly timeoutMs: number;
@@ -13,18 +13,18 @@ export interface DrainTimes {
 export const drainTimesDefault: DrainTimes = { delayMs: 5_000, timeoutMs: 20_000 };
 
 /**
- * The most milliseconds that an operator can set for either of {@link DrainTimes}: an hour, longer than any orchestrator
- * waits and short enough to catch typing errors.
+ * The maximum of either of {@link DrainTimes} in milliseconds: an hour, longer than any orchestrator waits and short
+ * enough to catch typos.
  */
 export const drainMsMax = 3_600_000;
 
 /**
- * Stops a server behind a load balancer without losing a call: turns readiness off, serves for the delay, then has the
- * server refuse new connections (on HTTP/2 with a GOAWAY, RFC 9113 §6.8) and finish running calls.
+ * Stops a server behind a load balancer without losing a call: reports that it is not ready, serves for the delay, then
+ * makes the server refuse new connections (on HTTP/2 with a GOAWAY, RFC 9113 §6.8) and finish running calls.
  *
  * @param server - a gateway or a proxy
- * @returns a promise that resolves when the last call has ended, after both times at the latest; rejects with a TypeError for
- * times that do not exist
+ * @returns a promise that resolves when the last call has ended, at the latest after both times; rejects with a
+ * TypeError for unknown or missing times
  */
 export async function drainGracefully(
   server: { drain(timeoutMs: number): Promise<void> },

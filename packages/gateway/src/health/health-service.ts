@@ -14,17 +14,17 @@ export interface HealthOptions {
 const healthOptionNames: OptionNames<HealthOptions> = { readiness: required, services: required };
 
 /**
- * Bytes of a request of `grpc.health.v1.Health`: pass it as `readMaxBytes` where the service is registered.
+ * The most bytes of a request of `grpc.health.v1.Health`: pass it as `readMaxBytes` where the service is registered.
  *
- * 512 have room for the full name of any service. No credential is needed to ask, so the limit that suits messages of
- * admitted callers, times the streams of a connection, would be what anyone can make the server hold.
+ * 512 bytes fit the full name of any service. Health checks need no credential, so with the limit of other messages
+ * anyone could make the server hold that many bytes on each stream of a connection.
  */
 export const healthRequestBytesMax = 512;
 
 /** Milliseconds between two checks of the readiness for watchers; probes usually run every ten seconds. */
 const watchIntervalMs = 1_000;
 
-/** The most watching streams, across all connections: they need no credential, and each takes about 35 KB. */
+/** The most watching streams across all connections: they need no credential, and each takes about 35 KB. */
 const watchersMax = 1_000;
 
 /** A watching stream. */
@@ -38,10 +38,10 @@ interface Watcher {
 /**
  * Creates the implementation of `grpc.health.v1.Health`, with the same readiness as `/readyz`.
  *
- * When the server drains, watchers get NOT_SERVING and their streams end with `Unavailable`; open streams would hold up
- * the drain until its deadline. A watcher beyond the limit gets `ResourceExhausted`.
+ * When the server drains, watchers get NOT_SERVING and their streams end with `Unavailable`, because open streams would
+ * delay the drain until its deadline. A watcher beyond the limit gets `ResourceExhausted`.
  *
- * @throws TypeError for options that do not exist
+ * @throws TypeError for unknown or missing options
  */
 export function createHealthService(options: HealthOptions): ServiceImpl<typeof Health> {
   refuseUnknownOptions(options, healthOptionNames, "createHealthService");
@@ -50,19 +50,19 @@ export function createHealthService(options: HealthOptions): ServiceImpl<typeof 
   const statusNow = (): Status => (readiness.obstacles().length === 0 ? Status.SERVING : Status.NOT_SERVING);
   const watchers = new Set<Watcher>();
   let timer: NodeJS.Timeout | undefined;
-  readiness.draining.addEventListener("abort", look);
+  readiness.draining.addEventListener("abort", wakeAll);
 
-  function enter(signal: AbortSignal): Watcher {
+  function addWatcher(signal: AbortSignal): Watcher {
     if (watchers.size >= watchersMax)
       throw problem("ERR_HEALTH_WATCHERS", "too many clients are watching the health of this server");
     const watcher: Watcher = { sent: undefined, wake: () => undefined };
     watchers.add(watcher);
-    timer ??= setInterval(look, watchIntervalMs).unref();
-    signal.addEventListener("abort", () => leave(watcher));
+    timer ??= setInterval(wakeAll, watchIntervalMs).unref();
+    signal.addEventListener("abort", () => removeWatcher(watcher));
     return watcher;
   }
 
-  function leave(watcher: Watcher): void {
+  function removeWatcher(watcher: Watcher): void {
     watchers.delete(watcher);
     watcher.wake();
     if (watchers.size > 0) return;
@@ -70,8 +70,8 @@ export function createHealthService(options: HealthOptions): ServiceImpl<typeof 
     timer = undefined;
   }
 
-  /** Has each stream check the status again, if it is waiting. */
-  function look(): void {
+  /** Makes each waiting stream check the status again. */
+  function wakeAll(): void {
     for (const { wake } of watchers) wake();
   }
 
@@ -82,7 +82,7 @@ export function createHealthService(options: HealthOptions): ServiceImpl<typeof 
     },
     async *watch({ service }, { signal }) {
       signal.throwIfAborted();
-      const watcher = enter(signal);
+      const watcher = addWatcher(signal);
       while (!readiness.draining.aborted) {
         signal.throwIfAborted();
         const status = known.has(service) ? statusNow() : Status.SERVICE_UNKNOWN;

@@ -1,5 +1,5 @@
 /**
- * Is the server healthy? `grpc.health.v1`, and the probes of orchestrators and load balancers, for any service: the
+ * Health of the server: `grpc.health.v1`, and the probes of orchestrators and load balancers, for any service. The
  * entry `@plantstore/gateway/health`.
  */
 export { Health } from "../gen/grpc/health/v1/health_pb.ts";

@@ -1,4 +1,4 @@
-import type { AnsweredRequest, Endpoint } from "../serve/index.ts";
+import type { CompletedRequest, Endpoint } from "../serve/index.ts";
 import { Health } from "../gen/grpc/health/v1/health_pb.ts";
 import type { Readiness } from "./readiness.ts";
 
@@ -11,23 +11,24 @@ const paths: ReadonlySet<string> = new Set([livePath, readyPath, healthPath]);
  * @param prefix - the `requestPathPrefix` of the gateway
  */
 export function isProbe(
-  { procedure, httpRoute = "" }: Pick<AnsweredRequest, "procedure" | "httpRoute">,
+  { procedure, httpRoute = "" }: Pick<CompletedRequest, "procedure" | "httpRoute">,
   prefix: string = "",
 ): boolean {
   if (procedure !== undefined) return procedure.startsWith(`/${Health.typeName}/`);
   return httpRoute.startsWith(prefix) && paths.has(httpRoute.slice(prefix.length));
 }
 
-// A cached response of a probe would be wrong (RFC 9111 §5.2.2.5).
+// RFC 9111 §5.2.2.5: a cached response to a probe would be out of date.
 const header = { "content-type": "application/json", "cache-control": "no-store" };
 
 /**
- * Creates the probes. `/livez` answers 200 as long as the process can answer; `/readyz` answers 200 while calls may be
- * sent here, else 503 with the obstacles; both name optional parts that cannot serve as `degraded`. `/healthz` is the same as `/readyz`, for platforms that know only one path.
+ * Creates the probes. `/livez` returns 200 as long as the process responds. `/readyz` returns 200 while the server can
+ * take calls, otherwise 503 with the reasons as `obstacles`; it lists failed optional parts as `degraded`. `/healthz`
+ * is the same as `/readyz`, for platforms that know only one path.
  */
 export function createProbes(readiness: Readiness): Endpoint[] {
   const live = JSON.stringify({ status: "live" });
-  const answerReady: Endpoint["answer"] = () => {
+  const respondReady: Endpoint["handle"] = () => {
     const obstacles = readiness.obstacles();
     const names = readiness.degraded();
     const degraded = names.length === 0 ? {} : { degraded: names };
@@ -38,8 +39,8 @@ export function createProbes(readiness: Readiness): Endpoint[] {
   };
   // Load balancers and orchestrators cannot send a credential.
   return [
-    { path: livePath, open: true, answer: () => ({ httpStatus: 200, header, body: live }) },
-    { path: readyPath, open: true, answer: answerReady },
-    { path: healthPath, open: true, answer: answerReady },
+    { path: livePath, open: true, handle: () => ({ httpStatus: 200, header, body: live }) },
+    { path: readyPath, open: true, handle: respondReady },
+    { path: healthPath, open: true, handle: respondReady },
   ];
 }

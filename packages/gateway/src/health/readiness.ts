@@ -2,23 +2,23 @@ import { requireObject } from "../options/index.ts";
 
 /** A part of the server that may fail. */
 export interface ServerPart {
-  /** Why it cannot serve, for an operator; `undefined` while it can. Must be cheap. */
+  /** Why it cannot serve, for an operator; `undefined` while it can. Must be cheap to read. */
   readonly problem?: string | undefined;
-  /** Whether the server is ready without it: probes report it as degraded. By default it is not. */
+  /** Whether the server is ready without it; probes then report it as degraded. Default `false`. */
   readonly isOptional?: boolean;
 }
 
 /**
- * Whether calls should be sent to this server, as probes, gRPC health and the drain see it.
+ * Whether calls should be sent to this server, for probes, gRPC health and the drain.
  *
- * It is computed on demand and never stored, so it cannot be out of date.
+ * Computed on demand and never stored, so it cannot be out of date.
  */
 export class Readiness {
   readonly #parts: readonly (readonly [string, ServerPart])[];
   readonly #drain = new AbortController();
 
   /**
-   * @param parts - by the names that probes report; never a secret, because probes carry no credential
+   * @param parts - by the names that probes report; names must not be secret, because probes need no credential
    * @throws TypeError with the code ERR_OPTIONS if it is not an object
    */
   constructor(parts: Readonly<Record<string, ServerPart>>) {
@@ -26,7 +26,7 @@ export class Readiness {
     this.#parts = Object.entries(parts);
   }
 
-  /** Makes the server not ready from now on, because it is about to stop. */
+  /** Makes the server permanently not ready, because it is about to stop. */
   startDraining(): void {
     this.#drain.abort();
   }
@@ -42,12 +42,12 @@ export class Readiness {
     return this.draining.aborted ? ["draining", ...names] : names;
   }
 
-  /** Returns why parts of the server that it needs cannot serve, for an operator, by their names. */
+  /** Returns why required parts of the server cannot serve, for an operator, by their names. */
   problems(): ReadonlyMap<string, string> {
     return this.#problemsOf(false);
   }
 
-  /** Returns the names of parts that cannot serve, and without which it is ready all the same. */
+  /** Returns the names of optional parts that cannot serve. */
   degraded(): string[] {
     return [...this.#problemsOf(true).keys()];
   }

@@ -1,6 +1,6 @@
 import type { DescMessage, DescMethod } from "@bufbuild/protobuf";
 import {
-  answersStream,
+  hasResponseStream,
   findProtoField,
   printPathTemplate,
   resolveProtoPath,
@@ -46,7 +46,10 @@ export function describeOperation(
   const { input } = method;
   const { schemas } = options;
   const expansion = new Expansion(operationFieldsMax, schemas.expansion);
-  const query = describeQuery(input, boundByPathOrBody, schemas, { takesMaps: binding.takesMapsInQuery, expansion });
+  const query = describeQuery(input, boundByPathOrBody, schemas, {
+    acceptsMaps: binding.acceptsMapsInQuery,
+    expansion,
+  });
   const parameters: readonly OpenApiParameter[] = [
     ...pathParameters.map((parameter) => describePathParameter(input, parameter, schemas)),
     ...query,
@@ -140,7 +143,7 @@ function describeSuccess(
   if (toRaw !== undefined) return ok(anyContent);
   const field = findProtoField(method.output, pattern.responseBody);
   const schema = field === undefined ? schemas.ofMessage(method.output) : schemas.ofWholeBody(field);
-  if (!answersStream(method)) return ok({ "application/json": { schema } });
+  if (!hasResponseStream(method)) return ok({ "application/json": { schema } });
   const forms = streamForms.offered.map((form) => [form.contentType, mediaOf(form, schema, openapi)]);
   return ok(Object.fromEntries(forms), "OK: a stream, in the format that the Accept header asks for");
 }

@@ -47,7 +47,7 @@ function schemaOf({ covers }: PathParameter, field: DescField | undefined, schem
 /** Options of {@link describeQuery}. */
 export interface QueryOptions {
   /** Whether maps are accepted. */
-  readonly takesMaps?: boolean;
+  readonly acceptsMaps?: boolean;
   /** The budget for fields. If it is exceeded, the most deeply nested fields are left out. */
   readonly expansion: Expansion;
 }
@@ -140,9 +140,9 @@ function describeQueryValue(
   field: DescField,
   must: boolean,
   schemas: Schemas,
-  { takesMaps = false }: QueryOptions,
+  { acceptsMaps = false }: QueryOptions,
 ): Omit<OpenApiParameter, "name"> | undefined {
-  const isMap = takesMaps && field.fieldKind === "map" && createUrlEntryParser(field) !== undefined;
+  const isMap = acceptsMaps && field.fieldKind === "map" && createUrlEntryParser(field) !== undefined;
   if (!isMap && createUrlTextParser(field) === undefined) return undefined;
   const description = schemas.commentOf(field);
   return {

@@ -1,7 +1,7 @@
 /**
- * Which options does an object of options have, and which name was meant? Every function that has options refuses the
- * names that it does not know: in JavaScript no compiler does, and a limit or a check with a misspelled name would be
- * off without a word. Nor do they accept a promise where a callback must return its result.
+ * Checks of options. Every function with options rejects unknown names, because in JavaScript no compiler does, and a
+ * limit or a check with a misspelled name would silently be off. It also rejects a promise from a callback that must
+ * return its result.
  */
 export { findMisspelled, nearestName } from "./nearest-name.ts";
 export { type OptionNames, refuseUnknownOptions, required, requireObject } from "./option-names.ts";

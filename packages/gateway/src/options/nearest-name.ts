@@ -1,29 +1,29 @@
 /**
- * Returns the name that a misspelt one most likely stands for, or `undefined` when none is near: more than a third of
- * the letters would have to change.
+ * Returns the name that a misspelled one most likely stands for; `undefined` if more than a third of the letters of
+ * each would have to change.
  *
- * @param lettersPerEdit - the letters of a name for each one that may differ, if not three
+ * @param lettersPerEdit - a name of this many letters may differ in one, a name of twice as many in two, and so on
  */
-export function nearestName(misspelt: string, names: readonly string[], lettersPerEdit = 3): string | undefined {
-  const ranked = names.map((name) => ({ name, edits: editsBetween(misspelt, name) }));
+export function nearestName(misspelled: string, names: readonly string[], lettersPerEdit = 3): string | undefined {
+  const ranked = names.map((name) => ({ name, edits: editsBetween(misspelled, name) }));
   const [nearest] = ranked.toSorted((one, other) => one.edits - other.edits);
   if (nearest === undefined) return undefined;
-  const letters = Math.max(misspelt.length, nearest.name.length);
+  const letters = Math.max(misspelled.length, nearest.name.length);
   if (nearest.edits > letters / lettersPerEdit) return undefined;
   return nearest.name;
 }
 
-/** A name that is most likely another one in another spelling. */
+/** A name that is most likely a misspelling of another. */
 interface MisspelledName {
   readonly name: string;
   readonly meant: string;
 }
 
 /**
- * Finds a name of an object that may have names of its own, but most likely means one that it lacks.
+ * Finds a name in an object that may have other members, but most likely misspells one of those that it lacks.
  *
- * @param known - the names that are known: those among `names` are fine
- * @param missing - those of the known names that the object lacks
+ * @param known - the known names; these are never misspelled
+ * @param missing - the known names that the object lacks
  * @param lettersPerEdit - as in {@link nearestName}
  */
 export function findMisspelled(
@@ -39,11 +39,11 @@ export function findMisspelled(
   return undefined;
 }
 
-// A variable has no reason to be longer, and the work grows with the square.
+// Names are shorter than this, and the work grows with the square of the length.
 // No test can tell: one letter more or less changes no guess.
 const comparedLengthMax = 64;
 
-/** Counts the letters to insert, to drop or to replace (Levenshtein); the rest of a very long name counts in full. */
+/** Returns the Levenshtein distance; every letter beyond {@link comparedLengthMax} counts as an edit. */
 function editsBetween(one: string, other: string): number {
   const from = lettersOf(one);
   const to = lettersOf(other);

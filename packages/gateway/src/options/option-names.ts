@@ -1,25 +1,25 @@
 import { withCode } from "../errors/index.ts";
 import { nearestName } from "./nearest-name.ts";
 
-/** Marks an option that must be given. */
+/** Marks a required option. */
 export const required = "required";
 
 /**
- * The names of the options in an object of this type: an option that is added to the type and not here does not compile.
- * Each has {@link required} if it must be given, another such object if its value is an object of options too, and
- * anything else if not: `true`, or its default.
+ * The names of the options in an object of this type: adding an option to the type but not here does not compile. The
+ * value is {@link required} for a required option, another such object for an option that is an object of options, and
+ * anything else for the others: `true`, or the default.
  */
 export type OptionNames<Options> = {
   readonly [Name in keyof Options]-?: undefined extends Options[Name] ? unknown : typeof required;
 };
 
 /**
- * Refuses options that do not exist, so that a misspelled name is not ignored where no compiler has seen it, and the lack
- * of one that is required.
+ * Rejects unknown options, which no compiler checks in JavaScript, and missing required options.
  *
- * @param owner - what has these options, such as `createGateway`, for the message
- * @throws TypeError with the code ERR_OPTIONS that has a line for each unknown name: `unknown option "readMaxByte", did
- * you mean "readMaxBytes"?`, or all names if none is near, and for each that is missing; or for what is not an object
+ * @param owner - the function that has these options, such as `createGateway`, for the message
+ * @throws TypeError with the code ERR_OPTIONS that has a line for each unknown name (`unknown option "readMaxByte", did
+ * you mean "readMaxBytes"?`, or all known names if none is similar) and for each missing option; or if `options` is not
+ * an object
  */
 export function refuseUnknownOptions<Options extends object>(
   options: Options,
@@ -45,14 +45,14 @@ export function requireObject(value: unknown, owner: string, of: string): void {
 
 function problemsOf(options: object, names: object, owner: string, prefix: string): readonly string[] {
   const known = new Map<string, unknown>(Object.entries(names));
-  const given = new Map<string, unknown>(Object.entries(options));
-  const wrong = [...given].flatMap(([name, value]) => {
+  const actual = new Map<string, unknown>(Object.entries(options));
+  const unknown = [...actual].flatMap(([name, value]) => {
     if (!known.has(name)) return [problemOf(name, [...known.keys()], owner, prefix)];
-    const inside = known.get(name);
-    return isObject(inside) && isObject(value) ? problemsOf(value, inside, owner, `${prefix}${name}.`) : [];
+    const nested = known.get(name);
+    return isObject(nested) && isObject(value) ? problemsOf(value, nested, owner, `${prefix}${name}.`) : [];
   });
-  const missing = [...known].filter(([name, kind]) => kind === required && given.get(name) === undefined);
-  return [...wrong, ...missing.map(([name]) => `${owner} requires the option "${prefix}${name}"`)];
+  const missing = [...known].filter(([name, kind]) => kind === required && actual.get(name) === undefined);
+  return [...unknown, ...missing.map(([name]) => `${owner} requires the option "${prefix}${name}"`)];
 }
 
 function problemOf(name: string, known: readonly string[], owner: string, prefix: string): string {

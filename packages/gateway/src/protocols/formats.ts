@@ -5,7 +5,7 @@ import type { Codec, Format } from "./formats/format.ts";
 import { json } from "./formats/json.ts";
 import { proto } from "./formats/proto.ts";
 
-/** The formats of RPC protocols; the first is meant by a content type that names none, such as `application/grpc`. */
+/** The formats of RPC protocols. A content type without a format, such as `application/grpc`, means the first. */
 export const formats: readonly [Format, ...Format[]] = [proto, json];
 
 /** The codecs of one RPC, by the names of their formats. */

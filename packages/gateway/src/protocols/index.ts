@@ -1,9 +1,9 @@
 /**
- * How is a call written?
+ * The protocols of calls.
  *
  * Each protocol is a folder, whose `protocol.ts` finds the targets of requests, opens their wires, and responds to
- * requests that never become a call; `protocols.ts` lists them. Next to them is what they share: formats, compression,
- * envelopes, headers. Knows nothing of who may call what.
+ * requests that never become a call; `protocols.ts` lists them. `shared` and `formats` have what they share: formats,
+ * compression, envelopes, headers. Independent of authentication and authorization.
  */
 export type {
   BodyTarget,
@@ -41,7 +41,7 @@ export {
 } from "./shared/envelope.ts";
 export { formatGrpcTimeout } from "./shared/format-grpc-timeout.ts";
 export { normalizeContentType } from "./shared/content-type.ts";
-export { goneAway, httpError } from "./shared/http-error.ts";
+export { clientGoneError, httpError } from "./shared/http-error.ts";
 export { LazyHeaders } from "./shared/lazy-headers.ts";
 export { type MessageSplitter, readMessages } from "./shared/message-splitter.ts";
 export { type AcceptItem, negotiateCoding, readAccept } from "./shared/negotiation.ts";

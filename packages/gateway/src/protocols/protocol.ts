@@ -5,7 +5,7 @@ import type { ErrorRecordWriter, RestRoutes } from "./rest/rules/index.ts";
 import type { LazyHeaders } from "./shared/lazy-headers.ts";
 import type { ResponseParts, Rpc, StreamRpc, UnaryRpc } from "./rpc.ts";
 
-/** What the protocols of a gateway are created from. */
+/** The inputs for creating the protocols of a gateway. */
 export interface ProtocolParts {
   readonly rpcs: readonly Rpc[];
   readonly restRoutes: RestRoutes;
@@ -13,57 +13,57 @@ export interface ProtocolParts {
 }
 
 /**
- * The name of a protocol, as hooks, logs and metrics see it. Whatever differs by protocol outside its folder is a
- * `Record<ProtocolName, …>`, which does not compile without a new name.
+ * The name of a protocol in hooks, logs and metrics. Code outside the protocol's folder that depends on the protocol is
+ * a `Record<ProtocolName, …>`, which does not compile until a new name is added.
  */
 export type ProtocolName = "connect" | "grpc" | "grpc-web" | "rest";
 
 /**
- * A protocol in which clients call RPCs. Everything the gateway knows about it is in its folder; a new one is a folder, a
- * {@link ProtocolName} and an item of the list in `protocols.ts`.
+ * A protocol in which clients call RPCs. Everything specific to it is in its folder. To add one, add a folder, a
+ * {@link ProtocolName} and an item to the list in `protocols.ts`.
  *
- * A protocol finds what a request asks for, opens a {@link UnaryWire} or {@link StreamWire} for the call, and responds to
- * requests that never become a call.
+ * A protocol finds the target of a request, opens a {@link UnaryWire} or {@link StreamWire} for the call, and responds
+ * to requests that never become a call.
  */
 export interface Protocol {
   readonly name: ProtocolName;
-  /** Whether errors have an HTTP status other than 200. If not, REST responds to a wrong method, with 405. */
+  /** Whether errors have an HTTP status other than 200. If not, REST responds with 405 to a wrong method. */
   readonly hasHttpStatus: boolean;
-  /** Returns the targets of POST requests to the path of an RPC, by their content types in normal form. */
+  /** Returns the targets of POST requests to the path of an RPC, by their normalized content types. */
   targetsOf(rpc: Rpc): Iterable<readonly [contentType: string, target: CallTarget]>;
   /** Returns the target of a GET to the path of an RPC without side effects; `undefined` if the query names none. */
   targetOfGet?(rpc: UnaryRpc, query: string): CallTarget | undefined;
   /** Finds a target by a path that is not the path of an RPC; `undefined` if the protocol has no such paths. */
   find?(head: RequestHead, path: string, query: string): CallTarget | BodyTarget | Mismatch | undefined;
-  /** Returns whether a request that matched nothing should be answered in this protocol. */
+  /** Returns whether a request without a match should get its response in this protocol. */
   claims(head: RequestHead): boolean;
   /**
    * Responds to a request that never became a call.
    *
-   * @throws the reason why the error cannot be written, for example details that do not serialize; then nothing was sent
+   * @throws if the error cannot be written, for example because its details do not serialize; then nothing was sent
    */
   refuse(exchange: Exchange, refusal: Refusal): void;
 }
 
-/** The parts of a request that decide what it asks for. */
+/** The parts of a request that decide its target. */
 export interface RequestHead {
   readonly httpMethod: string;
   readonly target: string;
   readonly common: Readonly<CommonHeaderFields>;
 }
 
-/** An RPC as a request asks for it. Prepared in advance for RPC paths; on REST created per request, with its URL. */
+/** The RPC that a request calls. Prepared in advance for RPC paths; on REST created per request, with its URL. */
 export type CallTarget = UnaryTarget | StreamTarget;
 
 interface AnyTarget {
   readonly protocol: Protocol;
-  /** The path template of the rule that matched, without the prefix of the gateway; `undefined` for other protocols. */
+  /** The path template of the matched rule, without the gateway's prefix; `undefined` for other protocols. */
   readonly pathTemplate: string | undefined;
-  /** Returns whether the response depends on the content of a body of this content type. Default: it does. */
+  /** Returns whether the response depends on the content of a body of this content type. Default: `true`. */
   needsBody?(contentType: string | null): boolean;
 }
 
-/** A unary RPC as a request asks for it. */
+/** The unary RPC that a request calls. */
 export interface UnaryTarget extends AnyTarget {
   readonly kind: "unary";
   readonly rpc: UnaryRpc;
@@ -71,7 +71,7 @@ export interface UnaryTarget extends AnyTarget {
   open(exchange: Exchange): UnaryWire;
 }
 
-/** A streaming RPC as a request asks for it. */
+/** The streaming RPC that a request calls. */
 export interface StreamTarget extends AnyTarget {
   readonly kind: "stream";
   readonly rpc: StreamRpc;
@@ -82,7 +82,7 @@ export interface StreamTarget extends AnyTarget {
  * A request that names its RPC in its body, as JSON-RPC does.
  *
  * It is admitted without a procedure: the credential is checked before the body is read. Everything that depends on the
- * RPC begins once it is named: the deadline, the request gate, and the interceptors, which must check the scope.
+ * RPC starts once the RPC is known: the deadline, the request gate, and the interceptors, which must check the scope.
  */
 export interface BodyTarget extends AnyTarget {
   readonly kind: "body";
@@ -91,131 +91,131 @@ export interface BodyTarget extends AnyTarget {
   open(exchange: Exchange): BodyWire;
 }
 
-/** Why a path and method have no target. */
+/** Why a path and method match no target. */
 export type Mismatch =
   | { readonly kind: "not-found" }
   | { readonly kind: "malformed"; readonly message: string }
   | { readonly kind: "method-not-allowed"; readonly allow: string };
 
-/** Why a request does not become a call. */
+/** The response to a request that does not become a call. */
 export interface Refusal {
   readonly error: ConnectError;
-  /** The HTTP status; gRPC and gRPC-Web respond with 200 and a status of their own. */
+  /** The HTTP status; gRPC and gRPC-Web respond with 200 and a gRPC status. */
   readonly httpStatus: number;
-  /** Further header fields, such as Allow. */
+  /** Additional header fields, such as Allow. */
   readonly fields: HeaderFields;
   /** The RPC that the path names, if there is one. */
   readonly rpc: Rpc | undefined;
-  /** What the request asks for; `undefined` if nothing matched. */
+  /** The target of the request; `undefined` if nothing matched. */
   readonly target: CallTarget | undefined;
 }
 
 /**
- * Reads one call from its exchange, and writes its response. Each protocol has classes of this shape.
+ * Reads one call from its exchange, and writes its response. Each protocol implements this.
  *
- * The header is read when the wire is opened. An error in it is stored as `problem` instead of thrown, because the form of
- * the response depends on the rest of the header.
+ * The header is read when the wire is opened. An error in it is stored as `problem` instead of thrown, because the form
+ * of the response depends on the rest of the header.
  */
 export interface Wire {
   /** The client's deadline in milliseconds from now; `undefined` without one. */
   readonly timeoutMs: number | undefined;
-  /** The error for which the call cannot be served, known before the body is read; `undefined` if there is none. */
+  /** The error that prevents the call, known before the body is read; `undefined` if there is none. */
   readonly problem: unknown;
-  /** How the body is read when the client sends one message; `undefined` if it has no meaning, and is left unread. */
+  /** How the body is read when the client sends one message; `undefined` if the body is ignored and not read. */
   readonly body: BodyPlan | undefined;
   /** The request header that the handler sees. */
   readonly requestHeader: LazyHeaders;
-  /** The response header and trailer that the handler sees, and may add to. */
+  /** The response header and trailer that the handler sees and may extend. */
   readonly responseHeader: LazyHeaders;
   readonly responseTrailer: LazyHeaders;
 
   /**
-   * Reads the message of a client that sends only one; the body is empty if there is none. Returns a promise only if
-   * something must be decompressed.
+   * Reads the message of a client that sends exactly one; without a body, `body` is empty. Returns a promise only if
+   * the message must be decompressed.
    */
   readMessage(body: Uint8Array): Message | Promise<Message>;
 
   /**
-   * Responds with an error, and with the header and trailer as the handler left them. May be called a second time, after
-   * {@link giveUpCoding}, while its promise has not resolved.
+   * Responds with an error, and with the header and trailer that the handler has set. May be called a second time,
+   * after {@link disableCompression}, while its promise has not resolved.
    */
   writeError(error: ConnectError): void | Promise<void>;
 
-  /** Sends the rest of the response uncompressed, because its compression has failed or takes too long. */
-  giveUpCoding?(): void;
+  /** Sends the rest of the response uncompressed, because its compression failed or timed out. */
+  disableCompression?(): void;
 
-  /** Frees what is held for a response that has begun and will not end. */
+  /** Frees the resources of a response that has begun and will not be completed. */
   release?(): void;
 }
 
 /** The wire of a unary call. */
 export interface UnaryWire extends Wire {
-  /** Responds with a message. Throws, before anything is sent, if it cannot be written. */
+  /** Responds with a message. Throws before anything is sent if the message cannot be written. */
   writeMessage(response: ResponseParts): void | Promise<void>;
 }
 
-/** Reads the body of a {@link BodyTarget}, and responds with an error if it names no RPC. */
+/** Reads the body of a {@link BodyTarget}, and responds with an error if the body names no RPC. */
 export interface BodyWire extends Pick<Wire, "problem" | "writeError"> {
   readonly body: BodyPlan;
   /**
-   * Returns the call that a body asks for; the body is empty if there is none. The wire of that call has the message, and
-   * no `body`.
+   * Returns the RPC that a body calls; without a body, `body` is empty. The wire of that call has the message, and no
+   * `body`.
    *
    * @throws ConnectError for a body that names no RPC
    */
   readTarget(body: Uint8Array): UnaryTarget;
 }
 
-/** The messages of a client that streams. */
+/** The messages of a streaming client. */
 export interface RequestMessages extends AsyncIterable<Message> {
-  /** Frees what reading them holds, because the call has ended. Its handler may never read on. */
+  /** Frees resources when the call has ended, because its handler may never read the rest. */
   close?(): void;
 }
 
 /**
  * The wire of a streaming call.
  *
- * A response is written by {@link begin}, {@link write} … and {@link end}, or by {@link answer} alone.
+ * A response is written by {@link begin}, {@link write} … and {@link end}, or by {@link respond} alone.
  */
 export interface StreamWire extends Wire {
-  /** Bytes to send when the call has sent nothing for a while; `undefined` for none. */
+  /** Bytes to send when the call has been idle for a while; `undefined` for none. */
   readonly heartbeat?: Uint8Array | undefined;
   /**
-   * Whether the end of a response reports an error that comes before its first message. If not, the header section waits
-   * for one of the two, because the error has an HTTP status.
+   * Whether an error before the first message is reported at the end of the response. If not, the header section is
+   * sent with the first message or the error, because the error has its own HTTP status.
    */
-  readonly endHasError: boolean;
-  /** Whether the header of a server stream is sent alone when its first message takes long. */
-  readonly beginsQuietly?: boolean;
-  /** Whether the response is its header section alone, as it is to HEAD (RFC 9110 §9.3.2). */
-  readonly headOnly?: boolean;
+  readonly reportsErrorAtEnd: boolean;
+  /** Whether the header of a server stream is sent on its own when the first message is late. */
+  readonly sendsHeaderEarly?: boolean;
+  /** Whether the response is only a header section, as for HEAD (RFC 9110 §9.3.2). */
+  readonly isHeaderOnly?: boolean;
 
-  /** Reads the messages of a client that streams, as they arrive. */
+  /** Reads the messages of a streaming client as they arrive. */
   readMessages(): RequestMessages;
 
   /** Encodes a message for the body. Throws if it cannot be written. */
   encode(message: Message): Uint8Array | Promise<Uint8Array>;
 
-  /** Returns the header section of the response, with what the handler has set. */
+  /** Returns the header section of the response, including the fields that the handler has set. */
   headerToSend(header: Headers): HeaderFields;
 
   /** Sends the header section, before the first messages. */
   begin(header: HeaderFields): void;
 
   /**
-   * Sends encoded messages. Returns a promise if the client must first accept what was sent; it resolves when more may be
-   * sent, or the client has gone away, and rejects if something cannot be compressed.
+   * Sends encoded messages. Under backpressure, returns a promise that resolves when more may be sent or the client has
+   * disconnected, and rejects if compression fails.
    */
   write(bytes: Uint8Array): void | Promise<void>;
 
   /**
-   * Ends the response, with an error or as a success. Returns a promise if the end must first be compressed; like
-   * {@link answer}, it rejects if that fails, and then the client still waits.
+   * Ends the response, with an error or successfully. Returns a promise if the end must be compressed; like that of
+   * {@link respond}, it rejects if compression fails, and then the client still waits for a response.
    */
   end(trailer: Headers, error: ConnectError | undefined): void | Promise<void>;
 
   /** Sends a complete response. May be called again, with an error, while its promise has not resolved. */
-  answer(
+  respond(
     header: HeaderFields,
     bytes: Uint8Array,
     trailer: Headers,

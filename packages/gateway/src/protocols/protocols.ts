@@ -7,7 +7,7 @@ import { createRest } from "./rest/protocol.ts";
 /** Creates the protocols of a gateway. */
 export function createProtocols(parts: ProtocolParts): Protocols {
   const rest = createRest(parts);
-  // In the order in which they are asked whether they claim a request: REST claims all that no other does.
+  // The order matters: the first one that claims a request responds to it, and REST claims every request.
   const byName: Readonly<Record<ProtocolName, Protocol>> = { "grpc-web": grpcWeb, grpc, connect, rest };
   const all = Object.values(byName);
   return {
@@ -22,11 +22,11 @@ export function createProtocols(parts: ProtocolParts): Protocols {
 /** The protocols of a gateway. */
 export interface Protocols {
   readonly all: readonly Protocol[];
-  /** The protocol of everything that is not a call. */
+  /** The protocol of all requests that are not calls. */
   readonly rest: Protocol;
-  /** The protocol of calls by GET at the path of an RPC. */
+  /** The protocol that accepts GET at the path of an RPC. */
   readonly ofGet: WithGet | undefined;
-  /** Those that have paths of their own. */
+  /** The protocols with paths other than those of RPCs. */
   readonly withPaths: readonly WithPaths[];
   /** Whether errors of REST have their default form. */
   readonly hasDefaultErrors: boolean;
@@ -43,7 +43,7 @@ function hasPaths(protocol: Protocol): protocol is WithPaths {
   return protocol.find !== undefined;
 }
 
-/** Returns the protocol in which to answer a request that matches nothing. */
+/** Returns the protocol for the response to a request without a match. */
 export function claimedBy({ all, rest }: Protocols, head: RequestHead): Protocol {
   return all.find((protocol) => protocol.claims(head)) ?? rest;
 }

@@ -16,18 +16,18 @@ export type Rpc = UnaryRpc | StreamRpc;
 /** Connect's options of an RPC, with those of its router. */
 export type RpcOptions = UniversalHandlerOptions & Pick<ConnectRouterOptions, "connect" | "grpc" | "grpcWeb">;
 
-/** The parts of a response that are written. */
+/** The parts of a response that a wire writes. */
 export type ResponseParts = Pick<UnaryResponse, "message" | "header" | "trailer">;
 
-/** Receives what a handler returns or throws. Never throws. */
+/** Receives the result of a handler. Its methods never throw. */
 export interface Reply {
-  /** Receives the response, which an untyped interceptor may have made of anything. */
-  take(response: ResponseParts): void;
-  /** Receives what was thrown instead. */
-  takeError(thrown: unknown): void;
+  /** Receives the response; an untyped interceptor may pass a value of any type. */
+  resolve(response: ResponseParts): void;
+  /** Receives the thrown value. */
+  reject(thrown: unknown): void;
 }
 
-/** What both kinds of RPCs have in common. */
+/** The common parts of both kinds of RPCs. */
 interface AnyRpc {
   /** `/package.Service/Method` */
   readonly name: string;
@@ -44,7 +44,7 @@ export type MessageInit = MessageInitShape<DescMessage>;
 export interface UnaryRpc extends AnyRpc {
   readonly kind: "unary";
   readonly method: DescMethodUnary;
-  /** Runs the interceptors and the handler. Throwing is equivalent to calling `reply.takeError`. */
+  /** Runs the interceptors and the handler. Throwing is equivalent to calling `reply.reject`. */
   readonly run: (call: UnaryRequest & HandlerContext, reply: Reply) => void;
 }
 

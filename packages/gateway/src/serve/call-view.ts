@@ -4,8 +4,8 @@ import type { Exchange } from "../exchange/index.ts";
 import type { LazyHeaders, Rpc, Wire } from "../protocols/index.ts";
 import type { AdmitRequest } from "./hooks.ts";
 
-/** Called when a call has ended, or the server shuts down. */
-export interface EndListener {
+/** Called when a call has ended or the server shuts down. */
+export interface AbortListener {
   handleEvent(): void;
 }
 
@@ -13,17 +13,17 @@ export interface EndListener {
 export interface ViewedRequest extends AdmitRequest {
   /** Aborts when the call ends, for whatever reason, or when the server shuts down. */
   readonly signal: AbortSignal;
-  /** Why {@link signal} aborted, or would have if it had been read; `undefined` until then. */
-  readonly ended: unknown;
+  /** The abort reason of {@link signal}, set even if the signal was never read; `undefined` until it aborts. */
+  readonly abortReason: unknown;
   /**
-   * Calls a listener when {@link signal} would abort. A signal with a listener costs a tenth of a forwarded call; this
-   * costs nothing, but holds one listener.
+   * Adds a listener that is called when {@link signal} aborts. A listener of the signal itself costs a tenth of a
+   * forwarded call; this costs nothing, but supports only one listener.
    *
-   * @returns whether it is held; `false` if there is another
+   * @returns whether it was added; `false` if there is another
    */
-  whenEnded(listener: EndListener): boolean;
-  /** Removes a listener. Returns `false` if it is not held. */
-  removeEndListener(listener: EndListener): boolean;
+  addAbortListener(listener: AbortListener): boolean;
+  /** Removes a listener. Returns `false` if it was not added. */
+  removeAbortListener(listener: AbortListener): boolean;
 }
 
 /** The call that has a view. */
@@ -33,10 +33,11 @@ export interface ViewedCall {
 }
 
 /**
- * A call as its interceptors and its handler see it: Connect's `UnaryRequest` or `StreamRequest`, and `HandlerContext`.
+ * The view of a call for its interceptors and its handler: Connect's `UnaryRequest` or `StreamRequest`, and
+ * `HandlerContext`.
  *
- * Both in one object, which costs half as much as two. Every member is an own property, so that both can be spread;
- * header and signal are built when they are first used.
+ * One object for both costs half as much as two. Every member is an own property, so that both can be spread; header
+ * and signal are built on first use.
  */
 export class CallView implements HandlerContext {
   readonly stream: boolean;
@@ -46,7 +47,7 @@ export class CallView implements HandlerContext {
   readonly url: string;
   readonly header: Headers;
   readonly contextValues: ContextValues;
-  /** The message that the client sent, or the stream of them; before it is read, a message without a type. */
+  /** The received message or stream of messages; a message without a type until it is read. */
   message: Message | AsyncIterable<Message> = unread;
   readonly protocolName: string;
   readonly requestHeader: Headers;
@@ -78,7 +79,7 @@ export class CallView implements HandlerContext {
     this.responseHeader = wire.responseHeader;
     this.responseTrailer = wire.responseTrailer;
     this.values = contextValues;
-    this.timeoutMs = timeoutMs === undefined ? noTimeout : timeLeft(performance.now() + timeoutMs);
+    this.timeoutMs = timeoutMs === undefined ? noTimeout : remainingTime(performance.now() + timeoutMs);
     this.call = call;
     Object.defineProperty(this, "signal", signalDescriptor);
   }
@@ -86,7 +87,7 @@ export class CallView implements HandlerContext {
 
 const unread: Message = { $typeName: "" };
 
-// One descriptor for all, so that V8 gives all the objects one shape.
+// A shared descriptor, so that V8 uses one shape for all objects.
 const signalDescriptor: PropertyDescriptor & ThisType<CallView> = {
   enumerable: true,
   configurable: true,
@@ -97,7 +98,8 @@ const signalDescriptor: PropertyDescriptor & ThisType<CallView> = {
 
 function noTimeout(): undefined {}
 
-// Whole, as the header of calls that a handler makes must have it; rounded down, so that these do not outlive this one.
-function timeLeft(deadlineMs: number): () => number {
+// An integer, as required in headers of calls that a handler makes. Rounded down, so that those do not outlive this
+// call.
+function remainingTime(deadlineMs: number): () => number {
   return () => Math.floor(deadlineMs - performance.now());
 }

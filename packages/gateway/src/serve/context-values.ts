@@ -1,8 +1,8 @@
 import type { ContextKey, ContextValues } from "@connectrpc/connect";
 
 /**
- * The context values of a call. Connect's own have a closure for each of their three methods, which every waiting call
- * would keep in memory.
+ * The context values of a call. Those of Connect have a closure for each of their three methods, which every pending
+ * call would keep in memory.
  */
 export class CallValues implements ContextValues {
   get<T>({ id, defaultValue }: ContextKey<T>): T {

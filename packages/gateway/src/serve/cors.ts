@@ -2,18 +2,18 @@ import { cors as connectCors } from "@connectrpc/connect";
 import type { Exchange } from "../exchange/index.ts";
 import { type OptionNames, required } from "../options/index.ts";
 
-/** Options of {@link createCors}: which pages of other origins may call, and what they may send and read. */
+/** Options of {@link createCors}: which origins may call, and which header fields their pages may send and read. */
 export interface CorsOptions {
   /**
-   * Origins that may call, as browsers send them (`https://shop.example`), or `"*"` for every origin. Cookies are never
-   * involved: the credential is in a header that the page must set.
+   * Allowed origins, as browsers send them (`https://shop.example`), or `"*"` for every origin. Cookies are never used:
+   * the credential is in a header that the page must set.
    */
   readonly origins: readonly string[] | "*";
   /** Request header fields that pages may send, in addition to those of the protocols. */
   readonly allowedHeaders?: readonly string[];
   /** Response header fields that pages may read, in addition to those of the protocols. */
   readonly exposedHeaders?: readonly string[];
-  /** How many seconds browsers may cache the answer to a preflight. Default 7200, Chrome's own limit. */
+  /** How many seconds browsers may cache the response to a preflight. Default 7200, the limit of Chrome. */
   readonly maxAgeSeconds?: number;
 }
 
@@ -28,32 +28,32 @@ export const corsOptionNames: OptionNames<CorsOptions> = {
 /** The CORS protocol of the Fetch standard (§3.2). Header fields are listed as name, value, name, value, … */
 export interface Cors {
   /**
-   * Returns the header fields of the answer to a preflight, a 204 without a body; `undefined` for any other request.
+   * Returns the header fields of the response to a preflight, a 204 without a body; `undefined` for any other request.
    *
-   * The answer is the same for every path, so that it does not reveal which paths exist.
+   * The response is the same for every path, so that it does not reveal which paths exist.
    */
   preflight(request: CorsRequest): readonly string[] | undefined;
-  /** Returns the header fields to add to any other answer, errors included: a page can then read why it was refused. */
+  /** Returns the header fields to add to any other response, including errors, so that a page can read them. */
   responseFields(origin: string | null): readonly string[];
 }
 
-/** The parts of a request that CORS depends on; a field that was not sent is `null`. */
+/** The parts of a request that CORS depends on. A field that was not sent is `null`. */
 interface CorsRequest {
   readonly httpMethod: string;
   readonly origin: string | null;
   readonly accessControlRequestMethod: string | null;
 }
 
-// The methods of RPCs and endpoints; whatever answers GET also answers HEAD.
+// The methods of RPCs and endpoints. Everything that accepts GET also accepts HEAD.
 const protocolMethods = ["GET", "HEAD", "POST"];
 const protocolRequestHeaders = ["Authorization", "Grpc-Timeout", "X-Server-Timeout"];
 const protocolResponseHeaders = ["WWW-Authenticate", "Allow", "Retry-After"];
 const maxAgeSecondsDefault = 7200;
 
 /**
- * Creates the CORS answers of a gateway.
+ * Creates the CORS header fields of a gateway.
  *
- * @param httpMethods - the methods of the HTTP rules and the endpoints; `*` for a rule that takes every method
+ * @param httpMethods - the methods of the HTTP rules and the endpoints; `*` for a rule that accepts every method
  */
 export function createCors(options: CorsOptions, httpMethods: readonly string[]): Cors {
   const { origins } = options;
@@ -69,7 +69,7 @@ export function createCors(options: CorsOptions, httpMethods: readonly string[])
     "access-control-max-age",
     String(options.maxAgeSeconds ?? maxAgeSecondsDefault),
   ];
-  // RFC 9110 §12.5.5: caches must know that the response depends on the origin, even when there was none.
+  // RFC 9110 §12.5.5: the response depends on the origin, even for requests without one.
   const vary = known === undefined ? [] : ["vary", "origin"];
   const allowOrigin = (origin: string | null): readonly string[] => {
     if (origin === null) return [];
@@ -78,7 +78,7 @@ export function createCors(options: CorsOptions, httpMethods: readonly string[])
   };
   return {
     preflight({ httpMethod, origin, accessControlRequestMethod }) {
-      // Fetch §3.2.2: a preflight is an OPTIONS with these two fields; any other OPTIONS is an ordinary request.
+      // Fetch §3.2.2: a preflight is an OPTIONS request with these two fields.
       if (httpMethod !== "OPTIONS" || origin === null || accessControlRequestMethod === null) return undefined;
       const allow = allowOrigin(origin);
       return allow.length === 0 ? vary : [...allow, ...preflightFields, ...vary];
@@ -96,8 +96,8 @@ function joinNames(...lists: readonly (readonly string[] | undefined)[]): string
   return [...names.values()].join(", ");
 }
 
-/** Answers a preflight and returns whether it was one. If not, adds the fields for pages of other origins. */
-export function answerPreflight(exchange: Exchange, cors: Cors): boolean {
+/** Responds to a preflight and returns whether it was one. If not, adds the CORS fields to the response. */
+export function respondToPreflight(exchange: Exchange, cors: Cors): boolean {
   const origin = exchange.get("origin");
   const accessControlRequestMethod = exchange.get("access-control-request-method");
   const fields = cors.preflight({ httpMethod: exchange.httpMethod, origin, accessControlRequestMethod });

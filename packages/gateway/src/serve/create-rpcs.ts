@@ -43,20 +43,20 @@ import { refuseMisspelledHandlers, routerOptionNames } from "./router-options.ts
 import { requireOwnDescriptors } from "./own-descriptors.ts";
 import { YieldedMessages } from "./yielded-messages.ts";
 
-/** How the platform prepares RPCs. */
+/** The parts of preparing RPCs that depend on the platform. */
 export interface RpcPlatform {
-  /** Returns the prototype of descriptors that a program in CommonJS makes with the same copy of protobuf-es. */
+  /** Returns the prototype of descriptors that a CommonJS program creates with the same copy of protobuf-es. */
   readonly commonJsPrototype?: () => unknown;
   /** Creates the codecs of an RPC. Default: those of its messages. */
   readonly createCodecs?: typeof createMethodCodecs;
-  /** Returns whether the descriptors of a service were validated when they were read. Default: none were. */
+  /** Returns whether the descriptors of a service were already validated when they were read. Default: `false`. */
   readonly isValidated?: (service: DescService) => boolean;
-  /** Returns what runs a unary RPC that has no interceptors; `undefined` if that is its handler. */
+  /** Returns the function that runs a unary RPC without interceptors; `undefined` to run its handler. */
   readonly runOf?: (method: DescMethodUnary) => UnaryRpc["run"] | undefined;
 }
 
-/** What a router was given for one RPC, with its options, which override those of the router. */
-interface Added {
+/** An RPC registered with a router, and its options, which override those of the router. */
+interface RegisteredRpc {
   readonly spec: MethodImplSpec;
   readonly own: RouterOptions;
 }
@@ -64,11 +64,12 @@ interface Added {
 type RouterOptions = ConnectRouterOptions & UniversalHandlerOptions;
 
 /**
- * Runs the user's `routes` against a router that takes what Connect's does, and prepares for each RPC what its calls
- * need: the implementation, the interceptor chain composed once, the codecs. Connect's handlers are only made for
- * routes that look at them: they are most of what Connect's router costs, in time and in memory.
+ * Runs the user's `routes` with a router that accepts the same arguments as Connect's, and prepares each RPC: the
+ * implementation, the composed interceptor chain, the codecs. Creates Connect's own handlers only if `routes` reads
+ * `router.handlers`, because they account for most of the time and memory of Connect's router.
  *
- * @returns the RPCs, and the types that JSON may name: those of `options`, by default all that the services reach
+ * @returns the RPCs, and the types that JSON may name: those of `options`, by default all types reachable from the
+ * services
  */
 export function createRpcs(
   routes: (router: ConnectRouter) => void,
@@ -77,20 +78,20 @@ export function createRpcs(
   { commonJsPrototype, createCodecs = createMethodCodecs, isValidated = () => false, runOf }: RpcPlatform,
 ): { readonly rpcs: readonly Rpc[]; readonly registry: Registry } {
   const base = optionsOf(options, undefined);
-  const added: Added[] = [];
+  const registered: RegisteredRpc[] = [];
   const router: ConnectRouter = {
     get handlers() {
-      return handlersOf(added);
+      return handlersOf(registered);
     },
     service(service, implementation, override) {
       refuseMisspelledHandlers(service, implementation);
       const own = override ? serviceOptionsOf(base, override, `router.service(${service.typeName})`) : base;
       const { methods } = createServiceImplSpec(service, implementation);
-      for (const spec of Object.values(methods)) added.push({ spec, own });
+      for (const spec of Object.values(methods)) registered.push({ spec, own });
       return router;
     },
     rpc(method, implementation, override) {
-      added.push({
+      registered.push({
         spec: createMethodImplSpec(method, implementation),
         own: override ? serviceOptionsOf(base, override, `router.rpc(${method.parent.typeName}.${method.name})`) : base,
       });
@@ -98,7 +99,7 @@ export function createRpcs(
     },
   };
   refusePromise<unknown>(routes(router), "routes must register the services synchronously");
-  const services = [...new Set(added.map(({ spec }) => spec.method.parent))];
+  const services = [...new Set(registered.map(({ spec }) => spec.method.parent))];
   requireOwnDescriptors(services, options.jsonOptions?.registry, commonJsPrototype);
   validateServices(services.filter((service) => !isValidated(service)));
   const registry = options.jsonOptions?.registry ?? createReachableRegistry(services);
@@ -106,7 +107,7 @@ export function createRpcs(
     const withTypes = { ...own, jsonOptions: { registry, ...own.jsonOptions } };
     return { withTypes, rules: jsonRules(withTypes) };
   });
-  const rpcs = added.map(({ spec, own }) => {
+  const rpcs = registered.map(({ spec, own }) => {
     const { withTypes, rules } = prepare(own);
     return createRpc(spec, withTypes, createCodecs(spec.method, withTypes, rules), runOf);
   });
@@ -116,11 +117,11 @@ export function createRpcs(
 /**
  * Returns the options of a router, or of one of its RPCs, with Connect's defaults.
  *
- * @throws ConnectError for a limit that is none, and when no protocol is left
+ * @throws ConnectError for an invalid limit, and if all protocols are disabled
  */
 function optionsOf(base: ConnectRouterOptions, override: Partial<ConnectRouterOptions> | undefined): RouterOptions {
   const own = { ...base, ...override };
-  // Refuses what Connect refuses.
+  // Throws what Connect throws.
   createConnectRouter(own);
   return { ...own, ...validateUniversalHandlerOptions(own) };
 }
@@ -136,9 +137,9 @@ function serviceOptionsOf(
 }
 
 /** Returns Connect's own handlers of these RPCs. */
-function handlersOf(added: readonly Added[]): ConnectRouter["handlers"] {
+function handlersOf(registered: readonly RegisteredRpc[]): ConnectRouter["handlers"] {
   const connect = createConnectRouter();
-  for (const { spec, own } of added) connect.rpc(spec.method, spec.impl as MethodImpl<DescMethod>, own);
+  for (const { spec, own } of registered) connect.rpc(spec.method, spec.impl as MethodImpl<DescMethod>, own);
   return connect.handlers;
 }
 
@@ -152,7 +153,7 @@ function createRpc(
   const { connect = true } = options;
   const common = {
     name: `/${parent.typeName}/${name}`,
-    // Only Connect has calls by GET, of RPCs that promise to change nothing.
+    // Only the Connect protocol has calls by GET, for RPCs without side effects.
     httpMethods: connect && idempotency === MethodOptions_IdempotencyLevel.NO_SIDE_EFFECTS ? postAndGet : post,
     options,
     codecs,
@@ -172,14 +173,14 @@ type UnarySpec = Extract<MethodImplSpec, { kind: "unary" }>;
 type StreamSpec = Exclude<MethodImplSpec, { kind: "unary" }>;
 type AnyFn = ReturnType<Interceptor>;
 
-/** Composes the interceptors and the handler of an RPC, once; Connect's own handlers wrap the chain anew for each call. */
+/** Composes the interceptors and the handler of an RPC once. Connect's own handlers compose them for every call. */
 function runInterceptors({ method, impl }: UnarySpec, interceptors: readonly Interceptor[]): UnaryRpc["run"] {
   const terminal = (request: UnaryRequest): Promise<UnaryResponse> => {
     try {
-      const answer = impl(request.message, contextOf(request));
-      // Not an async function, which would add a promise of its own to that of the handler.
-      const answered = answer instanceof Promise ? answer : Promise.resolve(answer);
-      return answered.then((init) => toUnaryResponse((request as UnaryRequest & CallView).call.view, method, init));
+      const returned = impl(request.message, contextOf(request));
+      // Not an async function, which would add a promise to that of the handler.
+      const promise = returned instanceof Promise ? returned : Promise.resolve(returned);
+      return promise.then((init) => toUnaryResponse((request as UnaryRequest & CallView).call.view, method, init));
     } catch (error) {
       return Promise.reject(error);
     }
@@ -188,8 +189,8 @@ function runInterceptors({ method, impl }: UnarySpec, interceptors: readonly Int
   return (call, reply) => {
     // An untyped interceptor may return anything.
     Promise.resolve(chain(call)).then(
-      (response) => reply.take(response as UnaryResponse),
-      (error: unknown) => reply.takeError(error),
+      (response) => reply.resolve(response as UnaryResponse),
+      (error: unknown) => reply.reject(error),
     );
   };
 }
@@ -197,13 +198,13 @@ function runInterceptors({ method, impl }: UnarySpec, interceptors: readonly Int
 /** Runs a handler without interceptors, which needs no promise of a response. */
 function runHandler({ method, impl }: Pick<UnarySpec, "method" | "impl">): UnaryRpc["run"] {
   return (call, reply) => {
-    const { ended } = requestOf(call);
-    // The server shuts down: a handler that has not begun need not.
-    if (ended !== undefined) throw ended;
+    const { abortReason } = requestOf(call);
+    // The server is shutting down, so the handler is not started.
+    if (abortReason !== undefined) throw abortReason;
     // An untyped handler may return anything.
     Promise.resolve(impl(call.message, call)).then(
       (init) => respond(call, method, init, reply),
-      (error: unknown) => reply.takeError(error),
+      (error: unknown) => reply.reject(error),
     );
   };
 }
@@ -213,9 +214,9 @@ function respond(view: HandlerContext, method: DescMethodUnary, init: MessageIni
   try {
     response = toUnaryResponse(view, method, init);
   } catch (error) {
-    return reply.takeError(error);
+    return reply.reject(error);
   }
-  reply.take(response);
+  reply.resolve(response);
 }
 
 /** Returns the response for a handler's message, with the header and trailer that the handler has set. */
@@ -246,7 +247,7 @@ function composeStream(spec: StreamSpec, interceptors: readonly Interceptor[]): 
   return interceptors.reduceRight((next, interceptor) => interceptor(next), terminal) as StreamRpc["invoke"];
 }
 
-/** Returns what a streaming handler has returned. @throws TypeError if that is not an asynchronous iterable */
+/** Returns the result of a streaming handler. @throws TypeError if it is not an async iterable */
 function iterableOf({ method }: StreamSpec, returned: unknown): AsyncIterable<MessageInit> {
   if (isAsyncIterable(returned)) return returned;
   const type = Array.isArray(returned) ? "an array" : returned === null ? "null" : typeof returned;
@@ -261,17 +262,21 @@ function isAsyncIterable(value: unknown): value is AsyncIterable<MessageInit> {
 }
 
 /**
- * Returns the handler's context for a request as the last interceptor passes it on, with what interceptors replaced.
+ * Returns the handler's context for the request that the last interceptor passes on, including the parts that
+ * interceptors replaced.
  *
- * @throws ConnectError `Internal` for a request that an interceptor built instead of spreading the one it was given; or
- * the call's abort reason, when nobody waits for its answer any more
+ * @throws ConnectError `Internal` for a request that an interceptor built instead of spreading the one that it
+ * received; or the call's abort reason, if the call has already ended
  */
 function contextOf(request: UnaryRequest | StreamRequest): HandlerContext {
   const { call } = request as Partial<CallView>;
   if (call === undefined) {
-    throw problem("ERR_HANDLER_FAILED", "an interceptor must pass on the request that it received, or a spread copy of it");
+    throw problem(
+      "ERR_HANDLER_FAILED",
+      "an interceptor must pass on the request that it received, or a spread copy of it",
+    );
   }
-  if (call.request.ended !== undefined) throw call.request.ended;
+  if (call.request.abortReason !== undefined) throw call.request.abortReason;
   const { view } = call;
   if ((request as unknown) === view) return view;
   const { header, signal, contextValues } = request;
@@ -279,7 +284,7 @@ function contextOf(request: UnaryRequest | StreamRequest): HandlerContext {
   return Object.assign({}, view, { requestHeader: header, signal, values: contextValues });
 }
 
-/** Returns the request of a handler's call, whatever interceptors have put in the place of its parts. */
+/** Returns the request of a handler's call, even if interceptors have replaced its parts. */
 export function requestOf(context: HandlerContext): ViewedRequest {
   const { call } = context as Partial<CallView>;
   if (call === undefined) throw new TypeError("a handler was called with the context of another server");

@@ -18,7 +18,7 @@ import { toConnectError, toFault } from "./to-connect-error.ts";
 import { type CorsOptions, corsOptionNames, createCors } from "./cors.ts";
 import { createRpcs, type RpcPlatform } from "./create-rpcs.ts";
 import { callbackFailed, type FaultReporter, guardCallback, type OnFault } from "./faults.ts";
-import type { Admit, AdmitRequest, AnsweredRequest } from "./hooks.ts";
+import type { Admit, AdmitRequest, CompletedRequest } from "./hooks.ts";
 import { type Endpoint, methodsOf, refuseMisspelledEndpoint } from "./endpoint.ts";
 import { registeredMethods } from "./registered-methods.ts";
 import { indexPaths, type Routes } from "./routes.ts";
@@ -26,46 +26,46 @@ import { routerOptionNames } from "./router-options.ts";
 import type { Server } from "./server.ts";
 import { withoutCodegen } from "./without-codegen.ts";
 
-/** Options of every gateway, whatever carries its requests: those of `connectNodeAdapter`, and more. */
+/** Options of every gateway, independent of the HTTP server: those of `connectNodeAdapter`, and more. */
 export interface ServingOptions extends ConnectRouterOptions {
   /** Registers the services, as for `connectNodeAdapter`. */
   readonly routes: (router: ConnectRouter) => void;
-  /** Serves everything below this path, for example `/api`. */
+  /** The path prefix of everything that is served, for example `/api`. */
   readonly requestPathPrefix?: string;
-  /** Decides on each request by its header, before a byte of its body is read. */
+  /** Admits or refuses each request by its header, before a byte of its body is read. */
   readonly admit?: Admit;
-  /** How REST and JSON differ from the standard mapping. */
+  /** Deviations of REST and JSON from the standard mapping. */
   readonly rest?: RestOptions;
-  /** Plain HTTP resources beside the RPCs, such as probes and webhooks. */
+  /** Plain HTTP resources in addition to the RPCs, such as probes and webhooks. */
   readonly endpoints?: readonly Endpoint[];
-  /** Lets pages of other origins call over REST, Connect and gRPC-Web. Off by default. */
+  /** Allows pages of other origins to call over REST, Connect and gRPC-Web. Off by default. */
   readonly cors?: CorsOptions;
   readonly limits?: Partial<Limits>;
   /**
-   * Whether functions that read and write messages are generated for their types at run time, by `new Function`. Default
-   * true. Without them results are the same, and reading and writing a message takes 1.6 to 5 times as long. Where the
-   * runtime forbids code generation, no code is generated.
+   * Whether to generate code that reads and writes messages at run time, with `new Function`. Default true. Without it,
+   * results are the same, and reading and writing a message takes 1.6 to 5 times as long. Where the runtime forbids
+   * code generation, no code is generated.
    */
   readonly codegen?: boolean;
   /**
-   * Called with every request before `admit`, for example to set context values. What it throws goes to
-   * {@link onFault}, once for each cause.
+   * Called with every request before `admit`, for example to set context values. Errors that it throws are passed to
+   * {@link onFault}, once per cause.
    */
   readonly onRequest?: (request: AdmitRequest) => void;
   /**
-   * Returns the error to answer with for what a handler or an interceptor has thrown. Default: a `ConnectError` as it
-   * is, and `Internal` for anything else, which goes to {@link onFault} and whose text no client sees. What it throws
-   * itself goes there too.
+   * Returns the error to respond with for a value that a handler or an interceptor has thrown. Default: a
+   * `ConnectError` unchanged, and `Internal` for anything else, which is passed to {@link onFault} and whose message no
+   * client sees. Errors that this function throws are passed there, too.
    */
   readonly toError?: (thrown: unknown, context: HandlerContext) => ConnectError;
-  /** Called before a request is answered with an error. What it throws goes to {@link onFault}, once for each cause. */
+  /** Called before an error response is sent. Errors that it throws are passed to {@link onFault}, once per cause. */
   readonly onError?: (request: AdmitRequest, error: ConnectError) => void;
-  /** Called after every answered request. What it throws goes to {@link onFault}, once for each cause. */
-  readonly onAnswer?: (answer: AnsweredRequest) => void;
+  /** Called after every response. Errors that it throws are passed to {@link onFault}, once per cause. */
+  readonly onResponse?: (answer: CompletedRequest) => void;
   /**
-   * Called with the faults of the server, which no answer reveals: a handler or an `admit` that threw anything but a
-   * `ConnectError`, an answer that could not be written, a callback that failed. Default: printed on standard error with
-   * procedure, request id and stack, 20 in 10 seconds at most.
+   * Called with the faults of the server, which no response reveals: a handler or an `admit` that threw anything but a
+   * `ConnectError`, a response that cannot be written, a callback that failed. Default: prints them on standard error
+   * with procedure, request id and stack, at most 20 in 10 seconds.
    */
   readonly onFault?: OnFault;
 }
@@ -84,15 +84,15 @@ export const servingOptionNames: OptionNames<ServingOptions> = {
   onRequest: true,
   toError: true,
   onError: true,
-  onAnswer: true,
+  onResponse: true,
   onFault: true,
 };
 
 /** The parts of routes that depend on the platform. */
 export interface Platform extends RpcPlatform {
-  /** The content codings and encodings of messages, unless `acceptCompression` is set; the preferred one first. */
+  /** The compressions, unless `acceptCompression` is set; the preferred one first. */
   readonly compressions: readonly Compression[];
-  /** The HTTP methods that reach the gateway; rules for others are refused. Default: every token. */
+  /** The HTTP methods that the parser accepts; rules for others are rejected. Default: every token. */
   readonly parsedMethods?: Pick<ReadonlySet<string>, "has">;
 }
 
@@ -114,7 +114,7 @@ export function createServer(
     toError: guardToError(options.toError),
     onRequest: guardCallback("onRequest", options.onRequest, report),
     onError: guardCallback("onError", options.onError, report),
-    onAnswer: guardCallback("onAnswer", options.onAnswer, report),
+    onResponse: guardCallback("onResponse", options.onResponse, report),
     report,
     limits,
     defaultTimeoutMs: limits.defaultTimeoutMs > 0 ? limits.defaultTimeoutMs : undefined,
@@ -123,13 +123,14 @@ export function createServer(
 }
 
 /**
- * Compiles what requests can ask for.
+ * Compiles the routes.
  *
- * @throws Error listing every problem of the HTTP rules, and of `requestPathPrefix`, at once; Error naming a method of an
- * endpoint that no request can have
+ * @throws Error that lists all problems of the HTTP rules and of `requestPathPrefix`; Error for an endpoint method that
+ * the parser does not accept
  */
-export function compileRoutes(given: ServingOptions, own: Platform, report: FaultReporter): Routes {
-  const [options, platform] = given.codegen === false ? withoutCodegen(given, own) : [given, own];
+export function compileRoutes(userOptions: ServingOptions, ownPlatform: Platform, report: FaultReporter): Routes {
+  const [options, platform] =
+    userOptions.codegen === false ? withoutCodegen(userOptions, ownPlatform) : [userOptions, ownPlatform];
   const { compressions, parsedMethods } = platform;
   const { routes, rest = {}, requestPathPrefix: prefix = "", endpoints = [] } = options;
   if (typeof routes !== "function") {
@@ -180,7 +181,7 @@ export function compileRoutes(given: ServingOptions, own: Platform, report: Faul
 /**
  * Returns the methods of rules and endpoints.
  *
- * @throws Error naming a method of an endpoint that no request can have
+ * @throws Error for an endpoint method that the parser does not accept
  */
 function listMethods(
   { bindings }: RestRoutes,
@@ -191,12 +192,15 @@ function listMethods(
     const methods = methodsOf(endpoint);
     const unknown = methods.find((method) => parsedMethods?.has(method) === false);
     if (unknown === undefined) return methods;
-    throw withCode(new Error(`endpoint ${endpoint.path}: the HTTP/1.1 parser does not accept the method "${unknown}"`), "ERR_OPTIONS");
+    throw withCode(
+      new Error(`endpoint ${endpoint.path}: the HTTP/1.1 parser does not accept the method "${unknown}"`),
+      "ERR_OPTIONS",
+    );
   });
   return [...bindings.map(({ pattern }) => pattern.httpMethod), ...ofEndpoints];
 }
 
-/** Wraps the program's `toError`: if it fails, that is the fault that the call ends with. */
+/** Wraps the program's `toError`: if it fails, the call ends with that failure. */
 function guardToError(convert: ServingOptions["toError"] = toErrorDefault): typeof convert {
   return (thrown, context) => {
     try {

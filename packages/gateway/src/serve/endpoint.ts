@@ -5,56 +5,56 @@ import { findMisspelled } from "../options/index.ts";
 import { httpError, messageTooLarge } from "../protocols/index.ts";
 import type { RequestView } from "./hooks.ts";
 
-/** A plain HTTP resource beside the RPCs, for example a probe, a page or a webhook. */
+/** A plain HTTP resource in addition to the RPCs, for example a probe, a page or a webhook. */
 export interface Endpoint {
-  /** The exact path, without the gateway's prefix. No rule of REST may have it, whatever its method. */
+  /** The exact path, without the gateway's prefix. No HTTP rule may have the same path, for any method. */
   readonly path: string;
   /** Whether the path is outside the gateway's prefix, as `/.well-known/` paths are (RFC 8615). */
   readonly atRoot?: boolean;
-  /** The methods that it answers; others are answered with 405. GET includes HEAD. Default GET. */
+  /** The methods that it accepts; others get 405. GET includes HEAD. Default GET. */
   readonly httpMethods?: readonly string[];
-  /** Whether it is answered without calling `admit`. */
+  /** Whether requests are served without calling `admit`. */
   readonly open: boolean;
   /**
-   * Answers an admitted request. What it throws, or rejects with, is answered like what `admit` throws. A client that
-   * leaves meanwhile gets no answer.
+   * Returns the response to an admitted request. A thrown error or a rejection is handled like one of `admit`. A client
+   * that disconnects in the meantime gets no response.
    */
-  answer(request: EndpointRequest): EndpointAnswer | Promise<EndpointAnswer>;
+  handle(request: EndpointRequest): EndpointResponse | Promise<EndpointResponse>;
 }
 
-/** The request that an {@link Endpoint} answers. The context values are as `admit` has left them. */
+/** The request to an {@link Endpoint}, with the context values that `admit` has set. */
 export interface EndpointRequest extends Pick<
   RequestView,
   "httpMethod" | "target" | "header" | "peer" | "contextValues"
 > {
   /**
-   * Reads the body as it was sent, its content coding included; empty if there is none. A body that is not read is
-   * dropped. Called again, it returns the same.
+   * Reads the body as sent, without decompressing it; empty if there is none. A body that is not read is discarded.
+   * Further calls return the same promise.
    *
-   * @param bytesMax - the most that the body may have
-   * @throws RangeError for a limit that is no positive integer
-   * @returns a promise that rejects with a `ConnectError`, to be answered as it is: 413 above `bytesMax`, or that the
-   * client went away first, or was answered before the body had arrived
+   * @param bytesMax - the most bytes that the body may have
+   * @throws RangeError for a limit that is not a positive integer
+   * @returns a promise that rejects with a `ConnectError` to respond with: 413 above `bytesMax`, or because the client
+   * disconnected, or because the response was sent before the body had arrived
    */
   readonly readBody: (bytesMax: number) => Promise<Uint8Array>;
 }
 
-/** The answer of an {@link Endpoint}. */
-export interface EndpointAnswer {
-  /** From 200 to 599; any other status is a fault of the server, and the client gets 500. */
+/** The response of an {@link Endpoint}. */
+export interface EndpointResponse {
+  /** From 200 to 599. Any other status is reported as a fault, and the client gets 500. */
   readonly httpStatus: number;
   /** Header fields, including `content-type`; the length is added. */
   readonly header?: Readonly<Record<string, string>>;
   readonly body: string | Uint8Array;
 }
 
-/** Answers `OPTIONS *`, which asks whether the server is there (RFC 9110 §9.3.7). */
+/** Responds to `OPTIONS *`, which checks whether the server is available (RFC 9110 §9.3.7). */
 export const serverEndpoint: Endpoint = {
   path: "*",
   atRoot: true,
   httpMethods: ["OPTIONS"],
   open: true,
-  answer: () => ({ httpStatus: 204, body: "" }),
+  handle: () => ({ httpStatus: 204, body: "" }),
 };
 
 const endpointNames: Readonly<Record<keyof Endpoint, true>> = {
@@ -62,12 +62,12 @@ const endpointNames: Readonly<Record<keyof Endpoint, true>> = {
   atRoot: true,
   httpMethods: true,
   open: true,
-  answer: true,
+  handle: true,
 };
 
 /**
- * Refuses an endpoint with a member that is most likely one of {@link Endpoint} in another spelling. Its other members
- * are its own, because it may be an object of any class.
+ * Rejects an endpoint with a member that most likely misspells one of {@link Endpoint}. Other members are allowed,
+ * because it may be an object of any class.
  *
  * @throws TypeError that names both
  */
@@ -80,14 +80,14 @@ export function refuseMisspelledEndpoint(endpoint: Endpoint): void {
   throw withCode(new TypeError(message), "ERR_OPTIONS");
 }
 
-/** Returns the methods that an endpoint answers, sorted as in `Allow`. */
+/** Returns the methods that an endpoint accepts, sorted as in `Allow`. */
 export function methodsOf({ httpMethods = ["GET"] }: Endpoint): readonly string[] {
   const methods = new Set(httpMethods);
   if (methods.has("GET")) methods.add("HEAD");
   return [...methods].toSorted();
 }
 
-/** What an endpoint sees of its exchange, which it could otherwise answer itself. */
+/** The view of an exchange for an endpoint, which must not respond to the exchange directly. */
 export class EndpointExchange implements EndpointRequest {
   readonly header: HeaderReader;
   readonly peer: Peer;
@@ -110,12 +110,12 @@ export class EndpointExchange implements EndpointRequest {
     return this.#exchange.target;
   }
 
-  // Programs take it out of the request: `({ readBody }) => …`.
+  // A bound function, so that handlers can destructure it: `({ readBody }) => …`.
   readonly readBody = (bytesMax: number): Promise<Uint8Array> => (this.#body ??= readBody(this.#exchange, bytesMax));
 }
 
 function readBody(exchange: Exchange, bytesMax: number): Promise<Uint8Array> {
-  // NaN would be a limit that nothing exceeds.
+  // No length exceeds NaN.
   if (!Number.isSafeInteger(bytesMax) || bytesMax <= 0) {
     throw new RangeError(`bytesMax of readBody must be a positive integer, got ${bytesMax}`);
   }
@@ -127,15 +127,17 @@ function readBody(exchange: Exchange, bytesMax: number): Promise<Uint8Array> {
         if (bytes === undefined) reject(messageTooLarge(bytesMax));
         else resolve(bytes);
       },
-      dropped: (reason) => reject(reason === undefined ? answeredFirst() : httpError(reason)),
+      dropped: (reason) => reject(reason === undefined ? responseSentFirst() : httpError(reason)),
     });
   });
-  // An endpoint that has begun to read may respond for another reason. A client must not be able to exit the process then.
+  // The endpoint may respond without awaiting the body; an unhandled rejection would exit the process.
   reading.catch(() => undefined);
   return reading;
 }
 
-function answeredFirst(): ConnectError {
-  // Nobody is at fault: the endpoint has made its body superfluous.
-  return problem("ERR_BODY_CONSUMED", "the response was sent before the request body was read", { code: Code.Canceled });
+function responseSentFirst(): ConnectError {
+  // Canceled, because neither side is at fault: the endpoint responded without the body.
+  return problem("ERR_BODY_CONSUMED", "the response was sent before the request body was read", {
+    code: Code.Canceled,
+  });
 }

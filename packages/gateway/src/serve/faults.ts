@@ -2,10 +2,10 @@ import type { Failure, GatewayErrorCode, RequestFailure } from "../errors/index.
 import type { FaultyRequest } from "./hooks.ts";
 
 /**
- * Called with a fault on the server's side, which no answer reveals, and a text that says what failed.
+ * Called with a fault on the server's side, which no response reveals, and a description of what failed.
  *
- * @param request - the request that it failed for; `undefined` for a fault of a connection or of a callback
- * @param errorCode - the identifier of what failed, such as `ERR_HANDLER_FAILED`
+ * @param request - the affected request; `undefined` for a fault of a connection or of a callback
+ * @param errorCode - the identifier of the fault, such as `ERR_HANDLER_FAILED`
  */
 export type OnFault = (
   error: unknown,
@@ -17,18 +17,20 @@ export type OnFault = (
 /** Reports a fault to {@link OnFault}. */
 export type FaultReporter = (error: unknown, failure: Failure, request?: FaultyRequest) => void;
 
-/** What has failed where a response cannot be sent. */
+/** The failure of a response that cannot be sent. */
 export const responseNotWritten: RequestFailure = {
-  errorCode: "ERR_ANSWER_FAILED",
+  errorCode: "ERR_RESPONSE_FAILED",
   what: "cannot write the response",
 };
-/** What has failed where nothing more is known. */
+/** The failure of a request without a more specific cause. */
 export const requestFailed: RequestFailure = {
   errorCode: "ERR_REQUEST_FAILED",
   what: "cannot process the request",
 };
 
-/** Creates a function that reports faults to the program's `onFault`, by default to standard error, and never throws. */
+/**
+ * Creates a function that reports faults to the program's `onFault`, by default to standard error, and never throws.
+ */
 export function createFaultReporter(onFault?: OnFault): FaultReporter {
   const print = createFaultPrinter();
   if (onFault === undefined) return print;
@@ -40,14 +42,14 @@ export function createFaultReporter(onFault?: OnFault): FaultReporter {
   };
 }
 
-/** What has failed where a callback of the program has thrown. */
+/** Returns the failure of a callback of the program. */
 export function callbackFailed(name: string): RequestFailure {
   return { errorCode: "ERR_CALLBACK_FAILED", what: `${name} failed` };
 }
 
 /**
- * Wraps a callback of the program so that it can neither end the process nor change an answer. What it throws, or
- * rejects with, is reported once for each cause, because a broken callback may fail on every request.
+ * Wraps a callback of the program so that it can neither exit the process nor change a response. Thrown errors and
+ * rejections are reported once per cause, because a broken callback may fail on every request.
  */
 export function guardCallback<A extends readonly unknown[]>(
   name: string,
@@ -64,7 +66,7 @@ export function guardCallback<A extends readonly unknown[]>(
   };
   return (...args) => {
     try {
-      // A callback typed to return nothing may still be an async function.
+      // A callback with the return type void may still be an async function.
       const returned: unknown = callback(...args);
       if (returned instanceof Promise) returned.catch(failed);
     } catch (error) {
@@ -73,7 +75,7 @@ export function guardCallback<A extends readonly unknown[]>(
   };
 }
 
-/** Returns the message of an error and the line of code that threw it, whatever called that. */
+/** Returns the message of an error and the line of code that threw it, without the rest of the stack. */
 function causeOf(error: unknown): string {
   try {
     if (!(error instanceof Error)) return typeof error;
@@ -84,19 +86,19 @@ function causeOf(error: unknown): string {
   }
 }
 
-/** How many causes are remembered for a callback. One that has more puts parts of requests into its messages. */
+/** The most causes remembered per callback. A callback with more puts parts of requests into its messages. */
 const causesMax = 64;
 
-/** How many faults are printed in {@link printingMs}: a broken handler fails in every call, and must not fill a disk. */
+/** The most faults printed in {@link printingMs}: a handler that fails in every call must not fill the disk. */
 const printedMax = 20;
-/** Milliseconds after which as many faults are printed again. */
+/** Milliseconds after which the limit of printed faults is reset. */
 const printingMs = 10_000;
-/** Characters of an error that are printed: some fifty lines. It may quote a whole body. */
+/** The most characters printed of an error, about fifty lines, because it may quote a complete body. */
 const printedLengthMax = 4096;
-/** How many causes of an error are printed: enough for a driver's error within a store's. */
+/** The most causes printed of an error: enough for a driver's error inside a store's error. */
 const printedCausesMax = 5;
 
-/** Creates a function that prints faults on standard error, or the console of the platform. It never throws. */
+/** Creates a function that prints faults on standard error, or on the console of the platform. It never throws. */
 function createFaultPrinter(): FaultReporter {
   let sinceMs = Number.NEGATIVE_INFINITY;
   let printed = 0;
@@ -112,14 +114,16 @@ function createFaultPrinter(): FaultReporter {
     const place = procedure === undefined ? "" : ` in ${procedure}`;
     const id = requestId === undefined ? "" : `, request ${requestId}`;
     const last =
-      printed === printedMax ? `\nfurther errors are not printed for ${printingMs / 1000} s; set onFault to receive all of them` : "";
+      printed === printedMax
+        ? `\nfurther errors are not printed for ${printingMs / 1000} s; set onFault to receive all of them`
+        : "";
     console.error(`[${errorCode}] ${what}${place}${id}\n${stackOf(error)}${last}`);
   };
 }
 
 /**
- * Returns the stacks of an error and of its causes, indented, so that no text in them looks like a line of its own.
- * Nothing else of them: other properties may hold the request, and with it a credential. Never throws.
+ * Returns the stacks of an error and of its causes, indented, so that no text in them can imitate a separate log line.
+ * Omits other properties, which may contain the request and its credential. Never throws.
  */
 function stackOf(error: unknown, causes = 0): string {
   try {
@@ -135,7 +139,7 @@ function stackOf(error: unknown, causes = 0): string {
   }
 }
 
-// Control characters, and those that change the direction of a line, could rewrite what else is on a terminal.
+// Control characters and those that change the direction of text could overwrite other output on a terminal.
 function printable(text: string): string {
   return text
     .slice(0, printedLengthMax)

@@ -2,9 +2,9 @@ import type { ConnectError, ContextValues } from "@connectrpc/connect";
 import type { Exchange, HeaderReader, Peer } from "../exchange/index.ts";
 import type { ProtocolName } from "../protocols/index.ts";
 
-/** What a gateway knows of a request. Each hook sees a part of it. */
+/** The properties of a request. Each hook gets some of them. */
 export interface RequestView {
-  /** `/package.Service/Method` of the RPC that is called; `undefined` if the request matched none. */
+  /** `/package.Service/Method` of the called RPC; `undefined` if the request matched none. */
   readonly procedure: string | undefined;
   readonly protocol: ProtocolName;
   readonly httpMethod: string;
@@ -18,33 +18,33 @@ export interface RequestView {
   readonly httpVersion: Exchange["httpVersion"];
   readonly scheme: "http" | "https";
   readonly header: HeaderReader;
-  /** The `Authorization` field (RFC 9110 §11.6.2); `null` when there is none, several joined by ", ". */
+  /** The `Authorization` field (RFC 9110 §11.6.2); `null` if there is none; several are joined with ", ". */
   readonly authorization: string | null;
-  /** The `X-Request-Id` field, as the client or a proxy sent it; `null` when there is none. */
+  /** The `X-Request-Id` field, as the client or a proxy sent it; `null` if there is none. */
   readonly xRequestId: string | null;
-  /** The `X-Request-Id` of the response, or else of the request: up to 128 characters of printable ASCII. */
+  /** The `X-Request-Id` of the response, or otherwise of the request: up to 128 characters of printable ASCII. */
   readonly requestId: string | undefined;
-  /** Whether the RPC has a stream in at least one direction, so that its response may fail after it has begun. */
+  /** Whether the RPC has a stream in at least one direction, so that it may fail after its response has begun. */
   readonly stream: boolean;
-  /** The sender of the request: the client that trusted proxies name, otherwise the other end of the connection. */
+  /** The sender of the request: the client that trusted proxies report, otherwise the peer of the connection. */
   readonly peer: Peer;
-  /** Scheme and authority that the client used, from trusted proxies if they name them: `https://orders.example`. */
+  /** Scheme and authority that the client used, as reported by trusted proxies if any: `https://orders.example`. */
   readonly origin: string;
   /**
-   * Stands for the connection: the same object for all its requests, and nothing else. Use it as a key of a WeakMap to
-   * remember something for as long as the connection lasts.
+   * Identifies the connection: an empty object that is the same for all its requests. Use it as a key of a WeakMap to
+   * store data for as long as the connection is open.
    */
   readonly connection: object;
   /**
-   * Whether another server has taken the request and passed it on to `handler` or `fetch`. If so, what its asynchronous
-   * context holds during `onRequest` belongs to this request.
+   * Whether another server has accepted the request and passed it on to `handler` or `fetch`. If so, its async context
+   * during `onRequest` belongs to this request.
    */
   readonly isMounted: boolean;
   /** The context values that the interceptors and the handler of this request see. */
   readonly contextValues: ContextValues;
 }
 
-/** Everything known about a request before a byte of its body is read. */
+/** A request before a byte of its body is read. */
 export interface AdmitRequest extends Pick<
   RequestView,
   | "procedure"
@@ -62,28 +62,28 @@ export interface AdmitRequest extends Pick<
   | "contextValues"
 > {
   /**
-   * Adds a header field to the response, whether it is a message or an error. Has no effect once the header is sent, nor
-   * for what the gateway itself writes about content and connection, such as `Content-Type`, `Content-Length` and `Date`.
-   * A name or value that HTTP does not allow makes the response a fault (RFC 9110 §5.5).
+   * Adds a header field to the response, whether it is a message or an error. Has no effect once the header is sent,
+   * nor for fields that the gateway sets itself, such as `Content-Type`, `Content-Length` and `Date`. A name or value
+   * that HTTP does not allow (RFC 9110 §5.5) makes the response fail with a fault.
    */
-  addToAnswer(name: string, value: string): void;
+  addResponseHeader(name: string, value: string): void;
 }
 
 /**
- * Decides on a request by its header alone. Runs exactly once per request, before anything is answered and before a
- * byte of the body is read or decompressed.
+ * Admits or refuses a request by its header. Called exactly once per request, before any response and before a byte of
+ * the body is read or decompressed.
  *
  * Return to admit the request. Throw a `ConnectError` to refuse it; its metadata become response headers (trailers in
- * the gRPC protocols). Anything else that is thrown is answered as `Internal`.
+ * the gRPC protocols). Any other thrown value results in `Internal`.
  */
 export type Admit = (request: AdmitRequest) => void | Promise<void>;
 
-/** One request after its response, for logs and metrics. Cannot be spread, because most members are getters. */
-export interface AnsweredRequest extends Pick<
+/** A request after its response, for logs and metrics. Cannot be spread, because most members are getters. */
+export interface CompletedRequest extends Pick<
   RequestView,
   "procedure" | "protocol" | "httpMethod" | "path" | "httpRoute" | "httpVersion" | "scheme" | "contextValues" | "peer"
 > {
-  /** 0 when nothing was sent: the client went away, or the response could not be written, as `error` says. */
+  /** 0 if nothing was sent because the client disconnected or the response could not be written; see `error`. */
   readonly httpStatus: number;
   /** The error in the response; `undefined` on success. */
   readonly error: ConnectError | undefined;
@@ -91,7 +91,7 @@ export interface AnsweredRequest extends Pick<
 }
 
 /**
- * A request for which something on the server's side has failed. Without its credential and its body: a log may print
- * all of it.
+ * A request that failed on the server's side. Has neither its credential nor its body, because logs may print all
+ * members.
  */
 export interface FaultyRequest extends Pick<RequestView, "procedure" | "requestId" | "contextValues"> {}

@@ -1,8 +1,8 @@
 /**
- * What does a request ask for, may it, and how does it end?
+ * The lifecycle of requests: finding the target, admission, calling the handler, and the response.
  *
- * `serve.ts` follows a request from top to bottom. Knows RPCs and their handlers; knows nothing of sockets, or of how a
- * protocol writes its messages.
+ * `serve.ts` has the steps in order. Knows RPCs and their handlers, but neither sockets nor how a protocol writes its
+ * messages.
  */
 export {
   compileRoutes,
@@ -12,7 +12,7 @@ export {
   type ServingOptions,
 } from "./create-server.ts";
 export type { CorsOptions } from "./cors.ts";
-export type { Endpoint, EndpointAnswer, EndpointRequest } from "./endpoint.ts";
+export type { Endpoint, EndpointResponse, EndpointRequest } from "./endpoint.ts";
 export { requestOf } from "./create-rpcs.ts";
 export { findTarget, type Routes, type Target, unmatched } from "./routes.ts";
 export { refuseProblem } from "./refuse.ts";
@@ -20,5 +20,5 @@ export { serve } from "./serve.ts";
 export type { Server } from "./server.ts";
 export { CallView } from "./call-view.ts";
 export { createFaultReporter, type FaultReporter, guardCallback, type OnFault } from "./faults.ts";
-export { beginAnswer } from "./serve-stream.ts";
-export { type Admit, type AdmitRequest, type AnsweredRequest, type FaultyRequest } from "./hooks.ts";
+export { beginResponse } from "./serve-stream.ts";
+export { type Admit, type AdmitRequest, type CompletedRequest, type FaultyRequest } from "./hooks.ts";

@@ -9,14 +9,14 @@ interface Described {
 }
 
 /**
- * Refuses descriptors that another copy of protobuf-es has made.
+ * Rejects descriptors that were created by another copy of protobuf-es.
  *
- * Copies of different versions misread each other's descriptors without an error: JSON would have a number where the
- * name of an enum value belongs.
+ * Copies of different versions misread each other's descriptors without an error: JSON would have a number instead of
+ * the name of an enum value.
  *
- * @param commonJsPrototype - returns the prototype of descriptors that the same copy has made in CommonJS; `undefined`
- * where there is no CommonJS
- * @throws Error that names the first such descriptor, and says how to get a single copy
+ * @param commonJsPrototype - returns the prototype of descriptors that the same copy creates in CommonJS; `undefined`
+ * on platforms without CommonJS
+ * @throws Error that names the first such descriptor, and how to install a single copy
  */
 export function requireOwnDescriptors(
   services: readonly Described[],
@@ -32,7 +32,7 @@ export function requireOwnDescriptors(
   }
 }
 
-// Each copy of protobuf-es makes one prototype for all messages of a type with explicit presence.
+// Each copy of protobuf-es has one prototype for all messages of a type with explicit presence.
 function isOwn({ proto }: DescFile, commonJsPrototype: (() => unknown) | undefined): boolean {
   const prototype: unknown = Object.getPrototypeOf(proto);
   return prototype === ownPrototype || prototype === commonJsPrototype?.();

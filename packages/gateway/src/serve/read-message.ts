@@ -11,13 +11,13 @@ export interface MessageCall extends BodyReader {
   run(message: Message): void;
 }
 
-/** What reads a body: a call, or what looks for one in the body. */
+/** A reader of a body: a call, or the search for the call that the body names. */
 export interface BodyReader extends BodyReceiver {
   readonly request: ServedRequest;
   readonly wire: Pick<Wire, "body">;
 }
 
-/** Reads the body of a request; nothing is read if there is none, or if it has no meaning. */
+/** Reads the body of a request unless there is none or it is ignored. */
 export function readBody(reader: BodyReader): void {
   const { body } = exchangeOf(reader.request);
   const plan = reader.wire.body;
@@ -26,9 +26,9 @@ export function readBody(reader: BodyReader): void {
 }
 
 /**
- * Decodes the message in a body, and runs the call with it unless the call has ended meanwhile.
+ * Decodes the message in a body, and runs the call with it unless the call has ended in the meantime.
  *
- * @param body - `undefined` when it exceeds the limit
+ * @param body - `undefined` if it exceeds the limit
  */
 export function decodeBody(call: MessageCall, body: Uint8Array | undefined): void {
   const { request } = call;
@@ -40,13 +40,13 @@ export function decodeBody(call: MessageCall, body: Uint8Array | undefined): voi
     return request.fail(error);
   }
   // Decompression is asynchronous; everything else decodes synchronously, which avoids a promise per call.
-  if (!(message instanceof Promise)) return runOpen(call, message);
+  if (!(message instanceof Promise)) return runUnlessDone(call, message);
   message.then(
-    (decompressed) => runOpen(call, decompressed),
+    (decompressed) => runUnlessDone(call, decompressed),
     (error: unknown) => request.fail(error),
   );
 }
 
-function runOpen(call: MessageCall, message: Message): void {
-  if (!call.request.done) call.run(message);
+function runUnlessDone(call: MessageCall, message: Message): void {
+  if (!call.request.isDone) call.run(message);
 }

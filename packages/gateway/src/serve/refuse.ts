@@ -5,8 +5,8 @@ import { allowPages } from "./cors.ts";
 import type { Server } from "./server.ts";
 
 /**
- * Answers a request that never becomes a call, in the form of a protocol. Never throws: a response that cannot be written
- * resets the exchange and is reported.
+ * Responds to a request that never becomes a call, in the format of a protocol. Never throws: if the response cannot be
+ * written, resets the exchange and reports the error.
  */
 export function refuse(
   exchange: Exchange,
@@ -18,11 +18,11 @@ export function refuse(
     protocol.refuse(exchange, refusal);
   } catch (error) {
     exchange.reset();
-    report(error, { errorCode: "ERR_ANSWER_FAILED", what: "cannot write the error response" });
+    report(error, { errorCode: "ERR_RESPONSE_FAILED", what: "cannot write the error response" });
   }
 }
 
-/** Answers an exchange that is wrong as HTTP, as REST does. Never throws. */
+/** Responds to a request that is not valid HTTP, in the format of REST. Never throws. */
 export function refuseProblem(server: Server, exchange: Exchange, problem: HttpProblem): void {
   const { httpStatus } = problem;
   const { cors } = server.routes;

@@ -1,6 +1,6 @@
 /**
- * The methods of IANA's HTTP Method Registry (RFC 9110 §16.1.1), and QUERY, which is about to be one. Any other method is
- * one that nobody knows, unless a rule or an endpoint has it.
+ * The methods of the IANA HTTP Method Registry (RFC 9110 §16.1.1), and QUERY, which is about to be registered. Any
+ * other method is unknown unless a rule or an endpoint has it.
  */
 export const registeredMethods: readonly string[] = (
   "ACL BASELINE-CONTROL BIND CHECKIN CHECKOUT CONNECT COPY DELETE GET HEAD LABEL LINK LOCK MERGE MKACTIVITY MKCALENDAR " +

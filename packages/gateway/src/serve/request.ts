@@ -11,7 +11,7 @@ import {
 } from "../exchange/index.ts";
 import { type Failure, problem } from "../errors/index.ts";
 import {
-  goneAway,
+  clientGoneError,
   httpError,
   type LazyHeaders,
   type Protocol,
@@ -22,39 +22,39 @@ import {
 } from "../protocols/index.ts";
 import { httpStatusOf } from "../protocols/rest/rules/index.ts";
 import type { Client } from "../trusted-proxies/index.ts";
-import { Answered } from "./answered.ts";
+import { LazyCompletedRequest } from "./lazy-completed-request.ts";
 import { completed, takeFault, toConnectError, toFault } from "./to-connect-error.ts";
 import { CallValues } from "./context-values.ts";
-import type { CallView, EndListener, ViewedRequest } from "./call-view.ts";
+import type { CallView, AbortListener, ViewedRequest } from "./call-view.ts";
 import { requestFailed, responseNotWritten } from "./faults.ts";
 import { fullPathOf, type Target } from "./routes.ts";
 import { refuse } from "./refuse.ts";
 import type { Server } from "./server.ts";
 
-/** A call, or what reads the body of a request to find out which call it is. */
+/** A call, or the reading of a body that names the call. */
 export interface AnyCall {
-  readonly wire: Pick<Wire, "problem" | "giveUpCoding" | "release">;
+  readonly wire: Pick<Wire, "problem" | "disableCompression" | "release">;
   /** Reads the request, after all checks of its header. Throws HttpProblem if the application has consumed the body. */
   read(): void;
   /**
-   * Responds with an error. Called a second time when compressing the error takes too long; the second call sends it
+   * Responds with an error. Called a second time when compressing the error times out; the second call sends it
    * uncompressed or aborts the response.
    */
   writeError(error: ConnectError): void | Promise<void>;
   /** Milliseconds until {@link writeError} is called again. */
-  readonly errorCodingMsMax?: number | undefined;
-  /** Called when the request has ended, for any reason. */
-  ended?(): void;
+  readonly errorCompressionMsMax?: number | undefined;
+  /** Frees resources. Called when the request has ended for any reason. */
+  close?(): void;
 }
 
-/** A call as its request sees it. */
+/** The interface of a call for its request. */
 export interface ServedCall extends AnyCall {
   readonly wire: Wire;
   readonly view: CallView;
 }
 
-/** Milliseconds that the error of a response may take to be compressed: far more than what gzip takes for a megabyte. */
-const errorCodingMsMaxDefault = 1000;
+/** The timeout for compressing an error: much longer than gzip takes for a megabyte. */
+const errorCompressionMsMaxDefault = 1000;
 
 /** Returns the exchange of a request. Not a member, because hooks receive the request and must not respond to it. */
 export let exchangeOf: (request: ServedRequest) => Exchange;
@@ -62,9 +62,10 @@ export let exchangeOf: (request: ServedRequest) => Exchange;
 export let serverOf: (request: ServedRequest) => Server;
 
 /**
- * One request, from its header to its response: what hooks see of it ({@link AdmitRequest}), and how it ends.
+ * One request, from its header to its response: its view for hooks ({@link AdmitRequest}), and its end.
  *
- * It ends once: by its response, its deadline, or when the client goes away. The steps before that are in `serve.ts`.
+ * It ends once: with its response, at its deadline, or when the client disconnects. The steps before that are in
+ * `serve.ts`.
  */
 export class ServedRequest implements ViewedRequest, AbortReceiver {
   static {
@@ -73,25 +74,25 @@ export class ServedRequest implements ViewedRequest, AbortReceiver {
   }
 
   readonly target: Target;
-  /** Set later where the body names the RPC. */
+  /** Set later if the body names the RPC. */
   procedure: string | undefined;
   readonly stream: boolean;
   readonly authorization: string | null;
   readonly xRequestId: string | null;
   readonly connection: object;
   contextValues: ContextValues = new CallValues();
-  done = false;
-  ended: unknown;
+  isDone = false;
+  abortReason: unknown;
   readonly #server: Server;
   readonly #exchange: Exchange;
-  /** The call that the request has become; `undefined` before, and if it becomes none. */
+  /** The call of the request; `undefined` until it is opened, and if the request is not a call. */
   #call: AnyCall | undefined;
-  /** When the request began; 0 if there is no `onAnswer`. */
+  /** When the request began; 0 if there is no `onResponse`. */
   readonly #startMs: number;
-  /** The client that trusted proxies name; `undefined` until first use, and without such proxies. */
+  /** The client that trusted proxies report; `undefined` until first use, and without trusted proxies. */
   #trustedClient: Client | undefined;
   #controller: AbortController | undefined;
-  #endListener: EndListener | undefined;
+  #abortListener: AbortListener | undefined;
   #stopDeadline: (() => void) | undefined;
   #ignoreShutdown: (() => void) | undefined;
 
@@ -105,10 +106,10 @@ export class ServedRequest implements ViewedRequest, AbortReceiver {
     this.authorization = authorization;
     this.xRequestId = xRequestId;
     this.connection = exchange.connection;
-    this.#startMs = server.onAnswer === undefined ? 0 : performance.now();
+    this.#startMs = server.onResponse === undefined ? 0 : performance.now();
   }
 
-  // Looked up or computed on demand, because few requests need them.
+  // Computed on demand, because few requests need them.
   get header(): HeaderReader {
     return new RequestHeader(this.#exchange);
   }
@@ -147,7 +148,7 @@ export class ServedRequest implements ViewedRequest, AbortReceiver {
     return (this.#trustedClient ??= this.#server.trustedProxies?.clientOf(this.#exchange.peer, this.#exchange));
   }
 
-  addToAnswer(name: string, value: string): void {
+  addResponseHeader(name: string, value: string): void {
     if (notAdded.has(name.toLowerCase())) return;
     this.#exchange.addedFields = [...this.#exchange.addedFields, name, value];
   }
@@ -155,53 +156,53 @@ export class ServedRequest implements ViewedRequest, AbortReceiver {
   get signal(): AbortSignal {
     if (this.#controller === undefined) {
       this.#controller = new AbortController();
-      if (this.ended !== undefined) this.#controller.abort(this.ended);
+      if (this.abortReason !== undefined) this.#controller.abort(this.abortReason);
     }
     return this.#controller.signal;
   }
 
-  whenEnded(listener: EndListener): boolean {
-    if (this.#endListener !== undefined) return false;
-    this.#endListener = listener;
+  addAbortListener(listener: AbortListener): boolean {
+    if (this.#abortListener !== undefined) return false;
+    this.#abortListener = listener;
     return true;
   }
 
-  removeEndListener(listener: EndListener): boolean {
-    if (this.#endListener !== listener) return false;
-    this.#endListener = undefined;
+  removeAbortListener(listener: AbortListener): boolean {
+    if (this.#abortListener !== listener) return false;
+    this.#abortListener = undefined;
     return true;
   }
 
-  /** Begins to read the body that names the RPC, which has no deadline: the HTTP server bounds the wait for any body. */
+  /** Starts reading a body that names the RPC. It has no deadline; the HTTP server limits the time for any body. */
   beginBody(call: AnyCall): void {
-    // Equivalent mutant: nothing of a body is read after the response.
+    // Equivalent mutant: after the response, a body is not read anyway.
     if (this.#open(call)) this.#read(call);
   }
 
-  /** Begins a call, which ends by its response, its deadline, or when the client goes away. */
+  /** Starts a call, which ends with its response, at its deadline, or when the client disconnects. */
   begin(call: ServedCall, { options }: Rpc, timeoutMs: number | undefined): void {
     const { shutdownSignal, requestGate } = options;
     if (!this.#open(call)) return;
     if (shutdownSignal !== undefined) this.#abortOnShutdown(shutdownSignal);
     if (timeoutMs === 0) return this.#expire();
-    // Rounded up, because less than a millisecond is still some time.
+    // Rounded up, so that less than a millisecond does not become 0.
     if (timeoutMs !== undefined) this.#stopDeadline = startDeadline(Math.ceil(timeoutMs), () => this.#expire());
     if (requestGate === undefined) return this.#read(call);
     // Connect's request gate, which decides before the body is read.
     const passed = (async () => await requestGate(call.view))();
     passed.then(
       () => {
-        if (!this.done) this.#read(call);
+        if (!this.isDone) this.#read(call);
       },
       (error: unknown) => this.fail(error),
     );
   }
 
-  /** Returns whether the request goes on, or has ended because its client has gone away or its header is wrong. */
+  /** Returns `false` if the request has ended because the client has disconnected or the header is not valid. */
   #open(call: AnyCall): boolean {
     this.#call = call;
     if (this.#exchange.aborted) {
-      this.#abandon(goneAway());
+      this.#abandon(clientGoneError());
       return false;
     }
     this.#exchange.abortReceiver = this;
@@ -218,37 +219,37 @@ export class ServedRequest implements ViewedRequest, AbortReceiver {
     }
   }
 
-  /** Ends the request as a success once its response is written, which is asynchronous only if it is compressed. */
+  /** Ends the request successfully once its response is written, which is only asynchronous if it is compressed. */
   succeed(written: void | Promise<void>): void {
     if (!(written instanceof Promise)) return this.settle(undefined);
-    // An error while the response is being compressed, or because that has failed, is sent uncompressed.
-    this.#call?.wire.giveUpCoding?.();
+    // An error that occurs during compression, or because compression fails, is sent uncompressed.
+    this.#call?.wire.disableCompression?.();
     written.then(
       () => this.settle(undefined),
       (error: unknown) => this.failToWrite(error),
     );
   }
 
-  /** Ends the call with the error for what its handler or an interceptor has thrown. */
+  /** Ends the call with the error for a value that its handler or an interceptor has thrown. */
   failHandling(thrown: unknown, context: HandlerContext): void {
-    if (!this.done) this.fail(this.#server.toError(thrown, context));
+    if (!this.isDone) this.fail(this.#server.toError(thrown, context));
   }
 
-  /** Ends the call because its response cannot be written: the client learns that, but not why. */
+  /** Ends the call because its response cannot be written. The cause is not sent to the client. */
   failToWrite(error: unknown): void {
-    if (!this.done) this.fail(toFault(error, responseNotWritten));
+    if (!this.isDone) this.fail(toFault(error, responseNotWritten));
   }
 
   /** Ends the request, and responds with an error. */
   fail(thrown: unknown): void {
-    if (this.done) return;
+    if (this.isDone) return;
     const error = toConnectError(thrown, requestFailed);
     const call = this.#call;
-    if (call === undefined) return this.#refuseAsked(error);
+    if (call === undefined) return this.#refuseTarget(error);
     this.#end(error);
     this.#reportError(error);
     // The error cannot be written, for example because its details do not serialize.
-    const giveUp = (fault: unknown): void => {
+    const resetExchange = (fault: unknown): void => {
       this.#exchange.reset();
       call.wire.release?.();
       this.report(fault, responseNotWritten);
@@ -257,25 +258,25 @@ export class ServedRequest implements ViewedRequest, AbortReceiver {
     try {
       written = call.writeError(error);
     } catch (fault) {
-      giveUp(fault);
+      resetExchange(fault);
     }
-    // Settled after writing, so that the status of the response can be read.
+    // Settled after writing, so that the status of the response is known.
     if (!(written instanceof Promise)) return this.#settled(error);
-    // A compression of the program may never end, and neither the deadline nor the client ends this call any more.
-    const late = Promise.withResolvers<void>();
-    const stop = startDeadline(call.errorCodingMsMax ?? errorCodingMsMaxDefault, late.resolve);
-    const uncoded = late.promise.then(() => {
-      call.wire.giveUpCoding?.();
+    // A compression of the program may never finish, and the call no longer ends at its deadline or with its client.
+    const timeout = Promise.withResolvers<void>();
+    const stop = startDeadline(call.errorCompressionMsMax ?? errorCompressionMsMaxDefault, timeout.resolve);
+    const uncompressed = timeout.promise.then(() => {
+      call.wire.disableCompression?.();
       return call.writeError(error);
     });
-    void Promise.race([written, uncoded])
-      .catch(giveUp)
+    void Promise.race([written, uncompressed])
+      .catch(resetExchange)
       .then(() => this.#settled(error))
       .finally(stop);
   }
 
-  /** Ends a request before it is a call, with an error in the protocol that it looks like. */
-  #refuseAsked(error: ConnectError): void {
+  /** Ends a request before it is a call, with an error in the protocol of its target. */
+  #refuseTarget(error: ConnectError): void {
     const { target } = this;
     const { protocol, rpc } = target;
     const call = target.kind === "unary" || target.kind === "stream" ? target : undefined;
@@ -285,16 +286,16 @@ export class ServedRequest implements ViewedRequest, AbortReceiver {
   /** Ends a request that is not a call, and responds with an error. */
   refuse(protocol: Pick<Protocol, "refuse">, refusal: Refusal): void {
     const { error } = refusal;
-    this.done = true;
+    this.isDone = true;
     this.#reportError(error);
     refuse(this.#exchange, protocol, refusal, (fault, failure) => this.report(fault, failure));
     this.#settled(error);
   }
 
-  /** Ends the request, with a response that was written or without any. */
+  /** Ends the request, after its response was written or without a response. */
   settle(error: ConnectError | undefined): void {
-    // Writing an answer may end its stream, which reports back before this runs.
-    if (this.done) return;
+    // Writing a response may close its stream, which settles the request before this runs.
+    if (this.isDone) return;
     this.#end(error);
     this.#settled(error);
   }
@@ -304,7 +305,7 @@ export class ServedRequest implements ViewedRequest, AbortReceiver {
   }
 
   #abandon(reason: ConnectError): void {
-    if (!this.done) this.#call?.wire.release?.();
+    if (!this.isDone) this.#call?.wire.release?.();
     this.settle(reason);
   }
 
@@ -312,7 +313,7 @@ export class ServedRequest implements ViewedRequest, AbortReceiver {
     this.fail(problem("ERR_DEADLINE_EXCEEDED", "the operation timed out"));
   }
 
-  /** Aborts the signal when the server shuts down: a handler that listens stops early, any other may still finish. */
+  /** Aborts the signal when the server shuts down, so that a handler that listens can stop early. */
   #abortOnShutdown(shutdown: AbortSignal): void {
     const abort = (): void => this.#abort(shutdown.reason);
     if (shutdown.aborted) return abort();
@@ -320,24 +321,24 @@ export class ServedRequest implements ViewedRequest, AbortReceiver {
     this.#ignoreShutdown = () => shutdown.removeEventListener("abort", abort);
   }
 
-  /** Releases what the request holds. */
+  /** Releases the resources of the request. */
   #end(error: ConnectError | undefined): void {
-    this.done = true;
+    this.isDone = true;
     this.#exchange.abortReceiver = undefined;
     this.#stopDeadline?.();
     this.#ignoreShutdown?.();
-    // Connect aborts the signal of every call that has ended, so that what depends on it is released.
+    // Connect aborts the signal of every call that has ended, so that dependent resources are released.
     this.#abort(error ?? completed);
-    this.#call?.ended?.();
+    this.#call?.close?.();
   }
 
   #abort(reason: unknown): void {
-    this.ended ??= reason;
+    this.abortReason ??= reason;
     this.#controller?.abort(reason);
-    this.#endListener?.handleEvent();
+    this.#abortListener?.handleEvent();
   }
 
-  /** Calls `onError` before the response, and reports the fault behind the error, if there is one. */
+  /** Calls `onError` before the response, and reports the fault that caused the error, if any. */
   #reportError(error: ConnectError): void {
     this.#server.onError?.(this, error);
     const fault = takeFault(error);
@@ -351,24 +352,24 @@ export class ServedRequest implements ViewedRequest, AbortReceiver {
   }
 
   #settled(error: ConnectError | undefined): void {
-    const { onAnswer } = this.#server;
-    if (onAnswer === undefined) return;
-    // Nothing is written to a client that has gone away, which may not have been noticed before.
-    const outcome = error === undefined && this.#exchange.httpStatus === 0 ? goneAway() : error;
-    onAnswer(new Answered(this, this.#exchange, outcome, performance.now() - this.#startMs));
+    const { onResponse } = this.#server;
+    if (onResponse === undefined) return;
+    // Without a status, the client has disconnected, which may not have been detected before.
+    const outcome = error === undefined && this.#exchange.httpStatus === 0 ? clientGoneError() : error;
+    onResponse(new LazyCompletedRequest(this, this.#exchange, outcome, performance.now() - this.#startMs));
   }
 }
 
 /**
- * Returns a header or trailer as it is sent: the call's own, or a copy of what an interceptor has put in its place.
+ * Returns a header or trailer to send: the call's own, or a copy of the one that an interceptor has replaced it with.
  *
  * @throws TypeError for a value that is not a list of fields, or has an invalid name (RFC 9110 §5.1)
  */
-export function headersToSend(given: Headers, own: LazyHeaders): Headers {
-  return given === own ? own : new Headers([...given]);
+export function headersToSend(headers: Headers, own: LazyHeaders): Headers {
+  return headers === own ? own : new Headers([...headers]);
 }
 
-/** The header of a request as the program gets it: read-only, while an exchange could also be answered. */
+/** The header of a request for the program. Hides the exchange, because the program must not respond to it. */
 class RequestHeader implements HeaderReader {
   readonly #exchange: Exchange;
 
@@ -381,11 +382,11 @@ class RequestHeader implements HeaderReader {
   }
 }
 
-/** Returns the id by which the client knows a request: that of the response, or else the one that it has sent. */
+/** Returns the id of a request that the client knows: that of the response, or the one that it has sent. */
 function requestIdOf({ addedFields, common }: Exchange): string | undefined {
   const requestId = readHeaderField(addedFields, "x-request-id") ?? common.xRequestId;
   return requestId !== null && printableId.test(requestId) ? requestId : undefined;
 }
 
-// A client must not be able to write lines of a log with its id, or long ones.
+// Prevents a client from injecting line breaks or long strings into logs.
 const printableId = /^[!-~]{1,128}$/;

@@ -10,7 +10,7 @@ const binaryOptionNames: OptionNames<Partial<BinaryReadOptions & BinaryWriteOpti
   writeUnknownFields: true,
 };
 
-/** The names of the options that Connect's routers have, and each of their services. */
+/** The names of the options of Connect's routers and of each of their services. */
 export const routerOptionNames: OptionNames<ConnectRouterOptions> = {
   acceptCompression: true,
   compressMinBytes: true,
@@ -28,12 +28,12 @@ export const routerOptionNames: OptionNames<ConnectRouterOptions> = {
   grpcWeb: true,
 };
 
-/** Letters of a name for each one that may differ: fewer than for options, because a handler may have other methods. */
+/** More letters per edit than for options, because an implementation may have other methods with similar names. */
 const lettersPerEdit = 4;
 
 /**
- * Refuses an implementation with a method that is most likely a misspelled RPC: one whose name is close to that of an RPC
- * without a handler. Its other methods are its own.
+ * Rejects an implementation with a method that is most likely a misspelled RPC: one whose name is similar to that of an
+ * RPC without a handler. Other methods are allowed.
  *
  * @throws TypeError that names both
  */
@@ -47,7 +47,7 @@ export function refuseMisspelledHandlers(service: DescService, implementation: o
   throw withCode(new TypeError(problem), "ERR_OPTIONS");
 }
 
-/** Returns the names of an object's methods, those of its classes among them. Getters are not called. */
+/** Returns the names of an object's methods, including those of its classes. Does not call getters. */
 function methodNamesOf(implementation: object): ReadonlySet<string> {
   const names = new Set<string>();
   for (let part: object | null = implementation; part !== null && part !== Object.prototype;) {

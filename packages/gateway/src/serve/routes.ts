@@ -18,10 +18,10 @@ import { curlHint, httpStatusOf, type RestRoutes } from "../protocols/rest/rules
 import type { Cors } from "./cors.ts";
 import { type Endpoint, methodsOf, serverEndpoint } from "./endpoint.ts";
 
-/** What a request asks for, by its method, path and header alone. */
+/** The target of a request, determined by its method, path and header. */
 export type Target = CallTarget | BodyTarget | EndpointTarget | Unmatched;
 
-/** An {@link Endpoint} that a request asks for. */
+/** A matched {@link Endpoint}. */
 export interface EndpointTarget {
   readonly kind: "endpoint";
   readonly protocol: Protocol;
@@ -31,17 +31,17 @@ export interface EndpointTarget {
   readonly httpMethods: readonly string[];
 }
 
-/** A request that becomes no call, and how to respond to it once it is admitted. */
+/** A request that does not become a call, and how to respond to it once it is admitted. */
 export interface Unmatched {
   readonly kind: "unmatched";
-  /** The protocol that the request looks like, in which a refusal of `admit` is written. */
+  /** The protocol of the request, in which a refusal of `admit` is written. */
   readonly protocol: Protocol;
-  /** What writes {@link refusal}. */
+  /** Writes {@link refusal}. */
   readonly responder: Pick<Protocol, "refuse">;
   readonly refusal: Refusal;
-  /** The RPC at this path, if only the method or the content type was wrong. */
+  /** The RPC at this path, if only the method or the content type did not match. */
   readonly rpc: Rpc | undefined;
-  /** Whether no route matches this path: a `fallback` may take the request. */
+  /** Whether no route matches this path, so that a `fallback` may handle the request. */
   readonly unknown: boolean;
   readonly pathTemplate: undefined;
 }
@@ -58,34 +58,34 @@ export class RpcPath {
     this.#protocols = protocols;
   }
 
-  /** Finds what a POST of a content type asks for. */
+  /** Returns the target of a POST with this content type. */
   find(contentType: string): CallTarget | undefined {
     const targets = (this.#targets ??= this.#prepare());
-    // Nearly all clients send it in this form.
+    // Nearly all clients send the normalized form.
     return targets.get(contentType) ?? targets.get(normalizeContentType(contentType));
   }
 
-  /** Prepares the targets, with the first call, because many RPCs never have any. */
+  /** Prepares the targets with the first call, because many RPCs are never called. */
   #prepare(): ReadonlyMap<string, CallTarget> {
     return new Map(this.#protocols.flatMap((protocol) => [...protocol.targetsOf(this.rpc)]));
   }
 }
 
-/** Everything that a request can ask for, indexed by path. */
+/** All possible targets of requests, indexed by path. */
 export interface Routes {
   /** RPCs and endpoints, by their exact path with the prefix. */
   readonly paths: PathIndex<RpcPath | EndpointTarget>;
   readonly protocols: Protocols;
-  /** The methods that anything here has, and those that are registered. */
+  /** The methods of all routes, and the registered methods. */
   readonly httpMethods: ReadonlySet<string>;
   readonly prefix: string;
-  /** Which pages of other origins may use them; `undefined` if none may. */
+  /** CORS; `undefined` if it is off. */
   readonly cors: Cors | undefined;
   /** The routes of REST, whose templates are below the prefix. */
   readonly rest: RestRoutes;
   /**
-   * Called with a path at which there is nothing, or on REST nothing for the method. A proxy may lack what is there: an
-   * error that it returns takes the place of 404 or 405, with the status 503 on REST.
+   * Called with a path that no route matches, or on REST no route with the method. A proxy whose routes are incomplete
+   * returns an error to send instead of 404 or 405, with the status 503 on REST.
    */
   readonly onUnknownPath?: (path: string) => ConnectError | undefined;
 }
@@ -105,7 +105,7 @@ export function indexPaths(
   ]);
 }
 
-/** Returns the path of an endpoint with the prefix that it has. */
+/** Returns the path of an endpoint, with the prefix unless it is at the root. */
 export function fullPathOf({ atRoot, path }: Endpoint, prefix: string): string {
   return atRoot === true ? path : prefix + path;
 }
@@ -114,7 +114,7 @@ function targetOf(endpoint: Endpoint, protocol: Protocol): EndpointTarget {
   return { kind: "endpoint", protocol, rpc: undefined, endpoint, httpMethods: methodsOf(endpoint) };
 }
 
-/** Finds what a request asks for. Depends only on method, target and header, and on `onUnknownPath`. */
+/** Finds the target of a request. Depends only on method, target and header, and on `onUnknownPath`. */
 export function findTarget(routes: Routes, head: RequestHead): Target {
   const { target } = head;
   const { protocols, prefix } = routes;
@@ -144,7 +144,7 @@ function mismatch(routes: Routes, head: RequestHead, found: Mismatch, path: stri
   const { protocols } = routes;
   switch (found.kind) {
     case "method-not-allowed":
-      return notYet(routes, head, path) ?? methodNotAllowed(routes, head, undefined, found.allow);
+      return refusalOfUnknownPath(routes, head, path) ?? methodNotAllowed(routes, head, undefined, found.allow);
     case "not-found":
       return notFound(routes, head, path);
     case "malformed":
@@ -175,10 +175,10 @@ function unsupportedMediaType(protocols: Protocols, head: RequestHead, rpc: Rpc,
 }
 
 /**
- * Returns the refusal of a wrong method or content type at the path of an RPC: perhaps a status without a body. Clients of
- * Connect and gRPC take JSON there for an error of their protocol, and Connect's conformance suite expects none, so bodies
- * are for servers whose error record is configured, and for what looks like curl: no client of an RPC posts a form, or no
- * content type.
+ * Returns the refusal of a wrong method or content type at the path of an RPC, in most cases a status without a body:
+ * clients of Connect and gRPC would mistake a JSON body for an error of their protocol, and Connect's conformance suite
+ * expects none. It has a body if the error record is configured, and for requests that look like curl, because no RPC
+ * client posts a form or omits the content type.
  */
 function atRpcPath({ hasDefaultErrors }: Protocols, head: RequestHead, refused: Unmatched): Unmatched {
   const { contentType } = head.common;
@@ -193,10 +193,10 @@ const statusOnly: Pick<Protocol, "refuse"> = {
 function notFound(routes: Routes, head: RequestHead, path: string): Unmatched {
   const { protocols } = routes;
   if (!routes.httpMethods.has(head.httpMethod)) return { ...methodUnknown(routes, head), unknown: true };
-  const unavailable = notYet(routes, head, path);
+  const unavailable = refusalOfUnknownPath(routes, head, path);
   if (unavailable !== undefined) return { ...unavailable, unknown: true };
   const protocol = claimedBy(protocols, head);
-  // To gRPC and Connect, an RPC that does not exist is unimplemented.
+  // In gRPC and Connect, an unknown RPC is unimplemented.
   const error =
     protocol === protocols.rest
       ? problem("ERR_NO_ROUTE", "no route matches this path")
@@ -204,23 +204,23 @@ function notFound(routes: Routes, head: RequestHead, path: string): Unmatched {
   return { ...unmatched(protocol, error), unknown: true };
 }
 
-/** Returns the refusal of a request that may be known later; `undefined` if there is nothing that could become known. */
-function notYet(routes: Routes, head: RequestHead, path: string): Unmatched | undefined {
+/** Returns the refusal from `onUnknownPath`; `undefined` if there is none. */
+function refusalOfUnknownPath(routes: Routes, head: RequestHead, path: string): Unmatched | undefined {
   const { protocols, httpMethods, onUnknownPath } = routes;
   const unavailable = httpMethods.has(head.httpMethod) ? onUnknownPath?.(path) : undefined;
   return unavailable && unmatched(claimedBy(protocols, head), unavailable);
 }
 
-/** Decides 405 (RFC 9110 §15.5.6), which must carry Allow, for a method that the path does not have. */
+/** Returns 405 (RFC 9110 §15.5.6), which must have Allow, for a method that the path does not support. */
 function methodNotAllowed(routes: Routes, head: RequestHead, rpc: Rpc | undefined, allow: string): Unmatched {
   if (!routes.httpMethods.has(head.httpMethod)) return { ...methodUnknown(routes, head), rpc };
   const error = problem("ERR_METHOD_NOT_ALLOWED", `${shownMethod(head)} is not allowed for this path`);
-  // The error names no RPC, even where there is one at the path.
+  // The error names no RPC, even if there is one at the path.
   const refused = { ...wrongMethod(routes, head, error, ["allow", allow]), rpc };
   return rpc === undefined ? refused : atRpcPath(routes.protocols, head, refused);
 }
 
-/** Decides 501 (RFC 9110 §9.1), for a method that nothing here has, whatever the path. */
+/** Returns 501 (RFC 9110 §9.1) for a method that no route has. */
 function methodUnknown(routes: Routes, head: RequestHead): Unmatched {
   const error = problem("ERR_METHOD_UNKNOWN", `${shownMethod(head)} is not supported by this server`);
   return wrongMethod(routes, head, error, noFields);
@@ -228,7 +228,7 @@ function methodUnknown(routes: Routes, head: RequestHead): Unmatched {
 
 function wrongMethod({ protocols }: Routes, head: RequestHead, error: ConnectError, fields: HeaderFields): Unmatched {
   const protocol = claimedBy(protocols, head);
-  // A wrong method is an error of HTTP: a protocol without HTTP statuses has no response for it.
+  // A wrong method is an error of HTTP, which a protocol without HTTP statuses cannot express.
   return {
     ...unmatched(protocol, error, undefined, fields),
     responder: protocol.hasHttpStatus ? protocol : protocols.rest,
@@ -239,7 +239,7 @@ function shownMethod({ httpMethod }: RequestHead): string {
   return httpMethod.length <= shownMethodMax ? httpMethod : "this method";
 }
 
-/** Characters of the longest method that an error repeats: HTTP/2 lets one fill the whole header. */
+/** The most characters of a method that an error quotes: in HTTP/2, a method may fill the whole header. */
 const shownMethodMax = 32;
 
 function encodingError({ codecs }: Rpc): ConnectError {
@@ -252,7 +252,7 @@ function contentTypeError(contentType: string | null, { kind }: Rpc): ConnectErr
   return problem("ERR_CONTENT_TYPE", `the content type ${quote(contentType)} is not supported${hint}`);
 }
 
-/** Returns the target of a request that becomes no call, and gets an error of this protocol. */
+/** Returns the target of a request that does not become a call and gets an error in this protocol. */
 export function unmatched(
   protocol: Protocol,
   error: ConnectError,
@@ -266,17 +266,17 @@ export function unmatched(
 const noFields: HeaderFields = [];
 
 /**
- * A read-only map by path. Clients choose which path is looked up, and most are absent.
+ * A read-only map by path. Clients choose the paths that are looked up, and most are absent.
  *
- * V8 interns every string that is looked up in a `Map`. For a string it has not seen before, such as a path with an id,
- * that costs 0.3 to 0.8 µs and an entry in its table of strings. So the `Map` is consulted only for strings that have the
- * length and two characters of one of its keys.
+ * V8 interns every string that is looked up in a `Map`. For a new string, such as a path with an id, that costs 0.3 to
+ * 0.8 µs and an entry in its string table. So the `Map` is only consulted for strings that have the same length and two
+ * characters as one of its keys.
  */
 export class PathIndex<Value> {
   readonly #values: ReadonlyMap<string, Value>;
   readonly #fingerprints: ReadonlySet<number>;
 
-  /** Of several entries with the same path, the last one counts. */
+  /** Among entries with the same path, the last one applies. */
   constructor(entries: Iterable<readonly [string, Value]>) {
     this.#values = new Map(entries);
     this.#fingerprints = new Set([...this.#values.keys()].map(fingerprintOf));
@@ -287,7 +287,7 @@ export class PathIndex<Value> {
   }
 }
 
-// The masks keep this a small integer (Smi) of V8's, however long the text is.
+// The masks keep this a small integer (Smi) of V8 for strings of any length.
 function fingerprintOf(text: string): number {
   const { length } = text;
   return (

@@ -3,7 +3,7 @@ import { type BodyTarget, type BodyWire, messageTooLarge, type UnaryTarget } fro
 import { type BodyReader, readBody } from "./read-message.ts";
 import { type AnyCall, exchangeOf, type ServedRequest } from "./request.ts";
 
-/** Continues with the call that a body names. */
+/** Opens the call that a body names. */
 type OpenCall = (request: ServedRequest, target: UnaryTarget) => void;
 
 /** Reads the body of an admitted request to find out which RPC it calls. */
@@ -11,7 +11,9 @@ export function serveBody(request: ServedRequest, target: BodyTarget, openCall: 
   request.beginBody(new BodyCall(request, target.open(exchangeOf(request)), openCall));
 }
 
-/** A call whose RPC is not known yet. It ends with an error, or when the client goes away, or becomes the named call. */
+/**
+ * A call whose RPC is not known yet. Ends with an error, when the client disconnects, or when the named call starts.
+ */
 class BodyCall implements AnyCall, BodyReader {
   readonly request: ServedRequest;
   readonly wire: BodyWire;
@@ -32,7 +34,7 @@ class BodyCall implements AnyCall, BodyReader {
     if (body === undefined) return request.fail(messageTooLarge(wire.body.limitBytes));
     try {
       const target = wire.readTarget(body);
-      // Hooks see it from here on.
+      // Visible to hooks from here on.
       request.procedure = target.rpc.name;
       this.#openCall(request, target);
     } catch (error) {

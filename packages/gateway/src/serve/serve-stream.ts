@@ -22,23 +22,24 @@ import { exchangeOf, headersToSend, type ServedCall, type ServedRequest } from "
 import { explainUnwritable } from "./wrong-value.ts";
 import { YieldedMessages } from "./yielded-messages.ts";
 
-/** Bytes of messages collected in a turn, above which the handler is not asked for more. */
-// 64 KiB: otherwise a handler that never waits would never let the turn end, and this would grow without bound.
+/** The size of messages collected in a turn at which the handler is paused. */
+// 64 KiB: otherwise a handler that never waits would block the turn, and the collected messages would grow without
+// bound.
 const collectedBytesMax = 64 * 1024;
 
-/** Milliseconds without a message after which the header of a stream that has a heartbeat is sent alone. */
-// 250 ms: a handler that first looks something up still fails with a status, and a reader notices no wait.
-const quietMs = 250;
+/** Milliseconds without a message after which the header of a stream is sent on its own. */
+// 250 ms: a handler that fails after a lookup can still set a status, and readers do not notice the delay.
+const headerDelayMs = 250;
 
-/** Milliseconds without a message after which a stream that has a heartbeat gets one. */
-// 15 s: half as long as the most impatient of common proxies waits.
+/** Milliseconds without a message after which a heartbeat is sent. */
+// 15 s: half of the shortest idle timeout of common proxies.
 const heartbeatMs = 15_000;
 
-/** Milliseconds that the error of an answer that has begun may take to be encoded, before the answer breaks off. */
-// 30 s: such an error cannot be sent as it is, and however quick its coding is, node's thread pool may be busy.
-const begunErrorCodingMsMax = 30_000;
+/** The timeout for compressing the error of a response that has begun, after which the response is aborted. */
+// 30 s: such an error cannot be sent uncompressed, and node's thread pool may be busy.
+const begunErrorCompressionMsMax = 30_000;
 
-/** Opens a streaming call, which begins with its deadline. */
+/** Opens a streaming call and starts its deadline. */
 export function serveStream(request: ServedRequest, target: StreamTarget): void {
   const { rpc } = target;
   const wire = target.open(exchangeOf(request));
@@ -48,8 +49,8 @@ export function serveStream(request: ServedRequest, target: StreamTarget): void 
 /**
  * A streaming call, from its open wire to its response.
  *
- * The messages of one turn of the event loop are sent in one write. While the client takes no more, the handler is not
- * asked for its next message. An answer that completes within a turn is sent whole.
+ * The messages of one turn of the event loop are sent in one write. Under backpressure, the handler is paused. A
+ * response that completes within a turn is sent in one write, too.
  */
 class StreamCall implements ServedCall, MessageCall {
   readonly request: ServedRequest;
@@ -57,28 +58,29 @@ class StreamCall implements ServedCall, MessageCall {
   readonly wire: StreamWire;
   readonly view: CallView;
   #heartbeat: Interval | undefined;
-  /** Stops the timer that sends the header alone. */
-  #stopQuiet: (() => void) | undefined;
+  /** Stops the timer that sends the header on its own. */
+  #stopHeaderTimer: (() => void) | undefined;
   #header: Headers;
-  /** The header as it is sent; `undefined` until it is final. */
+  /** The header to send; `undefined` until it is final. */
   #headerFields: HeaderFields | undefined;
   #trailer: Headers;
-  /** What the client streams, if it does. */
+  /** The messages of a streaming client. */
   #requests: RequestMessages | undefined;
   #messages: AsyncIterator<unknown> | undefined;
-  #endMessages: (() => void) | undefined;
+  #closeMessages: (() => void) | undefined;
   #output: YieldedMessages | undefined;
-  /** Encoded messages that wait for the end of the turn. */
+  /** Encoded messages to be sent at the end of the turn. */
   #pieces: Uint8Array[] = [];
   #pieceBytes = 0;
-  #begun = false;
-  /** Whether nothing may follow: the end is being written, or a piece of the body was lost. */
-  #closed = false;
-  #flushing = false;
-  /** Whether the client takes no more for now. */
-  #blocked = false;
-  /** Whether the handler is asked for its next message once there is room. */
-  #waiting = false;
+  #hasBegun = false;
+  /** Whether nothing may follow, because the end is being written or a write has failed. */
+  #isClosed = false;
+  /** Whether a flush is scheduled. */
+  #isFlushScheduled = false;
+  /** Whether there is backpressure. */
+  #isBlocked = false;
+  /** Whether the handler is paused and must be resumed. */
+  #isPaused = false;
 
   constructor(request: ServedRequest, rpc: StreamRpc, wire: StreamWire) {
     this.request = request;
@@ -89,7 +91,7 @@ class StreamCall implements ServedCall, MessageCall {
     this.#trailer = wire.responseTrailer;
   }
 
-  /** Reads the messages as they arrive, or the body if the client sends only one. */
+  /** Reads the messages as they arrive, or the body if the client sends a single message. */
   read(): void {
     if (this.rpc.method.methodKind === "server_streaming") readBody(this);
     else this.#invoke((this.#requests = this.wire.readMessages()));
@@ -106,29 +108,29 @@ class StreamCall implements ServedCall, MessageCall {
   #invoke(messages: AsyncIterable<Message>): void {
     this.view.message = messages;
     const request = this.view as CallView & StreamRequest;
-    (async () => this.#answer(await this.rpc.invoke(request)))().catch(this.#onError);
+    (async () => this.#respond(await this.rpc.invoke(request)))().catch(this.#onError);
   }
 
-  #answer({ header, trailer, message }: StreamResponse): void {
+  #respond({ header, trailer, message }: StreamResponse): void {
     this.#output = message instanceof YieldedMessages ? message : undefined;
     const messages = (this.#output?.source ?? message)[Symbol.asyncIterator]();
-    const endMessages = enderOf(messages);
-    if (this.request.done) return endMessages();
+    const closeMessages = closerOf(messages);
+    if (this.request.isDone) return closeMessages();
     this.#header = header;
     this.#trailer = trailer;
     this.#messages = messages;
-    this.#endMessages = endMessages;
-    // Not while the client may still send, so that a mistake in what it sends has a status.
+    this.#closeMessages = closeMessages;
+    // Not while the client may still send, so that an error in its messages can set a status.
     if (this.rpc.method.methodKind !== "server_streaming") this.#startHeartbeat();
-    else if (this.wire.beginsQuietly === true) {
-      // After the turn, which may bring what the handler waits for, however late the timer is.
-      this.#stopQuiet = startDeadline(quietMs, () => afterTurn(beginCall, this));
+    else if (this.wire.sendsHeaderEarly === true) {
+      // After the turn, in which the handler may yield its first message, even if the timer is late.
+      this.#stopHeaderTimer = startDeadline(headerDelayMs, () => afterTurn(beginCall, this));
     }
     this.#pull();
   }
 
   #pull(): void {
-    this.#waiting = false;
+    this.#isPaused = false;
     try {
       // An unchecked iterator may throw synchronously, or return something other than a promise.
       if (this.#messages !== undefined) Promise.resolve(this.#messages.next()).then(this.#onNext, this.#onError);
@@ -140,7 +142,7 @@ class StreamCall implements ServedCall, MessageCall {
   readonly #onError = (error: unknown): void => this.request.failHandling(error, this.view);
 
   readonly #onNext = (result: IteratorResult<unknown>): void => {
-    if (this.request.done) return;
+    if (this.request.isDone) return;
     let message: Message;
     try {
       if (result.done === true) {
@@ -169,16 +171,16 @@ class StreamCall implements ServedCall, MessageCall {
 
   #add(bytes: Uint8Array): void {
     this.#settleHeader();
-    if (this.wire.headOnly === true) return this.#succeed();
+    if (this.wire.isHeaderOnly === true) return this.#succeed();
     this.#heartbeat?.restart();
     this.#collect(bytes);
-    // The only message of an answer is sent together with its end.
+    // The only message of a response is sent together with its end.
     if (this.rpc.method.methodKind === "client_streaming") return this.#pull();
-    if (!this.#flushing) {
-      this.#flushing = true;
+    if (!this.#isFlushScheduled) {
+      this.#isFlushScheduled = true;
       afterTurn(flushCall, this);
     }
-    if (this.#blocked || this.#pieceBytes >= collectedBytesMax) this.#waiting = true;
+    if (this.#isBlocked || this.#pieceBytes >= collectedBytesMax) this.#isPaused = true;
     else this.#pull();
   }
 
@@ -187,72 +189,72 @@ class StreamCall implements ServedCall, MessageCall {
     this.#pieceBytes += bytes.byteLength;
   }
 
-  /** Sends the header, if nothing was sent. */
+  /** Sends the header unless it was already sent. */
   begin(): void {
-    if (this.request.done || this.#begun) return;
+    if (this.request.isDone || this.#hasBegun) return;
     try {
       this.#settleHeader();
     } catch (error) {
       return this.#onFault(error);
     }
-    if (this.wire.headOnly === true) this.#succeed();
+    if (this.wire.isHeaderOnly === true) this.#succeed();
     else this.flush();
   }
 
   #startHeartbeat(): void {
     const { heartbeat } = this.wire;
-    if (heartbeat !== undefined) this.#heartbeat ??= startInterval(heartbeatMs, () => this.#beat(heartbeat));
+    if (heartbeat !== undefined) this.#heartbeat ??= startInterval(heartbeatMs, () => this.#sendHeartbeat(heartbeat));
   }
 
-  /** Sends a heartbeat, unless the client does not take what was sent before. */
-  #beat(heartbeat: Uint8Array): void {
-    if (this.#blocked) return;
+  /** Sends a heartbeat unless there is backpressure. */
+  #sendHeartbeat(heartbeat: Uint8Array): void {
+    if (this.#isBlocked) return;
     this.#collect(heartbeat);
     this.flush();
   }
 
-  /** Sends what was collected in this turn, unless the call has ended. */
+  /** Sends the messages collected in this turn unless the call has ended. */
   flush(): void {
-    if (this.request.done || this.#closed) return;
+    if (this.request.isDone || this.#isClosed) return;
     try {
       this.#send();
     } catch (error) {
       return this.#onFault(error);
     }
-    if (this.#waiting && !this.#blocked) this.#pull();
+    if (this.#isPaused && !this.#isBlocked) this.#pull();
   }
 
   #send(): void {
-    this.#flushing = false;
-    if (!this.#begun) {
+    this.#isFlushScheduled = false;
+    if (!this.#hasBegun) {
       this.wire.begin(this.#settleHeader());
-      this.#begun = true;
+      this.#hasBegun = true;
       this.#startHeartbeat();
     }
     if (this.#pieces.length === 0) return;
     const written = this.wire.write(this.#takePieces());
     if (!(written instanceof Promise)) return;
-    this.#blocked = true;
+    this.#isBlocked = true;
     const resume = (): void => {
-      this.#blocked = false;
-      if (!this.request.done && this.#waiting) this.#pull();
+      this.#isBlocked = false;
+      if (!this.request.isDone && this.#isPaused) this.#pull();
     };
-    // It cannot be compressed. If the client goes away, the call has ended before.
+    // Compression failed. A disconnected client would have ended the call before.
     const failWrite = (error: unknown): void => {
-      this.#closed = true;
+      this.#isClosed = true;
       this.#onFault(error);
     };
     written.then(resume, failWrite);
   }
 
-  /** Fixes the header, which handlers may change up to their first message. */
+  /** Finalizes the header, which handlers may change until their first message. */
   #settleHeader(): HeaderFields {
     if (this.#headerFields !== undefined) return this.#headerFields;
-    const given = this.#header;
+    const header = this.#header;
     const { responseHeader } = this.wire;
-    // An error is answered with the call's own header where the one that was given cannot be sent.
+    // If this header cannot be sent, the error response uses the call's own header.
     this.#header = responseHeader;
-    return (this.#headerFields = this.wire.headerToSend(headersToSend(given, responseHeader)));
+    return (this.#headerFields = this.wire.headerToSend(headersToSend(header, responseHeader)));
   }
 
   #takePieces(): Uint8Array {
@@ -266,60 +268,61 @@ class StreamCall implements ServedCall, MessageCall {
   #succeed(): void {
     let written: void | Promise<void>;
     try {
-      written = this.#close(headersToSend(this.#trailer, this.wire.responseTrailer), undefined);
+      written = this.#finish(headersToSend(this.#trailer, this.wire.responseTrailer), undefined);
     } catch (error) {
       return this.#onFault(error);
     }
-    this.#closed = true;
+    this.#isClosed = true;
     this.request.succeed(written);
   }
 
-  /** Sends what was collected, and the end. */
-  #close(trailer: Headers, error: ConnectError | undefined): void | Promise<void> {
+  /** Sends the collected messages and the end. */
+  #finish(trailer: Headers, error: ConnectError | undefined): void | Promise<void> {
     const header = this.#settleHeader();
-    if (!this.#begun) return this.wire.answer(header, this.#takePieces(), trailer, error);
+    if (!this.#hasBegun) return this.wire.respond(header, this.#takePieces(), trailer, error);
     this.#send();
     return this.wire.end(trailer, error);
   }
 
   writeError(error: ConnectError): void | Promise<void> {
-    if (this.#begun && this.#closed) return this.#breakOff();
+    if (this.#hasBegun && this.#isClosed) return this.#abortResponse();
     const pieces = this.#pieces;
-    const written = this.#close(this.wire.responseTrailer, error);
-    this.#closed = true;
-    // Called again, it sends the same messages.
+    const written = this.#finish(this.wire.responseTrailer, error);
+    this.#isClosed = true;
+    // A second call sends the same messages.
     this.#pieces = pieces;
     return written;
   }
 
-  get errorCodingMsMax(): number | undefined {
-    return this.#begun ? begunErrorCodingMsMax : undefined;
+  get errorCompressionMsMax(): number | undefined {
+    return this.#hasBegun ? begunErrorCompressionMsMax : undefined;
   }
 
-  /** Lets the client see that the body is incomplete, because no error can be put behind it. */
-  #breakOff(): void {
+  /** Resets the exchange, so that the client detects the incomplete body, because no error can follow it. */
+  #abortResponse(): void {
     exchangeOf(this.request).reset();
     this.wire.release?.();
   }
 
-  ended(): void {
-    this.#stopQuiet?.();
+  close(): void {
+    this.#stopHeaderTimer?.();
     this.#heartbeat?.stop();
     this.#requests?.close?.();
-    if (this.#messages !== undefined) this.#endMessages?.();
+    if (this.#messages !== undefined) this.#closeMessages?.();
     this.#messages = undefined;
   }
 }
 
 /**
- * Sends the header of a stream's answer after this turn of the event loop, with the messages that come in it, instead of
- * together with the first message. Not where an error before the first message has an HTTP status, as on REST.
+ * Sends the header of a streaming response after this turn of the event loop, with the messages of the turn, instead of
+ * together with the first message. Has no effect if an error before the first message has its own HTTP status, as on
+ * REST.
  *
- * @param context - what the handler of the stream was given
+ * @param context - the context of the handler of the stream
  */
-export function beginAnswer(context: HandlerContext): void {
+export function beginResponse(context: HandlerContext): void {
   const { call } = context as Partial<CallView>;
-  if (call instanceof StreamCall && call.wire.endHasError) afterTurn(beginCall, call);
+  if (call instanceof StreamCall && call.wire.reportsErrorAtEnd) afterTurn(beginCall, call);
 }
 
 function flushCall(call: StreamCall): void {
@@ -331,10 +334,10 @@ function beginCall(call: StreamCall): void {
 }
 
 /**
- * Returns what ends an iterator early, in the asynchronous context in which this was called: a client that goes away has
- * another. Not awaited, so that a stuck handler cannot hold the answer back.
+ * Returns a function that closes an iterator early, in the async context of the call to this function: the event of a
+ * disconnected client has another. Not awaited, so that a stuck handler cannot delay the response.
  */
-function enderOf(messages: AsyncIterator<unknown>): () => void {
+function closerOf(messages: AsyncIterator<unknown>): () => void {
   const { promise, resolve } = Promise.withResolvers<void>();
   promise.then(() => messages.return?.()).catch(() => undefined);
   return resolve;

@@ -3,20 +3,20 @@
  *
  *     find its target → announce → admit → open → begin → read → decode → run → write
  *
- * Each step below calls the next one as soon as it can; a promise is made only where something must be waited for,
- * because it costs as much as a step. `findTarget` (`routes.ts`) decides 404, 405 and 415, which are sent once the request
- * is admitted. `request.begin` (`request.ts`) checks the header, starts the deadline and then calls `read`. Whatever goes
- * wrong ends in `request.fail`, which responds with an error. After `open`, streams continue in `serve-stream.ts`, and
- * requests whose body names the RPC in `serve-body.ts`.
+ * Each step below calls the next one as soon as it can. It only creates a promise if it must wait, because a promise
+ * costs as much as a step. `findTarget` (`routes.ts`) decides 404, 405 and 415, which are sent once the request is
+ * admitted. `request.begin` (`request.ts`) checks the header, starts the deadline and then calls `read`. All errors end
+ * in `request.fail`, which sends an error response. After `open`, streams continue in `serve-stream.ts`, and requests
+ * whose body names the RPC in `serve-body.ts`.
  */
 import type { Message } from "@bufbuild/protobuf";
 import type { ConnectError, ContextValues, UnaryRequest } from "@connectrpc/connect";
 import { type Exchange, toUtf8 } from "../exchange/index.ts";
-import { goneAway, type Reply, type ResponseParts, type UnaryRpc, type UnaryWire } from "../protocols/index.ts";
+import { clientGoneError, type Reply, type ResponseParts, type UnaryRpc, type UnaryWire } from "../protocols/index.ts";
 import type { UnaryTarget } from "../protocols/index.ts";
 import { CallView } from "./call-view.ts";
-import { answerPreflight } from "./cors.ts";
-import { type Endpoint, type EndpointAnswer, EndpointExchange } from "./endpoint.ts";
+import { respondToPreflight } from "./cors.ts";
+import { type Endpoint, type EndpointResponse, EndpointExchange } from "./endpoint.ts";
 import { decodeBody, type MessageCall, readBody } from "./read-message.ts";
 import { exchangeOf, headersToSend, type ServedCall, ServedRequest, serverOf } from "./request.ts";
 import { findTarget, type Target } from "./routes.ts";
@@ -26,11 +26,11 @@ import type { Server } from "./server.ts";
 import { explainUnwritable } from "./wrong-value.ts";
 
 /**
- * Serves one exchange. Never throws: an HTTP server could only close the connection, and a mounted handler exit the
- * process.
+ * Serves one exchange. Never throws, because an HTTP server could only close the connection, and a mounted handler
+ * would exit the process.
  *
- * @param target - what the request asks for, if the caller has already found it
- * @param createValues - returns the initial context values; what it throws is handled like a refusal of `admit`
+ * @param target - the target of the request, if the caller has already found it
+ * @param createValues - returns the initial context values; errors that it throws are handled like those of `admit`
  */
 export function serve(
   server: Server,
@@ -52,12 +52,12 @@ function announce(request: ServedRequest): void {
   const exchange = exchangeOf(request);
   const { onRequest, routes } = serverOf(request);
   if (onRequest !== undefined) onRequest(request);
-  if (routes.cors !== undefined && answerPreflight(exchange, routes.cors)) return request.settle(undefined);
+  if (routes.cors !== undefined && respondToPreflight(exchange, routes.cors)) return request.settle(undefined);
   admit(request);
 }
 
 /**
- * Calls `admit`: exactly once, before any response, even if the request has no target. Its refusal takes precedence over
+ * Calls `admit` exactly once, before any response, even if the request has no target. Its refusal takes precedence over
  * a 404, 405 or 415.
  */
 function admit(request: ServedRequest): void {
@@ -65,14 +65,14 @@ function admit(request: ServedRequest): void {
   const server = serverOf(request);
   const isOpen = target.kind === "endpoint" && target.endpoint.open;
   const admitted = server.admit === undefined || isOpen ? undefined : server.admit(request);
-  // A synchronous decision costs no promise. Anything that was returned may be another library's thenable.
+  // A synchronous decision needs no promise. A returned value may be another library's thenable.
   if (admitted === undefined) return open(request);
   Promise.resolve(admitted)
-    .then(() => (exchangeOf(request).aborted ? request.settle(goneAway()) : open(request)))
+    .then(() => (exchangeOf(request).aborted ? request.settle(clientGoneError()) : open(request)))
     .catch((error: unknown) => request.fail(error));
 }
 
-/** Opens what the request asks for. */
+/** Opens the target of the request. */
 function open(request: ServedRequest): void {
   const { target } = request;
   switch (target.kind) {
@@ -89,7 +89,7 @@ function open(request: ServedRequest): void {
   }
 }
 
-/** Opens a unary call, which begins with its deadline. */
+/** Opens a unary call and starts its deadline. */
 function serveUnary(request: ServedRequest, target: UnaryTarget): void {
   const { rpc } = target;
   const wire = target.open(exchangeOf(request));
@@ -97,7 +97,7 @@ function serveUnary(request: ServedRequest, target: UnaryTarget): void {
   request.begin(new UnaryCall(request, rpc, wire, timeoutMs), rpc, timeoutMs);
 }
 
-/** A unary call, from its open wire to its response: one message each way. */
+/** A unary call, from its open wire to its response: one message in each direction. */
 class UnaryCall implements ServedCall, MessageCall, Reply {
   readonly request: ServedRequest;
   readonly rpc: UnaryRpc;
@@ -116,7 +116,7 @@ class UnaryCall implements ServedCall, MessageCall, Reply {
     readBody(this);
   }
 
-  /** Decodes the message: path, query and body by a rule, JSON, or binary. */
+  /** Decodes the message. */
   received(body: Uint8Array | undefined): void {
     decodeBody(this, body);
   }
@@ -127,13 +127,13 @@ class UnaryCall implements ServedCall, MessageCall, Reply {
     try {
       this.rpc.run(this.view as CallView & UnaryRequest, this);
     } catch (error) {
-      this.takeError(error);
+      this.reject(error);
     }
   }
 
   /** Writes the response. */
-  take(response: ResponseParts): void {
-    if (this.request.done) return;
+  resolve(response: ResponseParts): void {
+    if (this.request.isDone) return;
     let written: void | Promise<void>;
     try {
       const header = headersToSend(response.header, this.wire.responseHeader);
@@ -145,7 +145,7 @@ class UnaryCall implements ServedCall, MessageCall, Reply {
     this.request.succeed(written);
   }
 
-  takeError(thrown: unknown): void {
+  reject(thrown: unknown): void {
     this.request.failHandling(thrown, this.view);
   }
 
@@ -154,17 +154,17 @@ class UnaryCall implements ServedCall, MessageCall, Reply {
   }
 }
 
-/** Responds with a plain resource next to the RPCs. */
+/** Responds with an endpoint. */
 function serveEndpoint(request: ServedRequest, endpoint: Endpoint): void {
-  const answer = endpoint.answer(new EndpointExchange(exchangeOf(request), request));
+  const response = endpoint.handle(new EndpointExchange(exchangeOf(request), request));
   // It may be another library's thenable.
-  if (!("then" in answer)) return writeEndpoint(request, answer);
-  Promise.resolve(answer)
+  if (!("then" in response)) return writeEndpoint(request, response);
+  Promise.resolve(response)
     .then((awaited) => writeEndpoint(request, awaited))
     .catch((error: unknown) => request.fail(error));
 }
 
-function writeEndpoint(request: ServedRequest, { httpStatus, header = {}, body }: EndpointAnswer): void {
+function writeEndpoint(request: ServedRequest, { httpStatus, header = {}, body }: EndpointResponse): void {
   const bytes = typeof body === "string" ? toUtf8(body) : body;
   exchangeOf(request).respond(httpStatus, Object.entries(header).flat(), bytes);
   request.settle(undefined);

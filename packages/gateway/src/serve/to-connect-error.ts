@@ -2,16 +2,16 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { problem, type RequestFailure } from "../errors/index.ts";
 
 /**
- * Returns the error to answer with for any thrown value, in a form that every protocol can write. Only the text of a
- * ConnectError is meant for clients; anything else is a {@link toFault fault}. Never throws.
+ * Returns the error to respond with for any thrown value, in a form that every protocol can write. Only the message of
+ * a ConnectError is intended for clients; anything else is a {@link toFault fault}. Never throws.
  *
- * @param failure - what has failed, if it is a fault
+ * @param failure - the description if it is a fault
  */
 export function toConnectError(thrown: unknown, failure: RequestFailure): ConnectError {
   return readConnectError(thrown) ?? toFault(thrown, failure);
 }
 
-/** Something thrown that `onFault` is told of, and what has failed. */
+/** A thrown value to report to `onFault`, and what failed. */
 interface Fault {
   readonly thrown: unknown;
   readonly failure: RequestFailure;
@@ -19,14 +19,14 @@ interface Fault {
 
 const faults = new WeakMap<ConnectError, Fault>();
 
-/** Returns the error to answer with for a fault, which {@link takeFault} then knows. Never throws. */
+/** Returns the error to respond with for a fault, and stores the fault for {@link takeFault}. Never throws. */
 export function toFault(thrown: unknown, failure: RequestFailure): ConnectError {
   const error = readConnectError(thrown) ?? problem(failure.errorCode, internalError, { cause: thrown });
   faults.set(error, { thrown, failure });
   return error;
 }
 
-/** Returns the fault behind an error; only once, as the program may throw the same error again. */
+/** Returns and removes the fault that caused an error, because the program may throw the same error again. */
 export function takeFault(error: ConnectError): Fault | undefined {
   const fault = faults.get(error);
   faults.delete(error);
@@ -34,26 +34,26 @@ export function takeFault(error: ConnectError): Fault | undefined {
 }
 
 /**
- * Returns a thrown ConnectError in a form that every protocol can write, unless a detail does not serialize; `undefined`
- * for anything else, and for an error that cannot be read. Never throws.
+ * Returns a thrown ConnectError in a form that every protocol can write, unless a detail does not serialize;
+ * `undefined` for anything else, and for an error that cannot be read. Never throws.
  */
 function readConnectError(thrown: unknown): ConnectError | undefined {
   try {
     return thrown instanceof ConnectError ? toWritable(thrown) : undefined;
   } catch {
-    // Even asking for its class may fail, for example in a getter.
+    // Reading the value may throw, even `instanceof`, for example in a getter.
     return undefined;
   }
 }
 
 /**
- * Returns an error whose every part has the type that a ConnectError declares: programs without types, and other
- * servers, may have given anything.
+ * Returns an error whose members have the types that ConnectError declares. Programs without types and other servers
+ * may have set any values.
  */
 function toWritable(error: ConnectError): ConnectError {
   const { rawMessage, cause, isWireError } = error;
   const code = codes.has(error.code) ? error.code : Code.Unknown;
-  // What is not a string was not written for clients: `new ConnectError(error)` would tell them the text of a fault.
+  // Only strings are intended for clients: `new ConnectError(error)` would reveal the message of a fault.
   const text = typeof rawMessage === "string" ? rawMessage.toWellFormed() : internalError;
   const metadata = toHeaders(error.metadata);
   const details = toDetails(error.details);
@@ -62,7 +62,7 @@ function toWritable(error: ConnectError): ConnectError {
   return Object.assign(new ConnectError(text, code, metadata, [], cause ?? error), { details, isWireError });
 }
 
-/** Returns metadata as they are, if possible; none if they are no header fields. */
+/** Returns metadata, unchanged if possible; empty if they are not valid header fields. */
 function toHeaders(metadata: Headers): Headers {
   if (metadata instanceof Headers) return metadata;
   try {
@@ -74,13 +74,13 @@ function toHeaders(metadata: Headers): Headers {
 
 type Details = ConnectError["details"];
 
-/** Returns the same list if all of it can be used. */
+/** Returns the valid details: the same array if all are valid. */
 function toDetails(details: Details): Details {
   if (!Array.isArray(details)) return [];
   return details.every(isDetail) ? details : details.filter(isDetail);
 }
 
-/** Returns whether something is a message with its type, or the bytes of one. */
+/** Returns whether a value is a message with its type, or the bytes of one. */
 function isDetail(detail: unknown): boolean {
   if (typeof detail !== "object" || detail === null) return false;
   if ("desc" in detail) return true;

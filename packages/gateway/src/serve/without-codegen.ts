@@ -8,8 +8,8 @@ import type { RpcPlatform } from "./create-rpcs.ts";
 const noCodegen = { codegen: false } as const;
 
 /**
- * Returns the options and the platform of a gateway that generates no code: whatever reads or writes messages has
- * `codegen: false` among its options, also where a service has options of its own.
+ * Returns the options and the platform of a gateway that generates no code: everything that reads or writes messages
+ * gets `codegen: false`, including services with their own options.
  */
 export function withoutCodegen<
   Options extends ConnectRouterOptions & { readonly rest?: RestOptions },

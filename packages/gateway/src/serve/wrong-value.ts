@@ -3,8 +3,8 @@ import { integerRangeOf, localFormOf } from "../messages/json/index.ts";
 import type { Rpc } from "../protocols/index.ts";
 
 /**
- * Returns the error to report for a response that could not be written: one that names the procedure and the field if a
- * handler has put a value of a wrong type there, with the given error as its cause; otherwise the given error.
+ * Returns the error to report for a response that cannot be written: if a field has a value of the wrong type, an error
+ * that names the procedure and the field, with `error` as its cause; otherwise `error`.
  */
 export function explainUnwritable(
   error: unknown,
@@ -19,8 +19,8 @@ function findProblem(desc: DescMessage, response: { readonly message: unknown })
   try {
     return messageProblem(desc, response.message, "");
   } catch {
-    // A getter may throw, a message that contains itself overflows the stack, and an interceptor in JavaScript may have
-    // returned no response.
+    // A getter may throw, a message that contains itself overflows the stack, and an interceptor in JavaScript may
+    // return no response.
     return undefined;
   }
 }
@@ -84,7 +84,7 @@ function valueProblem(field: DescField, value: unknown, path: string): string | 
   }
 }
 
-/** An enum value is a number like an int32. */
+/** Enum values are numbers, like int32. */
 function scalarProblem(scalar: ScalarType, value: unknown, path: string): string | undefined {
   switch (scalar) {
     case ScalarType.STRING:
@@ -110,7 +110,7 @@ function integerProblem(scalar: ScalarType, value: unknown, path: string): strin
   return fits ? undefined : wrong(path, `of the type ${name}`, value);
 }
 
-/** Returns an integer as protobuf-es accepts it: of 64 bits also as a bigint or a string. */
+/** Returns an integer in a form that protobuf-es accepts: 64-bit integers may also be a bigint or a string. */
 function toInteger(value: unknown, isLong: boolean): bigint | undefined {
   if (typeof value === "number" && Number.isInteger(value)) return BigInt(value);
   if (!isLong) return undefined;
@@ -118,8 +118,8 @@ function toInteger(value: unknown, isLong: boolean): bigint | undefined {
   return typeof value === "string" && /^-?\d+$/.test(value) ? BigInt(value) : undefined;
 }
 
-function wrong(path: string, wanted: string, value: unknown): string {
+function wrong(path: string, expected: string, value: unknown): string {
   const type = value === null ? "null" : Array.isArray(value) ? "an array" : typeof value;
-  const place = path === "" ? "" : `${path.replace(/\.$/, "")} `;
-  return `${place}must be ${wanted}, got ${type}`;
+  const field = path === "" ? "" : `${path.replace(/\.$/, "")} `;
+  return `${field}must be ${expected}, got ${type}`;
 }

@@ -3,8 +3,8 @@ import { create, type DescMessage, type Message, type MessageInitShape } from "@
 /**
  * The messages that a streaming handler yields.
  *
- * Interceptors iterate over it. Without any, a call reads the source itself and converts each item with
- * {@link toMessage}, which saves the promises of an iterator in between.
+ * Interceptors iterate over it. Without interceptors, a call reads the source directly and converts each item with
+ * {@link toMessage}, which saves the promises of an intermediate iterator.
  */
 export class YieldedMessages implements AsyncIterable<Message> {
   readonly source: AsyncIterable<MessageInitShape<DescMessage>>;
@@ -15,7 +15,7 @@ export class YieldedMessages implements AsyncIterable<Message> {
     this.source = source;
   }
 
-  /** Turns an item that a handler yields into a message. */
+  /** Converts an item that a handler yields to a message. */
   toMessage(init: MessageInitShape<DescMessage>): Message {
     return create(this.#schema, init);
   }

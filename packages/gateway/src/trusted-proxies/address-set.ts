@@ -7,14 +7,14 @@ export interface AddressSet {
   has(address: string): boolean;
 }
 
-/** The address that stands for every peer on a Unix socket, which has none. */
+/** The address of every peer on a Unix socket, which has none of its own. */
 export const unixAddress = "unix:";
 
 /**
  * Creates a set of IP addresses from addresses and networks (`10.0.0.0/8`, `2001:db8::/32`, RFC 4632 §3.1), and
  * {@link unixAddress}.
  *
- * @throws TypeError naming the first entry that is neither
+ * @throws TypeError with the code ERR_OPTIONS that quotes the first entry that is neither
  */
 export function createAddressSet(entries: readonly string[]): AddressSet {
   const list = new BlockList();
@@ -29,7 +29,7 @@ export function createAddressSet(entries: readonly string[]): AddressSet {
   };
 }
 
-/** Returns whether a text is an IP address, a network such as `10.0.0.0/8`, or {@link unixAddress}. */
+/** Returns whether a string is an IP address, a network such as `10.0.0.0/8`, or {@link unixAddress}. */
 export function isAddressOrNetwork(text: string): boolean {
   return text === unixAddress || parseNetwork(text) !== undefined;
 }
@@ -37,7 +37,10 @@ export function isAddressOrNetwork(text: string): boolean {
 function add(list: BlockList, entry: string): void {
   const network = parseNetwork(entry);
   if (network === undefined)
-    throw withCode(new TypeError(`trustedProxies.addresses must be IP addresses or networks, got "${entry}"`), "ERR_OPTIONS");
+    throw withCode(
+      new TypeError(`trustedProxies.addresses must be IP addresses or networks, got "${entry}"`),
+      "ERR_OPTIONS",
+    );
   list.addSubnet(network.address, network.prefix, familyOf(network.address));
 }
 
@@ -46,7 +49,7 @@ function parseNetwork(text: string): { readonly address: string; readonly prefix
   const address = toIpAddress(host);
   if (address === undefined) return undefined;
   const bits = familyOf(address) === "ipv4" ? 32 : 128;
-  // So an IPv4 network that is mapped into IPv6 must be written as IPv4.
+  // An IPv4 network mapped into IPv6 must be written as IPv4.
   const prefix = length === undefined ? bits : Number(length);
   return prefix > bits ? undefined : { address, prefix };
 }

@@ -1,21 +1,20 @@
-/** What one proxy says about the request that it took: the parameters of an element, by their names in lower case. */
+/** The parameters of an element, by their names in lower case: what one proxy reports about a request. */
 export type ForwardedElement = ReadonlyMap<string, string>;
 
 /**
- * Reads the elements of a `Forwarded` field (RFC 7239 §4) from the last, which the nearest proxy has added, to the
- * first of as many as are asked for. Ends before the first malformed element, because anything may stand to the left of
- * it, before one that is longer, or has more parameters, than proxies write, and before one with which all that was read
- * would be longer than proxies write.
+ * Reads up to `elementsMax` elements of a `Forwarded` field (RFC 7239 §4), starting with the last one, which the
+ * nearest proxy has added. Stops at the first element that is malformed, because a client may have written what is to
+ * the left of it, and at the first that exceeds one of the limits below.
  *
  *     Forwarded         = 1#forwarded-element
  *     forwarded-element = [ forwarded-pair ] *( ";" [ forwarded-pair ] )
  *     forwarded-pair    = token "=" ( token / quoted-string )
  *
- * From the right, because a client can send an opening quotation mark that, read from the left, swallows what the
+ * From the right, because a client can send an opening quotation mark that, read from the left, would hide what the
  * proxies have added.
  */
 export function* readForwarded(field: string, elementsMax: number): Generator<ForwardedElement> {
-  for (let end = field.length, left = elementsMax; end >= 0 && left > 0; left--) {
+  for (let end = field.length, remaining = elementsMax; end >= 0 && remaining > 0; remaining--) {
     const start = startOfElement(field, end);
     if (start === undefined || field.length - start > readLengthMax) return;
     const element = parseElement(field.slice(start, end).trim());
@@ -25,18 +24,17 @@ export function* readForwarded(field: string, elementsMax: number): Generator<Fo
   }
 }
 
-/** Characters of an element: four parameters, of which a host may have 261. */
+/** The most characters of an element: four parameters, of which a host has up to 261. */
 const elementLengthMax = 1024;
 
-/** Characters of all elements that are read: some 200 of each proxy. Clients may write as many as a header holds. */
+/** The most characters of all elements that are read: about 200 per proxy. Clients may fill a whole header. */
 const readLengthMax = 4 * 1024;
 
-/** Parameters of an element: the four of RFC 7239 §5, and extensions. Reading one costs as much as 100 characters. */
+/** The most parameters of an element: the four of RFC 7239 §5, and extensions. One costs as much as 100 characters. */
 const parametersMax = 16;
 
 /**
- * Returns the start of the element that ends at `end`; `undefined` when it is too long, or a quotation mark in it has no
- * partner.
+ * Returns the start of the element that ends at `end`; `undefined` if it is too long or has an unpaired quotation mark.
  */
 function startOfElement(field: string, end: number): number | undefined {
   let at = end;
@@ -47,7 +45,7 @@ function startOfElement(field: string, end: number): number | undefined {
   return at;
 }
 
-/** Returns the place of the quotation mark that opens the string closed at `closing`; -1 if there is none. */
+/** Returns the index of the quotation mark that opens the string closed at `closing`; -1 if there is none. */
 function openingQuote(field: string, closing: number): number {
   let at = field.lastIndexOf('"', closing - 1);
   // RFC 9110 §5.6.4: a quotation mark that follows a backslash is part of the text.

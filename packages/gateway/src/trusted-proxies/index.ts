@@ -1,9 +1,8 @@
 /**
- * Whose request is it?
+ * The client of a request behind proxies.
  *
- * Behind a proxy the connection is the proxy's. This room decides which proxies are believed, and reads what they say
- * about the client: in header fields (RFC 7239 and its predecessors), or at the start of the connection (PROXY
- * protocol). No sockets.
+ * Decides which proxies are trusted, and reads the client's address from their header fields (RFC 7239 and its
+ * predecessors) or from the start of the connection (PROXY protocol). Uses no sockets.
  */
 export { isAddressOrNetwork, unixAddress } from "./address-set.ts";
 export { clientNetwork } from "./ip-address.ts";

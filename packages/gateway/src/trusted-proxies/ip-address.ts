@@ -2,9 +2,8 @@ import { isIP, SocketAddress } from "node:net";
 import type { Peer } from "../exchange/index.ts";
 
 /**
- * Returns an IP address in its one spelling: IPv6 as in RFC 5952, an IPv4 address that is mapped into IPv6 (RFC 4291
- * §2.5.5.2) as IPv4. `undefined` for anything else, and for an address with a zone, which means something only on its
- * own machine.
+ * Returns an IP address in canonical form: IPv6 as in RFC 5952, and IPv4 mapped into IPv6 (RFC 4291 §2.5.5.2) as IPv4.
+ * Returns `undefined` for anything else, and for an address with a zone, which is only valid on its own machine.
  */
 export function toIpAddress(text: string): string | undefined {
   if (isIP(text) === 4) return text;
@@ -14,7 +13,7 @@ export function toIpAddress(text: string): string | undefined {
   return mapped ?? address;
 }
 
-// RFC 7239 §6: an IPv6 address stands in brackets. In X-Forwarded-For it may also be bare, and then has no port.
+// RFC 7239 §6: an IPv6 address is in brackets. In X-Forwarded-For it may also be bare, and then has no port.
 const withBrackets = /^\[([0-9A-Fa-f:.]+)\](?::(\d{1,5}))?$/;
 const ipv4WithPort = /^(\d+\.\d+\.\d+\.\d+)(?::(\d{1,5}))?$/;
 
@@ -28,8 +27,9 @@ export function parsePeer(text: string): Peer | undefined {
 const portMax = 65_535;
 
 /**
- * Returns the part of an address that identifies its owner: an IPv4 address, or the first 64 bits of an IPv6 address,
- * since a single machine may use all the others (RFC 4291 §2.5.1). Returns any other text as it is.
+ * Returns the part of an address that identifies its owner: the complete IPv4 address, or the first 64 bits of an IPv6
+ * address, since a single machine may use all addresses below them (RFC 4291 §2.5.1). Returns any other string as it
+ * is.
  */
 export function clientNetwork(text: string): string {
   const address = toIpAddress(text);

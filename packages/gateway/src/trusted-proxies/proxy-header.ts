@@ -3,11 +3,11 @@ import type { Peer } from "../exchange/index.ts";
 import { toIpAddress } from "./ip-address.ts";
 
 /**
- * The header of the PROXY protocol as far as it has arrived: "more" bytes are needed, or it is "malformed", or it is
- * there and takes `bytes` of what was read.
+ * The result of reading a header of the PROXY protocol: "more" bytes are needed, it is "malformed", or it is complete
+ * and has the length `bytes`.
  *
- * `source` is the peer that connected to the proxy; `undefined` when the connection is the proxy's own, such as a
- * probe.
+ * `source` is the peer that connected to the proxy; `undefined` if the proxy opened the connection itself, for example
+ * for a probe.
  */
 export type ProxyHeader =
   | { readonly kind: "more" }
@@ -17,18 +17,18 @@ export type ProxyHeader =
 const more: ProxyHeader = { kind: "more" };
 const malformed: ProxyHeader = { kind: "malformed" };
 
-/** Bytes of a header of version 1 with its line break (proxy-protocol.txt §2.1). */
+/** The most bytes of a header of version 1 with its line break (proxy-protocol.txt §2.1). */
 const textBytesMax = 107;
 /**
- * Bytes of addresses and TLVs of version 2: eight times what a receiver must take (§2.2), enough for the certificate
- * names that TLVs carry.
+ * The most bytes of addresses and TLVs of version 2: eight times what a receiver must accept (§2.2), enough for the
+ * certificate names in TLVs.
  */
 const binaryBytesMax = 4096;
 
 const signature = Buffer.from("\r\n\r\n\0\r\nQUIT\n");
 const binaryHeadBytes = signature.byteLength + 4;
 
-/** Reads the header that a connection begins with: version 1, a line of text, or version 2, binary. */
+/** Reads the header at the start of a connection: version 1, a line of text, or version 2, binary. */
 export function readProxyHeader(bytes: Buffer): ProxyHeader {
   const length = Math.min(bytes.byteLength, signature.byteLength);
   if (signature.compare(bytes, 0, length, 0, length) === 0) return readBinary(bytes);
@@ -68,9 +68,9 @@ function readBinary(bytes: Buffer): ProxyHeader {
   const end = binaryHeadBytes + length;
   if ((command !== versionAndLocal && command !== versionAndProxy) || length > binaryBytesMax) return malformed;
   if (bytes.byteLength < end) return more;
-  const own: ProxyHeader = { kind: "header", bytes: end, source: undefined };
-  // §2.2: the addresses of the proxy's own connection, and of a family that is not ours, are ignored.
-  if (command === versionAndLocal) return own;
+  const withoutSource: ProxyHeader = { kind: "header", bytes: end, source: undefined };
+  // §2.2: the addresses of a LOCAL connection, and those of other families, are ignored.
+  if (command === versionAndLocal) return withoutSource;
   const addresses = bytes.subarray(binaryHeadBytes, end);
   if (family === tcpOverIpv4) {
     if (length < 12) return malformed;
@@ -80,7 +80,7 @@ function readBinary(bytes: Buffer): ProxyHeader {
     if (length < 36) return malformed;
     return toHeader(end, groupsOf(addresses.subarray(0, 16)), addresses.readUInt16BE(32));
   }
-  return own;
+  return withoutSource;
 }
 
 function groupsOf(address: Buffer): string {

@@ -4,14 +4,14 @@ import { type AddressSet, createAddressSet } from "./address-set.ts";
 import { readForwarded } from "./forwarded.ts";
 import { parsePeer } from "./ip-address.ts";
 
-/** The proxies that are trusted to name their clients, and how they do it. */
+/** The proxies that are trusted to report the address of their clients, and how they report it. */
 export interface TrustedProxiesOptions {
   /** IP addresses and networks, such as `10.0.0.0/8` or `2001:db8::/32`; `unix:` for every peer on a Unix socket. */
   readonly addresses: readonly string[];
   /**
-   * The fields that the proxies write: `X-Forwarded-For`, `-Proto` and `-Host`, `Forwarded` (RFC 7239), or none, for
-   * proxies that speak the PROXY protocol. Default "x-forwarded". Never both, because proxies pass on the one that they
-   * do not write, and a client may have forged it.
+   * The header fields that the proxies write: `X-Forwarded-For`, `-Proto` and `-Host`, `Forwarded` (RFC 7239), or none,
+   * for proxies that use the PROXY protocol. Default "x-forwarded". Never both, because proxies pass on the one that
+   * they do not write, and a client may have forged it.
    */
   readonly fields?: "x-forwarded" | "forwarded" | "none";
 }
@@ -21,22 +21,23 @@ export const trustedProxiesNames: OptionNames<TrustedProxiesOptions> = { address
 
 /** The client of a request, as far as it is known. */
 export interface Client extends Peer {
-  /** The scheme that the client used, `http` or `https`; `undefined` if no proxy said. */
+  /** The scheme that the client used, `http` or `https`; `undefined` if no proxy reported it. */
   readonly scheme: string | undefined;
-  /** The authority that the client asked for; `undefined` if no proxy said. */
+  /** The authority that the client asked for; `undefined` if no proxy reported it. */
   readonly host: string | undefined;
 }
 
-/** The set of proxies that are believed. */
+/** The set of trusted proxies. */
 export interface TrustedProxies extends AddressSet {
   /**
-   * Returns the client of a request: the first address that is not a trusted proxy's, from the connection to the left
-   * of the list. If the next address is unknown, obfuscated or malformed, it is the last one known.
+   * Returns the client of a request: the first address that does not belong to a trusted proxy, starting with the peer
+   * of the connection and then from the right end of the list. If the next address is unknown, obfuscated or malformed,
+   * the client is the last known one.
    */
   clientOf(peer: Peer, header: HeaderReader): Client;
 }
 
-/** What one proxy says about the request that it took. */
+/** What one proxy reports about a request. */
 interface Hop {
   readonly for: string | undefined;
   readonly proto: string | undefined;
@@ -44,15 +45,15 @@ interface Hop {
 }
 
 /**
- * How many proxies a request is traced back through: twice as many as any request passes. What stands to the left of
- * their items is not read, because clients may send as much of it as a header holds.
+ * The most proxies that a request is traced back through: twice as many as any request passes. Further items to the
+ * left are not read, because clients may fill a whole header with them.
  */
 const hopsMax = 20;
 
 /**
- * Creates the set of proxies that are trusted.
+ * Creates the set of trusted proxies.
  *
- * @throws TypeError naming the first entry that is neither an IP address nor a network
+ * @throws TypeError with the code ERR_OPTIONS that quotes the first entry that is neither an IP address nor a network
  */
 export function createTrustedProxies({ addresses, fields = "x-forwarded" }: TrustedProxiesOptions): TrustedProxies {
   const set = createAddressSet(addresses);
@@ -61,7 +62,7 @@ export function createTrustedProxies({ addresses, fields = "x-forwarded" }: Trus
     has: (address) => set.has(address),
     clientOf: (peer, header) => {
       let client: Client = { ...peer, scheme: undefined, host: undefined };
-      // The peer of the connection is certain. What it says counts only if it is trusted.
+      // The peer of the connection is certain. What it reports counts only if it is trusted.
       if (!set.has(peer.address)) return client;
       for (const hop of hopsOf(header)) {
         const scheme = schemeOf(hop.proto) ?? client.scheme;
@@ -90,8 +91,8 @@ function* readForwardedHops(header: HeaderReader): Generator<Hop> {
 }
 
 /**
- * Reads what the proxies say. Each adds an address to `X-Forwarded-For`. Some add to the other two fields as well; most
- * overwrite them, which then hold only what the nearest proxy says.
+ * Reads what the proxies report. Each adds an address to `X-Forwarded-For`. Some add to the other two fields as well;
+ * most overwrite those, which then have only the value of the nearest proxy.
  */
 function* readXForwarded(header: HeaderReader): Generator<Hop> {
   const addresses = itemsOf(header.get("x-forwarded-for"));
@@ -105,11 +106,11 @@ function* readXForwarded(header: HeaderReader): Generator<Hop> {
   if (addresses.length === 0) yield { for: undefined, proto: protos[0], host: hosts[0] };
 }
 
-/** Returns the last items of a list, the very last one first; empty ones are left out (RFC 9110 §5.6.1.2). */
+/** Returns the last items of a list in reverse order, without empty ones (RFC 9110 §5.6.1.2). */
 function itemsOf(field: string | null): string[] {
   const items: string[] = [];
   if (field === null) return items;
-  for (let end = field.length, left = hopsMax; end >= 0 && left > 0; left--) {
+  for (let end = field.length, remaining = hopsMax; end >= 0 && remaining > 0; remaining--) {
     const comma = end === 0 ? -1 : field.lastIndexOf(",", end - 1);
     const item = field.slice(comma + 1, end).trim();
     if (item !== "") items.push(item);
@@ -130,5 +131,5 @@ function hostOf(text: string | undefined): string | undefined {
   return text !== undefined && text.length <= hostLengthMax && authority.test(text) ? text : undefined;
 }
 
-/** Characters of a DNS name (RFC 1035 §2.3.4) and a port. */
+/** The most characters of a DNS name (RFC 1035 §2.3.4) and a port. */
 const hostLengthMax = 255 + 6;

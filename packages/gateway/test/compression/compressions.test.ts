@@ -8,7 +8,7 @@ import { webGzip } from "../../src/fetch/web-gzip.ts";
 import { brotli, gzip, zstd } from "../../src/compression/index.ts";
 import { within } from "../../../testing/src/deadline.ts";
 
-// node's own, and the one of the web for a gateway over Fetch.
+// The compressions of node, and the Compression Streams of a gateway over Fetch.
 const compressions = [
   { name: "gzip", compression: gzip, compressSync: gzipSync },
   { name: "gzip", compression: webGzip, compressSync: gzipSync },
@@ -16,22 +16,22 @@ const compressions = [
   { name: "zstd", compression: zstd, compressSync: zstdCompressSync },
 ];
 
-// Brotli takes its time by default.
+// The default quality of Brotli is slow.
 function compressQuickly(bytes: Uint8Array): Buffer {
   return brotliCompressSync(bytes, { params: { [constants.BROTLI_PARAM_QUALITY]: 2 } });
 }
 
-/** Of a call that does not end before its body. */
+/** The signal of a call that does not end before its body. */
 const live = new AbortController().signal;
 const limitBytes = 1000;
 const bombBytes = 16 * 1024 * 1024;
 
 describe.each(compressions)("$name", ({ name, compression, compressSync }) => {
-  test("is called what the standards call it", () => {
+  test("has its standard name", () => {
     expect(compression.name).toBe(name);
   });
 
-  test("gives back what it packed", async () => {
+  test("decompresses what it has compressed", async () => {
     await fc.assert(
       fc.asyncProperty(fc.uint8Array({ maxLength: limitBytes }), async (bytes) => {
         const packed = await compression.compress(bytes);
@@ -41,26 +41,26 @@ describe.each(compressions)("$name", ({ name, compression, compressSync }) => {
     );
   });
 
-  test("takes nothing for nothing, as some clients send it", async () => {
+  test("decompresses an empty message to an empty message", async () => {
     expect(await compression.decompress(new Uint8Array(0), limitBytes)).toHaveLength(0);
   });
 
-  test("takes just as much as the limit", async () => {
+  test("decompresses a message of exactly the limit", async () => {
     const bytes = randomBytes(limitBytes);
     expect(Buffer.from(await compression.decompress(compressSync(bytes), limitBytes)).equals(bytes)).toBe(true);
   });
 
-  test("refuses one byte more than the limit", async () => {
+  test("refuses a message one byte over the limit", async () => {
     const packed = compressSync(randomBytes(limitBytes + 1));
     await expect(compression.decompress(packed, limitBytes)).rejects.toMatchObject({ code: Code.ResourceExhausted });
   });
 
-  test("refuses more than the limit although it comes in pieces below it", async () => {
+  test("refuses a message over the limit even if each chunk is below it", async () => {
     const packed = compressSync(randomBytes(150_000));
     await expect(compression.decompress(packed, 100_000)).rejects.toMatchObject({ code: Code.ResourceExhausted });
   });
 
-  test("stops at the limit, however much a bomb would make", async () => {
+  test("stops decompressing a bomb at the limit", async () => {
     const bomb = compressSync(Buffer.alloc(bombBytes));
     const before = process.memoryUsage().arrayBuffers;
     await expect(compression.decompress(bomb, limitBytes)).rejects.toMatchObject({ code: Code.ResourceExhausted });
@@ -68,25 +68,25 @@ describe.each(compressions)("$name", ({ name, compression, compressSync }) => {
   });
 
   test.each([
-    { what: "what is not of the format", given: Buffer.from("orders") },
-    { what: "what is cut short", given: compressSync(randomBytes(100)).subarray(0, 50) },
-    { what: "what ends within its first bytes", given: compressSync(randomBytes(100)).subarray(0, 1) },
-    { what: "a byte behind the end", given: Buffer.concat([compressSync(randomBytes(100)), Buffer.of(0)]) },
-    { what: "text behind the end", given: Buffer.concat([compressSync(randomBytes(100)), Buffer.from("orders")]) },
+    { what: "other bytes", given: Buffer.from("orders") },
+    { what: "a truncated message", given: compressSync(randomBytes(100)).subarray(0, 50) },
+    { what: "a message truncated in its header", given: compressSync(randomBytes(100)).subarray(0, 1) },
+    { what: "a byte after the end", given: Buffer.concat([compressSync(randomBytes(100)), Buffer.of(0)]) },
+    { what: "text after the end", given: Buffer.concat([compressSync(randomBytes(100)), Buffer.from("orders")]) },
   ])("refuses $what as the client's mistake", async ({ given }) => {
     await expect(compression.decompress(given, limitBytes)).rejects.toMatchObject({ code: Code.InvalidArgument });
     const read = buffer(compression.decodePieces(each(given), limitBytes, live));
     await expect(read).rejects.toMatchObject({ code: Code.InvalidArgument });
   });
 
-  test("reads a body octet by octet, and one of nothing", async () => {
+  test("decodes a body in single bytes, and an empty body", async () => {
     const bytes = randomBytes(limitBytes);
     const octets = Array.from(compressSync(bytes), (octet) => Buffer.of(octet));
     expect((await buffer(compression.decodePieces(each(...octets), limitBytes, live))).equals(bytes)).toBe(true);
     expect(await buffer(compression.decodePieces(each(), limitBytes, live))).toHaveLength(0);
   });
 
-  test("passes on why a body breaks off", async () => {
+  test("rethrows why a body is aborted", async () => {
     const broken = new Error("broken");
     const pieces = async function* (): AsyncGenerator<Uint8Array> {
       yield compressSync(randomBytes(limitBytes)).subarray(0, 100);
@@ -95,7 +95,7 @@ describe.each(compressions)("$name", ({ name, compression, compressSync }) => {
     await expect(buffer(compression.decodePieces(pieces(), limitBytes, live))).rejects.toBe(broken);
   });
 
-  test("passes on why a body breaks off before it has begun", async () => {
+  test("rethrows why a body is aborted before its first byte", async () => {
     const broken = new Error("broken");
     const pieces = async function* (): AsyncGenerator<Uint8Array> {
       yield* [];
@@ -104,7 +104,7 @@ describe.each(compressions)("$name", ({ name, compression, compressSync }) => {
     await expect(buffer(compression.decodePieces(pieces(), limitBytes, live))).rejects.toBe(broken);
   });
 
-  test("ends a body of which no more is wanted", async () => {
+  test("closes a body when its reader stops", async () => {
     const packed = compressSync(randomBytes(1024 * 1024));
     const read = Promise.withResolvers<number>();
     const pieces = async function* (): AsyncGenerator<Uint8Array> {
@@ -125,10 +125,10 @@ async function* each(...pieces: readonly Uint8Array[]): AsyncGenerator<Uint8Arra
 }
 
 test.each([
-  { name: "takes a window of 8 MiB", windowLog: 23, want: "fulfilled" },
-  { name: "refuses a larger window, whatever is in it", windowLog: 24, want: "rejected" },
+  { name: "accepts a window of 8 MiB", windowLog: 23, want: "fulfilled" },
+  { name: "refuses a larger window", windowLog: 24, want: "rejected" },
 ])("zstd $name", async ({ windowLog, want }) => {
-  // RFC 8878 §3.1.1: the magic number, a descriptor that leaves the window to the next byte, and a raw block of one byte.
+  // RFC 8878 §3.1.1: the magic number, a descriptor with the window in the next byte, and a raw block of one byte.
   const frame = Buffer.from([0x28, 0xb5, 0x2f, 0xfd, 0, (windowLog - 10) << 3, 0b1001, 0, 0, 0x70]);
   const outcomes = await Promise.allSettled([
     zstd.decompress(frame, limitBytes),
@@ -138,13 +138,16 @@ test.each([
 });
 
 describe("a message in br with a window of 16 MiB", () => {
-  // Few values, because what does not get smaller is not compressed, and then refers to nothing before it.
+  // Few distinct values: incompressible bytes would be stored without back-references.
   const text = randomBytes(2 ** 18).map((byte) => byte & 15);
   const params = { [constants.BROTLI_PARAM_LGWIN]: 24, [constants.BROTLI_PARAM_QUALITY]: 9 };
 
   test.each([
-    { what: "of 256 KiB that ends as it began", bytes: Buffer.concat([text.subarray(12), text.subarray(12, 24)]) },
-    { what: "of 512 KiB that says all of it twice", bytes: Buffer.concat([text, text]) },
+    {
+      what: "of 256 KiB that repeats its start at the end",
+      bytes: Buffer.concat([text.subarray(12), text.subarray(12, 24)]),
+    },
+    { what: "of 512 KiB that consists of two equal halves", bytes: Buffer.concat([text, text]) },
     { what: "of a few bytes", bytes: text.subarray(0, 100) },
   ])("$what is read as it was written, within limits that it fills and larger ones", async ({ bytes }) => {
     const packed = brotliCompressSync(bytes, { params });
@@ -157,9 +160,9 @@ describe("a message in br with a window of 16 MiB", () => {
     });
   });
 
-  test("that is too large is refused before more of it is read than the limit allows", async () => {
+  test("that is too large is refused before it is decompressed beyond the limit", async () => {
     const begun = brotliCompressSync(Buffer.alloc(300_000), { params, finishFlush: constants.BROTLI_OPERATION_FLUSH });
-    // What follows is no block (RFC 7932 §9.2: a reserved bit is set), but is behind the limit.
+    // The rest is not a valid block (RFC 7932 §9.2: a reserved bit is set), but is after the limit.
     const broken = Buffer.concat([begun, Buffer.of(0x0e)]);
     const outcomes = [150_000, 300_000].map((limit) => brotli.decompress(broken, limit));
     expect(await Promise.allSettled(outcomes)).toMatchObject([
@@ -169,19 +172,19 @@ describe("a message in br with a window of 16 MiB", () => {
   });
 });
 
-test.each([gzip, brotli, zstd])("a body in $name passes on why its call has ended", async (compression) => {
+test.each([gzip, brotli, zstd])("decoding a body in $name rethrows why its call has ended", async (compression) => {
   const ended = new Error("ended");
   await expect(buffer(compression.decodePieces(each(), limitBytes, AbortSignal.abort(ended)))).rejects.toBe(ended);
 });
 
-test.each([gzip, brotli, zstd])("a body in $name is decoded 64 KiB at a time", async (compression) => {
+test.each([gzip, brotli, zstd])("a body in $name is decoded in chunks of 64 KiB", async (compression) => {
   const packed = await compression.compress(Buffer.alloc(200_000));
   const sizes: number[] = [];
   for await (const { byteLength } of compression.decodePieces(each(packed), bombBytes, live)) sizes.push(byteLength);
   expect(sizes).toEqual([65_536, 65_536, 65_536, 200_000 - 3 * 65_536]);
 });
 
-test("a message in br with the smallest window is read as it was written, whatever follows the window's bits", async () => {
+test("a message in br with the smallest window is not modified, whatever bits follow the window size", async () => {
   const params = { [constants.BROTLI_PARAM_LGWIN]: 16 };
   for (let bytes = 1; bytes < 70_000; bytes = bytes * 2 + 1) {
     const message = randomBytes(bytes);
@@ -190,7 +193,7 @@ test("a message in br with the smallest window is read as it was written, whatev
   }
 });
 
-test("br makes what its quality of 4 makes, because its best takes a hundred times as long", async () => {
+test("br compresses with quality 4, because the highest takes a hundred times as long", async () => {
   const text = Buffer.from(JSON.stringify(Array.from({ length: 100 }, (_, id) => ({ id, name: `order ${id * id}` }))));
   const quick = brotliCompressSync(text, { params: { [constants.BROTLI_PARAM_QUALITY]: 4 } });
   expect(Buffer.from(await brotli.compress(text))).toEqual(quick);
@@ -213,7 +216,7 @@ test.each([
   },
 );
 
-test("of a body that decodes to far too much, nothing beyond that is handed on", async () => {
+test("a body over the ratio limit yields no bytes beyond it", async () => {
   const pieces: Uint8Array[] = [];
   const read = async (): Promise<void> => {
     const packed = compressQuickly(Buffer.alloc(bombBytes));

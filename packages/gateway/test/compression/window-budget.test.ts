@@ -12,10 +12,10 @@ import { openUpload } from "../../../testing/src/gateway/rest-upload.ts";
 // 256 MiB for the windows of all bodies that are being decoded: 32 of 8 MiB in zstd, or 16 of 16 MiB in br.
 
 const path = "/readings";
-/** What to call when a sensor is read. */
+/** Called when a sensor is read. */
 const onRead = new Map<string, () => void>();
 
-/** Says which sensors it has read; some keep it waiting for ever, and some are enough for it. */
+/** Reports the sensors that it has read; `wait` makes it wait forever, `enough` makes it stop. */
 async function recordReadings(readings: AsyncIterable<Reading>): Promise<{ count: number }> {
   let count = 0;
   for await (const { sensor } of readings) {
@@ -36,11 +36,11 @@ async function start(): Promise<TestGreenhouse> {
 const coders = {
   gzip: (line: string) => gzipSync(line),
   zstd: (line: string) => zstdCompressSync(line),
-  // A flush instead of the end, which a body in br has only once.
+  // A flush instead of the end, which may occur only once in br.
   br: (line: string) => brotliCompressSync(line, { finishFlush: constants.BROTLI_OPERATION_FLUSH }),
 };
 
-/** A body in a coding that has begun with a line, and whether it is read; otherwise the answer to it. */
+/** A started body in a coding, and whether its first line was read; otherwise the response. */
 interface Begun {
   readonly upload: Upload;
   readonly answer: HttpAnswer | undefined;
@@ -64,7 +64,7 @@ async function begin(
   return { upload, answer: await within(Promise.race([read, answered]), "the answer, or that the line is read") };
 }
 
-/** Begins a body as soon as there is room for it. */
+/** Starts a body as soon as the budget allows it. */
 async function beginWhenFree(...args: Parameters<typeof begin>): Promise<Upload> {
   const sinceMs = performance.now();
   while (performance.now() - sinceMs < waitLimitMs) {
@@ -76,7 +76,7 @@ async function beginWhenFree(...args: Parameters<typeof begin>): Promise<Upload>
   throw new Error(`for ${waitLimitMs} ms there was no room for another body`);
 }
 
-/** Takes room for so many bodies, until it is disposed of. */
+/** Reserves the windows of this many bodies until it is disposed. */
 async function fill(greenhouse: TestGreenhouse, coding: keyof typeof coders, count: number): Promise<Disposable> {
   const taken = new DisposableStack();
   for (let i = 0; i < count; i++) taken.use(await beginWhenFree(greenhouse, "fetch", coding));
@@ -103,10 +103,10 @@ test.each([
   (await beginWhenFree(greenhouse, "1.1", coding))[Symbol.dispose]();
 });
 
-/** More than a decoder takes ahead of its reader, in whatever coding. */
+/** More than a decoder of any coding reads ahead. */
 const muchMore = `{"sensor":"${randomBytes(250_000).toString("hex")}"}\n`;
 
-describe.each(["1.1", "2"] as const)("over HTTP/%s the window of a body is free again when", (version) => {
+describe.each(["1.1", "2"] as const)("over HTTP/%s the window of a body is released when", (version) => {
   let greenhouse: TestGreenhouse;
   let others: Disposable;
   beforeAll(async () => {
@@ -120,15 +120,19 @@ describe.each(["1.1", "2"] as const)("over HTTP/%s the window of a body is free 
 
   test.each<{ name: string; end?: (upload: Upload) => void; options?: Parameters<typeof begin>[3] }>([
     { name: "it ends", end: (upload) => upload.end() },
-    { name: "its client goes away", end: (upload) => upload.reset() },
-    { name: "its client goes away and its handler waits", end: (upload) => upload.reset(), options: { kind: "wait" } },
+    { name: "its client disconnects", end: (upload) => upload.reset() },
     {
-      name: "its client goes away and its handler waits with more of it to read",
+      name: "its client disconnects and its handler waits",
+      end: (upload) => upload.reset(),
+      options: { kind: "wait" },
+    },
+    {
+      name: "its client disconnects and its handler waits before reading the rest",
       end: (upload) => upload.reset(),
       options: { kind: "wait", more: muchMore },
     },
     {
-      name: "its deadline passes and its handler waits with more of it to read",
+      name: "its deadline passes and its handler waits before reading the rest",
       options: { kind: "wait", more: muchMore, header: [["connect-timeout-ms", "200"]] },
     },
     {
@@ -136,9 +140,9 @@ describe.each(["1.1", "2"] as const)("over HTTP/%s the window of a body is free 
       end: (upload) => upload.end(),
       options: { kind: "wait", header: [["connect-timeout-ms", "200"]] },
     },
-    { name: "its handler has enough", options: { kind: "enough" } },
-    { name: "its handler has enough with more of it to read", options: { kind: "enough", more: muchMore } },
-    { name: "it turns out to be something else", end: (upload) => upload.write("something else") },
+    { name: "its handler stops reading", options: { kind: "enough" } },
+    { name: "its handler stops reading before the end", options: { kind: "enough", more: muchMore } },
+    { name: "it is not valid", end: (upload) => upload.write("something else") },
   ])("$name", async ({ end = () => {}, options }) => {
     using upload = await beginWhenFree(greenhouse, version, "zstd", options);
     end(upload);

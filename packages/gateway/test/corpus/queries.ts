@@ -55,7 +55,7 @@ export const queryRows: readonly Row[] = [
   refused(
     `${json}: a FieldMask of something else`,
     "mask=foo-1",
-    '"mask": "foo-1" is not a comma-separated list of field paths',
+    '"mask" is not valid: "foo-1" is not a comma-separated list of field paths',
   ),
   query(`${json}: the largest float, a little above`, "fFloat=3.4028235e38", { fFloat: 3.4028235e38 }),
   // Presence.
@@ -71,17 +71,17 @@ export const queryRows: readonly Row[] = [
   refused(
     "one member of a oneof",
     "choiceText=a&choiceNumber=1",
-    '"choiceNumber": cannot be set together with choice_text',
+    '"choiceNumber" is not valid: cannot be set together with choice_text',
   ),
   refused(
     "one member of a oneof, also with nested fields",
     "choiceText=a&choiceNested.text=b",
-    '"choiceNested.text": cannot be set together with choice_text',
+    '"choiceNested.text" is not valid: cannot be set together with choice_text',
   ),
   refused(
     "one member of a oneof, also with nested fields first",
     "choiceNested.text=b&choiceText=a",
-    '"choiceText": cannot be set together with choice_nested',
+    '"choiceText" is not valid: cannot be set together with choice_nested',
   ),
   // Twice.
   refused("a field once", "fString=a&fString=b", '"fString" is set more than once'),

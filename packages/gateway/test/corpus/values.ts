@@ -84,6 +84,10 @@ function refused(field: string, path: string, noun: string): readonly Row[] {
   const rule = "an error names the field and the type";
   return [
     { rule, request: `GET /v1/${path}/${text}`, want: invalid(`${protoNameOf(field)}: "${text}" is not ${noun}`) },
-    { rule, request: `GET /v1/query?${field}=${text}`, want: invalid(`"${field}" is not valid: "${text}" is not ${noun}`) },
+    {
+      rule,
+      request: `GET /v1/query?${field}=${text}`,
+      want: invalid(`"${field}" is not valid: "${text}" is not ${noun}`),
+    },
   ];
 }

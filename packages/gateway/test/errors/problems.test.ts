@@ -6,7 +6,7 @@ import { httpStatusOf } from "../../src/protocols/rest/rules/index.ts";
 const cause = new TypeError("why");
 
 test.each([
-  { name: "has the code and the HTTP status of its row", more: {}, code: Code.InvalidArgument, httpStatus: 415 },
+  { name: "has the code and the HTTP status of its entry", more: {}, code: Code.InvalidArgument, httpStatus: 415 },
   {
     name: "with another code has the standard status of that code",
     more: { code: Code.Unimplemented },
@@ -14,22 +14,22 @@ test.each([
     httpStatus: 501,
   },
   {
-    name: "with another HTTP status keeps the code of its row",
+    name: "with another HTTP status keeps the code of its entry",
     more: { httpStatus: 422, cause },
     code: Code.InvalidArgument,
     httpStatus: 422,
   },
-])("a problem $name, also with another message", ({ more, code, httpStatus }) => {
+])("a problem $name, also after withMessage()", ({ more, code, httpStatus }) => {
   const error = problem("ERR_CONTENT_TYPE", "one", more);
   expect([error.rawMessage, error.cause]).toEqual(["one", "cause" in more ? cause : undefined]);
-  for (const made of [error, withMessage(error, "another")]) {
-    expect([made.code, httpStatusOf(made), errorCodeOf(made)]).toEqual([code, httpStatus, "ERR_CONTENT_TYPE"]);
+  for (const copy of [error, withMessage(error, "another")]) {
+    expect([copy.code, httpStatusOf(copy), errorCodeOf(copy)]).toEqual([code, httpStatus, "ERR_CONTENT_TYPE"]);
   }
   expect(withMessage(error, "another").rawMessage).toBe("another");
 });
 
 test.each([undefined, "ERR_NOTHING_OF_OURS", "toString", "ERR_OPTIONS", 7])(
-  "an error of the program has the standard status of its code, with errorCode %s",
+  "an error with the unknown errorCode %s has the standard HTTP status of its code",
   (errorCode) => {
     expect(httpStatusOf(Object.assign(new ConnectError("no", Code.InvalidArgument), { errorCode }))).toBe(400);
   },

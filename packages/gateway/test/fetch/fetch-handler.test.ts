@@ -5,7 +5,7 @@ import { Code, ConnectError, type ServiceImpl } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
 import { describe, expect, test } from "vitest";
 import {
-  type AnsweredRequest,
+  type CompletedRequest,
   createFetchGateway,
   type Endpoint,
   type FetchHandler,
@@ -196,7 +196,7 @@ describe("an answer over Fetch", () => {
     { httpStatus: 205, body: "" },
     { httpStatus: 304, body: "" },
   ])("has a body with status $httpStatus only where that may have one", async ({ httpStatus, body }) => {
-    const endpoint = { path: "/page", open: true, answer: () => ({ httpStatus, body: "text" }) };
+    const endpoint = { path: "/page", open: true, handle: () => ({ httpStatus, body: "text" }) };
     const fetch = serve({}, { endpoints: [endpoint] });
     const page = { httpMethod: "GET", path: "/page", header: [] };
     const answer = await exchangeFetch(fetch, page);
@@ -324,16 +324,16 @@ describe("a client over Fetch that goes away", () => {
   test("while its endpoint answers, is told of as such", async () => {
     const controller = new AbortController();
     const reported = Promise.withResolvers<object>();
-    const answer: Endpoint["answer"] = async () => {
+    const handle: Endpoint["handle"] = async () => {
       controller.abort();
       return { httpStatus: 200, body: "late" };
     };
-    const onAnswer = ({ httpStatus, error }: AnsweredRequest): void =>
+    const onResponse = ({ httpStatus, error }: CompletedRequest): void =>
       reported.resolve({ httpStatus, code: error?.code });
-    const fetch = serve({}, { endpoints: [{ path: "/page", open: true, answer }], onAnswer });
+    const fetch = serve({}, { endpoints: [{ path: "/page", open: true, handle }], onResponse });
     const page: HttpRequest = { httpMethod: "GET", path: "/page", header: [] };
     expect((await openFetch(fetch, page, controller.signal)).status).toBe(499);
-    expect(await within(reported.promise, "onAnswer")).toEqual({ httpStatus: 0, code: Code.Canceled });
+    expect(await within(reported.promise, "onResponse")).toEqual({ httpStatus: 0, code: Code.Canceled });
   });
 
   test.each([

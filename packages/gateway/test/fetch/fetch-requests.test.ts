@@ -2,7 +2,7 @@ import { gzipSync } from "node:zlib";
 import { Code, ConnectError, createContextKey, createContextValues, type ServiceImpl } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import {
-  type AnsweredRequest,
+  type CompletedRequest,
   createFetchGateway,
   type FetchHandler,
   type ServingOptions,
@@ -230,7 +230,7 @@ describe("a request over Fetch", () => {
         {
           rest: { rules: [{ selector, pattern: { case: "post", value: "/readings" }, body: "*" }] },
           [hook]: () => take(request),
-          onAnswer: ({ error }) => answered.push(error?.code),
+          onResponse: ({ error }) => answered.push(error?.code),
         },
       );
       const answer = await within(fetch(request), "an answer");
@@ -299,8 +299,8 @@ describe("a request over Fetch", () => {
 
   test("brings along what its server knows of it", async () => {
     const key = createContextKey("nobody");
-    const answers: AnsweredRequest[] = [];
-    const options = { onAnswer: (answer: AnsweredRequest) => void answers.push(answer) };
+    const answers: CompletedRequest[] = [];
+    const options = { onResponse: (answer: CompletedRequest) => void answers.push(answer) };
     const fetch = serve({ getReading: (_, { values }) => ({ sensor: values.get(key) }) }, options);
     const peer = { address: "192.0.2.1", port: 7 };
     const request = new Request("http://fetch.example/sensors/palm/reading?");

@@ -56,7 +56,7 @@ async function serve(tank: ServerPart = {}): Promise<Served> {
   };
 }
 
-/** Opens a connection with as many watchers, and returns once each of them was told something. */
+/** Opens a connection with this many watchers, and returns once each of them has received a status. */
 async function watchOn(address: Address, watchers: number): Promise<FrameConnection> {
   const connection = await openFrames(address);
   const header: Field[] = [
@@ -74,7 +74,7 @@ async function watchOn(address: Address, watchers: number): Promise<FrameConnect
   let statuses = 0;
   await within(
     connection.readUntil(({ type }) => type === frameType.data && ++statuses === watchers),
-    "the first answers",
+    "the first responses",
   );
   return connection;
 }
@@ -83,7 +83,7 @@ function openTimers(): number {
   return process.getActiveResourcesInfo().filter((kind) => kind === "Timeout").length;
 }
 
-/** Watches until the first answer, and returns the status in it, or the code of the error. */
+/** Watches until the first response, and returns its status, or the code of the error. */
 async function firstStatusOf(
   { health }: Pick<Served, "health">,
   request: { readonly service?: string } = {},
@@ -99,17 +99,20 @@ async function firstStatusOf(
   }
 }
 
-test.for(["", "greenhouse.v1.GreenhouseService"])("a healthy server serves %j", async (service, { expect }) => {
-  await using served = await serve();
-  expect(await served.health.check({ service })).toMatchObject({ status: Status.SERVING });
-});
+test.for(["", "greenhouse.v1.GreenhouseService"])(
+  "check() returns SERVING for the service %j of a healthy server",
+  async (service, { expect }) => {
+    await using served = await serve();
+    expect(await served.health.check({ service })).toMatchObject({ status: Status.SERVING });
+  },
+);
 
-test("a server of which a part has a problem does not serve", async ({ expect }) => {
+test("check() returns NOT_SERVING while a part of the server has a problem", async ({ expect }) => {
   await using served = await serve({ problem: "it is dry" });
   expect(await served.health.check({ service: "" })).toMatchObject({ status: Status.NOT_SERVING });
 });
 
-test("an unknown service is NOT_FOUND to a check", async ({ expect }) => {
+test("check() of an unknown service fails with NOT_FOUND", async ({ expect }) => {
   await using served = await serve();
   const error = await served.health.check({ service: "garden.v1.Gnome" }).catch((reason: unknown) => reason);
   expect(error).toMatchObject({ code: Code.NotFound, rawMessage: "the server does not have this service" });
@@ -118,31 +121,34 @@ test("an unknown service is NOT_FOUND to a check", async ({ expect }) => {
 test.for([
   { coding: "no coding", compressed: {} },
   { coding: "gzip", compressed: { sendCompression: compressionGzip, compressMinBytes: 0 } },
-])("a request may have 512 bytes in $coding, and not one more", async ({ compressed }, { expect }) => {
-  await using served = await serve();
-  const baseUrl = `http://${served.address.address}:${String(served.address.port)}`;
-  const health = createClient(Health, createGrpcTransport({ baseUrl, ...compressed }));
-  // The field has a prefix of 3 bytes.
-  const tooLarge = { service: "x".repeat(510) };
-  const largest = { service: "x".repeat(509) };
-  expect(await codeOf(health.check(largest))).toBe(Code.NotFound);
-  expect(await codeOf(health.check(tooLarge))).toBe(Code.ResourceExhausted);
-  expect(await firstStatusOf({ health }, largest)).toBe(Status.SERVICE_UNKNOWN);
-  expect(await firstStatusOf({ health }, tooLarge)).toBe(Code.ResourceExhausted);
-});
+])(
+  "a health request of 512 bytes with $coding is accepted, and one of 513 bytes is refused",
+  async ({ compressed }, { expect }) => {
+    await using served = await serve();
+    const baseUrl = `http://${served.address.address}:${String(served.address.port)}`;
+    const health = createClient(Health, createGrpcTransport({ baseUrl, ...compressed }));
+    // The field has a prefix of 3 bytes.
+    const tooLarge = { service: "x".repeat(510) };
+    const largest = { service: "x".repeat(509) };
+    expect(await codeOf(health.check(largest))).toBe(Code.NotFound);
+    expect(await codeOf(health.check(tooLarge))).toBe(Code.ResourceExhausted);
+    expect(await firstStatusOf({ health }, largest)).toBe(Status.SERVICE_UNKNOWN);
+    expect(await firstStatusOf({ health }, tooLarge)).toBe(Code.ResourceExhausted);
+  },
+);
 
-async function codeOf(answer: Promise<unknown>): Promise<Code | undefined> {
-  const error = await answer.catch((reason: unknown) => reason);
+async function codeOf(call: Promise<unknown>): Promise<Code | undefined> {
+  const error = await call.catch((reason: unknown) => reason);
   return error instanceof ConnectError ? error.code : undefined;
 }
 
 test.for([
-  { named: "the server as a whole", service: "", first: Status.SERVING },
-  { named: "a service that is not there", service: "garden.v1.Gnome", first: Status.SERVICE_UNKNOWN },
+  { watched: "the whole server", service: "", first: Status.SERVING },
+  { watched: "an unknown service", service: "garden.v1.Gnome", first: Status.SERVICE_UNKNOWN },
 ])(
-  "a watcher of $named is told at once, then of the drain, and its stream does not hold up the drain",
+  "a watcher of $watched gets a status immediately and another when the drain starts, and does not delay the drain",
   async ({ service, first }, { expect, onTestFinished }) => {
-    // It is not the next look that tells it.
+    // Without timers: the status is not sent by the next periodic check.
     vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
     onTestFinished(() => void vi.useRealTimers());
     await using served = await serve();
@@ -161,7 +167,7 @@ test.for([
   },
 );
 
-test.concurrent("a watcher is told of each change, and of nothing else", async ({ expect }) => {
+test.concurrent("a watcher gets a status for each change and no duplicates", async ({ expect }) => {
   let problem: string | undefined;
   await using served = await serve({
     get problem() {
@@ -169,22 +175,22 @@ test.concurrent("a watcher is told of each change, and of nothing else", async (
     },
   });
   const statuses: Status[] = [];
-  // The second is alone as well: the first has left.
-  for (const seen of [3, 6]) {
+  // The second watcher is also the only one, because the first has disconnected.
+  for (const count of [3, 6]) {
     const controller = new AbortController();
     for await (const { status } of served.health.watch({}, { signal: controller.signal })) {
       statuses.push(status);
-      if (statuses.length === seen) break;
+      if (statuses.length === count) break;
       problem = problem === undefined ? "it is dry" : undefined;
     }
     controller.abort();
     await served.health.check({});
   }
-  const told = [Status.SERVING, Status.NOT_SERVING, Status.SERVING];
-  expect(statuses).toEqual([...told, ...told]);
+  const expected = [Status.SERVING, Status.NOT_SERVING, Status.SERVING];
+  expect(statuses).toEqual([...expected, ...expected]);
 });
 
-test.concurrent("a thousand may watch, on whatever connections, with one timer for all, and one more once another has left", async ({
+test.concurrent("1,000 watchers across connections share one timer, and another is accepted only after one has disconnected", async ({
   expect,
 }) => {
   await using served = await serve();
@@ -209,7 +215,7 @@ function watchFrom(
   return watch(create(HealthCheckRequestSchema), context)[Symbol.asyncIterator]();
 }
 
-test("a watcher that leaves others behind has ended, and so has the last", async ({ expect }) => {
+test("watchers end when their clients disconnect, and the timer stops with the last one", async ({ expect }) => {
   const service = createHealthService({ readiness: new Readiness({}), services: [] });
   const callers = [new AbortController(), new AbortController()];
   const watchers = callers.map(({ signal }) => watchFrom(service, signal));
@@ -219,12 +225,12 @@ test("a watcher that leaves others behind has ended, and so has the last", async
     const next = watchers[at]?.next();
     caller.abort(new Error("gone"));
     await expect(within(Promise.resolve(next), "the end")).rejects.toThrow("gone");
-    // The clock of all watchers ends with the last.
+    // The shared timer stops with the last watcher.
     expect(cleared).toHaveBeenCalledTimes(at);
   }
 });
 
-test("a caller that has gone before it is served does not count as a watcher", async ({ expect }) => {
+test("a client that has already disconnected does not count as a watcher", async ({ expect }) => {
   const service = createHealthService({ readiness: new Readiness({}), services: [] });
   const first = (requestSignal: AbortSignal) => watchFrom(service, requestSignal).next();
   const gone = Array.from({ length: 1_000 }, () => first(AbortSignal.abort(new Error("gone"))));
@@ -234,7 +240,7 @@ test("a caller that has gone before it is served does not count as a watcher", a
   controller.abort();
 });
 
-test("a watcher is told of a change within a second", async ({ expect, onTestFinished }) => {
+test("a watcher gets a change within a second", async ({ expect, onTestFinished }) => {
   vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
   onTestFinished(() => void vi.useRealTimers());
   const tank: { problem?: string } = {};

@@ -12,10 +12,10 @@ const degraded = new Readiness({ mirror });
 const brokenAndDegraded = new Readiness({ mirror, store: { problem: "disk full" } });
 
 test.each([
-  ["/livez is 200 while all is well", "/livez", healthy, 200, { status: "live" }],
+  ["/livez is 200 while all parts are healthy", "/livez", healthy, 200, { status: "live" }],
   ["/livez is 200 while draining: a restart would lose calls", "/livez", draining, 200, { status: "live" }],
   ["/livez is 200 while the store is away: a restart would not help", "/livez", broken, 200, { status: "live" }],
-  ["/readyz is 200 while all is well", "/readyz", healthy, 200, { status: "ready" }],
+  ["/readyz is 200 while all parts are healthy", "/readyz", healthy, 200, { status: "ready" }],
   ["/readyz is 503 while draining", "/readyz", draining, 503, { status: "not ready", obstacles: ["draining"] }],
   [
     "/readyz names the part, and keeps the file name for the log",
@@ -40,13 +40,13 @@ test.each([
   ],
   ["/healthz says what /readyz says", "/healthz", broken, 503, { status: "not ready", obstacles: ["store"] }],
 ])("%s", async (_, path, readiness, httpStatus, body) => {
-  const answer = await askEndpoint(createProbes(readiness).find((endpoint) => endpoint.path === path));
-  expect(answer.httpStatus).toBe(httpStatus);
-  expect(answer.header).toEqual({ "content-type": "application/json", "cache-control": "no-store" });
-  expect(JSON.parse(String(answer.body))).toEqual(body);
+  const response = await askEndpoint(createProbes(readiness).find((endpoint) => endpoint.path === path));
+  expect(response.httpStatus).toBe(httpStatus);
+  expect(response.header).toEqual({ "content-type": "application/json", "cache-control": "no-store" });
+  expect(JSON.parse(String(response.body))).toEqual(body);
 });
 
-test("no probe asks for a credential", () => {
+test("probes need no credential", () => {
   expect(createProbes(healthy).map(({ path, open }) => ({ path, open }))).toEqual([
     { path: "/livez", open: true },
     { path: "/readyz", open: true },

@@ -1,26 +1,31 @@
 import { expect, test } from "vitest";
 import { Readiness } from "../../src/health/readiness.ts";
 
-const well = {};
-const unwell = { problem: "the provider is away" };
+const healthy = {};
+const unhealthy = { problem: "the provider is away" };
 
 test.each([
   {
-    name: "nothing is in the way of a service whose parts are well",
-    parts: { store: well },
+    name: "obstacles() is empty while all parts are healthy",
+    parts: { store: healthy },
     draining: false,
     want: [],
   },
-  { name: "a part that is unwell is named", parts: { store: well, keys: unwell }, draining: false, want: ["keys"] },
   {
-    name: "draining is in the way although all parts are well",
-    parts: { store: well },
+    name: "obstacles() lists an unhealthy part",
+    parts: { store: healthy, keys: unhealthy },
+    draining: false,
+    want: ["keys"],
+  },
+  {
+    name: "obstacles() lists draining while all parts are healthy",
+    parts: { store: healthy },
     draining: true,
     want: ["draining"],
   },
   {
-    name: "draining is named beside what is unwell",
-    parts: { keys: unwell },
+    name: "obstacles() lists draining together with an unhealthy part",
+    parts: { keys: unhealthy },
     draining: true,
     want: ["draining", "keys"],
   },
@@ -30,15 +35,15 @@ test.each([
   expect(readiness.obstacles()).toEqual(want);
 });
 
-test("an optional part that cannot serve is degraded, and no obstacle", () => {
-  const optional = { ...unwell, isOptional: true };
-  const readiness = new Readiness({ keys: unwell, mirror: optional, other: { isOptional: true } });
+test("an unhealthy optional part is degraded but not an obstacle", () => {
+  const optional = { ...unhealthy, isOptional: true };
+  const readiness = new Readiness({ keys: unhealthy, mirror: optional, other: { isOptional: true } });
   expect(readiness.obstacles()).toEqual(["keys"]);
   expect([...readiness.problems().keys()]).toEqual(["keys"]);
   expect(readiness.degraded()).toEqual(["mirror"]);
 });
 
-test("a part that gets well again is ready again", () => {
+test("readiness recovers when a part recovers", () => {
   const store: { problem: string | undefined } = { problem: "disk full" };
   const readiness = new Readiness({ store });
   expect(readiness.obstacles()).toEqual(["store"]);

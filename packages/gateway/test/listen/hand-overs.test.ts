@@ -149,8 +149,8 @@ async function listen(options: ListenOptions, timeoutMs: number): Promise<{ port
   const opened = createTestGateway({
     routes: () => {},
     endpoints: [
-      { path: "/page", open: true, answer: () => ({ httpStatus: 200, body: "page" }) },
-      { path: "/slow", httpMethods: ["POST"], open: true, answer: () => new Promise(() => undefined) },
+      { path: "/page", open: true, handle: () => ({ httpStatus: 200, body: "page" }) },
+      { path: "/slow", httpMethods: ["POST"], open: true, handle: () => new Promise(() => undefined) },
     ],
     trustedProxies: { addresses: ["127.0.0.1"] },
     limits: { headerTimeoutMs: timeoutMs, requestTimeoutMs: timeoutMs, idleTimeoutMs: timeoutMs },

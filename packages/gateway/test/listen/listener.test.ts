@@ -4,7 +4,7 @@ import { Duplex } from "node:stream";
 import { connect as connectTls } from "node:tls";
 import { describe, expect, test } from "vitest";
 import { startDeadline } from "../../src/exchange/index.ts";
-import type { EndpointAnswer, GatewayLoad } from "../../src/index.ts";
+import type { EndpointResponse, GatewayLoad } from "../../src/index.ts";
 import { createTestGateway, isNodeEngine } from "../../../testing/src/gateway/test-engine.ts";
 import { OrderService } from "../../../testing/src/gen/orders/v1/orders_pb.ts";
 import { createByteReader } from "../../../testing/src/carriers/byte-reader.ts";
@@ -23,7 +23,7 @@ describe("a connection over TLS", () => {
     const certificate = createCertificate("localhost");
     const gateway = createTestGateway({
       routes: (router) => router.service(OrderService, { deleteOrder: () => ({}) }),
-      endpoints: [{ path: "/big", open: true, answer: () => ({ httpStatus: 200, body: bigBody }) }],
+      endpoints: [{ path: "/big", open: true, handle: () => ({ httpStatus: 200, body: bigBody }) }],
     });
     const { port } = await gateway.listen({ host: "127.0.0.1", port: 0, tls: certificate });
     const records = new RecordGatherer(connectTcp({ host: "127.0.0.1", port, noDelay: true }));
@@ -140,12 +140,12 @@ describe("the load of a gateway", () => {
   ] as const)("counts what waits over HTTP/$version, and what was sent no more", async (row) => {
     const { version, carrier } = row;
     const asked = Promise.withResolvers<void>();
-    const page = Promise.withResolvers<EndpointAnswer>();
-    const answer = (): Promise<EndpointAnswer> => {
+    const page = Promise.withResolvers<EndpointResponse>();
+    const answer = (): Promise<EndpointResponse> => {
       asked.resolve();
       return page.promise;
     };
-    const gateway = createTestGateway({ routes: () => {}, endpoints: [{ path: "/page", open: true, answer }] });
+    const gateway = createTestGateway({ routes: () => {}, endpoints: [{ path: "/page", open: true, handle: answer }] });
     expect(gateway.load).toEqual(loadOf(carrier, 0));
     const address = await gateway.listen();
     const answered = exchange(address, version, { httpMethod: "GET", path: "/page", header: [] });
@@ -199,7 +199,7 @@ test("a connection in clear is not taken for the one over TLS that had its port 
   const gateway = createTestGateway({
     routes: () => {},
     trustedProxies: { addresses: ["127.0.0.0/8"], fields: "none" },
-    endpoints: [{ path: "/", open: true, answer: ({ peer }) => ({ httpStatus: 200, body: peer.address }) }],
+    endpoints: [{ path: "/", open: true, handle: ({ peer }) => ({ httpStatus: 200, body: peer.address }) }],
   });
   const address = await gateway.listen({ port: 0, tls: certificate, allowCleartext: true, proxyProtocol: true });
   const open = async (localPort: number): Promise<Socket> => {

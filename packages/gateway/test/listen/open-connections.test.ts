@@ -34,8 +34,8 @@ async function startGateway(connections: number, options: ListenOptions = { host
     routes: () => {},
     limits: { connections },
     endpoints: [
-      { path: get.path, open: true, answer: () => answer },
-      { path: getSlow.path, open: true, answer: answerSlowly },
+      { path: get.path, open: true, handle: () => answer },
+      { path: getSlow.path, open: true, handle: answerSlowly },
     ],
   });
   const address = await gateway.listen(options);

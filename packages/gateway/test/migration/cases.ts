@@ -1,28 +1,28 @@
 import type { RestServiceOptions } from "../../src/index.ts";
 import type { Field } from "../../../testing/src/carriers/exchange.ts";
 
-// What the integration tests of grpc-gateway send, in words of our own: examples/internal/integration, at commit
-// 9648db43 of August 2026. Not here are its eight tests of an OpenAPI document (TestABESpec), which send nothing.
+// The requests of the integration tests of grpc-gateway, reworded: examples/internal/integration, at commit 9648db43 of
+// August 2026. Without its eight tests of an OpenAPI document (TestABESpec), which send no requests.
 
-/** One request, and what is to come of it. */
+/** One request, and the expected response. */
 export interface Case {
-  /** The tests there that send it. Where one sends it in several ways, in brackets which. */
+  /** The tests of grpc-gateway that send it, with the variant in parentheses if there are several. */
   readonly of: readonly string[];
   readonly request: string;
   readonly header?: readonly Field[];
   readonly body?: string;
-  /** What they wait for: the status, and the body, of JSON as a value. */
+  /** The response that they expect: the status and the body, parsed if it is JSON. */
   readonly answer: readonly [httpStatus: number, body?: unknown];
-  /** Fields of the answer's header that they look at. */
+  /** The header fields of the response that they check. */
   readonly fields?: Readonly<Record<string, string>>;
   readonly trailer?: readonly Field[];
-  /** The client goes away as soon as the handler runs, which then is to hear of it. */
+  /** Whether the client disconnects as soon as the handler runs, which must abort the signal of the handler. */
   readonly leaves?: true;
-  /** The options without any one of which it is answered otherwise. */
+  /** The options that are all required for the same response. */
   readonly by?: readonly (keyof RestServiceOptions)[];
-  /** What it is answered with here, whatever the options, and the sentence that is against the other answer. */
+  /** The different response with any options, and the sentence that contradicts the response of grpc-gateway. */
   readonly refused?: Otherwise;
-  /** The same, where nothing is against their answer, and no option gives it. */
+  /** The different response with any options, where nothing contradicts that of grpc-gateway. */
   readonly missing?: Otherwise;
 }
 
@@ -31,7 +31,7 @@ interface Otherwise {
   readonly because: string;
 }
 
-/** A case of one test there, or of several. */
+/** A case of one or several tests of grpc-gateway. */
 function sent(
   of: string | readonly string[],
   request: string,
@@ -103,7 +103,7 @@ const prefixes: readonly Case[] = ["v1", "v2"].flatMap((prefix): readonly Case[]
   }),
 ]);
 
-/** Tests that send the same with both prefixes. */
+/** Tests that send the same request with both prefixes. */
 const twice = (name: string): readonly string[] => [`TestEcho/v1 ${name}`, `TestEcho/v2 ${name}`];
 
 const letters: readonly Case[] = [
@@ -206,7 +206,7 @@ const names: readonly Case[] = [
   ),
 ];
 
-/** A message of every kind of scalar, as its path and as JSON. */
+/** A message with every kind of scalar, as a path and as JSON. */
 const scalars =
   "1.500000/2.500000/4294967296/apart/9223372036854775807/-2147483648/9223372036854775807/4294967295/true/prefix/a/" +
   "4294967295/2147483647/-4611686018427387904/2147483647/4611686018427387903/camelCase/COLOR_RED";
@@ -392,7 +392,7 @@ const answers: readonly Case[] = [
   ),
 ];
 
-/** Tests that send the same to a gateway before gRPC, and to one in process. */
+/** Tests that send the same request to a gateway in front of gRPC, and to one in process. */
 const bothWays = (name: string): readonly string[] => [
   `TestRequestQueryParams/${name}`,
   `TestRequestQueryParamsInProcessGateway/${name}`,

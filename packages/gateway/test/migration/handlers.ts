@@ -4,7 +4,7 @@ import type { GatewayOptions, RestOptions } from "../../src/index.ts";
 import { Answers, type Letter, Letters, PlainLetters, Samples } from "../../../testing/src/gen/moved/v1/moved_pb.ts";
 import { SinkSchema } from "../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 
-/** Handlers that do what those of grpc-gateway's integration tests do. `onWait` is told of each call that waits. */
+/** Handlers equivalent to those of grpc-gateway's integration tests. Calls `onWait` for each call that waits. */
 export function movedOptions(rest: RestOptions, onWait: (signal: AbortSignal) => void = () => {}): GatewayOptions {
   const wait = async ({ signal }: HandlerContext): Promise<never> => {
     onWait(signal);

@@ -7,7 +7,7 @@ import { within } from "../../../testing/src/deadline.ts";
 import { type Case, cases } from "./cases.ts";
 import { movedOptions } from "./handlers.ts";
 
-// What grpc-gateway's own integration tests send, answered here as they are, by options, or otherwise.
+// The requests of grpc-gateway's integration tests: which get the same response, by default or with options.
 
 /** The options of the profile "grpc-gateway". */
 const everyOption = [
@@ -23,7 +23,7 @@ const everyOption = [
 /** Gateways by the options that are on, each started once. */
 class Gateways implements AsyncDisposable {
   readonly #started = new Map<string, Promise<readonly [Gateway, Address]>>();
-  /** Calls that wait, with the signals that end them, in the order in which they came. */
+  /** The signals of waiting calls, in order. */
   readonly waiting: AbortSignal[] = [];
 
   async addressWith(options: readonly (keyof RestServiceOptions)[]): Promise<Address> {
@@ -46,20 +46,20 @@ class Gateways implements AsyncDisposable {
 
 function requestOf({ request, header = [], body }: Case): HttpRequest {
   const [httpMethod = "", path = ""] = request.split(" ");
-  // As UTF-8 on the wire, which a header is written in as Latin-1.
+  // UTF-8 on the wire, because the client writes headers as Latin-1.
   const sent = header.map(([name, value]) => [name, Buffer.from(value).toString("latin1")] as const);
   return { httpMethod, path, header: sent, ...(body !== undefined && { body: Buffer.from(body) }) };
 }
 
-/** The part of an answer that a case is about, in the form of the case. */
-async function answerTo(one: Case, address: Address): Promise<Pick<Case, "answer" | "fields" | "trailer">> {
+/** The part of the response that a case compares, in the form of the case. */
+async function responseTo(one: Case, address: Address): Promise<Pick<Case, "answer" | "fields" | "trailer">> {
   const { httpStatus, header, trailer, body } = await exchangeHttp1(address, requestOf(one));
   const text = String(body);
   const isOneValue = fieldValue(header, "content-type") === "application/json" && !text.includes("\n") && text !== "";
-  const [, wanted] = one.refused?.answer ?? one.missing?.answer ?? one.answer;
+  const [, expectedBody] = one.refused?.answer ?? one.missing?.answer ?? one.answer;
   const content: unknown = isOneValue ? JSON.parse(text) : text;
   return {
-    answer: wanted === undefined ? [httpStatus] : [httpStatus, content],
+    answer: expectedBody === undefined ? [httpStatus] : [httpStatus, content],
     ...(one.fields !== undefined && {
       fields: Object.fromEntries(Object.keys(one.fields).map((name) => [name, fieldValue(header, name) ?? ""])),
     }),
@@ -71,19 +71,19 @@ function expectedOf({ answer, fields, trailer }: Case): Pick<Case, "answer" | "f
   return { answer, ...(fields !== undefined && { fields }), ...(trailer !== undefined && { trailer }) };
 }
 
-/** Sends a request whose client goes away while the handler runs; returns whether the handler heard of it. */
-async function leave(one: Case, address: Address, waiting: AbortSignal[]): Promise<boolean> {
+/** Sends a request whose client disconnects while the handler runs. Returns `false` if the response came first. */
+async function disconnect(one: Case, address: Address, waiting: AbortSignal[]): Promise<boolean> {
   using connection = await openHttp1(address);
   const before = waiting.length;
   connection.request(requestOf(one));
-  const answered = connection.readAnswer().then(
-    () => "an answer",
+  const responded = connection.readAnswer().then(
+    () => "a response",
     () => "the end",
   );
   const called = expect.poll(() => waiting.length).toBe(before + 1);
-  if ((await Promise.race([called, answered])) === "an answer") return false;
+  if ((await Promise.race([called, responded])) === "a response") return false;
   connection.socket.resetAndDestroy();
-  await within(answered, "the end");
+  await within(responded, "the end");
   await expect.poll(() => waiting.at(-1)?.aborted).toBe(true);
   return true;
 }
@@ -95,18 +95,18 @@ const refusedOptions: GatewayOptions = {
 const nameOf = (one: Case): Case & { name: string } => ({ ...one, name: one.of.join(", ") });
 const named = cases.map(nameOf);
 
-describe("of grpc-gateway's integration tests", () => {
+describe("grpc-gateway's integration tests:", () => {
   let gateways: Gateways;
   beforeAll(() => {
     gateways = new Gateways();
   });
   afterAll(() => gateways[Symbol.asyncDispose]());
 
-  const isAnswered = async (one: Case, options: readonly (keyof RestServiceOptions)[]): Promise<boolean> => {
+  const isSame = async (one: Case, options: readonly (keyof RestServiceOptions)[]): Promise<boolean> => {
     const address = await gateways.addressWith(options);
-    if (one.leaves === true) return await leave(one, address, gateways.waiting);
+    if (one.leaves === true) return await disconnect(one, address, gateways.waiting);
     try {
-      expect(await answerTo(one, address)).toEqual(expectedOf(one));
+      expect(await responseTo(one, address)).toEqual(expectedOf(one));
     } catch {
       return false;
     }
@@ -114,39 +114,39 @@ describe("of grpc-gateway's integration tests", () => {
   };
   const same = named.filter(({ by, refused, missing }) => by === undefined && !refused && !missing);
   const byOption = named.filter(({ by }) => by !== undefined);
-  const otherwise = named.filter(({ refused, missing }) => refused !== undefined || missing !== undefined);
+  const different = named.filter(({ refused, missing }) => refused !== undefined || missing !== undefined);
 
-  test.each(same)("$name is answered the same", async (one) => {
+  test.each(same)("$name gets the same response", async (one) => {
     const address = await gateways.addressWith([]);
-    if (one.leaves === true) expect(await leave(one, address, gateways.waiting)).toBe(true);
-    else expect(await answerTo(one, address)).toEqual(expectedOf(one));
+    if (one.leaves === true) expect(await disconnect(one, address, gateways.waiting)).toBe(true);
+    else expect(await responseTo(one, address)).toEqual(expectedOf(one));
   });
 
-  test.each(byOption)("$name is answered the same by $by, and not without", async (one) => {
+  test.each(byOption)("$name gets the same response with $by, and a different one without", async (one) => {
     const { by = [] } = one;
     const address = await gateways.addressWith(by);
-    if (one.leaves === true) expect(await leave(one, address, gateways.waiting)).toBe(true);
-    else expect(await answerTo(one, address)).toEqual(expectedOf(one));
+    if (one.leaves === true) expect(await disconnect(one, address, gateways.waiting)).toBe(true);
+    else expect(await responseTo(one, address)).toEqual(expectedOf(one));
     for (const option of by)
       expect([
         option,
-        await isAnswered(
+        await isSame(
           one,
           by.filter((other) => other !== option),
         ),
       ]).toEqual([option, false]);
-    expect(await isAnswered(one, everyOption)).toBe(true);
+    expect(await isSame(one, everyOption)).toBe(true);
   });
 
-  test.each(otherwise)("$name is answered otherwise", async (one) => {
+  test.each(different)("$name gets a different response with any options", async (one) => {
     const { answer } = one.refused ?? one.missing ?? one;
     const address = await gateways.addressWith(everyOption);
-    const got = await answerTo(one, address);
+    const got = await responseTo(one, address);
     expect(got.answer).toEqual(answer);
     expect(got).not.toEqual(expectedOf(one));
   });
 
-  test("a rule with a repeated field in its path does not start", () => {
-    expect(() => createGateway(refusedOptions)).toThrow('path variable "numbers" is repeated');
+  test("a gateway with a repeated field in a path does not start", () => {
+    expect(() => createGateway(refusedOptions)).toThrow('path variable "numbers" must not be a repeated field');
   });
 });

@@ -4,7 +4,7 @@ import { createGateway } from "../../src/index.ts";
 import { KitchenSink } from "../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { startKitchenSink } from "../../../testing/src/gateway/kitchen-sink.ts";
 
-// What docs/reference/rest-options.md says works without an option of REST.
+// Behaviour that docs/reference/rest-options.md documents as independent of REST options.
 
 const rpc = "/kitchensink.v1.KitchenSink/Query?x=a%20b";
 
@@ -16,7 +16,7 @@ test.each<{ name: string; path: string; sent?: RequestInit }>([
     path: rpc,
     sent: { body: new Uint8Array(5), headers: { "content-type": "application/grpc-web" } },
   },
-])("over $name a handler sees the URL and the method as they were sent", async ({ path, sent }) => {
+])("a handler gets the URL and the method as sent over $name", async ({ path, sent }) => {
   const seen: Pick<HandlerContext, "requestMethod" | "url">[] = [];
   const gateway = createGateway({
     routes: (router) =>
@@ -39,7 +39,7 @@ test.each([
   { jsonOptions: {}, written: [] },
   { jsonOptions: emitImplicit, written: ['"fInt64":"0"'] },
   { jsonOptions: { ...emitImplicit, useProtoFieldName: true }, written: ['"f_int64":"0"'] },
-])("with the JSON options $jsonOptions an empty message has $written", async ({ jsonOptions, written }) => {
+])("an empty message is written as $written with the JSON options $jsonOptions", async ({ jsonOptions, written }) => {
   await using gateway = await startKitchenSink({ jsonOptions });
   const answer = await gateway.fetch(new Request("http://orders.example/v1/query"));
   expect((await answer.text()).match(/"f_?[iI]nt64":[^,}]*/g) ?? []).toEqual(written);

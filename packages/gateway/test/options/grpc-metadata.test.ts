@@ -5,9 +5,9 @@ import type { GatewayOptions } from "../../src/index.ts";
 import { type Field, fieldValue } from "../../../testing/src/carriers/exchange.ts";
 import { carrierNames, type EveryCarrier, openEveryCarrier } from "../../../testing/src/gateway/every-carrier.ts";
 
-// grpcMetadata of rest.service.
+// The option grpcMetadata of rest.service.
 
-/** A service that answers with the fields of the request's header that the sensor names. */
+/** A service that responds with the request header fields that the sensor names. */
 const options: GatewayOptions = {
   routes: (router) =>
     router.service(GreenhouseService, {
@@ -33,7 +33,7 @@ const options: GatewayOptions = {
   },
 };
 
-describe("fields named as in grpc-gateway", () => {
+describe("with grpcMetadata, header fields", () => {
   let gateway: EveryCarrier;
 
   beforeAll(async () => {
@@ -48,14 +48,14 @@ describe("fields named as in grpc-gateway", () => {
     const seen = async (name: string, header: readonly Field[]): Promise<unknown> =>
       JSON.parse(String((await ask(`/sensors/${name}/reading`, header)).body));
 
-    test("of a request are found without the prefix", async () => {
+    test("of a request are available without the prefix", async () => {
       const header: readonly Field[] = [["Grpc-Metadata-X-User", "mallow"]];
       const sent = carrier.includes("2") ? header.map(([name, value]) => [name.toLowerCase(), value] as const) : header;
       expect(await seen("x-user", sent)).toEqual({ sensor: "x-user=mallow" });
       expect(await seen("grpc-metadata-x-user", sent)).toEqual({ sensor: "grpc-metadata-x-user=mallow" });
     });
 
-    test("do not take the place of the field itself", async () => {
+    test("with the prefix do not replace the field without it", async () => {
       const header: readonly Field[] = [
         ["grpc-metadata-x-user", "mallow"],
         ["x-user", "rose"],
@@ -72,11 +72,11 @@ describe("fields named as in grpc-gateway", () => {
       "grpc-timeout",
       "connect-timeout-ms",
       "te",
-    ])("never say what %s says", async (name) => {
+    ])("with the prefix are not available as %s", async (name) => {
       expect(await seen(name, [[`grpc-metadata-${name}`, "x"]])).toEqual({ sensor: `${name}=null` });
     });
 
-    test("of an answer are there under both names", async () => {
+    test("of a response are sent under both names", async () => {
       const { header, trailer } = await ask("/sensors/a/reading");
       const early = [fieldValue(header, "x-early"), fieldValue(header, "grpc-metadata-x-early")];
       expect(early).toEqual(["1", "1"]);
@@ -84,30 +84,30 @@ describe("fields named as in grpc-gateway", () => {
       expect(trailer).toEqual([]);
     });
 
-    test("of an answer do not show scripts a cookie that is HttpOnly", async () => {
+    test("of a response do not expose an HttpOnly cookie to scripts", async () => {
       const { header, trailer } = await ask("/sensors/a/reading", [["te", "trailers"]]);
       expect(fieldValue(header, "set-cookie")).toContain("early=1");
       expect(JSON.stringify([header, trailer])).not.toMatch(/grpc-[a-z]*-set-cookie/);
     });
 
-    test("of an error are there under both names", async () => {
+    test("of an error are sent under both names", async () => {
       const { httpStatus, header } = await ask("/sensors/fails/reading");
       expect(httpStatus).toBe(409);
       expect([fieldValue(header, "x-why"), fieldValue(header, "grpc-metadata-x-why")]).toEqual(["so", "so"]);
       expect(fieldValue(header, "grpc-metadata-x-early")).toBe("1");
     });
 
-    test("of a stream are there under both names", async () => {
+    test("of a stream are sent under both names", async () => {
       expect(fieldValue((await ask("/watch/a")).header, "grpc-metadata-x-early")).toBe("1");
     });
 
     if (carrier === "Fetch") {
-      test("of a trailer are not announced where there is none", async () => {
+      test("of a trailer are not announced if there is no trailer", async () => {
         const { header } = await ask("/sensors/a/reading", [["te", "trailers"]]);
         expect([fieldValue(header, "trailer"), fieldValue(header, "x-late")]).toEqual([undefined, "2"]);
       });
     } else {
-      test("of a trailer are sent to a client that takes them", async () => {
+      test("of a trailer are sent to a client that accepts trailers", async () => {
         const { header, trailer } = await ask("/sensors/a/reading", [["te", "trailers"]]);
         expect(trailer).toEqual([["grpc-trailer-x-late", "2"]]);
         expect(fieldValue(header, "trailer")).toBe("grpc-trailer-x-late");
@@ -126,7 +126,7 @@ describe("fields named as in grpc-gateway", () => {
   });
 });
 
-test("by default no field has another name", async () => {
+test("without grpcMetadata, header fields have one name", async () => {
   await using gateway = await openEveryCarrier({ ...options, rest: {} });
   const header: readonly Field[] = [
     ["grpc-metadata-x-user", "mallow"],

@@ -3,9 +3,9 @@ import type { Field } from "../../../testing/src/carriers/exchange.ts";
 import { carrierNames, type EveryCarrier, openEveryCarrier } from "../../../testing/src/gateway/every-carrier.ts";
 import { kitchenSinkOptions } from "../../../testing/src/gateway/kitchen-sink.ts";
 
-// ignoreBodies of rest.service.
+// The option ignoreBodies of rest.service.
 
-describe("a body where the rule has none", () => {
+describe("with ignoreBodies, the body of a request whose rule has none", () => {
   let plain: EveryCarrier;
   let gated: EveryCarrier;
 
@@ -27,14 +27,14 @@ describe("a body where the rule has none", () => {
         header: [["content-type", "application/json"]],
         body: '{"f_int64":"9"}',
       },
-      { name: "a text", header: [["content-type", "text/plain"]], body: "{{{" },
-      { name: "a coding that nobody knows", header: [["content-encoding", "snappy"]], body: "x" },
-      { name: "no type", header: [], body: "f_int64=9" },
+      { name: "text", header: [["content-type", "text/plain"]], body: "{{{" },
+      { name: "an unknown content coding", header: [["content-encoding", "snappy"]], body: "x" },
+      { name: "no content type", header: [], body: "f_int64=9" },
     ])("is ignored: $name", async ({ header, body }) => {
       for (const gateway of [plain, gated]) {
         const request = { httpMethod: "GET", path: "/v1/int64/7", header, body: Buffer.from(body) };
         const deleting = { ...request, httpMethod: "DELETE", path: "/v1/sinks/7" };
-        // Fetch has no body with a GET.
+        // Fetch does not support a body with GET.
         if (carrier !== "Fetch") {
           const { httpStatus, body: answer } = await gateway.ask(carrier, request);
           expect([httpStatus, String(answer)]).toEqual([200, '{"rpc":"Types","sink":{"fInt64":"7"}}']);
@@ -43,14 +43,14 @@ describe("a body where the rule has none", () => {
       }
     });
 
-    test("is still read where the rule has one", async () => {
+    test("is still read if the rule has one", async () => {
       const body = Buffer.from('{"nested":1}');
       const answer = await plain.ask(carrier, { httpMethod: "POST", path: "/v1/sinks", header: [], body });
       expect(answer.httpStatus).toBe(400);
     });
   });
 
-  test("is not read, however large it is", async () => {
+  test("is not read, even if it is large", async () => {
     const body = Buffer.alloc(5 * 1024 * 1024);
     const request = { httpMethod: "DELETE", path: "/v1/sinks/7", header: [], body };
     for (const gateway of [plain, gated]) {

@@ -5,9 +5,9 @@ import { createGateway, createOpenApi, type RestOptions } from "../../src/index.
 import { KitchenSink, NestedSchema, SinkSchema } from "../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { kitchenSinkRegistry } from "../../../testing/src/gateway/kitchen-sink.ts";
 
-// int64Numbers of rest.service.
+// The option int64Numbers of rest.service.
 
-/** Returns the text of an answer over REST, and over Connect, which no option of REST changes. */
+/** Returns the body of a response over REST, and over Connect, which REST options do not change. */
 async function answersOf(
   sink: MessageInitShape<typeof SinkSchema>,
   rest: RestOptions,
@@ -26,26 +26,26 @@ async function answersOf(
   };
 }
 
-describe("64-bit integers as numbers", () => {
+describe("with int64Numbers, 64-bit integers", () => {
   const rest: RestOptions = { service: () => ({ int64Numbers: true }) };
   const most = 9007199254740991n;
 
   test.each<{ name: string; sink: MessageInitShape<typeof SinkSchema>; want: string }>([
     { name: "small", sink: { fInt64: 7n, fUint64: 7n, fSint64: -7n }, want: '{"fInt64":7,"fUint64":7,"fSint64":-7}' },
     { name: "the largest", sink: { fInt64: most, fSint64: -most }, want: `{"fInt64":${most},"fSint64":-${most}}` },
-    { name: "larger, which stay texts", sink: { fInt64: most + 1n }, want: '{"fInt64":"9007199254740992"}' },
+    { name: "larger, which stay strings", sink: { fInt64: most + 1n }, want: '{"fInt64":"9007199254740992"}' },
     { name: "far larger", sink: { fUint64: 2n ** 64n - 1n }, want: '{"fUint64":"18446744073709551615"}' },
     { name: "negative and larger", sink: { fInt64: -most - 2n }, want: '{"fInt64":"-9007199254740993"}' },
     { name: "in lists", sink: { ids: [1n, 2n ** 60n] }, want: '{"ids":[1,"1152921504606846976"]}' },
-    { name: "in wrappers and fields of text", sink: { wInt64: 0n, longText: "7" }, want: '{"wInt64":0,"longText":7}' },
+    { name: "in wrappers and string fields", sink: { wInt64: 0n, longText: "7" }, want: '{"wInt64":0,"longText":7}' },
     { name: "in messages", sink: { nested: { number: 7n } }, want: '{"nested":{"number":7}}' },
     {
       name: "in an Any",
       sink: { any: anyPack(NestedSchema, create(NestedSchema, { number: 7n })) },
       want: '{"any":{"@type":"type.googleapis.com/kitchensink.v1.Nested","number":7}}',
     },
-    { name: "as keys, which are texts", sink: { nestedById: { "7": {} } }, want: '{"nestedById":{"7":{}}}' },
-  ])("are written: $name", async ({ sink, want }) => {
+    { name: "as keys, which are strings", sink: { nestedById: { "7": {} } }, want: '{"nestedById":{"7":{}}}' },
+  ])("are written as expected: $name", async ({ sink, want }) => {
     expect((await answersOf(sink, rest)).rest).toBe(`{"sink":${want}}`);
   });
 
@@ -53,16 +53,16 @@ describe("64-bit integers as numbers", () => {
     { path: "/v1/response/int64", sink: {}, want: "0" },
     { path: "/v1/response/int64", sink: { fInt64: 2n ** 53n }, want: '"9007199254740992"' },
     { path: "/v1/response/string", sink: { fString: "0" }, want: '"0"' },
-  ])("are written as a whole body: $want", async ({ path, sink, want }) => {
+  ])("are written as the body: $want", async ({ path, sink, want }) => {
     expect((await answersOf(sink, rest, path)).rest).toBe(want);
   });
 
-  test("are texts by default, and over Connect", async () => {
+  test("are strings without the option, and over Connect", async () => {
     expect((await answersOf({ fInt64: 7n }, {})).rest).toBe('{"sink":{"fInt64":"7"}}');
     expect((await answersOf({ fInt64: 7n }, rest)).connect).toBe('{"sink":{"fInt64":"7"}}');
   });
 
-  test("are integers or texts in the description", () => {
+  test("are integers or strings in the OpenAPI document", () => {
     const { components } = createOpenApi([KitchenSink], { info: { title: "t", version: "1" }, rest });
     expect(components?.schemas?.["Nested"]).toMatchObject({
       properties: { number: { type: ["integer", "string"], format: "int64" } },

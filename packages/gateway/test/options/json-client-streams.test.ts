@@ -10,7 +10,7 @@ import { KitchenSink, SinkSchema } from "../../../testing/src/gen/kitchensink/v1
 import { startGreenhouse } from "../../../testing/src/gateway/greenhouse.ts";
 import { openUpload } from "../../../testing/src/gateway/rest-upload.ts";
 
-// jsonClientStreams of rest.service.
+// The option jsonClientStreams of rest.service.
 
 const selector = "greenhouse.v1.GreenhouseService.RecordReadings";
 const rest: RestOptions = {
@@ -25,7 +25,7 @@ const rest: RestOptions = {
   ],
 };
 
-/** Sends a body in pieces, and returns the readings that came, and the answer. */
+/** Sends a body in pieces, and returns the received readings and the response. */
 async function send(
   pieces: readonly string[],
   { type = "application/json", readMaxBytes = 1024, path = "/readings" } = {},
@@ -54,17 +54,21 @@ function cut(text: string): readonly string[] {
   return Array.from(text);
 }
 
-describe("a stream of a client as application/json", () => {
+describe("a client stream as application/json", () => {
   test.each([
-    { name: "values one after another", body: '{"sensor":"a"}{"sensor":"b"}', want: ["a:0", "b:0"] },
+    { name: "consecutive values", body: '{"sensor":"a"}{"sensor":"b"}', want: ["a:0", "b:0"] },
     { name: "white space between and around", body: ' {"sensor":"a"}\r\n\t{"sensor":"b"} ', want: ["a:0", "b:0"] },
     { name: "one array", body: '[{"sensor":"a"},{"sensor":"b"}]', want: ["a:0", "b:0"] },
     { name: "one array over lines", body: '\n[\n {"sensor":"a"} ,\n {"sensor":"b"}\n]\n', want: ["a:0", "b:0"] },
     { name: "an empty array", body: " [ ] ", want: [] },
-    { name: "nothing", body: "", want: [] },
-    { name: "nothing but white space", body: " \n", want: [] },
+    { name: "empty", body: "", want: [] },
+    { name: "only white space", body: " \n", want: [] },
     { name: "values over lines", body: '{\n"sensor":\n"a"\n}', want: ["a:0"] },
-    { name: "brackets and quotes in texts", body: '{"sensor":"}]\\"\\\\"}{"sensor":"[{"}', want: ['}]"\\:0', "[{:0"] },
+    {
+      name: "values with brackets and quotes in strings",
+      body: '{"sensor":"}]\\"\\\\"}{"sensor":"[{"}',
+      want: ['}]"\\:0', "[{:0"],
+    },
     { name: "text beyond ASCII", body: '[{"sensor":"é☂𝄞"}]', want: ["é☂𝄞:0"] },
   ])("may be $name", async ({ body, want }) => {
     expect(await send([body])).toEqual({ seen: want, httpStatus: 200, message: undefined });
@@ -73,10 +77,10 @@ describe("a stream of a client as application/json", () => {
 
   test.each([
     { name: "numbers", body: "1 2\n3", want: [":1", ":2", ":3"] },
-    { name: "texts that are numbers", body: '"1""2"3', want: [":1", ":2", ":3"] },
+    { name: "numbers in strings", body: '"1""2"3', want: [":1", ":2", ":3"] },
     { name: "an array of numbers", body: "[1,2.5,3e1]", want: [":1", ":2.5", ":30"] },
     { name: "null", body: "null 1", want: [":0", ":1"] },
-  ])("may be $name where a scalar is the body", async ({ body, want }) => {
+  ])("may be $name if the body is a scalar", async ({ body, want }) => {
     expect(await send([body], { path: "/degrees" })).toMatchObject({ seen: want, httpStatus: 200 });
     expect(await send(cut(body), { path: "/degrees" })).toMatchObject({ seen: want, httpStatus: 200 });
   });
@@ -111,7 +115,7 @@ describe("a stream of a client as application/json", () => {
     }
   });
 
-  test("has messages of limited length, in as many pieces as it may come", async () => {
+  test("is refused if a message is over the limit, in any number of pieces", async () => {
     const long = `{"sensor":"${"x".repeat(100)}"}`;
     for (const pieces of [[long], cut(long)]) {
       const answer = await send(['{"sensor":"a"}', ...pieces], { readMaxBytes: 100 });
@@ -124,12 +128,12 @@ describe("a stream of a client as application/json", () => {
     expect((await send([long.repeat(20)], { readMaxBytes: 200 })).seen).toHaveLength(20);
   });
 
-  test("is one of lines where its type says so", async () => {
+  test("is read as lines if its content type is that of lines", async () => {
     const answer = await send(['{"sensor":"a"}{"sensor":"b"}'], { type: "application/x-ndjson" });
     expect(answer.message).toMatch(/^line 1: /);
   });
 
-  test("is handled message by message, while the client still sends", async () => {
+  test("passes each message to the handler while the client still sends", async () => {
     let first: (() => void) | undefined;
     const began = new Promise<void>((resolve) => (first = resolve));
     const recordReadings = async (readings: AsyncIterable<Reading>): Promise<object> => {
@@ -146,9 +150,9 @@ describe("a stream of a client as application/json", () => {
   });
 });
 
-describe("messages that may be arrays themselves", () => {
+describe("messages that may be arrays", () => {
   const options = bindingOptionsOf(KitchenSink, rest);
-  const rule = { isRaw: false, takesStream: true };
+  const rule = { isRaw: false, hasRequestStream: true };
 
   test.each([
     { input: SinkSchema, body: "tags", want: "sequence" },
@@ -161,7 +165,7 @@ describe("messages that may be arrays themselves", () => {
     expect(bodyFormatOf(input, body, rule, options).jsonValues).toBe(want);
   });
 
-  test("come one after another", () => {
+  test("are read as consecutive values", () => {
     const seen: string[] = [];
     const read = (body: Uint8Array): Message => {
       seen.push(String(Buffer.from(body)));
@@ -175,7 +179,7 @@ describe("messages that may be arrays themselves", () => {
   });
 });
 
-test("the description has an array", () => {
+test("the OpenAPI document describes an array", () => {
   const { paths } = createOpenApi([GreenhouseService], { info: { title: "t", version: "1" }, rest });
   expect(paths["/readings"]?.post?.requestBody?.content["application/json"]).toEqual({
     schema: { type: "array", items: { $ref: "#/components/schemas/Reading" } },

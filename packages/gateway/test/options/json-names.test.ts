@@ -6,9 +6,10 @@ import { readJson } from "../../src/messages/json/index.ts";
 import type { OpenApiParameter } from "../../src/openapi/open-api-document.ts";
 import { oddMethod, oddNames, oddRules, specialNames } from "../../../testing/src/gateway/odd-names.ts";
 
-// JSON names that are no identifiers, or the names of other fields. What the description lists is accepted and means that
-// field, and is what answers call it. A JSON name goes before a proto name, as in protojson of Go, JsonParser of C#,
-// ASP.NET Core (dotnet/aspnetcore#46624) and vanguard-go (#133); grpc-gateway reads queries the other way round.
+// JSON names that are not identifiers, or are the names of other fields. The names in the OpenAPI document are accepted
+// for that field and used in responses. A JSON name takes precedence over a proto name, as in protojson of Go,
+// JsonParser of C#, ASP.NET Core (dotnet/aspnetcore#46624) and vanguard-go (#133); grpc-gateway reads queries the other
+// way round.
 
 const { input } = oddMethod("List");
 
@@ -16,7 +17,7 @@ const handlers = oddNames.methods.map(({ localName }) => [localName, (request: u
 const none: Partial<ServiceImpl<DescService>> = {};
 const echo = Object.assign(none, Object.fromEntries(handlers));
 
-/** Serves the definition with handlers that respond with what they were sent, and describes it. */
+/** Serves the definition with handlers that echo their requests, and creates its OpenAPI document. */
 function serveEcho(options: RestServiceOptions = {}, useProtoFieldName = false) {
   const rest = { rules: oddRules, service: () => ({ updateMaskFromBody: true, ...options }) };
   const gateway = createGateway({
@@ -47,7 +48,7 @@ type Served = typeof strict;
 /** The maps of the request, by all their names. */
 const isMap = /^(?:labels|filter$|note|plain)/;
 
-/** Sends a request, and resolves to its status and what the response has. */
+/** Sends a request, and resolves to the status and the body of the response. */
 async function ask({ gateway }: Served, method: string, target: string, body?: JsonValue) {
   const headers = { "content-type": "application/json" };
   const request = new Request(`http://gateway${target}`, {
@@ -63,18 +64,18 @@ function queryOf({ document }: Served): readonly OpenApiParameter[] {
   return document.paths["/names"]?.get?.parameters ?? [];
 }
 
-/** The object in which only the value at some names is set. */
+/** An object with a value at a path of names. */
 function nested([name, ...inner]: readonly string[], value: JsonValue): JsonValue {
   return name === undefined ? value : { [name]: nested(inner, value) };
 }
 
-describe.each(styles)("by $style, a parameter of the description", ({ served }) => {
+describe.each(styles)("by $style, a parameter of the OpenAPI document", ({ served }) => {
   const parameters = queryOf(served).map((parameter) => {
     const names = parameter["x-field"] ?? parameter.name.split(".");
     return { parameter, name: parameter.name, names };
   });
 
-  test.each(parameters)("$name sets the field that answers have as $names", async ({ parameter, name, names }) => {
+  test.each(parameters)("$name sets the field that is $names in responses", async ({ parameter, name, names }) => {
     const isEntry = parameter.style === "deepObject";
     const value = parameter.schema["type"] === "array" ? ["7"] : "7";
     const key = encodeURIComponent(isEntry ? `${name}[k]` : name);
@@ -82,7 +83,7 @@ describe.each(styles)("by $style, a parameter of the description", ({ served }) 
     expect(await ask(served, "GET", `/names?${key}=7`)).toEqual({ status: 200, json });
   });
 
-  test("is there for each field that a query can set, once", () => {
+  test("exists once for each field that a query can set", () => {
     const names = parameters.map(({ name }) => name);
     expect(names).toEqual([...new Set(names)]);
     // Of each message the special and the exchanged ones; then the seven that only the request has.
@@ -93,7 +94,7 @@ describe.each(styles)("by $style, a parameter of the description", ({ served }) 
 test.each([
   { name: "page.siz", why: "is not a name" },
   { name: "in", why: "is half a name" },
-  { name: "in.ner.page.size.x", why: "leads into a text" },
+  { name: "in.ner.page.size.x", why: "leads into a string" },
   { name: "filter", why: "is a map" },
   { name: "filter[other]", why: "is an entry of a map, which is an option" },
 ])("a parameter $name is refused: it $why", async ({ name }) => {
@@ -103,7 +104,7 @@ test.each([
   });
 });
 
-test("entries of a map whose JSON name has a bracket are set by this name", async () => {
+test("entries of a map whose JSON name has a bracket can be set in a query", async () => {
   expect(queryOf(withMaps).map(({ name }) => name)).toContain("note[s]");
   expect(await ask(withMaps, "GET", "/names?note[s][a[b]]=7")).toEqual({
     status: 200,
@@ -111,11 +112,11 @@ test("entries of a map whose JSON name has a bracket are set by this name", asyn
   });
 });
 
-test("a name that could be read in exponentially many ways is refused soon", async () => {
+test("a parameter name with exponentially many readings is refused quickly", async () => {
   expect(await ask(strict, "GET", `/names?loop.${"a.".repeat(90)}b=x`)).toMatchObject({ status: 400 });
 });
 
-test("a name with as many brackets as a URL can have is refused soon", async () => {
+test("a parameter name with as many brackets as a URL can have is refused quickly", async () => {
   expect(await ask(withMaps, "GET", `/names?${"[".repeat(8_000)}]=x`)).toMatchObject({ status: 400 });
 });
 
@@ -123,7 +124,7 @@ describe.each(styles.slice(0, 2))("by $style, a member of a body", ({ served }) 
   const members = Object.entries(served.document.components?.schemas?.["Inner"]?.["properties"] ?? {});
   const names = members.map(([name]) => ({ name }));
 
-  test.each(names)("that the description calls $name comes back under this name", async ({ name }) => {
+  test.each(names)("that the OpenAPI document calls $name has this name in responses", async ({ name }) => {
     const whole = served.document.components?.schemas?.["Request"]?.["properties"];
     const [inner = ""] = Object.keys(whole ?? {}).filter((each) => each.startsWith("in"));
     for (const body of [{ [name]: "7" }, { [inner]: { [name]: "7" } }]) {
@@ -154,7 +155,7 @@ test.each([
   { text: '{"f0":"a","f2":"b","page":"c"}', want: { f0: "a", f2: "b", f1: "c" } },
   { text: '{"direct":"a","loop":{"text":"b"}}', want: { direct: "a", loop: { text: "b" } } },
   { text: '{"loop.text":"a"}', want: { direct: "a" } },
-])("$text is read as the fields that the JSON names say, or else the proto names", ({ text, want }) => {
+])("$text is read by JSON names, and otherwise by proto names", ({ text, want }) => {
   for (const codegen of [true, false]) expect(readJson(input, text, { codegen })).toEqual(create(input, want));
 });
 
@@ -182,7 +183,7 @@ describe("a path", () => {
     },
   );
 
-  test("is described by parameters with the proto names, which are no part of a request", () => {
+  test("is described by parameters with proto names, which are not sent in requests", () => {
     const [path = ""] = Object.keys(strict.document.paths).filter((each) => each.startsWith("/names/{uuid}"));
     expect(path).toBe("/names/{uuid}/{inner_f0}/{inner_two}/{f10}");
     expect(strict.document.paths[path]?.get?.["x-rpc"].path).toBe(
@@ -191,41 +192,41 @@ describe("a path", () => {
   });
 });
 
-test("a body that is a field is the one that its rule names by its proto name", () => {
+test("the body is the field with the proto name in the rule", () => {
   expect(strict.document.paths["/names/{id}/inner"]?.post?.["x-rpc"].body).toBe("in.ner");
   const [parameter] = strict.document.paths["/names/{id}/inner"]?.post?.parameters ?? [];
   expect(parameter?.schema).toMatchObject({ format: "int64" });
 });
 
-test("a body is described by the field that its rule names, also where another one has this name in JSON", () => {
+test("the body is described by the field of the rule, even if another field has this JSON name", () => {
   const content = strict.document.paths["/names"]?.patch?.requestBody?.content;
   expect(content?.["application/json"]?.schema).toMatchObject({ $ref: "#/components/schemas/Inner" });
 });
 
-test("a file is the field that its rule names by its proto name", async () => {
+test("a file is the field with the proto name in the rule", async () => {
   const init = { method: "PUT", headers: { "content-type": "text/plain" }, body: "a" };
   const response = await strict.gateway.fetch(new Request("http://gateway/file", init));
   expect([response.status, await response.text()]).toEqual([200, "a"]);
 });
 
-test("a stream of the client has the form for the field that its rule names by its proto name", () => {
+test("a client stream has the format of the field with the proto name in the rule", () => {
   const content = withJsonStreams.document.paths["/send"]?.post?.requestBody?.content;
   expect(content?.["application/json"]?.schema).toMatchObject({ type: "array", items: { type: "string" } });
 });
 
-test("an answer that is a field is the one that its rule names by its proto name", async () => {
+test("the response body is the field with the proto name in the rule", async () => {
   expect(await ask(strict, "POST", "/answers", { legacyId: "7", id: "a" })).toEqual({ status: 200, json: "7" });
   const answer = strict.document.paths["/answers"]?.post?.responses["200"];
   expect(answer?.content?.["application/json"]?.schema).toMatchObject({ format: "int64" });
 });
 
-// Peers convert the case of the paths of a mask and look at no descriptor: JSON names are none of it.
+// Other implementations convert the case of mask paths without a descriptor, so JSON names do not matter.
 describe("an update mask", () => {
   test.each([
     { body: { "page.size": "a", two: "b", one: "7" }, paths: "f0,one,two" },
     { body: { f0: "a", uuid: "b" }, paths: "f0,uuid" },
     { body: { id: "a", legacyId: "7" }, paths: "id,uuid" },
-  ])("of the body $body has the proto names of its fields", async ({ body, paths }) => {
+  ])("created from the body $body has the proto names of its fields", async ({ body, paths }) => {
     const { json } = await ask(strict, "PATCH", "/names", body);
     expect(json).toMatchObject({ inner: paths });
   });
@@ -233,7 +234,7 @@ describe("an update mask", () => {
   test.each([
     { mask: "f0,legacy_id", paths: "f0,legacyId" },
     { mask: "page.size", paths: "page.size" },
-  ])("$mask that is sent stays as it is, whatever the JSON names are", async ({ mask, paths }) => {
+  ])("$mask that is sent is unchanged by JSON names", async ({ mask, paths }) => {
     const { json } = await ask(strict, "PATCH", `/names?inner=${mask}`, {});
     expect(json).toMatchObject({ inner: paths });
   });

@@ -19,16 +19,16 @@ describe("refuseUnknownOptions()", () => {
   test.each<{ name: string; options: object }>([
     { name: "all names", options: { readMaxBytes: 1, limits: { requests: 1 }, signal: new AbortController().signal } },
     { name: "no names", options: {} },
-    { name: "a value that is missing", options: { readMaxBytes: undefined, limits: undefined } },
-    { name: "null in the place of an object", options: { limits: null } },
-    { name: "members of a value that is no object of options", options: { readMaxBytes: { a: 1 } } },
+    { name: "undefined values", options: { readMaxBytes: undefined, limits: undefined } },
+    { name: "null instead of an object", options: { limits: null } },
+    { name: "members of a value that is not an object of options", options: { readMaxBytes: { a: 1 } } },
   ])("accepts $name", ({ options }) => {
     expect(() => refuseUnknownOptions({ path: "a", ...options }, names, "create")).not.toThrow();
   });
 
   test.each<{ name: string; options: object; message: string }>([
     {
-      name: "a misspelled name, with the nearest",
+      name: "a misspelled name and suggests the nearest",
       options: { readMaxByte: 1 },
       message: 'unknown option "readMaxByte", did you mean "readMaxBytes"?',
     },
@@ -38,7 +38,7 @@ describe("refuseUnknownOptions()", () => {
       message: 'unknown option "sginal", did you mean "signal"?',
     },
     {
-      name: "a name that no other is near, with all names",
+      name: "a name without a similar one and lists all names",
       options: { colour: 1 },
       message: 'unknown option "colour"; create accepts "path", "readMaxBytes", "limits", "signal"',
     },
@@ -48,17 +48,17 @@ describe("refuseUnknownOptions()", () => {
       message: 'unknown option "constructor"; create accepts "path", "readMaxBytes", "limits", "signal"',
     },
     {
-      name: "a name inside an option, with the nearest there",
+      name: "a name inside an option and suggests the nearest there",
       options: { limits: { request: 1 } },
       message: 'unknown option "limits.request", did you mean "limits.requests"?',
     },
     {
-      name: "a name inside an option that no other is near there",
+      name: "a name inside an option without a similar one there",
       options: { limits: { signal: 1 } },
       message: 'unknown option "limits.signal"; create accepts "limits.requests", "limits.requestTimeoutMs"',
     },
     {
-      name: "several names, all at once",
+      name: "several names in one error",
       options: { readMaxByte: 1, limits: { request: 1 } },
       message:
         'unknown option "readMaxByte", did you mean "readMaxBytes"?\n' +
@@ -71,7 +71,7 @@ describe("refuseUnknownOptions()", () => {
 });
 
 test.each([{ options: {} }, { options: { path: undefined } }])(
-  "an option that is required is missing in $options",
+  "refuseUnknownOptions() refuses $options without the required option",
   ({ options }) => {
     expect(() => Reflect.apply(refuseUnknownOptions, undefined, [options, names, "create"])).toThrow(
       Object.assign(new TypeError('create requires the option "path"'), { code: "ERR_OPTIONS" }),
@@ -84,7 +84,7 @@ test.each<{ options: unknown; type: string }>([
   { options: null, type: "null" },
   { options: 7, type: "number" },
   { options: ["readMaxBytes"], type: "an array" },
-])("refuseUnknownOptions() refuses $options in the place of an object", ({ options, type }) => {
+])("refuseUnknownOptions() refuses $options instead of an object", ({ options, type }) => {
   expect(() => Reflect.apply(refuseUnknownOptions, undefined, [options, names, "create"])).toThrow(
     `create requires an object of options, got ${type}`,
   );
@@ -92,13 +92,13 @@ test.each<{ options: unknown; type: string }>([
 
 describe("nearestName()", () => {
   test.each([
-    { misspelt: "readMaxByte", names: ["readMaxBytes", "writeMaxBytes"], nearest: "readMaxBytes" },
-    { misspelt: "hots", names: ["port", "host"], nearest: undefined },
-    { misspelt: "hosts", names: ["port", "host"], nearest: "host" },
-    { misspelt: "x", names: [], nearest: undefined },
-    // Comparing all letters would take for ever.
-    { misspelt: "a".repeat(1_000_000), names: ["a".repeat(999_999)], nearest: undefined },
-  ])("of $misspelt.length letters", ({ misspelt, names: known, nearest }) => {
-    expect(nearestName(misspelt, known)).toBe(nearest);
+    { misspelled: "readMaxByte", names: ["readMaxBytes", "writeMaxBytes"], nearest: "readMaxBytes" },
+    { misspelled: "hots", names: ["port", "host"], nearest: undefined },
+    { misspelled: "hosts", names: ["port", "host"], nearest: "host" },
+    { misspelled: "x", names: [], nearest: undefined },
+    // Comparing all letters would take forever.
+    { misspelled: "a".repeat(1_000_000), names: ["a".repeat(999_999)], nearest: undefined },
+  ])("returns $nearest for a name of $misspelled.length letters", ({ misspelled, names: known, nearest }) => {
+    expect(nearestName(misspelled, known)).toBe(nearest);
   });
 });

@@ -6,7 +6,7 @@ import type { Field } from "../../../testing/src/carriers/exchange.ts";
 import { exchangeFetch } from "../../../testing/src/carriers/fetch.ts";
 import { kitchenSinkOptions } from "../../../testing/src/gateway/kitchen-sink.ts";
 
-/** What a kitchen sink says to a request: the message that its handler got, or the error. */
+/** The response of a kitchen sink: the message that its handler got, or the error. */
 type SinkAnswer = { readonly sink: unknown } | { readonly httpStatus: number; readonly message: unknown };
 
 /** Creates the function that sends requests, such as `GET /v1/query?a=b`, to a kitchen sink with options of REST. */
@@ -24,9 +24,9 @@ function createSink(
   };
 }
 
-// ignoredQueryParameters and mapsInQuery of rest.service.
+// The options ignoredQueryParameters and mapsInQuery of rest.service.
 
-describe("query parameters that are ignored", () => {
+describe("ignored query parameters", () => {
   const ask = createSink({ service: () => ({ ignoredQueryParameters: ["utm_*", "key", "f_*", "fInt64"] }) });
 
   test.each([
@@ -40,22 +40,22 @@ describe("query parameters that are ignored", () => {
   });
 
   test.each([
-    { why: "a name that only begins like an exact one", query: "keys=1", message: 'unknown query parameter "keys"' },
-    { why: "a name that only ends like a prefix", query: "xutm_a=1", message: 'unknown query parameter "xutm_a"' },
-    { why: "another case", query: "Key=1", message: 'unknown query parameter "Key"' },
-    { why: "a name that cannot be read", query: "utm_%zz=1", message: 'query parameter "utm_%zz=1" is malformed' },
+    { why: "a name that only starts with an exact one", query: "keys=1", message: 'unknown query parameter "keys"' },
+    { why: "a name that contains a prefix later", query: "xutm_a=1", message: 'unknown query parameter "xutm_a"' },
+    { why: "a name in another case", query: "Key=1", message: 'unknown query parameter "Key"' },
+    { why: "a malformed name", query: "utm_%zz=1", message: 'query parameter "utm_%zz=1" is malformed' },
     { why: "a field with a wrong value", query: "f_int64=x", message: expect.stringContaining("is not an int64") },
-    { why: "others beside them", query: "utm_a=1&x=2", message: 'unknown query parameter "x"' },
+    { why: "other unknown names", query: "utm_a=1&x=2", message: 'unknown query parameter "x"' },
   ])("do not include $why", async ({ query, message }) => {
     expect(await ask(`GET /v1/query?${query}`)).toEqual({ httpStatus: 400, message });
   });
 
-  test("are not those that name a field of the path or the body", async () => {
+  test("do not include fields of the path or the body", async () => {
     expect(await ask("GET /v1/int64/7?fInt64=8")).toMatchObject({ httpStatus: 400 });
     expect(await ask("POST /v1/sinks?f_int64=8", "{}")).toMatchObject({ httpStatus: 400 });
   });
 
-  test("are those of the services that are selected", async () => {
+  test("are set per service", async () => {
     const rest: RestOptions = {
       service: ({ name }) => (name === "Shelves" ? { ignoredQueryParameters: ["key"] } : {}),
     };
@@ -66,7 +66,7 @@ describe("query parameters that are ignored", () => {
     expect((await exchangeFetch(fetch, shelf)).httpStatus).toBe(200);
   });
 
-  test("do not count as what the URL of an empty stream says of its first message", async () => {
+  test("do not count as fields of the first message of an empty stream", async () => {
     const selector = "greenhouse.v1.GreenhouseService.RecordReadings";
     const { fetch } = createGateway({
       routes: (router) =>
@@ -85,7 +85,7 @@ describe("query parameters that are ignored", () => {
     const post = async (query: string): Promise<number> =>
       (await exchangeFetch(fetch, { httpMethod: "POST", path: `/readings?${query}`, header: [] })).httpStatus;
     expect(await post("utm_a=%zz&utm_b")).toBe(200);
-    // Fields of the request never are ignored: one that a query sets, and one that it must not.
+    // Fields of the request are never ignored, whether the query may set them or not.
     expect(await post("sensor=a")).toBe(400);
     expect(await post("degrees_celsius=1")).toBe(400);
   });
@@ -109,9 +109,9 @@ describe("entries of maps in a query", () => {
   });
 
   test.each([
-    { why: "a key twice", query: "labels[a]=1&labels[a]=1", message: "is set more than once" },
+    { why: "a repeated key", query: "labels[a]=1&labels[a]=1", message: "is set more than once" },
     {
-      why: "a key twice, by both names of the field",
+      why: "a repeated key under both names of the field",
       query: "blob_by_name[a]=&blobByName[a]=",
       message: "more than once",
     },
@@ -120,8 +120,8 @@ describe("entries of maps in a query", () => {
     { why: "values without a text form", query: "nested_by_id[1]=x", message: "its field cannot be set in a query" },
     { why: "values that can be any JSON", query: "value_by_name[a]=1", message: "its field cannot be set in a query" },
     { why: "a map without a key", query: "labels=a", message: "its field cannot be set in a query" },
-    { why: "a key of something else than a map", query: "tags[0]=a", message: 'unknown query parameter "tags[0]"' },
-    { why: "a field behind a key", query: "labels[a].b=c", message: 'unknown query parameter "labels[a].b"' },
+    { why: "a key of a field that is not a map", query: "tags[0]=a", message: 'unknown query parameter "tags[0]"' },
+    { why: "a field after a key", query: "labels[a].b=c", message: 'unknown query parameter "labels[a].b"' },
   ])("are refused with $why", async ({ query, message }) => {
     expect(await ask(`GET /v1/query?${query}`)).toEqual({ httpStatus: 400, message: expect.stringContaining(message) });
   });
@@ -133,7 +133,7 @@ describe("entries of maps in a query", () => {
     });
   });
 
-  test("of a newer enum are ignored where the service is lenient", async () => {
+  test("with unknown enum values are ignored by a lenient service", async () => {
     const lenient = createSink({ service: () => ({ mapsInQuery: true, lenient: true }) });
     expect(await lenient("GET /v1/query?palette[a]=NEW&palette[b]=COLOR_RED")).toEqual({
       sink: { palette: { b: "COLOR_RED" } },
@@ -147,7 +147,7 @@ describe("entries of maps in a query", () => {
     });
   });
 
-  test("are described as objects", () => {
+  test("are described as objects in the OpenAPI document", () => {
     const described = createOpenApi([KitchenSink], {
       info: { title: "t", version: "1" },
       rest: { service: () => ({ mapsInQuery: true }) },

@@ -9,9 +9,9 @@ const registry = createRegistry(EmptySchema);
 test.each([
   { name: "ignored by default", jsonOptions: undefined, httpStatus: 200 },
   { name: "ignored by default, with a registry", jsonOptions: { registry }, httpStatus: 200 },
-  { name: "refused where they are not ignored", jsonOptions: { ignoreUnknownFields: false }, httpStatus: 400 },
+  { name: "refused if ignoreUnknownFields is false", jsonOptions: { ignoreUnknownFields: false }, httpStatus: 400 },
   {
-    name: "refused where they are not ignored, with a registry",
+    name: "refused if ignoreUnknownFields is false, with a registry",
     jsonOptions: { ignoreUnknownFields: false, registry },
     httpStatus: 400,
   },

@@ -4,7 +4,7 @@ import { OrderService } from "../../../testing/src/gen/orders/v1/orders_pb.ts";
 import type { Field } from "../../../testing/src/carriers/exchange.ts";
 import { carrierNames, type EveryCarrier, openEveryCarrier } from "../../../testing/src/gateway/every-carrier.ts";
 
-// Whatever a service takes from the clients of peers, the order that is deleted is the one in the path.
+// No compatibility option can change which order is deleted: the one in the path.
 
 const all: RestServiceOptions = {
   ignoredQueryParameters: ["*"],
@@ -17,7 +17,7 @@ const all: RestServiceOptions = {
   sameValueAsPath: true,
   updateMaskFromBody: true,
 };
-// The same RPC with a body, in which another order could be named.
+// The same RPC with a body, which could name another order.
 const withBody: RestOptions["rules"] = [
   {
     selector: "orders.v1.OrderService.DeleteOrder",
@@ -54,7 +54,7 @@ describe.each([
   { name: "strict", rest: { rules: withBody } },
   { name: "all options", rest: { service: () => all, rules: withBody } },
   { name: "all but lenient", rest: { service: () => ({ ...all, lenient: false }), rules: withBody } },
-])("the order of the path: $name", ({ rest }) => {
+])("the deleted order is that of the path with $name", ({ rest }) => {
   const deleted: string[] = [];
   let gateway: EveryCarrier;
 
@@ -82,7 +82,7 @@ describe.each([
       const sent = { httpMethod, path, header: fields, ...(body !== "" && { body: Buffer.from(body) }) };
       deleted.length = 0;
       const { httpStatus } = await gateway.ask(carrier, sent);
-      // It is deleted, or the request is refused: never another one.
+      // Either it is deleted, or the request is refused.
       expect({ request, body, httpStatus, deleted }).toEqual({
         request,
         body,

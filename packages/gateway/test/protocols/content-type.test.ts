@@ -92,7 +92,7 @@ describe("the targets of an RPC", () => {
   });
 });
 
-describe("the protocol of a request that matches nothing", () => {
+describe("the protocol of a request without a match", () => {
   test.each([
     { contentType: "application/grpc", hasConnectVersion: false, want: "grpc" },
     { contentType: "application/grpc+unheard-of", hasConnectVersion: false, want: "grpc" },

@@ -29,7 +29,7 @@ describe("readSingleEnvelope", () => {
     { name: "a message", given: bytes(0, 0, 0, 0, 2, 7, 8), compressed: false, message: [7, 8] },
     { name: "a compressed message", given: bytes(1, 0, 0, 0, 1, 9), compressed: true, message: [9] },
     {
-      name: "a message of just the limit",
+      name: "a message of exactly the limit",
       given: bytes(0, 0, 0, 0, 10, ...Buffer.alloc(10)),
       compressed: false,
       message: [...Buffer.alloc(10)],
@@ -41,22 +41,22 @@ describe("readSingleEnvelope", () => {
   });
 
   test.each([
-    { name: "no byte at all", given: bytes(), code: Code.Unimplemented },
-    { name: "a prefix that is cut short", given: bytes(0, 0, 0, 0), code: Code.InvalidArgument },
-    { name: "a message that is cut short", given: bytes(0, 0, 0, 0, 2, 7), code: Code.InvalidArgument },
+    { name: "an empty body", given: bytes(), code: Code.Unimplemented },
+    { name: "a truncated prefix", given: bytes(0, 0, 0, 0), code: Code.InvalidArgument },
+    { name: "a truncated message", given: bytes(0, 0, 0, 0, 2, 7), code: Code.InvalidArgument },
     { name: "two messages", given: bytes(0, 0, 0, 0, 0, 0, 0, 0, 0, 0), code: Code.Unimplemented },
-    { name: "a byte behind the message", given: bytes(0, 0, 0, 0, 1, 7, 8), code: Code.Unimplemented },
+    { name: "a byte after the message", given: bytes(0, 0, 0, 0, 1, 7, 8), code: Code.Unimplemented },
     { name: "reserved flags", given: bytes(0b10, 0, 0, 0, 0), code: Code.InvalidArgument },
     { name: "the flag of Connect's end of stream", given: bytes(0b11, 0, 0, 0, 0), code: Code.InvalidArgument },
     { name: "the flag of gRPC-Web's trailer", given: bytes(0x80, 0, 0, 0, 0), code: Code.InvalidArgument },
     { name: "a length over the limit", given: bytes(0, 0, 0, 0, 11), code: Code.ResourceExhausted },
     { name: "a length of 2^31", given: bytes(0, 0x80, 0, 0, 0), code: Code.ResourceExhausted },
-    { name: "the greatest length there is", given: bytes(0, 255, 255, 255, 255), code: Code.ResourceExhausted },
+    { name: "the largest possible length", given: bytes(0, 255, 255, 255, 255), code: Code.ResourceExhausted },
   ])("refuses $name", ({ given, code }) => {
     expect(() => readSingleEnvelope(given, limitBytes)).toThrow(expect.objectContaining({ code }));
   });
 
-  test("reads what writeEnvelope wrote, with room behind it", () => {
+  test("reads the output of writeEnvelope", () => {
     fc.assert(
       fc.property(fc.uint8Array(), fc.boolean(), (message, compressed) => {
         const written = writeEnvelope(compressed ? 1 : 0, message);
@@ -70,7 +70,7 @@ describe("readSingleEnvelope", () => {
 });
 
 describe("EnvelopeReader", () => {
-  test("reads every message, wherever a stream is cut", async () => {
+  test("reads every message, wherever the stream is split", async () => {
     const messages = fc.array(fc.uint8Array({ maxLength: limitBytes }), { maxLength: 8 });
     await fc.assert(
       fc.asyncProperty(messages, fc.array(fc.nat({ max: 100 })), async (given, cuts) => {
@@ -82,10 +82,10 @@ describe("EnvelopeReader", () => {
   });
 
   test.each([
-    { name: "a prefix that is cut short", given: [bytes(0, 0, 0), bytes(0)], code: Code.InvalidArgument },
-    { name: "a message that is cut short", given: [bytes(0, 0, 0, 0, 2), bytes(7)], code: Code.InvalidArgument },
+    { name: "a truncated prefix", given: [bytes(0, 0, 0), bytes(0)], code: Code.InvalidArgument },
+    { name: "a truncated message", given: [bytes(0, 0, 0, 0, 2), bytes(7)], code: Code.InvalidArgument },
     { name: "a length over the limit", given: [bytes(0, 0, 0), bytes(0, 11)], code: Code.ResourceExhausted },
-    { name: "the greatest length there is", given: [bytes(0, 255, 255, 255, 255)], code: Code.ResourceExhausted },
+    { name: "the largest possible length", given: [bytes(0, 255, 255, 255, 255)], code: Code.ResourceExhausted },
     { name: "reserved flags", given: [bytes(0b10, 0, 0, 0, 0)], code: Code.InvalidArgument },
   ])("refuses $name, behind what was whole", async ({ given: [first = bytes(), ...others], code }) => {
     const whole = [0, 0, 0, 0, 1, 7];
@@ -108,14 +108,14 @@ describe("EnvelopeReader", () => {
     const piece = given();
     expect(reader.take()).toEqual(Buffer.of(7));
     expect(reader.take()).toBeUndefined();
-    // What a WeakRef was made of in this turn stays until its end.
+    // The target of a WeakRef is kept alive until the end of the turn that created it.
     await new Promise(setImmediate);
     collectGarbage();
     expect(piece.deref()).toBeUndefined();
     expect(reader.take()).toBeUndefined();
   });
 
-  test("costs no more for an octet of a long message than for one of many short messages", async () => {
+  test("takes no more time per byte for a long message than for many short ones", async () => {
     const read = (stream: Buffer) => {
       const octets = Array.from(stream, (octet) => bytes(octet));
       return async () => {

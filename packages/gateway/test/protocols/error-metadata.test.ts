@@ -7,8 +7,8 @@ import { carrierNames, openEveryCarrier } from "../../../testing/src/gateway/eve
 import { waterBedProcedure } from "../../../testing/src/gateway/greenhouse.ts";
 import { rpcRequest, wireFormats } from "../../../testing/src/gateway/wire-format.ts";
 
-// The metadata of a thrown error are header fields or trailers of the response, but never those by which the gateway
-// frames it. A handler may have copied them from the response of another server.
+// The metadata of a thrown error become header fields or trailers of the response, except fields that frame the
+// response. A handler may have copied such fields from the response of another server.
 
 const framing: Readonly<Record<string, string>> = {
   "content-type": "text/x-odd",
@@ -33,13 +33,16 @@ const framing: Readonly<Record<string, string>> = {
   "connect-protocol-version": "2",
 };
 
-// Before Connect 2.2 an error does not record that it was received, and one with a content type is taken for such an
-// error: none of its metadata is sent.
+// Before Connect 2.2, errors have no isWireError, so an error with a content type counts as received: none of its
+// metadata is sent.
 const framingNames = Object.keys(framing).filter(
   (name) => name !== "content-type" || "isWireError" in new ConnectError("no such bed"),
 );
 
-/** What describes the connection or the message: a handler that copies the trailer of another response sends none of it. */
+/**
+ * Fields that describe the connection or the message, which are not sent if a handler copies them from another
+ * response.
+ */
 const ofConnection = [
   "content-length",
   "transfer-encoding",
@@ -56,7 +59,7 @@ const ofConnection = [
 /** Where the error is thrown. */
 const places = ["admit", "a handler", "a handler after a message"] as const;
 
-/** Throws the error that a request asks for, if it is thrown here. */
+/** Throws the error that the request specifies for this place. */
 function failAt(place: string, header: { get(name: string): string | null }): void {
   if (header.get("x-place") !== place) return;
   const name = header.get("x-field") ?? "";
@@ -67,7 +70,7 @@ function failAt(place: string, header: { get(name: string): string | null }): vo
   });
 }
 
-/** Sets the trailer that a request asks for. */
+/** Sets the trailer that the request specifies. */
 function copyTrailer(header: Headers, trailer: Headers): void {
   const name = header.get("x-field") ?? "";
   const odd = framing[name];
@@ -156,7 +159,7 @@ describe.each(rows)("over $carrier, an error in $way.name", ({ carrier, way }) =
     const plain = await ask("none");
     const text = JSON.stringify([plain.header, plain.trailer, plain.body.toString()]);
     expect(text).toMatch(/no(?: |%20)such(?: |%20)bed/);
-    // An error within a response of REST that has begun is in its body, which has no place for metadata.
+    // On REST, an error after the start of the response is in the body, which cannot have metadata.
     const isInBody = way.name === "a stream of REST" && place === "a handler after a message";
     expect(text.includes("drought")).toBe(!isInBody);
     for (const name of framingNames) {
@@ -165,8 +168,8 @@ describe.each(rows)("over $carrier, an error in $way.name", ({ carrier, way }) =
   });
 });
 
-describe.each(rows)("over $carrier, a trailer in $way.name", ({ carrier, way }) => {
-  test("that a handler has copied has no field of a connection", async () => {
+describe.each(rows)("over $carrier, a trailer set by a handler in $way.name", ({ carrier, way }) => {
+  test("is sent without fields that describe the connection", async () => {
     const ask = async (field: string): Promise<HttpAnswer> =>
       withoutDate(await gateway.ask(carrier, way.request([["x-field", field]])));
     const plain = await ask("none");

@@ -10,13 +10,12 @@ import { startGreenhouse, type TestGreenhouse } from "../../../testing/src/gatew
 import { KeptConnections } from "../../../testing/src/gateway/kept-connections.ts";
 import { wireFormats } from "../../../testing/src/gateway/wire-format.ts";
 
-// What each protocol responds with in the same situations, byte for byte. A new protocol does not compile without its
-// cases.
+// The exact response of each protocol in the same situations. Adding a protocol without its cases does not compile.
 
 const readMaxBytes = 64;
 const timeoutMs = 20;
 
-/** What happens to a request, whatever its protocol. */
+/** A situation of a request that every protocol has. */
 const situations = ["success", "handlerError", "refusal", "deadline", "tooLarge", "stream"] as const;
 type Situation = (typeof situations)[number];
 
@@ -37,7 +36,7 @@ interface Response {
   readonly trailer?: Readonly<Record<string, string>>;
 }
 
-/** How a protocol writes requests, and what it responds with in each situation. */
+/** The requests of a protocol, and its response in each situation. */
 interface ProtocolCases {
   readonly httpVersion: HttpVersion;
   readonly call: (message: string) => HttpRequest;
@@ -224,7 +223,7 @@ describe("every protocol", () => {
     await greenhouse[Symbol.asyncDispose]();
   });
 
-  test("has cases here", () => {
+  test("has a case for each situation", () => {
     const { protocols } = compileRoutes({ routes: () => {} }, { compressions: [] }, () => {});
     expect(protocols.all.map(({ name }) => name).toSorted()).toEqual(Object.keys(protocolCases).toSorted());
   });
@@ -250,7 +249,7 @@ describe("every protocol", () => {
         body: answer.body.toString("latin1"),
         trailer: toRecord(answer.trailer),
       }).toEqual({ trailer: {}, ...responses[situation] });
-      // Hooks, logs and metrics see which protocol it was.
+      // Hooks, logs and metrics get the protocol.
       expect((await greenhouse.answered(before + 1)).protocol).toBe(protocol);
     },
   );

@@ -17,9 +17,9 @@ import { startGreenhouse, type TestGreenhouse } from "../../../testing/src/gatew
 import { KeptConnections } from "../../../testing/src/gateway/kept-connections.ts";
 import { decodeBase64Parts } from "../../../testing/src/gateway/outcome.ts";
 
-// Every format of the list through every protocol, each time with the content type of the response.
+// Every format in every protocol, with the content type of the response.
 
-/** How calls are written in a protocol, whatever their format. */
+/** A spelling of calls in a protocol, independent of their format. */
 interface Spelling {
   readonly name: string;
   readonly httpVersion: HttpVersion;
@@ -38,7 +38,7 @@ interface Spelling {
 
 const binary = { httpVersion: "1.1", isUnaryInEnvelope: true, isBase64: false, hasGet: false } as const;
 
-/** Each protocol with the spellings that it has. */
+/** Each protocol with its spellings. */
 const spellings: Readonly<Record<Protocol, readonly Spelling[]>> = {
   connect: [
     {
@@ -56,7 +56,7 @@ const spellings: Readonly<Record<Protocol, readonly Spelling[]>> = {
     { ...binary, name: "gRPC-Web", ...typesBelow("application/grpc-web") },
     { ...binary, name: "gRPC-Web text", ...typesBelow("application/grpc-web-text"), isBase64: true },
   ],
-  // Its rules are about JSON: it has no formats.
+  // REST uses JSON only.
   rest: [],
 };
 
@@ -71,7 +71,7 @@ const broken = "broken";
 const writeMaxBytes = 200;
 const tooLong = "x".repeat(writeMaxBytes);
 
-/** An RPC, the message that is sent in every case, and what comes back. */
+/** An RPC, the message that every case sends, and the response. */
 const kinds = [
   { kind: "unary", method: getReading, sent: 1, received: [{ sensor: "a", degreesCelsius: 1.5 }] },
   {
@@ -119,13 +119,13 @@ function waysOf(spelling: Spelling, format: Format, kind: Kind, isFirst: boolean
   return [...byPost, { ...way, name: `${spelling.name}, GET, ${format.name}`, contentType: "", isGet: true }];
 }
 
-/** Converts the client's messages: those that the server decodes are encoded, and the other way round. */
+/** Converts the client's messages: encodes those that the server decodes, and the reverse. */
 function clientCodec(format: Format, { method }: Kind): Codec {
   const { input, output }: { readonly input: DescMessage; readonly output: DescMessage } = method;
   return format.createCodec({ ...method, input: output, output: input }, options, {});
 }
 
-/** @param cut - how many bytes each message lacks at its end */
+/** @param cut - how many bytes are removed from the end of each message */
 function requestOf(way: Way, sensor: string, cut: number): HttpRequest {
   const { spelling, format, kind, contentType, isGet } = way;
   const { parent, name, input } = kind.method;
@@ -201,7 +201,7 @@ describe("a call in every format through every protocol", () => {
   const ask = async (way: Way, sensor: string, cut = 0): Promise<HttpAnswer> =>
     await connections.exchange(greenhouse.address, way.spelling.httpVersion, requestOf(way, sensor, cut));
 
-  /** Returns the code of the error that `onAnswer` sees. */
+  /** Returns the code of the error that `onResponse` sees. */
   const codeOf = async (way: Way, sensor: string, cut: number): Promise<Code | undefined> => {
     const before = greenhouse.answers.length;
     await ask(way, sensor, cut);
@@ -221,7 +221,7 @@ describe("a call in every format through every protocol", () => {
     expect(fieldValue((await ask(way, broken)).header, "content-type")).toBe(errorTypeOf(way));
   });
 
-  test.each(ways)("is the client's mistake when its message is cut off: $name", async (way) => {
+  test.each(ways)("fails with an error of the client when its message is truncated: $name", async (way) => {
     expect(await codeOf(way, "a", 1)).toBe(Code.InvalidArgument);
   });
 
@@ -234,7 +234,7 @@ describe("a call in every format through every protocol", () => {
 
   test.each(ways)("has the content type of an error when admit refuses it: $name", async (way) => {
     const type = fieldValue((await ask(way, refused)).header, "content-type");
-    // What names no format is answered as it was asked.
+    // A content type without a format gets a response with the same content type.
     expect(type).toBe(way.contentType === way.spelling.bareType ? way.contentType : errorTypeOf(way));
   });
 });

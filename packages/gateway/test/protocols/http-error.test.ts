@@ -6,10 +6,10 @@ import { httpError } from "../../src/protocols/shared/http-error.ts";
 import { httpStatusOf } from "../../src/protocols/rest/rules/index.ts";
 
 test.each([
-  { name: "has code and status of its identifier", more: {}, code: Code.ResourceExhausted, httpStatus: 431 },
-  { name: "has the status it was given", more: { httpStatus: 417 }, code: Code.ResourceExhausted, httpStatus: 417 },
+  { name: "has the code and status of its identifier", more: {}, code: Code.ResourceExhausted, httpStatus: 431 },
+  { name: "has the specified status", more: { httpStatus: 417 }, code: Code.ResourceExhausted, httpStatus: 417 },
   {
-    name: "has the code and the status it was given",
+    name: "has the specified code and status",
     more: { code: Code.Internal, httpStatus: 502 },
     code: Code.Internal,
     httpStatus: 502,

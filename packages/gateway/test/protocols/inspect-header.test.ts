@@ -2,7 +2,7 @@ import { inspect } from "node:util";
 import { expect, test } from "vitest";
 import { LazyHeaders } from "../../src/protocols/shared/lazy-headers.ts";
 
-test("what node shows of a header has its fields, as of Headers", () => {
+test("node inspects a LazyHeaders like a Headers object", () => {
   const fields = [":path", "/", "content-type", "text/plain", "x-a", "1"];
   const shown = inspect(new LazyHeaders(fields));
   expect(shown).toBe(

@@ -5,8 +5,8 @@ import { LazyHeaders } from "../../src/protocols/shared/lazy-headers.ts";
 
 const fields: HeaderFields = "Content-Type application/proto x-a 1 X-A 2 set-cookie a=1 set-cookie b=2".split(" ");
 
-describe("a header that is built when looked at", () => {
-  test("is an instance of Headers and looks like one", () => {
+describe("LazyHeaders", () => {
+  test("is an instance of Headers and prints like one", () => {
     const headers = new LazyHeaders(fields);
     expect(headers).toBeInstanceOf(Headers);
     expect(Object.prototype.toString.call(headers)).toBe("[object Headers]");
@@ -29,30 +29,33 @@ describe("a header that is built when looked at", () => {
     { name: "new Headers(it)", read: (headers) => [...new Headers(headers)] },
     { name: "a fetch Request", read: (headers) => [...new Request("http://localhost/", { headers }).headers] },
     { name: "a fetch Response", read: (headers) => [...new Response(null, { headers }).headers] },
-    { name: "itself, looked at before", read: (headers) => (headers.getSetCookie().length === 2 ? [...headers] : []) },
+    {
+      name: "itself, after it was built",
+      read: (headers) => (headers.getSetCookie().length === 2 ? [...headers] : []),
+    },
   ])("is read whole by $name", ({ read }) => {
     expect(read(new LazyHeaders(fields))).toEqual(want);
   });
 
-  test.each(["cookie", "Cookie"])("joins the parts of a cookie by a semicolon, asked for as %s", (asked) => {
+  test.each(["cookie", "Cookie"])("joins cookie fields with a semicolon, read as %s", (asked) => {
     const headers = new LazyHeaders(["cookie", "a=1", "cookie", "b=2"]);
     expect(headers.get(asked)).toBe("a=1; b=2");
     expect([...headers]).toEqual([["cookie", "a=1; b=2"]]);
   });
 
-  test("leaves pseudo-header fields out", () => {
+  test("omits pseudo-header fields", () => {
     const headers = new LazyHeaders([":method", "POST", ":path", "/", "x-a", "1"]);
     expect([...headers]).toEqual([["x-a", "1"]]);
   });
 
-  test("gives back the very list it was made of until it is changed", () => {
+  test("returns its original list until it is changed", () => {
     const headers = new LazyHeaders(fields);
     expect(headers.get("x-a")).toBe("1, 2");
     expect(headers.has("x-b")).toBe(false);
-    expect(headers.pristine).toBe(true);
+    expect(headers.isPristine).toBe(true);
     expect(headers.fields).toBe(fields);
     headers.set("x-a", "3");
-    expect(headers.pristine).toBe(false);
+    expect(headers.isPristine).toBe(false);
     expect(headers.fields).toEqual("content-type application/proto set-cookie a=1 set-cookie b=2 x-a 3".split(" "));
   });
 
@@ -68,7 +71,7 @@ describe("a header that is built when looked at", () => {
     expect(() => call(new LazyHeaders([":path", "/", ...fields]))).toThrow(TypeError);
   });
 
-  test("cannot be told from Headers by any sequence of calls", () => {
+  test("behaves like Headers for any sequence of calls", () => {
     const name = fc.constantFrom("x-a", "X-A", "x-b", "set-cookie", "Content-Type", "x-bin");
     const value = fc.stringMatching(/^[!-~]([ -~]{0,6}[!-~])?$/);
     const call = fc.oneof(

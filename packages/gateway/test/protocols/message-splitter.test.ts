@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { type MessageSplitter, readMessages } from "../../src/protocols/shared/message-splitter.ts";
 
-/** Finds the octets of pieces; 0 fails, and one above 100 must be waited for. */
+/** Splits pieces into bytes; 0 fails, and a byte above 100 is asynchronous. */
 class OctetReader implements MessageSplitter<number> {
   #octets: number[] = [];
 
@@ -26,7 +26,7 @@ function open(pieces: readonly number[][]) {
     try {
       for (const piece of pieces) yield Uint8Array.from(piece);
     } finally {
-      // Whoever ends a body waits for what it holds.
+      // Closing a body waits for its resources.
       await new Promise(setImmediate);
       state.closed = true;
     }
@@ -40,33 +40,36 @@ const all = async (messages: AsyncIterator<number>): Promise<number[]> => {
   return seen;
 };
 
-describe("the messages of a body", () => {
-  test("are those of all pieces, and what is left at the end, in order", async () => {
+describe("readMessages()", () => {
+  test("yields the messages of all pieces and the last one at the end, in order", async () => {
     const { state, messages } = open([[1, 101, 2], [], [3]]);
     expect(await all(messages)).toEqual([1, 101, 2, 3, -1]);
     expect([state.closed, await messages.next()]).toEqual([true, { done: true, value: undefined }]);
   });
 
-  test("come in order to a handler that asks for several at once", async () => {
+  test("yields messages in order to a reader that calls next() without awaiting", async () => {
     const { messages } = open([[7, 101, 102, 1], [2]]);
     await messages.next();
     const came: unknown[] = [];
     const ask = async (): Promise<void> => void came.push((await messages.next()).value);
     const [first, second] = [ask(), ask()];
     await first;
-    // While the second is waited for.
+    // While the second is pending.
     await Promise.all([second, ask(), ask(), ask(), ask()]);
     expect(came).toEqual([101, 102, 1, 2, -1, undefined]);
   });
 
-  test.each([{ piece: [1, 0, 2] }, { piece: [101, 0] }])("end with the error of one of $piece", async ({ piece }) => {
-    const { state, messages } = open([piece, [3]]);
-    await messages.next();
-    await expect(messages.next()).rejects.toThrow("zero");
-    expect([state.closed, await messages.next()]).toEqual([true, { done: true, value: undefined }]);
-  });
+  test.each([{ piece: [1, 0, 2] }, { piece: [101, 0] }])(
+    "throws the error of a message in $piece",
+    async ({ piece }) => {
+      const { state, messages } = open([piece, [3]]);
+      await messages.next();
+      await expect(messages.next()).rejects.toThrow("zero");
+      expect([state.closed, await messages.next()]).toEqual([true, { done: true, value: undefined }]);
+    },
+  );
 
-  test("end where the handler stops reading", async () => {
+  test("closes the body when the reader stops", async () => {
     const { state, messages } = open([[1, 2], [3]]);
     await messages.next();
     await messages.return?.();

@@ -38,7 +38,7 @@ describe("negotiateCoding()", () => {
   });
 });
 
-test("readAccept() leaves out items that name nothing", () => {
+test("readAccept() omits items without a name", () => {
   expect(readAccept(", ;q=0.5, a;q=0.2").map(({ name }) => name)).toEqual(["a"]);
 });
 

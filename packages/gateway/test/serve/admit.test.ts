@@ -26,15 +26,15 @@ const watch = "/greenhouse.v1.GreenhouseService/WatchReadings";
 const empty = Buffer.alloc(0);
 const json: Field = ["content-type", "application/json"];
 
-/** What `admit` is told of a request, and how the request ended. */
+/** A request, its properties for `admit`, and its outcome. */
 interface Row {
   readonly name: string;
   readonly request: HttpRequest;
   readonly protocol: Protocol;
   readonly procedure?: string;
-  /** The status when it is admitted: 200, unless it says otherwise. */
+  /** The status if it is admitted. Default 200. */
   readonly httpStatus?: number;
-  /** The status when it is refused, where its code is behind that: 401, unless it says otherwise. */
+  /** The HTTP status if it is refused; gRPC statuses are separate. Default 401. */
   readonly refusedStatus?: 200;
 }
 
@@ -100,23 +100,23 @@ const rows: readonly Row[] = [
   },
   { name: "an endpoint that is not open", request: get("/closed"), protocol: "rest" },
   { name: "an endpoint by another method", request: ask("PUT", "/open"), protocol: "rest", httpStatus: 405 },
-  { name: "a path that is not there", request: get("/nothing"), protocol: "rest", httpStatus: 404 },
-  { name: "a path that is malformed", request: get("/sensors/%zz/reading"), protocol: "rest", httpStatus: 400 },
+  { name: "an unknown path", request: get("/nothing"), protocol: "rest", httpStatus: 404 },
+  { name: "a malformed path", request: get("/sensors/%zz/reading"), protocol: "rest", httpStatus: 400 },
   { name: "another method on a path of REST", request: ask("DELETE", beds), protocol: "rest", httpStatus: 405 },
   {
-    name: "a gRPC call of an RPC that is not there",
+    name: "a gRPC call of an unknown RPC",
     request: rpc("grpc", "/a.B/C"),
     protocol: "grpc",
     refusedStatus: 200,
   },
   {
-    name: "a Connect call of an RPC that is not there",
+    name: "a Connect call of an unknown RPC",
     request: rpc("connect-json", "/a.B/C"),
     protocol: "connect",
     httpStatus: 404,
   },
   {
-    name: "a preflight where CORS is off",
+    name: "a preflight with CORS off",
     request: ask("OPTIONS", beds, preflight),
     protocol: "rest",
     httpStatus: 405,
@@ -151,7 +151,7 @@ describe("admit", () => {
         endpoints: ["/open", "/closed"].map((path) => ({
           path,
           open: path === "/open",
-          answer: () => ({ httpStatus: 200, body: "ok" }),
+          handle: () => ({ httpStatus: 200, body: "ok" }),
         })),
         interceptors: [
           (next) => (request) => {
@@ -180,7 +180,7 @@ describe("admit", () => {
     exchange(greenhouse.address, version, { ...request, header: [...request.header, ...header] });
 
   test.each(cases)(
-    "is asked exactly once about $name over HTTP/$version",
+    "is called exactly once for $name over HTTP/$version",
     async ({ version, request, procedure, protocol, httpStatus }) => {
       const before = greenhouse.answers.length;
       const answer = await send(version, request);
@@ -196,7 +196,7 @@ describe("admit", () => {
   );
 
   test.each(cases)(
-    "wins by its refusal over what else there is to say about $name over HTTP/$version",
+    "refuses $name before any other error is sent over HTTP/$version",
     async ({ version, request, protocol, refusedStatus }) => {
       const before = greenhouse.answers.length;
       const answer = await send(version, request, ["x-refuse", "1"]);
@@ -214,7 +214,7 @@ describe("admit", () => {
   );
 
   test.each(cases)(
-    "that fails is answered without its text for $name over HTTP/$version",
+    "that fails results in an error without its message for $name over HTTP/$version",
     async ({ version, request }) => {
       const before = greenhouse.answers.length;
       const answer = await send(version, request, ["x-fault", "1"]);
@@ -228,21 +228,21 @@ describe("admit", () => {
   test.each([
     { name: "GET of an open endpoint", request: get("/open"), httpStatus: 200 },
     { name: "HEAD of an open endpoint", request: { httpMethod: "HEAD", path: "/open", header: [] }, httpStatus: 200 },
-  ])("is not asked about $name", async ({ request, httpStatus }) => {
+  ])("is not called for $name", async ({ request, httpStatus }) => {
     expect((await send("1.1", request, ["x-refuse", "1"])).httpStatus).toBe(httpStatus);
     expect(asked).toEqual([]);
   });
 });
 
 test.each(both)(
-  "an endpoint is not asked for a client that has left by the time it is admitted, over HTTP/%s",
+  "an endpoint is not called if the client has disconnected before it is admitted, over HTTP/%s",
   async (version) => {
     let asked = false;
     const admitting = Promise.withResolvers<void>();
     const page: Endpoint = {
       path: "/page",
       open: false,
-      answer: () => {
+      handle: () => {
         asked = true;
         return { httpStatus: 200, body: "" };
       },
@@ -267,47 +267,44 @@ test.each(both)(
 );
 
 test.each(both)(
-  "admit and an endpoint get the header to read, and nothing to answer with, over HTTP/%s",
+  "admit and endpoints get a read-only request without access to the exchange, over HTTP/%s",
   async (version) => {
     const header: Field[] = [["x-name", "ada"]];
     const seen: unknown[] = [];
     const look = (request: Pick<AdmitRequest, "header">): void => {
       seen.push(request.header.get("X-Name"));
-      // All that can be had of a request but its connection, with what it inherits.
+      // All members of a request except its connection, including inherited ones.
       const own = Object.entries(request).map(([name, value]) => (name === "connection" ? undefined : value));
       for (const value of [request, request.header, ...own])
         if (typeof value === "object" && value !== null && "answer" in value) seen.push(value);
     };
-    const answer: Endpoint["answer"] = (request) => {
+    const handle: Endpoint["handle"] = (request) => {
       look(request);
       return { httpStatus: 200, body: "" };
     };
     await using greenhouse = await startGreenhouse(
       {},
-      { admit: look, endpoints: [{ path: "/page", open: false, answer }] },
+      { admit: look, endpoints: [{ path: "/page", open: false, handle }] },
     );
     await exchange(greenhouse.address, version, { ...get("/page"), header });
     expect(seen).toEqual(["ada", "ada"]);
   },
 );
 
-test.each(both)(
-  "what admit refuses with has no field of its own for the status on REST, over HTTP/%s",
-  async (version) => {
-    await using greenhouse = await startGreenhouse(
-      {},
-      {
-        admit: () => {
-          throw new ConnectError("not you", Code.PermissionDenied, { status: "418", "x-a": "b" });
-        },
+test.each(both)("a refusal of admit has no Status header field on REST, over HTTP/%s", async (version) => {
+  await using greenhouse = await startGreenhouse(
+    {},
+    {
+      admit: () => {
+        throw new ConnectError("not you", Code.PermissionDenied, { status: "418", "x-a": "b" });
       },
-    );
-    const { httpStatus, header } = await exchange(greenhouse.address, version, get("/nothing"));
-    expect([httpStatus, fieldValue(header, "status"), fieldValue(header, "x-a")]).toEqual([403, undefined, "b"]);
-  },
-);
+    },
+  );
+  const { httpStatus, header } = await exchange(greenhouse.address, version, get("/nothing"));
+  expect([httpStatus, fieldValue(header, "status"), fieldValue(header, "x-a")]).toEqual([403, undefined, "b"]);
+});
 
-test("what admit refuses with is answered whatever its text and code", async () => {
+test("a refusal of admit is sent with any message and code", async () => {
   const unknown: number = 99;
   await using greenhouse = await startGreenhouse(
     {},
@@ -324,11 +321,11 @@ test("what admit refuses with is answered whatever its text and code", async () 
   ]);
 });
 
-describe("admit that takes its time", () => {
+describe("an asynchronous admit", () => {
   test.each([
     { name: "admits", refuse: false, httpStatus: 200 },
     { name: "refuses", refuse: true, httpStatus: 403 },
-  ])("$name later as it would at once", async ({ refuse, httpStatus }) => {
+  ])("$name like a synchronous one", async ({ refuse, httpStatus }) => {
     await using greenhouse = await startGreenhouse(
       { waterBed: () => ({}) },
       {
@@ -345,7 +342,7 @@ describe("admit that takes its time", () => {
   });
 });
 
-test("admit may return a promise of any make, and refuse by it", async () => {
+test("admit may return any thenable, and refuse with it", async () => {
   const thenable: PromiseLike<void> = {
     // oxlint-disable-next-line unicorn/no-thenable
     then: (_, reject) => Promise.reject(new ConnectError("not you", Code.PermissionDenied)).then(undefined, reject),
@@ -358,28 +355,28 @@ test("admit may return a promise of any make, and refuse by it", async () => {
   expect((await exchange(greenhouse.address, "1.1", request)).httpStatus).toBe(403);
 });
 
-/** The body as it reads once base64 is taken off, for gRPC-Web in text. */
+/** The body, decoded from base64 for gRPC-Web in text. */
 function decoded({ body }: HttpAnswer): string {
   return Buffer.from(body.toString("latin1"), "base64").toString("latin1");
 }
 
-test("it may ask for the client again and again, whom the fields of trusted proxies name once", async () => {
-  const told: AdmitRequest["peer"][] = [];
-  const admit = (request: AdmitRequest): void => void told.push(request.peer, request.peer);
+test("the fields of trusted proxies are parsed once, however often admit reads the peer", async () => {
+  const peers: AdmitRequest["peer"][] = [];
+  const admit = (request: AdmitRequest): void => void peers.push(request.peer, request.peer);
   const trustedProxies = { addresses: ["127.0.0.1"] };
   await using greenhouse = await startGreenhouse({ getReading: () => ({}) }, { admit, trustedProxies });
   const request = ask("GET", "/sensors/7/reading", [["x-forwarded-for", "192.0.2.7"]]);
   await exchange(greenhouse.address, "1.1", request);
-  const [first, second] = told;
+  const [first, second] = peers;
   expect(first?.address).toBe("192.0.2.7");
-  // To read the fields costs as much as some calls.
+  // Parsing the fields costs as much as several calls.
   expect(second).toBe(first);
 });
 
-test("it is told of method and route, and whether another server has passed the request on", async () => {
-  const told: unknown[] = [];
+test("admit gets the method, the route, and whether another server has passed the request on", async () => {
+  const calls: unknown[] = [];
   const admit = ({ httpMethod, httpRoute, isMounted }: AdmitRequest): void =>
-    void told.push([httpMethod, httpRoute, isMounted]);
+    void calls.push([httpMethod, httpRoute, isMounted]);
   const answered = { getReading: () => ({}) };
   const path = "/sensors/7/reading";
   for (const [http2, version] of [["own", "1.1"] as const, ["own", "2"] as const, ["mounted", "2"] as const]) {
@@ -389,7 +386,7 @@ test("it is told of method and route, and whether another server has passed the 
       await greenhouse.gateway.fetch(new Request(`http://orders.example${path}`, { method: "HEAD" }));
   }
   const route = "/sensors/{sensor}/reading";
-  expect(told).toEqual([
+  expect(calls).toEqual([
     ["GET", route, false],
     ["GET", route, false],
     ["HEAD", route, true],

@@ -14,7 +14,7 @@ import { within } from "../../../testing/src/deadline.ts";
 import { startGreenhouse, waterBedProcedure } from "../../../testing/src/gateway/greenhouse.ts";
 import { encodeMessage, exchange, rpcRequest, wireFormats } from "../../../testing/src/gateway/wire-format.ts";
 
-// Which store of an AsyncLocalStorage a handler finds: that of its own request, and never that of another.
+// A handler finds the AsyncLocalStorage store of its own request, and never that of another.
 
 const storage = new AsyncLocalStorage<string>();
 
@@ -26,7 +26,7 @@ const requests: readonly (HttpRequest & { readonly name: string })[] = [
   { name: "an RPC", ...waterBed },
 ];
 
-/** Starts a greenhouse whose handlers note the store that they find, and enter another. */
+/** Starts a greenhouse whose handlers record their store and enter another. */
 async function startNoting(options: Partial<GatewayOptions> = {}) {
   const found: unknown[] = [];
   const note = (): object => {
@@ -39,7 +39,7 @@ async function startNoting(options: Partial<GatewayOptions> = {}) {
 
 describe.each(requests)("$name", (request) => {
   test.each(["1.1", "2"] as const)(
-    "is begun in no context of others on its connection, over HTTP/%s",
+    "does not run in the context of another request of its connection, over HTTP/%s",
     async (version) => {
       await using greenhouse = await startNoting();
       if (version === "2") {
@@ -56,16 +56,13 @@ describe.each(requests)("$name", (request) => {
     },
   );
 
-  test.each(["1.1", "2"] as const)(
-    "goes on in the context that onRequest has entered, over HTTP/%s",
-    async (version) => {
-      await using greenhouse = await startNoting({ onRequest: () => storage.enterWith("its own") });
-      await exchange(greenhouse.address, version, request);
-      expect(greenhouse.found).toEqual(["its own"]);
-    },
-  );
+  test.each(["1.1", "2"] as const)("runs in the context that onRequest has entered, over HTTP/%s", async (version) => {
+    await using greenhouse = await startNoting({ onRequest: () => storage.enterWith("its own") });
+    await exchange(greenhouse.address, version, request);
+    expect(greenhouse.found).toEqual(["its own"]);
+  });
 
-  test("goes on in the context of a middleware, from whichever server", async () => {
+  test("runs in the context of a middleware of any server", async () => {
     const greenhouse = await startNoting();
     await using _ = greenhouse;
     const { handler, fetch } = greenhouse.gateway;
@@ -83,20 +80,20 @@ describe.each(requests)("$name", (request) => {
   });
 });
 
-test("a call that a server of node:http holds back is in its own context, not in that of the call before it", async () => {
+test("a call queued by node:http runs in its own context, not in that of the previous call", async () => {
   const found: unknown[] = [];
   const [refused, heldBack] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   await using greenhouse = await startGreenhouse({
     getReading: async () => {
       found.push(storage.getStore());
-      // Until the next one waits for its turn.
+      // Until the next one is queued.
       await heldBack.promise;
       return {};
     },
   });
   const server = createServer((request, response) => {
     void storage.run(String(request.url), async () => {
-      // Until the answer to the one behind it, which ends the connection.
+      // Until the response to the last one, which closes the connection.
       if (request.url === "/sensors/b/reading") await refused.promise;
       greenhouse.gateway.handler(request, response);
       if (request.method === "POST") refused.resolve();
@@ -116,17 +113,17 @@ test("a call that a server of node:http holds back is in its own context, not in
 test.each([
   ["a request that is refused", "GET /b HTTP/1.1\r\nHost: x y\r\n\r\n"],
   [
-    "a body that breaks off",
+    "an aborted body",
     "POST /beds/1:water HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\nZZ\r\n",
   ],
-])("%s behind a call is in no context of the call, nor in that of the start", async (_, behind) => {
+])("%s after a call runs neither in the context of the call nor in that of the start", async (_, behind) => {
   const found: unknown[] = [];
   const note = (): void => void found.push(storage.getStore());
   const errorRecord: ErrorRecordPolicy = ({ rawMessage }, { httpStatus }) => {
     note();
     return { httpStatus, body: rawMessage };
   };
-  const started = storage.run("the start's", () => startNoting({ onAnswer: note, rest: { errorRecord } }));
+  const started = storage.run("the start's", () => startNoting({ onResponse: note, rest: { errorRecord } }));
   await using greenhouse = await started;
   using connection = await openHttp1(greenhouse.address);
   connection.write(`GET /sensors/a/reading HTTP/1.1\r\nHost: a\r\n\r\n${behind}`);
@@ -142,12 +139,12 @@ function watchReadings(sensor: string): HttpRequest {
   return rpcRequest(wireFormats.grpc, message, [], "/greenhouse.v1.GreenhouseService/WatchReadings");
 }
 
-test("streams that share a connection are each asked for their messages in their own context", async () => {
+test("streams of one connection are iterated in their own contexts", async () => {
   const strays: unknown[] = [];
   await using greenhouse = await startGreenhouse({
     async *watchReadings({ sensor }) {
       storage.enterWith(sensor);
-      // So large that the client has to take some of it before there is more.
+      // Large enough to cause backpressure.
       for (let sent = 0; sent < 20; sent++) {
         yield { sensor: sensor.repeat(50_000) };
         if (storage.getStore() !== sensor) strays.push(storage.getStore());
@@ -160,7 +157,7 @@ test("streams that share a connection are each asked for their messages in their
   expect(strays).toEqual([]);
 });
 
-test("a stream that its client resets is ended in its own context", async () => {
+test("a stream that its client resets is closed in its own context", async () => {
   const ended = Promise.withResolvers<unknown>();
   await using greenhouse = await startGreenhouse(
     {

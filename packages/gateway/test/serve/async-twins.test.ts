@@ -5,8 +5,8 @@ import { within } from "../../../testing/src/deadline.ts";
 import { carrierNames, openEveryCarrier } from "../../../testing/src/gateway/every-carrier.ts";
 import { kitchenSinkOptions } from "../../../testing/src/gateway/kitchen-sink.ts";
 
-// A hook or an endpoint may decide synchronously or return a promise. Each failure below is tested in every combination:
-// an unhandled rejection would exit the process, and the request would never get a response.
+// A hook or an endpoint may decide synchronously or return a promise. Each failure below is tested in every
+// combination: an unhandled rejection would exit the process, and the request would never get a response.
 
 const admits: Readonly<Record<string, Admit | undefined>> = {
   "no admit": undefined,
@@ -21,50 +21,53 @@ const unwritable = { httpStatus: 600, body: "" };
 
 interface Failure {
   readonly name: string;
-  readonly answer: Endpoint["answer"];
+  readonly handle: Endpoint["handle"];
   readonly want: number;
-  /** How many faults of the server are reported. */
+  /** The number of reported faults. */
   readonly faults: number;
 }
 
 const failures: readonly Failure[] = [
-  { name: "throws", answer: refuse, want: 403, faults: 0 },
-  { name: "rejects", answer: async () => refuse(), want: 403, faults: 0 },
-  { name: "returns an unwritable response", answer: () => unwritable, want: 500, faults: 1 },
-  { name: "resolves with an unwritable response", answer: async () => unwritable, want: 500, faults: 1 },
+  { name: "throws", handle: refuse, want: 403, faults: 0 },
+  { name: "rejects", handle: async () => refuse(), want: 403, faults: 0 },
+  { name: "returns an unwritable response", handle: () => unwritable, want: 500, faults: 1 },
+  { name: "resolves with an unwritable response", handle: async () => unwritable, want: 500, faults: 1 },
 ];
 
 describe.each(Object.entries(admits))("after %s", (_name, admit) => {
-  test.each(failures)("an endpoint that $name gets $want over every carrier", async ({ answer, want, faults }) => {
-    const reported: unknown[] = [];
-    await using gateway = await openEveryCarrier({
-      ...kitchenSinkOptions,
-      ...(admit && { admit }),
-      endpoints: [{ path: "/fails", open: false, answer }],
-      onFault: (error) => void reported.push(error),
-    });
-    for (const carrier of carrierNames) {
-      reported.length = 0;
-      const asked = gateway.ask(carrier, { httpMethod: "GET", path: "/fails", header: [] });
-      const { httpStatus } = await within(asked, `the response by ${carrier}`);
-      expect([carrier, httpStatus, reported.length]).toEqual([carrier, want, faults]);
-    }
-  });
+  test.each(failures)(
+    "an endpoint that $name results in $want over every HTTP server",
+    async ({ handle, want, faults }) => {
+      const reported: unknown[] = [];
+      await using gateway = await openEveryCarrier({
+        ...kitchenSinkOptions,
+        ...(admit && { admit }),
+        endpoints: [{ path: "/fails", open: false, handle }],
+        onFault: (error) => void reported.push(error),
+      });
+      for (const carrier of carrierNames) {
+        reported.length = 0;
+        const asked = gateway.ask(carrier, { httpMethod: "GET", path: "/fails", header: [] });
+        const { httpStatus } = await within(asked, `the response by ${carrier}`);
+        expect([carrier, httpStatus, reported.length]).toEqual([carrier, want, faults]);
+      }
+    },
+  );
 });
 
 test.each([
   { name: "throws", admit: refuse },
   { name: "rejects", admit: async () => refuse() },
-])("an admit that $name refuses over every carrier, and the endpoint is not called", async ({ admit }) => {
+])("an admit that $name refuses over every HTTP server, and the endpoint is not called", async ({ admit }) => {
   let calls = 0;
-  const answer: Endpoint["answer"] = () => {
+  const handle: Endpoint["handle"] = () => {
     calls += 1;
     return { httpStatus: 200, body: "" };
   };
   await using gateway = await openEveryCarrier({
     ...kitchenSinkOptions,
     admit,
-    endpoints: [{ path: "/page", open: false, answer }],
+    endpoints: [{ path: "/page", open: false, handle }],
   });
   for (const carrier of carrierNames) {
     const asked = gateway.ask(carrier, { httpMethod: "GET", path: "/page", header: [] });

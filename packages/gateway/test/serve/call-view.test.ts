@@ -13,8 +13,8 @@ describe.each(callings)("a unary call by $name", (calling) => {
     options?: Parameters<typeof startGreenhouse>[1],
   ) => startGreenhouse(implementation, options, calling.listen);
 
-  describe("shows its handler", () => {
-    test("a context that can be taken apart", async () => {
+  describe("gives its handler", () => {
+    test("a context that can be destructured", async () => {
       await using greenhouse = await start({
         waterBed: ({ bed }, context) => {
           const { method, service, protocolName, requestMethod, url, timeoutMs, values, ...rest } = context;
@@ -43,7 +43,7 @@ describe.each(callings)("a unary call by $name", (calling) => {
       expect(seen["trailer"]?.get("x-trailer")).toBe("last");
     });
 
-    test("binary metadata and values that were sent twice", async () => {
+    test("binary metadata and repeated values", async () => {
       await using greenhouse = await start({
         waterBed: (_, { requestHeader, responseHeader, responseTrailer }) => {
           responseHeader.append("x-twice", "a");
@@ -85,7 +85,7 @@ describe.each(callings)("a unary call by $name", (calling) => {
         want: "changed none false",
       },
       {
-        name: "puts another header in its place",
+        name: "replaces the header",
         interceptor: (next) => (request) => next({ ...request, header: new Headers({ "x-sent": "replaced" }) }),
         want: "replaced none false",
       },
@@ -98,18 +98,18 @@ describe.each(callings)("a unary call by $name", (calling) => {
         want: "sent set false",
       },
       {
-        name: "puts other context values in their place",
+        name: "replaces the context values",
         interceptor: (next) => (request) =>
           next({ ...request, contextValues: createContextValues().set(noteKey, "replaced") }),
         want: "sent replaced false",
       },
       {
-        name: "puts another signal in its place",
+        name: "replaces the signal",
         interceptor: (next) => (request) => next({ ...request, signal: otherSignal }),
         want: "sent none true",
       },
       {
-        name: "calls twice and takes the second answer",
+        name: "calls twice and returns the second response",
         interceptor: (next) => async (request) => {
           await next(request);
           request.contextValues.set(noteKey, "again");
@@ -117,7 +117,7 @@ describe.each(callings)("a unary call by $name", (calling) => {
         },
         want: "sent again false",
       },
-    ])("what an interceptor makes of it that $name", async ({ interceptor, want }) => {
+    ])("the request of an interceptor that $name", async ({ interceptor, want }) => {
       await using greenhouse = await start(
         {
           waterBed: (_, { requestHeader, values, signal }) => ({
@@ -131,7 +131,7 @@ describe.each(callings)("a unary call by $name", (calling) => {
       expect(answer.note).toBe(want);
     });
 
-    test("the milliseconds that are left, which a client that it calls takes for its deadline", async () => {
+    test("the remaining milliseconds, which a client can use as its deadline", async () => {
       await using behind = await start({ waterBed: (_, { timeoutMs }) => ({ note: String(timeoutMs()) }) });
       const client = greenhouseClient(calling, behind.address);
       await using greenhouse = await start({
@@ -141,14 +141,14 @@ describe.each(callings)("a unary call by $name", (calling) => {
       expect(note).toMatch(/^1[0-9]{4}$/);
     });
 
-    test("the message that an interceptor put in the place of its own", async () => {
+    test("the message that an interceptor has replaced", async () => {
       await using greenhouse = await start({ waterBed: ({ bed }) => ({ bed }) }, { interceptors: [changeBed] });
       expect(await greenhouseClient(calling, greenhouse.address).waterBed({ bed: 7n })).toMatchObject({ bed: 8n });
     });
   });
 
-  describe("is answered with what an interceptor makes of its response", () => {
-    test("another header, trailer and message", async () => {
+  describe("responds with the result of an interceptor:", () => {
+    test("a changed header, trailer and message", async () => {
       await using greenhouse = await start(
         {
           waterBed: (_, { responseHeader }) => {
@@ -170,7 +170,7 @@ describe.each(callings)("a unary call by $name", (calling) => {
       expect(seen).toEqual(["replaced", null, "replaced"]);
     });
 
-    test("a response of its own, without a handler", async () => {
+    test("a response without calling the handler", async () => {
       let ran = false;
       await using greenhouse = await start(
         {
@@ -192,7 +192,7 @@ describe.each(callings)("a unary call by $name", (calling) => {
       expect(error.metadata.get("x-tank")).toBe("empty");
     });
 
-    test("an internal error when it passes on a request that it made up", async () => {
+    test("an internal error if it passes on a request that it has created", async () => {
       await using greenhouse = await start({ waterBed: () => ({}) }, { interceptors: [makeUp] });
       expect(await errorOf(greenhouseClient(calling, greenhouse.address).waterBed({}))).toMatchObject({
         code: Code.Internal,
@@ -203,15 +203,15 @@ describe.each(callings)("a unary call by $name", (calling) => {
       { name: "null", returned: "null" },
       { name: "an empty object", returned: "{}" },
       { name: "a number", returned: "5" },
-    ])("an internal error when it returns $name", async ({ returned }) => {
-      // What JSON.parse returns has no type to hold it.
+    ])("an internal error if it returns $name", async ({ returned }) => {
+      // JSON.parse returns any, which the compiler does not check.
       const untyped: Interceptor = () => () => JSON.parse(returned);
       await using greenhouse = await start({ waterBed: () => ({}) }, { interceptors: [untyped] });
       const error = await errorOf(greenhouseClient(calling, greenhouse.address).waterBed({}));
       expect(error.code).toBe(Code.Internal);
     });
 
-    test("a response that passes through interceptors in the order in which they are listed", async () => {
+    test("a response that passes through the interceptors in their listed order", async () => {
       const order: string[] = [];
       const named =
         (name: string): Interceptor =>

@@ -5,7 +5,7 @@ import { CallValues } from "../../src/serve/context-values.ts";
 const color = createContextKey("green", { description: "color" });
 const twin = createContextKey("red", { description: "color" });
 
-test("a value is its key's default until it is set, and again once it is deleted", () => {
+test("get() returns the default of a key until it is set, and again after it is deleted", () => {
   const values = new CallValues();
   const seen = [values.get(color)];
   seen.push(values.set(color, "blue").get(color), values.get(twin));
@@ -13,7 +13,7 @@ test("a value is its key's default until it is set, and again once it is deleted
   expect(seen).toEqual(["green", "blue", "red", "green"]);
 });
 
-test("a value that was set to undefined is not the default", () => {
+test("get() returns undefined instead of the default if a value is set to undefined", () => {
   const key = createContextKey<string | undefined>("green");
   expect(new CallValues().set(key, undefined).get(key)).toBeUndefined();
 });

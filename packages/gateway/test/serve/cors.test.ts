@@ -14,7 +14,7 @@ const listed = createCors(
 const any = createCors({ origins: "*" }, []);
 
 describe("Cors.preflight()", () => {
-  test("allows a listed origin the fields of the protocols and those of the configuration", () => {
+  test("allows the header fields of the protocols and of the configuration for a listed origin", () => {
     const fields = toObject(
       listed.preflight({ httpMethod: "OPTIONS", origin: shop, accessControlRequestMethod: "DELETE" }),
     );
@@ -38,7 +38,7 @@ describe("Cors.preflight()", () => {
     expect(new Set(allowed).size).toBe(allowed?.length);
   });
 
-  test("allows every origin if so configured, and lets caches share the answer", () => {
+  test("allows every origin with *, without Vary", () => {
     const fields = toObject(any.preflight({ httpMethod: "OPTIONS", origin: shop, accessControlRequestMethod: "GET" }));
     expect(fields).toMatchObject({ "access-control-allow-origin": "*", "access-control-max-age": "7200" });
     expect(fields).not.toHaveProperty("vary");
@@ -63,7 +63,7 @@ describe("Cors.preflight()", () => {
     "https://SHOP.example",
     "http://shop.example",
     "",
-  ])("allows the origin %j nothing", (origin) => {
+  ])("allows nothing for the origin %j", (origin) => {
     const fields = listed.preflight({ httpMethod: "OPTIONS", origin, accessControlRequestMethod: "GET" });
     expect(toObject(fields)).toEqual({ vary: "origin" });
   });
@@ -72,14 +72,17 @@ describe("Cors.preflight()", () => {
   const requests = both.flatMap((isOptions) =>
     both.flatMap((hasOrigin) => both.map((asksForMethod) => ({ isOptions, hasOrigin, asksForMethod }))),
   );
-  test.each(requests)("is for requests with all three: $isOptions, $hasOrigin, $asksForMethod", (given) => {
-    const fields = listed.preflight({
-      httpMethod: given.isOptions ? "OPTIONS" : "DELETE",
-      origin: given.hasOrigin ? shop : null,
-      accessControlRequestMethod: given.asksForMethod ? "DELETE" : null,
-    });
-    expect(fields !== undefined).toBe(given.isOptions && given.hasOrigin && given.asksForMethod);
-  });
+  test.each(requests)(
+    "returns fields only for a preflight: OPTIONS $isOptions, origin $hasOrigin, method $asksForMethod",
+    (given) => {
+      const fields = listed.preflight({
+        httpMethod: given.isOptions ? "OPTIONS" : "DELETE",
+        origin: given.hasOrigin ? shop : null,
+        accessControlRequestMethod: given.asksForMethod ? "DELETE" : null,
+      });
+      expect(fields !== undefined).toBe(given.isOptions && given.hasOrigin && given.asksForMethod);
+    },
+  );
 
   test.each([
     { why: "another method", httpMethod: "GET", origin: shop, accessControlRequestMethod: "GET" },
@@ -91,7 +94,7 @@ describe("Cors.preflight()", () => {
 });
 
 describe("Cors.responseFields()", () => {
-  test("lets a listed origin read the challenge and the protocols' fields", () => {
+  test("exposes the challenge and the fields of the protocols to a listed origin", () => {
     const fields = toObject(listed.responseFields(shop));
     expect(fields).toMatchObject({ "access-control-allow-origin": shop, vary: "origin" });
     const exposed = fields?.["access-control-expose-headers"]?.toLowerCase().split(", ");
@@ -108,7 +111,7 @@ describe("Cors.responseFields()", () => {
     { origin: null, cors: listed, want: { vary: "origin" } },
     { origin: "https://evil.example", cors: listed, want: { vary: "origin" } },
     { origin: null, cors: any, want: {} },
-  ])("gives the origin $origin only what caches need", ({ origin, cors, want }) => {
+  ])("returns only Vary for the origin $origin", ({ origin, cors, want }) => {
     expect(toObject(cors.responseFields(origin))).toEqual(want);
   });
 });

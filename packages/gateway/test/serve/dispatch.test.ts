@@ -23,7 +23,7 @@ import { type Http2Server, http2Servers } from "../../../testing/src/gateway/lis
 
 const empty = Buffer.alloc(0);
 const recordReadingsProcedure = "/greenhouse.v1.GreenhouseService/RecordReadings";
-/** What a server of each kind speaks. */
+/** The HTTP versions of each kind of server. */
 const versionsBy: Readonly<Record<Http2Server, readonly HttpVersion[]>> = { own: ["1.1", "2"], mounted: ["2"] };
 const fail = (): Promise<never> => Promise.reject(new TypeError("no compression"));
 const brokenGzip: Compression = { name: "gzip", compress: fail, decompress: fail };
@@ -36,8 +36,8 @@ function get(path: string): HttpRequest {
   return { httpMethod: "GET", path, header: [] };
 }
 
-// A fault of the program around the gateway: the request goes unanswered, and no other request notices.
-describe.each(http2Servers)("an answer that cannot be written, server: %s,", (http2) => {
+// A fault of the embedding program: the request gets no response, and other requests are not affected.
+describe.each(http2Servers)("a response that cannot be written, server: %s,", (http2) => {
   const unwritable = [{ desc: WaterBedRequestSchema, value: { liters: 1.5 } }];
   const refuse = (): never => {
     throw new ConnectError("not you ".repeat(200), Code.PermissionDenied, undefined, unwritable);
@@ -45,7 +45,7 @@ describe.each(http2Servers)("an answer that cannot be written, server: %s,", (ht
   const connectCall = rpc("connect-json", waterBedProcedure, Buffer.from("{}"));
   test.each<{ name: string; request: HttpRequest; waterBed?: () => never; options?: Partial<GatewayOptions> }>([
     { name: "a refusal of admit", request: connectCall, options: { admit: refuse } },
-    { name: "a refusal of admit, later", request: connectCall, options: { admit: async () => refuse() } },
+    { name: "an asynchronous refusal of admit", request: connectCall, options: { admit: async () => refuse() } },
     { name: "an error of a handler", request: connectCall, waterBed: refuse },
     {
       name: "an error that is to be compressed",
@@ -56,7 +56,7 @@ describe.each(http2Servers)("an answer that cannot be written, server: %s,", (ht
       options: { acceptCompression: [brokenGzip] },
     },
     {
-      name: "that there is nothing",
+      name: "an unknown path",
       request: get("/nothing"),
       options: {
         rest: {
@@ -66,7 +66,7 @@ describe.each(http2Servers)("an answer that cannot be written, server: %s,", (ht
         },
       },
     },
-  ])("ends its request alone, and at once: $name", async ({ request, waterBed, options = {} }) => {
+  ])("immediately ends only its request: $name", async ({ request, waterBed, options = {} }) => {
     await using greenhouse = await startGreenhouse(waterBed === undefined ? {} : { waterBed }, options, { http2 });
     for (const version of versionsBy[http2]) {
       const before = greenhouse.answers.length;
@@ -76,11 +76,11 @@ describe.each(http2Servers)("an answer that cannot be written, server: %s,", (ht
     }
   });
 
-  test("is not that of an endpoint that throws, which is answered as a fault", async () => {
+  test("differs from an endpoint that throws, which results in an error response", async () => {
     const page: Endpoint = {
       path: "/page",
       open: true,
-      answer: () => {
+      handle: () => {
         throw new TypeError("secret");
       },
     };
@@ -93,29 +93,29 @@ describe.each(http2Servers)("an answer that cannot be written, server: %s,", (ht
   });
 });
 
-function later(answer: Endpoint["answer"]): Endpoint {
-  return { path: "/page", open: true, answer };
+function later(handle: Endpoint["handle"]): Endpoint {
+  return { path: "/page", open: true, handle };
 }
 
-describe.each(http2Servers)("an endpoint that answers later, server: %s,", (http2) => {
-  test.each<{ name: string; answer: Endpoint["answer"]; want: { httpStatus: number; text: string } }>([
+describe.each(http2Servers)("an asynchronous endpoint, server: %s,", (http2) => {
+  test.each<{ name: string; handle: Endpoint["handle"]; want: { httpStatus: number; text: string } }>([
     {
-      name: "is awaited, and has seen the header",
-      answer: async ({ header }) => ({ httpStatus: 200, body: `for ${header.get("X-Name") ?? ""}` }),
+      name: "is awaited, and gets the header",
+      handle: async ({ header }) => ({ httpStatus: 200, body: `for ${header.get("X-Name") ?? ""}` }),
       want: { httpStatus: 200, text: "for ada" },
     },
     {
       name: "may refuse",
-      answer: () => Promise.reject(new ConnectError("not now", Code.Unavailable)),
+      handle: () => Promise.reject(new ConnectError("not now", Code.Unavailable)),
       want: { httpStatus: 503, text: '{"code":14,"status":"UNAVAILABLE","message":"not now","details":[]}' },
     },
     {
-      name: "may fail, and does not tell why",
-      answer: () => Promise.reject(new TypeError("secret")),
+      name: "may fail without revealing the cause",
+      handle: () => Promise.reject(new TypeError("secret")),
       want: { httpStatus: 500, text: '{"code":13,"status":"INTERNAL","message":"internal error","details":[]}' },
     },
-  ])("$name", async ({ answer, want }) => {
-    const options = { endpoints: [later(answer)], onFault: () => {} };
+  ])("$name", async ({ handle, want }) => {
+    const options = { endpoints: [later(handle)], onFault: () => {} };
     await using greenhouse = await startGreenhouse({}, options, { http2 });
     for (const version of versionsBy[http2]) {
       const request: HttpRequest = { ...get("/page"), header: [["x-name", "ada"]] };
@@ -127,7 +127,7 @@ describe.each(http2Servers)("an endpoint that answers later, server: %s,", (http
   });
 
   test.each(versionsBy[http2])(
-    "is told of as canceled if its client has left by then, over HTTP/%s",
+    "is reported as canceled if its client has disconnected, over HTTP/%s",
     async (version) => {
       const asked = Promise.withResolvers<void>();
       const left = Promise.withResolvers<void>();
@@ -135,11 +135,11 @@ describe.each(http2Servers)("an endpoint that answers later, server: %s,", (http
         acceptedSocket().once("close", left.resolve);
         asked.resolve();
       };
-      const answer: Endpoint["answer"] = async () => {
+      const handle: Endpoint["handle"] = async () => {
         await left.promise;
         return { httpStatus: 200, body: "late" };
       };
-      const endpoints = [{ ...later(answer), open: false }];
+      const endpoints = [{ ...later(handle), open: false }];
       await using greenhouse = await startGreenhouse({}, { admit, endpoints }, { http2 });
       if (version === "1.1") {
         using connection = await openHttp1(greenhouse.address);
@@ -155,8 +155,8 @@ describe.each(http2Servers)("an endpoint that answers later, server: %s,", (http
   );
 });
 
-describe("what is told of an answer", () => {
-  const page: Endpoint = { path: "/page", open: true, answer: () => ({ httpStatus: 200, body: "" }) };
+describe("a completed request", () => {
+  const page: Endpoint = { path: "/page", open: true, handle: () => ({ httpStatus: 200, body: "" }) };
   const root: Endpoint = { ...page, path: "/.well-known/page", atRoot: true };
 
   test.each([
@@ -165,7 +165,7 @@ describe("what is told of an answer", () => {
     { path: "/.well-known/page", httpRoute: "/.well-known/page" },
     { path: "/api/nothing", httpRoute: undefined },
     { path: `/api${getReadingProcedure}?encoding=json&message=%7B%7D`, httpRoute: undefined },
-  ])("$path has the route $httpRoute", async ({ path, httpRoute }) => {
+  ])("has the route $httpRoute for $path", async ({ path, httpRoute }) => {
     const options = { requestPathPrefix: "/api", endpoints: [page, root] };
     await using greenhouse = await startGreenhouse({ getReading: () => ({}) }, options);
     for (const version of versionsBy.own) await exchange(greenhouse.address, version, get(path));
@@ -176,7 +176,7 @@ describe("what is told of an answer", () => {
     ]);
   });
 
-  test("leads to one place: no rule has the path of an endpoint that lies below the same prefix", async () => {
+  test("has an unambiguous route: no rule may have the path of an endpoint below the same prefix", async () => {
     const selector = "greenhouse.v1.GreenhouseService.WaterBed";
     const rest: GatewayOptions["rest"] = { rules: [{ selector, pattern: { case: "post", value: root.path } }] };
     const options = { requestPathPrefix: "/api", rest };
@@ -185,12 +185,12 @@ describe("what is told of an answer", () => {
     await expect(below).rejects.toThrow("the path is already used by an RPC or an endpoint");
   });
 
-  test("shows no credential when all of it is logged", async () => {
+  test("has no credential in any member", async () => {
     const logged: string[] = [];
-    const onAnswer: GatewayOptions["onAnswer"] = (answer) => {
+    const onResponse: GatewayOptions["onResponse"] = (answer) => {
       logged.push(inspect(answer, { depth: Infinity }), JSON.stringify(answer));
     };
-    await using greenhouse = await startGreenhouse({}, { onAnswer });
+    await using greenhouse = await startGreenhouse({}, { onResponse });
     const request = { ...get("/nothing"), header: [["authorization", "Bearer s3cret"]] satisfies Field[] };
     for (const version of versionsBy.own) await exchange(greenhouse.address, version, request);
     expect(logged).toHaveLength(4);
@@ -198,7 +198,7 @@ describe("what is told of an answer", () => {
   });
 });
 
-test("onRequest comes before admit, sees what asks, and what it sets is there for all that follow", async () => {
+test("onRequest runs before admit, gets the request, and sets context values for all later hooks", async () => {
   const noteKey = createContextKey("");
   const seen: string[] = [];
   await using greenhouse = await startGreenhouse(
@@ -212,7 +212,7 @@ test("onRequest comes before admit, sees what asks, and what it sets is there fo
           return next(request);
         },
       ],
-      onAnswer: ({ contextValues }) => void seen.push(contextValues.get(noteKey)),
+      onResponse: ({ contextValues }) => void seen.push(contextValues.get(noteKey)),
     },
   );
   await exchange(greenhouse.address, "2", rpc("connect-json", waterBedProcedure, Buffer.from("{}")));
@@ -243,10 +243,10 @@ describe("CORS", () => {
     { name: "Connect", request: rpc("connect-json", waterBedProcedure, Buffer.from("{}")) },
     { name: "Connect by GET", request: get(`${getReadingProcedure}?encoding=json&message=%7B%7D`) },
     { name: "REST", request: get("/sensors/s/reading") },
-    { name: "a path that is not there", request: get("/nothing") },
+    { name: "an unknown path", request: get("/nothing") },
   ];
 
-  test.each(calls)("lets a page of its origin read the answer of $name, and its refusal", async ({ request }) => {
+  test.each(calls)("allows a page of the origin to read the response of $name, and a refusal", async ({ request }) => {
     for (const version of versionsBy.own) {
       for (const more of [[], [["x-refuse", "1"] as const]]) {
         const header = [...request.header, origin, ...more];
@@ -258,13 +258,13 @@ describe("CORS", () => {
     }
   });
 
-  test.each(calls)("lets no page of another origin read the answer of $name", async ({ request }) => {
+  test.each(calls)("allows no page of another origin to read the response of $name", async ({ request }) => {
     const header = [...request.header, ["origin", "https://other.example"] as const];
     const answer = await exchange(greenhouse.address, "1.1", { ...request, header });
     expect(fieldValue(answer.header, "access-control-allow-origin")).toBeUndefined();
   });
 
-  test.each(calls)("answers the preflight of $name without asking admit", async ({ request }) => {
+  test.each(calls)("responds to the preflight of $name without calling admit", async ({ request }) => {
     asked = 0;
     for (const version of versionsBy.own) {
       const header: Field[] = [origin, ["access-control-request-method", request.httpMethod], ["x-refuse", "1"]];
@@ -279,13 +279,13 @@ describe("CORS", () => {
   });
 });
 
-test("a gRPC call of an RPC that is not there is answered in gRPC's words", async () => {
+test("a gRPC call of an unknown RPC gets an error in gRPC", async () => {
   await using greenhouse = await startGreenhouse({});
   const answer = await exchange(greenhouse.address, "2", rpc("grpc", "/a.B/C"));
   expect(readOutcome(wireFormats.grpc, answer).code).toBe(Code.Unimplemented);
 });
 
-describe("an error that another server answered", () => {
+describe("an error received from another server", () => {
   let upstream: TestGreenhouse;
   let greenhouse: TestGreenhouse;
   beforeAll(async () => {
@@ -335,7 +335,7 @@ describe("an error that another server answered", () => {
   });
 });
 
-test("onRequest is told which requests are of streams", async () => {
+test("onRequest gets whether the RPC is streaming", async () => {
   const seen: boolean[] = [];
   const selector = "greenhouse.v1.GreenhouseService.RecordReadings";
   await using greenhouse = await startGreenhouse(

@@ -22,7 +22,7 @@ import { encodeEnvelope } from "../../../testing/src/gateway/envelope.ts";
 import { readOutcome } from "../../../testing/src/gateway/outcome.ts";
 import { rpcRequest, wireFormats } from "../../../testing/src/gateway/wire-format.ts";
 
-// What is still done for a call that is over: nothing.
+// Nothing more is done for a call that has ended.
 
 const format = wireFormats["connect-json"];
 
@@ -30,7 +30,7 @@ function call(...more: readonly Field[]): HttpRequest {
   return rpcRequest(format, Buffer.from("{}"), more, waterBedProcedure);
 }
 
-/** A call whose message is compressed, and the field that gives it 30 ms. */
+/** A call with a compressed message, and the header field of a timeout of 30 ms. */
 interface Packed {
   readonly name: string;
   readonly request: HttpRequest;
@@ -38,7 +38,7 @@ interface Packed {
   readonly late: Field;
 }
 
-/** A greenhouse that writes down what of it was reached. */
+/** A greenhouse that records which of its parts were called. */
 async function startWatched(options: Partial<GatewayOptions>): Promise<TestGreenhouse & { readonly ran: string[] }> {
   const ran: string[] = [];
   const noting: Interceptor = (next) => (request) => {
@@ -54,16 +54,16 @@ async function startWatched(options: Partial<GatewayOptions>): Promise<TestGreen
 }
 
 describe("a call whose deadline passes", () => {
-  test("before it comes reaches neither interceptor nor handler", async () => {
+  test("before it arrives reaches neither interceptor nor handler", async () => {
     await using greenhouse = await startWatched({});
     const answer = await exchangeHttp1(greenhouse.address, call(["connect-timeout-ms", "0"]));
     expect(readOutcome(format, answer).code).toBe(Code.DeadlineExceeded);
-    // A timer of no time would be over by then.
+    // A timer of 0 ms would have fired by then.
     await new Promise((resolve) => setTimeout(resolve, 3));
     expect(greenhouse.ran).toEqual([]);
   });
 
-  test("while its message is unpacked reaches neither of them", async () => {
+  test("while its message is decompressed reaches neither of them", async () => {
     const answered = Promise.withResolvers<void>();
     const slow: Compression = {
       name: "gzip",
@@ -102,12 +102,12 @@ describe("a call whose deadline passes", () => {
       late: ["x-server-timeout", "0.03"],
     },
   ] satisfies readonly Packed[])(
-    "while its message waits for others is not unpacked, over $name",
+    "while its message is queued is not decompressed, over $name",
     async ({ request, body, late }) => {
       const answered = Promise.withResolvers<void>();
       const allAtOnce = Promise.withResolvers<void>();
       let unpacked = 0;
-      // Only our own wait for each other.
+      // Only built-in compressions are queued.
       const slow: Compression = {
         ...brotli,
         name: "gzip",
@@ -131,7 +131,7 @@ describe("a call whose deadline passes", () => {
     },
   );
 
-  test("while its answer is being packed is answered and told of as late", async () => {
+  test("while its response is compressed gets DEADLINE_EXCEEDED, which is reported", async () => {
     const answered = Promise.withResolvers<void>();
     const compress: Compression["compress"] = async (bytes) => {
       await answered.promise;
@@ -139,7 +139,7 @@ describe("a call whose deadline passes", () => {
     };
     const slow: Compression = { name: "gzip", compress, decompress: unchanged };
     await using greenhouse = await startWatched({ acceptCompression: [slow], compressMinBytes: 0 });
-    // Without a body, which may come later, it is packed in the turn in which it has come.
+    // Without a body, which may arrive later, the response is compressed in the turn of the request.
     const header: Field[] = [
       ["content-type", "application/proto"],
       ["accept-encoding", "gzip"],
@@ -150,12 +150,12 @@ describe("a call whose deadline passes", () => {
     expect(readOutcome(format, answer).code).toBe(Code.DeadlineExceeded);
     answered.resolve();
     expect(await greenhouse.answered(1)).toMatchObject({ httpStatus: 504, error: { code: Code.DeadlineExceeded } });
-    // Not once more, when it is packed.
+    // Not again when the compression finishes.
     await nextTurn();
     expect(greenhouse.answers).toHaveLength(1);
   });
 
-  test("while a gate looks at it is not asked for its body", async () => {
+  test("while the request gate runs does not read its body", async () => {
     const passed = Promise.withResolvers<void>();
     await using greenhouse = await startWatched({
       requestGate: async ({ signal }) => {
@@ -179,7 +179,7 @@ describe("a call whose deadline passes", () => {
   });
 });
 
-test("a stream whose deadline passes while a gate looks at it reaches no interceptor", async () => {
+test("a stream whose deadline passes while the request gate runs reaches no interceptor", async () => {
   const passed = Promise.withResolvers<void>();
   await using greenhouse = await startWatched({
     requestGate: async ({ signal }) => {
@@ -199,7 +199,7 @@ test("a stream whose deadline passes while a gate looks at it reaches no interce
   expect(greenhouse.ran).toEqual([]);
 });
 
-test("a stream that an interceptor returns after its deadline is ended", async () => {
+test("a stream that an interceptor returns after its deadline is closed", async () => {
   const ended = Promise.withResolvers<void>();
   const message: AsyncIterable<never> = {
     [Symbol.asyncIterator]: () => ({
@@ -227,7 +227,7 @@ test("a stream that an interceptor returns after its deadline is ended", async (
   await within(ended.promise, "the end of the stream");
 });
 
-test("a stream whose deadline passes releases its decoder, although its handler reads on no more", async () => {
+test("a stream whose deadline passes releases its decoder even if its handler stops reading", async () => {
   const closed = Promise.withResolvers<void>();
   const named: StreamCompression = {
     name: "gzip",
@@ -263,7 +263,7 @@ test("a stream whose deadline passes releases its decoder, although its handler 
   await within(closed.promise, "the end of the decoder");
 });
 
-test("a stream whose client goes away releases its encoder", async () => {
+test("a stream whose client disconnects releases its encoder", async () => {
   const closed = Promise.withResolvers<void>();
   const named: StreamCompression = {
     name: "gzip",
@@ -302,7 +302,7 @@ test("a call that an interceptor has aborted does not reach its handler", async 
   expect(greenhouse.ran).toEqual(["interceptor"]);
 });
 
-test.each(callings)("calls that are over leave neither listeners nor timers, by $name", async (calling) => {
+test.each(callings)("calls that have ended leave neither listeners nor timers, by $name", async (calling) => {
   const shutdown = new AbortController();
   await using greenhouse = await startGreenhouse(
     {
@@ -315,7 +315,7 @@ test.each(callings)("calls that are over leave neither listeners nor timers, by 
     calling.listen,
   );
   const client = greenhouseClient(calling, greenhouse.address);
-  // An hour, and more than a timer of node's can count.
+  // An hour, and more than the maximum of a Node.js timer.
   const deadlines = [
     { headers: { "connect-timeout-ms": "3600000", "grpc-timeout": "1H" } },
     { headers: { "connect-timeout-ms": "9999999999", "grpc-timeout": "99999999H" } },

@@ -10,7 +10,7 @@ import { startGreenhouse } from "../../../testing/src/gateway/greenhouse.ts";
 import { kitchenSinkOptions } from "../../../testing/src/gateway/kitchen-sink.ts";
 import { openUpload } from "../../../testing/src/gateway/rest-upload.ts";
 
-// Endpoints that answer other methods than GET: a webhook that checks a signature of the bytes that were sent.
+// Endpoints with methods other than GET: a webhook that checks a signature of the sent bytes.
 
 const secret = "a secret of the hook";
 
@@ -18,7 +18,7 @@ const hook: Endpoint = {
   path: "/hooks/payment",
   httpMethods: ["POST", "PUT"],
   open: true,
-  async answer({ httpMethod, target, header, readBody }) {
+  async handle({ httpMethod, target, header, readBody }) {
     const body = await readBody(1024);
     const again = await readBody(1);
     const signature = createHmac("sha256", secret).update(body).digest("hex");
@@ -28,12 +28,12 @@ const hook: Endpoint = {
   },
 };
 
-const page: Endpoint = { path: "/page", open: true, answer: () => ({ httpStatus: 200, body: "page" }) };
-/** Answers with the HTTP status that the query names. */
+const page: Endpoint = { path: "/page", open: true, handle: () => ({ httpStatus: 200, body: "page" }) };
+/** Responds with the HTTP status in the query. */
 const anyStatus: Endpoint = {
   path: "/status",
   open: true,
-  answer: ({ target }) => ({ httpStatus: Number(target.split("?")[1]), body: "" }),
+  handle: ({ target }) => ({ httpStatus: Number(target.split("?")[1]), body: "" }),
 };
 const form: Endpoint = { ...page, path: "/form", httpMethods: ["GET", "POST"] };
 
@@ -41,7 +41,7 @@ function sign(body: Uint8Array): Field {
   return ["x-signature", createHmac("sha256", secret).update(body).digest("hex")];
 }
 
-describe("an endpoint of other methods", () => {
+describe("an endpoint with methods other than GET", () => {
   let gateway: EveryCarrier;
 
   beforeAll(async () => {
@@ -57,7 +57,7 @@ describe("an endpoint of other methods", () => {
   describe.each(carrierNames)("%s", (carrier) => {
     const path = "/hooks/payment?a=%20b";
 
-    test.each(["POST", "PUT"])("gets the bytes that a %s has sent", async (httpMethod) => {
+    test.each(["POST", "PUT"])("gets the bytes of a %s", async (httpMethod) => {
       const body = gzipSync('{"id": 9007199254740993}');
       const header: readonly Field[] = [["content-type", "application/json"], ["content-encoding", "gzip"], sign(body)];
       const answer = await gateway.ask(carrier, { httpMethod, path, header, body });
@@ -70,7 +70,7 @@ describe("an endpoint of other methods", () => {
     test.each([
       { httpStatus: 200, want: 200 },
       { httpStatus: 599, want: 599 },
-      // An interim response, and what RFC 9110 §15 calls invalid.
+      // An interim status, and statuses that RFC 9110 §15 calls invalid.
       { httpStatus: 199, want: 500 },
       { httpStatus: 600, want: 500 },
       { httpStatus: 200.5, want: 500 },
@@ -80,7 +80,7 @@ describe("an endpoint of other methods", () => {
       expect(answer.httpStatus).toBe(want);
     });
 
-    test("gets no bytes where there is no body", async () => {
+    test("gets no bytes without a body", async () => {
       const answer = await gateway.ask(carrier, { httpMethod: "POST", path, header: [sign(Buffer.of())] });
       expect([answer.httpStatus, String(answer.body)]).toEqual([202, `POST ${path} 0`]);
     });
@@ -91,7 +91,7 @@ describe("an endpoint of other methods", () => {
       expect(httpStatus).toBe(413);
     });
 
-    test("answers what it throws", async () => {
+    test("responds with the error that it throws", async () => {
       const answer = await gateway.ask(carrier, { httpMethod: "POST", path, header: [], body: Buffer.from("x") });
       expect([answer.httpStatus, String(answer.body)]).toEqual([
         403,
@@ -99,7 +99,7 @@ describe("an endpoint of other methods", () => {
       ]);
     });
 
-    test("need not read its body", async () => {
+    test("may leave its body unread", async () => {
       const body = Buffer.alloc(100_000);
       const answer = await gateway.ask(carrier, { httpMethod: "POST", path: "/form", header: [], body });
       expect([answer.httpStatus, String(answer.body)]).toEqual([200, "page"]);
@@ -116,7 +116,7 @@ describe("an endpoint of other methods", () => {
       expect([answer.httpStatus, fieldValue(answer.header, "allow")]).toEqual([405, allow]);
     });
 
-    test("answers HEAD where it answers GET", async () => {
+    test("responds to HEAD if it accepts GET", async () => {
       const answer = await gateway.ask(carrier, { httpMethod: "HEAD", path: "/form", header: [] });
       expect([answer.httpStatus, fieldValue(answer.header, "content-length")]).toEqual([200, "4"]);
     });
@@ -127,7 +127,7 @@ function admitNobody(): never {
   throw new ConnectError("no credential", Code.Unauthenticated);
 }
 
-// A URL of Fetch has a path, and HTTP/2 resets any other method (RFC 9113 §8.3.1).
+// A URL of Fetch always has a path, and HTTP/2 resets other methods (RFC 9113 §8.3.1).
 test.each([
   { carrier: "our HTTP/1.1", httpMethod: "OPTIONS", want: 204 },
   { carrier: "our HTTP/2", httpMethod: "OPTIONS", want: 204 },
@@ -136,7 +136,7 @@ test.each([
   { carrier: "our HTTP/1.1", httpMethod: "GET", want: 400 },
   { carrier: "a handler in node:http", httpMethod: "DELETE", want: 400 },
 ] as const)(
-  "$httpMethod * without a credential gets $want by $carrier, whatever the prefix",
+  "$httpMethod * without a credential gets $want from $carrier with any prefix",
   async ({ carrier, httpMethod, want }) => {
     for (const requestPathPrefix of ["", "/api"]) {
       await using gateway = await openEveryCarrier({ ...kitchenSinkOptions, requestPathPrefix, admit: admitNobody });
@@ -146,38 +146,35 @@ test.each([
   },
 );
 
-test.each(["1.1", "2", "fetch"] as const)(
-  "a body whose client goes away is never a whole one, HTTP: %s",
-  async (version) => {
-    const read = Promise.withResolvers<unknown>();
-    const reading: Endpoint = {
-      ...hook,
-      async answer(request) {
-        const body = request.readBody(1024);
-        body.then(read.resolve, read.resolve);
-        return { httpStatus: 200, body: await body };
-      },
-    };
-    await using greenhouse = await startGreenhouse({}, { endpoints: [reading] });
-    using upload = await openUpload(greenhouse, version, ["POST", "/hooks/payment"]);
-    upload.write("half");
-    await expect.poll(() => upload.waitingBytes).toBe(0);
-    upload.reset();
-    expect(await within(read.promise, "the end")).toMatchObject({
-      name: "ConnectError",
-      message: expect.stringContaining("client"),
-    });
-  },
-);
+test.each(["1.1", "2", "fetch"] as const)("readBody() rejects if the client disconnects, HTTP: %s", async (version) => {
+  const read = Promise.withResolvers<unknown>();
+  const reading: Endpoint = {
+    ...hook,
+    async handle(request) {
+      const body = request.readBody(1024);
+      body.then(read.resolve, read.resolve);
+      return { httpStatus: 200, body: await body };
+    },
+  };
+  await using greenhouse = await startGreenhouse({}, { endpoints: [reading] });
+  using upload = await openUpload(greenhouse, version, ["POST", "/hooks/payment"]);
+  upload.write("half");
+  await expect.poll(() => upload.waitingBytes).toBe(0);
+  upload.reset();
+  expect(await within(read.promise, "the end")).toMatchObject({
+    name: "ConnectError",
+    message: expect.stringContaining("client"),
+  });
+});
 
 test.each([
-  { name: "before it arrives", isLate: false },
-  { name: "and asked for later", isLate: true },
-])("a body of a request that is answered $name is not waited for", async ({ isLate }) => {
+  { name: "before the body arrives", isLate: false },
+  { name: "and whose body is read later", isLate: true },
+])("readBody() rejects for a request that gets its response $name", async ({ isLate }) => {
   const read = Promise.withResolvers<unknown>();
   const hasty: Endpoint = {
     ...hook,
-    answer({ readBody }) {
+    handle({ readBody }) {
       const readIt = (): void => void readBody(1024).then(read.resolve, read.resolve);
       if (isLate) setImmediate(readIt);
       else readIt();
@@ -192,33 +189,33 @@ test.each([
   });
 });
 
-// The client decides when its body ends, so a promise of it that the endpoint drops must not exit the process.
+// The client decides when its body ends, so a body promise that the endpoint ignores must not exit the process.
 describe.each(carrierNames)(
-  "by %s, an endpoint that has begun to read a body may respond for another reason",
+  "by %s, an endpoint that has started reading a body may respond for another reason",
   (carrier) => {
-    test.each<{ name: string; answer: Endpoint["answer"] }>([
+    test.each<{ name: string; handle: Endpoint["handle"] }>([
       {
         name: "synchronously",
-        answer: ({ readBody }) => {
+        handle: ({ readBody }) => {
           void readBody(4);
           return { httpStatus: 401, body: "" };
         },
       },
       {
         name: "asynchronously",
-        answer: async ({ readBody }) => {
+        handle: async ({ readBody }) => {
           const body = readBody(4);
           await new Promise(setImmediate);
           if (body !== undefined) throw new ConnectError("the signature is wrong", Code.Unauthenticated);
           return { httpStatus: 200, body: "" };
         },
       },
-    ])("$name", async ({ answer }) => {
+    ])("$name", async ({ handle }) => {
       const unhandled: unknown[] = [];
       const record = (reason: unknown): void => void unhandled.push(reason);
       process.on("unhandledRejection", record);
       try {
-        await using gateway = await openEveryCarrier({ ...kitchenSinkOptions, endpoints: [{ ...hook, answer }] });
+        await using gateway = await openEveryCarrier({ ...kitchenSinkOptions, endpoints: [{ ...hook, handle }] });
         for (const body of ["ok", "longer than four bytes"]) {
           const request = { httpMethod: "POST", path: hook.path, header: [], body: Buffer.from(body) };
           expect((await gateway.ask(carrier, request)).httpStatus).toBe(401);
@@ -232,11 +229,11 @@ describe.each(carrierNames)(
   },
 );
 
-test.each([Number.NaN, 0, -1, 1.5, Infinity])("a body is not read with %s as its limit", async (bytesMax) => {
+test.each([Number.NaN, 0, -1, 1.5, Infinity])("readBody() rejects the limit %s", async (bytesMax) => {
   let thrown: unknown;
   const wrong: Endpoint = {
     ...hook,
-    answer({ readBody }) {
+    handle({ readBody }) {
       try {
         void readBody(bytesMax);
       } catch (error) {
@@ -260,7 +257,7 @@ test("a page of another origin may use the methods of endpoints", async () => {
   expect(answered.get("access-control-allow-methods")).toBe("GET, HEAD, POST, REPORT");
 });
 
-test.each(["post", "CONNECT"])("a gateway is not made with %s, a method that no request has", (httpMethod) => {
+test.each(["post", "CONNECT"])("createGateway() rejects an endpoint with the method %s", (httpMethod) => {
   const endpoints = [{ ...hook, httpMethods: [httpMethod] }];
   expect(() => createGateway({ ...kitchenSinkOptions, endpoints })).toThrow(
     `endpoint /hooks/payment: the HTTP/1.1 parser does not accept the method "${httpMethod}"`,

@@ -51,7 +51,7 @@ async function* yielding(message: object): AsyncGenerator<object> {
   yield message;
 }
 
-/** What the type of a callback does not forbid. */
+/** Functions that the type of a callback allows. */
 function rejects(error: Error): () => unknown {
   return () => Promise.reject(error);
 }
@@ -69,12 +69,12 @@ const service = () => ({ lenient: true });
 
 describe("a callback that fails", () => {
   test.each<[name: string, options: Partial<GatewayOptions>, what: string]>([
-    ["in onAnswer by throwing", { rest: { service }, onAnswer: throws(failure) }, "onAnswer failed"],
-    ["in onAnswer by rejecting", { rest: { service }, onAnswer: rejects(failure) }, "onAnswer failed"],
+    ["in onResponse by throwing", { rest: { service }, onResponse: throws(failure) }, "onResponse failed"],
+    ["in onResponse by rejecting", { rest: { service }, onResponse: rejects(failure) }, "onResponse failed"],
     ["in onRequest by throwing", { rest: { service }, onRequest: throws(failure) }, "onRequest failed"],
     ["in onIgnored by throwing", { rest: { service, onIgnored: throws(failure) } }, "rest.onIgnored failed"],
     ["in onIgnored by rejecting", { rest: { service, onIgnored: rejects(failure) } }, "rest.onIgnored failed"],
-  ])("%s changes no answer and is reported once", async (_, options, what) => {
+  ])("%s changes no response and is reported once", async (_, options, what) => {
     const faults: Fault[] = [];
     await using greenhouse = await startGreenhouse({ waterBed: () => ({}) }, { ...options, ...collecting(faults) });
     for (const version of [...both, ...both]) {
@@ -83,13 +83,13 @@ describe("a callback that fails", () => {
     expect(faults).toMatchObject([{ what, error: { message: "no metrics today" } }]);
   });
 
-  test("in several ways is reported for each", async () => {
+  test("with several causes is reported once per cause", async () => {
     const faults: Fault[] = [];
     let received = 0;
-    const onAnswer = (): never => {
+    const onResponse = (): never => {
       throw received++ % 2 === 0 ? new Error("one") : new TypeError("another");
     };
-    await using greenhouse = await startGreenhouse({ waterBed: () => ({}) }, { onAnswer, ...collecting(faults) });
+    await using greenhouse = await startGreenhouse({ waterBed: () => ({}) }, { onResponse, ...collecting(faults) });
     for (const version of [...both, ...both])
       await exchange(greenhouse.address, version, { ...water, body: Buffer.of() });
     expect(faults).toMatchObject([{ error: { message: "one" } }, { error: { message: "another" } }]);
@@ -97,26 +97,26 @@ describe("a callback that fails", () => {
 
   test.each<{ name: string; failures: readonly (() => never)[]; reports: number }>([
     {
-      name: "no more than 64 times, whatever their texts",
+      name: "at most 64 times with different messages",
       failures: Array.from({ length: 100 }, (_, n) => throws(new Error(`order ${n}`))),
       reports: 64,
     },
     {
-      name: "for each place in the program, where their texts are the same",
+      name: "once per line of code with the same message",
       failures: [throws(new Error("a")), throws(new Error("a"))],
       reports: 2,
     },
     {
-      name: "for each type of what is thrown, where that is no error",
+      name: "once per type of thrown values other than errors",
       failures: [1, 2, "a", "b"].map(throws),
       reports: 2,
     },
     {
-      name: "once, where errors cannot be read",
+      name: "once for errors that cannot be read",
       failures: unreadableErrors.slice(1).map(({ create }) => throws(create())),
       reports: 1,
     },
-  ])("often is reported $name", ({ failures, reports }) => {
+  ])("repeatedly is reported $name", ({ failures, reports }) => {
     const faults: Fault[] = [];
     const guarded = guardCallback(
       "f",
@@ -130,14 +130,14 @@ describe("a callback that fails", () => {
   test.each([
     { name: "throws", onFault: throws(failure) },
     { name: "rejects", onFault: rejects(failure) },
-  ])("because onFault $name is printed, behind the fault that it was told of", async ({ onFault }) => {
+  ])("because onFault $name is printed after the original fault", async ({ onFault }) => {
     using printing = vi.spyOn(console, "error").mockReturnValue();
-    const onAnswer = throws(new Error("what is to be told"));
-    await using greenhouse = await startGreenhouse({ waterBed: () => ({}) }, { onAnswer, onFault });
+    const onResponse = throws(new Error("what is to be told"));
+    await using greenhouse = await startGreenhouse({ waterBed: () => ({}) }, { onResponse, onFault });
     expect(await exchange(greenhouse.address, "2", { ...water, body: Buffer.of() })).toMatchObject({ httpStatus: 200 });
     await expect.poll(() => printing.mock.calls.length).toBe(2);
     expect(printing.mock.calls).toMatchObject([
-      [expect.stringMatching(/^\[ERR_CALLBACK_FAILED\] onAnswer failed\n {4}Error: what is to be told\n/)],
+      [expect.stringMatching(/^\[ERR_CALLBACK_FAILED\] onResponse failed\n {4}Error: what is to be told\n/)],
       [expect.stringMatching(/^\[ERR_CALLBACK_FAILED\] onFault failed\n {4}Error: no metrics today\n/)],
     ]);
   });
@@ -146,18 +146,22 @@ describe("a callback that fails", () => {
 describe("a fault is reported with its procedure, its context values and", () => {
   test.each<{ name: string; header?: readonly Field[]; onError?: GatewayOptions["onError"]; want: string | undefined }>(
     [
-      { name: "no id of a request that has none", want: undefined },
-      { name: "the id that its client has sent", header: [["x-request-id", "r-1"]], want: "r-1" },
+      { name: "no id for a request without one", want: undefined },
+      { name: "the id of the request", header: [["x-request-id", "r-1"]], want: "r-1" },
       {
-        name: "the id of its answer, whatever the client has sent",
+        name: "the id of the response instead of that of the request",
         header: [["x-request-id", "r-1"]],
-        onError: (request) => request.addToAnswer("X-Request-Id", "r-2"),
+        onError: (request) => request.addResponseHeader("X-Request-Id", "r-2"),
         want: "r-2",
       },
       { name: "an id of 128 characters", header: [["x-request-id", "r".repeat(128)]], want: "r".repeat(128) },
-      { name: "no id that is longer", header: [["x-request-id", "r".repeat(129)]], want: undefined },
+      {
+        name: "no id that is longer than 128 characters",
+        header: [["x-request-id", "r".repeat(129)]],
+        want: undefined,
+      },
       { name: "no id with a space", header: [["x-request-id", "r 1"]], want: undefined },
-      { name: "no id with a character outside of ASCII", header: [["x-request-id", "r\u00e4"]], want: undefined },
+      { name: "no id with a non-ASCII character", header: [["x-request-id", "r\u00e4"]], want: undefined },
     ],
   )("$name", async ({ header = [], onError, want }) => {
     const seen: unknown[] = [];
@@ -177,7 +181,7 @@ describe("a fault is reported with its procedure, its context values and", () =>
   });
 });
 
-test("a wait that an error asks gRPC clients for stays beside its Retry-After", async () => {
+test("the pushback of an error for gRPC clients is kept if it also has Retry-After", async () => {
   const full = new ConnectError("full", Code.ResourceExhausted, { "retry-after": "3", "grpc-retry-pushback-ms": "50" });
   await using greenhouse = await startGreenhouse({ waterBed: throws(full) });
   const { header } = await exchange(
@@ -188,7 +192,7 @@ test("a wait that an error asks gRPC clients for stays beside its Retry-After", 
   expect([fieldValue(header, "retry-after"), fieldValue(header, "grpc-retry-pushback-ms")]).toEqual(["3", "50"]);
 });
 
-test("an error that was a fault where an answer was written is none where a handler throws it", async () => {
+test("an error that was reported as a fault of a response is not a fault when a handler throws it", async () => {
   const faults: Fault[] = [];
   const shared = new ConnectError("not now", Code.Unavailable);
   const gzip: Compression = { name: "gzip", compress: () => Promise.reject(shared), decompress: throws(failure) };
@@ -207,7 +211,7 @@ const toError: GatewayOptions["toError"] = (thrown, { method }) =>
   new ConnectError(`${method.name} without ${String(thrown)}`, Code.Aborted);
 const passing: Interceptor = (next) => (request) => next(request);
 
-describe("what is thrown in a call is answered as toError says:", () => {
+describe("toError converts the errors of a call:", () => {
   const failing: Interceptor = () => throws("rain");
   const unreadable = {
     get note(): never {
@@ -215,12 +219,16 @@ describe("what is thrown in a call is answered as toError says:", () => {
     },
   };
   test.each<{ name: string; waterBed: () => object; interceptors: readonly Interceptor[] }>([
-    { name: "by a handler", waterBed: throws("rain"), interceptors: [] },
-    { name: "by a handler that rejects", waterBed: () => Promise.reject("rain"), interceptors: [] },
-    { name: "by a handler behind an interceptor", waterBed: throws("rain"), interceptors: [passing] },
-    { name: "by an interceptor", waterBed: () => ({}), interceptors: [failing] },
-    { name: "by what a handler returns", waterBed: () => unreadable, interceptors: [] },
-    { name: "by what a handler behind an interceptor returns", waterBed: () => unreadable, interceptors: [passing] },
+    { name: "thrown by a handler", waterBed: throws("rain"), interceptors: [] },
+    { name: "of a handler that rejects", waterBed: () => Promise.reject("rain"), interceptors: [] },
+    { name: "thrown by a handler after an interceptor", waterBed: throws("rain"), interceptors: [passing] },
+    { name: "thrown by an interceptor", waterBed: () => ({}), interceptors: [failing] },
+    { name: "thrown by the result of a handler", waterBed: () => unreadable, interceptors: [] },
+    {
+      name: "thrown by the result of a handler after an interceptor",
+      waterBed: () => unreadable,
+      interceptors: [passing],
+    },
   ])("$name", async ({ waterBed, interceptors }) => {
     await using greenhouse = await startGreenhouse({ waterBed }, { toError, interceptors: [...interceptors] });
     for (const version of both) {
@@ -235,10 +243,10 @@ describe("what is thrown in a call is answered as toError says:", () => {
     },
   };
   test.each<{ name: string; watchReadings: () => AsyncIterable<object>; interceptors: readonly Interceptor[] }>([
-    { name: "by a stream", watchReadings: throws("rain"), interceptors: [] },
-    { name: "by what a stream yields", watchReadings: () => yielding(unreadableReading), interceptors: [] },
+    { name: "thrown by a stream", watchReadings: throws("rain"), interceptors: [] },
+    { name: "thrown by a message of a stream", watchReadings: () => yielding(unreadableReading), interceptors: [] },
     {
-      name: "by what a stream behind an interceptor yields",
+      name: "thrown by a message of a stream after an interceptor",
       watchReadings: () => yielding(unreadableReading),
       interceptors: [passing],
     },
@@ -256,7 +264,7 @@ describe("what is thrown in a call is answered as toError says:", () => {
     }
   });
 
-  test("unless it fails itself, which is reported and answered as a fault", async () => {
+  test("unless toError fails, which is reported as a fault", async () => {
     const faults: Fault[] = [];
     const options = { toError: throws(failure), ...collecting(faults) };
     await using greenhouse = await startGreenhouse({ waterBed: throws("rain") }, options);
@@ -266,29 +274,29 @@ describe("what is thrown in a call is answered as toError says:", () => {
   });
 });
 
-test("an answer whose writing ends its stream is told of once", async () => {
+test("a response whose write closes its stream is reported once", async () => {
   const slow = Promise.withResolvers<{ note: string }>();
   await using greenhouse = await startGreenhouse({ waterBed: () => slow.promise });
   using connection = await openFrames(greenhouse.address);
   const body = dataFrame(1, encodeEnvelope(0, Buffer.of()), frameFlag.endStream);
   connection.send(settingFrame(4, 10), headersFrame(1, grpcHeader(waterBedProcedure)), body);
   connection.socket.end();
-  // The server has noticed that no window will be opened any more.
+  // The server has detected that the window will not be opened again.
   await connection.readUntil(({ type, flags }) => type === frameType.ping && flags === 0);
   slow.resolve({ note: "n".repeat(1000) });
   await once(connection.socket, "close");
   expect(greenhouse.answers).toHaveLength(1);
 });
 
-/** Not what the types allow, but what a program without types may return. */
+/** A value that the types do not allow, but that a program without types may return. */
 const withoutTypes = (): object => ({ note: 7 });
 
 const unwritable = [{ desc: WaterBedRequestSchema, value: { liters: 1.5 } }];
 
-describe("an answer that cannot be written is reported:", () => {
+describe("a response that cannot be written is reported:", () => {
   const what = "cannot write the response";
 
-  test("a message, which is answered by an error", async () => {
+  test("a message, which results in an error", async () => {
     const faults: Fault[] = [];
     await using greenhouse = await startGreenhouse({ waterBed: withoutTypes }, collecting(faults));
     for (const version of both) {
@@ -298,7 +306,7 @@ describe("an answer that cannot be written is reported:", () => {
     expect(faults).toMatchObject([{ what }, { what }]);
   });
 
-  test("an error, which ends the exchange", async () => {
+  test("an error, which resets the exchange", async () => {
     const faults: Fault[] = [];
     const waterBed = (): never => {
       throw new ConnectError("not you", Code.PermissionDenied, undefined, unwritable);
@@ -310,7 +318,7 @@ describe("an answer that cannot be written is reported:", () => {
     expect(greenhouse.answers).toMatchObject([{ httpStatus: 0 }, { httpStatus: 0 }]);
   });
 
-  test("an error of a stream, which ends the exchange", async () => {
+  test("an error of a stream, which resets the exchange", async () => {
     const faults: Fault[] = [];
     const watchReadings = throws(new ConnectError("not you", Code.PermissionDenied, undefined, unwritable));
     await using greenhouse = await startGreenhouse({ watchReadings }, collecting(faults));
@@ -324,7 +332,7 @@ describe("an answer that cannot be written is reported:", () => {
 
   const forbidden = [
     { name: "name", field: ["x user", "a"] },
-    { name: "name that begins like a pseudo-header field's", field: [":x", "a"] },
+    { name: "name that starts with a colon", field: [":x", "a"] },
     { name: "name of a pseudo-header field", field: [":status", "201"] },
     { name: "name that is empty", field: ["", "a"] },
     { name: "line break", field: ["x-user", "a\r\nb"] },
@@ -332,21 +340,21 @@ describe("an answer that cannot be written is reported:", () => {
     { name: "character above U+00FF", field: ["x-user", "\u010a"] },
   ] as const;
   test.each(carrierNames.flatMap((carrier) => forbidden.map((row) => ({ carrier, ...row }))))(
-    "any, by a field with a $name that HTTP does not allow, over $carrier; it then has no status",
+    "any response with a header field whose $name HTTP does not allow, over $carrier",
     async ({ carrier, field: [name, value] }) => {
       const faults: Fault[] = [];
       const statuses: number[] = [];
       await using gateway = await openEveryCarrier({
         routes: (router) => router.service(GreenhouseService, { waterBed: () => ({}) }),
-        onRequest: (request) => request.addToAnswer(name, value),
-        onAnswer: ({ httpStatus }) => statuses.push(httpStatus),
+        onRequest: (request) => request.addResponseHeader(name, value),
+        onResponse: ({ httpStatus }) => statuses.push(httpStatus),
         ...collecting(faults),
       });
       const asked = gateway.ask(carrier, { ...water, body: Buffer.of() });
-      // Callers of a Fetch handler get a response, whatever happens.
+      // Callers of a Fetch handler always get a response.
       if (carrier === "Fetch") expect(await asked).toMatchObject({ httpStatus: 500 });
       else await expect(asked).rejects.toThrow();
-      // Neither the answer nor the error about it can be written.
+      // Neither the response nor an error can be written.
       expect(faults).toMatchObject([{ what }, { what }]);
       expect(statuses).toEqual([0]);
     },
@@ -363,7 +371,7 @@ describe("an answer that cannot be written is reported:", () => {
     expect(faults.map((fault) => fault.what)).toEqual(both.map(() => "cannot write the error response"));
   });
 
-  test("nothing, where what judges a request has failed: the client is not told why", async () => {
+  test("a failure of admit, whose cause is not sent to the client", async () => {
     const faults: Fault[] = [];
     await using greenhouse = await startGreenhouse(
       {},
@@ -376,7 +384,7 @@ describe("an answer that cannot be written is reported:", () => {
   });
 });
 
-describe.each([0, 99, "NotFound", "5"])("an error with the code %j, which is none, is UNKNOWN", (code) => {
+describe.each([0, 99, "NotFound", "5"])("an error with the invalid code %j is UNKNOWN", (code) => {
   const fail = (): never => {
     throw Reflect.construct(ConnectError, ["from elsewhere", code]);
   };

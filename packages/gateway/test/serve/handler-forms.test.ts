@@ -5,13 +5,13 @@ import { expectNoUnhandledRejections } from "../../../testing/src/callback-forms
 import { within } from "../../../testing/src/deadline.ts";
 import { callings, greenhouseClient, startGreenhouse } from "../../../testing/src/gateway/greenhouse.ts";
 
-// A handler, and an interceptor before it, may fail by throwing, by rejecting, or later in its stream. Each form is
-// tested for every kind of RPC, with and without interceptors, which take another way through the gateway.
+// Handlers and interceptors may fail by throwing, by rejecting, or later in their stream. Each form is tested for every
+// kind of RPC, with and without interceptors, which use different code paths of the gateway.
 
 type Greenhouse = Partial<ServiceImpl<typeof GreenhouseService>>;
 type Client = ReturnType<typeof greenhouseClient>;
 
-/** How a call ends: its messages by sensor or note, and its error. */
+/** The outcome of a call: its messages by sensor or note, and its error. */
 interface End {
   readonly messages: readonly string[];
   readonly code: Code | undefined;
@@ -64,12 +64,12 @@ interface Row {
   readonly succeeds?: true;
 }
 
-/** An iterable that fails without a promise, as one that was not written as a generator may. */
+/** An iterable that throws synchronously, as one that is not a generator may. */
 function failingIterable(fail: () => never): AsyncIterable<typeof one> {
   return { [Symbol.asyncIterator]: () => ({ next: fail }) };
 }
 
-/** Not what the types allow, but what an async function without types returns. */
+/** A value that the types do not allow, but that an untyped async function returns. */
 function later(stream: () => AsyncIterable<typeof one>): AsyncIterable<typeof one> {
   const promise: PromiseLike<AsyncIterable<typeof one>> = {
     // oxlint-disable-next-line unicorn/no-thenable
@@ -172,7 +172,7 @@ const errors = [
 
 expectNoUnhandledRejections();
 
-/** Makes a call by each protocol that can carry it, and expects the same end of each. */
+/** Makes a call in each protocol that supports it, and expects the same outcome of each. */
 async function expectEnds(
   kind: Kind,
   handlers: Greenhouse,
@@ -180,7 +180,7 @@ async function expectEnds(
   want: End & { readonly faults: number },
 ): Promise<void> {
   for (const calling of callings) {
-    // Node's client does not send and read at the same time over HTTP/1.1.
+    // Over HTTP/1.1, node's client cannot send and read at the same time.
     if (kind === "both streams" && calling.name.endsWith("HTTP/1.1")) continue;
     let faults = 0;
     const options = { interceptors, onFault: () => void (faults += 1) };
@@ -209,7 +209,7 @@ describe.each(through)("$name", ({ interceptors }) => {
     };
 
     test.each(rows.filter(({ succeeds }) => !succeeds))(
-      "$kind: a handler that $form ends its call with it",
+      "$kind: a handler that $form ends its call with the error",
       async (row) => {
         const { kind, handlers, messages = [] } = row;
         await expectEnds(kind, handlers(fail), interceptors, { messages, code, faults });
@@ -249,7 +249,7 @@ describe.each(errors)("with $name", ({ create, code, faults }) => {
   };
   const each = kinds.flatMap((kind) => interceptorForms.map((form) => ({ kind, ...form })));
 
-  test.each(each)("$kind: an interceptor that $form ends the call with it", async (row) => {
+  test.each(each)("$kind: an interceptor that $form ends the call with the error", async (row) => {
     await expectEnds(row.kind, working, [row.create(fail)], { messages: [], code, faults });
   });
 });

@@ -12,24 +12,24 @@ import { carrierNames, openEveryCarrier } from "../../../testing/src/gateway/eve
 // accepts an async function where nothing is returned, and JavaScript everywhere. A rejection that nobody handles would
 // exit the process.
 
-/** The options of a gateway that are functions: one without a row in the table does not compile. */
+/** The options of a gateway that are functions. An option without a test case does not compile. */
 type Hook = Exclude<
   {
     [Name in keyof GatewayOptions]-?: NonNullable<GatewayOptions[Name]> extends (...given: never[]) => unknown
       ? Name
       : never;
   }[keyof GatewayOptions],
-  // The application's own handler of node:http, and what registers the services, which has tests below.
+  // Excludes the application's handler of node:http, and `routes`, which has tests below.
   "fallback" | "routes"
 >;
 
-/** The status of the response, and what was reported as failed. */
+/** The status of the response, and the reported fault. */
 type Outcome = readonly [httpStatus: number, ...faults: string[]];
 
 interface Row {
-  /** What the hook returns, or resolves with. */
+  /** The value that the hook returns or resolves with. */
   readonly value?: unknown;
-  /** What the handler does. Default: it responds. */
+  /** The handler. Default: responds successfully. */
   readonly handle?: () => never;
   /** The carriers over which the hook is called. Default: all. */
   readonly carriers?: readonly (typeof carrierNames)[number][];
@@ -49,11 +49,11 @@ function fault(): never {
 
 const requestFailed = "cannot process the request";
 
-/** What decides about a request: its error is the response. */
+/** Hooks that decide about a request: their error is the response. */
 const deciding: Row["wants"] = { returns: [200], resolves: [200], throws: [403], rejects: [403] };
 
-/** What is told about a request: its failure changes no response, and is reported. */
-function told(name: string, httpStatus: number): Row["wants"] {
+/** Hooks that observe a request: their failure changes no response, and is reported. */
+function observing(name: string, httpStatus: number): Row["wants"] {
   const failed: Outcome = [httpStatus, `${name} failed`];
   return { returns: [httpStatus], resolves: [httpStatus], throws: failed, rejects: failed };
 }
@@ -61,10 +61,10 @@ function told(name: string, httpStatus: number): Row["wants"] {
 const hooks: Readonly<Record<Hook, Row>> = {
   admit: { wants: deciding },
   requestGate: { wants: deciding },
-  onRequest: { wants: told("onRequest", 200) },
-  onError: { handle: fail, wants: told("onError", 404) },
-  onAnswer: { wants: told("onAnswer", 200) },
-  // Its own failure is printed, and nobody else is told.
+  onRequest: { wants: observing("onRequest", 200) },
+  onError: { handle: fail, wants: observing("onError", 404) },
+  onResponse: { wants: observing("onResponse", 200) },
+  // Its own failure is only printed.
   onFault: { handle: fault, wants: { returns: [500], resolves: [500], throws: [500], rejects: [500] } },
   toError: {
     value: converted,
@@ -94,26 +94,29 @@ function routesOf(handle: () => object): Pick<GatewayOptions, "routes"> {
 const water = { httpMethod: "POST", path: "/beds/7:water", header: [] };
 
 describe.each(Object.entries(hooks))("the hook %s", (name, { value, handle = () => ({}), carriers, wants }) => {
-  test.each(forms.map((form) => ({ form, want: wants[form] })))("that $form comes to $want", async ({ form, want }) => {
-    using printed = vi.spyOn(console, "error").mockReturnValue();
-    const faults: string[] = [];
-    await using gateway = await openEveryCarrier({
-      ...routesOf(handle),
-      onFault: (_, what) => void faults.push(what),
-      [name]: hookOf(form, value),
-    });
-    const reported = new Set<string>();
-    for (const carrier of carriers ?? carrierNames) {
-      const { httpStatus } = await within(gateway.ask(carrier, water), `the response by ${carrier}`);
-      expect.soft([carrier, httpStatus]).toEqual([carrier, want[0]]);
-      // What is told of a fault is told after the response.
-      await new Promise(setImmediate);
-      for (const what of faults.splice(0)) reported.add(what);
-    }
-    expect([...reported]).toEqual(want.slice(1));
-    const isPrinted = name === "onFault" && (form === "throws" || form === "rejects");
-    expect(printed.mock.calls.flat().join("\n").includes("onFault failed")).toBe(isPrinted);
-  });
+  test.each(forms.map((form) => ({ form, want: wants[form] })))(
+    "that $form results in $want",
+    async ({ form, want }) => {
+      using printed = vi.spyOn(console, "error").mockReturnValue();
+      const faults: string[] = [];
+      await using gateway = await openEveryCarrier({
+        ...routesOf(handle),
+        onFault: (_, what) => void faults.push(what),
+        [name]: hookOf(form, value),
+      });
+      const reported = new Set<string>();
+      for (const carrier of carriers ?? carrierNames) {
+        const { httpStatus } = await within(gateway.ask(carrier, water), `the response by ${carrier}`);
+        expect.soft([carrier, httpStatus]).toEqual([carrier, want[0]]);
+        // Faults are reported after the response.
+        await new Promise(setImmediate);
+        for (const what of faults.splice(0)) reported.add(what);
+      }
+      expect([...reported]).toEqual(want.slice(1));
+      const isPrinted = name === "onFault" && (form === "throws" || form === "rejects");
+      expect(printed.mock.calls.flat().join("\n").includes("onFault failed")).toBe(isPrinted);
+    },
+  );
 });
 
 const failing = new Error("the registry is away");
@@ -123,14 +126,14 @@ describe("routes", () => {
   const promised = "routes must register the services synchronously, got a promise";
 
   test.each<{ name: string; register: (router: ConnectRouter) => unknown; error: string }>([
-    { name: "that throw", register: fault, error: "a defect" },
+    { name: "that throws", register: fault, error: "a defect" },
     {
-      name: "that return a promise",
+      name: "that returns a promise",
       register: async (router) => router.service(GreenhouseService, {}),
       error: promised,
     },
-    { name: "that reject", register: () => Promise.reject(failing), error: promised },
-  ])("$name are refused at start-up", async ({ register, error }) => {
+    { name: "that rejects", register: () => Promise.reject(failing), error: promised },
+  ])("a function $name is rejected at start", async ({ register, error }) => {
     const routes: GatewayOptions["routes"] = register;
     expect(() => createGateway({ routes })).toThrow(error);
     await expect(createProxy({ upstreams: [greenhouse], routes })).rejects.toThrow(error);
@@ -142,14 +145,14 @@ describe("an option of REST", () => {
     throw failing;
   };
 
-  test("that returns the options of a service is refused at start-up if it returns a promise", () => {
+  test("rest.service is rejected at start if it returns a promise", () => {
     const rest: object = { service: asynchronous };
     expect(() => createGateway({ ...routesOf(() => ({})), rest })).toThrow(
       "rest.service must return its result, got a promise",
     );
   });
 
-  test.each(carrierNames)("that makes error records is reported if it returns a promise, over %s", async (carrier) => {
+  test.each(carrierNames)("rest.errorRecord is reported if it returns a promise, over %s", async (carrier) => {
     const faults: unknown[] = [];
     const rest: object = { errorRecord: asynchronous };
     await using gateway = await openEveryCarrier({
@@ -157,7 +160,7 @@ describe("an option of REST", () => {
       rest,
       onFault: (error, what) => void faults.push(`${what}: ${String(error)}`),
     });
-    // There is no record to send: the connection, or the stream, is reset.
+    // There is no record to send, so the connection or the stream is reset.
     await within(
       gateway.ask(carrier, water).catch(() => undefined),
       "the end of the request",

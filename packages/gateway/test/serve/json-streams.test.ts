@@ -3,7 +3,7 @@ import { exchangeHttp2 } from "../../../testing/src/carriers/http2-connection.ts
 import { decodeEnvelopes, encodeEnvelope } from "../../../testing/src/gateway/envelope.ts";
 import { startKitchenSink, type TestGateway } from "../../../testing/src/gateway/kitchen-sink.ts";
 
-// The strict reader stands before Connect's own codec, and must hand on all that it has read.
+// Messages are parsed by the strict reader instead of Connect's codec, which must not lose any fields.
 
 let gateway: TestGateway;
 beforeAll(async () => {
@@ -28,14 +28,14 @@ async function exchangeStreamWith({ address }: TestGateway, ...messages: readonl
 test.each<object>([
   { name: "a", "[kitchensink.v1.note]": "b", "[kitchensink.v1.codes]": ["9007199254740993"] },
   { name: "a", any: { "@type": "type.googleapis.com/kitchensink.v1.Legacy", name: "b" } },
-])("a stream of JSON messages keeps %j", async (message) => {
+])("a stream of JSON messages preserves %j", async (message) => {
   expect(await exchangeStream(JSON.stringify(message), '{"name":"c"}')).toEqual([message, { name: "c" }, {}]);
 });
 
 test.each([
   { json: '{"number":7}', message: "name: is required" },
   { json: '{"name":"a","[kitchensink.v1.note]":1}', message: "[kitchensink.v1.note]: must be a string" },
-])("a stream of JSON messages ends at $json, by $message", async ({ json, message }) => {
+])("a stream of JSON messages fails at $json with: $message", async ({ json, message }) => {
   expect(await exchangeStream('{"name":"c"}', json)).toEqual([
     { name: "c" },
     { error: { code: "invalid_argument", message } },

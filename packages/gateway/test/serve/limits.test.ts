@@ -36,12 +36,12 @@ import {
 } from "../../../testing/src/gateway/wire-format.ts";
 import { type Http2Server, http2Servers } from "../../../testing/src/gateway/listen-for-tests.ts";
 
-// Just as much as a limit says is taken, and one more is not.
+// Exactly the limit is accepted, and one more is not.
 
 const limitBytes = 100;
 const tooMuch = Code.ResourceExhausted;
 
-/** A message of so many bytes, which is answered with one of as many. */
+/** A message of this many bytes, whose response has the same size. */
 function messageOf(format: WireFormat, bytes: number): Buffer {
   if (format.codec !== "proto") return Buffer.from(JSON.stringify({ note: "n".repeat(bytes - 11) }));
   // A tag and a length of one byte each.
@@ -59,14 +59,14 @@ function requestOf(format: WireFormat, bytes: number, ...more: readonly Field[])
   };
 }
 
-/** The code of an answer; 0 for one that is a message. */
+/** The code of a response; 0 for a message. */
 function codeOf(format: WireFormat, answer: HttpAnswer): unknown {
   if (format.protocol !== "rest") return readOutcome(format, answer).code;
   const body: unknown = JSON.parse(String(answer.body));
   return typeof body === "object" && body !== null && "code" in body ? body.code : 0;
 }
 
-/** Greenhouses on both engines for the tests of a `describe`, with beds that answer with what they are given. */
+/** Greenhouses on both HTTP servers for the tests of a `describe`, whose beds echo the request. */
 class Greenhouses {
   readonly #started = new Map<string, TestGreenhouse>();
 
@@ -96,7 +96,7 @@ describe("readMaxBytes", () => {
       : http2Servers.map((http2) => ({ ...carriage, name: `${name} ${http2}`, http2 })),
   );
 
-  test.each(rows)("is what a message may have, $name", async ({ format, httpVersion, http2 }) => {
+  test.each(rows)("limits the size of a message, $name", async ({ format, httpVersion, http2 }) => {
     const codes: unknown[] = [];
     for (const bytes of [limitBytes, limitBytes + 1]) {
       const answer = await exchange(greenhouses.address(http2), httpVersion, requestOf(format, bytes));
@@ -108,7 +108,7 @@ describe("readMaxBytes", () => {
   test.each([
     { name: "text", parameters: (message: Buffer) => `message=${encodeURIComponent(String(message))}` },
     { name: "base64", parameters: (message: Buffer) => `base64=1&message=${message.toString("base64url")}` },
-  ])("is what a message in a query may have, as $name", async ({ parameters }) => {
+  ])("limits the size of a message in a query, as $name", async ({ parameters }) => {
     const codes: unknown[] = [];
     for (const bytes of [limitBytes, limitBytes + 1]) {
       const message = create(GetReadingRequestSchema, { sensor: "n".repeat(bytes - 2) });
@@ -121,14 +121,14 @@ describe("readMaxBytes", () => {
   });
 });
 
-/** A request that is sent part by part, each of which is there before the next. */
+/** A request that is sent in parts, each of which arrives before the next is sent. */
 interface SlowRequest {
   readonly address: Address;
   readonly request: HttpRequest;
   readonly parts: readonly Buffer[];
   /** Whether its body ends. */
   readonly ends: boolean;
-  /** Called once all of it is there. */
+  /** Called when all parts have arrived. */
   readonly sent?: () => void;
 }
 
@@ -148,7 +148,7 @@ async function sendFrames({ address, request, parts, ends, sent }: SlowRequest):
   using connection = await openHttp2(address);
   const stream = connection.open(request, { endStream: false });
   const answer = ends ? readHttp2Answer(stream) : readUnfinished(stream);
-  // What was sent before a PING is there once that is back.
+  // Everything sent before a PING has arrived once its response is back.
   const settled = (): Promise<unknown> => new Promise((resolve) => connection.session.ping(resolve));
   for (const part of parts) {
     stream.write(part);
@@ -160,7 +160,7 @@ async function sendFrames({ address, request, parts, ends, sent }: SlowRequest):
   return await answer;
 }
 
-/** The answer to a request that does not end. */
+/** The response to a request that does not end. */
 async function readUnfinished(stream: ClientHttp2Stream): Promise<HttpAnswer> {
   const body: Buffer[] = [];
   stream.on("error", () => {}).on("data", (piece: Buffer) => body.push(piece));
@@ -168,7 +168,7 @@ async function readUnfinished(stream: ClientHttp2Stream): Promise<HttpAnswer> {
   return { httpStatus: 0, header: [], trailer: [], body: Buffer.concat(body) };
 }
 
-/** How a body comes, and whether it does so before it is asked for. */
+/** How a body is split, and whether it arrives before it is read. */
 const comings = [
   { coming: "at once", cut: 0, early: false },
   { coming: "in two parts", cut: 50, early: false },
@@ -184,7 +184,7 @@ describe.each([
   let admission = Promise.withResolvers<void>();
   const greenhouses = new Greenhouses({ readMaxBytes: limitBytes, admit: () => admission.promise });
 
-  test.each(comings)("is what a body without a length may have that comes $coming", async ({ cut, early }) => {
+  test.each(comings)("limits a body without a length that arrives $coming", async ({ cut, early }) => {
     const codes: unknown[] = [];
     for (const bytes of [limitBytes, limitBytes + 1]) {
       admission = Promise.withResolvers();
@@ -193,7 +193,7 @@ describe.each([
       const body = Buffer.from(request.body ?? []);
       const parts = cut === 0 ? [body] : [body.subarray(0, cut), body.subarray(cut)];
       const address = greenhouses.address(http2);
-      // One that is too long is known before it ends.
+      // A body that is too long is refused before it ends.
       const ends = bytes === limitBytes;
       codes.push(codeOf(format, await send({ address, request, parts, ends, sent: admission.resolve })));
     }
@@ -205,7 +205,7 @@ describe.each(http2Servers)("over HTTP/2, %s readMaxBytes", (http2) => {
   const format = wireFormats["connect-proto"];
   const greenhouses = new Greenhouses({ readMaxBytes: limitBytes });
 
-  test("is what a body may have by its length, of which nothing has to come", async () => {
+  test("limits the announced length of a body before any of it arrives", async () => {
     const codes: unknown[] = [];
     for (const bytes of [limitBytes, limitBytes + 1]) {
       const request = requestOf(format, bytes, ["content-length", String(bytes)]);
@@ -217,7 +217,7 @@ describe.each(http2Servers)("over HTTP/2, %s readMaxBytes", (http2) => {
   });
 });
 
-describe("what is answered", () => {
+describe("a response", () => {
   const compressing = new Greenhouses({ compressMinBytes: limitBytes });
   const limited = new Greenhouses({ writeMaxBytes: limitBytes });
   const accepting: readonly Field[] = [
@@ -225,9 +225,9 @@ describe("what is answered", () => {
     ["grpc-accept-encoding", "gzip"],
   ];
 
-  test.each(carriages)("is compressed from compressMinBytes on, $name", async ({ format, httpVersion }) => {
+  test.each(carriages)("is compressed if it has at least compressMinBytes, $name", async ({ format, httpVersion }) => {
     const compressed: boolean[] = [];
-    // The last is as long as messages are that are sent uncopied.
+    // The last one is long enough to be sent without a copy.
     for (const bytes of [limitBytes - 1, limitBytes, 64 * 1024]) {
       const request = requestOf(format, bytes, ...accepting);
       const answer = await exchange(compressing.address("own"), httpVersion, request);
@@ -236,14 +236,14 @@ describe("what is answered", () => {
     expect(compressed).toEqual([false, true, true]);
   });
 
-  test.each(carriages)("is compressed for those alone that accept it, $name", async ({ format, httpVersion }) => {
+  test.each(carriages)("is compressed only for clients that accept it, $name", async ({ format, httpVersion }) => {
     const answer = await exchange(compressing.address("own"), httpVersion, requestOf(format, 64 * 1024));
     expect(codeOf(format, answer)).toBe(0);
     expect(isCompressed(format, answer)).toBe(false);
   });
 
   test.each(carriages.filter(({ format }) => format.protocol !== "rest"))(
-    "is as long as writeMaxBytes allows, $name",
+    "is limited to writeMaxBytes, $name",
     async ({ format, httpVersion }) => {
       const codes: unknown[] = [];
       for (const bytes of [limitBytes, limitBytes + 1]) {
@@ -266,7 +266,7 @@ function isCompressed(format: WireFormat, { header, body }: HttpAnswer): boolean
 describe("maxTimeoutMs", () => {
   const greenhouses = new Greenhouses({ maxTimeoutMs: 60_000 });
 
-  test.each(carriages)("is what a client may ask for, $name", async ({ format, httpVersion }) => {
+  test.each(carriages)("limits the timeout of a client, $name", async ({ format, httpVersion }) => {
     const codes: unknown[] = [];
     for (const timeoutMs of [60_000, 60_001]) {
       const field = format.timeout?.(timeoutMs) ?? (["connect-timeout-ms", String(timeoutMs)] as const);

@@ -2,8 +2,8 @@ import { describe, expect, test } from "vitest";
 import { createGateway, type Endpoint } from "../../src/index.ts";
 import { KitchenSink } from "../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 
-// A handler or an endpoint may be an object of any class, with members of its own. Only one whose name is close to what
-// the object lacks is refused.
+// A handler or an endpoint may be an object of any class with other members. Only a member with a name similar to one
+// that the object lacks is rejected.
 
 function serve(implementation: object): void {
   createGateway({ routes: (router) => router.service(KitchenSink, implementation) });
@@ -14,7 +14,7 @@ const respond = (): object => ({});
 class Handlers {
   readonly names: readonly string[] = [];
   query = respond;
-  // A getter is not called at the start.
+  // Getters are not called at start.
   get creat(): never {
     throw new Error("too early");
   }
@@ -29,10 +29,10 @@ class MisspelledHandlers extends Handlers {
 describe("a handler object", () => {
   test.each<{ name: string; implementation: object }>([
     { name: "no RPC at all", implementation: {} },
-    { name: "methods whose names are not close to an RPC", implementation: { query: respond, openDatabase: respond } },
-    { name: "a value whose name is close to an RPC", implementation: { creates: 7, create: undefined } },
+    { name: "methods with names unlike an RPC", implementation: { query: respond, openDatabase: respond } },
+    { name: "a value with a name similar to an RPC", implementation: { creates: 7, create: undefined } },
     {
-      name: "a method whose name is close to an RPC that it has",
+      name: "a method with a name similar to an implemented RPC",
       implementation: { create: respond, creates: respond },
     },
     { name: "a class", implementation: new Handlers() },
@@ -42,9 +42,9 @@ describe("a handler object", () => {
 
   test.each<{ name: string; implementation: object; wrong: string; meant: string }>([
     { name: "a letter is missing", implementation: { creat: respond }, wrong: "creat", meant: "create" },
-    { name: "its case is another", implementation: { Create: respond }, wrong: "Create", meant: "create" },
+    { name: "its case is different", implementation: { Create: respond }, wrong: "Create", meant: "create" },
     { name: "it is in a class", implementation: new MisspelledHandlers(), wrong: "replce", meant: "replace" },
-  ])("may not have a method that is an RPC of which $name", ({ implementation, wrong, meant }) => {
+  ])("is rejected if it has a method that is a misspelled RPC: $name", ({ implementation, wrong, meant }) => {
     expect(() => serve(implementation)).toThrow(
       Object.assign(
         new TypeError(`the service kitchensink.v1.KitchenSink has no RPC "${wrong}", did you mean "${meant}"?`),
@@ -55,19 +55,19 @@ describe("a handler object", () => {
 });
 
 describe("an endpoint", () => {
-  const endpoint: Endpoint = { path: "/a", open: true, answer: () => ({ httpStatus: 200, body: "" }) };
+  const endpoint: Endpoint = { path: "/a", open: true, handle: () => ({ httpStatus: 200, body: "" }) };
   const start = (more: object): unknown =>
     createGateway({ routes: () => undefined, endpoints: [Object.assign(Object.create(endpoint), more)] });
 
   test.each<{ name: string; more: object }>([
-    { name: "members of its own", more: { url: "https://a.example" } },
-    { name: "a member that is close to one that it has", more: { httpMethods: ["POST"], httpMethod: "POST" } },
-    { name: "a member that is close to one that it inherits", more: { paths: ["/a"] } },
+    { name: "other members", more: { url: "https://a.example" } },
+    { name: "a member with a name similar to one that it has", more: { httpMethods: ["POST"], httpMethod: "POST" } },
+    { name: "a member with a name similar to one that it inherits", more: { paths: ["/a"] } },
   ])("may have $name", ({ more }) => {
     expect(() => start(more)).not.toThrow();
   });
 
-  test("may not have a member that is close to one that it lacks", () => {
+  test("is rejected if it has a member with a name similar to one that it lacks", () => {
     expect(() => start({ httpMethod: ["POST"] })).toThrow(
       Object.assign(new TypeError('unknown option "httpMethod" of endpoint /a, did you mean "httpMethods"?'), {
         code: "ERR_OPTIONS",

@@ -10,9 +10,12 @@ import {
 } from "../../../testing/src/gateway/greenhouse.ts";
 import { exchange } from "../../../testing/src/gateway/wire-format.ts";
 
-// The one table of a wrong method (405), an unknown one (501) and a wrong content type (415) on a gateway: by whom it is answered, and how.
+// All cases of a wrong method (405), an unknown method (501) and a wrong content type (415) on a gateway: which
+// protocol responds, and how.
 
-/** Who writes the response: REST its error record, Connect its JSON, gRPC and gRPC-Web their status. */
+/**
+ * The protocol that responds: REST with its error record, Connect with its JSON, gRPC and gRPC-Web with their status.
+ */
 type Responder = "rest" | "connect" | "grpc" | "grpc-web";
 
 interface Refused {
@@ -50,7 +53,7 @@ const wrongMethods: readonly Refused[] = [
     request: ask("PUT", recordReadingsProcedure, ["content-type", "application/connect+json"]),
     by: "connect" as const,
   },
-  // gRPC has no methods but POST, and so no response to others.
+  // gRPC only has POST, and so no response to other methods.
   {
     name: "an RPC of gRPC",
     request: ask("PUT", waterBedProcedure, ["content-type", "application/grpc"]),
@@ -87,7 +90,7 @@ const unknownMethods: readonly Refused[] = [
   { name: "an RPC of Connect with an unknown method", path: waterBedProcedure, by: "connect" as const },
   { name: "a rule with an unknown method", path: "/beds/7:water" },
   { name: "an endpoint with an unknown method", path: "/page" },
-  { name: "a path that nothing has, with an unknown method", path: "/nothing" },
+  { name: "an unknown path with an unknown method", path: "/nothing" },
 ].map(({ name, path, by = "rest" as const }) => ({
   name,
   request: ask("BREW", path, ...(by === "connect" ? [connectVersion] : [])),
@@ -104,7 +107,7 @@ const wrongTypes: readonly Refused[] = [
   { name: "an RPC with a format of gRPC", type: "application/grpc+thrift", by: "grpc" as const },
   { name: "an RPC with a format of gRPC-Web", type: "application/grpc-web+thrift", by: "grpc-web" as const },
   { name: "an RPC with what curl sends by -d", type: form, hint: "; with curl, use --json to send JSON" },
-  // To a stream, curl's JSON is no help.
+  // A stream does not accept the JSON that curl sends with --json.
   { name: "a stream with what curl sends by -d", procedure: recordReadingsProcedure, type: form },
 ].map(({ name, type, procedure = waterBedProcedure, more = [], by = "rest" as const, hint = "" }) => ({
   name,
@@ -167,7 +170,7 @@ const rows = [...wrongMethods, ...unknownMethods, ...wrongTypes, ...otherTypes].
   })),
 );
 
-/** The error record that a program configures, which shows all that it is given. */
+/** The error record of the program, with all its arguments. */
 const configured: GatewayOptions["rest"] = {
   errorRecord: ({ rawMessage }, { httpStatus, procedure = "none" }) => ({
     httpStatus,
@@ -181,7 +184,7 @@ describe.each([
 ])("a gateway with $record", ({ rest }) => {
   let greenhouse: TestGreenhouse;
   beforeAll(async () => {
-    const page: Endpoint = { path: "/page", open: true, answer: () => ({ httpStatus: 200, body: "" }) };
+    const page: Endpoint = { path: "/page", open: true, handle: () => ({ httpStatus: 200, body: "" }) };
     greenhouse = await startGreenhouse({}, { endpoints: [page], rest });
   });
   afterAll(() => greenhouse[Symbol.asyncDispose]());
@@ -212,7 +215,7 @@ test.each([
     off: { connect: false },
     request: post(waterBedProcedure, "application/json", connectVersion),
   },
-])("REST refuses $protocol with 415 at an RPC that is not served in it", async ({ off, request }) => {
+])("REST refuses $protocol with 415 for an RPC that is not served in it", async ({ off, request }) => {
   await using greenhouse = await startGreenhouse({}, off);
   for (const httpVersion of ["1.1", "2"] as const) {
     const { httpStatus, body } = await exchange(greenhouse.address, httpVersion, request);
@@ -220,7 +223,7 @@ test.each([
   }
 });
 
-/** Returns what is on the wire. The protocols of gRPC have a status of their own, below HTTP's 200. */
+/** Returns the expected response on the wire. The gRPC protocols have their own status, with the HTTP status 200. */
 function responseOf(
   { name: row, request, by, httpStatus, message, procedure = "none" }: Refused,
   isConfigured: boolean,
@@ -228,9 +231,10 @@ function responseOf(
   const isRpcPath = [waterBedProcedure, getReadingProcedure, recordReadingsProcedure].includes(
     request.path.split("?")[0] ?? "",
   );
-  // What looks like curl is told why. Clients of Connect and gRPC would take JSON for an error of their protocol.
-  const isToldWhy = isConfigured || !isRpcPath || httpStatus === 501 || /with (?:what curl|no type)/.test(row);
-  if (!isToldWhy) return { httpStatus, contentType: undefined, body: "" };
+  // Requests that look like curl get the reason. Clients of Connect and gRPC would mistake it for an error of their
+  // protocol.
+  const hasReason = isConfigured || !isRpcPath || httpStatus === 501 || /with (?:what curl|no type)/.test(row);
+  if (!hasReason) return { httpStatus, contentType: undefined, body: "" };
   const [code, name] = httpStatus === 415 ? [3, "invalid_argument"] : [12, "unimplemented"];
   const contentType = "application/json";
   const inHeader = message.replaceAll(/[ "]/g, encodeURIComponent);

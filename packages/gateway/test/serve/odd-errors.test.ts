@@ -12,21 +12,21 @@ interface OddError {
   readonly name: string;
   readonly create: () => unknown;
   readonly want: { readonly code: Code; readonly message: string };
-  /** Whether it is a fault, and not meant as an answer. */
+  /** Whether it is a fault, and not intended for clients. */
   readonly isFault?: true;
 }
 
 const detail = { desc: WaterBedRequestSchema, value: { note: "enough" } };
 
-/** What programs without types throw. */
+/** Values that programs without types throw. */
 const oddErrors: readonly OddError[] = [
   {
-    name: "a ConnectError whose text is a number",
+    name: "a ConnectError whose message is a number",
     create: () => Reflect.construct(ConnectError, [404]),
     want: { code: Code.Unknown, message: "internal error" },
   },
   {
-    name: "a ConnectError whose text is another error",
+    name: "a ConnectError whose message is another error",
     create: () => Reflect.construct(ConnectError, [new Error("secret"), Code.NotFound]),
     want: { code: Code.NotFound, message: "internal error" },
   },
@@ -36,7 +36,7 @@ const oddErrors: readonly OddError[] = [
     want: { code: Code.Unknown, message: "not you" },
   },
   {
-    name: "a ConnectError whose text cannot be read",
+    name: "a ConnectError whose message cannot be read",
     create: () => Object.defineProperty(new ConnectError("not you"), "rawMessage", { get: throwSecret }),
     want: { code: Code.Internal, message: "internal error" },
     isFault: true,
@@ -65,7 +65,7 @@ const oddErrors: readonly OddError[] = [
     want: { code: Code.NotFound, message: "not you" },
   },
   {
-    name: "a ConnectError from another server whose text is half a character",
+    name: "a ConnectError from another server whose message has a lone surrogate",
     create: () => {
       const error = new ConnectError("\ud800", Code.NotFound, { "x-why": "wire" }, [detail]);
       return Object.assign(error, { isWireError: true });
@@ -79,13 +79,13 @@ const oddErrors: readonly OddError[] = [
     isFault: true,
   },
   {
-    name: "an Error whose class cannot be asked for",
+    name: "an Error whose class cannot be read",
     create: () => new Proxy(new Error("secret"), { getPrototypeOf: throwSecret }),
     want: { code: Code.Internal, message: "internal error" },
     isFault: true,
   },
   {
-    name: "something else",
+    name: "a value that is not an error",
     create: () => new TypeError("secret"),
     want: { code: Code.Internal, message: "internal error" },
     isFault: true,
@@ -96,7 +96,7 @@ function throwSecret(): never {
   throw new Error("secret");
 }
 
-/** Throws the error that a request asks for at this place. */
+/** Throws the error that the request specifies for this place. */
 function failAt(place: string, read: (name: string) => unknown): void {
   if (read("x-place") === place) throw oddErrors[Number(read("x-error"))]?.create();
 }
@@ -106,7 +106,7 @@ const interceptor: Interceptor = (next) => (request) => {
   return next(request);
 };
 
-/** So that `onAnswer` can read the header. */
+/** Stores the header for `onResponse`. */
 const headerKey = createContextKey<AdmitRequest["header"] | undefined>(undefined);
 const reported: string[] = [];
 const answered: string[] = [];
@@ -136,9 +136,9 @@ const options: GatewayOptions = {
     return createContextValues();
   },
   onError: (_, { code }) => failed.push(code),
-  onAnswer: ({ httpStatus, error, contextValues }) => {
+  onResponse: ({ httpStatus, error, contextValues }) => {
     answered.push(`${String(httpStatus)} ${String(error?.code)}`);
-    failAt("onAnswer", (name) => contextValues.get(headerKey)?.get(name));
+    failAt("onResponse", (name) => contextValues.get(headerKey)?.get(name));
   },
   onFault: (_, what) => reported.push(what),
 };
@@ -147,7 +147,7 @@ const gateway = await openEveryCarrier(options);
 
 afterAll(async () => await gateway[Symbol.asyncDispose]());
 
-/** Waters a bed, and has this error thrown at a place. */
+/** Waters a bed with an error thrown at a place. */
 function water(place: string, error: OddError, format: WireFormat = wireFormats.rest): HttpRequest {
   const at = String(oddErrors.indexOf(error));
   const header = [
@@ -171,10 +171,10 @@ beforeEach(() => {
 describe.each(carrierNames)("over %s", (carrier) => {
   const judging = ["admit", "admit, later", "requestGate"];
   const handling = ["an interceptor", "a handler"];
-  // What is odd about an error is over before it is carried.
+  // Errors are normalized before they reach the HTTP server.
   const carried = carrier === "our HTTP/2" ? oddErrors : oddErrors.slice(-2);
 
-  test.each(carried)("$name is answered, wherever it is thrown in a request", async (error) => {
+  test.each(carried)("$name results in an error response, wherever it is thrown in a request", async (error) => {
     const { want, isFault } = error;
     for (const place of [...judging, ...handling]) {
       const { body } = await gateway.ask(carrier, water(place, error));
@@ -186,14 +186,14 @@ describe.each(carrierNames)("over %s", (carrier) => {
     }
   });
 
-  test.each(carried)("$name in onRequest or onAnswer changes no answer", async (error) => {
-    for (const place of ["onRequest", "onAnswer"])
+  test.each(carried)("$name in onRequest or onResponse changes no response", async (error) => {
+    for (const place of ["onRequest", "onResponse"])
       expect.soft((await gateway.ask(carrier, water(place, error))).httpStatus, place).toBe(200);
   });
 });
 
 describe.each(rpcFormats)("over $name", (format) => {
-  test.each(oddErrors)("$name is answered", async (error) => {
+  test.each(oddErrors)("$name results in an error response", async (error) => {
     for (const place of ["admit", "a handler"]) {
       const answer = await gateway.ask("our HTTP/2", water(place, error, format));
       expect.soft(readOutcome(format, answer), place).toEqual(error.want);
@@ -201,7 +201,7 @@ describe.each(rpcFormats)("over $name", (format) => {
   });
 });
 
-test("what is usable of odd details and metadata is answered", async () => {
+test("the valid details and metadata of an error are sent", async () => {
   const answers = await Promise.all(
     oddErrors.map(async (error) => await gateway.ask("our HTTP/2", water("admit", error))),
   );
@@ -214,7 +214,7 @@ test("what is usable of odd details and metadata is answered", async () => {
 });
 
 describe.each(["a handler in node:http", "a handler in node:http2"] as const)("over %s", (carrier) => {
-  test.each(oddErrors)("$name in contextValues is answered and told like a refusal", async (error) => {
+  test.each(oddErrors)("$name in contextValues is handled and reported like a refusal", async (error) => {
     const { body } = await gateway.ask(carrier, water("contextValues", error));
     expect(JSON.parse(body.toString())).toMatchObject(error.want);
     expect(reported).toEqual(error.isFault ? [faultOfRequest] : []);
@@ -224,7 +224,7 @@ describe.each(["a handler in node:http", "a handler in node:http2"] as const)("o
 
   const version = carrier === "a handler in node:http" ? "1.1" : "2";
   const formats = rpcFormats.filter(({ httpVersions }) => httpVersions.includes(version));
-  test.each(formats)("errors in contextValues are answered in $name", async (format) => {
+  test.each(formats)("errors in contextValues result in an error response in $name", async (format) => {
     for (const error of oddErrors) {
       const answer = await gateway.ask(carrier, water("contextValues", error, format));
       expect.soft(readOutcome(format, answer), error.name).toEqual(error.want);

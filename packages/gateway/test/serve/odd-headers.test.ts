@@ -8,18 +8,18 @@ import { waterBedProcedure } from "../../../testing/src/gateway/greenhouse.ts";
 import { readOutcome } from "../../../testing/src/gateway/outcome.ts";
 import { rpcRequest, type WireFormat, wireFormats } from "../../../testing/src/gateway/wire-format.ts";
 
-/** What programs without types put in the place of a header, where a list without a wrong field would do. */
+/** Invalid headers that programs without types return. */
 const odd = [
   { name: "a name with a space", header: new Map([["x user", "a"]]) },
-  { name: "a name that begins like a pseudo-header field's", header: new Map([[":x", "a"]]) },
+  { name: "a name that starts with a colon", header: new Map([[":x", "a"]]) },
   { name: "the name of a pseudo-header field", header: new Map([[":status", "201"]]) },
   { name: "an empty name", header: new Map([["", "a"]]) },
   { name: "a character above U+00FF", header: new Map([["x-user", "\u010a"]]) },
-  { name: "no list at all", header: { "x-user": "a" } },
+  { name: "a plain object", header: { "x-user": "a" } },
   { name: "no value", header: undefined },
 ];
 
-/** What the gateway says itself, whatever a handler sets. */
+/** Fields that the gateway sets itself and handlers cannot change. */
 const carrierFields: readonly Field[] = [
   ["content-length", "1"],
   ["connection", "x-odd"],
@@ -27,7 +27,7 @@ const carrierFields: readonly Field[] = [
   ["transfer-encoding", "x-odd"],
 ];
 
-/** What it says itself, whatever a hook adds. */
+/** Fields that the gateway sets itself and hooks cannot add. */
 const ownFields: readonly Field[] = [
   ...carrierFields,
   ["Content-Type", "text/x-odd"],
@@ -36,7 +36,7 @@ const ownFields: readonly Field[] = [
   ["http2-settings", "x-odd"],
 ];
 
-/** Puts in the place of header or trailer what a request asks for. */
+/** Replaces the header or trailer with the value that the request specifies. */
 const interceptor: Interceptor = (next) => async (request) => {
   const response = await next(request);
   const asked = request.header.get("x-odd");
@@ -63,7 +63,7 @@ const gateway = await openEveryCarrier({
   },
   onRequest: (request) => {
     if (request.header.get("x-odd") !== "added") return;
-    for (const [name, value] of ownFields) request.addToAnswer(name, value);
+    for (const [name, value] of ownFields) request.addResponseHeader(name, value);
   },
   onFault: (_, what) => reported.push(what),
 });
@@ -77,7 +77,7 @@ beforeEach(() => {
 const { "connect-json": connect, grpc, "grpc-web": grpcWeb } = wireFormats;
 const watchReadings = "/greenhouse.v1.GreenhouseService/WatchReadings";
 
-/** A call, and how to read the code that it came to. */
+/** A call, and how to read its code. */
 interface Way {
   readonly name: string;
   readonly request: (header: readonly Field[]) => HttpRequest;
@@ -125,14 +125,14 @@ const rows = carrierNames.flatMap((carrier) => {
   const possible = ways.filter(({ name }) => {
     // Fetch has no trailers, which gRPC needs.
     if (name.endsWith("gRPC")) return carrier !== "Fetch";
-    // To whoever carries it, an answer of Connect or gRPC-Web is like one of REST.
+    // For HTTP servers, responses of Connect and gRPC-Web are like those of REST.
     return carrier === "our HTTP/2" || name.endsWith("REST");
   });
   return possible.map((way) => ({ carrier, way }));
 });
 
 describe.each(rows)("over $carrier in $way.name", ({ carrier, way }) => {
-  test.each(odd)("a header or trailer with $name is reported and answered as Internal", async ({ header }) => {
+  test.each(odd)("a header or trailer with $name is reported and results in Internal", async ({ header }) => {
     for (const place of ["header", "trailer"]) {
       const request = way.request([
         ["x-odd", String(odd.findIndex((row) => row.header === header))],
@@ -155,16 +155,19 @@ describe.each(rows)("over $carrier in $way.name", ({ carrier, way }) => {
     expect(reported).toEqual([]);
   });
 
-  test.each(["added", "set"])("what the gateway says itself is there once, and as if none was %s", async (how) => {
-    const plain = await gateway.ask(carrier, way.request([["x-odd", "none"]]));
-    const answer = await gateway.ask(carrier, way.request([["x-odd", how]]));
-    expect(dated(answer)).toEqual(dated(plain));
-    expect(way.codeOf(answer)).toBe(0);
-    expect(reported).toEqual([]);
-  });
+  test.each(["added", "set"])(
+    "fields of the gateway itself occur once, unchanged by fields that are %s",
+    async (how) => {
+      const plain = await gateway.ask(carrier, way.request([["x-odd", "none"]]));
+      const answer = await gateway.ask(carrier, way.request([["x-odd", how]]));
+      expect(dated(answer)).toEqual(dated(plain));
+      expect(way.codeOf(answer)).toBe(0);
+      expect(reported).toEqual([]);
+    },
+  );
 });
 
-/** The header of an answer, of whose date the day is enough. */
+/** The header of a response, with its date reduced to the day. */
 function dated({ header }: HttpAnswer): readonly Field[] {
   return header.map(([name, value]) => (name === "date" ? [name, value.slice(0, 16)] : [name, value]));
 }

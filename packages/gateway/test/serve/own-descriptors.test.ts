@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { GreenhouseService, ReadingSchema } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { requireOwnDescriptors } from "../../src/serve/own-descriptors.ts";
 
-test("a type of a registry that another copy of protobuf-es has described is refused, like a service", () => {
+test("a registry type created by another copy of protobuf-es is rejected, like a service", () => {
   const { file } = GreenhouseService;
   const proto: typeof file.proto = Object.setPrototypeOf({ ...file.proto }, {});
   const foreign = createRegistry({ ...ReadingSchema, file: { ...file, proto } });

@@ -5,14 +5,14 @@ import { waterBedProcedure } from "../../../testing/src/gateway/greenhouse.ts";
 import { wireFormats } from "../../../testing/src/gateway/wire-format.ts";
 import { runProgram } from "../../../testing/src/process/child-program.ts";
 
-// What a program that gives no `onFault` finds on standard error.
+// The output on standard error without `onFault`.
 
 const inHandler = "[ERR_HANDLER_FAILED] a handler or an interceptor failed";
 const inAdmit = "[ERR_REQUEST_FAILED] cannot process the request";
 const watchReadingsProcedure = "/greenhouse.v1.GreenhouseService/WatchReadings";
 const all = Object.keys(wireFormats);
 
-describe("a fault is printed with its procedure, its request and its stack:", () => {
+describe("a fault is printed with its procedure, its request id and its stack:", () => {
   let printed = "";
   beforeAll(async () => {
     const { stderr, exitCode } = await runProgram(process.execPath, [
@@ -48,7 +48,7 @@ describe("a fault is printed with its procedure, its request and its stack:", ()
     );
   });
 
-  test("never with what its request has in confidence", () => {
+  test("never with secrets of the request", () => {
     expect(printed).not.toContain("s3cret");
   });
 });
@@ -59,21 +59,21 @@ function secret(): never {
 
 const handlerFailed: Failure = { errorCode: "ERR_HANDLER_FAILED", what: "a handler has failed" };
 
-/** The lines that reports come to. */
+/** Returns the lines printed for reports. */
 function linesOf(report: (onFault: ReturnType<typeof createFaultReporter>) => void): string[] {
   using printing = vi.spyOn(console, "error").mockReturnValue();
   report(createFaultReporter());
   return printing.mock.calls.flatMap(([text]) => String(text).split("\n"));
 }
 
-describe("what a fault may print:", () => {
+describe("the printed fault of", () => {
   test.each<{ name: string; thrown: unknown; want: readonly string[] }>([
-    { name: "a text", thrown: "no water", want: ["    string: no water"] },
-    { name: "nothing", thrown: undefined, want: ["    undefined: undefined"] },
+    { name: "a string", thrown: "no water", want: ["    string: no water"] },
+    { name: "undefined", thrown: undefined, want: ["    undefined: undefined"] },
     { name: "an object", thrown: { request: "s3cret" }, want: ["    an object without a stack"] },
     { name: "control characters", thrown: "\u001b[2J\u202e\ud800", want: ["    string: \ufffd[2J\ufffd\ufffd"] },
     { name: "lines", thrown: "one\ntwo", want: ["    string: one", "    two"] },
-    { name: "too long a text", thrown: "x".repeat(5000), want: [`    string: ${"x".repeat(4096)}`] },
+    { name: "a string that is too long", thrown: "x".repeat(5000), want: [`    string: ${"x".repeat(4096)}`] },
   ])("$name", ({ thrown, want }) => {
     expect(linesOf((report) => report(thrown, handlerFailed))).toEqual([
       "[ERR_HANDLER_FAILED] a handler has failed",
@@ -81,7 +81,7 @@ describe("what a fault may print:", () => {
     ]);
   });
 
-  test.each(["stack", "cause"])("an error whose %s cannot be read", (name) => {
+  test.each(["stack", "cause"])("an error whose %s cannot be read has a placeholder", (name) => {
     const error = Object.defineProperty(new Error(), name, { get: secret });
     for (const thrown of [error, new Proxy(error, { get: secret, getPrototypeOf: secret })]) {
       const lines = linesOf((report) => report(thrown, handlerFailed));
@@ -89,14 +89,14 @@ describe("what a fault may print:", () => {
     }
   });
 
-  test("six errors in a row that are each the cause of the one before", () => {
+  test("a chain of six causes is truncated", () => {
     const error = Array.from({ length: 9 }).reduce((cause) => new Error("why", { cause }), "why");
     const lines = linesOf((report) => report(error, handlerFailed));
     expect(lines.filter((line) => line === "    Error: why")).toHaveLength(6);
   });
 });
 
-test("20 faults are printed in 10 seconds, and the last says so", () => {
+test("at most 20 faults are printed in 10 seconds, and the last one mentions the limit", () => {
   let nowMs = 1000;
   using _ = vi.spyOn(performance, "now").mockImplementation(() => nowMs);
   const lines = linesOf((report) => {

@@ -7,9 +7,9 @@ import { waterBedProcedure } from "../../../testing/src/gateway/greenhouse.ts";
 import { readOutcome, readWebTrailer } from "../../../testing/src/gateway/outcome.ts";
 import { rpcRequest, type WireFormatName, wireFormats } from "../../../testing/src/gateway/wire-format.ts";
 
-// A handler cannot change how a call ended by metadata whose names a protocol reserves.
+// Metadata with names that a protocol reserves cannot change the status of a call.
 
-/** What a handler sets, in header and trailer: each would turn an error into OK, or OK into an error. */
+/** Metadata that a handler sets: each would turn an error into OK, or OK into an error. */
 const statusOf = (code: string): readonly Field[] => [
   ["grpc-status", code],
   ["grpc-message", "forged"],
@@ -19,11 +19,11 @@ const statusOf = (code: string): readonly Field[] => [
   ["x-kept", "kept"],
 ];
 
-/** The places where it can set them; a response of a unary call may also be replaced by an interceptor. */
+/** The places where metadata can be set; an interceptor may also replace the response of a unary call. */
 const places = ["header", "trailer", "removed", "replaced header", "replaced trailer"] as const;
 type Place = (typeof places)[number];
 
-/** Does to the metadata of a response what the header of a request asks for. */
+/** Changes the metadata of a response as the header of the request specifies. */
 function forge({ requestHeader, responseHeader, responseTrailer }: HandlerContext): void {
   const place = requestHeader.get("x-place");
   const fields = statusOf(requestHeader.get("x-status") ?? "");
@@ -63,7 +63,7 @@ afterAll(async () => await gateway[Symbol.asyncDispose]());
 const formatNames = ["grpc", "grpc-web", "grpc-web-text", "connect-proto"] satisfies readonly WireFormatName[];
 const procedures = { unary: waterBedProcedure, stream: "/greenhouse.v1.GreenhouseService/WatchReadings" } as const;
 
-// A handler that is mounted in a server of node writes by the same code as node's engine.
+// A handler mounted in a server of node uses the same code as the HTTP server of node.
 const carriers = carrierNames.filter((name) => !name.startsWith("a handler"));
 
 const rows = carriers.flatMap((carrier) =>
@@ -72,7 +72,7 @@ const rows = carriers.flatMap((carrier) =>
     .filter((name) => carrier !== "Fetch" || name !== "grpc")
     .flatMap((name) => [
       { carrier, name, kind: "unary" as const },
-      // A stream of Connect has another content type.
+      // Connect streams have a different content type.
       ...(name === "connect-proto" ? [] : [{ carrier, name, kind: "stream" as const }]),
     ]),
 );

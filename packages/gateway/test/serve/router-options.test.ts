@@ -8,15 +8,15 @@ import { getReadingProcedure, waterBedProcedure } from "../../../testing/src/gat
 import { envelope } from "../../../testing/src/gateway/scripted-http2-server.ts";
 import { rpcRequest, wireFormats } from "../../../testing/src/gateway/wire-format.ts";
 
-// Routes are given a router that takes what Connect's takes. These rows are Connect's: a server that changes its import
-// must go on as it was.
+// The router of the gateway accepts the same arguments as Connect's. The expected results are Connect's: a server must
+// behave the same after changing its import.
 
 type Override = Partial<ConnectRouterOptions>;
 
 const getReading = `${getReadingProcedure}?encoding=json&message=%7B%7D`;
 const implementation = { waterBed: () => ({}), getReading: () => ({}) };
 
-/** Which requests are answered as calls: one in each protocol, and a GET. */
+/** Returns which requests are served as calls: one in each protocol, and a GET. */
 async function answered(options: Partial<GatewayOptions>, override?: Override): Promise<readonly string[]> {
   await using stack = new AsyncDisposableStack();
   const gateway = createGateway({
@@ -36,7 +36,7 @@ async function answered(options: Partial<GatewayOptions>, override?: Override): 
   return [...found, got.httpStatus === 200 ? "GET" : (fieldValue(got.header, "allow") ?? "")];
 }
 
-describe("a router that requires the version of Connect's protocol is told it by", () => {
+describe("requireConnectProtocolHeader requires the version from", () => {
   const version = ["connect-protocol-version", "1"] as const;
   const otherVersion = ["connect-protocol-version", "2"] as const;
   const watchReadings = `/${GreenhouseService.typeName}/WatchReadings`;
@@ -76,25 +76,25 @@ describe("a router that requires the version of Connect's protocol is told it by
 
 describe("a router's options", () => {
   const rows: readonly { title: string; of?: Partial<GatewayOptions>; own?: Override; want: readonly string[] }[] = [
-    { title: "none", want: ["connect", "grpc", "grpc-web", "GET"] },
+    { title: "defaults", want: ["connect", "grpc", "grpc-web", "GET"] },
     { title: "no gRPC", of: { grpc: false }, want: ["connect", "grpc-web", "GET"] },
     { title: "no gRPC-Web", of: { grpcWeb: false }, want: ["connect", "grpc", "GET"] },
     { title: "no Connect, and so no GET", of: { connect: false }, want: ["grpc", "grpc-web", "POST"] },
-    { title: "a service's own", own: { grpc: false }, want: ["connect", "grpc-web", "GET"] },
+    { title: "options of a service", own: { grpc: false }, want: ["connect", "grpc-web", "GET"] },
     {
-      title: "a service's over the router's",
+      title: "options of a service that override the router's",
       of: { grpc: false },
       own: { grpc: true, connect: false },
       want: ["grpc", "grpc-web", "POST"],
     },
     {
-      title: "a service's below which the router's hold",
+      title: "options of a service merged with the router's",
       of: { grpcWeb: false },
       own: { connect: false },
       want: ["grpc", "POST"],
     },
   ];
-  test.for(rows)("say which protocols are served: $title", async ({ of = {}, own, want }) => {
+  test.for(rows)("select the served protocols: $title", async ({ of = {}, own, want }) => {
     expect(await answered(of, own)).toEqual(want);
   });
 
@@ -102,10 +102,10 @@ describe("a router's options", () => {
   const refused: readonly { title: string; of?: Partial<GatewayOptions>; own?: Override; error: RegExp }[] = [
     { title: "no protocol at all", of: none, error: /all protocols are disabled/ },
     { title: "a service without a protocol", own: none, error: /all protocols are disabled/ },
-    { title: "a service's limit that is none", own: { readMaxBytes: 0 }, error: /readMaxBytes 0 must be/ },
-    { title: "a limit that is none", of: { writeMaxBytes: -1 }, error: /writeMaxBytes -1 must be/ },
+    { title: "an invalid limit of a service", own: { readMaxBytes: 0 }, error: /readMaxBytes 0 must be/ },
+    { title: "an invalid limit", of: { writeMaxBytes: -1 }, error: /writeMaxBytes -1 must be/ },
   ];
-  test.for(refused)("are refused as Connect refuses them: $title", ({ of = {}, own, error }) => {
+  test.for(refused)("are rejected like in Connect: $title", ({ of = {}, own, error }) => {
     const start = (): unknown =>
       createGateway({ ...of, routes: (router) => router.service(GreenhouseService, implementation, own) });
     expect(start).toThrow(ConnectError);
@@ -114,7 +114,7 @@ describe("a router's options", () => {
   });
 });
 
-test("routes that look at the handlers find those of Connect", () => {
+test("router.handlers returns the handlers of Connect", () => {
   const seen: string[][] = [];
   const look = (router: ConnectRouter): void => {
     const own: Override = { grpcWeb: false };

@@ -2,9 +2,9 @@ import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { PathIndex } from "../../src/serve/routes.ts";
 
-describe("an index of texts", () => {
-  test("finds what a Map finds, whatever is in it and looked for", () => {
-    // Few letters and lengths, so that texts agree in what is looked at first.
+describe("PathIndex", () => {
+  test("returns the same as a Map for any paths", () => {
+    // Few letters and lengths, so that fingerprints collide.
     const text = fc.oneof(fc.string({ unit: fc.constantFrom("a", "b", "é", "😀"), maxLength: 4 }), fc.string());
     fc.assert(
       fc.property(fc.array(fc.tuple(text, fc.nat())), fc.array(text), (entries, others) => {
@@ -15,7 +15,7 @@ describe("an index of texts", () => {
     );
   });
 
-  test("tells texts apart whose lengths agree in their last 14 bits", () => {
+  test("distinguishes strings whose lengths have the same last 14 bits", () => {
     const index = new PathIndex([["a".repeat(16), "short"]]);
     expect(index.get("a".repeat(16 + 2 ** 14))).toBeUndefined();
   });

@@ -32,14 +32,14 @@ function post(body: string, header: readonly Field[] = [json, gardener]): HttpRe
   return { httpMethod: "POST", path: jsonRpcPath, header, body: Buffer.from(body) };
 }
 
-/** A request, the response to it, and what `onAnswer` and the steps before it saw. */
+/** A request, the response to it, and what `onResponse` and the steps before it saw. */
 interface Case {
   readonly name: string;
   readonly request: HttpRequest;
   /** Default 200. */
   readonly httpStatus?: number;
   readonly response: object;
-  /** The procedure that `onAnswer` sees. */
+  /** The procedure that `onResponse` sees. */
   readonly procedure?: string;
   readonly code?: Code;
   /** The program's code that ran, in order. */
@@ -156,7 +156,7 @@ const cases: readonly Case[] = [
   },
 ];
 
-/** What serves the requests. */
+/** The HTTP servers. */
 const servers: readonly { name: string; version: HttpVersion; listen: TestListenOptions }[] = [
   { name: "HTTP/1.1", version: "1.1", listen: {} },
   { name: "HTTP/2", version: "2", listen: {} },
@@ -165,7 +165,7 @@ const servers: readonly { name: string; version: HttpVersion; listen: TestListen
 
 const ran: string[] = [];
 
-/** Starts a greenhouse whose visitors may look, but not water. */
+/** Starts a greenhouse whose visitors have only the scope to read. */
 async function startGuarded(
   listen: TestListenOptions,
   waterBed: (note: string, context: HandlerContext) => void | Promise<void>,
@@ -238,7 +238,7 @@ describe.each(servers)("a protocol that names the RPC in the body, over $name,",
     expect(ran).toEqual(wanted.ran);
   });
 
-  test("refuses another HTTP method with the one that it has", async () => {
+  test("refuses another HTTP method and lists POST in Allow", async () => {
     const answer = await connections.exchange(greenhouse.address, version, {
       httpMethod: "GET",
       path: jsonRpcPath,
@@ -249,7 +249,7 @@ describe.each(servers)("a protocol that names the RPC in the body, over $name,",
   });
 });
 
-/** Sends the head of a call, and the beginning of its body. */
+/** Sends the header of a call and the start of its body. */
 function beginCall(connection: Http1Connection, body: string, sent: number, header: readonly Field[]): void {
   const length: Field = ["content-length", String(body.length)];
   connection.request({ ...post(body.slice(0, sent), [json, length, ...header]) });
@@ -265,7 +265,7 @@ describe("a request whose body names the RPC", () => {
     expect(fieldValue(answer.header, "www-authenticate")).toBe("Bearer");
   });
 
-  test("has the deadline of its header from when the RPC is known", async () => {
+  test("starts the deadline of its header when the RPC is known", async () => {
     await using greenhouse = await startGuarded({}, () => {});
     using connection = await openHttp1(greenhouse.address);
     const body = bodyOf({});
@@ -278,7 +278,7 @@ describe("a request whose body names the RPC", () => {
     expect(await greenhouse.answered(1)).toMatchObject(named);
   });
 
-  test("ends without an RPC when its client leaves before the body is complete", async () => {
+  test("ends without an RPC when its client disconnects before the body is complete", async () => {
     await using greenhouse = await startGuarded({}, () => {});
     using connection = await openHttp1(greenhouse.address);
     beginCall(connection, bodyOf({}), 5, [gardener]);
@@ -289,7 +289,7 @@ describe("a request whose body names the RPC", () => {
     expect(ran).toEqual(admitted);
   });
 
-  test("aborts the signal of its handler when its client leaves", async () => {
+  test("aborts the signal of its handler when its client disconnects", async () => {
     const begun = Promise.withResolvers<HandlerContext>();
     await using greenhouse = await startGuarded({}, (_, context) => {
       begun.resolve(context);

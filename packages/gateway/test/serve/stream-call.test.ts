@@ -21,7 +21,7 @@ interface Readings {
   readonly error: ConnectError | undefined;
 }
 
-/** Reads a stream to its end, whatever the end is. */
+/** Reads a stream until it ends or fails. */
 async function readAll(messages: AsyncIterable<{ readonly sensor: string }>): Promise<Readings> {
   const sensors: string[] = [];
   const read = async (): Promise<Readings> => {
@@ -56,7 +56,7 @@ describe.each(callings)("a stream by $name", (calling) => {
     options?: Parameters<typeof startGreenhouse>[1],
   ) => startGreenhouse(implementation, options, calling.listen);
 
-  test("comes from the server, with header and trailer", async () => {
+  test("delivers messages of the server with header and trailer", async () => {
     await using greenhouse = await start({
       async *watchReadings({ sensor, count }, { responseHeader, responseTrailer }) {
         responseHeader.set("x-header", "first");
@@ -77,7 +77,7 @@ describe.each(callings)("a stream by $name", (calling) => {
     expect(await greenhouse.answered(1)).toMatchObject({ httpStatus: 200, error: undefined });
   });
 
-  test("comes from the client", async () => {
+  test("delivers messages of the client", async () => {
     await using greenhouse = await start({
       async recordReadings(readings) {
         let count = 0;
@@ -89,7 +89,7 @@ describe.each(callings)("a stream by $name", (calling) => {
     expect(count).toBe(6);
   });
 
-  test("ends with the error of its handler, behind the messages before it", async () => {
+  test("ends with the error of its handler after the messages before it", async () => {
     await using greenhouse = await start({
       async *watchReadings() {
         yield { sensor: "only" };
@@ -104,11 +104,11 @@ describe.each(callings)("a stream by $name", (calling) => {
   });
 
   test.each([
-    { name: "yields for ever", watch: endless },
+    { name: "never stops yielding", watch: endless },
     { name: "is stuck", watch: stay },
-  ])("ends at its deadline although its handler $name", async ({ watch }) => {
+  ])("ends at its deadline if its handler $name", async ({ watch }) => {
     await using greenhouse = await start({ watchReadings: () => watch() });
-    // The clock of the client does not run.
+    // The client has no timer.
     const headers = { "connect-timeout-ms": "30", "grpc-timeout": "30m" };
     const { error } = await readAll(greenhouseClient(calling, greenhouse.address).watchReadings({}, { headers }));
     expect(error?.code).toBe(Code.DeadlineExceeded);
@@ -117,15 +117,18 @@ describe.each(callings)("a stream by $name", (calling) => {
 
   test.each([
     {
-      name: "the most that a timer can count",
+      name: "the maximum of a timer",
       headers: { "connect-timeout-ms": "2147483647", "grpc-timeout": "596H" },
     },
-    { name: "more than that", headers: { "connect-timeout-ms": "9999999999", "grpc-timeout": "99999999H" } },
+    {
+      name: "more than the maximum of a timer",
+      headers: { "connect-timeout-ms": "9999999999", "grpc-timeout": "99999999H" },
+    },
   ])("does not end before a deadline of $name", async ({ headers }) => {
     await using greenhouse = await start({
       async *watchReadings(_, { signal }) {
         yield { sensor: "before" };
-        // A timer that overflows takes 1 ms.
+        // A timer that overflows fires after 1 ms.
         await new Promise((resolve) => setTimeout(resolve, 3));
         yield { sensor: signal.aborted ? "aborted" : "after" };
       },
@@ -136,7 +139,7 @@ describe.each(callings)("a stream by $name", (calling) => {
 
   test.each<{ name: string; watch: (left: () => void) => AsyncGenerator<{ sensor: string }> }>([
     {
-      name: "goes on",
+      name: "continues",
       watch: async function* (left) {
         try {
           for (let count = 0; ; count += 1) yield { sensor: String(count) };
@@ -154,7 +157,7 @@ describe.each(callings)("a stream by $name", (calling) => {
         await stuck;
       },
     },
-  ])("is told of as cancelled when the client has had enough of a handler that $name", async ({ watch }) => {
+  ])("is reported as cancelled when the client cancels it while its handler $name", async ({ watch }) => {
     const left = Promise.withResolvers<void>();
     const reason = Promise.withResolvers<unknown>();
     await using greenhouse = await start({
@@ -223,7 +226,7 @@ describe.each(callings)("a stream by $name", (calling) => {
     expect(ran).toBe(false);
   });
 
-  test("tells its handler how much time is left, where its client has set a deadline", async () => {
+  test("gives its handler the remaining time if the client has set a deadline", async () => {
     await using greenhouse = await start({
       async *watchReadings(_, { timeoutMs }) {
         yield { sensor: String(timeoutMs()) };
@@ -254,8 +257,8 @@ describe.each(callings)("a stream by $name", (calling) => {
   });
 });
 
-describe.each(bidirectional)("both streams at once by $name", (calling) => {
-  test("answer each other", async () => {
+describe.each(bidirectional)("bidirectional streams by $name", (calling) => {
+  test("alternate messages", async () => {
     await using greenhouse = await startGreenhouse(
       {
         async *controlClimate(readings) {
@@ -278,7 +281,7 @@ describe.each(bidirectional)("both streams at once by $name", (calling) => {
     expect(answered).toEqual(["a!", "b!"]);
   });
 
-  test("end when the handler has heard enough", async () => {
+  test("end when the handler stops reading", async () => {
     await using greenhouse = await startGreenhouse(
       {
         async *controlClimate(readings) {
@@ -297,38 +300,35 @@ describe.each(bidirectional)("both streams at once by $name", (calling) => {
   });
 });
 
-test.each(http2Servers)(
-  "messages that are announced take no memory before they come, over HTTP/2, %s",
-  async (http2) => {
-    const streams = 64;
-    let waiting = 0;
-    await using greenhouse = await startGreenhouse(
-      {
-        recordReadings: async (readings) => {
-          const first = readings[Symbol.asyncIterator]().next();
-          waiting += 1;
-          await first;
-          return {};
-        },
+test.each(http2Servers)("announced messages take no memory before they arrive, over HTTP/2, %s", async (http2) => {
+  const streams = 64;
+  let waiting = 0;
+  await using greenhouse = await startGreenhouse(
+    {
+      recordReadings: async (readings) => {
+        const first = readings[Symbol.asyncIterator]().next();
+        waiting += 1;
+        await first;
+        return {};
       },
-      {},
-      { http2 },
+    },
+    {},
+    { http2 },
+  );
+  using connection = await openFrames(greenhouse.address);
+  const beforeBytes = await heldBytes();
+  for (let at = 0; at < streams; at++) {
+    const id = 2 * at + 1;
+    const announced = encodeEnvelope(0, Buffer.of(), 4 * 1024 * 1024);
+    connection.send(
+      headersFrame(id, grpcHeader("/greenhouse.v1.GreenhouseService/RecordReadings")),
+      dataFrame(id, announced),
     );
-    using connection = await openFrames(greenhouse.address);
-    const beforeBytes = await heldBytes();
-    for (let at = 0; at < streams; at++) {
-      const id = 2 * at + 1;
-      const announced = encodeEnvelope(0, Buffer.of(), 4 * 1024 * 1024);
-      connection.send(
-        headersFrame(id, grpcHeader("/greenhouse.v1.GreenhouseService/RecordReadings")),
-        dataFrame(id, announced),
-      );
-    }
-    await expect.poll(() => waiting).toBe(streams);
-    for (let turn = 0; turn < 5; turn++) await nextTurn();
-    expect((await heldBytes()) - beforeBytes).toBeLessThan(16 * 1024 * 1024);
-  },
-);
+  }
+  await expect.poll(() => waiting).toBe(streams);
+  for (let turn = 0; turn < 5; turn++) await nextTurn();
+  expect((await heldBytes()) - beforeBytes).toBeLessThan(16 * 1024 * 1024);
+});
 
 test.each([
   { name: "HTTP/1.1", http2: "own" },
@@ -373,7 +373,7 @@ test.each([
 
 type Next = () => Promise<IteratorResult<{ sensor: string }>>;
 
-/** What JavaScript may hand over, whatever its types say. */
+/** A value that JavaScript may pass regardless of the types. */
 function unchecked(value?: object): never {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion
   return value as never;
@@ -385,7 +385,7 @@ const broken: Next = () => {
 
 const end: Next = () => Promise.resolve({ done: true, value: undefined });
 
-/** Readings, so many of them, and then what the iterator makes of being asked for one more. */
+/** Yields this many readings, and then the result of `next`. */
 function readingsUntil(count: number, last: Next, sensorLength = 1000): AsyncIterable<{ sensor: string }> {
   const value = { sensor: "x".repeat(sensorLength) };
   let asked = 0;
@@ -393,17 +393,17 @@ function readingsUntil(count: number, last: Next, sensorLength = 1000): AsyncIte
   return { [Symbol.asyncIterator]: () => ({ next }) };
 }
 
-describe.each(callings.slice(-2))("a stream whose code was not checked by a compiler, by $name,", (calling) => {
+describe.each(callings.slice(-2))("a stream of an untyped handler, by $name,", (calling) => {
   const quiet = { onFault: () => undefined };
 
   test.each<{ name: string; count: number; watch: () => AsyncIterable<{ sensor: string }> }>([
     { name: "returns nothing", count: 0, watch: () => unchecked() },
-    { name: "returns what has no iterator", count: 0, watch: () => unchecked({}) },
-    { name: "throws when it is asked for the first message", count: 0, watch: () => readingsUntil(0, broken) },
-    { name: "throws when it is asked for one more", count: 1, watch: () => readingsUntil(1, broken) },
-    { name: "throws after more than is sent at once", count: 1, watch: () => readingsUntil(1, broken, 100_000) },
+    { name: "returns an object without an iterator", count: 0, watch: () => unchecked({}) },
+    { name: "throws at the first message", count: 0, watch: () => readingsUntil(0, broken) },
+    { name: "throws at the second message", count: 1, watch: () => readingsUntil(1, broken) },
+    { name: "throws after more than one write", count: 1, watch: () => readingsUntil(1, broken, 100_000) },
     { name: "has no result", count: 1, watch: () => readingsUntil(1, () => Promise.resolve(unchecked())) },
-  ])("is answered as a fault if it $name", async ({ count, watch }) => {
+  ])("fails with a fault if it $name", async ({ count, watch }) => {
     await using greenhouse = await startGreenhouse(
       { watchReadings: () => watch() },
       { ...quiet, compressMinBytes: 1024 * 1024 },
@@ -414,7 +414,7 @@ describe.each(callings.slice(-2))("a stream whose code was not checked by a comp
     expect((await greenhouse.answered(1)).error?.code).toBe(Code.Internal);
   });
 
-  test("ends well if its iterator returns results without promises", async () => {
+  test("succeeds if its iterator returns results instead of promises", async () => {
     const watch = (): AsyncIterable<{ sensor: string }> => readingsUntil(2, () => unchecked({ done: true }));
     await using greenhouse = await startGreenhouse({ watchReadings: watch }, {}, calling.listen);
     const { sensors, error } = await readAll(greenhouseClient(calling, greenhouse.address).watchReadings({}));
@@ -424,12 +424,12 @@ describe.each(callings.slice(-2))("a stream whose code was not checked by a comp
   test.each<{ name: string; interceptor: Interceptor }>([
     { name: "nothing", interceptor: () => async () => unchecked() },
     {
-      name: "a header that is none",
+      name: "an invalid header",
       interceptor: (next) => async (request) => ({ ...(await next(request)), header: unchecked({}) }),
     },
-  ])("is answered as a fault if its interceptor returns $name", async ({ interceptor }) => {
+  ])("fails with a fault if its interceptor returns $name", async ({ interceptor }) => {
     await using greenhouse = await startGreenhouse(
-      // So long that it is compressed, for which the call waits.
+      // Long enough to be compressed asynchronously.
       { watchReadings: () => readingsUntil(1, end, 10_000) },
       { ...quiet, interceptors: [interceptor] },
       calling.listen,
@@ -442,14 +442,16 @@ describe.each(callings.slice(-2))("a stream whose code was not checked by a comp
 
 const recordReadings = "/greenhouse.v1.GreenhouseService/RecordReadings";
 
-describe("readings that come after the deadline of their call", () => {
+describe("messages that arrive after the deadline of their call", () => {
   interface Late {
     readonly http2: Http2Server;
     /** How many messages are read before the deadline. */
     readonly read: number;
     readonly goOn: Promise<void>;
   }
-  /** Starts a greenhouse that reads some messages and, after the deadline and what else it is to wait for, the others. */
+  /**
+   * Starts a greenhouse that reads some messages and, after the deadline and what else it is to wait for, the others.
+   */
   const startLate = async ({ http2, read, goOn }: Late) => {
     const received = Promise.withResolvers<Readings>();
     const greenhouse = await startGreenhouse(
@@ -472,7 +474,7 @@ describe("readings that come after the deadline of their call", () => {
   const lastAlone = [dataFrame(1, emptyMessage), dataFrame(1, Buffer.of(), frameFlag.endStream)];
   const lastWithEnd = [dataFrame(1, emptyMessage, frameFlag.endStream)];
   test.each(http2Servers)(
-    "are missed in a stream whose end has come, but was not read, over HTTP/2, %s",
+    "are reported as missing if the end of the stream has arrived but was not read, over HTTP/2, %s",
     async (http2) => {
       const { greenhouse, received } = await startLate({ http2, read: 1, goOn: Promise.resolve() });
       await using _ = greenhouse;
@@ -491,7 +493,7 @@ describe("readings that come after the deadline of their call", () => {
     { engine: "mounted", name: "before its end", read: 1, frames: lastAlone },
     { engine: "mounted", name: "before its end", read: 0, frames: lastAlone },
   ] as const)(
-    "are not left out of a whole stream over HTTP/2 by $engine, if $read were read before and the last comes $name",
+    "are not omitted from a complete stream over HTTP/2 by $engine, if $read were read and the last arrives $name",
     async ({ engine, read, frames }) => {
       const answered = Promise.withResolvers<void>();
       const { greenhouse, received } = await startLate({ http2: engine, read, goOn: answered.promise });
@@ -509,12 +511,12 @@ describe("readings that come after the deadline of their call", () => {
     },
   );
 
-  test("leave their connection of HTTP/1.1 to the next request", async () => {
+  test("do not prevent the next request of their HTTP/1.1 connection", async () => {
     const answered = Promise.withResolvers<void>();
     const { greenhouse, received } = await startLate({ http2: "own", read: 1, goOn: answered.promise });
     await using _ = greenhouse;
     using connection = await openHttp1(greenhouse.address);
-    // More than node reads ahead, and no more than is dropped on a connection that is kept.
+    // More than node reads ahead, and less than the limit for discarding a body on a kept connection.
     const bodyBytes = 200_000;
     const head = [
       `POST ${recordReadings} HTTP/1.1`,
@@ -534,7 +536,7 @@ describe("readings that come after the deadline of their call", () => {
   });
 });
 
-test("both streams at once over HTTP/1.1 end with a request that turns out malformed", async () => {
+test("bidirectional streams over HTTP/1.1 end when the request is malformed", async () => {
   const reason = Promise.withResolvers<unknown>();
   await using greenhouse = await startGreenhouse({
     async *controlClimate(_, { signal }) {

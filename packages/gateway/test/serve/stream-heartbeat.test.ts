@@ -4,7 +4,7 @@ import type { GatewayOptions } from "../../src/index.ts";
 import { openHttp1 } from "../../../testing/src/carriers/http1-connection.ts";
 import { startGreenhouse } from "../../../testing/src/gateway/greenhouse.ts";
 
-// What sends a heartbeat, and what ends it; test/suites/crash waits for the 15 s.
+// When heartbeats are sent and stopped. test/suites/crash waits for the 15 s.
 
 const heartbeatMs = 15_000;
 const selector = "greenhouse.v1.GreenhouseService";
@@ -20,7 +20,7 @@ function isTimeout(timer: object): timer is NodeJS.Timeout {
   return "refresh" in timer;
 }
 
-/** The timers of heartbeats that are started from now on. */
+/** Replaces the timers of heartbeats that are started from now on. */
 function watchHeartbeats() {
   const started = vi.spyOn(globalThis, "setInterval");
   const cleared = vi.spyOn(globalThis, "clearInterval");
@@ -32,7 +32,7 @@ function watchHeartbeats() {
       const timer: unknown = all()[0]?.value;
       return timer instanceof Object && isTimeout(timer) ? timer : expect.unreachable();
     },
-    /** Lets the time be over. */
+    /** Fires the timer. */
     beat: () => started.mock.calls.find(([, everyMs]) => everyMs === heartbeatMs)?.[0](),
     areCleared: () => all().every(({ value }) => cleared.mock.calls.some(([timer]) => timer === value)),
     [Symbol.dispose]() {
@@ -54,7 +54,7 @@ async function openCollecting(address: Parameters<typeof openHttp1>[0]) {
   return Object.assign(connection, { seen: () => text });
 }
 
-test("a stream sends one each time it is due, counts anew from each message, and ends it", async () => {
+test("a stream sends a heartbeat after each interval, restarts the interval with each message, and stops it at the end", async () => {
   using heartbeats = watchHeartbeats();
   const [second, last] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   const watchReadings = async function* () {
@@ -83,7 +83,7 @@ test("a stream sends one each time it is due, counts anew from each message, and
   expect(heartbeats.areCleared()).toBe(true);
 });
 
-test("a stream of both sides sends one before its first message", async () => {
+test("a bidirectional stream sends a heartbeat before its first message", async () => {
   using heartbeats = watchHeartbeats();
   const asked = Promise.withResolvers<void>();
   const controlClimate = async function* () {
@@ -103,7 +103,7 @@ test("a stream of both sides sends one before its first message", async () => {
   expect(heartbeats.count()).toBe(1);
 });
 
-test("a client that takes nothing gets none, and one that leaves ends it", async () => {
+test("heartbeats pause under backpressure and stop when the client disconnects", async () => {
   using heartbeats = watchHeartbeats();
   await using greenhouse = await startGreenhouse({ watchReadings: endless }, { rest });
   using connection = await openHttp1(greenhouse.address);
@@ -111,7 +111,7 @@ test("a client that takes nothing gets none, and one that leaves ends it", async
   connection.write(watchEvents);
   const heldBytes = (): number => greenhouse.gateway.load.backlogBytes;
   let before = -1;
-  // Until the system's buffers are full.
+  // Until the buffers of the system are full.
   await expect.poll(() => heldBytes() > 0 && before === (before = heldBytes()), { interval: 20 }).toBe(true);
   for (let count = 0; count < 10; count++) heartbeats.beat();
   await nextTurn();

@@ -10,17 +10,17 @@ import type { Upload } from "../../../testing/src/carriers/fetch.ts";
 import { openUpload } from "../../../testing/src/gateway/rest-upload.ts";
 import { rpcRequest, wireFormats } from "../../../testing/src/gateway/wire-format.ts";
 
-// A coding of the embedding program whose promise never settles.
+// A compression of the embedding program whose promise never settles.
 
 type Version = Parameters<typeof openUpload>[1];
 
 interface Stuck {
   readonly greenhouse: TestGreenhouse;
-  /** Calls so that the answer is compressed. */
+  /** Makes a call whose response is compressed. */
   call(version: Version, ...more: readonly Field[]): Promise<Upload>;
-  /** Waits until a call has given something to the coding. */
+  /** Waits until a call has started the compression. */
   compressing(): Promise<void>;
-  /** Checks that nothing is left of the call; its connection may go on. */
+  /** Checks that the call has released everything; its connection may stay open. */
   expectNothingLeft(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
 }
@@ -84,7 +84,7 @@ const refuse = (): never => {
 
 describe.each(["1.1", "2"] as const)("over HTTP/%s", (version) => {
   describe.each(formats)("in $name", (format) => {
-    test("a call whose answer is never compressed is late at its deadline", async () => {
+    test("a call whose response compression hangs ends at its deadline", async () => {
       await using stuck = await start(format, () => ({}));
       using upload = await stuck.call(version, ["connect-timeout-ms", "50"], ["grpc-timeout", "50m"]);
       const answer = await within(upload.readAnswer(), "the answer");
@@ -93,7 +93,7 @@ describe.each(["1.1", "2"] as const)("over HTTP/%s", (version) => {
       await stuck.expectNothingLeft();
     });
 
-    test("a call whose answer is never compressed ends with its client", async () => {
+    test("a call whose response compression hangs ends when its client disconnects", async () => {
       await using stuck = await start(format, () => ({}));
       using upload = await stuck.call(version);
       await stuck.compressing();
@@ -103,10 +103,10 @@ describe.each(["1.1", "2"] as const)("over HTTP/%s", (version) => {
     });
   });
 
-  // gRPC and gRPC-Web say an error in the trailer, which is not compressed. Both at once, because each takes a second.
+  // gRPC and gRPC-Web send errors in the trailer, which is not compressed. Concurrent, because each takes a second.
   const inBody = [wireFormats.rest, wireFormats["connect-json"]];
 
-  test("an error that is never compressed is sent as it is", async () => {
+  test("an error whose compression hangs is sent uncompressed", async () => {
     const send = async (format: Format): Promise<void> => {
       await using stuck = await start(format, refuse);
       using upload = await stuck.call(version);
@@ -118,7 +118,7 @@ describe.each(["1.1", "2"] as const)("over HTTP/%s", (version) => {
     await Promise.all(inBody.map(send));
   });
 
-  test("a call whose error is never compressed is over soon after its client has left", async () => {
+  test("a call whose error compression hangs ends soon after its client disconnects", async () => {
     const leave = async (format: Format): Promise<void> => {
       await using stuck = await start(format, refuse);
       using upload = await stuck.call(version);

@@ -18,7 +18,7 @@ import { carriagesOf, exchange, rpcRequest, wireFormats } from "../../../testing
 
 const noteKey = createContextKey("none");
 
-/** Fields that would break the answer they were copied to. */
+/** Fields that would break a response if they were copied to it. */
 const copied = [
   { name: "connection", value: "close" },
   { name: "content-length", value: "5" },
@@ -50,7 +50,7 @@ describe.each(callings)("a unary call by $name", (calling) => {
   ) => startGreenhouse(implementation, options, calling.listen);
 
   test.each([{ length: 65_531 }, { length: 65_532 }, { length: 65_533 }, { length: 1_000_000 }])(
-    "takes and gives back a message with a text of $length characters, a header and a trailer",
+    "echoes a message with a string of $length characters, a header and a trailer",
     async ({ length }) => {
       await using greenhouse = await start({
         getReading: ({ sensor }, { responseHeader, responseTrailer }) => {
@@ -75,7 +75,7 @@ describe.each(callings)("a unary call by $name", (calling) => {
   );
 
   describe("aborts its signal", () => {
-    test("when it has been answered", async () => {
+    test("after the response", async () => {
       let signal: AbortSignal | undefined;
       await using greenhouse = await start({
         waterBed: (_, context) => {
@@ -89,7 +89,7 @@ describe.each(callings)("a unary call by $name", (calling) => {
       expect(signal?.aborted).toBe(true);
     });
 
-    test("also when it is first looked at after the answer", async () => {
+    test("even if it is first read after the response", async () => {
       let context: HandlerContext | undefined;
       await using greenhouse = await start({
         waterBed: (_, given) => {
@@ -102,7 +102,7 @@ describe.each(callings)("a unary call by $name", (calling) => {
       expect(context?.signal.aborted).toBe(true);
     });
 
-    test("at its deadline, which it is answered with", async () => {
+    test("at its deadline with DEADLINE_EXCEEDED", async () => {
       let reason: unknown;
       await using greenhouse = await start({
         waterBed: async (_, { signal }) => {
@@ -147,14 +147,14 @@ describe.each(callings)("a unary call by $name", (calling) => {
       const client = greenhouseClient(calling, greenhouse.address);
       const error = await errorOf(client.waterBed({}));
       expect(error).toMatchObject({ code: Code.Unavailable, rawMessage: "closing time" });
-      // From now on calls find it aborted, and none runs.
+      // From now on, the signal of new calls is already aborted, and no handler runs.
       expect((await errorOf(client.waterBed({}))).code).toBe(Code.Unavailable);
       expect(runs).toBe(1);
     });
   });
 
   describe("that is cancelled before its handler runs", () => {
-    test("never runs it", async () => {
+    test("does not run it", async () => {
       let ran = false;
       const controller = new AbortController();
       const passed = Promise.withResolvers<void>();
@@ -179,7 +179,7 @@ describe.each(callings)("a unary call by $name", (calling) => {
       expect(ran).toBe(false);
     });
 
-    test("does not run it when its deadline passes either", async () => {
+    test("does not run it after its deadline either", async () => {
       let ran = false;
       let intercepted = false;
       const passed = Promise.withResolvers<void>();
@@ -207,7 +207,7 @@ describe.each(callings)("a unary call by $name", (calling) => {
 
   describe("whose handler", () => {
     test.each(copied)(
-      "copies the field $name: $value from another answer is answered without it",
+      "copies the field $name: $value from another response sends a response without it",
       async ({ name, value }) => {
         const copy = ({ responseHeader, responseTrailer }: HandlerContext): void => {
           for (const fields of [responseHeader, responseTrailer]) fields.set(name, value);
@@ -240,8 +240,8 @@ describe.each(callings)("a unary call by $name", (calling) => {
       { name: "throws undefined", thrown: undefined },
       { name: "throws an Error", thrown: new Error("secret") },
       { name: "throws an Error with lone surrogates", thrown: new Error("\ud800 secret") },
-      { name: "throws an object that cannot be looked at", thrown: unreadable() },
-    ])("$name is answered as an internal error without its text", async ({ thrown }) => {
+      { name: "throws an object that cannot be read", thrown: unreadable() },
+    ])("$name results in an internal error without its message", async ({ thrown }) => {
       await using greenhouse = await start({
         waterBed: () => {
           throw thrown;
@@ -255,10 +255,10 @@ describe.each(callings)("a unary call by $name", (calling) => {
     });
 
     test.each([
-      { name: "text outside of ASCII", message: "jeden 🌱 ä%\n", want: "jeden 🌱 ä%\n" },
+      { name: "a non-ASCII message", message: "jeden 🌱 ä%\n", want: "jeden 🌱 ä%\n" },
       { name: "lone surrogates", message: "a\ud800b", want: "a\ufffdb" },
-      { name: "no text", message: "", want: "" },
-    ])("throws a ConnectError with $name is answered with it", async ({ message, want }) => {
+      { name: "an empty message", message: "", want: "" },
+    ])("throws a ConnectError with $name sends it", async ({ message, want }) => {
       await using greenhouse = await start({
         waterBed: () => {
           throw new ConnectError(message, Code.ResourceExhausted, { "x-tank": "empty" }, [
@@ -271,7 +271,7 @@ describe.each(callings)("a unary call by $name", (calling) => {
       expect(error.metadata.get("x-tank")).toBe("empty");
     });
 
-    test("throws a ConnectError with details is answered with them", async () => {
+    test("throws a ConnectError with details sends them", async () => {
       await using greenhouse = await start({
         waterBed: () => {
           const details = [{ desc: ReadingSchema, value: { sensor: "tank", degreesCelsius: 4.5 } }];
@@ -282,13 +282,13 @@ describe.each(callings)("a unary call by $name", (calling) => {
       expect(error.findDetails(ReadingSchema)).toMatchObject([{ sensor: "tank", degreesCelsius: 4.5 }]);
     });
 
-    test("never answers is answered at the deadline of the client", async () => {
+    test("never returns gets DEADLINE_EXCEEDED at the deadline of the client", async () => {
       await using greenhouse = await start({ waterBed: () => new Promise(() => {}) });
       await passDeadline(greenhouseClient(calling, greenhouse.address), () => true);
       expect((await greenhouse.answered(1)).error?.code).toBe(Code.DeadlineExceeded);
     });
 
-    test("never answers is answered at the deadline of the server when the client names none", async () => {
+    test("never returns gets DEADLINE_EXCEEDED at the deadline of the server if the client sets none", async () => {
       await using greenhouse = await start(
         { waterBed: () => new Promise(() => {}) },
         { limits: { defaultTimeoutMs: 30 } },
@@ -298,9 +298,9 @@ describe.each(callings)("a unary call by $name", (calling) => {
     });
 
     test.each([
-      { name: "a shorter one of its client", timeoutMs: 20_000, want: /^1[0-9]{4}$/ },
-      { name: "a longer one of its client", timeoutMs: 400_000, want: /^3[0-9]{5}$/ },
-      { name: "the server's where its client names none", timeoutMs: undefined, want: /^[45][0-9]{4}$/ },
+      { name: "a shorter one of the client", timeoutMs: 20_000, want: /^1[0-9]{4}$/ },
+      { name: "a longer one of the client", timeoutMs: 400_000, want: /^3[0-9]{5}$/ },
+      { name: "the server's if the client sets none", timeoutMs: undefined, want: /^[45][0-9]{4}$/ },
     ])("has one deadline, $name", async ({ timeoutMs, want }) => {
       await using greenhouse = await start(
         { waterBed: (_, context) => ({ note: String(context.timeoutMs()) }) },
@@ -311,7 +311,7 @@ describe.each(callings)("a unary call by $name", (calling) => {
       expect(note).toMatch(want);
     });
 
-    test("answers after the deadline changes nothing", async () => {
+    test("returns after the deadline changes nothing", async () => {
       const late = Promise.withResolvers<Record<string, never>>();
       await using greenhouse = await start({ waterBed: () => late.promise, getReading: () => ({ sensor: "s" }) });
       const client = greenhouseClient(calling, greenhouse.address);
@@ -322,7 +322,7 @@ describe.each(callings)("a unary call by $name", (calling) => {
       expect(greenhouse.answers).toHaveLength(2);
     });
 
-    test("answers with what cannot be serialized is answered as an internal error", async () => {
+    test("returns a message that cannot be serialized results in an internal error", async () => {
       await using greenhouse = await start({ waterBed: () => ({ liters: 2 ** 40 }) });
       expect((await errorOf(greenhouseClient(calling, greenhouse.address).waterBed({}))).code).toBe(Code.Internal);
     });
@@ -356,9 +356,9 @@ describe.each(callings)("a unary call by $name", (calling) => {
     });
 
     test.each([
-      { name: "at once", wait: undefined },
+      { name: "immediately", wait: undefined },
       { name: "later", wait: nextTurn },
-    ])("that lets it pass $name has its context values seen by interceptors and handler", async ({ wait }) => {
+    ])("that resolves $name sets context values for interceptors and handler", async ({ wait }) => {
       const seen: string[] = [];
       await using greenhouse = await start(
         { waterBed: (_, { values }) => ({ note: values.get(noteKey) }) },
@@ -398,7 +398,7 @@ const binaryCallings = binaryFormats.flatMap(({ format, httpStatus }) =>
 );
 
 test.each(binaryCallings)(
-  "a unary call by $name, where HTTP/2 is $http2, is refused when its message is none",
+  "a unary call by $name, with HTTP/2 by $http2, is refused if its message is not valid",
   async ({ format, httpVersion, http2, httpStatus }) => {
     await using greenhouse = await startGreenhouse({ waterBed: () => ({}) }, {}, { http2 });
     const request = rpcRequest(format, Buffer.of(0xff), [], waterBedProcedure);
@@ -408,7 +408,7 @@ test.each(binaryCallings)(
   },
 );
 
-test("a GET of Connect whose message is no base64 is refused", async () => {
+test("a Connect GET whose message is not base64 is refused", async () => {
   await using greenhouse = await startGreenhouse({});
   const path = `${getReadingProcedure}?encoding=proto&base64=1&message=***`;
   const { httpStatus, body } = await exchange(greenhouse.address, "2", { httpMethod: "GET", path, header: [] });
@@ -419,7 +419,7 @@ test("a GET of Connect whose message is no base64 is refused", async () => {
   });
 });
 
-test("a unary call is told of no more time than it has left", async () => {
+test("a unary call gets at most the remaining time", async () => {
   const left: (number | undefined)[] = [];
   await using greenhouse = await startGreenhouse({
     waterBed: (_, { timeoutMs }) => {
@@ -432,7 +432,7 @@ test("a unary call is told of no more time than it has left", async () => {
   expect(left).toEqual([expect.toSatisfy((ms) => Number.isInteger(ms) && ms <= 10_000)]);
 });
 
-test("a unary call of gRPC with a nanosecond left reaches its handler, as it has some time", async () => {
+test("a gRPC call with a timeout of one nanosecond reaches its handler", async () => {
   const called = Promise.withResolvers<void>();
   await using greenhouse = await startGreenhouse({
     waterBed: () => {
@@ -443,7 +443,7 @@ test("a unary call of gRPC with a nanosecond left reaches its handler, as it has
   using connection = await openFrames(greenhouse.address);
   const header = [...grpcHeader("/greenhouse.v1.GreenhouseService/WaterBed"), ["grpc-timeout", "1n"]] as const;
   const reached = within(called.promise, "the handler");
-  // No timer ends: the nanosecond does not pass, however busy the machine is.
+  // No timer fires, so the nanosecond does not pass even on a busy machine.
   using timers = new DisposableStack();
   timers.defer(() => void vi.useRealTimers());
   vi.useFakeTimers({ toFake: ["setTimeout"] });

@@ -3,10 +3,9 @@ import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenh
 import { createGateway, type GatewayOptions } from "../../src/index.ts";
 import { KitchenSink } from "../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 
-// A response that cannot be written is reported with its procedure and field: a program in JavaScript learns of a wrong
-// type nowhere else.
+// A response that cannot be written is reported with its procedure and field, because JavaScript does not check types.
 
-/** Sends a request to a gateway; returns its status and what was reported. */
+/** Sends a request to a gateway; returns the status and the reported fault. */
 async function faultsOf(
   options: Pick<GatewayOptions, "routes" | "interceptors">,
   path: string,
@@ -18,7 +17,7 @@ async function faultsOf(
   const rest = { rules, ignoreUnregistered: true };
   const { fetch } = createGateway({ ...options, rest, onFault: (error) => void faults.push(error) });
   const response = await fetch(new Request(`http://a${path}`, init));
-  // A stream reports when it is read.
+  // A stream reports its fault when it is read.
   await response.arrayBuffer().catch(() => undefined);
   return { httpStatus: response.status, faults };
 }
@@ -34,7 +33,7 @@ function returning(sink: unknown): GatewayOptions["routes"] {
 const loop: Record<string, unknown> = { $typeName: "kitchensink.v1.Sink" };
 loop["child"] = loop;
 
-describe("a wrong type in a response is named", () => {
+describe("the reported fault names a wrong type in a response", () => {
   test.each<{ sink: unknown; problem: string }>([
     { sink: { fString: 7 }, problem: "sink.f_string must be a string, got number" },
     { sink: { tags: [null] }, problem: "sink.tags[0] must be a string, got null" },
@@ -98,7 +97,7 @@ describe("a wrong type in a response is named", () => {
   });
 });
 
-describe("the error of a response without a wrong type is reported as it is", () => {
+describe("the reported fault is the original error for", () => {
   test.each<{ name: string; sink: unknown }>([
     { name: "a timestamp out of range", sink: { time: { seconds: 10n ** 15n } } },
     { name: "a message that contains itself", sink: loop },
@@ -117,13 +116,13 @@ describe("the error of a response without a wrong type is reported as it is", ()
   });
 });
 
-describe("a streaming handler that is no generator is named", () => {
+describe("the reported fault names a streaming handler that is not a generator", () => {
   test.each<{ returned: unknown; type: string }>([
     { returned: undefined, type: "undefined" },
     { returned: [{ sensor: "a" }], type: "an array" },
     { returned: Promise.resolve(null), type: "null" },
     { returned: { sensor: "a" }, type: "object" },
-  ])("which returns $type", async ({ returned, type }) => {
+  ])("and returns $type", async ({ returned, type }) => {
     const handlers: object = { watchReadings: () => returned };
     const { httpStatus, faults } = await faultsOf(
       { routes: (router) => router.service(GreenhouseService, handlers) },

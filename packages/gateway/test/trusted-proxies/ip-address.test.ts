@@ -2,13 +2,17 @@ import { expect, test } from "vitest";
 import { clientNetwork } from "../../src/index.ts";
 
 test.each([
-  { name: "an IPv4 address is its own", given: "192.0.2.1", want: "192.0.2.1" },
-  { name: "an IPv4 address that is mapped into IPv6 is that of IPv4", given: "::ffff:192.0.2.1", want: "192.0.2.1" },
-  { name: "an IPv6 address is that of its first 64 bits", given: "2001:db8:1:2:3:4:5:6", want: "2001:db8:1:2::/64" },
-  { name: "zeros in the middle count", given: "2001:db8::5:6", want: "2001:db8:0:0::/64" },
-  { name: "zeros at the front count", given: "::1", want: "0:0:0:0::/64" },
-  { name: "zeros at the end count", given: "2001:db8:1::", want: "2001:db8:1:0::/64" },
-  { name: "the path of a socket stays", given: "unix", want: "unix" },
-])("the network of a client: $name", ({ given, want }) => {
-  expect(clientNetwork(given)).toBe(want);
+  { name: "an IPv4 address is unchanged", address: "192.0.2.1", want: "192.0.2.1" },
+  { name: "an IPv4 address mapped into IPv6 becomes IPv4", address: "::ffff:192.0.2.1", want: "192.0.2.1" },
+  {
+    name: "an IPv6 address is reduced to its first 64 bits",
+    address: "2001:db8:1:2:3:4:5:6",
+    want: "2001:db8:1:2::/64",
+  },
+  { name: "compressed zeros in the middle are expanded", address: "2001:db8::5:6", want: "2001:db8:0:0::/64" },
+  { name: "compressed zeros at the start are expanded", address: "::1", want: "0:0:0:0::/64" },
+  { name: "compressed zeros at the end are expanded", address: "2001:db8:1::", want: "2001:db8:1:0::/64" },
+  { name: "a string that is not an IP address is unchanged", address: "unix", want: "unix" },
+])("clientNetwork(): $name", ({ address, want }) => {
+  expect(clientNetwork(address)).toBe(want);
 });

@@ -29,22 +29,22 @@ const good: readonly { name: string; bytes: Buffer; source: object | undefined }
   },
   { name: "LOCAL", bytes: binaryHeader(0x20, 0x00, Buffer.alloc(0)), source: undefined },
   {
-    name: "LOCAL with addresses, which say nothing",
+    name: "LOCAL with addresses, which are ignored",
     bytes: binaryHeader(0x20, 0x11, ipv4Addresses),
     source: undefined,
   },
-  { name: "a family that is not known", bytes: binaryHeader(0x21, 0x31, Buffer.alloc(216)), source: undefined },
+  { name: "an unknown family", bytes: binaryHeader(0x21, 0x31, Buffer.alloc(216)), source: undefined },
   { name: "no family", bytes: binaryHeader(0x21, 0x00, Buffer.alloc(0)), source: undefined },
 ];
 
-describe.each(good)("a header $name", ({ bytes, source }) => {
-  test("is read, and nothing behind it", () => {
+describe.each(good)("readProxyHeader() with the header $name", ({ bytes, source }) => {
+  test("reads the header and ignores the bytes after it", () => {
     const header = { kind: "header", bytes: bytes.byteLength, source };
     expect(readProxyHeader(bytes)).toEqual(header);
     expect(readProxyHeader(Buffer.concat([bytes, rest]))).toEqual(header);
   });
 
-  test("is waited for wherever it is cut", () => {
+  test("needs more bytes wherever the header is truncated", () => {
     const kinds = [...bytes.keys()].map((length) => readProxyHeader(bytes.subarray(0, length)).kind);
     expect(new Set(kinds)).toEqual(new Set(["more"]));
   });
@@ -54,26 +54,26 @@ test.each<{ name: string; bytes: Buffer }>([
   { name: "HTTP/1.1", bytes: rest },
   { name: "the preface of HTTP/2", bytes: Buffer.from("PRI * HTTP/2.0\r\n\r\n") },
   { name: "TLS", bytes: Buffer.from([22, 3, 1]) },
-  { name: "a family that is none", bytes: Buffer.from("PROXY TCP5 1.1.1.1 1.1.1.1 1 1\r\n") },
+  { name: "an invalid family", bytes: Buffer.from("PROXY TCP5 1.1.1.1 1.1.1.1 1 1\r\n") },
   { name: "IPv6 as TCP4", bytes: Buffer.from("PROXY TCP4 2001:db8::7 2001:db8::9 1 1\r\n") },
   { name: "IPv6 as the destination of TCP4", bytes: Buffer.from("PROXY TCP4 203.0.113.7 2001:db8::9 1 1\r\n") },
   { name: "IPv6 as the source of TCP4", bytes: Buffer.from("PROXY TCP4 2001:db8::7 192.0.2.9 1 1\r\n") },
-  { name: "a destination's port beyond the last", bytes: Buffer.from("PROXY TCP4 203.0.113.7 192.0.2.9 1 65536\r\n") },
+  { name: "a destination port above 65535", bytes: Buffer.from("PROXY TCP4 203.0.113.7 192.0.2.9 1 65536\r\n") },
   { name: "IPv4 as TCP6", bytes: Buffer.from("PROXY TCP6 203.0.113.7 203.0.113.7 1 1\r\n") },
-  { name: "an address that is none", bytes: Buffer.from("PROXY TCP4 203.0.113.777 192.0.2.9 1 1\r\n") },
-  { name: "a port beyond the last", bytes: Buffer.from("PROXY TCP4 203.0.113.7 192.0.2.9 65536 1\r\n") },
+  { name: "an invalid address", bytes: Buffer.from("PROXY TCP4 203.0.113.777 192.0.2.9 1 1\r\n") },
+  { name: "a source port above 65535", bytes: Buffer.from("PROXY TCP4 203.0.113.7 192.0.2.9 65536 1\r\n") },
   { name: "a port that begins with 0", bytes: Buffer.from("PROXY TCP4 203.0.113.7 192.0.2.9 047 1\r\n") },
-  { name: "a part too few", bytes: Buffer.from("PROXY TCP4 203.0.113.7 192.0.2.9 1\r\n") },
-  { name: "a part too many", bytes: Buffer.from("PROXY TCP4 203.0.113.7 192.0.2.9 1 1 1\r\n") },
-  { name: "small letters", bytes: Buffer.from("proxy TCP4 203.0.113.7 192.0.2.9 1 1\r\n") },
-  { name: "a line without an end", bytes: Buffer.from(`PROXY UNKNOWN ${"x".repeat(93)}`) },
-  { name: "an end behind the longest line", bytes: Buffer.from(`PROXY UNKNOWN ${"x".repeat(92)}\r\n`) },
+  { name: "a missing part", bytes: Buffer.from("PROXY TCP4 203.0.113.7 192.0.2.9 1\r\n") },
+  { name: "an extra part", bytes: Buffer.from("PROXY TCP4 203.0.113.7 192.0.2.9 1 1 1\r\n") },
+  { name: "lower case", bytes: Buffer.from("proxy TCP4 203.0.113.7 192.0.2.9 1 1\r\n") },
+  { name: "a line without a line break", bytes: Buffer.from(`PROXY UNKNOWN ${"x".repeat(93)}`) },
+  { name: "a line break after the longest line", bytes: Buffer.from(`PROXY UNKNOWN ${"x".repeat(92)}\r\n`) },
   { name: "version 3", bytes: binaryHeader(0x31, 0x11, ipv4Addresses) },
-  { name: "a command that is none", bytes: binaryHeader(0x22, 0x11, ipv4Addresses) },
-  { name: "addresses that are cut", bytes: binaryHeader(0x21, 0x11, ipv4Addresses.subarray(0, 11)) },
-  { name: "IPv6 addresses that are cut", bytes: binaryHeader(0x21, 0x21, ipv6Addresses.subarray(0, 35)) },
-  { name: "more than is held", bytes: binaryHeader(0x21, 0x11, ipv4Addresses, 4097) },
-  { name: "the most that a length can say", bytes: binaryHeader(0x21, 0x11, ipv4Addresses, 65_535) },
-])("$name is malformed", ({ bytes }) => {
+  { name: "an invalid command", bytes: binaryHeader(0x22, 0x11, ipv4Addresses) },
+  { name: "truncated addresses", bytes: binaryHeader(0x21, 0x11, ipv4Addresses.subarray(0, 11)) },
+  { name: "truncated IPv6 addresses", bytes: binaryHeader(0x21, 0x21, ipv6Addresses.subarray(0, 35)) },
+  { name: "a length above the limit", bytes: binaryHeader(0x21, 0x11, ipv4Addresses, 4097) },
+  { name: "the largest possible length", bytes: binaryHeader(0x21, 0x11, ipv4Addresses, 65_535) },
+])("readProxyHeader() returns malformed for $name", ({ bytes }) => {
   expect(readProxyHeader(bytes)).toEqual({ kind: "malformed" });
 });

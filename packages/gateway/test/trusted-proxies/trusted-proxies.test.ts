@@ -12,7 +12,7 @@ function clientOf(fields: "x-forwarded" | "forwarded" | "none", header: Record<s
 
 const many = (count: number, element: string): string => Array(count).fill(element).join(", ");
 
-/** A client that five proxies have passed on, in so many characters. */
+/** A field of this many characters for a client behind five proxies. */
 function chainOf(length: number): string {
   const proxy = "for=10.2.2.2;a=";
   const others = `for=203.0.113.7,${`${proxy.padEnd(900, "b")},`.repeat(4)}`;
@@ -23,7 +23,7 @@ const parameters = (count: number): string => Array.from({ length: count }, (_, 
 
 describe("Forwarded", () => {
   test.each<[name: string, field: string, want: object]>([
-    ["nothing", "", peer],
+    ["an empty field", "", peer],
     ["an address", "for=203.0.113.7", { address: "203.0.113.7", port: 0 }],
     ["a parameter in capitals", "For=203.0.113.7", { address: "203.0.113.7", port: 0 }],
     ["an address with a port", 'for="203.0.113.7:47"', { address: "203.0.113.7", port: 47 }],
@@ -38,55 +38,55 @@ describe("Forwarded", () => {
     ["white space", " for=203.0.113.7 ; proto=http ", { address: "203.0.113.7", port: 0, scheme: "http" }],
     ["escapes in quotes", 'for="203\\.0.113.7"', { address: "203.0.113.7", port: 0 }],
     ["trusted proxies", "for=203.0.113.7, for=10.9.9.9, for=192.0.2.1", { address: "203.0.113.7", port: 0 }],
-    ["what the client has made up", "for=10.1.1.1, for=203.0.113.7, for=10.9.9.9", { address: "203.0.113.7", port: 0 }],
     [
-      "what a proxy that is not trusted says about the scheme",
+      "addresses forged by the client",
+      "for=10.1.1.1, for=203.0.113.7, for=10.9.9.9",
+      { address: "203.0.113.7", port: 0 },
+    ],
+    [
+      "a scheme from an untrusted proxy",
       "for=198.51.100.1;proto=https, for=203.0.113.7;proto=http",
       { address: "203.0.113.7", port: 0, scheme: "http" },
     ],
-    ["trusted proxies alone", "for=10.3.3.3, for=10.2.2.2", { address: "10.3.3.3", port: 0 }],
+    ["only trusted proxies", "for=10.3.3.3, for=10.2.2.2", { address: "10.3.3.3", port: 0 }],
     ["an unknown node", "for=203.0.113.7, for=unknown, for=10.2.2.2", { address: "10.2.2.2", port: 0 }],
     ["an obfuscated node", "for=_hidden", peer],
     ["an obfuscated port", 'for="203.0.113.7:_x"', peer],
     ["no node", "proto=https", { ...peer, scheme: "https" }],
-    ["an element that is empty", "for=203.0.113.7, , ,", { address: "203.0.113.7", port: 0 }],
+    ["empty elements", "for=203.0.113.7, , ,", { address: "203.0.113.7", port: 0 }],
     ["IPv6 without brackets", 'for="2001:db8:2::1"', { address: "2001:db8:2::1", port: 0 }],
     ["IPv6 with a zone", 'for="[fe80::1%eth0]"', peer],
     ["brackets without quotes", "for=[2001:db8:2::1]", peer],
-    ["a port beyond the last", 'for="203.0.113.7:65536"', peer],
+    ["a port above 65535", 'for="203.0.113.7:65536"', peer],
     ["a name", "for=attacker.example", peer],
-    ["a parameter that comes twice", "for=203.0.113.7;for=203.0.113.8", peer],
+    ["a repeated parameter", "for=203.0.113.7;for=203.0.113.8", peer],
     [
-      "a quotation mark that swallows nothing",
+      "an unpaired quotation mark of the client",
       'for="203.0.113.8, for=203.0.113.7',
       { address: "203.0.113.7", port: 0 },
     ],
-    ["a quotation mark alone", '"', peer],
-    ["an empty text in quotes", 'host="";for=203.0.113.7', { address: "203.0.113.7", port: 0 }],
+    ["a single quotation mark", '"', peer],
+    ["an empty quoted string", 'host="";for=203.0.113.7', { address: "203.0.113.7", port: 0 }],
     ["a backslash at the end", 'for="203.0.113.7\\"', peer],
     ["a comma in quotes", 'for="_a,for=203.0.113.8"', peer],
-    ["a comma in quotes beside an address", 'for=203.0.113.7;by="_a,_b"', { address: "203.0.113.7", port: 0 }],
+    ["a comma in quotes next to an address", 'for=203.0.113.7;by="_a,_b"', { address: "203.0.113.7", port: 0 }],
     [
-      "escaped quotation marks beside an address",
+      "escaped quotation marks next to an address",
       'for=203.0.113.7;by="_a\\"\\"_b"',
       { address: "203.0.113.7", port: 0 },
     ],
-    ["no syntax at all", "203.0.113.7", peer],
-    ["a scheme that is none", "for=203.0.113.7;proto=gopher", { address: "203.0.113.7", port: 0 }],
-    ["a host that is longer than any", `for=203.0.113.7;host=${"h".repeat(262)}`, { address: "203.0.113.7", port: 0 }],
+    ["a field without parameters", "203.0.113.7", peer],
+    ["an unknown scheme", "for=203.0.113.7;proto=gopher", { address: "203.0.113.7", port: 0 }],
+    ["a host above the maximum length", `for=203.0.113.7;host=${"h".repeat(262)}`, { address: "203.0.113.7", port: 0 }],
     ["a host with a user", 'for=203.0.113.7;host="a@b"', { address: "203.0.113.7", port: 0 }],
     [
       "a chain of 19 and the client",
       `for=203.0.113.7, ${many(19, "for=10.2.2.2")}`,
       { address: "203.0.113.7", port: 0 },
     ],
-    [
-      "a chain of 20, and what is beyond it",
-      `for=203.0.113.7, ${many(20, "for=10.2.2.2")}`,
-      { address: "10.2.2.2", port: 0 },
-    ],
+    ["a client beyond a chain of 20", `for=203.0.113.7, ${many(20, "for=10.2.2.2")}`, { address: "10.2.2.2", port: 0 }],
     ["19 empty elements and the client", `for=203.0.113.7${",".repeat(19)}`, { address: "203.0.113.7", port: 0 }],
-    ["20 empty elements, and what is beyond them", `for=203.0.113.7${",".repeat(20)}`, peer],
+    ["a client beyond 20 empty elements", `for=203.0.113.7${",".repeat(20)}`, peer],
     [
       "an element of 1024 characters",
       `for=203.0.113.7;a=${"b".repeat(1024 - 18)}`,
@@ -95,9 +95,9 @@ describe("Forwarded", () => {
     ["16 parameters", `for=203.0.113.7;${parameters(15)}`, { address: "203.0.113.7", port: 0 }],
     ["17 parameters", `for=203.0.113.7;${parameters(16)}`, peer],
     ["4096 characters", chainOf(4_096), { address: "203.0.113.7", port: 0 }],
-    ["4097 characters, of which the client is the first", chainOf(4_097), { address: "10.2.2.2", port: 0 }],
+    ["a client beyond 4096 characters", chainOf(4_097), { address: "10.2.2.2", port: 0 }],
     ["an element of 1025 characters", `for=203.0.113.7;a=${"b".repeat(1025 - 18)}`, peer],
-    ["a text in quotes that makes an element of 1025 characters", `for=203.0.113.7;a="${"b".repeat(1025 - 20)}"`, peer],
+    ["a quoted string in an element of 1025 characters", `for=203.0.113.7;a="${"b".repeat(1025 - 20)}"`, peer],
   ])("%s", (_, field, want) => {
     expect(clientOf("forwarded", { forwarded: field, "x-forwarded-for": "198.51.100.66" })).toEqual(want);
   });
@@ -109,7 +109,7 @@ describe("Forwarded", () => {
     ["escaped quotation marks", '\\"'],
     ["semicolons", ";"],
     ["opened pairs", 'a="'],
-  ])("16 KiB of %s hide nothing that a proxy has added", (_name, text) => {
+  ])("16 KiB of %s do not hide the address that a proxy has added", (_name, text) => {
     const forwarded = `${text.repeat(16_384 / text.length)}, for=203.0.113.7`;
     expect(clientOf("forwarded", { forwarded })).toEqual({ address: "203.0.113.7", port: 0 });
     expect(clientOf("forwarded", { forwarded: `${forwarded}, for=10.2.2.2` })).toEqual({
@@ -121,13 +121,13 @@ describe("Forwarded", () => {
 
 describe("X-Forwarded-For, -Proto and -Host", () => {
   test.each<[name: string, header: Record<string, string>, want: object]>([
-    ["nothing", {}, peer],
+    ["no fields", {}, peer],
     ["an address", { "x-forwarded-for": "203.0.113.7" }, { address: "203.0.113.7", port: 0 }],
     ["an address with a port", { "x-forwarded-for": "203.0.113.7:47" }, { address: "203.0.113.7", port: 47 }],
     ["IPv6", { "x-forwarded-for": "2001:db8:2::1" }, { address: "2001:db8:2::1", port: 0 }],
     ["IPv6 with a port", { "x-forwarded-for": "[2001:db8:2::1]:47" }, { address: "2001:db8:2::1", port: 47 }],
     [
-      "what the client has made up",
+      "addresses forged by the client",
       { "x-forwarded-for": "10.1.1.1, 203.0.113.7,10.2.2.2" },
       { address: "203.0.113.7", port: 0 },
     ],
@@ -148,7 +148,7 @@ describe("X-Forwarded-For, -Proto and -Host", () => {
       { address: "203.0.113.7", port: 0, scheme: "https" },
     ],
     [
-      "a scheme that the client has put in front",
+      "a scheme forged by the client",
       { "x-forwarded-for": "203.0.113.7", "x-forwarded-proto": "https, http" },
       { address: "203.0.113.7", port: 0, scheme: "http" },
     ],
@@ -158,7 +158,7 @@ describe("X-Forwarded-For, -Proto and -Host", () => {
       { address: "203.0.113.7", port: 0 },
     ],
     [
-      "a chain of 20, and what is beyond it",
+      "a client beyond a chain of 20",
       { "x-forwarded-for": `203.0.113.7, ${many(20, "10.2.2.2")}` },
       { address: "10.2.2.2", port: 0 },
     ],
@@ -219,7 +219,7 @@ describe("X-Forwarded lists of unequal length", () => {
   test.each([
     { name: "is not trusted", middle: "198.51.100.9", want: { address: "198.51.100.9", port: 0 } },
     { name: "is unknown", middle: "unknown", want: { address: "10.2.2.2", port: 0 } },
-  ])("what is said beyond a hop that $name does not count", ({ middle, want }) => {
+  ])("values beyond a hop that $name are ignored", ({ middle, want }) => {
     const header = {
       "x-forwarded-for": `203.0.113.7, ${middle}, 10.2.2.2`,
       "x-forwarded-proto": "https, http, https",
@@ -235,16 +235,19 @@ test.each(["x-forwarded", "forwarded"] as const)("%s of a peer that is not trust
   expect(clientOf(fields, header, stranger)).toEqual(stranger);
 });
 
-test("of proxies that write no fields none is read", () => {
+test("header fields are ignored if fields is none", () => {
   expect(clientOf("none", { forwarded: "for=203.0.113.7", "x-forwarded-for": "203.0.113.7" })).toEqual(peer);
 });
 
-test.each(["10.255.0.1", "::ffff:10.0.0.1", "2001:DB8:1:ffff::1", "192.0.2.1"])("%s is trusted", (address) => {
-  expect(createTrustedProxies({ addresses }).has(address)).toBe(true);
-});
+test.each(["10.255.0.1", "::ffff:10.0.0.1", "2001:DB8:1:ffff::1", "192.0.2.1"])(
+  "has() returns true for the trusted address %s",
+  (address) => {
+    expect(createTrustedProxies({ addresses }).has(address)).toBe(true);
+  },
+);
 
 test.each(["11.0.0.1", "192.0.2.2", "2001:db8:2::1", "::1", "", "10.0.0.1 ", "localhost", "::ffff:11.0.0.1"])(
-  "%j is not",
+  "has() returns false for %j",
   (address) => {
     expect(createTrustedProxies({ addresses }).has(address)).toBe(false);
   },
@@ -260,7 +263,7 @@ test.each([
   "10.0.0.0/-1",
   "10.0.0.0/08",
   "fe80::%1/64",
-])("%j is neither an address nor a network", (text) => {
+])("createTrustedProxies() rejects %j", (text) => {
   expect(isAddressOrNetwork(text)).toBe(false);
   expect(() => createTrustedProxies({ addresses: [text] })).toThrow(TypeError);
 });

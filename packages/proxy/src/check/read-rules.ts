@@ -1,10 +1,10 @@
-import type { OutsideHttpRule } from "@plantstore/gateway/rest";
+import type { ExternalHttpRule } from "@plantstore/gateway/rest";
 import { parseServiceRules, serviceConfigMaxBytes } from "../service-config/index.ts";
 import { messageOf } from "@plantstore/gateway/internal/errors";
 import { InputError, readBytes } from "./read-services.ts";
 
 /** Reads the HTTP rules of a service config. @throws InputError for a file without rules */
-export async function readRules(path: string): Promise<readonly OutsideHttpRule[]> {
+export async function readRules(path: string): Promise<readonly ExternalHttpRule[]> {
   const bytes = await readBytes(path);
   if (bytes.byteLength > serviceConfigMaxBytes)
     throw new InputError(`${path} is larger than ${serviceConfigMaxBytes} bytes`);

@@ -77,7 +77,7 @@ export class ClientMethod {
   open(envelope: Envelope, coding: ResponseCoding): Message | Promise<Message> {
     if (!envelope.compressed) {
       const { envelopes } = this.#codec;
-      return envelopes === undefined ? this.#parse(envelope.bytes) : envelopes.open(envelope.whole);
+      return envelopes === undefined ? this.#parse(envelope.bytes) : envelopes.open(envelope.withPrefix);
     }
     if (coding === undefined) {
       throw new ConnectError("a message is compressed, but the header declares no compression", Code.Internal);

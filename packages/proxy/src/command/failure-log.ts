@@ -1,4 +1,4 @@
-import type { AnsweredRequest } from "@plantstore/gateway";
+import type { CompletedRequest } from "@plantstore/gateway";
 import type { Terminal } from "./terminal.ts";
 
 /** Milliseconds within which a failure is logged once. 10 s: an unreachable upstream fails thousands of calls. */
@@ -17,7 +17,7 @@ export class FailureLog {
   }
 
   /** Logs why a call to an upstream failed. */
-  logFailure({ error, procedure }: AnsweredRequest): void {
+  logFailure({ error, procedure }: CompletedRequest): void {
     // Errors without a cause are statuses of the upstream, which concern only the caller.
     if (error?.cause instanceof Error) this.write(`${procedure ?? "a request"}: ${describeCauses(error.cause)}`);
   }

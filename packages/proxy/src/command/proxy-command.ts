@@ -190,7 +190,7 @@ class ProxyServer {
       rest,
       endpoints: this.#docs?.endpoints ?? [],
       ...(cors && { cors }),
-      onAnswer: (request) => {
+      onResponse: (request) => {
         this.#count(request);
         this.#log.logFailure(request);
       },

@@ -24,7 +24,7 @@ export function createProxyDocs(services: () => readonly DescService[], rest: Re
   return {
     endpoints: current.map((endpoint, at) => ({
       ...endpoint,
-      answer: (request) => (current[at] ?? endpoint).answer(request),
+      handle: (request) => (current[at] ?? endpoint).handle(request),
     })),
     renew: () => {
       current = create();

@@ -18,19 +18,20 @@ class CallCancelSignal implements CancelSignal {
   }
 
   get aborted(): boolean {
-    return requestOf(this.#context).ended !== undefined;
+    return requestOf(this.#context).abortReason !== undefined;
   }
 
   get reason(): unknown {
-    return requestOf(this.#context).ended;
+    return requestOf(this.#context).abortReason;
   }
 
   addEventListener(type: "abort", listener: AbortListener): void {
     // A second listener: the call is forwarded twice concurrently.
-    if (!requestOf(this.#context).whenEnded(listener)) this.#context.signal.addEventListener(type, listener);
+    if (!requestOf(this.#context).addAbortListener(listener)) this.#context.signal.addEventListener(type, listener);
   }
 
   removeEventListener(type: "abort", listener: AbortListener): void {
-    if (!requestOf(this.#context).removeEndListener(listener)) this.#context.signal.removeEventListener(type, listener);
+    if (!requestOf(this.#context).removeAbortListener(listener))
+      this.#context.signal.removeEventListener(type, listener);
   }
 }

@@ -45,8 +45,8 @@ const writesFields: Readonly<Record<ProtocolName, boolean>> = {
 /** Forwards a unary call, and passes the response to `reply`. Throws if the call cannot be sent. */
 export function forwardUnary(target: ForwardTarget, message: Message, context: HandlerContext, reply: Reply): void {
   // The server is shutting down, or the call was aborted.
-  const { ended } = requestOf(context);
-  if (ended !== undefined) throw ended;
+  const { abortReason } = requestOf(context);
+  if (abortReason !== undefined) throw abortReason;
   const request = target.method.envelop(message);
   // Messages to upstreams are never compressed, so `envelop` is synchronous.
   if (request instanceof Promise) throw new TypeError("a request to an upstream must not be compressed");
@@ -56,7 +56,7 @@ export function forwardUnary(target: ForwardTarget, message: Message, context: H
 /** Forwards a unary call, and returns the message of the response. For interceptors. */
 export function promiseUnary(target: ForwardTarget, message: Message, context: HandlerContext): Promise<Message> {
   return new Promise((resolve, reject) => {
-    forwardUnary(target, message, context, { take: (response) => resolve(response.message), takeError: reject });
+    forwardUnary(target, message, context, { resolve: (response) => resolve(response.message), reject });
   });
 }
 
@@ -89,10 +89,10 @@ export async function onlyResponse(messages: AsyncIterable<Message>): Promise<Me
   let only: Message | undefined;
   for await (const message of messages) {
     if (only !== undefined)
-      throw problem("ERR_UPSTREAM_ANSWER", "the response of the service has more than one message");
+      throw problem("ERR_UPSTREAM_RESPONSE", "the response of the service has more than one message");
     only = message;
   }
-  if (only === undefined) throw problem("ERR_UPSTREAM_ANSWER", "the response of the service has no message");
+  if (only === undefined) throw problem("ERR_UPSTREAM_RESPONSE", "the response of the service has no message");
   return only;
 }
 
@@ -149,7 +149,7 @@ class ForwardedUnary extends UnaryCall {
       return this.#fail(error);
     }
     const { responseHeader: header, responseTrailer: trailer } = this.#context;
-    this.#async.runInAsyncScope(() => this.#reply.take({ message: decoded, header, trailer }));
+    this.#async.runInAsyncScope(() => this.#reply.resolve({ message: decoded, header, trailer }));
   }
 
   protected override malformed(error: ConnectError): void {
@@ -162,7 +162,7 @@ class ForwardedUnary extends UnaryCall {
   }
 
   #fail(error: unknown): void {
-    this.#async.runInAsyncScope(() => this.#reply.takeError(error));
+    this.#async.runInAsyncScope(() => this.#reply.reject(error));
   }
 }
 

@@ -1,5 +1,5 @@
 import type { HandlerContext } from "@connectrpc/connect";
-import { beginAnswer, requestOf } from "@plantstore/gateway/internal/serve";
+import { beginResponse, requestOf } from "@plantstore/gateway/internal/serve";
 import type { HeaderFields } from "@plantstore/gateway/exchange";
 import type { RequestFields } from "../client/index.ts";
 import { LazyHeaders } from "@plantstore/gateway/internal/protocols";
@@ -30,7 +30,7 @@ export class ResponseMetadata {
   header(fields: HeaderFields): void {
     if (this.#isComplete) return;
     append(this.#context.responseHeader, this.#fields.of(fields, this.#added).fields);
-    beginAnswer(this.#context);
+    beginResponse(this.#context);
   }
 
   /** Forwards the trailer section. */

@@ -13,7 +13,7 @@ import { defaultReadMaxBytes } from "@plantstore/gateway/exchange";
 import { type CallSettings, ClientMethod, Retries, type RetryPolicy, retryPolicyNames } from "../client/index.ts";
 import { type OptionNames, required } from "@plantstore/gateway/options";
 import { messageBytesMax, oneMessage, type UnaryRpc } from "@plantstore/gateway/internal/protocols";
-import type { OutsideHttpRule } from "@plantstore/gateway/rest";
+import type { ExternalHttpRule } from "@plantstore/gateway/rest";
 import { createUpstream, requireRange, type Upstream, type UpstreamTls } from "../upstreams/index.ts";
 import { brotli, gzip, zstd } from "@plantstore/gateway/internal/compression";
 import { toDescriptorSource } from "./descriptor-sources.ts";
@@ -44,7 +44,7 @@ export interface ProxiedUpstream {
   /** Selects services by their full names. Default: all but those of grpc.reflection, grpc.health and grpc.channelz. */
   readonly services?: (name: string) => boolean;
   /** HTTP rules that replace the annotations of RPCs. */
-  readonly rules?: readonly OutsideHttpRule[];
+  readonly rules?: readonly ExternalHttpRule[];
   /** Which fields of the caller's header are forwarded. */
   readonly metadata?: ForwardRules;
   /** Which fields of the upstream's header and trailer are forwarded. */

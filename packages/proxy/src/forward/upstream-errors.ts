@@ -15,7 +15,7 @@ export function transportError(error: ConnectError): ConnectError {
   if (code === Code.Canceled) return error;
   if (code === Code.DeadlineExceeded) return problem("ERR_DEADLINE_EXCEEDED", rawMessage, { cause: error });
   // The code that gRPC prescribes for the failure, such as Internal for a reset stream.
-  if (code !== Code.Unavailable) return problem("ERR_UPSTREAM_ANSWER", rawMessage, { code, cause: error });
+  if (code !== Code.Unavailable) return problem("ERR_UPSTREAM_RESPONSE", rawMessage, { code, cause: error });
   return unavailable("the service is not available", error);
 }
 
@@ -35,7 +35,7 @@ export function malformedResponse({ rawMessage, code, cause }: ConnectError): Co
   const message = `the response of the service is malformed: ${rawMessage}`;
   // A message over the limit keeps its code, because the caller can request less.
   const options = code === Code.ResourceExhausted ? { code, cause } : { cause };
-  return problem("ERR_UPSTREAM_ANSWER", message, options);
+  return problem("ERR_UPSTREAM_RESPONSE", message, options);
 }
 
 /** Returns the error for a response message that does not match its type. */
@@ -43,5 +43,5 @@ export function responseDoesNotMatchDescriptor(typeName: string, cause: unknown)
   const message = "the response of the service does not match its descriptors";
   const mismatch = new TypeError(`the response is not a valid ${typeName}`, { cause });
   // RFC 9110 §15.6.3: the upstream and the gateway disagree, which no call can change.
-  return problem("ERR_UPSTREAM_ANSWER", message, { httpStatus: 502, cause: mismatch });
+  return problem("ERR_UPSTREAM_RESPONSE", message, { httpStatus: 502, cause: mismatch });
 }

@@ -1,4 +1,4 @@
-import { type OutsideHttpRule, parseHttpRules } from "@plantstore/gateway/rest";
+import { type ExternalHttpRule, parseHttpRules } from "@plantstore/gateway/rest";
 import { readYaml } from "./read-yaml.ts";
 
 /** Bytes of the largest config that is read. 4 MiB: ten times the largest one of Google's. */
@@ -10,7 +10,7 @@ export const serviceConfigMaxBytes: number = 4 * 1024 * 1024;
  *
  * @throws Error that describes the problem, for YAML with line and column
  */
-export function parseServiceRules(text: string): readonly OutsideHttpRule[] {
+export function parseServiceRules(text: string): readonly ExternalHttpRule[] {
   const isJson = /^\s*\{/.test(text);
   const config: unknown = isJson ? JSON.parse(text) : readYaml(text);
   if (typeof config !== "object" || config === null)

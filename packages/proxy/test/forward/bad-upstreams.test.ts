@@ -111,7 +111,7 @@ test.each(hostileCases)("a REST caller gets the expected result when the upstrea
 const reading = envelope(toBinary(ReadingSchema, create(ReadingSchema, { sensor: "a" })));
 
 const malformed = "the response of the service is malformed: ";
-const upstreamError = "ERR_UPSTREAM_ANSWER";
+const upstreamError = "ERR_UPSTREAM_RESPONSE";
 
 test.each<{
   readonly name: string;

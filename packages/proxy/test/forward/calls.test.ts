@@ -10,7 +10,7 @@ import {
   ReadingSchema,
   WaterBedRequestSchema,
 } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { type AnsweredRequest, errorCodeOf } from "../../../gateway/src/index.ts";
+import { type CompletedRequest, errorCodeOf } from "../../../gateway/src/index.ts";
 import { fieldValue, type HttpRequest } from "../../../testing/src/carriers/exchange.ts";
 import { exchangeHttp1 } from "../../../testing/src/carriers/http1-connection.ts";
 import { exchangeHttp2, openHttp2 } from "../../../testing/src/carriers/http2-connection.ts";
@@ -358,8 +358,8 @@ test.each([waterBed, watchReadings])("a caller that cancels %s resets the stream
     request: () => requested.resolve(),
     frame: (_, { type, payload }) => void (type === frameType.resetStream && reset.resolve(payload)),
   });
-  const calls: AnsweredRequest[] = [];
-  await using proxy = await startProxy(upstream.baseUrl, files, { onAnswer: (call) => void calls.push(call) });
+  const calls: CompletedRequest[] = [];
+  await using proxy = await startProxy(upstream.baseUrl, files, { onResponse: (call) => void calls.push(call) });
   using connection = await openHttp2(proxy.address);
   const request = grpcRequest(path, Buffer.alloc(0));
   const stream = connection.open(request).on("error", () => undefined);

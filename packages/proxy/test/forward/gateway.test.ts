@@ -7,7 +7,7 @@ import { expect, test } from "vitest";
 import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createGrpcTransport } from "../../src/client/index.ts";
 import { createProxy, type ProxyOptions } from "../../src/create-proxy.ts";
-import { type AnsweredRequest, errorCodeOf, type GatewayOptions } from "../../../gateway/src/index.ts";
+import { type CompletedRequest, errorCodeOf, type GatewayOptions } from "../../../gateway/src/index.ts";
 import { createOpenApi } from "../../../gateway/src/openapi/index.ts";
 import { FileService } from "../../../testing/src/gen/files/v1/files_pb.ts";
 import { createCertificate } from "../../../testing/src/carriers/certificate.ts";
@@ -86,7 +86,7 @@ test("hooks run in the async context of their own request, not of the one that o
   await using proxy = await startProxy(urlOf(upstream.address.port), files, {
     onRequest: ({ xRequestId }) => context.enterWith(xRequestId),
     onError: ({ xRequestId }) => void events.push(["error", xRequestId, context.getStore()]),
-    onAnswer: () => void events.push(["answer", context.getStore()]),
+    onResponse: () => void events.push(["answer", context.getStore()]),
   });
   await using transport = createGrpcTransport({ baseUrl: proxy.baseUrl });
   const client = createClient(GreenhouseService, transport);
@@ -140,18 +140,18 @@ test("admit runs before anything is forwarded, with the RPC, its route and the c
   expect(upstream.connections).toBe(0);
 });
 
-test("CORS, trusted proxies, endpoints, local services and onAnswer work as in a gateway", async () => {
+test("CORS, trusted proxies, endpoints, local services and onResponse work as in a gateway", async () => {
   await using upstream = await startGreenhouse({ getReading: ({ sensor }) => ({ sensor }) });
-  const requests: AnsweredRequest[] = [];
+  const requests: CompletedRequest[] = [];
   const options: Partial<ProxyOptions> = {
     cors: { origins: ["https://a.example"] },
     trustedProxies: { addresses: ["127.0.0.1"] },
-    endpoints: [{ path: "/livez", open: true, answer: () => ({ httpStatus: 200, body: "live" }) }],
+    endpoints: [{ path: "/livez", open: true, handle: () => ({ httpStatus: 200, body: "live" }) }],
     routes: (router) =>
       router.service(FileService, {
         getFile: ({ name }) => ({ contentType: "a/b", data: Buffer.from(`local ${name}`) }),
       }),
-    onAnswer: (answered) => void requests.push(answered),
+    onResponse: (answered) => void requests.push(answered),
   };
   await using proxy = await startProxy(urlOf(upstream.address.port), files, options);
   const headers = { origin: "https://a.example", "x-forwarded-for": "192.0.2.7" };

@@ -1,5 +1,5 @@
 import { Code, type ConnectError } from "@connectrpc/connect";
-import type { AnsweredRequest } from "@plantstore/gateway/internal/serve";
+import type { CompletedRequest } from "@plantstore/gateway/internal/serve";
 import type { Attributes } from "./instruments.ts";
 
 /** An RPC system of the semantic conventions (`rpc.system.name`). */
@@ -13,7 +13,7 @@ const grpc: RpcSystem = { name: "grpc", statusOf: grpcStatusOf };
 const connectRpc: RpcSystem = { name: "connectrpc", statusOf: connectStatusOf };
 
 /** The RPC system of each protocol; `undefined` for protocols that are recorded as HTTP. */
-const rpcSystems: Readonly<Record<AnsweredRequest["protocol"], RpcSystem | undefined>> = {
+const rpcSystems: Readonly<Record<CompletedRequest["protocol"], RpcSystem | undefined>> = {
   connect: connectRpc,
   grpc,
   "grpc-web": grpc,
@@ -23,7 +23,7 @@ const rpcSystems: Readonly<Record<AnsweredRequest["protocol"], RpcSystem | undef
 const systemNames = [...new Set(Object.values(rpcSystems).map((system) => system?.name))];
 
 /** Returns whether requests of a protocol are recorded as RPCs, with {@link rpcAttributes}, and not as HTTP. */
-export function isRpcProtocol(protocol: AnsweredRequest["protocol"]): boolean {
+export function isRpcProtocol(protocol: CompletedRequest["protocol"]): boolean {
   return rpcSystems[protocol] !== undefined;
 }
 
@@ -31,7 +31,7 @@ export function isRpcProtocol(protocol: AnsweredRequest["protocol"]): boolean {
  * Returns the attributes of a call by the semantic conventions for RPC. Their cardinality is low: a method that is not
  * served is `_OTHER`.
  */
-export function rpcAttributes({ procedure, protocol, error }: AnsweredRequest): Attributes {
+export function rpcAttributes({ procedure, protocol, error }: CompletedRequest): Attributes {
   const system = rpcSystems[protocol];
   const status = system?.statusOf(error?.code);
   return {
@@ -48,7 +48,7 @@ export function rpcAttributes({ procedure, protocol, error }: AnsweredRequest): 
  * If an RPC failed, its code decides whether it is a server error, because a service may respond to all errors with the
  * same status. A request that the client cancelled has no status and is not an error.
  */
-export function httpAttributes(answer: AnsweredRequest): Attributes {
+export function httpAttributes(answer: CompletedRequest): Attributes {
   const { httpMethod, httpRoute, httpStatus, httpVersion, scheme } = answer;
   const code = serverErrorCode(answer);
   return {
@@ -63,17 +63,17 @@ export function httpAttributes(answer: AnsweredRequest): Attributes {
 }
 
 /** Returns whether the method of the request is not implemented: that 501 is not a server error. */
-function isUnknownMethod({ httpStatus, httpRoute }: AnsweredRequest): boolean {
+function isUnknownMethod({ httpStatus, httpRoute }: CompletedRequest): boolean {
   return httpStatus === 501 && httpRoute === undefined;
 }
 
 /** Returns a number that two calls of a method share if and only if their {@link rpcAttributes} are equal. */
-export function rpcSeriesKey({ protocol, error }: AnsweredRequest): number {
+export function rpcSeriesKey({ protocol, error }: CompletedRequest): number {
   return (error?.code ?? 0) * systemNames.length + systemNames.indexOf(rpcSystems[protocol]?.name);
 }
 
 /** Returns a number that two requests of a route share if and only if their {@link httpAttributes} are equal. */
-export function httpSeriesKey(answer: AnsweredRequest): number {
+export function httpSeriesKey(answer: CompletedRequest): number {
   const { httpMethod, httpStatus, httpVersion, scheme } = answer;
   // -1 for any other method.
   const method = knownMethods.indexOf(httpMethod);
@@ -88,18 +88,18 @@ export function httpSeriesKey(answer: AnsweredRequest): number {
  * Returns the code of an RPC that failed with a server error. An unknown path or method is a client error in HTTP, although
  * gRPC and the conventions for RPC count it as a server error.
  */
-function serverErrorCode({ error, procedure }: AnsweredRequest): Code | undefined {
+function serverErrorCode({ error, procedure }: CompletedRequest): Code | undefined {
   if (!isServerError(error)) return undefined;
   return error.code === Code.Unimplemented && procedure === undefined ? undefined : error.code;
 }
 
-const httpVersions: readonly AnsweredRequest["httpVersion"][] = ["2.0", "1.1", "1.0", undefined];
+const httpVersions: readonly CompletedRequest["httpVersion"][] = ["2.0", "1.1", "1.0", undefined];
 
 // RFC 9110 §9 and RFC 5789. Any other method would create a separate series, which a client could choose.
 const knownMethods = ["GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"];
 
 /** Returns whether the conventions for RPC count an error as a server error. */
-function isServerError(error: AnsweredRequest["error"]): error is ConnectError {
+function isServerError(error: CompletedRequest["error"]): error is ConnectError {
   return error !== undefined && serverErrorCodes.has(error.code);
 }
 

@@ -1,4 +1,4 @@
-import type { AnsweredRequest } from "@plantstore/gateway/internal/serve";
+import type { CompletedRequest } from "@plantstore/gateway/internal/serve";
 import { refuseUnknownOptions } from "@plantstore/gateway/options";
 import { durationBounds, type Instrument, type Instruments } from "./instruments.ts";
 import { httpAttributes, httpSeriesKey, isRpcProtocol, rpcAttributes, rpcSeriesKey } from "./request-attributes.ts";
@@ -13,11 +13,11 @@ export interface RequestMetricsOptions {
    * Returns why a request was refused, or `undefined` if it was not. Each value becomes a series, so there must be few,
    * and clients must not be able to choose them.
    */
-  readonly refusalOf?: ((answer: AnsweredRequest) => string | undefined) | undefined;
+  readonly refusalOf?: ((answer: CompletedRequest) => string | undefined) | undefined;
 }
 
 /**
- * Creates an `onAnswer` callback that records the duration of requests: calls over gRPC, gRPC-Web and Connect in
+ * Creates an `onResponse` callback that records the duration of requests: calls over gRPC, gRPC-Web and Connect in
  * `rpc.server.call.duration`, all others, including REST, in `http.server.request.duration`.
  *
  * @throws TypeError for unknown options
@@ -25,7 +25,7 @@ export interface RequestMetricsOptions {
 export function createRequestMetrics(
   metrics: Instruments,
   options: RequestMetricsOptions = {},
-): (answer: AnsweredRequest) => void {
+): (answer: CompletedRequest) => void {
   refuseUnknownOptions(options, { refusalOf: true }, "createRequestMetrics");
   const { refusalOf } = options;
   const recordDuration = createRequestDurations(metrics);
@@ -44,7 +44,7 @@ export function createRequestMetrics(
 }
 
 /** Creates a function that records the duration of a request in the histogram of its protocol. */
-export function createRequestDurations(metrics: Pick<Instruments, "histogram">): (answer: AnsweredRequest) => void {
+export function createRequestDurations(metrics: Pick<Instruments, "histogram">): (answer: CompletedRequest) => void {
   const rpc = metrics.histogram(
     { name: "rpc.server.call.duration", unit: "s", description: "Duration of calls over gRPC, gRPC-Web and Connect" },
     durationBounds,

@@ -1,5 +1,5 @@
 import { Code } from "@connectrpc/connect";
-import { type AnsweredRequest, errorCodeOf } from "@plantstore/gateway";
+import { type CompletedRequest, errorCodeOf } from "@plantstore/gateway";
 import { type OptionNames, refuseUnknownOptions, required } from "@plantstore/gateway/options";
 import { isFaultCode } from "./fault.ts";
 import type { Log } from "./log.ts";
@@ -15,7 +15,7 @@ export interface CallLogOptions {
   /** Returns the audit trail and additional fields of a call. */
   readonly auditOf: (answer: AuditedCall) => CallAudit;
   /** Returns whether a request is not logged. Default: all are logged. */
-  readonly isSilent?: ((answer: AnsweredRequest) => boolean) | undefined;
+  readonly isSilent?: ((answer: CompletedRequest) => boolean) | undefined;
 }
 
 const callLogOptionNames: OptionNames<CallLogOptions> = {
@@ -27,7 +27,7 @@ const callLogOptionNames: OptionNames<CallLogOptions> = {
 };
 
 /** The parts of a request that `auditOf` needs. */
-export type AuditedCall = Pick<AnsweredRequest, "procedure" | "contextValues" | "error">;
+export type AuditedCall = Pick<CompletedRequest, "procedure" | "contextValues" | "error">;
 
 /** The audit trail and additional fields of a call. */
 export interface CallAudit {
@@ -51,7 +51,7 @@ const pathLengthMax = 256;
  *
  * @throws TypeError for unknown options
  */
-export function createCallLog(options: CallLogOptions): ((answer: AnsweredRequest) => void) | undefined {
+export function createCallLog(options: CallLogOptions): ((answer: CompletedRequest) => void) | undefined {
   refuseUnknownOptions(options, callLogOptionNames, "createCallLog");
   const { log, auditLog = log, deletionLog = auditLog, auditOf, isSilent } = options;
   const trails = { refusals: auditLog, deletions: deletionLog };
@@ -75,7 +75,7 @@ function levelOf(code: Code | undefined): CallLevel {
   return isOverload ? "warn" : "info";
 }
 
-function fieldsOf(answer: AnsweredRequest): object {
+function fieldsOf(answer: CompletedRequest): object {
   return {
     requestId: requestIdOf(answer.contextValues),
     // JSON omits undefined fields.
@@ -92,7 +92,7 @@ function fieldsOf(answer: AnsweredRequest): object {
 }
 
 // A request that is not an RPC, such as a probe, has a code only if it is refused.
-function codeOf({ error, procedure }: AnsweredRequest): string | undefined {
+function codeOf({ error, procedure }: CompletedRequest): string | undefined {
   if (error !== undefined) return Code[error.code];
   return procedure === undefined ? undefined : "OK";
 }

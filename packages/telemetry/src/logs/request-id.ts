@@ -84,5 +84,5 @@ function addToResponse(request: AdmitRequest): void {
   const { contextValues } = request;
   if (contextValues.get(addedKey)) return;
   contextValues.set(addedKey, true);
-  request.addToAnswer(fieldName, requestIdOf(contextValues));
+  request.addResponseHeader(fieldName, requestIdOf(contextValues));
 }

@@ -16,7 +16,7 @@ export function createMetricsEndpoint(
   return {
     path: "/metrics",
     open: true,
-    answer: async ({ header }) => {
+    handle: async ({ header }) => {
       const format = preferredFormat(header.get("accept"));
       const body = formatPrometheus(await collect(), format);
       return {

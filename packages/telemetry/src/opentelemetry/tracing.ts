@@ -12,7 +12,7 @@ import {
   type Tracer,
 } from "@opentelemetry/api";
 import type { ContextValues, Interceptor } from "@connectrpc/connect";
-import type { AdmitRequest, AnsweredRequest } from "@plantstore/gateway/internal/serve";
+import type { AdmitRequest, CompletedRequest } from "@plantstore/gateway/internal/serve";
 import { type Attributes, httpAttributes, isRpcProtocol, rpcAttributes } from "../conventions/index.ts";
 import { refuseUnknownOptions } from "@plantstore/gateway/options";
 import { runInContext, contextKey, spanOf } from "./request-context.ts";
@@ -28,7 +28,7 @@ export interface Tracing {
   readonly onRequest: (request: AdmitRequest) => void;
   /** Must be the outermost interceptor, so that the span is active in all others and in the handler. */
   readonly interceptor: Interceptor;
-  readonly onAnswer: (answer: AnsweredRequest) => void;
+  readonly onResponse: (answer: CompletedRequest) => void;
   /** Starts the span of shared work. @returns a function that ends the span, and takes the error if the work failed */
   readonly startShared: (about: SharedWork) => (error?: unknown) => void;
 }
@@ -77,7 +77,7 @@ export function createTracing(options: TracingOptions = {}): Tracing {
         result.stream ? { ...result, message: iterateInContext(active, result.message) } : result,
       );
     },
-    onAnswer: (answer) => {
+    onResponse: (answer) => {
       const span = spanOf(answer.contextValues);
       if (span?.isRecording() !== true) return;
       if (!anonymous && !isRpcProtocol(answer.protocol)) span.setAttribute("url.path", answer.path);
@@ -122,7 +122,7 @@ function connectionAttributes({ header, origin, peer }: AdmitRequest): Attribute
   };
 }
 
-function endRequest(span: Span, answer: AnsweredRequest): void {
+function endRequest(span: Span, answer: CompletedRequest): void {
   const isRpc = isRpcProtocol(answer.protocol);
   const attributes = isRpc ? rpcAttributes(answer) : httpAttributes(answer);
   span.updateName(isRpc ? rpcName(attributes) : httpName(answer, attributes));
@@ -137,7 +137,7 @@ function rpcName(attributes: Attributes): string {
 }
 
 // An unknown method is `_OTHER` as an attribute; by the conventions, it is `HTTP` in the span name.
-function httpName({ httpRoute }: AnsweredRequest, attributes: Attributes): string {
+function httpName({ httpRoute }: CompletedRequest, attributes: Attributes): string {
   const method = attributes["http.request.method"];
   return `${method === "_OTHER" ? "HTTP" : method}${httpRoute === undefined ? "" : ` ${httpRoute}`}`;
 }

@@ -1,5 +1,5 @@
 import { createNoopMeter, type Meter, metrics } from "@opentelemetry/api";
-import type { AdmitRequest, AnsweredRequest, Endpoint, ServingOptions } from "@plantstore/gateway/internal/serve";
+import type { AdmitRequest, CompletedRequest, Endpoint, ServingOptions } from "@plantstore/gateway/internal/serve";
 import { createRequestDurations, type Instruments } from "../conventions/index.ts";
 import { refusePromise } from "@plantstore/gateway/options";
 import { runInRequestContext, tracePropagation } from "./request-context.ts";
@@ -11,7 +11,7 @@ import { createTracing, scopeName, type TracingOptions } from "./tracing.ts";
  *
  * Spans and metrics go to the SDK that the application registers, before or after; without one, nothing is recorded. The
  * context of a request, with its span and baggage, is active in `onRequest`, `admit`, interceptors, handlers, endpoints,
- * `onError` and `onAnswer`, so that other instrumentations and propagators use it. An SDK that throws never fails a call:
+ * `onError` and `onResponse`, so that other instrumentations and propagators use it. An SDK that throws never fails a call:
  * the error is passed to `onFault`. The calls of a proxy are children of the request's span: propagator fields such as
  * `traceparent` replace those of the caller, unless the propagator throws.
  *
@@ -25,7 +25,7 @@ export function withOpenTelemetry<Options extends Partial<ServingOptions> & Upst
   tracingOptions: TracingOptions = {},
 ): Options {
   const tracing = createTracing(tracingOptions);
-  const { admit, onRequest, onError, onAnswer, interceptors = [], endpoints = [] } = options;
+  const { admit, onRequest, onError, onResponse, interceptors = [], endpoints = [] } = options;
   return {
     ...options,
     ...withPropagation(options),
@@ -39,10 +39,10 @@ export function withOpenTelemetry<Options extends Partial<ServingOptions> & Upst
     ...(onError && {
       onError: (request, error) => runInRequestContext(request.contextValues, () => onError(request, error), undefined),
     }),
-    onAnswer: callEach(
-      onAnswer && ((answer) => runInRequestContext(answer.contextValues, onAnswer, answer)),
+    onResponse: callEach(
+      onResponse && ((answer) => runInRequestContext(answer.contextValues, onResponse, answer)),
       createDurations(),
-      tracing.onAnswer,
+      tracing.onResponse,
     ),
   };
 }
@@ -89,15 +89,15 @@ function callEach<A>(...hooks: readonly (((argument: A) => unknown) | undefined)
 function withRequestContext(endpoint: Endpoint): Endpoint {
   return {
     ...endpoint,
-    answer: (request) => runInRequestContext(request.contextValues, (it) => endpoint.answer(it), request),
+    handle: (request) => runInRequestContext(request.contextValues, (it) => endpoint.handle(it), request),
   };
 }
 
 /** Creates a function that records the duration of a request with the meter provider that is registered at that time. */
-function createDurations(): (answer: AnsweredRequest) => void {
+function createDurations(): (answer: CompletedRequest) => void {
   const none = createNoopMeter();
   let provider: unknown;
-  let record: ((answer: AnsweredRequest) => void) | undefined;
+  let record: ((answer: CompletedRequest) => void) | undefined;
   return (answer) => {
     // Unlike a tracer, a meter of the API does not switch to a provider that is registered later.
     const registered = metrics.getMeterProvider();

@@ -1,6 +1,6 @@
 import { Code, ConnectError, createContextValues } from "@connectrpc/connect";
 import { expect, test } from "vitest";
-import type { AnsweredRequest } from "../../../gateway/src/index.ts";
+import type { CompletedRequest } from "../../../gateway/src/index.ts";
 import {
   httpAttributes,
   httpSeriesKey,
@@ -8,7 +8,7 @@ import {
   rpcSeriesKey,
 } from "../../src/conventions/request-attributes.ts";
 
-const baseRequest: AnsweredRequest = {
+const baseRequest: CompletedRequest = {
   procedure: undefined,
   protocol: "rest",
   httpMethod: "GET",
@@ -76,7 +76,7 @@ const outcomes: readonly Outcome[] = [
   ].map((code) => ({ name: `an RPC that failed with ${Code[code]}`, httpStatus: 400, procedure, code })),
 ];
 
-function outcomeOf({ code, ...rest }: Outcome): AnsweredRequest {
+function outcomeOf({ code, ...rest }: Outcome): CompletedRequest {
   return { ...baseRequest, ...rest, error: code === undefined ? undefined : new ConnectError("", code) };
 }
 

@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 import { Code, ConnectError, createContextValues } from "@connectrpc/connect";
-import { type AnsweredRequest, createGateway } from "../../../gateway/src/index.ts";
+import { type CompletedRequest, createGateway } from "../../../gateway/src/index.ts";
 import { type Attributes, createRequestMetrics, Metrics } from "../../src/metrics/index.ts";
 
-const baseRequest: AnsweredRequest = {
+const baseRequest: CompletedRequest = {
   procedure: undefined,
   protocol: "rest",
   httpMethod: "DELETE",
@@ -20,7 +20,7 @@ const baseRequest: AnsweredRequest = {
 
 test("createRequestMetrics without refusalOf records durations, and no refusals", async () => {
   const metrics = new Metrics();
-  const gateway = createGateway({ routes: () => undefined, onAnswer: createRequestMetrics(metrics) });
+  const gateway = createGateway({ routes: () => undefined, onResponse: createRequestMetrics(metrics) });
   const { port } = await gateway.listen();
   await fetch(`http://127.0.0.1:${port}/nothing`, { headers: { connection: "close" } });
   await gateway.close();
@@ -30,7 +30,7 @@ test("createRequestMetrics without refusalOf records durations, and no refusals"
   ]);
 });
 
-test.each<{ metric: string; requests: readonly Partial<AnsweredRequest>[] }>([
+test.each<{ metric: string; requests: readonly Partial<CompletedRequest>[] }>([
   {
     metric: "http.server.request.duration",
     requests: [{ httpRoute: "/sensors/{id}" }, { httpRoute: "/beds/{id}" }, { httpRoute: undefined }],

@@ -1,11 +1,11 @@
 import { Code, ConnectError, createContextValues } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
-import type { AnsweredRequest } from "../../../gateway/src/index.ts";
+import type { CompletedRequest } from "../../../gateway/src/index.ts";
 import { createCallLog, type CallLogOptions } from "../../src/logs/call-log.ts";
 import { isProbe } from "../../../gateway/src/health/probes.ts";
 import { openLogLines } from "../../../testing/src/operations/log-lines.ts";
 
-function requestWith(changes: Partial<AnsweredRequest>): AnsweredRequest {
+function requestWith(changes: Partial<CompletedRequest>): CompletedRequest {
   return {
     procedure: "/orders.v1.OrderService/DeleteOrder",
     protocol: "rest",
@@ -27,7 +27,7 @@ function auditOf(): ReturnType<CallLogOptions["auditOf"]> {
   return { trail: "refusals", fields: { subject: "ops" } };
 }
 
-function linesOf(request: AnsweredRequest): Record<string, unknown>[] {
+function linesOf(request: CompletedRequest): Record<string, unknown>[] {
   const { log, lines } = openLogLines("info");
   createCallLog({ log, auditOf })?.(request);
   return lines();

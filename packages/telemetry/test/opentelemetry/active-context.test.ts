@@ -47,12 +47,12 @@ function recordActiveSpans(): {
       },
       interceptors: [recording],
       onError: () => record("onError"),
-      onAnswer: () => record("onAnswer"),
+      onResponse: () => record("onResponse"),
       endpoints: [
         {
           path: "/place",
           open: false,
-          answer: async () => {
+          handle: async () => {
             record("endpoint");
             await nextTurn();
             record("endpoint");
@@ -113,7 +113,7 @@ describe("the context of a request is active", () => {
     await using greenhouse = await startTraced(implementation, { options, listen: calling.listen });
     const client = greenhouseClient(calling, greenhouse.address);
     const headers = { [traceparent[0]]: traceparent[1] };
-    const common = ["onRequest", "admit", "interceptor", "onAnswer"];
+    const common = ["onRequest", "admit", "interceptor", "onResponse"];
     const calls: Record<string, { kind: string; places?: string[]; call: () => Promise<unknown> }> = {
       WaterBed: {
         kind: "unary",

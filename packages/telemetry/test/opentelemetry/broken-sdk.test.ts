@@ -67,11 +67,11 @@ describe("no call fails because of an SDK whose", () => {
               return next(request);
             },
           ],
-          onAnswer: () => call("onAnswer"),
+          onResponse: () => call("onResponse"),
         },
       },
     );
-    const all = ["onRequest", "admit", "interceptor", "handler", "onAnswer"];
+    const all = ["onRequest", "admit", "interceptor", "handler", "onResponse"];
     const watchingByGrpc = rpcRequest(
       wireFormats.grpc,
       new Uint8Array(0),

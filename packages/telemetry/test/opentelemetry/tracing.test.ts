@@ -54,8 +54,8 @@ describe.each(callings)("over $name, a span is active", (calling) => {
       {
         onRequest: tracing.onRequest,
         interceptors: [tracing.interceptor, recording],
-        onAnswer: (request) => {
-          tracing.onAnswer(request);
+        onResponse: (request) => {
+          tracing.onResponse(request);
           done.shift()?.();
         },
       },
@@ -106,7 +106,7 @@ const admitRequest = {
   peer: { address: "127.0.0.1", port: 1 },
   origin: "http://127.0.0.1",
   connection: {},
-  addToAnswer: () => {},
+  addResponseHeader: () => {},
 } as const;
 
 describe("a span", () => {
@@ -149,7 +149,7 @@ describe("a span", () => {
     const tracing = createTracing({ anonymous: true });
     await using greenhouse = await startGreenhouse(
       { getReading: () => ({}) },
-      { onRequest: tracing.onRequest, interceptors: [tracing.interceptor], onAnswer: tracing.onAnswer },
+      { onRequest: tracing.onRequest, interceptors: [tracing.interceptor], onResponse: tracing.onResponse },
     );
     for (const version of ["1.1", "2"] as const) await exchange(greenhouse.address, version, request());
     await expect.poll(() => sdk.spans.length).toBe(2);
@@ -173,7 +173,7 @@ describe("a span", () => {
           return {};
         },
       },
-      { onRequest: tracing.onRequest, interceptors: [tracing.interceptor], onAnswer: tracing.onAnswer },
+      { onRequest: tracing.onRequest, interceptors: [tracing.interceptor], onResponse: tracing.onResponse },
     );
     const header = [["traceparent", `00-${traceId}-b7ad6b7169203331-00`]] as const;
     await exchange(

@@ -157,7 +157,7 @@ test("a sampler gets the final name of a span, or HTTP if no route matches", asy
 });
 
 test("an endpoint with atRoot stays outside the prefix", async () => {
-  const endpoint = { path: "/well-known", atRoot: true, open: true, answer: () => ({ httpStatus: 200, body: "" }) };
+  const endpoint = { path: "/well-known", atRoot: true, open: true, handle: () => ({ httpStatus: 200, body: "" }) };
   const options = { routes: () => {}, requestPathPrefix: "/api", endpoints: [endpoint] };
   const gateway = createTestGateway(withOpenTelemetry(options));
   expect((await gateway.fetch(new Request("http://orders.example/well-known"))).status).toBe(200);

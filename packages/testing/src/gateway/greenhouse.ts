@@ -4,7 +4,7 @@ import { Socket } from "node:net";
 import { type Client, createClient, type ServiceImpl, type Transport } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
 import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import type { AnsweredRequest, Gateway, GatewayOptions } from "../../../gateway/src/index.ts";
+import type { CompletedRequest, Gateway, GatewayOptions } from "../../../gateway/src/index.ts";
 import { within } from "../deadline.ts";
 import type { Address } from "../carriers/exchange.ts";
 import { listenForTests, type TestListenOptions } from "./listen-for-tests.ts";
@@ -20,10 +20,10 @@ export interface TestGreenhouse {
   readonly address: Address;
   /** How many requests are open. */
   openRequests(): number;
-  /** What `onAnswer` was told, in order. */
-  readonly answers: readonly AnsweredRequest[];
+  /** What `onResponse` was told, in order. */
+  readonly answers: readonly CompletedRequest[];
   /** Waits until so many requests have been answered, and returns the last one's answer. */
-  answered(count: number): Promise<AnsweredRequest>;
+  answered(count: number): Promise<CompletedRequest>;
   [Symbol.asyncDispose](): Promise<void>;
 }
 
@@ -56,11 +56,11 @@ export async function startGreenhouse(
   listenOptions: TestListenOptions = {},
   create: (options: GatewayOptions) => Gateway = createTestGateway,
 ): Promise<TestGreenhouse> {
-  const answers: AnsweredRequest[] = [];
+  const answers: CompletedRequest[] = [];
   const answerEvents = new EventEmitter();
   const gateway = create({
     routes: (router) => router.service(GreenhouseService, implementation),
-    onAnswer: (answer) => {
+    onResponse: (answer) => {
       answers.push(answer);
       answerEvents.emit("answer");
     },
@@ -69,7 +69,7 @@ export async function startGreenhouse(
     ...options,
   });
   const listening = await listenForTests(gateway, listenOptions);
-  const enough = async (count: number): Promise<AnsweredRequest> => {
+  const enough = async (count: number): Promise<CompletedRequest> => {
     for (;;) {
       const answer = answers[count - 1];
       if (answer !== undefined) return answer;

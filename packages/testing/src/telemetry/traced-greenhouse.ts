@@ -1,7 +1,7 @@
 import type { ServiceImpl } from "@connectrpc/connect";
 import { expect } from "vitest";
 import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import type { AnsweredRequest, GatewayOptions } from "../../../gateway/src/index.ts";
+import type { CompletedRequest, GatewayOptions } from "../../../gateway/src/index.ts";
 import { type TracingOptions, withOpenTelemetry } from "../../../telemetry/src/opentelemetry/index.ts";
 import type { Field, HttpRequest } from "../carriers/exchange.ts";
 import { startGreenhouse, type TestGreenhouse } from "../gateway/greenhouse.ts";
@@ -30,18 +30,18 @@ export async function startTraced(
   { options = {}, tracing, listen }: TracedOptions = {},
 ): Promise<TracedGreenhouse> {
   const faults: unknown[] = [];
-  const answers: AnsweredRequest[] = [];
+  const answers: CompletedRequest[] = [];
   const given: GatewayOptions = {
     routes: (router) => router.service(GreenhouseService, implementation),
     onFault: (error) => void faults.push(error),
     ...options,
-    onAnswer: (answer) => {
+    onResponse: (answer) => {
       answers.push(answer);
-      return options.onAnswer?.(answer);
+      return options.onResponse?.(answer);
     },
   };
   const greenhouse = await startGreenhouse({}, withOpenTelemetry(given, tracing), listen);
-  const answered = async (count: number): Promise<AnsweredRequest> => {
+  const answered = async (count: number): Promise<CompletedRequest> => {
     await expect.poll(() => answers.length).toBeGreaterThanOrEqual(count);
     return answers[count - 1] ?? greenhouse.answered(count);
   };

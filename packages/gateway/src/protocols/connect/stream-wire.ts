@@ -28,17 +28,17 @@ export class ConnectStreamWire extends EnvelopedWire {
   }
 
   end(trailer: Headers, error: ConnectError | undefined): void {
-    // The body ends right after this, whether or not the client reads it.
+    // The body ends right after this, so backpressure makes no difference.
     void this.write(endOfStream(trailer, error));
     this.exchange.end();
   }
 
-  answer(header: HeaderFields, bytes: Uint8Array, trailer: Headers, error: ConnectError | undefined): void {
+  respond(header: HeaderFields, bytes: Uint8Array, trailer: Headers, error: ConnectError | undefined): void {
     this.exchange.respond(200, header, concatBytes([bytes, endOfStream(trailer, error)]));
   }
 }
 
-/** Returns the envelope that ends a stream, with the trailer and the error, if there is one. */
+/** Returns the end-stream envelope, with the trailer and the error, if there is one. */
 export function endOfStream(trailer: Headers, error: ConnectError | undefined): Uint8Array {
   if (error !== undefined) appendOwnMetadata(trailer, error);
   const sent = new LazyHeaders(headerFieldsToSend(trailer, []));

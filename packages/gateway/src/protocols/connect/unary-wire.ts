@@ -6,7 +6,7 @@ import { type BodyPlan, type Exchange, type HeaderFields, toUtf8 } from "../../e
 import { problem } from "../../errors/index.ts";
 import { messageTooLarge } from "../shared/compression.ts";
 import type { CallFormat } from "../shared/content-type.ts";
-import { decompressInTurn } from "../shared/decompress-in-turn.ts";
+import { decompressQueued } from "../shared/queued-decompression.ts";
 import type { Codec } from "../formats/format.ts";
 import { headerFieldsToSend, LazyHeaders } from "../shared/lazy-headers.ts";
 import { type MessageEncodings, negotiateEncodings } from "../shared/message-encodings.ts";
@@ -30,7 +30,7 @@ export class ConnectUnaryWire implements UnaryWire {
   readonly #codec: Codec;
   readonly #encodings: MessageEncodings;
   readonly #query: URLSearchParams | undefined;
-  #isUncoded = false;
+  #isCompressionDisabled = false;
 
   /** @param query - the query of a GET, which holds the message; `undefined` for POST */
   constructor(exchange: Exchange, rpc: UnaryRpc, format: CallFormat, query: URLSearchParams | undefined) {
@@ -59,7 +59,7 @@ export class ConnectUnaryWire implements UnaryWire {
     if (bytes.byteLength > readMaxBytes) throw messageTooLarge(readMaxBytes);
     const compression = this.#encodings.request;
     if (compression === undefined) return this.#codec.decode(bytes);
-    const plain = decompressInTurn(compression, bytes, readMaxBytes, this.#exchange);
+    const plain = decompressQueued(compression, bytes, readMaxBytes, this.#exchange);
     return plain.then((message) => this.#codec.decode(message));
   }
 
@@ -75,23 +75,29 @@ export class ConnectUnaryWire implements UnaryWire {
     return this.#answer(codeToHttpStatus(error.code), fields, trailer, body);
   }
 
-  giveUpCoding(): void {
-    this.#isUncoded = true;
+  disableCompression(): void {
+    this.#isCompressionDisabled = true;
   }
 
   #answer(httpStatus: number, header: HeaderFields, trailer: Headers, body: Uint8Array): void | Promise<void> {
     const fields = withTrailer(header, trailer);
     const compression = this.#encodings.response;
-    if (compression === undefined || this.#isUncoded || body.byteLength < this.#rpc.options.compressMinBytes) {
+    if (
+      compression === undefined ||
+      this.#isCompressionDisabled ||
+      body.byteLength < this.#rpc.options.compressMinBytes
+    ) {
       return this.#exchange.respond(httpStatus, fields, body);
     }
     return compression
       .compress(body)
-      .then((packed) => this.#exchange.respond(httpStatus, [...fields, "content-encoding", compression.name], packed));
+      .then((compressed) =>
+        this.#exchange.respond(httpStatus, [...fields, "content-encoding", compression.name], compressed),
+      );
   }
 }
 
-/** Adds the trailer, which unary calls of Connect send as header fields with a prefix. */
+/** Adds the trailer, which unary calls of Connect send as header fields with the prefix `trailer-`. */
 function withTrailer(header: HeaderFields, trailer: Headers): HeaderFields {
   const fields = headerFieldsToSend(trailer, []);
   return fields.length === 0

@@ -3,7 +3,7 @@ import type { Exchange } from "../../exchange/index.ts";
 import { problem } from "../../errors/index.ts";
 import type { Rpc } from "../rpc.ts";
 
-/** Returns what is wrong with the protocol version of a call, if the options of its RPC require one. */
+/** Returns the error for a wrong or missing protocol version, if the options of the RPC require one. */
 export function versionProblem(
   exchange: Exchange,
   { options }: Rpc,

@@ -4,12 +4,13 @@ import type { BodyMemory } from "../../exchange/index.ts";
 import type { ReadJsonOptions } from "../../messages/json/index.ts";
 
 /**
- * An encoding of messages in RPC protocols. A new one is a file of this folder and an item of the list in `formats.ts`.
+ * An encoding of messages in RPC protocols. To add one, add a file to this folder and an item to the list in
+ * `formats.ts`.
  */
 export interface Format {
   /** The name in content types (`application/grpc+proto`) and in the query of Connect (`encoding=proto`). */
   readonly name: string;
-  /** Whether it is text, so that its content types may have a charset. */
+  /** Whether it is text, whose content types may have a charset. */
   readonly isText: boolean;
   createCodec(method: DescMethod, options: UniversalHandlerOptions, jsonRules: ReadJsonOptions): Codec;
 }
@@ -23,7 +24,7 @@ export interface Codec {
    */
   decode(bytes: Uint8Array): Message;
   /**
-   * Encodes a response, to bytes that share no memory with the message.
+   * Encodes a response into bytes that share no memory with the message.
    *
    * @throws ConnectError `Internal`, or `ResourceExhausted` over `writeMaxBytes`
    */
@@ -32,12 +33,12 @@ export interface Codec {
   readonly envelopes?: EnvelopeCodec | undefined;
 }
 
-/** Forwards messages in the envelopes that they come in, unless these are compressed. */
+/** Forwards messages in their received envelopes, unless these are compressed. */
 export interface EnvelopeCodec {
-  /** Where received envelopes may be: "shared" only if no program sees their bytes. */
+  /** The memory of received envelopes: "shared" only if no program sees their bytes. */
   readonly memory: BodyMemory;
   /** Returns a message that keeps its envelope. */
   open(envelope: Uint8Array): Message;
-  /** Returns the envelope that a message came in, to be sent as it is; `undefined` if the message is to be encoded. */
+  /** Returns the received envelope of a message, to be sent unchanged; `undefined` if the message must be encoded. */
   of(message: unknown): Uint8Array | undefined;
 }

@@ -5,14 +5,14 @@ import { createJsonMessageWriter, type ReadJsonOptions, readJson } from "../../m
 import type { Codec, Format } from "./format.ts";
 import { serialize } from "./serialize.ts";
 
-/** ProtoJSON, which is read strictly. */
+/** ProtoJSON, parsed strictly. */
 export const json: Format = {
   name: "json",
   isText: true,
   createCodec: (method, options, jsonRules) => new JsonCodec(method, options, jsonRules),
 };
 
-/** Creates its writer with the first call: of many RPCs, a process may serve few. */
+/** Creates its writer with the first call, because a process may serve only a few of many RPCs. */
 class JsonCodec implements Codec {
   readonly #method: DescMethod;
   readonly #options: UniversalHandlerOptions;

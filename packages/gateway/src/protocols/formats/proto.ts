@@ -13,7 +13,7 @@ export const proto: Format = {
   createCodec: (method, options) => new ProtoCodec(method, options),
 };
 
-/** Creates its reader and writer with the first call: of many RPCs, a process may serve few. */
+/** Creates its reader and writer with the first call, because a process may serve only a few of many RPCs. */
 class ProtoCodec implements Codec {
   readonly #method: DescMethod;
   readonly #options: UniversalHandlerOptions;
@@ -39,7 +39,7 @@ class ProtoCodec implements Codec {
 
   encode(message: Message): Uint8Array {
     const { output } = this.#method;
-    // Many RPCs return google.protobuf.Empty, and to encode nothing costs as much as to encode something.
+    // Many RPCs return google.protobuf.Empty, and encoding it would cost as much as encoding any other message.
     if (output.fields.length === 0 && message.$unknown === undefined) return noBytes;
     const write = (this.#write ??= createBinaryWriter(output, this.#options.binaryOptions));
     return serialize(() => write(message), this.#options.writeMaxBytes);

@@ -11,10 +11,10 @@ export function serialize(write: () => Uint8Array, writeMaxBytes: number): Uint8
   try {
     bytes = write();
   } catch (error) {
-    throw problem("ERR_ANSWER_FAILED", "the response cannot be serialized", { cause: error });
+    throw problem("ERR_RESPONSE_FAILED", "the response cannot be serialized", { cause: error });
   }
   if (bytes.byteLength <= writeMaxBytes) return bytes;
   const message = `message size ${bytes.byteLength} is larger than configured writeMaxBytes ${writeMaxBytes}`;
   // As in Connect, which defines `writeMaxBytes`.
-  throw problem("ERR_ANSWER_FAILED", message, { code: Code.ResourceExhausted });
+  throw problem("ERR_RESPONSE_FAILED", message, { code: Code.ResourceExhausted });
 }

@@ -5,7 +5,7 @@ import { endTrailer, statusOk } from "../grpc/status.ts";
 import { encodeGrpcWebText } from "./text.ts";
 
 /**
- * Writes a whole response: its messages, and its trailer as the last envelope.
+ * Writes a complete response: its messages, and its trailer as the last envelope.
  *
  * @param bytes - the messages in their envelopes
  * @param error - `undefined` on success
@@ -23,7 +23,7 @@ export function writeResponse(
   exchange.respond(200, header, isText ? encodeGrpcWebText(body) : body);
 }
 
-// The end of nearly every response: an envelope with "grpc-status: 0".
+// Nearly every response ends with this envelope: "grpc-status: 0".
 const statusOkEnvelope = writeEnvelope(trailerFlag, toUtf8("grpc-status: 0\r\n"));
 
 /** Returns the last envelope of a response, which holds its trailer section. */

@@ -11,10 +11,10 @@ import { allocateBuffer, concatBytes, noBytes, toUtf8 } from "../../exchange/ind
  */
 export function decodeGrpcWebText(body: Uint8Array): Uint8Array {
   if (body.byteLength % 4 !== 0) throw notBase64();
-  // Outside node's pool, so that a program can transfer it.
+  // Not from node's pool, so that the program can transfer it.
   const bytes = allocateBuffer((body.byteLength / 4) * 3);
   let end = 0;
-  // In one pass: a body may have a run for each of its bytes.
+  // In one pass, because a body may have a run for each of its bytes.
   for (let at = 0; at < body.byteLength; at += 4) {
     const padding = body[at + 3] !== paddingByte ? 0 : body[at + 2] !== paddingByte ? 1 : 2;
     const first = sextetOf(body, at);
@@ -31,16 +31,16 @@ export function decodeGrpcWebText(body: Uint8Array): Uint8Array {
   return bytes.subarray(0, end);
 }
 
-/** Decodes such a body piece by piece; an incomplete quantum waits for the next piece. */
+/** Decodes such a body in pieces; an incomplete quantum is kept until the next piece. */
 export async function* decodeTextPieces(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   let rest = noBytes;
   for await (const piece of pieces) {
     const joined = rest.byteLength === 0 ? piece : concatBytes([rest, piece]);
-    const whole = joined.byteLength - (joined.byteLength % 4);
-    rest = joined.subarray(whole);
-    if (whole > 0) yield decodeGrpcWebText(joined.subarray(0, whole));
+    const end = joined.byteLength - (joined.byteLength % 4);
+    rest = joined.subarray(end);
+    if (end > 0) yield decodeGrpcWebText(joined.subarray(0, end));
   }
-  // An incomplete quantum at the end is refused by the decoder.
+  // The decoder rejects an incomplete quantum at the end.
   if (rest.byteLength > 0) yield decodeGrpcWebText(rest);
 }
 
@@ -56,7 +56,7 @@ export function grpcWebTextBytes(bytes: number): number {
 
 const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 const paddingByte = 0x3d;
-// RFC 4648 §4: the six bits of each character, by its code; -1 for characters outside the alphabet.
+// RFC 4648 §4: the six bits of each character, by character code; -1 for characters outside the alphabet.
 const sextets = new Int8Array(256).fill(-1);
 for (let sextet = 0; sextet < alphabet.length; sextet++) sextets[alphabet.charCodeAt(sextet)] = sextet;
 

@@ -35,12 +35,12 @@ export class GrpcWebWire extends EnvelopedWire {
   }
 
   end(trailer: Headers, error: ConnectError | undefined): void {
-    // The body ends right after this, whether or not the client reads it.
+    // The body ends right after this, so backpressure makes no difference.
     void this.write(trailerEnvelope(trailer, error));
     this.exchange.end();
   }
 
-  answer(header: HeaderFields, bytes: Uint8Array, trailer: Headers, error: ConnectError | undefined): void {
+  respond(header: HeaderFields, bytes: Uint8Array, trailer: Headers, error: ConnectError | undefined): void {
     writeResponse(this.exchange, header, bytes, trailer, error, this.#isText);
   }
 }

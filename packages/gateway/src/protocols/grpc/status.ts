@@ -8,11 +8,11 @@ import { headerFieldsToSend, LazyHeaders } from "../shared/lazy-headers.ts";
 export const statusOk: HeaderFields = prepareHeaderFields("grpc-status", "0");
 
 /**
- * Returns the trailer of a successful response. Metadata of the handler does not replace the status: the names of the
- * protocol are reserved (gRPC over HTTP/2, "Custom-Metadata").
+ * Returns the trailer of a successful response. Metadata of the handler cannot replace the status, because the names of
+ * the protocol are reserved (gRPC over HTTP/2, "Custom-Metadata").
  */
 export function okTrailer(trailer: Headers): HeaderFields {
-  if (trailer instanceof LazyHeaders && trailer.pristine) return trailer.fields;
+  if (trailer instanceof LazyHeaders && trailer.isPristine) return trailer.fields;
   const isOk = trailer.get(statusName) === "0" && !trailer.has(messageName) && !trailer.has(detailsName);
   if (isOk) return headerFieldsToSend(trailer, statusOk);
   const metadata = new Headers(trailer);
@@ -20,14 +20,14 @@ export function okTrailer(trailer: Headers): HeaderFields {
   return headerFieldsToSend(metadata, statusOk);
 }
 
-/** Returns the trailer of a response; without an error, that of a success. */
+/** Returns the trailer of a response: with the status of the error, or OK without one. */
 export function endTrailer(trailer: Headers, error: ConnectError | undefined): HeaderFields {
   if (error === undefined) return okTrailer(trailer);
   setStatus(trailer, error);
   return headerFieldsToSend(trailer, statusOk);
 }
 
-/** Writes an error as a response of one header section, which the specification calls Trailers-Only. */
+/** Writes an error as a response that is a single header section, called Trailers-Only in the specification. */
 export function writeTrailersOnly(
   exchange: Exchange,
   header: HeaderFields,
@@ -44,16 +44,16 @@ const delaySeconds = /^\d{1,5}$/;
 /**
  * Sets the status of a response in its trailer, with the metadata of the error.
  *
- * A `retry-after` is repeated as `grpc-retry-pushback-ms` (gRFC A6), the only one of the two that gRPC clients honor.
+ * A `retry-after` is also sent as `grpc-retry-pushback-ms` (gRFC A6), because gRPC clients honor only that.
  */
 export function setStatus(trailer: Headers, error: ConnectError): void {
   appendOwnMetadata(trailer, error);
-  // The handler may have set it.
+  // The handler may have set details.
   if (trailer.has(detailsName)) trailer.delete(detailsName);
-  // setTrailerStatus requires an error without metadata, and copying one is a fifth of the cost of a refusal.
+  // setTrailerStatus requires an error without metadata, and copying the error is a fifth of the cost of a refusal.
   if (error.details.length > 0) setTrailerStatus(trailer, withoutMetadata(error));
   else trailer.set(statusName, String(error.code));
-  // Not encodeURIComponent, which Connect uses: grpc-js does not decode "%3A" and "%2C".
+  // encodeURI instead of encodeURIComponent, which Connect uses, because grpc-js does not decode "%3A" and "%2C".
   trailer.set(messageName, encodeURI(error.rawMessage));
   const retryAfter = error.metadata.get("retry-after");
   if (retryAfter === null || !delaySeconds.test(retryAfter) || trailer.has(pushback)) return;

@@ -16,23 +16,23 @@ export class GrpcWire extends EnvelopedWire {
     super(exchange, rpc, format, readGrpcHeader(exchange, rpc));
   }
 
-  // As in the base class, but a large message that is not compressed is sent without a copy of it in an envelope.
+  // As in the base class, but sends a large uncompressed message without copying it into an envelope.
   override writeMessage({ message, header, trailer }: ResponseParts): void | Promise<void> {
-    const answer = (body: Uint8Array): void => this.answer(this.headerToSend(header), body, trailer, undefined);
+    const respond = (body: Uint8Array): void => this.respond(this.headerToSend(header), body, trailer, undefined);
     const received = this.receivedEnvelope(message);
-    if (received !== undefined) return answer(received);
+    if (received !== undefined) return respond(received);
     const bytes = this.codec.encode(message);
-    const isUncopied = this.encodings.response === undefined && bytes.byteLength >= uncopiedBytesMin;
-    if (isUncopied) return this.#answerUncopied(header, bytes, trailer);
+    const isSentUncopied = this.encodings.response === undefined && bytes.byteLength >= uncopiedBytesMin;
+    if (isSentUncopied) return this.#respondUncopied(header, bytes, trailer);
     const envelope = this.envelop(bytes);
-    return envelope instanceof Promise ? envelope.then(answer) : answer(envelope);
+    return envelope instanceof Promise ? envelope.then(respond) : respond(envelope);
   }
 
-  #answerUncopied(header: Headers, message: Uint8Array, trailer: Headers): void {
+  #respondUncopied(header: Headers, message: Uint8Array, trailer: Headers): void {
     const { exchange } = this;
     const trailerFields = okTrailer(trailer);
     exchange.begin(200, this.headerToSend(header));
-    // The response is complete after these, so backpressure makes no difference.
+    // The response ends right after this, so backpressure makes no difference.
     for (const piece of [envelopePrefix(message.byteLength), message]) void exchange.write(piece);
     exchange.end(trailerFields);
   }
@@ -41,14 +41,14 @@ export class GrpcWire extends EnvelopedWire {
     this.exchange.end(endTrailer(trailer, error));
   }
 
-  answer(header: HeaderFields, bytes: Uint8Array, trailer: Headers, error: ConnectError | undefined): void {
+  respond(header: HeaderFields, bytes: Uint8Array, trailer: Headers, error: ConnectError | undefined): void {
     const isEmpty = error !== undefined && bytes.byteLength === 0;
-    // One header section is enough unless the handler has set header fields.
-    if (isEmpty && this.responseHeader.pristine) return writeTrailersOnly(this.exchange, header, trailer, error);
+    // A single header section suffices unless the handler has set header fields.
+    if (isEmpty && this.responseHeader.isPristine) return writeTrailersOnly(this.exchange, header, trailer, error);
     this.exchange.respond(200, header, isEmpty ? undefined : bytes, endTrailer(trailer, error));
   }
 }
 
-/** Bytes from which a message is sent as it is, after its prefix, instead of being copied into an envelope. */
-// 64 KiB: below, a piece and its frame cost as much as the copy.
+/** The size from which a message is sent separately after its prefix, instead of being copied into an envelope. */
+// 64 KiB: for smaller messages, a separate write and its frame cost as much as the copy.
 const uncopiedBytesMin = 64 * 1024;

@@ -4,20 +4,20 @@ import { type HeaderFields, noBytes } from "../../exchange/index.ts";
 import type { StreamWire } from "../protocol.ts";
 import { RestStreamWire } from "./stream-wire.ts";
 
-/** A stream of bytes, in google.api.HttpBody messages. Once some are sent, only a reset can report an error. */
+/** A stream of bytes in google.api.HttpBody messages. Once bytes are sent, only a reset can report an error. */
 export class RestByteStreamWire extends RestStreamWire implements StreamWire {
   #contentType: string | undefined;
-  /** The length that the handler has announced, and the field that says so. */
+  /** The `Content-Length` that the handler has set, and its header field. */
   #length: number | undefined;
   #lengthField: HeaderFields = none;
   #bytes = 0;
 
   encode(message: Message): Uint8Array {
     const { contentType = "application/octet-stream", body = noBytes } = this.selection.binding.encode(message);
-    // The content type of the first message applies to all.
+    // The content type of the first message applies to the whole response.
     this.#contentType ??= contentType;
     this.#bytes += body.byteLength;
-    this.#refuseExcess();
+    this.#checkNotLonger();
     return body;
   }
 
@@ -31,8 +31,8 @@ export class RestByteStreamWire extends RestStreamWire implements StreamWire {
   }
 
   begin(header: HeaderFields): void {
-    // The first message, which was encoded before the length was known.
-    this.#refuseExcess();
+    // The first message was encoded before the length was known.
+    this.#checkNotLonger();
     this.exchange.begin(this.httpStatus, [...header, ...this.#lengthField]);
   }
 
@@ -42,35 +42,35 @@ export class RestByteStreamWire extends RestStreamWire implements StreamWire {
 
   end(_trailer: Headers, error: ConnectError | undefined): void {
     if (error !== undefined) return this.exchange.reset();
-    this.#refuseShortage();
+    this.#checkNotShorter();
     this.exchange.end();
   }
 
-  answer(
+  respond(
     header: HeaderFields,
     bytes: Uint8Array,
     _trailer: Headers,
     error: ConnectError | undefined,
   ): void | Promise<void> {
     if (error !== undefined) return this.writeError(error);
-    this.#refuseExcess();
-    if (this.headOnly) return this.exchange.respond(this.httpStatus, [...header, ...this.#lengthField]);
-    this.#refuseShortage();
+    this.#checkNotLonger();
+    if (this.isHeaderOnly) return this.exchange.respond(this.httpStatus, [...header, ...this.#lengthField]);
+    this.#checkNotShorter();
     this.exchange.respond(this.httpStatus, header, bytes);
   }
 
-  /** Keeps back bytes beyond the announced length, which a client of HTTP/1.1 takes for the next answer. */
-  #refuseExcess(): void {
+  /** Rejects bytes beyond the announced length, which an HTTP/1.1 client would parse as the next response. */
+  #checkNotLonger(): void {
     if (this.#length !== undefined && this.#bytes > this.#length) throw wrongLength();
   }
 
-  #refuseShortage(): void {
+  #checkNotShorter(): void {
     if (this.#length !== undefined && this.#bytes < this.#length) throw wrongLength();
   }
 }
 
 const none: HeaderFields = [];
-// Far beyond any file, and exact as a number.
+// Larger than any file, and an exact number.
 const contentLength = /^[0-9]{1,15}$/;
 
 function wrongLength(): Error {

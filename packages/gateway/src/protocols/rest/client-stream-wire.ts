@@ -5,13 +5,15 @@ import { type HeaderFields, noBytes } from "../../exchange/index.ts";
 import type { StreamWire } from "../protocol.ts";
 import { RestUnaryWire } from "./unary-wire.ts";
 
-/** A client-streaming call made through its `google.api.http` rule. Answered with one message, like a unary call. */
+/**
+ * A client-streaming call made through its `google.api.http` rule. The response is one message, like a unary call's.
+ */
 export class RestClientStreamWire extends RestUnaryWire implements StreamWire {
-  readonly endHasError = false;
+  readonly reportsErrorAtEnd = false;
   #header: Headers = this.responseHeader;
   #response: Message | undefined;
 
-  /** Keeps the message, which becomes the answer once the handler has ended. */
+  /** Keeps the message, which becomes the response when the handler returns. */
   encode(message: Message): Uint8Array {
     this.#response = message;
     return noBytes;
@@ -22,24 +24,24 @@ export class RestClientStreamWire extends RestUnaryWire implements StreamWire {
     return none;
   }
 
-  readonly begin: () => never = oneAnswer;
-  readonly write: () => never = oneAnswer;
-  readonly end: () => never = oneAnswer;
+  readonly begin: () => never = singleResponse;
+  readonly write: () => never = singleResponse;
+  readonly end: () => never = singleResponse;
 
-  answer(
+  respond(
     _header: HeaderFields,
     _bytes: Uint8Array,
     trailer: Headers,
     error: ConnectError | undefined,
   ): void | Promise<void> {
     if (error !== undefined) return this.writeError(error);
-    if (this.#response === undefined) return this.writeError(problem("ERR_ANSWER_FAILED", "internal error"));
+    if (this.#response === undefined) return this.writeError(problem("ERR_RESPONSE_FAILED", "internal error"));
     return this.writeMessage({ message: this.#response, header: this.#header, trailer });
   }
 }
 
 const none: HeaderFields = [];
 
-function oneAnswer(): never {
+function singleResponse(): never {
   throw new TypeError("client-streaming calls get a single response");
 }

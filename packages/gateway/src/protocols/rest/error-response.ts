@@ -2,7 +2,7 @@ import type { ConnectError } from "@connectrpc/connect";
 import type { HeaderFields } from "../../exchange/index.ts";
 import type { ErrorRecordWriter, RestFailure } from "./rules/index.ts";
 import { ownMetadata } from "../shared/error-metadata.ts";
-import { withAnswerMetadata } from "./grpc-metadata.ts";
+import { withResponseMetadata } from "./grpc-metadata.ts";
 import { toRestHeader } from "./response-header.ts";
 
 /** An error as a REST response. */
@@ -15,18 +15,18 @@ export interface RestErrorResponse {
 /**
  * Returns an error as a REST response: its error record, and its metadata as header fields.
  *
- * @param others - the other fields of the response
+ * @param otherFields - further header fields of the response
  * @param usesGrpcMetadata - whether metadata is also sent as `Grpc-Metadata-Name`
  */
 export function toErrorResponse(
   writeErrorRecord: ErrorRecordWriter,
   error: ConnectError,
   failure: RestFailure,
-  others: HeaderFields,
+  otherFields: HeaderFields,
   usesGrpcMetadata: boolean,
 ): RestErrorResponse {
   const { httpStatus, contentType, body } = writeErrorRecord(error, failure);
   const metadata = toRestHeader(ownMetadata(error));
-  const sent = usesGrpcMetadata ? withAnswerMetadata(metadata) : metadata;
-  return { httpStatus, fields: ["content-type", contentType, ...others, ...sent], body };
+  const metadataToSend = usesGrpcMetadata ? withResponseMetadata(metadata) : metadata;
+  return { httpStatus, fields: ["content-type", contentType, ...otherFields, ...metadataToSend], body };
 }

@@ -1,25 +1,25 @@
 import { type Exchange, type HeaderFields, notPrefixed, readHeaderField } from "../../exchange/index.ts";
 import { isSendable } from "../shared/lazy-headers.ts";
 
-/** The names by which clients of grpc-gateway send and read the metadata of gRPC. */
+/** The prefixes with which clients of grpc-gateway send and receive the metadata of gRPC. */
 const metadataPrefix = "grpc-metadata-";
 const trailerPrefix = "grpc-trailer-";
 
 /**
- * Returns whether a field may also have the prefix. One may not that says who calls, which `admit` and proxies judge by the
- * field itself; that describes this message, its connection or its way; or that belongs to a protocol of RPCs. Nor may
- * a cookie: scripts of a page must not read those that are `HttpOnly` (RFC 6265 §4.1.2.6).
+ * Returns whether a field may also have the prefix. Excluded are fields that identify the caller, because `admit` and
+ * proxies check only the field itself; fields that describe the message, its connection or its route; and fields of RPC
+ * protocols. Cookies are excluded because scripts of a page must not read `HttpOnly` ones (RFC 6265 §4.1.2.6).
  */
 function isMetadata(name: string): boolean {
-  return !notPrefixed.has(name) && !ofOthers.test(name);
+  return !notPrefixed.has(name) && !excludedNames.test(name);
 }
 
-const ofOthers =
+const excludedNames =
   /^(?:grpc-|connect-|content-|proxy-|sec-|x-forwarded-|(?:authorization|cookie|set-cookie|forwarded|origin|via|x-real-ip)$)/;
 
 /**
- * Returns the header fields of a request with each `Grpc-Metadata-Name` under the name `name` as well, unless the request
- * has that field itself.
+ * Returns the header fields of a request, adding each `Grpc-Metadata-Name` also as `name`, unless the request already
+ * has that field.
  */
 export function withRequestMetadata(fields: HeaderFields): HeaderFields {
   const added: string[] = [];
@@ -32,31 +32,31 @@ export function withRequestMetadata(fields: HeaderFields): HeaderFields {
   return added.length === 0 ? fields : [...fields, ...added];
 }
 
-/** Returns the metadata of an answer, each field also as `Grpc-Metadata-Name`, except for what that cannot say. */
-export function withAnswerMetadata(fields: HeaderFields): HeaderFields {
-  const repeated: string[] = [];
+/** Returns the metadata of a response, adding each field also as `Grpc-Metadata-Name` unless it is excluded. */
+export function withResponseMetadata(fields: HeaderFields): HeaderFields {
+  const prefixed: string[] = [];
   for (let at = 0; at < fields.length; at += 2) {
     const name = fields[at] ?? "";
-    if (isMetadata(name)) repeated.push(metadataPrefix + name, fields[at + 1] ?? "");
+    if (isMetadata(name)) prefixed.push(metadataPrefix + name, fields[at + 1] ?? "");
   }
-  return [...fields, ...repeated];
+  return [...fields, ...prefixed];
 }
 
-/** The trailer section of an answer, and the header field that announces it. */
+/** The trailer section of a response, and the header field that announces it. */
 export interface RestTrailer {
   readonly announcement: HeaderFields;
   readonly fields: HeaderFields;
 }
 
 /**
- * Returns the trailer of an RPC as trailer fields `Grpc-Trailer-Name`; `undefined` if there are none, or the client has
- * not said `TE: trailers` (RFC 9110 §6.5.1).
+ * Returns the trailer of an RPC as trailer fields `Grpc-Trailer-Name`; `undefined` if there are none, or the client did
+ * not send `TE: trailers` (RFC 9110 §6.5.1).
  */
 export function restTrailerOf(exchange: Exchange, trailer: Headers): RestTrailer | undefined {
   const { httpMethod, httpVersion } = exchange;
-  // An answer over Fetch has no trailers either.
-  const hasNone = httpMethod === "HEAD" || httpVersion === "1.0" || httpVersion === undefined;
-  if (hasNone || !takesTrailers.test(exchange.get("te") ?? "")) return undefined;
+  // Responses over Fetch have no trailers either.
+  const isUnsupported = httpMethod === "HEAD" || httpVersion === "1.0" || httpVersion === undefined;
+  if (isUnsupported || !acceptsTrailers.test(exchange.get("te") ?? "")) return undefined;
   const fields = [...trailer].flatMap(([name, value]) =>
     isSendable(name, value) && isMetadata(name) ? [trailerPrefix + name, value] : [],
   );
@@ -64,4 +64,4 @@ export function restTrailerOf(exchange: Exchange, trailer: Headers): RestTrailer
   return names.length === 0 ? undefined : { announcement: ["trailer", names.join(", ")], fields };
 }
 
-const takesTrailers = /(?:^|,)[\t ]*trailers[\t ]*(?:[,;]|$)/i;
+const acceptsTrailers = /(?:^|,)[\t ]*trailers[\t ]*(?:[,;]|$)/i;

@@ -5,47 +5,47 @@ import { messageTooLarge } from "../shared/compression.ts";
 import type { MessageSplitter } from "../shared/message-splitter.ts";
 
 /** What may come next between two values. */
-type Place = "start" | "sequence" | "first" | "value" | "separator" | "end";
+type State = "start" | "sequence" | "first" | "value" | "separator" | "end";
 
-/** What the value that is being read begins with: an object or array, a string, or anything else. */
+/** The kind of the current value: an object or array, a string, or anything else. */
 type ValueKind = "nested" | "string" | "scalar";
 
-/** Reads the values that are found, such as those of a request. */
+/** Reads the values, for example those of a request. */
 export interface ValueStream<T> {
   read(value: Uint8Array): T;
-  /** Returns what a body of no values stands for. */
+  /** Returns the message for a body without values, if there is one. */
   end(): T | undefined;
 }
 
 /**
- * Reads a body's messages from JSON values that follow each other, with or without white space between them, or from one
- * JSON array of them.
+ * Reads a body's messages from consecutive JSON values, with or without white space between them, or from one JSON
+ * array.
  *
- * It only finds where values end; whether they are JSON is judged by the stream that reads them. Time and memory are in
- * proportion to the bytes of a value that have arrived. Throws a `ConnectError` with the number of the message: what the
- * stream throws, `InvalidArgument` for an array that is none, or `ResourceExhausted` as soon as a value is longer than
- * the limit.
+ * Only finds the ends of values; the stream that reads them checks whether they are valid JSON. Time and memory are
+ * proportional to the received bytes of a value. Throws a `ConnectError` with the number of the message: what the
+ * stream throws, `InvalidArgument` for a malformed array, or `ResourceExhausted` as soon as a value is longer than the
+ * limit.
  */
 export class JsonValueReader<T> implements MessageSplitter<T> {
   readonly #stream: ValueStream<T>;
   readonly #valueMaxBytes: number;
-  #place: Place;
+  #state: State;
   #number = 1;
   #piece: Uint8Array = noBytes;
   #at = 0;
-  /** The kind of the value that has begun; `undefined` between values. */
+  /** The kind of the current value; `undefined` between values. */
   #kind: ValueKind | undefined;
   #depth = 0;
   #inString = false;
   #escaped = false;
-  /** The part of the value that came in earlier pieces. */
+  /** The part of the value from earlier pieces. */
   #partial: CollectedBytes | undefined;
 
-  /** @param mayBeArray - whether a body that begins with `[` is an array of messages, rather than a message */
+  /** @param mayBeArray - whether a body that starts with `[` is an array of messages instead of one message */
   constructor(valueMaxBytes: number, stream: ValueStream<T>, mayBeArray: boolean) {
     this.#valueMaxBytes = valueMaxBytes;
     this.#stream = stream;
-    this.#place = mayBeArray ? "start" : "sequence";
+    this.#state = mayBeArray ? "start" : "sequence";
   }
 
   add(piece: Uint8Array): void {
@@ -58,13 +58,13 @@ export class JsonValueReader<T> implements MessageSplitter<T> {
       const isNew = this.#kind === undefined;
       if (isNew && !this.#findValue()) return undefined;
       const start = this.#at;
-      // Whatever it begins with, so that each value takes a byte.
+      // Consumes any first byte, so that each value is at least one byte long.
       if (isNew && this.#kind === "scalar") this.#at++;
       const found = this.#findEnd();
       const part = this.#piece.subarray(start, this.#at);
       if (found) return this.#read(part);
       this.#collect(part);
-      // So that the chunk is not kept while we wait for the client.
+      // Releases the chunk while waiting for the client.
       this.add(noBytes);
       return undefined;
     });
@@ -72,18 +72,18 @@ export class JsonValueReader<T> implements MessageSplitter<T> {
 
   end(): T | undefined {
     return this.#numbered(() => {
-      const inArray = this.#place !== "start" && this.#place !== "sequence" && this.#place !== "end";
+      const inArray = this.#state !== "start" && this.#state !== "sequence" && this.#state !== "end";
       if (inArray) throw problem("ERR_MESSAGE_INVALID", "the array is not closed");
       return this.#kind === undefined ? this.#stream.end() : this.#read(noBytes);
     });
   }
 
-  /** Skips what is between values, and returns whether one begins. */
+  /** Skips to the next value, and returns whether there is one in this piece. */
   #findValue(): boolean {
     for (; this.#at < this.#piece.byteLength; this.#at++) {
       const byte = this.#piece[this.#at];
-      if (isSpace(byte) || this.#takeMark(byte)) continue;
-      if (this.#place === "separator" || this.#place === "end") {
+      if (isSpace(byte) || this.#consumePunctuation(byte)) continue;
+      if (this.#state === "separator" || this.#state === "end") {
         throw problem("ERR_MESSAGE_INVALID", 'expected "," or "]" after a value of the array');
       }
       this.#kind = byte === openBrace || byte === openBracket ? "nested" : byte === quote ? "string" : "scalar";
@@ -92,17 +92,17 @@ export class JsonValueReader<T> implements MessageSplitter<T> {
     return false;
   }
 
-  /** Takes a byte of the array itself, and returns whether it is one. */
-  #takeMark(byte: number | undefined): boolean {
-    const place = this.#place;
-    if (place === "start") this.#place = byte === openBracket ? "first" : "sequence";
-    else if (byte === comma && place === "separator") this.#place = "value";
-    else if (byte === closeBracket && (place === "first" || place === "separator")) this.#place = "end";
+  /** Consumes a bracket or comma of the array itself; returns `false` for any other byte. */
+  #consumePunctuation(byte: number | undefined): boolean {
+    const state = this.#state;
+    if (state === "start") this.#state = byte === openBracket ? "first" : "sequence";
+    else if (byte === comma && state === "separator") this.#state = "value";
+    else if (byte === closeBracket && (state === "first" || state === "separator")) this.#state = "end";
     else return false;
-    return this.#place !== "sequence";
+    return this.#state !== "sequence";
   }
 
-  /** Goes on to the end of the value, and returns whether it is in this piece. */
+  /** Advances to the end of the value, and returns whether it is in this piece. */
   #findEnd(): boolean {
     const piece = this.#piece;
     const isScalar = this.#kind === "scalar";
@@ -117,7 +117,7 @@ export class JsonValueReader<T> implements MessageSplitter<T> {
     return false;
   }
 
-  /** Takes a byte of a value that is no scalar, and returns whether the value ends with it. */
+  /** Consumes a byte of a string, object or array, and returns whether it is the last one. */
   #isLast(byte: number | undefined): boolean {
     if (this.#escaped) this.#escaped = false;
     else if (this.#inString) {
@@ -136,15 +136,15 @@ export class JsonValueReader<T> implements MessageSplitter<T> {
     partial.add(part);
   }
 
-  /** Reads the value that ends with these bytes. */
+  /** Reads the value whose last bytes are `rest`. */
   #read(rest: Uint8Array): T {
-    const isWhole = this.#partial === undefined && rest.byteLength <= this.#valueMaxBytes;
+    const isInOnePiece = this.#partial === undefined && rest.byteLength <= this.#valueMaxBytes;
     // Most values arrive in one piece and are not copied.
-    if (!isWhole) this.#collect(rest);
+    if (!isInOnePiece) this.#collect(rest);
     const bytes = this.#partial?.bytes ?? rest;
     this.#partial = undefined;
     this.#kind = undefined;
-    if (this.#place !== "sequence") this.#place = "separator";
+    if (this.#state !== "sequence") this.#state = "separator";
     const message = this.#stream.read(bytes);
     this.#number++;
     return message;
@@ -173,8 +173,8 @@ function isSpace(byte: number | undefined): boolean {
   return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
 }
 
-// What cannot be in a number or a literal name, and so ends it.
-const marks: ReadonlySet<number | undefined> = new Set([
+// Characters that end a number or a literal name.
+const punctuation: ReadonlySet<number | undefined> = new Set([
   comma,
   quote,
   openBracket,
@@ -184,5 +184,5 @@ const marks: ReadonlySet<number | undefined> = new Set([
 ]);
 
 function endsScalar(byte: number | undefined): boolean {
-  return isSpace(byte) || marks.has(byte);
+  return isSpace(byte) || punctuation.has(byte);
 }

@@ -7,17 +7,18 @@ import { messageTooLarge } from "../shared/compression.ts";
 import type { MessageSplitter } from "../shared/message-splitter.ts";
 
 const lineFeed = 0x0a;
+
 /**
- * Reads a body's messages, one on each line. Blank lines are skipped but counted; the last line may lack its line feed.
+ * Reads a body's messages, one per line. Blank lines are skipped but counted; the last line may lack its line feed.
  *
- * Time and memory are in proportion to the bytes of a line that have arrived, in however many pieces. Throws a
- * `ConnectError` with the number of the line: what the stream throws, or `ResourceExhausted` as soon as a line is
- * longer than the limit.
+ * Time and memory are proportional to the received bytes of a line, in any number of pieces. Throws a `ConnectError`
+ * with the number of the line: what the stream throws, or `ResourceExhausted` as soon as a line is longer than the
+ * limit.
  */
 export class LineReader implements MessageSplitter<Message> {
   readonly #stream: RequestStream;
   readonly #lineMaxBytes: number;
-  /** The line that has arrived in part, if any of it has. */
+  /** The part of the line from earlier pieces. */
   #partial: CollectedBytes | undefined;
   #piece: Uint8Array = noBytes;
   #at = 0;
@@ -65,7 +66,7 @@ export class LineReader implements MessageSplitter<Message> {
       if (message !== undefined) return message;
     }
     this.#collect(piece.subarray(this.#at));
-    // So that the chunk is not kept while we wait for the client.
+    // Releases the chunk while waiting for the client.
     this.add(noBytes);
     return undefined;
   }
@@ -88,7 +89,7 @@ export class LineReader implements MessageSplitter<Message> {
     return line;
   }
 
-  // So that a body of nothing but empty lines costs little.
+  // Keeps a body of empty lines cheap.
   #skipEmptyLines(): void {
     const start = this.#at;
     while (this.#piece[this.#at] === lineFeed) this.#at += 1;
@@ -101,7 +102,7 @@ function inLine(number: number, error: unknown): unknown {
   return withMessage(error, `line ${number}: ${error.rawMessage}`);
 }
 
-// The white space of RFC 8259 §2. For most lines the first byte decides.
+// White space as in RFC 8259 §2. For most lines the first byte decides.
 function isBlank(line: Uint8Array): boolean {
   for (let at = 0; at < line.byteLength; at += 1) {
     const byte = line[at];

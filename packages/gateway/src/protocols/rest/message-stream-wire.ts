@@ -8,10 +8,10 @@ import type { StreamWire } from "../protocol.ts";
 import { RestStreamWire } from "./stream-wire.ts";
 import type { RestSelection } from "./selection.ts";
 
-/** A stream of messages in JSON: lines, one array, or Server-Sent Events. */
+/** A stream of JSON messages: lines, one array, or Server-Sent Events. */
 export class RestMessageStreamWire extends RestStreamWire implements StreamWire {
   readonly heartbeat: Uint8Array | undefined;
-  readonly beginsQuietly = true;
+  readonly sendsHeaderEarly = true;
   readonly #form: StreamForm;
   #messages = 0;
   #encoder: PieceEncoder | undefined;
@@ -27,14 +27,14 @@ export class RestMessageStreamWire extends RestStreamWire implements StreamWire 
   }
 
   contentFields(): HeaderFields {
-    // RFC 9110 §12.5.5: caches must know that the form depends on what the client accepts.
+    // RFC 9110 §12.5.5: the form depends on what the client accepts.
     const { contentType, fields } = this.#form;
     return ["content-type", contentType, ...fields, "vary", "accept"];
   }
 
   begin(header: HeaderFields): void {
     const varying = [...header, "vary", "accept-encoding"];
-    // However short the first messages are: the length of the answer is not known.
+    // Compressed even if the first messages are short, because the length of the response is not known.
     const codings = this.selection.rpc.options.acceptCompression.filter(encodesPieces);
     const coding = negotiateCoding(this.exchange.get("accept-encoding"), codings);
     if (coding === undefined) return this.exchange.begin(this.httpStatus, varying);
@@ -58,29 +58,29 @@ export class RestMessageStreamWire extends RestStreamWire implements StreamWire 
   }
 
   #finish(end: Uint8Array): void {
-    // The body ends right after this, whether or not the client reads it.
+    // The body ends right after this, so backpressure makes no difference.
     if (end.byteLength > 0) void this.exchange.write(end);
     this.exchange.end();
   }
 
-  answer(
+  respond(
     header: HeaderFields,
     bytes: Uint8Array,
     _trailer: Headers,
     error: ConnectError | undefined,
   ): void | Promise<void> {
-    // Without any message before it, as a unary call does.
+    // Without a message before the error, the response is the same as that of a unary call.
     if (error !== undefined && bytes.byteLength === 0) return this.writeError(error);
-    if (this.headOnly) return this.exchange.respond(this.httpStatus, header);
+    if (this.isHeaderOnly) return this.exchange.respond(this.httpStatus, header);
     const body = concatBytes([bytes, this.#end(error)]);
-    return this.answerEncoded(this.httpStatus, header, body);
+    return this.respondEncoded(this.httpStatus, header, body);
   }
 
   #end(error: ConnectError | undefined): Uint8Array {
     return toUtf8(this.#form.end(this.#messages, error === undefined ? undefined : this.#errorJson(error)));
   }
 
-  /** Returns the error record, which JSON.stringify has written on one line. */
+  /** Returns the error record, which is on one line because JSON.stringify has written it. */
   #errorJson(error: ConnectError): string {
     return new TextDecoder().decode(this.errorResponse(error).body);
   }

@@ -9,7 +9,7 @@ import { RestMessageStreamWire } from "./message-stream-wire.ts";
 import type { RestSelection } from "./selection.ts";
 import { RestUnaryWire } from "./unary-wire.ts";
 
-/** REST, as the `google.api.http` rules of RPCs describe it. */
+/** REST, as defined by the `google.api.http` rules of RPCs. */
 export function createRest({ rpcs, restRoutes, writeErrorRecord }: ProtocolParts): Protocol {
   const byName = new Map(rpcs.map((rpc) => [rpc.name, rpc]));
   const rules = new Map<RestBinding, RestRule>();
@@ -20,7 +20,7 @@ export function createRest({ rpcs, restRoutes, writeErrorRecord }: ProtocolParts
   const rest: Protocol = {
     name: "rest",
     hasHttpStatus: true,
-    // Only rules make an RPC a resource.
+    // On REST, RPCs are only reachable by the paths of their rules.
     targetsOf: () => [],
     find({ httpMethod }, path, query) {
       const found = restRoutes.match(httpMethod, path);

@@ -4,19 +4,19 @@ import { type Exchange, noBytes } from "../../exchange/index.ts";
 import type { RequestStream } from "./rules/index.ts";
 import type { RequestMessages } from "../protocol.ts";
 import { decodesPieces, type PieceDecompression } from "../shared/compression.ts";
-import { goneAway } from "../shared/http-error.ts";
+import { clientGoneError } from "../shared/http-error.ts";
 import { type MessageSplitter, readMessages } from "../shared/message-splitter.ts";
 import { JsonValueReader } from "./json-value-reader.ts";
 import { LineReader } from "./line-reader.ts";
 import type { RestSelection } from "./selection.ts";
 
 /**
- * Reads the messages that a client streams in the body of a REST request: one on each line, or the bytes as they arrive
- * if the body is a google.api.HttpBody.
+ * Reads the messages that a client streams in the body of a REST request: one per line, or the bytes as they arrive if
+ * the body is a google.api.HttpBody.
  *
  * @param coding - the content coding of the body, one that decodes pieces; `undefined` for none
- * @throws ConnectError while it is read: `InvalidArgument` for a message that cannot be read, `ResourceExhausted` for
- * one above the limit, each with the number of its line
+ * @throws ConnectError while the body is read: `InvalidArgument` for an invalid message, `ResourceExhausted` for one
+ * above the limit, each with the number of its line
  */
 export function readRestMessages(
   exchange: Exchange,
@@ -28,9 +28,9 @@ export function readRestMessages(
   const stream = binding.openStream({ captures, query, contentType });
   const reader = createReader(binding.bodyFormat, contentType, readMaxBytes, stream);
   if (coding === undefined || !decodesPieces(coding)) return readMessages(readPieces(exchange), reader);
-  const ending = new AbortController();
-  const messages = readMessages(decodePieces(exchange, coding, readMaxBytes, ending.signal), reader);
-  return Object.assign(messages, { close: () => ending.abort(goneAway()) });
+  const controller = new AbortController();
+  const messages = readMessages(decodePieces(exchange, coding, readMaxBytes, controller.signal), reader);
+  return Object.assign(messages, { close: () => controller.abort(clientGoneError()) });
 }
 
 function createReader(
@@ -48,22 +48,22 @@ function createReader(
 
 const jsonType = /^application\/json[\t ]*(?:;|$)/i;
 
-/** Reads the body once the handler asks for it. */
+/** Reads the body when the handler reads messages. */
 async function* readPieces(exchange: Exchange): AsyncGenerator<Uint8Array> {
   if (exchange.body !== undefined) yield* exchange.body.pieces();
 }
 
-/** Reads the body without its content coding, once the handler asks for it. */
+/** Reads the decompressed body when the handler reads messages. */
 async function* decodePieces(
   exchange: Exchange,
   coding: PieceDecompression,
   freeBytes: number,
-  ended: AbortSignal,
+  signal: AbortSignal,
 ): AsyncGenerator<Uint8Array> {
-  if (exchange.body !== undefined) yield* coding.decodePieces(exchange.body.pieces(), freeBytes, ended);
+  if (exchange.body !== undefined) yield* coding.decodePieces(exchange.body.pieces(), freeBytes, signal);
 }
 
-/** Reads bytes as messages: each holds what arrived at once, up to the limit of a message. */
+/** Reads bytes as messages: each has the bytes of one piece, up to the limit of a message. */
 class ByteReader implements MessageSplitter<Message> {
   readonly #readMaxBytes: number;
   readonly #stream: RequestStream;

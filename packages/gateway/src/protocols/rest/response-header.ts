@@ -1,7 +1,7 @@
 import type { HeaderFields } from "../../exchange/index.ts";
 import { isSendable } from "../shared/lazy-headers.ts";
 
-// The gateway sets these itself: they describe the bytes it writes, or the host it answers for.
+// The gateway sets these itself: they describe the bytes that it writes, or its own host.
 const gatewayFields: ReadonlySet<string> = new Set([
   "content-encoding",
   "content-type",
@@ -11,10 +11,10 @@ const gatewayFields: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Returns the metadata of an RPC as header fields of a REST answer: name, value, name, value, …
+ * Returns the metadata of an RPC as header fields of a REST response: name, value, name, value, …
  *
- * Trailers become header fields too, because plain HTTP clients never see a trailer. A header field wins over a trailer
- * of the same name.
+ * Trailers also become header fields, because plain HTTP clients do not read trailers. A header field takes precedence
+ * over a trailer of the same name.
  */
 export function toRestHeader(header: Headers, trailer?: Headers): HeaderFields {
   const fields: string[] = [];
@@ -29,12 +29,12 @@ export function toRestHeader(header: Headers, trailer?: Headers): HeaderFields {
 }
 
 /**
- * Returns the HTTP status that a handler has chosen with the field `Status`, as programs behind CGI do (RFC 3875
- * §6.3.3); `undefined` if there is none, or one that does not fit the outcome of the call.
+ * Returns the HTTP status that a handler has set with the header field `Status`, like CGI programs (RFC 3875 §6.3.3);
+ * `undefined` if there is none, or it does not match the outcome of the call.
  *
- * @param failed - whether the call has failed: an error may have 4xx or 5xx, any other answer 2xx or 3xx
+ * @param failed - whether the call failed: errors may have 4xx or 5xx, other responses 2xx or 3xx
  */
-export function chosenStatus(header: Headers, failed: boolean): number | undefined {
+export function statusOfHandler(header: Headers, failed: boolean): number | undefined {
   const status = header.get("status");
   return status !== null && (failed ? errorStatus : successStatus).test(status) ? Number(status) : undefined;
 }

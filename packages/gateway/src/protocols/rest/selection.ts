@@ -2,14 +2,14 @@ import type { BodyPlan } from "../../exchange/index.ts";
 import type { ErrorRecordWriter, RestBinding } from "./rules/index.ts";
 import type { Rpc } from "../rpc.ts";
 
-/** What a REST request asks for: the RPC, the rule that matched, and what is in the URL. */
+/** The RPC that a REST request calls, with the matched rule and the parts of the URL. */
 export interface RestSelection {
   readonly rpc: Rpc;
   readonly binding: RestBinding;
-  /** How the body is read when the client sends one message; `undefined` if the rule gives it no meaning. */
+  /** How the body is read when the client sends one message; `undefined` if the rule ignores it. */
   readonly body: BodyPlan | undefined;
   readonly writeErrorRecord: ErrorRecordWriter;
-  /** What the path captured, for each variable of the rule. */
+  /** The values of the variables in the path template. */
   readonly captures: readonly string[];
   /** The query as sent, without its question mark. */
   readonly query: string;

@@ -1,22 +1,22 @@
 import { type HeaderFields, statusesWithoutBody } from "../../exchange/index.ts";
-import { chosenStatus } from "./response-header.ts";
+import { statusOfHandler } from "./response-header.ts";
 import { RestUnaryWire } from "./unary-wire.ts";
 
 /**
- * A call made through its `google.api.http` rule that is answered with a stream: what streams of messages and of bytes
- * have in common. The client sends one message or a stream.
+ * A call with a response stream made through its `google.api.http` rule: the common parts of message streams and byte
+ * streams. The client sends one message or a stream.
  */
 export abstract class RestStreamWire extends RestUnaryWire {
-  readonly endHasError = false;
-  /** Final once the header is. */
+  readonly reportsErrorAtEnd = false;
+  /** Final once {@link headerToSend} was called. */
   protected httpStatus = 200;
 
-  get headOnly(): boolean {
+  get isHeaderOnly(): boolean {
     return this.exchange.httpMethod === "HEAD" || statusesWithoutBody.has(this.httpStatus);
   }
 
   headerToSend(header: Headers): HeaderFields {
-    this.httpStatus = chosenStatus(header, false) ?? 200;
+    this.httpStatus = statusOfHandler(header, false) ?? 200;
     const metadata = this.metadataOf(header);
     return statusesWithoutBody.has(this.httpStatus) ? metadata : [...this.contentFields(header), ...metadata];
   }

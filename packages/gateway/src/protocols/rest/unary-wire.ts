@@ -4,12 +4,12 @@ import type { Compression } from "@connectrpc/connect/protocol";
 import { problem } from "../../errors/index.ts";
 import { httpStatusOf } from "./rules/index.ts";
 import { readRestMessages } from "./read-rest-messages.ts";
-import { restTrailerOf, withAnswerMetadata, withRequestMetadata } from "./grpc-metadata.ts";
+import { restTrailerOf, withResponseMetadata, withRequestMetadata } from "./grpc-metadata.ts";
 import { type RestErrorResponse, toErrorResponse } from "./error-response.ts";
-import { chosenStatus, toRestHeader } from "./response-header.ts";
+import { statusOfHandler, toRestHeader } from "./response-header.ts";
 import { type BodyPlan, type Exchange, type HeaderFields, statusesWithoutBody } from "../../exchange/index.ts";
 import { negotiateCoding, readContentCoding } from "../shared/negotiation.ts";
-import { decompressInTurn } from "../shared/decompress-in-turn.ts";
+import { decompressQueued } from "../shared/queued-decompression.ts";
 import { areUntouched, LazyHeaders } from "../shared/lazy-headers.ts";
 import type { ResponseParts } from "../rpc.ts";
 import type { RequestMessages, UnaryWire } from "../protocol.ts";
@@ -29,7 +29,7 @@ export class RestUnaryWire implements UnaryWire {
   protected readonly selection: RestSelection;
   /** `undefined` for a body without `Content-Encoding`. */
   readonly #coding: BodyCoding | undefined;
-  #isUncoded = false;
+  #isCompressionDisabled = false;
 
   constructor(exchange: Exchange, selection: RestSelection) {
     const { rpc, binding, body } = selection;
@@ -44,17 +44,17 @@ export class RestUnaryWire implements UnaryWire {
     this.body = body;
     const timeout = readRestTimeout(exchange.common, maxTimeoutMs);
     this.timeoutMs = timeout.timeoutMs;
-    let mistake: unknown = timeout.error;
+    let error: unknown = timeout.error;
     const hasBody = exchange.body !== undefined && body !== undefined;
-    // A client that asks before it sends must not be told to send a body that will be refused (RFC 9110 §10.1.1).
-    if (hasBody && expect !== null) mistake ??= binding.bodyProblem(contentType, false);
+    // A client that sends `Expect: 100-continue` must not get a 100 for a body that will be refused (RFC 9110 §10.1.1).
+    if (hasBody && expect !== null) error ??= binding.bodyProblem(contentType, false);
     if (hasBody && contentEncoding !== null) {
-      const isReadable = binding.takesStream ? decodesPieces : () => true;
+      const isReadable = binding.hasRequestStream ? decodesPieces : () => true;
       this.#coding = readCoding(contentEncoding, acceptCompression.filter(isReadable));
-      mistake ??= this.#coding.problem;
+      error ??= this.#coding.problem;
     }
-    if (binding.takesStream) mistake ??= binding.bodyProblem(contentType, !hasBody);
-    this.problem = mistake;
+    if (binding.hasRequestStream) error ??= binding.bodyProblem(contentType, !hasBody);
+    this.problem = error;
   }
 
   #decode(body: Uint8Array): Message {
@@ -65,61 +65,61 @@ export class RestUnaryWire implements UnaryWire {
   readMessage(body: Uint8Array): Message | Promise<Message> {
     const compression = this.#coding?.compression;
     if (compression === undefined) return this.#decode(body);
-    const plain = decompressInTurn(compression, body, this.selection.rpc.options.readMaxBytes, this.exchange);
+    const plain = decompressQueued(compression, body, this.selection.rpc.options.readMaxBytes, this.exchange);
     return plain.then((bytes) => this.#decode(bytes));
   }
 
-  /** Reads the messages of a client that streams, as they arrive. */
+  /** Reads the messages of a streaming client as they arrive. */
   readMessages(): RequestMessages {
     return readRestMessages(this.exchange, this.selection, this.#coding?.compression);
   }
 
   writeMessage({ message, header, trailer }: ResponseParts): void | Promise<void> {
     const { binding } = this.selection;
-    const { httpStatus: standard, contentType, body } = binding.preparedResponse ?? binding.encode(message);
+    const { httpStatus: standardStatus, contentType, body } = binding.preparedResponse ?? binding.encode(message);
     const own: HeaderFields = contentType === undefined ? none : ["content-type", contentType];
     const untouched = areUntouched(header, trailer);
     const metadata = untouched ? none : this.metadataOf(header, trailer);
-    const httpStatus = (untouched ? undefined : chosenStatus(header, false)) ?? standard;
+    const httpStatus = (untouched ? undefined : statusOfHandler(header, false)) ?? standardStatus;
     if (statusesWithoutBody.has(httpStatus)) return this.exchange.respond(httpStatus, metadata);
     const end = untouched || !binding.usesGrpcMetadata ? undefined : restTrailerOf(this.exchange, trailer);
     const fields = untouched ? own : [...own, ...metadata, ...(end?.announcement ?? none)];
-    // The bytes of an HttpBody are sent as they are.
+    // The bytes of an HttpBody are sent unchanged.
     if (binding.toRaw !== undefined) return this.exchange.respond(httpStatus, fields, body, end?.fields);
-    return this.answerEncoded(httpStatus, fields, body, end?.fields);
+    return this.respondEncoded(httpStatus, fields, body, end?.fields);
   }
 
-  /** Returns the metadata of an answer as header fields. */
+  /** Returns the metadata of a response as header fields. */
   protected metadataOf(header: Headers, trailer?: Headers): HeaderFields {
     const fields = toRestHeader(header, trailer);
-    return this.selection.binding.usesGrpcMetadata ? withAnswerMetadata(fields) : fields;
+    return this.selection.binding.usesGrpcMetadata ? withResponseMetadata(fields) : fields;
   }
 
   writeError(error: ConnectError): void | Promise<void> {
     const { httpStatus, fields, body } = this.errorResponse(error);
     const { usesGrpcMetadata } = this.selection.binding;
     const end = usesGrpcMetadata ? restTrailerOf(this.exchange, this.responseTrailer) : undefined;
-    if (end === undefined) return this.answerEncoded(httpStatus, fields, body);
-    return this.answerEncoded(httpStatus, [...fields, ...end.announcement], body, end.fields);
+    if (end === undefined) return this.respondEncoded(httpStatus, fields, body);
+    return this.respondEncoded(httpStatus, [...fields, ...end.announcement], body, end.fields);
   }
 
-  giveUpCoding(): void {
-    this.#isUncoded = true;
+  disableCompression(): void {
+    this.#isCompressionDisabled = true;
   }
 
   protected errorResponse(error: ConnectError): RestErrorResponse {
     const { responseHeader: header, responseTrailer: trailer } = this;
     const { rpc, binding, writeErrorRecord } = this.selection;
     const untouched = areUntouched(header, trailer);
-    const chosen = untouched ? undefined : chosenStatus(header, true);
-    const failure = { httpStatus: chosen ?? httpStatusOf(error), procedure: rpc.name };
+    const handlerStatus = untouched ? undefined : statusOfHandler(header, true);
+    const failure = { httpStatus: handlerStatus ?? httpStatusOf(error), procedure: rpc.name };
     const metadata = untouched ? none : this.metadataOf(header, trailer);
-    const others = [...(this.#coding?.acceptFields ?? none), ...metadata];
-    return toErrorResponse(writeErrorRecord, error, failure, others, binding.usesGrpcMetadata);
+    const otherFields = [...(this.#coding?.acceptFields ?? none), ...metadata];
+    return toErrorResponse(writeErrorRecord, error, failure, otherFields, binding.usesGrpcMetadata);
   }
 
-  /** Answers in one go, in a content coding that the client accepts if the body is large enough. */
-  protected answerEncoded(
+  /** Sends a complete response, compressed if the client accepts a coding and the body is large enough. */
+  protected respondEncoded(
     httpStatus: number,
     fields: HeaderFields,
     body: Uint8Array | undefined,
@@ -128,19 +128,20 @@ export class RestUnaryWire implements UnaryWire {
     if (body === undefined || body.byteLength < this.selection.rpc.options.compressMinBytes) {
       return this.exchange.respond(httpStatus, fields, body, trailer);
     }
-    // RFC 9110 §12.5.5: caches must know that the coding depends on what the client accepts.
+    // RFC 9110 §12.5.5: the coding depends on what the client accepts.
     const varying = [...fields, "vary", "accept-encoding"];
     const { acceptCompression } = this.selection.rpc.options;
     const coding = negotiateCoding(this.exchange.get("accept-encoding"), acceptCompression);
-    if (coding === undefined || this.#isUncoded) return this.exchange.respond(httpStatus, varying, body, trailer);
+    if (coding === undefined || this.#isCompressionDisabled)
+      return this.exchange.respond(httpStatus, varying, body, trailer);
     const encoded = [...varying, "content-encoding", coding.name];
-    return coding.compress(body).then((packed) => this.exchange.respond(httpStatus, encoded, packed, trailer));
+    return coding.compress(body).then((compressed) => this.exchange.respond(httpStatus, encoded, compressed, trailer));
   }
 }
 
-/** The `Content-Encoding` of a request, as it was read. */
+/** The parsed `Content-Encoding` of a request. */
 interface BodyCoding {
-  /** `undefined` for identity, and for a coding that cannot be read. */
+  /** `undefined` for identity and for an unsupported coding. */
   readonly compression: Compression | undefined;
   readonly problem: ConnectError | undefined;
   readonly acceptFields: HeaderFields;
@@ -151,10 +152,10 @@ function readCoding(encoding: string, readable: readonly Compression[]): BodyCod
   const coding = readContentCoding(encoding, names);
   const compression = readable.find(({ name }) => name === coding);
   if (coding !== undefined) return { compression, problem: undefined, acceptFields: none };
-  const listed = names.length === 0 ? "identity" : names.join(", ");
-  const unsupported = problem("ERR_ENCODING_UNSUPPORTED", `Content-Encoding must be one of ${listed}`);
+  const supported = names.length === 0 ? "identity" : names.join(", ");
+  const unsupported = problem("ERR_ENCODING_UNSUPPORTED", `Content-Encoding must be one of ${supported}`);
   // RFC 9110 §15.5.16: a 415 for a content coding lists the acceptable ones.
-  return { compression, problem: unsupported, acceptFields: ["accept-encoding", listed] };
+  return { compression, problem: unsupported, acceptFields: ["accept-encoding", supported] };
 }
 
 const none: HeaderFields = [];

@@ -3,51 +3,51 @@ import type { Compression } from "@connectrpc/connect/protocol";
 import { problem } from "../../errors/index.ts";
 
 /**
- * A compression that also reads bodies piece by piece. Its `decompress` stops soon above its limit, whatever the window
- * of the message.
+ * A compression that can also decompress bodies in pieces. Its `decompress` stops soon after its limit is exceeded, for
+ * any window of the message.
  */
 export interface PieceDecompression extends Compression {
   /**
-   * Undoes the content coding of a body as it arrives, with back-pressure.
+   * Decompresses a body as it arrives, with backpressure.
    *
-   * @param freeBytes - bytes that any body may decode to, however small it is
-   * @param ended - frees the decoder when it aborts, even if nobody reads on; whoever does gets its reason
-   * @throws ConnectError `InvalidArgument` for bytes that are not of the coding, including bytes after its end;
-   * `ResourceExhausted` for a body that decodes to more than an honest one can, or if too much is being decoded
+   * @param freeBytes - bytes that any body may decompress to, independent of its size
+   * @param signal - frees the decoder when it aborts, even if nobody reads the rest; readers get its reason
+   * @throws ConnectError `InvalidArgument` for bytes that are not in the coding, including bytes after its end;
+   * `ResourceExhausted` for a body whose compression ratio is too high, or if too many bodies are being decompressed
    */
-  decodePieces(pieces: AsyncIterable<Uint8Array>, freeBytes: number, ended: AbortSignal): AsyncIterable<Uint8Array>;
+  decodePieces(pieces: AsyncIterable<Uint8Array>, freeBytes: number, signal: AbortSignal): AsyncIterable<Uint8Array>;
 }
 
-/** A compression that also reads and writes bodies piece by piece. */
+/** A compression that can also decompress and compress bodies in pieces. */
 export interface StreamCompression extends PieceDecompression {
-  /** Opens the encoder of one body. It holds memory until its end, or until it is closed. */
+  /** Opens the encoder of one body. It holds memory until it has ended or is closed. */
   openEncoder(): PieceEncoder;
 }
 
-/** Encodes a body that is sent in pieces, so that a client can decode each piece as soon as it arrives. */
+/** Encodes a body in pieces that a client can decode as soon as they arrive. */
 export interface PieceEncoder {
-  /** Encodes a piece. Rejects once {@link close} was called. */
+  /** Encodes a piece. Rejects after {@link close} was called. */
   write(bytes: Uint8Array): Promise<Uint8Array>;
   /**
-   * Encodes the last piece and the end. Rejects if this or a piece that is still being encoded fails, and never settles
-   * if {@link close} was called.
+   * Encodes the last piece and the end. Rejects if encoding this or an earlier piece fails, and never settles if
+   * {@link close} was called.
    */
   end(bytes: Uint8Array): Promise<Uint8Array>;
-  /** Frees its memory before the end, for a body that will not be completed. */
+  /** Frees the memory of a body that will not be completed. */
   close(): void;
 }
 
-/** Returns whether a compression decodes pieces; one that the user has added takes all bytes at once. */
+/** Returns whether a compression decodes pieces; one that the user has added only decodes complete messages. */
 export function decodesPieces(compression: Compression): compression is PieceDecompression {
   return "decodePieces" in compression;
 }
 
-/** Returns whether a compression encodes pieces, which the Compression Streams of the web cannot: they never flush. */
+/** Returns whether a compression encodes pieces. The Compression Streams API cannot, because it has no flush. */
 export function encodesPieces(compression: Compression): compression is StreamCompression {
   return "openEncoder" in compression;
 }
 
-/** Returns the error for a message over the configured limit, before or after decompression. */
+/** Returns the error for a message that is larger than the limit, before or after decompression. */
 export function messageTooLarge(readMaxBytes: number): ConnectError {
   return problem("ERR_BODY_TOO_LARGE", `the message is larger than ${readMaxBytes} bytes`);
 }

@@ -3,8 +3,8 @@ import type { Codec } from "../formats/format.ts";
 import { formats, type MethodCodecs } from "../formats.ts";
 
 /**
- * Returns a content type in the form in which protocols define it, without its parameters; `""` if it is malformed or has
- * a charset that its format does not have: formats of text are in UTF-8, and others have no charset.
+ * Returns a content type in the spelling of its protocol, without its parameters; `""` if it is malformed, or has a
+ * charset that its format does not allow: text formats are in UTF-8, and others have no charset.
  */
 export function normalizeContentType(value: string): string {
   const media = parseMediaType(value);
@@ -16,7 +16,7 @@ export function normalizeContentType(value: string): string {
 const textNames = formats.filter(({ isText }) => isText).map(({ name }) => name);
 const endsInTextFormat = new RegExp(`[/+](?:${textNames.join("|")})$`);
 
-/** The format of the calls of an RPC that have one content type. */
+/** The format of the calls of an RPC with a certain content type. */
 export interface CallFormat {
   readonly codec: Codec;
   /** The content type of the response, as a header field. */
@@ -26,8 +26,8 @@ export interface CallFormat {
 }
 
 /**
- * Returns the content types of a protocol that adds the name of the format, such as `application/grpc+json`, each with the
- * format of its calls. Without a name, the first format is meant.
+ * Returns the content types of a protocol whose content types end with a format, such as `application/grpc+json`, each
+ * with the format of its calls. Without a name, the first format is meant.
  */
 export function callFormatsOf(
   base: string,
@@ -50,7 +50,7 @@ export function callFormat(
 
 const fields = new Map<string, HeaderFields>();
 
-/** Returns the same field for the same content type, so that it is encoded once. There are some twenty. */
+/** Returns the same object for the same content type, so that it is encoded once. There are about twenty. */
 function fieldOf(contentType: string): HeaderFields {
   let field = fields.get(contentType);
   if (field === undefined) fields.set(contentType, (field = prepareHeaderFields("content-type", contentType)));
@@ -58,7 +58,7 @@ function fieldOf(contentType: string): HeaderFields {
 }
 
 /**
- * Returns the content type of a refusal: the client's own, as far as it is known.
+ * Returns the content type of a refusal: the client's, if it is known.
  *
  * @param bases - the content types of the protocol without a format, longer ones first
  */

@@ -11,23 +11,23 @@ import type { MessageSplitter } from "./message-splitter.ts";
  */
 export const envelopePrefixBytes = 5;
 
-/** Bytes of the largest message that an envelope can announce: its length has 32 bits. */
+/** The most bytes of a message in an envelope, whose length has 32 bits. */
 export const messageBytesMax: number = 2 ** 32 - 1;
 
 /** Flag: the message is compressed with the encoding of the call. */
 export const compressedFlag = 0b0000_0001;
 
-/** Flag of gRPC-Web: this is the trailer section, written like an HTTP/1.1 header. */
+/** Flag of gRPC-Web: the envelope has the trailer section, in the format of an HTTP/1.1 header. */
 export const trailerFlag = 0b1000_0000;
 
-/** An envelope of one encoded message, in the bytes that it came in. */
+/** A received envelope of one encoded message. */
 export class Envelope {
   readonly compressed: boolean;
   readonly #piece: Uint8Array;
   readonly #at: number;
   readonly #end: number;
 
-  /** @param piece - the bytes of which the envelope is the part from `at` to `end` */
+  /** @param piece - bytes that contain the envelope from `at` to `end` */
   constructor(compressed: boolean, piece: Uint8Array, at: number, end: number) {
     this.compressed = compressed;
     this.#piece = piece;
@@ -40,8 +40,8 @@ export class Envelope {
     return this.#piece.subarray(this.#at + envelopePrefixBytes, this.#end);
   }
 
-  /** The envelope itself, with its prefix. */
-  get whole(): Uint8Array {
+  /** The encoded message with its prefix. */
+  get withPrefix(): Uint8Array {
     const { byteLength } = this.#piece;
     return this.#end - this.#at === byteLength ? this.#piece : this.#piece.subarray(this.#at, this.#end);
   }
@@ -51,32 +51,32 @@ export class Envelope {
  * Reads the envelope of a unary body.
  *
  * @throws ConnectError `Unimplemented` for no message or more than one (as Connect does), `ResourceExhausted` for a
- * length over the limit, `InvalidArgument` for a body that is cut short or has reserved flags
+ * length over the limit, `InvalidArgument` for a body that is truncated or has reserved flags
  */
 export function readSingleEnvelope(body: Uint8Array, readMaxBytes: number): Envelope {
   // gRPC, "Status codes": a call with too few or too many messages is unimplemented.
   if (body.byteLength === 0) throw problem("ERR_PROTOCOL", "the message is missing", { code: Code.Unimplemented });
   const end = envelopeBytes(body);
-  if (end === 0) throw cutShort();
+  if (end === 0) throw truncated();
   const envelope = toEnvelope(body, 0, end, readMaxBytes);
-  if (body.byteLength < end) throw cutShort();
+  if (body.byteLength < end) throw truncated();
   if (body.byteLength > end) {
     throw problem("ERR_PROTOCOL", "a unary call must have exactly one message", { code: Code.Unimplemented });
   }
   return envelope;
 }
 
-/** Returns how a body of one envelope is read. */
+/** Returns the plan for reading a body with one envelope. */
 export function planEnvelope(codec: Codec, readMaxBytes: number): BodyPlan {
   const memory = codec.envelopes?.memory ?? "own";
   return { limitBytes: envelopePrefixBytes + readMaxBytes, memory, announcedBytes: envelopeBytes };
 }
 
-/** Returns the length in bytes of the envelope that begins at `at`; 0 if its prefix has not arrived. */
+/** Returns the length in bytes of the envelope that starts at `at`; 0 if its prefix is incomplete. */
 export function envelopeBytes(bytes: Uint8Array, at = 0): number {
   if (bytes.byteLength - at < envelopePrefixBytes) return 0;
   const low = ((bytes[at + 2] ?? 0) << 16) | ((bytes[at + 3] ?? 0) << 8) | (bytes[at + 4] ?? 0);
-  // Multiplied, because a shift would be signed.
+  // Multiplied, because the result of a shift would be signed.
   return envelopePrefixBytes + (bytes[at + 1] ?? 0) * 0x100_0000 + low;
 }
 
@@ -90,13 +90,13 @@ export function writeEnvelope(flags: number, message: Uint8Array): Uint8Array {
 
 /** Returns the prefix of an uncompressed message of `messageBytes` bytes. */
 export function envelopePrefix(messageBytes: number): Uint8Array {
-  // Outside node's pool: while it waits to be sent, it would keep 64 KiB of the pool alive.
+  // Not from node's pool, of which it would keep 64 KiB alive while it waits to be sent.
   return writePrefix(new Uint8Array(envelopePrefixBytes), 0, messageBytes);
 }
 
 function writePrefix(into: Uint8Array, flags: number, messageBytes: number): Uint8Array {
   into[0] = flags;
-  // The array keeps the lowest eight bits of each.
+  // The array stores the lowest eight bits of each value.
   into[1] = messageBytes >>> 24;
   into[2] = messageBytes >>> 16;
   into[3] = messageBytes >>> 8;
@@ -107,19 +107,19 @@ function writePrefix(into: Uint8Array, flags: number, messageBytes: number): Uin
 /**
  * Reads the envelopes of a stream.
  *
- * Time and memory are in proportion to the bytes that have arrived, in however many pieces, and whatever a prefix
- * announces. Throws a `ConnectError`: `ResourceExhausted` for a length over the limit, `InvalidArgument` for a stream
- * that ends within an envelope or has reserved flags.
+ * Time and memory are proportional to the received bytes, for any number of pieces and any announced length. Throws a
+ * `ConnectError`: `ResourceExhausted` for a length over the limit, `InvalidArgument` for a stream that ends within an
+ * envelope or has reserved flags.
  */
 export class EnvelopeReader<T> implements MessageSplitter<T> {
   readonly #readMaxBytes: number;
   readonly #read: (envelope: Envelope) => T | Promise<T>;
   #piece: Uint8Array = noBytes;
   #at = 0;
-  /** An envelope that has arrived in part. It announces the length of its prefix until the prefix says more. */
+  /** An incomplete envelope. `announcedBytes` is the length of the prefix until that has arrived. */
   #partial: CollectedBytes | undefined;
 
-  /** @param read - turns an envelope into a message */
+  /** @param read - converts an envelope to a message */
   constructor(readMaxBytes: number, read: (envelope: Envelope) => T | Promise<T>) {
     this.#readMaxBytes = readMaxBytes;
     this.#read = read;
@@ -141,15 +141,15 @@ export class EnvelopeReader<T> implements MessageSplitter<T> {
       }
       if (at === piece.byteLength) return undefined;
     }
-    const whole = this.#collect();
-    return whole && this.#read(toEnvelope(whole, 0, whole.byteLength, this.#readMaxBytes));
+    const complete = this.#collect();
+    return complete && this.#read(toEnvelope(complete, 0, complete.byteLength, this.#readMaxBytes));
   }
 
   end(): undefined {
-    if (this.#partial !== undefined) throw cutShort();
+    if (this.#partial !== undefined) throw truncated();
   }
 
-  /** Collects the part that is in the piece. @returns the envelope, once it is whole */
+  /** Collects the part of the envelope in the piece. @returns the envelope once it is complete */
   #collect(): Uint8Array | undefined {
     const limitBytes = envelopePrefixBytes + this.#readMaxBytes;
     const partial = (this.#partial ??= new CollectedBytes(envelopePrefixBytes, limitBytes));
@@ -173,7 +173,7 @@ export class EnvelopeReader<T> implements MessageSplitter<T> {
 
   #advance(at: number): void {
     this.#at = at;
-    // So that the chunk is not kept while we wait for the client.
+    // Releases the chunk while waiting for the client.
     if (at === this.#piece.byteLength) this.add(noBytes);
   }
 }
@@ -188,6 +188,6 @@ function toEnvelope(bytes: Uint8Array, at: number, end: number, readMaxBytes: nu
   return new Envelope(flags === compressedFlag, bytes, at, end);
 }
 
-function cutShort(): ConnectError {
+function truncated(): ConnectError {
   return problem("ERR_PROTOCOL", "the message is truncated");
 }

@@ -4,7 +4,7 @@ import { problem } from "../../errors/index.ts";
 import { type BodyPlan, type Exchange, type HeaderFields, noBytes } from "../../exchange/index.ts";
 import type { Codec } from "../formats/format.ts";
 import type { CallFormat } from "./content-type.ts";
-import { decompressInTurn } from "./decompress-in-turn.ts";
+import { decompressQueued } from "./queued-decompression.ts";
 import { compressedFlag, type Envelope, EnvelopeReader, readSingleEnvelope, writeEnvelope } from "./envelope.ts";
 import { headerFieldsToSend, LazyHeaders, withOwnReserved } from "./lazy-headers.ts";
 import { readMessages } from "./message-splitter.ts";
@@ -13,20 +13,20 @@ import type { Rpc, ResponseParts } from "../rpc.ts";
 import type { StreamWire, UnaryWire } from "../protocol.ts";
 import type { Timeout } from "./timeouts.ts";
 
-/** The header of a call with envelopes, as it was read. */
+/** The parsed header of a call with envelopes. */
 export interface EnvelopedHeader {
   readonly encodings: MessageEncodings;
   readonly timeout: Timeout;
-  /** The name of the field that says how the messages of the answer are compressed. */
+  /** The name of the header field with the encoding of the response messages. */
   readonly encodingName: string;
-  /** What is wrong with the header besides encodings and time-out. */
+  /** An error in the header other than those of encodings and timeout. */
   readonly problem?: ConnectError | undefined;
 }
 
 /** A call whose messages have envelopes: every call of gRPC and gRPC-Web, and the streams of Connect. */
 export abstract class EnvelopedWire implements UnaryWire, StreamWire {
   abstract readonly responseTrailer: LazyHeaders;
-  readonly endHasError = true;
+  readonly reportsErrorAtEnd = true;
   readonly timeoutMs: number | undefined;
   readonly problem: ConnectError | undefined;
   readonly body: BodyPlan;
@@ -67,17 +67,19 @@ export abstract class EnvelopedWire implements UnaryWire, StreamWire {
   #decode(envelope: Envelope): Message | Promise<Message> {
     const { envelopes } = this.codec;
     if (!envelope.compressed) {
-      return envelopes === undefined ? this.codec.decode(envelope.bytes) : envelopes.open(envelope.whole);
+      return envelopes === undefined ? this.codec.decode(envelope.bytes) : envelopes.open(envelope.withPrefix);
     }
     const { request } = this.encodings;
-    // gRPC's compression document requires Internal for a compressed message without an encoding.
+    // The compression document of gRPC requires Internal for a compressed message without an encoding.
     if (request === undefined)
-      throw problem("ERR_PROTOCOL", "the message is compressed, but the request names no encoding", { code: Code.Internal });
-    const plain = decompressInTurn(request, envelope.bytes, this.rpc.options.readMaxBytes, this.exchange);
+      throw problem("ERR_PROTOCOL", "the message is compressed, but the request names no encoding", {
+        code: Code.Internal,
+      });
+    const plain = decompressQueued(request, envelope.bytes, this.rpc.options.readMaxBytes, this.exchange);
     return plain.then((message) => this.codec.decode(message));
   }
 
-  /** Returns the body of a client that streams, as it arrives. */
+  /** Returns the body of a streaming client as it arrives. */
   protected pieces(): AsyncIterable<Uint8Array> {
     return this.exchange.body?.pieces() ?? noPieces;
   }
@@ -86,16 +88,16 @@ export abstract class EnvelopedWire implements UnaryWire, StreamWire {
     return this.receivedEnvelope(message) ?? this.envelop(this.codec.encode(message));
   }
 
-  /** Returns the envelope that a message came in, if it can be sent as it is. */
+  /** Returns the received envelope of a message, if it can be sent unchanged. */
   protected receivedEnvelope(message: Message): Uint8Array | undefined {
     return this.encodings.response === undefined ? this.codec.envelopes?.of(message) : undefined;
   }
 
-  /** Writes an encoded message in its envelope, compressed if the client asked for it and it is large enough. */
+  /** Writes an encoded message in an envelope, compressed if the client accepts it and the message is large enough. */
   protected envelop(bytes: Uint8Array): Uint8Array | Promise<Uint8Array> {
     const { response } = this.encodings;
     if (response === undefined || bytes.byteLength < this.rpc.options.compressMinBytes) return writeEnvelope(0, bytes);
-    return response.compress(bytes).then((packed) => writeEnvelope(compressedFlag, packed));
+    return response.compress(bytes).then((compressed) => writeEnvelope(compressedFlag, compressed));
   }
 
   headerToSend(header: Headers): HeaderFields {
@@ -105,12 +107,12 @@ export abstract class EnvelopedWire implements UnaryWire, StreamWire {
 
   writeMessage({ message, header, trailer }: ResponseParts): void | Promise<void> {
     const envelope = this.encode(message);
-    const answer = (body: Uint8Array): void => this.answer(this.headerToSend(header), body, trailer, undefined);
-    return envelope instanceof Promise ? envelope.then(answer) : answer(envelope);
+    const respond = (body: Uint8Array): void => this.respond(this.headerToSend(header), body, trailer, undefined);
+    return envelope instanceof Promise ? envelope.then(respond) : respond(envelope);
   }
 
   writeError(error: ConnectError): void {
-    this.answer(this.headerToSend(this.responseHeader), noBytes, this.responseTrailer, error);
+    this.respond(this.headerToSend(this.responseHeader), noBytes, this.responseTrailer, error);
   }
 
   begin(header: HeaderFields): void {
@@ -122,7 +124,7 @@ export abstract class EnvelopedWire implements UnaryWire, StreamWire {
   }
 
   abstract end(trailer: Headers, error: ConnectError | undefined): void;
-  abstract answer(header: HeaderFields, bytes: Uint8Array, trailer: Headers, error: ConnectError | undefined): void;
+  abstract respond(header: HeaderFields, bytes: Uint8Array, trailer: Headers, error: ConnectError | undefined): void;
 }
 
 const noPieces: AsyncIterable<Uint8Array> = {

@@ -2,12 +2,12 @@ import type { ConnectError } from "@connectrpc/connect";
 import type { HeaderFields } from "../../exchange/index.ts";
 import { isSendable, LazyHeaders, toFields } from "./lazy-headers.ts";
 
-/** Returns the metadata of an error as header fields, without those that belong to the protocol itself. */
+/** Returns the metadata of an error as header fields, without fields of the protocols. */
 export function metadataFields(error: ConnectError): HeaderFields {
   return toFields(ownMetadata(error));
 }
 
-/** Returns the metadata of an error, without those that belong to the protocol itself. */
+/** Returns the metadata of an error without fields of the protocols. */
 export function ownMetadata(error: ConnectError): Headers {
   const metadata = new Headers();
   appendOwnMetadata(metadata, error);
@@ -16,8 +16,8 @@ export function ownMetadata(error: ConnectError): Headers {
 
 /** Appends {@link ownMetadata} to a header or trailer. */
 export function appendOwnMetadata(into: Headers, error: ConnectError): void {
-  // Metadata received from another server describes that call, not ours. Before Connect 2.2, errors do not say where
-  // they are from, but their metadata then includes the header of the answer.
+  // Metadata received from another server describes that call, not this one. Before Connect 2.2, errors do not have
+  // `isWireError`, but the metadata of received ones includes the header of the response.
   const { metadata } = error;
   if ("isWireError" in error ? error.isWireError : metadata.has("content-type")) return;
   metadata.forEach((value, name) => {
@@ -26,8 +26,8 @@ export function appendOwnMetadata(into: Headers, error: ConnectError): void {
 }
 
 /**
- * Returns an error as it is but without metadata, for functions of Connect that would write them: each minor version
- * writes others.
+ * Returns an error without metadata, for functions of Connect that would write them: which fields they write depends on
+ * the minor version.
  */
 export function withoutMetadata(error: ConnectError): ConnectError {
   return Object.create(error, { metadata: { value: noMetadata } });
@@ -35,8 +35,8 @@ export function withoutMetadata(error: ConnectError): ConnectError {
 
 const noMetadata = new LazyHeaders([]);
 
-// What Connect's own servers leave out, of HTTP, Connect and gRPC, besides what is never sent with a call. Before Connect
-// 2.2 there was no such list.
+// The fields of HTTP, Connect and gRPC that Connect's own servers omit, in addition to those that are never sent with a
+// call. Connect exports no such list before 2.2.
 const protocolFields: ReadonlySet<string> = new Set([
   "accept-encoding",
   "content-encoding",

@@ -2,12 +2,12 @@ import type { ConnectError } from "@connectrpc/connect";
 import { problem } from "../../errors/index.ts";
 import { clientGone, type HttpProblem } from "../../exchange/index.ts";
 
-/** Returns the error of a request that gets no further as HTTP. */
+/** Returns the error for a problem of HTTP. */
 export function httpError({ errorCode, message, code, httpStatus }: HttpProblem): ConnectError {
   return problem(errorCode, message, { code, httpStatus });
 }
 
-/** Returns the error that a call ends with when its client has gone away. */
-export function goneAway(): ConnectError {
+/** Returns the error of a call whose client has disconnected or cancelled it. */
+export function clientGoneError(): ConnectError {
   return httpError(clientGone());
 }

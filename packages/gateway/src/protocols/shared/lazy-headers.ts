@@ -1,8 +1,8 @@
 import { type HeaderFields, isToken, notSent, readHeaderField } from "../../exchange/index.ts";
 
 /**
- * Returns whether a field may be sent with a call: not if it describes the connection, or has control characters (RFC
- * 9110 §5.5), which a `Headers` object accepts.
+ * Returns whether a field may be sent with a call: `false` if it describes the connection, or has control characters
+ * (RFC 9110 §5.5), which a `Headers` object accepts.
  */
 export function isSendable(name: string, value: string): boolean {
   return !notSent.has(name) && !control.test(value);
@@ -15,8 +15,8 @@ const control = /[\0-\x08\x0a-\x1f\x7f]/;
 /**
  * Returns the fields of a header or trailer that may be sent with a call.
  *
- * Fields that a handler copied from another answer may describe that answer's connection or length, or contain
- * forbidden characters. They are left out: HTTP/2 cannot send them at all (RFC 9113 §8.2).
+ * Fields that a handler copied from another response may describe the connection or length of that response, or contain
+ * forbidden characters. They are omitted, because HTTP/2 cannot send them (RFC 9113 §8.2).
  */
 export function toFields(headers: Headers): string[] {
   const fields: string[] = [];
@@ -29,9 +29,9 @@ export function toFields(headers: Headers): string[] {
 /**
  * A `Headers` object that is built from its fields on first use.
  *
- * Building a real one costs more than a microsecond and six allocations, and most calls never use it. Once built, it is
- * the platform's own; before, this object stands in for it: `instanceof` holds, and `new Headers(it)` and `fetch` read
- * it through its iterator.
+ * Building one costs more than a microsecond and six allocations, and most calls never use it. Once built, this object
+ * delegates to the platform's own. `instanceof Headers` is true, and `new Headers(it)` and `fetch` read it through its
+ * iterator.
  */
 export class LazyHeaders implements Headers {
   readonly #fields: HeaderFields;
@@ -42,24 +42,24 @@ export class LazyHeaders implements Headers {
     this.#fields = fields;
   }
 
-  /** Whether nothing has been built, so that {@link fields} is still the list it was made from. */
-  get pristine(): boolean {
+  /** Whether no `Headers` object has been built, so that {@link fields} is still the original list. */
+  get isPristine(): boolean {
     return this.#headers === undefined;
   }
 
-  /** The list it was made from while pristine, otherwise its current fields. */
+  /** The original list while pristine, otherwise the current fields. */
   get fields(): HeaderFields {
     return this.#headers === undefined ? this.#fields : toFields(this.#headers);
   }
 
-  /** The platform's own object, built on first use. Not a private method, which takes room in every object. */
+  /** The platform's own object, built on first use. Not a private method, which would take memory in every object. */
   get built(): Headers {
     return (this.#headers ??= toHeaders(this.#fields));
   }
 
   get(name: string): string | null {
     // A real Headers object rejects invalid names, including those of pseudo-header fields.
-    if (!this.pristine || !isToken(name)) return this.built.get(name);
+    if (!this.isPristine || !isToken(name)) return this.built.get(name);
     return readHeaderField(this.#fields, name);
   }
 
@@ -108,17 +108,17 @@ export class LazyHeaders implements Headers {
   }
 }
 
-// What `console.log` and `util.inspect` of node show.
+// For `console.log` and `util.inspect` of node.
 Object.defineProperty(LazyHeaders.prototype, Symbol.for("nodejs.util.inspect.custom"), {
   value(this: LazyHeaders): Headers {
     return this.built;
   },
 });
 
-/** Returns whether a handler has left the header and the trailer of its answer as the protocol made them. */
+/** Returns whether a handler has not changed the header and the trailer of its response. */
 export function areUntouched(header: Headers, trailer: Headers): boolean {
-  const isPristine = (headers: Headers): boolean => headers instanceof LazyHeaders && headers.pristine;
-  return isPristine(header) && isPristine(trailer);
+  const isUntouched = (headers: Headers): boolean => headers instanceof LazyHeaders && headers.isPristine;
+  return isUntouched(header) && isUntouched(trailer);
 }
 
 function toHeaders(fields: HeaderFields): Headers {
@@ -133,8 +133,8 @@ function toHeaders(fields: HeaderFields): Headers {
   return headers;
 }
 
-// Makes `instanceof` work. Not `extends`: the constructor of Headers would build what this class avoids. And only on
-// first use: naming Headers loads node's HTTP client, a fifth of start-up.
+// Makes `instanceof` work. Not `extends`, because the constructor of Headers would build the object that this class
+// avoids. Through a proxy, because accessing Headers loads node's HTTP client, a fifth of the start-up time.
 Object.setPrototypeOf(LazyHeaders.prototype, new Proxy({}, { getPrototypeOf: () => Headers.prototype }));
 
 const colon = 0x3a;
@@ -142,25 +142,28 @@ const colon = 0x3a;
 /**
  * Returns the fields to send for a response header or trailer.
  *
- * @param own - the protocol's fields, which stay when an interceptor replaces the object
+ * @param own - the fields of the protocol, which are kept if an interceptor replaces the object
  */
 export function headerFieldsToSend(headers: Headers, own: HeaderFields): HeaderFields {
   if (headers instanceof LazyHeaders) return headers.fields;
-  const given = toFields(headers);
-  // The protocol's own fields are not repeated.
-  return [...own, ...given.filter((_, at) => readHeaderField(own, given[at - (at % 2)] ?? "") === null)];
+  const fields = toFields(headers);
+  // The fields of the protocol are not repeated.
+  return [...own, ...fields.filter((_, at) => readHeaderField(own, nameAt(fields, at)) === null)];
 }
 
 /**
- * Returns the fields of a response header, in which those that the protocols reserve are the protocol's own. Metadata of a
- * handler does not say how the call ended, which clients of gRPC-Web read in the header too, or how messages are
- * compressed.
+ * Returns the fields of a response header, with reserved fields replaced by the protocol's own. Metadata of a handler
+ * must not set the status of the call, which clients of gRPC-Web also read from the header, or the compression of
+ * messages.
  */
 export function withOwnReserved(fields: HeaderFields, own: HeaderFields): HeaderFields {
   const reservedOf = (all: HeaderFields): string[] => all.filter((_, at) => reserved.test(nameAt(all, at)));
   const ownReserved = reservedOf(own);
-  const given = reservedOf(fields);
-  if (given.length === ownReserved.length && given.every((_, at) => at % 2 === 0 || isOwn(given, at, own)))
+  const sentReserved = reservedOf(fields);
+  if (
+    sentReserved.length === ownReserved.length &&
+    sentReserved.every((_, at) => at % 2 === 0 || isOwn(sentReserved, at, own))
+  )
     return fields;
   return [...fields.filter((_, at) => !reserved.test(nameAt(fields, at))), ...ownReserved];
 }
@@ -169,7 +172,7 @@ function isOwn(fields: HeaderFields, at: number, own: HeaderFields): boolean {
   return readHeaderField(own, nameAt(fields, at)) === fields[at];
 }
 
-/** Returns the name of the field that an index is in. */
+/** Returns the name of the field at an index of its name or its value. */
 function nameAt(fields: HeaderFields, at: number): string {
   return fields[at - (at % 2)] ?? "";
 }

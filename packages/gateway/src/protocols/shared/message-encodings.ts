@@ -7,13 +7,13 @@ import { negotiateCoding, readAccept } from "./negotiation.ts";
 
 /** How the messages of one call are compressed. */
 export interface MessageEncodings {
-  /** How the client compresses its messages; `undefined` when it does not. */
+  /** The compression of the request messages; `undefined` for none. */
   readonly request: Compression | undefined;
-  /** How the answer is compressed; `undefined` when it is not. */
+  /** The compression of the response messages; `undefined` for none. */
   readonly response: Compression | undefined;
-  /** `Unimplemented` when the client uses an encoding that we cannot read. */
+  /** `Unimplemented` if the client uses an unsupported encoding. */
   readonly problem: ConnectError | undefined;
-  /** The field that lists the encodings we can read, for answers that must tell the client. */
+  /** The field that lists the supported encodings, if the response must have it. */
   readonly acceptFields: HeaderFields;
 }
 
@@ -21,11 +21,11 @@ const none: HeaderFields = [];
 const identity: MessageEncodings = { request: undefined, response: undefined, problem: undefined, acceptFields: none };
 
 /**
- * Negotiates the encodings of a call by the rules of gRPC's compression document, which Connect shares.
+ * Negotiates the encodings of a call as defined in the compression document of gRPC, which Connect follows as well.
  *
  * @param sent - the value of the encoding header field
  * @param accepted - the value of the accept-encoding header field
- * @param acceptName - the name of that field, in which a refusal lists the encodings that can be read
+ * @param acceptName - the name of that field, in which a refusal lists the supported encodings
  */
 export function negotiateEncodings(
   available: readonly Compression[],
@@ -38,25 +38,25 @@ export function negotiateEncodings(
   if (sent !== null && sent !== "identity" && sent !== "") {
     request = available.find((compression) => compression.name === sent);
     if (request === undefined) {
-      const readable = available.map((compression) => compression.name).join(",");
-      const message = `unknown compression ${quote(sent)}: supported encodings are ${readable}`;
+      const supported = available.map((compression) => compression.name).join(",");
+      const message = `unknown compression ${quote(sent)}: supported encodings are ${supported}`;
       // The code that gRPC's compression document and Connect's protocol prescribe.
       const unsupported = problem("ERR_ENCODING_UNSUPPORTED", message, { code: Code.Unimplemented });
-      return { request, response: undefined, problem: unsupported, acceptFields: [acceptName, readable] };
+      return { request, response: undefined, problem: unsupported, acceptFields: [acceptName, supported] };
     }
   }
-  // A client that names no accepted encoding accepts the one it sends.
+  // A client that lists no accepted encodings accepts the one that it sends.
   const response = accepted === null || accepted === "" ? request : lastChoice.preferred(available, accepted);
   return { request, response, problem: undefined, acceptFields: none };
 }
 
-/** Remembers one choice, because clients of gRPC repeat what they accept with every call. */
+/** Caches the last choice, because gRPC clients send the same list with every call. */
 class LastChoice {
   #available: readonly Compression[] | undefined;
   #accepted: string | undefined;
   #chosen: Compression | undefined;
 
-  /** Chooses the encoding with the highest weight, or of equal ones the first that the client lists. */
+  /** Returns the encoding with the highest weight; among equal weights, the first that the client lists. */
   preferred(available: readonly Compression[], accepted: string): Compression | undefined {
     if (this.#available === available && this.#accepted === accepted) return this.#chosen;
     const listed = readAccept(accepted).flatMap(({ name }) =>

@@ -3,27 +3,27 @@ import { httpError } from "./http-error.ts";
 
 /** Splits the pieces of a body into its messages. */
 export interface MessageSplitter<T> {
-  /** Adds the next piece. Every message that was complete must have been taken. */
+  /** Adds the next piece. All complete messages must have been taken before. */
   add(piece: Uint8Array): void;
-  /** Returns the next message, in a promise if it must be decompressed; `undefined` until all of it has arrived. */
+  /** Returns the next message, in a promise if it must be decompressed; `undefined` if it is incomplete. */
   take(): T | Promise<T> | undefined;
-  /** Returns the last message of a body that has ended; `undefined` if there is none left. */
+  /** Returns the last message of a complete body; `undefined` if there are no more. */
   end(): T | undefined;
 }
 
-/** Reads the messages of a body as they arrive. Throws what the splitter throws, or why the body broke off. */
+/** Reads the messages of a body as they arrive. Throws what the splitter throws, or why the body was aborted. */
 export function readMessages<T>(pieces: AsyncIterable<Uint8Array>, splitter: MessageSplitter<T>): AsyncIterable<T> {
   return { [Symbol.asyncIterator]: () => new MessageIterator(pieces[Symbol.asyncIterator](), splitter) };
 }
 
-// Not an async generator: that takes three turns of the microtask queue for each message instead of one, which doubles
-// the cost of a small message.
+// Not an async generator, which needs three turns of the microtask queue per message instead of one and doubles the
+// cost of a small message.
 class MessageIterator<T> implements AsyncIterator<T> {
   readonly #pieces: AsyncIterator<Uint8Array>;
   readonly #splitter: MessageSplitter<T>;
-  /** The last step that is not done yet. */
-  #waiting: Promise<unknown> | undefined;
-  #ended = false;
+  /** The last pending step. */
+  #pending: Promise<unknown> | undefined;
+  #isDone = false;
 
   constructor(pieces: AsyncIterator<Uint8Array>, splitter: MessageSplitter<T>) {
     this.#pieces = pieces;
@@ -31,31 +31,31 @@ class MessageIterator<T> implements AsyncIterator<T> {
   }
 
   next(): Promise<IteratorResult<T>> {
-    if (this.#waiting !== undefined) return this.#wait(() => this.#read(undefined));
-    if (this.#ended) return Promise.resolve(done);
+    if (this.#pending !== undefined) return this.#enqueue(() => this.#read(undefined));
+    if (this.#isDone) return Promise.resolve(done);
     try {
       const message = this.#splitter.take();
-      if (message === undefined || message instanceof Promise) return this.#wait(() => this.#read(message));
+      if (message === undefined || message instanceof Promise) return this.#enqueue(() => this.#read(message));
       return Promise.resolve({ done: false, value: message });
     } catch (error) {
-      return this.#wait(() => this.#fail(error));
+      return this.#enqueue(() => this.#fail(error));
     }
   }
 
   return(): Promise<IteratorResult<T>> {
-    return this.#wait(() => this.#end());
+    return this.#enqueue(() => this.#end());
   }
 
-  async #read(taken: T | Promise<T> | undefined): Promise<IteratorResult<T>> {
-    if (this.#ended) return done;
+  async #read(next: T | Promise<T> | undefined): Promise<IteratorResult<T>> {
+    if (this.#isDone) return done;
     try {
-      for (let found = taken ?? this.#splitter.take(); ; found = this.#splitter.take()) {
+      for (let found = next ?? this.#splitter.take(); ; found = this.#splitter.take()) {
         if (found !== undefined) return { done: false, value: await found };
         const piece = await this.#pieces.next();
         if (piece.done === true) break;
         this.#splitter.add(piece.value);
       }
-      this.#ended = true;
+      this.#isDone = true;
       const last = this.#splitter.end();
       return last === undefined ? done : { done: false, value: last };
     } catch (error) {
@@ -64,7 +64,7 @@ class MessageIterator<T> implements AsyncIterator<T> {
   }
 
   async #end(): Promise<IteratorResult<T>> {
-    this.#ended = true;
+    this.#isDone = true;
     await this.#pieces.return?.();
     return done;
   }
@@ -74,13 +74,13 @@ class MessageIterator<T> implements AsyncIterator<T> {
     throw error instanceof HttpProblem ? httpError(error) : error;
   }
 
-  /** Runs a step once the steps before it are done, as an async generator does for callers that do not wait. */
-  #wait(step: () => Promise<IteratorResult<T>>): Promise<IteratorResult<T>> {
-    const result = this.#waiting === undefined ? step() : this.#waiting.then(step, step);
+  /** Runs a step after the previous steps, as an async generator does for callers that do not await. */
+  #enqueue(step: () => Promise<IteratorResult<T>>): Promise<IteratorResult<T>> {
+    const result = this.#pending === undefined ? step() : this.#pending.then(step, step);
     const settle = (): void => {
-      if (this.#waiting === result) this.#waiting = undefined;
+      if (this.#pending === result) this.#pending = undefined;
     };
-    this.#waiting = result;
+    this.#pending = result;
     result.then(settle, settle);
     return result;
   }

@@ -2,24 +2,24 @@
 export interface AcceptItem {
   /** A media range or a coding, in lower case. */
   readonly name: string;
-  /** What follows the name, such as `version=1.0.0`, in lower case; the weight is among them. */
+  /** The parameters in lower case, such as `version=1.0.0`, including the weight. */
   readonly parameters: readonly string[];
-  /** From 0, which is not acceptable, to 1, which is also meant where there is none. */
+  /** From 0, which means not acceptable, to 1, the default. */
   readonly weight: number;
 }
 
 // RFC 9110 §12.4.2: a weight from 0 to 1 with at most three digits of fraction.
 const weightSyntax = /^q=(0(?:\.[0-9]{0,3})?|1(?:\.0{0,3})?)$/;
 
-/** How many items of a list are read: more than there are codings, and few enough to cost nothing. */
+/** The most items of a list that are read: more than there are codings, and few enough to be cheap. */
 const itemsMax = 16;
 
-/** How many characters of a list are read: several times what browsers send, and few enough to cost nothing. */
+/** The most characters of a list that are read: several times what browsers send, and few enough to be cheap. */
 const acceptLengthMax = 1024;
 
 /**
- * Reads the list of an `Accept` or `Accept-Encoding` field, or of one of the RPC protocols that is like them (RFC 9110
- * §12.4.2). Items whose weight is malformed are left out.
+ * Parses the list of an `Accept` or `Accept-Encoding` field (RFC 9110 §12.4.2), or of a similar field of an RPC
+ * protocol. Omits items with a malformed weight.
  */
 export function readAccept(list: string): readonly AcceptItem[] {
   const items: AcceptItem[] = [];
@@ -33,12 +33,12 @@ export function readAccept(list: string): readonly AcceptItem[] {
 }
 
 /**
- * Chooses the content coding of an answer (RFC 9110 §12.5.3): the one with the highest weight, or of equal ones the
- * first that the server lists.
+ * Returns the content coding of a response (RFC 9110 §12.5.3): the one with the highest weight; among equal weights,
+ * the first in `available`.
  *
- * @param acceptEncoding - the value of `Accept-Encoding`, `null` when it was not sent
- * @param available - the codings that the server has, best first, with names in lower case
- * @returns `undefined` when the client accepts none of them or prefers identity
+ * @param acceptEncoding - the value of `Accept-Encoding`, `null` if it was not sent
+ * @param available - the codings of the server, preferred ones first, with names in lower case
+ * @returns `undefined` if the client accepts none of them or prefers identity
  */
 export function negotiateCoding<Coding extends { readonly name: string }>(
   acceptEncoding: string | null,
@@ -47,33 +47,33 @@ export function negotiateCoding<Coding extends { readonly name: string }>(
   if (acceptEncoding === null || acceptEncoding === "") return undefined;
   const weights = new Map(readAccept(acceptEncoding).map(({ name, weight }) => [withoutAlias(name), weight]));
   const [coding, weight] = heaviest(weights, available, ({ name }) => [name, "*"]);
-  // Identity need not be listed to be acceptable. It is used even when refused, rather than failing the request.
+  // Identity is acceptable even if it is not listed. It is used even if it is refused, instead of failing the request.
   return weight >= (weights.get("identity") ?? 0) ? coding : undefined;
 }
 
 /**
- * Chooses a media type by `Accept` (RFC 9110 §12.5.1): the one with the highest weight. Of equal ones it is the first
- * that the client names, then the usual one, then the first; the usual one if the client accepts none. Parameters are
- * ignored.
+ * Returns the media type for an `Accept` field (RFC 9110 §12.5.1): the one with the highest weight. Among equal weights
+ * it is the first that the client names, then `fallback`, then the first in `offered`; `fallback` if the client accepts
+ * none. Parameters are ignored.
  *
- * @param accept - the value of the field, `null` when it was not sent
+ * @param accept - the value of the field, `null` if it was not sent
  */
 export function negotiateType<Form extends { readonly contentType: string }>(
   accept: string | null,
-  { offered, usual }: { readonly offered: readonly Form[]; readonly usual: Form },
+  { offered, fallback }: { readonly offered: readonly Form[]; readonly fallback: Form },
 ): Form {
   const weights = new Map(readAccept(accept ?? "").map(({ name, weight }) => [name, weight]));
   const [named, weight] = heaviest(weights, offered, ({ contentType }) => [contentType]);
-  const [included, highest] = heaviest(weights, [usual, ...offered], mediaRangesOf);
-  return (weight === highest ? named : included) ?? usual;
+  const [included, highest] = heaviest(weights, [fallback, ...offered], mediaRangesOf);
+  return (weight === highest ? named : included) ?? fallback;
 }
 
-/** Returns the ranges that include a type; the most specific one counts. */
+/** Returns the ranges that include a type, the most specific one first. */
 function mediaRangesOf({ contentType }: { readonly contentType: string }): readonly string[] {
   return [contentType, contentType.replace(/\/.*/, "/*"), "*/*"];
 }
 
-/** Returns the item with the highest weight, of equal ones the first; none if all have 0. */
+/** Returns the item with the highest weight; among equal weights the first, and none if all are 0. */
 function heaviest<Item>(
   weights: ReadonlyMap<string, number>,
   items: readonly Item[],
@@ -92,10 +92,10 @@ function heaviest<Item>(
 }
 
 /**
- * Reads the coding of a body from `Content-Encoding` (RFC 9110 §8.4).
+ * Parses the coding of a body from `Content-Encoding` (RFC 9110 §8.4).
  *
- * @returns the coding in lower case, `identity` for none; `undefined` when it is not available, when there are several
- * (no client needs two, and nesting makes decompression bombs far more effective), or when the list is too long
+ * @returns the coding in lower case, `identity` for none; `undefined` if it is not available, if there are several (no
+ * client needs two, and nesting makes decompression bombs far more effective), or if the list is too long
  */
 export function readContentCoding(contentEncoding: string, available: readonly string[]): string | undefined {
   const names = contentEncoding

@@ -1,4 +1,4 @@
-/** Yields a single message: as a stream, what an RPC has one of. */
+/** Yields a single message, to use it as a stream. */
 export async function* oneMessage<Message>(message: Message): AsyncGenerator<Message, void> {
   yield message;
 }

@@ -4,16 +4,16 @@ import { parseTimeout as parseGrpcTimeout } from "@connectrpc/connect/protocol-g
 import { problem } from "../../errors/index.ts";
 import type { CommonHeaderFields } from "../../exchange/index.ts";
 
-/** The deadline of a request: milliseconds from now, a mistake (`InvalidArgument`), or nothing. */
+/** The timeout of a request: milliseconds from now, an error (`InvalidArgument`), or neither. */
 export interface Timeout {
   readonly timeoutMs?: number | undefined;
   readonly error?: ConnectError | undefined;
 }
 
-/** Characters of a time-out that an error repeats: of Connect it has 10 digits at most, of gRPC 8 and a unit. */
+/** The most characters of a timeout that an error quotes: Connect has up to 10 digits, gRPC 8 and a unit. */
 const charactersMax = 32;
 
-/** The deadline of a request that sets none, as most do. */
+/** The timeout of a request that sets none, like most. */
 export const noTimeout: Timeout = {};
 
 /** Reads `Connect-Timeout-Ms`. */
@@ -26,28 +26,28 @@ export function readGrpcTimeout({ grpcTimeout }: CommonHeaderFields, maxTimeoutM
   return withErrorCode(parseGrpcTimeout(grpcTimeout?.slice(0, charactersMax) ?? null, maxTimeoutMs));
 }
 
-/** Gives the error of Connect's parsers its identifier. */
+/** Adds the identifier to an error of Connect's parsers. */
 function withErrorCode(timeout: Timeout): Timeout {
   if (timeout.error === undefined) return timeout;
   return { ...timeout, error: problem("ERR_TIMEOUT_INVALID", timeout.error.rawMessage) };
 }
 
 /**
- * Reads the deadline of a REST request from the fields that other protocols and proxies use: `Connect-Timeout-Ms`,
- * `Grpc-Timeout` and `X-Server-Timeout`. The shortest counts, because its sender waits no longer. A timeout of zero has
- * already passed.
+ * Reads the timeout of a REST request from the fields of other protocols and proxies: `Connect-Timeout-Ms`,
+ * `Grpc-Timeout` and `X-Server-Timeout`. The shortest one applies, because its sender waits no longer. A timeout of
+ * zero has already passed.
  */
 export function readRestTimeout(common: CommonHeaderFields, maxTimeoutMs: number): Timeout {
   const { connectTimeoutMs, grpcTimeout, xServerTimeout } = common;
-  // Most requests have none.
+  // Most requests set no timeout.
   if (connectTimeoutMs === null && grpcTimeout === null && xServerTimeout === null) return noTimeout;
   const timeouts = [
     readConnectTimeout(common, Number.POSITIVE_INFINITY),
     readGrpcTimeout(common, Number.POSITIVE_INFINITY),
     readServerTimeout(xServerTimeout),
   ];
-  const mistaken = timeouts.find(({ error }) => error !== undefined);
-  if (mistaken !== undefined) return mistaken;
+  const invalid = timeouts.find(({ error }) => error !== undefined);
+  if (invalid !== undefined) return invalid;
   const timeoutMs = Math.min(...timeouts.map((timeout) => timeout.timeoutMs ?? Number.POSITIVE_INFINITY));
   if (timeoutMs <= maxTimeoutMs) return { timeoutMs };
   return {
@@ -56,10 +56,10 @@ export function readRestTimeout(common: CommonHeaderFields, maxTimeoutMs: number
   };
 }
 
-// Seconds, with a fraction. As many digits as gRPC has, down to microseconds.
+// Seconds with an optional fraction: as many digits as in gRPC, down to microseconds.
 const seconds = /^[0-9]{1,8}(?:\.[0-9]{1,6})?$/;
 
-/** Reads `X-Server-Timeout`, which Google's REST services take. */
+/** Reads `X-Server-Timeout`, which REST services of Google accept. */
 function readServerTimeout(text: string | null): Timeout {
   if (text === null) return noTimeout;
   if (seconds.test(text)) return { timeoutMs: Number(text) * 1000 };

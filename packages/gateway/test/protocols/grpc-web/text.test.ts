@@ -11,15 +11,15 @@ import {
 
 const refused: unknown = expect.objectContaining({ code: Code.InvalidArgument });
 
-/** Bytes, cut at places of its own choosing. */
+/** Bytes, split at arbitrary positions. */
 const pieces = fc.array(fc.uint8Array({ maxLength: 20 }), { maxLength: 8 });
 
 describe("decodeGrpcWebText", () => {
   test.each([
-    { name: "nothing", text: "", want: "" },
+    { name: "an empty body", text: "", want: "" },
     { name: "one run", text: "b3JkZXJz", want: "orders" },
     { name: "a padded run", text: "b3JkZXI=", want: "order" },
-    { name: "several padded runs, one behind the other", text: "bw==cg==ZGVycw==", want: "orders" },
+    { name: "several consecutive padded runs", text: "bw==cg==ZGVycw==", want: "orders" },
   ])("takes $name, and what it reads can be transferred", ({ text, want }) => {
     const bytes = decodeGrpcWebText(Buffer.from(text));
     expect(Buffer.from(bytes).toString()).toBe(want);
@@ -27,10 +27,10 @@ describe("decodeGrpcWebText", () => {
   });
 
   test.each([
-    { name: "a run that is not padded", text: "cGxhbnQ" },
+    { name: "a run without padding", text: "cGxhbnQ" },
     { name: "a character of base64url", text: "_-8A" },
     { name: "a line break", text: "cGxh\nbnRz" },
-    { name: "padding alone", text: "====" },
+    { name: "only padding", text: "====" },
     { name: "three characters of padding", text: "c===" },
     { name: "padding before the end of a quantum", text: "cA=w" },
     { name: "a character outside of ASCII", text: "cGxé" },
@@ -38,7 +38,7 @@ describe("decodeGrpcWebText", () => {
     expect(() => decodeGrpcWebText(Buffer.from(text))).toThrow(refused);
   });
 
-  test("reads what was encoded, in however many runs", () => {
+  test("decodes any number of runs", () => {
     fc.assert(
       fc.property(pieces, (parts) => {
         const text = Buffer.concat(parts.map((part) => encodeGrpcWebText(part)));
@@ -47,12 +47,12 @@ describe("decodeGrpcWebText", () => {
     );
   });
 
-  test("reads a text of any length", () => {
+  test("decodes bodies of any length", () => {
     const bytes = Buffer.alloc(6 * 1024 * 1024, "orders");
     expect(bytes.equals(decodeGrpcWebText(encodeGrpcWebText(bytes)))).toBe(true);
   });
 
-  test("needs no more bytes for a text than grpcWebTextBytes allows", () => {
+  test("grpcWebTextBytes allows for the length of every encoded body", () => {
     fc.assert(
       fc.property(fc.nat(10_000), (bytes) => {
         expect(encodeGrpcWebText(new Uint8Array(bytes)).byteLength).toBeLessThanOrEqual(grpcWebTextBytes(bytes));
@@ -62,7 +62,7 @@ describe("decodeGrpcWebText", () => {
 });
 
 describe("a stream of gRPC-Web text", () => {
-  test("is decoded the same wherever it is split", async () => {
+  test("decodes to the same bytes wherever it is split", async () => {
     await fc.assert(
       fc.asyncProperty(pieces, fc.array(fc.nat(60)), async (parts, cuts) => {
         const text = Buffer.concat(parts.map((part) => encodeGrpcWebText(part)));
@@ -72,7 +72,7 @@ describe("a stream of gRPC-Web text", () => {
     );
   });
 
-  test("is refused when it ends within a quantum", async () => {
+  test("is refused if it ends within a quantum", async () => {
     await expect(join(decodeTextPieces(from([Buffer.from("cGxhb")])))).rejects.toEqual(refused);
   });
 });

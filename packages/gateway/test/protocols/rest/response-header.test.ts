@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { toRestHeader } from "../../../src/protocols/rest/response-header.ts";
 
 describe("toRestHeader()", () => {
-  test("keeps what is about the answer, and makes header fields of trailers", () => {
+  test("keeps metadata and converts trailers to header fields", () => {
     const header = new Headers([
       ["X-Cost", "1"],
       ["x-cost", "2"],
@@ -51,7 +51,7 @@ describe("toRestHeader()", () => {
     expect(toRestHeader(new Headers([[name, "x"]]), new Headers([[name, "x"]]))).toEqual([]);
   });
 
-  test.each(["\u0001", "a\u007fb", "a\u001f"])("leaves out a value with the control character of %j", (value) => {
+  test.each(["\u0001", "a\u007fb", "a\u001f"])("omits a value with a control character: %j", (value) => {
     expect(toRestHeader(new Headers({ "x-cost": value }), new Headers({ "x-late": value }))).toEqual([]);
   });
 

@@ -1,4 +1,4 @@
-/** One HTTP pattern of one RPC, compiled once: turns requests into messages, and response messages into answers. */
+/** One HTTP pattern of one RPC, compiled once: converts requests to messages, and messages to responses. */
 import type { DescMethod, Message } from "@bufbuild/protobuf";
 import type { BoundFields } from "../../../messages/json/index.ts";
 import { createRawFinder, type RawBody } from "./http-body.ts";
@@ -20,38 +20,40 @@ export interface RestBinding extends RequestReader {
   readonly template: PathTemplate;
   /** The fields of the request message that the path sets. */
   readonly boundByPath: BoundFields;
-  /** The answer, if it is the same for every message: one whose type has no fields, such as google.protobuf.Empty. */
+  /** The response, if it is always the same because the message type has no fields, such as google.protobuf.Empty. */
   readonly preparedResponse: RestResponse | undefined;
   /**
-   * Writes the answer.
+   * Writes the response.
    *
-   * @throws Error when the message cannot be written as JSON, which is the handler's fault
+   * @throws Error if the message cannot be written as JSON, which is an error of the handler
    */
   encode(message: Message): RestResponse;
-  /** Finds the google.api.HttpBody that is the answer; `undefined` if answers are JSON. Throws like {@link encode}. */
+  /**
+   * Returns the google.api.HttpBody to respond with; `undefined` if responses are JSON. Throws as {@link encode} does.
+   */
   readonly toRaw: ((message: Message) => RawBody) | undefined;
-  /** Writes a message of a stream as JSON; throws as {@link encode} does. */
+  /** Writes a message of a stream as JSON. Throws as {@link encode} does. */
   toJson(message: Message): string;
   /** The forms of its streams. */
   readonly streamForms: StreamForms;
   /** Whether fields that are zero are written. */
   readonly emitsImplicit: boolean;
   /** Whether the query may set entries of maps. */
-  readonly takesMapsInQuery: boolean;
-  /** Whether header fields are named as in grpc-gateway too. */
+  readonly acceptsMapsInQuery: boolean;
+  /** Whether header fields also have the names of grpc-gateway. */
   readonly usesGrpcMetadata: boolean;
 }
 
-/** Returns whether an RPC answers with a stream of messages. */
-export function answersStream({ methodKind }: DescMethod): boolean {
+/** Returns whether the response of an RPC is a stream of messages. */
+export function hasResponseStream({ methodKind }: DescMethod): boolean {
   return methodKind === "server_streaming" || methodKind === "bidi_streaming";
 }
 
 /**
  * Compiles a pattern of an RPC.
  *
- * @throws Error when the template does not parse, names a field that does not exist or cannot be in a path, or cannot
- * be applied to a stream of messages
+ * @throws Error if the template is not valid, names a field that does not exist or cannot be in a path, or cannot be
+ * applied to a stream of messages
  */
 export function compileBinding(method: DescMethod, pattern: HttpPattern, options: BindingOptions): RestBinding {
   const { input, output, parent, name } = method;
@@ -71,7 +73,7 @@ export function compileBinding(method: DescMethod, pattern: HttpPattern, options
     streamForms: options.streamForms,
     emitsImplicit: options.emitsImplicit,
     usesGrpcMetadata: options.grpcMetadata,
-    takesMapsInQuery: options.mapsInQuery,
+    acceptsMapsInQuery: options.mapsInQuery,
     toJson,
     toRaw,
     encode: (message) => {

@@ -9,13 +9,13 @@ import type { BindingOptions } from "./rest-options.ts";
 
 /** The format of the bodies of a rule. */
 export interface BodyFormat {
-  /** Nothing, nothing that is read, one JSON value, a stream of JSON values, or bytes of any type. */
+  /** No body, a body that is not read, one JSON value, a stream of JSON values, or bytes of any type. */
   readonly kind: "none" | "ignored" | "json" | "lines" | "bytes";
-  /** The content types of this format, the usual one first. A body without a content type has this format too. */
+  /** The content types of this format, the preferred one first. A body without a content type also has this format. */
   readonly contentTypes: readonly string[];
   /**
-   * Whether lines that come as `application/json` are any JSON values one after the other, or also one array of them;
-   * `undefined` if they are lines there too.
+   * Whether a stream sent as `application/json` is consecutive JSON values, or also one array of them; `undefined` if
+   * it is lines.
    */
   readonly jsonValues?: "sequence" | "or-array";
   /** Whether an empty body is refused, rather than read as the default message. */
@@ -28,7 +28,7 @@ const json: BodyFormat = { kind: "json", contentTypes: ["application/json"] };
 // A google.protobuf.Value without a kind has no JSON form (struct.proto).
 const requiredJson: BodyFormat = { ...json, isRequired: true };
 const anyBytes: BodyFormat = { kind: "bytes", contentTypes: ["*/*"] };
-// Not `application/json`, which is one JSON value.
+// Excludes `application/json`, which is one JSON value.
 const lines: BodyFormat = { kind: "lines", contentTypes: ["application/x-ndjson", "application/jsonl"] };
 // Clients of grpc-gateway send their streams as `application/json`.
 const gatewayLines: BodyFormat = { kind: "lines", contentTypes: [...lines.contentTypes, "application/json"] };
@@ -52,12 +52,12 @@ function mayBeArray(input: DescMessage, body: string): boolean {
 export function bodyFormatOf(
   input: DescMessage,
   body: string,
-  rule: { readonly isRaw: boolean; readonly takesStream: boolean },
+  rule: { readonly isRaw: boolean; readonly hasRequestStream: boolean },
   options: BindingOptions,
 ): BodyFormat {
   if (body === "") return options.ignoreBodies ? ignoredBody : noBody;
   if (rule.isRaw) return anyBytes;
-  if (!rule.takesStream) return body === "*" && input.typeName === "google.protobuf.Value" ? requiredJson : json;
+  if (!rule.hasRequestStream) return body === "*" && input.typeName === "google.protobuf.Value" ? requiredJson : json;
   if (options.jsonClientStreams) {
     return { ...gatewayLines, jsonValues: mayBeArray(input, body) ? "sequence" : "or-array" };
   }
@@ -65,9 +65,9 @@ export function bodyFormatOf(
 }
 
 /**
- * Returns why a rule refuses every body of this content type; `undefined` when it does not.
+ * Returns the error if a rule refuses every body of this content type; otherwise `undefined`.
  *
- * @param isEmpty - whether the body is, and so counts as none, whatever its type; but bytes have a type even then
+ * @param isEmpty - whether the body is empty; its type is then only checked if the format is bytes
  */
 export function bodyProblem(
   format: BodyFormat,
@@ -80,7 +80,7 @@ export function bodyProblem(
       const got = quote(contentType);
       return problem("ERR_CONTENT_TYPE", `Content-Type must be a media type such as image/png, got ${got}`);
     }
-    return isMultipartForm(contentType) ? problem("ERR_CONTENT_TYPE", formOfBytes) : undefined;
+    return isMultipartForm(contentType) ? problem("ERR_CONTENT_TYPE", multipartRefused) : undefined;
   }
   if (isEmpty || format.kind === "ignored") return undefined;
   if (format.kind === "none") return problem("ERR_BODY_UNEXPECTED", "this operation does not accept a body");
@@ -90,22 +90,22 @@ export function bodyProblem(
   return problem("ERR_CONTENT_TYPE", `the content type must be ${expected} in UTF-8, got ${quote(contentType)}${hint}`);
 }
 
-// RFC 7578: a form of a browser, or of `curl -F`. A handler that expects the bytes of a file would store its boundaries.
+// RFC 7578: a form of a browser or of `curl -F`. A handler that expects the bytes of a file would store its boundaries.
 function isMultipartForm(contentType: string): boolean {
   return /^multipart\/form-data[\t ]*(?:;|$)/i.test(contentType);
 }
 
-const formOfBytes =
+const multipartRefused =
   "the content type must not be multipart/form-data; send the bytes alone, with curl --data-binary";
 
-/** Returns what helps a person whose JSON came as a form, which is what `curl -d` calls all that it sends. */
+/** Returns a hint for users of `curl -d`, which labels any data as a form. */
 export function curlHint(contentType: string): string {
   return /^application\/x-www-form-urlencoded\b/i.test(contentType) ? "; with curl, use --json to send JSON" : "";
 }
 
 function isOfFormat({ kind, contentTypes }: BodyFormat, contentType: string): boolean {
   const media = parseMediaType(contentType);
-  // RFC 8259 §11: parameters other than charset mean nothing to JSON.
+  // RFC 8259 §11: JSON ignores parameters other than charset.
   if (media === undefined || !isUtf8(media)) return false;
   // RFC 6839 §3.1: a `+json` type is JSON too.
   return contentTypes.includes(media.type) || (kind === "json" && media.type.endsWith("+json"));

@@ -2,22 +2,22 @@ import type { DescMethod, DescService } from "@bufbuild/protobuf";
 import { runSteps } from "../../../exchange/index.ts";
 import { withCode } from "../../../errors/index.ts";
 import { memoize } from "../../../messages/json/index.ts";
-import { answersStream, compileBinding, type RestBinding } from "./binding.ts";
+import { hasResponseStream, compileBinding, type RestBinding } from "./binding.ts";
 import type { FindHttpRule, HttpPattern } from "./http-rule.ts";
 import { createHttpRuleFinder, selectorOf, toHttpPatterns } from "./http-rule.ts";
 import type { PathTemplate } from "./path-template.ts";
-import { mayLookLikeError } from "./stream-form.ts";
+import { isAmbiguousWithError } from "./stream-form.ts";
 import { isPathPrefix } from "./raw-path.ts";
 import { findShadowedBindings } from "./reachability.ts";
 import { type BindingOptions, bindingOptionsOf, type RestRouteOptions } from "./rest-options.ts";
 import { anyMethod, type RouteMatch, RouteTable } from "./route-table.ts";
 import { RuleProblem } from "./rule-problem.ts";
 
-/** The server that the routes are part of, with which the rules must not collide. */
+/** Constraints of the server that the routes belong to. */
 export interface RouteConstraints {
-  /** Paths that something else answers before REST is tried. Those of the RPCs themselves need not be listed. */
+  /** Paths that are served by something other than REST. The paths of the RPCs themselves need not be listed. */
   readonly reservedPaths?: Iterable<string>;
-  /** The path that everything is served under; templates do not include it. */
+  /** The path prefix of everything; templates do not include it. */
   readonly requestPathPrefix?: string;
   /** The HTTP methods that the server's parser accepts. Default: every token. */
   readonly parsedMethods?: Pick<ReadonlySet<string>, "has">;
@@ -33,16 +33,16 @@ export interface RestRoutes {
   /**
    * Finds the binding of a request.
    *
-   * @param httpMethod - as it was sent; methods are case-sensitive. HEAD finds GET where it has no rule
-   * @param path - without the query, percent escapes as they were sent
+   * @param httpMethod - as sent; methods are case-sensitive. HEAD falls back to GET where it has no rule
+   * @param path - without the query, percent escapes as sent
    */
   match(httpMethod: string, path: string): RestMatch;
 }
 
 /**
- * Compiles the rules of RPCs, after checking that each rule can be reached. RPCs without a rule are skipped.
+ * Compiles the rules of RPCs, and checks that each rule can be reached. Skips RPCs without a rule.
  *
- * @throws Error with every problem of every rule, one per line
+ * @throws Error with the code ERR_HTTP_RULES and all problems of all rules, one per line
  */
 export function compileRestRoutes(
   methods: Iterable<DescMethod>,
@@ -52,7 +52,7 @@ export function compileRestRoutes(
   return runSteps(compileInSteps(methods, options, constraints));
 }
 
-/** Compiles rules as {@link compileRestRoutes} does, in a step for each RPC and each binding. */
+/** Compiles rules as {@link compileRestRoutes} does, with one step per RPC and per binding. */
 export function* compileInSteps(
   methods: Iterable<DescMethod>,
   options: RestRouteOptions = {},
@@ -65,7 +65,7 @@ export function* compileInSteps(
   return routes;
 }
 
-/** Compiles rules as {@link compileRestRoutes} does, and returns the problems beside the bindings that have none. */
+/** Compiles rules as {@link compileRestRoutes} does, but returns the problems along with the valid bindings. */
 export function surveyRestRoutes(
   methods: Iterable<DescMethod>,
   options: RestRouteOptions = {},
@@ -74,13 +74,13 @@ export function surveyRestRoutes(
   return runSteps(new Compiler([...methods], options, constraints).compile());
 }
 
-/** The routes of the rules without problems, and the problems of the others. */
+/** The routes of the valid rules, and the problems of the others. */
 interface SurveyedRoutes {
   readonly routes: RestRoutes;
   readonly problems: readonly string[];
 }
 
-/** Compiles rules and collects their problems, so that one failed start reports all of them. */
+/** Compiles rules and collects all problems, so that they can be fixed together. */
 class Compiler {
   readonly #methods: readonly DescMethod[];
   readonly #options: RestRouteOptions;
@@ -143,18 +143,21 @@ class Compiler {
     }
     const options = this.#optionsOf(method.parent);
     if (
-      answersStream(method) &&
+      hasResponseStream(method) &&
       !options.streamInResults &&
-      mayLookLikeError(method.output, pattern.responseBody, options.errors)
+      isAmbiguousWithError(method.output, pattern.responseBody, options.errors)
     ) {
-      throw new RuleProblem("messages of this stream could be mistaken for an error; set streamInResults in rest.service");
+      throw new RuleProblem(
+        "messages of this stream could be mistaken for an error; set streamInResults in rest.service",
+      );
     }
     const binding = compileBinding(method, pattern, options);
     const { template } = binding;
     const path = fixedPathOf(template);
-    if (path !== undefined && reserved.has(path)) throw new RuleProblem("the path is already used by an RPC or an endpoint");
-    const taken = this.#table.add(pattern.httpMethod, template, binding);
-    if (taken !== undefined) throw new RuleProblem(`matches the same requests as ${describeBinding(taken)}`);
+    if (path !== undefined && reserved.has(path))
+      throw new RuleProblem("the path is already used by an RPC or an endpoint");
+    const existing = this.#table.add(pattern.httpMethod, template, binding);
+    if (existing !== undefined) throw new RuleProblem(`matches the same requests as ${describeBinding(existing)}`);
     this.#bindings.push(binding);
   }
 
@@ -169,7 +172,7 @@ class Compiler {
   }
 }
 
-/** Names a binding: `package.Service.Method: GET /v1/{id}`. */
+/** Returns the name of a binding for messages: `package.Service.Method: GET /v1/{id}`. */
 export function describeBinding({ method, pattern }: RestBinding): string {
   return `${selectorOf(method)}: ${pattern.httpMethod} ${pattern.pathTemplate}`;
 }
@@ -178,7 +181,7 @@ function procedureOf(method: DescMethod): string {
   return `/${method.parent.typeName}/${method.name}`;
 }
 
-// The path of a template without wildcards. Templates with a verb are safe: no RPC has a colon in its path.
+// The path of a template without wildcards. Templates with a verb cannot collide: no RPC has a colon in its path.
 function fixedPathOf(template: PathTemplate): string | undefined {
   const literals = template.segments.filter((segment) => segment.kind === "literal");
   const isFixed = literals.length === template.segments.length && template.verb === undefined;

@@ -9,15 +9,15 @@ import { anyToJson, type JsonStyle } from "../../../messages/json/index.ts";
 import { refusePromise } from "../../../options/index.ts";
 import { type ErrorForm, errorFormats, type ErrorParts } from "./error-forms.ts";
 
-/** What is known about a failed request besides its error. */
+/** Details of a failed request, in addition to its error. */
 export interface RestFailure {
-  /** The standard status of the failure: that of its code, or HTTP's own for the request (405, 413, 431). */
+  /** The standard status of the failure: that of its code, or a status of HTTP itself (405, 413, 431). */
   readonly httpStatus: number;
-  /** `/package.Service/Method` of the RPC that matched; `undefined` when none did. */
+  /** `/package.Service/Method` of the RPC that matched; `undefined` if none matched. */
   readonly procedure: string | undefined;
 }
 
-/** The answer to a failed request, as a policy decides it. */
+/** The response to a failed request, as returned by a policy. */
 export interface ErrorRecord {
   readonly httpStatus: number;
   /** The JSON of the body. */
@@ -26,26 +26,26 @@ export interface ErrorRecord {
   readonly contentType?: string;
 }
 
-/** Decides what an error looks like on REST, whichever layer it comes from. */
+/** Returns the REST response for an error of any layer. */
 export type ErrorRecordPolicy = (error: ConnectError, failure: RestFailure) => ErrorRecord;
 
-/** The answer to a failed request, without the header fields that the error carries as metadata. */
+/** The response to a failed request, without the metadata of the error. */
 export interface ErrorResponse {
   readonly httpStatus: number;
   readonly contentType: string;
   readonly body: Uint8Array;
 }
 
-/** Writes the answer to a failed request. */
+/** Writes the response to a failed request. */
 export interface ErrorRecordWriter {
   (error: ConnectError, failure: RestFailure): ErrorResponse;
-  /** Whether errors have the standard form because there is no policy. */
+  /** Whether errors have the standard form, because no policy is configured. */
   readonly isDefault: boolean;
 }
 
 /**
- * Returns the types that details of errors may have: those of `registry`, and those of google/rpc/error_details.proto,
- * which services send without importing them, so that no descriptor of theirs leads there.
+ * Returns the types that error details may have: those of `registry`, and those of google/rpc/error_details.proto,
+ * which services send without importing them, so that their descriptors do not include them.
  */
 export function withDetailTypes(registry: Registry = createRegistry()): Registry {
   return createRegistry(file_google_rpc_error_details, registry);
@@ -54,7 +54,7 @@ export function withDetailTypes(registry: Registry = createRegistry()): Registry
 /**
  * Creates the error writer of a gateway.
  *
- * @param policy - takes the place of the form if there is one
+ * @param policy - replaces `form`
  * @param registry - the types of error details that arrive as bytes, from an upstream service, in addition to those of
  * google/rpc/error_details.proto
  */
@@ -80,12 +80,12 @@ export function createErrorRecordWriter(
   return Object.assign(write, { isDefault: policy === undefined });
 }
 
-/** Returns the HTTP status of an error: the one of its identifier, which may be more exact, or else that of its code. */
+/** Returns the HTTP status of an error: that of its identifier, which may be more specific, or that of its code. */
 export function httpStatusOf(error: ConnectError): number {
   return problemStatusOf(error) ?? codes[error.code][1];
 }
 
-// The names and HTTP statuses that google/rpc/code.proto gives the codes.
+// The names and HTTP statuses of the codes in google/rpc/code.proto.
 const codes: Readonly<Record<Code, readonly [name: string, httpStatus: number]>> = {
   [Code.Canceled]: ["CANCELLED", 499],
   [Code.Unknown]: ["UNKNOWN", 500],
@@ -120,7 +120,7 @@ function partsOf(error: ConnectError, httpStatus: number, options: JsonStyle): E
   };
 }
 
-// As a google.protobuf.Any in JSON. A detail of a type that is not known keeps its bytes, so that nothing is lost.
+// As a google.protobuf.Any in JSON. A detail of an unknown type keeps its bytes, so that nothing is lost.
 function detailToJson(detail: ConnectError["details"][number], options: JsonStyle): JsonObject {
   if ("desc" in detail) {
     const { desc, value } = detail;
@@ -131,7 +131,7 @@ function detailToJson(detail: ConnectError["details"][number], options: JsonStyl
     try {
       return anyToJson(typeUrl(detail.type), desc, fromBinary(desc, detail.value), options);
     } catch {
-      // The bytes are not of that type and are passed on as they came.
+      // The bytes are not valid for that type and are passed on unchanged.
     }
   }
   return { "@type": typeUrl(detail.type), value: base64Encode(detail.value) };

@@ -12,28 +12,28 @@ import {
   setOwn,
 } from "../../../messages/json/index.ts";
 
-/** The fields that lead from a message to a field inside it; the last is the field itself. */
+/** The path from a message to a field inside it; the last item is the field itself. */
 export type FieldPath = readonly [DescField, ...DescField[]];
 
 /** Finds a field of a message by a name. */
 type FindField = (message: DescMessage, name: string) => DescField | undefined;
 
-/** Finds a field by its proto name, as HTTP rules name it. JSON names are for requests only. */
+/** Finds a field by its proto name, which HTTP rules use. JSON names are for requests only. */
 export function findProtoField(message: DescMessage, name: string): DescField | undefined {
   return message.fields.find((field) => field.name === name);
 }
 
 /**
- * Resolves a path of proto names, as HTTP rules have it.
+ * Resolves a path of proto names, as in HTTP rules.
  *
- * @returns `undefined` when a name is unknown, or the path leads through anything but a message with fields: a scalar,
- * a list, a map, or a well-known type such as Timestamp, whose fields are not part of its JSON either
+ * @returns `undefined` if a name is unknown, or the path leads through something other than a message with fields: a
+ * scalar, a list, a map, or a well-known type such as Timestamp, whose fields are not in its JSON either
  */
 export function resolveProtoPath(message: DescMessage, names: readonly string[]): FieldPath | undefined {
   return resolvePath(message, names, findProtoField);
 }
 
-/** Resolves a path of names as requests have them: JSON names or proto names. Returns what {@link resolveProtoPath} does. */
+/** Resolves a path of JSON names or proto names, as in requests. Otherwise the same as {@link resolveProtoPath}. */
 export function resolveFieldPath(message: DescMessage, names: readonly string[]): FieldPath | undefined {
   return resolvePath(message, names, findField);
 }
@@ -52,11 +52,11 @@ function resolvePath(message: DescMessage, names: readonly string[], find: FindF
 }
 
 /**
- * Resolves a path as {@link resolveFieldPath} does, where JSON names may have dots in them: each may be several of the
- * names that the dots separate. Takes time that grows with the square of their number, whatever the fields are called.
+ * Resolves a path as {@link resolveFieldPath} does, but allows JSON names that contain dots: each may span several of
+ * the names between the dots. The time is at most quadratic in their number.
  */
 export function resolveDottedPath(message: DescMessage, names: readonly string[]): FieldPath | undefined {
-  // Messages from which the names after some index lead nowhere.
+  // For each index, the messages from which the remaining names do not resolve.
   const failed = names.map(() => new Set<DescMessage>());
   const resolve = (parent: DescMessage, start: number): readonly DescField[] | undefined => {
     if (failed[start]?.has(parent) === true) return undefined;
@@ -64,8 +64,8 @@ export function resolveDottedPath(message: DescMessage, names: readonly string[]
       const field = findField(parent, names.slice(start, end).join("."));
       if (field === undefined) continue;
       if (end === names.length) return [field];
-      const below = field.fieldKind === "message" && !hasCustomJsonRepresentation(field.message) && field.message;
-      const rest = below === false ? undefined : resolve(below, end);
+      const nested = field.fieldKind === "message" && !hasCustomJsonRepresentation(field.message) && field.message;
+      const rest = nested === false ? undefined : resolve(nested, end);
       if (rest !== undefined) return [field, ...rest];
     }
     failed[start]?.add(parent);
@@ -86,10 +86,10 @@ export function leafOf(path: FieldPath): DescField {
 }
 
 /**
- * Creates the setter of a field path. It creates missing messages on the way, and appends if the field is repeated. The
- * value for a map is the key and the value of an entry.
+ * Creates the setter of a field path. It creates missing messages along the path, and appends if the field is repeated.
+ * The value for a map is the key and the value of an entry.
  *
- * The setter throws a FieldProblem instead of replacing another member of a oneof.
+ * The setter throws a FieldProblem if another member of a oneof is already set.
  */
 export function createPathSetter(path: FieldPath): FieldSetter {
   const leaf = leafOf(path);
@@ -106,7 +106,10 @@ export function createPathSetter(path: FieldPath): FieldSetter {
   };
 }
 
-/** Returns the message in a field, which is created if it is missing. @throws FieldProblem for a member of a oneof of which another is set */
+/**
+ * Returns the message in a field, and creates it if it is missing. @throws FieldProblem if another member of its oneof
+ * is set
+ */
 function childOf(parent: FieldValues, field: DescField): FieldValues {
   const child = loadField(parent, field);
   if (child !== undefined) return asFieldValues(child);

@@ -9,7 +9,7 @@ interface HttpBody extends Message<"google.api.HttpBody"> {
   data: Uint8Array;
 }
 
-// By its name, because every service generates a descriptor of its own.
+// Compared by name, because every service generates its own descriptor.
 const httpBodyName = "google.api.HttpBody";
 
 /** Returns whether a type is google.api.HttpBody. */
@@ -19,26 +19,27 @@ export function isHttpBodyType(type: DescMessage | undefined): boolean {
 
 type HttpBodyField = DescField & { readonly fieldKind: "message"; readonly message: DescMessage };
 
-/** Returns where the bytes of a body are: in the whole message, in a field of it, or nowhere. */
-function placeOf(desc: DescMessage, field: string, whole: string): HttpBodyField | "whole" | undefined {
-  if (field === whole) return isHttpBodyType(desc) ? "whole" : undefined;
+/** Returns where the HttpBody is: the message itself, a field of it, or `undefined` if there is none. */
+function locateHttpBody(desc: DescMessage, field: string, all: string): HttpBodyField | "message" | undefined {
+  if (field === all) return isHttpBodyType(desc) ? "message" : undefined;
   const found = findProtoField(desc, field);
   return found?.fieldKind === "message" && isHttpBodyType(found.message) ? found : undefined;
 }
 
 /**
- * Creates the function that makes a request message of the bytes of a body; `undefined` for a rule whose body is JSON.
+ * Creates the function that creates a request message from the bytes of a body; `undefined` for a rule with a JSON
+ * body.
  *
  * @param body - the request field that is the body, or `*`
  */
 export function createRawReader(input: DescMessage, body: string): ((request: RequestBody) => Message) | undefined {
-  const place = placeOf(input, body, "*");
-  if (place === undefined) return undefined;
-  if (place === "whole") return (request) => fill(create(input), request);
-  const setField = createFieldSetter(place);
+  const location = locateHttpBody(input, body, "*");
+  if (location === undefined) return undefined;
+  if (location === "message") return (request) => fill(create(input), request);
+  const setField = createFieldSetter(location);
   return (request) => {
     const message = create(input);
-    setField(message, fill(create(place.message), request));
+    setField(message, fill(create(location.message), request));
     return message;
   };
 }
@@ -47,31 +48,33 @@ function fill(message: Message, { contentType, body }: RequestBody): Message {
   return Object.assign(message, { contentType: contentType ?? "", data: body });
 }
 
-/** A body as it is sent. */
+/** The body of a response. */
 export interface RawBody {
   readonly contentType: string;
   readonly body: Uint8Array;
 }
 
 /**
- * Creates the function that finds the body in a response message; `undefined` for a rule whose answers are JSON. It
- * throws an `Error` when the content type is not a media type, which is the handler's fault.
+ * Creates the function that returns the body of a response message; `undefined` for a rule with JSON responses. It
+ * throws an `Error` if the content type is not a media type, which is an error of the handler.
  *
- * @param responseBody - the field that is the body; `""` for the whole message
+ * @param responseBody - the field that is the body; `""` for the complete message
  */
 export function createRawFinder(
   output: DescMessage,
   responseBody: string,
 ): ((message: Message) => RawBody) | undefined {
-  const place = placeOf(output, responseBody, "");
-  if (place === undefined) return undefined;
-  return place === "whole" ? toRawBody : (message) => toRawBody(loadField(message, place));
+  const location = locateHttpBody(output, responseBody, "");
+  if (location === undefined) return undefined;
+  return location === "message" ? toRawBody : (message) => toRawBody(loadField(message, location));
 }
 
-// Type "/" subtype, each a token, and parameters.
+// Type "/" subtype, both tokens, and parameters.
 const mediaType = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+\/[!#$%&'*+\-.^_`|~0-9A-Za-z]+[\t ]*(?:;[\t\x20-\x7e]*)?$/;
 
-/** Returns whether a text is one media type (RFC 9110 §8.3.1). Line breaks cannot smuggle in another header field. */
+/**
+ * Returns whether a string is a single media type (RFC 9110 §8.3.1) without line breaks, which could inject a field.
+ */
 export function isMediaType(text: string): boolean {
   return mediaType.test(text);
 }

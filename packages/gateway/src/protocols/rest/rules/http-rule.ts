@@ -6,64 +6,63 @@ import { type HttpRule, HttpRuleSchema, HttpSchema } from "../../../gen/google/a
 import { readJson } from "../../../messages/json/index.ts";
 import { RuleProblem } from "./rule-problem.ts";
 
-/** One binding of an HTTP rule: a method, a path template, and which fields are the bodies. */
+/** One binding of an HTTP rule: the method, the path template, and the fields that are the bodies. */
 export interface HttpPattern {
   /** The HTTP method, or `*` for every method. */
   readonly httpMethod: string;
-  /** The path template as it is written. */
+  /** The path template as written in the rule. */
   readonly pathTemplate: string;
   /** The request field that is the body, `*` for every field that the path does not set, `""` for no body. */
   readonly body: string;
-  /** The response field that is the body, `""` for the whole message. */
+  /** The response field that is the body, `""` for the complete message. */
   readonly responseBody: string;
 }
 
-/** A rule from outside the definition; its `selector` names the RPC. */
-export type OutsideHttpRule = MessageInitShape<typeof HttpRuleSchema>;
+/** A rule that is not an annotation of the RPC, whose `selector` names the RPC. */
+export type ExternalHttpRule = MessageInitShape<typeof HttpRuleSchema>;
 
 /**
  * Reads the HTTP rules of a service config: google.api.Http as JSON, `{"rules": [{"selector": …}]}`.
  *
- * @throws ConnectError `InvalidArgument` when the text is not such JSON
+ * @throws ConnectError `InvalidArgument` if the string is not such JSON
  */
 export function parseHttpRules(json: string): readonly HttpRule[] {
-  // No code is generated for what is read once.
+  // Generating code would not pay off for a single use.
   return readJson(HttpSchema, json, { codegen: false }).rules;
 }
 
-/** Finds the rule of an RPC; `undefined` when it has none. */
+/** Finds the rule of an RPC; `undefined` if it has none. */
 export type FindHttpRule = (method: DescMethod) => HttpRule | undefined;
 
 /**
- * Creates the function that finds the rules of RPCs: the last rule from outside for the RPC, as in service configs, or
- * else its annotation. Annotations are found by the number of the extension, so it does not matter which generated
- * `annotations_pb` a service imports.
+ * Creates the function that finds the rules of RPCs: the last external rule for the RPC, as in service configs, or its
+ * annotation. Annotations are found by the number of the extension, so any generated `annotations_pb` works.
  *
- * @param ignoreUnregistered - whether selectors of RPCs that are not among these are ignored. One that names no RPC of a
- * service that is among them is still refused
- * @throws RuleProblem that names every selector that matches none of these RPCs
+ * @param ignoreUnregistered - whether selectors of RPCs that are not in `methods` are ignored. A selector that names an
+ * unknown RPC of a registered service is rejected in any case
+ * @throws RuleProblem that lists every selector that matches none of `methods`
  */
 export function createHttpRuleFinder(
-  outside: readonly OutsideHttpRule[],
+  externalRules: readonly ExternalHttpRule[],
   methods: readonly DescMethod[],
   ignoreUnregistered: boolean,
 ): FindHttpRule {
   const services = new Map(methods.map(({ parent }) => [parent.typeName, parent]));
-  const mayBeElsewhere = (selector: string): boolean => {
+  const mayBeUnregistered = (selector: string): boolean => {
     const service = services.get(selector.slice(0, selector.lastIndexOf(".")));
     return service === undefined || service.methods.some((method) => selectorOf(method) === selector);
   };
   const selectors = new Set(methods.map(selectorOf));
-  const bySelector = new Map(outside.map((rule) => [rule.selector ?? "", create(HttpRuleSchema, rule)]));
+  const bySelector = new Map(externalRules.map((rule) => [rule.selector ?? "", create(HttpRuleSchema, rule)]));
   const unknown = [...bySelector.keys()].filter(
-    (selector) => !selectors.has(selector) && !(ignoreUnregistered && mayBeElsewhere(selector)),
+    (selector) => !selectors.has(selector) && !(ignoreUnregistered && mayBeUnregistered(selector)),
   );
   if (unknown.length > 0)
     throw new RuleProblem(unknown.map((selector) => `selector "${selector}" does not match an RPC`).join("\n"));
   return (method) => bySelector.get(selectorOf(method)) ?? readAnnotation(method);
 }
 
-// `getOption` makes a message type for each call, which is a fifth of what the start of many services costs.
+// `getOption` would create a message type for each call, a fifth of the time to start many services.
 function readAnnotation({ proto }: DescMethod): HttpRule | undefined {
   const unknown = proto.options?.$unknown?.filter(({ no }) => no === http.number) ?? [];
   if (unknown.length === 0) return undefined;
@@ -72,7 +71,7 @@ function readAnnotation({ proto }: DescMethod): HttpRule | undefined {
   return rule;
 }
 
-/** Returns the name of an RPC in a rule from outside: `package.Service.Method`. */
+/** Returns the selector of an RPC: `package.Service.Method`. */
 export function selectorOf(method: DescMethod): string {
   return `${method.parent.typeName}.${method.name}`;
 }
@@ -83,8 +82,8 @@ const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 /**
  * Returns the bindings of a rule: its own pattern first, then the additional ones in order.
  *
- * @throws RuleProblem when a pattern is missing, when additional bindings are nested (http.proto allows one level), or
- * when a custom kind is not an HTTP method
+ * @throws RuleProblem if a pattern is missing, if additional bindings are nested (http.proto allows one level), or if a
+ * custom kind is not an HTTP method
  */
 export function toHttpPatterns(rule: HttpRule): readonly HttpPattern[] {
   const nested = rule.additionalBindings.find((additional) => additional.additionalBindings.length > 0);

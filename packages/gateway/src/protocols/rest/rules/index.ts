@@ -1,11 +1,11 @@
 /**
- * Which message is this URL? REST as the `google.api.http` rules of RPCs describe it.
+ * REST as defined by the `google.api.http` rules of RPCs.
  *
- * At the start, compile-routes makes bindings and a trie of them from the rules. Per request: match (route-table) →
- * decode (request-reader) → (the RPC) → encode (response-body), or error-to-rest. This room knows nothing about
- * sockets, and only the descriptors of services.
+ * At start, compile-routes compiles the rules into bindings and a trie of their paths. Per request: match (route-table)
+ * → decode (request-reader) → (the RPC) → encode (response-body), or error-to-rest. Uses descriptors of services and no
+ * sockets.
  */
-export { answersStream, type RestBinding } from "./binding.ts";
+export { hasResponseStream, type RestBinding } from "./binding.ts";
 export { curlHint } from "./body-format.ts";
 export type { RequestStream } from "./request-stream.ts";
 export {
@@ -22,7 +22,7 @@ export {
 export {
   createHttpRuleFinder,
   type HttpPattern,
-  type OutsideHttpRule,
+  type ExternalHttpRule,
   parseHttpRules,
   selectorOf,
   toHttpPatterns,

@@ -1,6 +1,6 @@
 /**
- * Creates the function that says whether a name is among some: exact names, and prefixes that end with `*`, such as
- * `utm_*`. Returns `undefined` for none.
+ * Creates a function that returns whether a name matches one of the patterns: exact names, or prefixes that end with
+ * `*`, such as `utm_*`. Returns `undefined` if there are no patterns.
  */
 export function createNameFilter(patterns: readonly string[]): ((name: string) => boolean) | undefined {
   if (patterns.length === 0) return undefined;

@@ -19,35 +19,35 @@ import {
   resolveFieldPath,
 } from "./field-path.ts";
 
-/** Which fields of a message the parameters of a query may set. */
+/** The fields of a message that the parameters of a query may set. */
 export interface ParameterBinding {
   readonly message: DescMessage;
-  /** Fields that something else sets, so that no parameter must. */
+  /** Fields that the path or the body sets, so that no parameter may. */
   readonly boundFields: BoundFields;
-  /** Ignores and reports unknown and bound parameters, and unknown enum values, instead of refusing them. */
+  /** Whether unknown and bound parameters and unknown enum values are ignored and reported instead of refused. */
   readonly lenient: boolean;
   /** Whether `labels[color]=red` sets an entry of a map. */
-  readonly takesMaps: boolean;
+  readonly acceptsMaps: boolean;
 }
 
-/** A parameter: the field that it sets, and the key of the entry if that is a map. */
+/** The field that a parameter sets, and the key of the entry if the field is a map. */
 interface Parameter {
   readonly path: FieldPath;
   readonly key: string | undefined;
 }
 
-/** What parameters have set so far. */
-interface ParametersSet {
+/** The result of the parameters so far. */
+interface ParameterResults {
   readonly fields: FieldValues;
-  /** The paths of the fields, each with the key of an entry of a map. */
-  readonly seen: Set<string>;
+  /** The paths of the fields that are set, with the keys of map entries. */
+  readonly paths: Set<string>;
   readonly unknown: UnknownNames;
 }
 
 /**
- * Sets a field to a text, unless there is no such field, which is noted.
+ * Sets a field to a string. Adds the name to `unknown` if there is no such field.
  *
- * @param parameter - what {@link resolveParameter} has found
+ * @param parameter - the result of {@link resolveParameter}
  * @throws ConnectError `InvalidArgument` that names the parameter
  */
 export function setParameter(
@@ -55,7 +55,7 @@ export function setParameter(
   parameter: Parameter | undefined,
   name: string,
   value: string,
-  { fields, seen, unknown }: ParametersSet,
+  { fields, paths, unknown }: ParameterResults,
 ): void {
   if (parameter === undefined) return unknown.addField(name);
   const { path, key } = parameter;
@@ -63,11 +63,11 @@ export function setParameter(
   const leaf = leafOf(path);
   try {
     const parsed = parseParameter(leaf, key, value);
-    const place = `${printFieldPath(path)}${key === undefined ? "" : `[${key}]`}`;
-    if (leaf.fieldKind !== "list" && seen.has(place)) {
+    const fullPath = `${printFieldPath(path)}${key === undefined ? "" : `[${key}]`}`;
+    if (leaf.fieldKind !== "list" && paths.has(fullPath)) {
       throw problem("ERR_QUERY_INVALID", `query parameter ${quote(name)} is set more than once`);
     }
-    seen.add(place);
+    paths.add(fullPath);
     createPathSetter(path)(fields, parsed);
   } catch (error) {
     if (!(error instanceof FieldProblem)) throw error;
@@ -75,15 +75,19 @@ export function setParameter(
   }
 }
 
-/** Names that the dotted path of a parameter has at most. 100: protobuf's own recursion limit for messages. */
+/** The most names in the dotted path of a parameter. 100: the recursion limit of protobuf messages. */
 export const parameterNamesMax = 100;
 
-/** Brackets of a name at which the key of a map's entry may begin. 8: more than the JSON name of any field has. */
+/**
+ * The most brackets of a name that are tried as the start of a map key. 8: more than the JSON name of any field has.
+ */
 const bracketsMax = 8;
 
-/** Finds what a name stands for; `undefined` if that is nothing. @throws ConnectError for what something else sets */
+/**
+ * Finds the field of a parameter; `undefined` if there is none. @throws ConnectError if the path or the body sets it
+ */
 export function resolveParameter(binding: ParameterBinding, name: string): Parameter | undefined {
-  const found = findNamed(binding.message, name, binding.takesMaps);
+  const found = findNamed(binding.message, name, binding.acceptsMaps);
   if (found === undefined) return undefined;
   let bound: BoundFields | "whole" | undefined = binding.boundFields;
   for (const field of found.path) {
@@ -97,11 +101,11 @@ export function resolveParameter(binding: ParameterBinding, name: string): Param
 }
 
 /**
- * Returns the name of the parameter that sets a field, without the key if that is a map: the JSON names that lead to it,
- * with dots between them, or its proto names where the others stand for another field.
+ * Returns the name of the parameter that sets a field, without the key of a map: the dotted path of JSON names, or that
+ * of proto names if the former means another field.
  *
  * @param nameOf - returns the JSON name of a field
- * @returns `undefined` if each of both stands for another field
+ * @returns `undefined` if both mean other fields
  */
 export function parameterNameOf(
   message: DescMessage,
@@ -115,16 +119,16 @@ export function parameterNameOf(
   });
 }
 
-function findNamed(message: DescMessage, name: string, takesMaps: boolean): Parameter | undefined {
-  const entry = takesMaps && name.endsWith("]") ? findEntry(message, name) : undefined;
+function findNamed(message: DescMessage, name: string, acceptsMaps: boolean): Parameter | undefined {
+  const entry = acceptsMaps && name.endsWith("]") ? findEntry(message, name) : undefined;
   const path = entry === undefined ? findPath(message, name) : undefined;
   return entry ?? (path && { path, key: undefined });
 }
 
 function findEntry(message: DescMessage, name: string): Parameter | undefined {
   let bracket = name.indexOf("[");
-  // Nearly no JSON name has a bracket itself.
-  for (let tried = 0; bracket >= 0 && tried < bracketsMax; tried += 1) {
+  // Almost no JSON name has a bracket itself.
+  for (let attempts = 0; bracket >= 0 && attempts < bracketsMax; attempts += 1) {
     const path = findPath(message, name.slice(0, bracket));
     if (path !== undefined && leafOf(path).fieldKind === "map") return { path, key: name.slice(bracket + 1, -1) };
     bracket = name.indexOf("[", bracket + 1);
@@ -135,19 +139,19 @@ function findEntry(message: DescMessage, name: string): Parameter | undefined {
 function findPath(message: DescMessage, name: string): FieldPath | undefined {
   const names = name.split(".");
   if (names.length > parameterNamesMax) return undefined;
-  // Nearly no JSON name has a dot.
+  // Almost no JSON name has a dot.
   return resolveFieldPath(message, names) ?? resolveDottedPath(message, names);
 }
 
-/** Returns whether a value is ignored because its enum may be a newer one. */
+/** Returns whether a value is ignored because it may belong to a newer version of the enum. */
 function isOfNewerEnum({ lenient }: ParameterBinding, { path, key }: Parameter, value: string): boolean {
   if (!lenient) return false;
   const leaf = leafOf(path);
-  const takesEnum = leaf.fieldKind !== "map" || key !== undefined;
-  return takesEnum && leaf.enum !== undefined && isUnknownEnumName(leaf.enum, value);
+  const isEnumValue = leaf.fieldKind !== "map" || key !== undefined;
+  return isEnumValue && leaf.enum !== undefined && isUnknownEnumName(leaf.enum, value);
 }
 
-/** Returns the value of a field, or of an element of it; for a map, key and value of an entry. */
+/** Returns the value of a field or of an element of it; for a map, the key and value of an entry. */
 function parseParameter(leaf: DescField, key: string | undefined, text: string): unknown {
   if (leaf.fieldKind === "map") {
     const parseEntry = key === undefined ? undefined : createUrlEntryParser(leaf);

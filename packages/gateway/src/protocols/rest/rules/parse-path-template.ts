@@ -14,17 +14,17 @@ import { RuleProblem } from "./rule-problem.ts";
  * Verb      = ":" LITERAL ;
  * ```
  *
- * As its prose demands, variables do not nest and no field is bound twice. The literals `.` and `..` are refused too,
- * because no path can match them. Two things are allowed beyond the grammar and its prose: the template `/`, because
- * the root needs a name, and segments after `**`, which some public APIs have; a second `**` would be ambiguous.
+ * As its prose requires, variables do not nest and no field is bound twice. The literals `.` and `..` are also
+ * rejected, because no path can match them. Allowed beyond the grammar and its prose are the template `/` for the root,
+ * and segments after `**`, which some public APIs have; a second `**` would be ambiguous.
  *
- * @throws RuleProblem that quotes the template and says what is wrong and where
+ * @throws RuleProblem that quotes the template, and states the problem and its position
  */
 export function parsePathTemplate(text: string): PathTemplate {
   return new Parser(text).parse();
 }
 
-// A literal has the characters of RFC 3986 §3.3 that mean nothing to the template itself: unreserved, sub-delims
+// A literal has the characters of RFC 3986 §3.3 without a meaning in templates: unreserved, sub-delims
 // except "*", "@", and percent escapes.
 const literalToken = /(?:[A-Za-z0-9\-._~!$&'()+,;=@]|%[0-9A-Fa-f]{2})+/y;
 const identToken = /[A-Za-z_][A-Za-z0-9_]*/y;
@@ -41,24 +41,24 @@ class Parser {
 
   parse(): PathTemplate {
     this.#expect("/");
-    if (this.#done) return { segments: [{ kind: "literal", text: "" }], variables: [], verb: undefined };
+    if (this.#isAtEnd) return { segments: [{ kind: "literal", text: "" }], variables: [], verb: undefined };
     this.#parseSegments(false);
-    const verb = this.#take(":") ? this.#parseLiteral("a verb") : undefined;
-    if (!this.#done) throw this.#problem(verb === undefined ? 'expected "/", ":" or the end' : "expected the end");
+    const verb = this.#consume(":") ? this.#parseLiteral("a verb") : undefined;
+    if (!this.#isAtEnd) throw this.#problem(verb === undefined ? 'expected "/", ":" or the end' : "expected the end");
     return { segments: this.#segments, variables: this.#variables, verb };
   }
 
   #parseSegments(insideVariable: boolean): void {
     do {
       this.#parseSegment(insideVariable);
-    } while (this.#take("/"));
+    } while (this.#consume("/"));
   }
 
   #parseSegment(insideVariable: boolean): void {
     const start = this.#at;
-    if (this.#take("**")) this.#addRest(start);
-    else if (this.#take("*")) this.#segments.push({ kind: "*" });
-    else if (this.#take("{")) this.#parseVariable(insideVariable ? start : undefined);
+    if (this.#consume("**")) this.#addRest(start);
+    else if (this.#consume("*")) this.#segments.push({ kind: "*" });
+    else if (this.#consume("{")) this.#parseVariable(insideVariable ? start : undefined);
     else this.#segments.push({ kind: "literal", text: this.#parseLiteral('a literal, "*", "**" or a variable') });
   }
 
@@ -72,7 +72,7 @@ class Parser {
     const fieldPath = this.#parseFieldPath();
     const start = this.#segments.length;
     // {var} is short for {var=*}.
-    if (this.#take("=")) this.#parseSegments(true);
+    if (this.#consume("=")) this.#parseSegments(true);
     else this.#segments.push({ kind: "*" });
     this.#expect("}");
     this.#variables.push({ fieldPath, start, end: this.#segments.length });
@@ -82,18 +82,18 @@ class Parser {
     const at = this.#at;
     const fieldPath: string[] = [];
     do {
-      const ident = this.#takeToken(identToken);
+      const ident = this.#consumeToken(identToken);
       if (ident === undefined) throw this.#problem("expected a field name");
       fieldPath.push(ident);
-    } while (this.#take("."));
-    const taken = this.#variables.find((variable) => overlaps(variable.fieldPath, fieldPath));
-    if (taken !== undefined) throw this.#problem(`field ${fieldPath.join(".")} is bound more than once`, at);
+    } while (this.#consume("."));
+    const overlapping = this.#variables.find((variable) => overlaps(variable.fieldPath, fieldPath));
+    if (overlapping !== undefined) throw this.#problem(`field ${fieldPath.join(".")} is bound more than once`, at);
     return fieldPath;
   }
 
   #parseLiteral(what: string): string {
     const at = this.#at;
-    const raw = this.#takeToken(literalToken);
+    const raw = this.#consumeToken(literalToken);
     if (raw === undefined) throw this.#problem(`expected ${what}`);
     const text = decodePercent(raw);
     if (text === undefined) throw this.#problem("percent escapes must be UTF-8", at);
@@ -101,22 +101,22 @@ class Parser {
     return text;
   }
 
-  get #done(): boolean {
+  get #isAtEnd(): boolean {
     return this.#at === this.#text.length;
   }
 
-  /** Skips the given text if it comes next. */
-  #take(text: string): boolean {
+  /** Consumes a string if it comes next. */
+  #consume(text: string): boolean {
     if (!this.#text.startsWith(text, this.#at)) return false;
     this.#at += text.length;
     return true;
   }
 
   #expect(text: string): void {
-    if (!this.#take(text)) throw this.#problem(`expected "${text}"`);
+    if (!this.#consume(text)) throw this.#problem(`expected "${text}"`);
   }
 
-  #takeToken(token: RegExp): string | undefined {
+  #consumeToken(token: RegExp): string | undefined {
     token.lastIndex = this.#at;
     const text = token.exec(this.#text)?.[0];
     this.#at += text?.length ?? 0;

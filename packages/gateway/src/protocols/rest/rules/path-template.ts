@@ -1,10 +1,12 @@
-/** One segment of a path template: percent-decoded literal text, `*` for one segment, `**` for any number or none. */
+/**
+ * One segment of a path template: a percent-decoded literal, `*` for one segment, or `**` for any number of segments.
+ */
 export type TemplateSegment =
   | { readonly kind: "literal"; readonly text: string }
   | { readonly kind: "*" }
   | { readonly kind: "**" };
 
-/** A variable of a path template: the request field that takes what some of the segments matched. */
+/** A variable of a path template: the request field that is set to the matched segments. */
 export interface TemplateVariable {
   /** The path of the field from the request message, in proto names. */
   readonly fieldPath: readonly string[];
@@ -19,13 +21,13 @@ export interface PathTemplate {
   readonly segments: readonly TemplateSegment[];
   /** In the order of the template. */
   readonly variables: readonly TemplateVariable[];
-  /** The decoded text after the colon at the end of the template. */
+  /** The decoded string after the colon at the end of the template. */
   readonly verb: string | undefined;
 }
 
 /**
- * Returns whether a variable can take more than one segment. Then its value keeps `%2F` as it was sent, because a
- * decoded slash would look like one between segments; everything else is decoded (google/api/http.proto).
+ * Returns whether a variable can match more than one segment. Its value then keeps `%2F` as sent, because a decoded
+ * slash would look like a separator of segments; everything else is decoded (google/api/http.proto).
  */
 export function isMultiSegment(template: PathTemplate, variable: TemplateVariable): boolean {
   const segments = template.segments.slice(variable.start, variable.end);
@@ -33,8 +35,8 @@ export function isMultiSegment(template: PathTemplate, variable: TemplateVariabl
 }
 
 /**
- * Prints a path template so that parsing the text gives the same template. A variable that matches one segment is
- * printed in its short form (`{id}`), and literals with the escapes they need.
+ * Prints a path template so that parsing the result returns the same template. A variable that matches one segment is
+ * printed in its short form (`{id}`), and literals with the necessary escapes.
  */
 export function printPathTemplate(template: PathTemplate): string {
   const { segments, variables, verb } = template;
@@ -55,8 +57,8 @@ function printSegment(segment: TemplateSegment): string {
   return segment.kind === "literal" ? printTemplateLiteral(segment.text) : segment.kind;
 }
 
-/** Prints literal text of a template, with escapes for the characters that mean something to templates and URLs. */
+/** Prints a literal of a template, with escapes for the characters that have a meaning in templates and URLs. */
 export function printTemplateLiteral(text: string): string {
-  // encodeURIComponent leaves "*" as it is, but here it would be a wildcard.
+  // encodeURIComponent does not escape "*", which would be a wildcard here.
   return encodeURIComponent(text).replaceAll("*", "%2A");
 }

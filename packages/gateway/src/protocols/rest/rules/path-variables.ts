@@ -17,7 +17,7 @@ export interface PathVariables {
   /** The fields that the variables set. */
   readonly boundFields: BoundFields;
   /**
-   * Sets the fields of a message to the captured texts, which come in the order of the template.
+   * Sets the fields of a message to the captured strings, which are in the order of the template.
    *
    * @throws ConnectError `InvalidArgument` whose message names the field
    */
@@ -34,7 +34,7 @@ interface BoundVariable {
 /**
  * Compiles the variables of a template for a request message.
  *
- * @throws RuleProblem when a variable names no field, or a field that cannot be set from a path
+ * @throws RuleProblem if a variable names no field, or a field that cannot be set from a path
  */
 export function compilePathVariables(input: DescMessage, template: PathTemplate): PathVariables {
   const variables = template.variables.map((variable) => bindVariable(input, template, variable));
@@ -53,22 +53,23 @@ function bindVariable(input: DescMessage, template: PathTemplate, variable: Temp
   if (path === undefined) throw new RuleProblem(`path variable "${name}" is not a field of ${input.typeName}`);
   const leaf = leafOf(path);
   const parse = leaf.fieldKind === "list" ? undefined : createUrlTextParser(leaf);
-  if (parse === undefined) throw new RuleProblem(`path variable "${name}" must not be a repeated field, a map or a message`);
+  if (parse === undefined)
+    throw new RuleProblem(`path variable "${name}" must not be a repeated field, a map or a message`);
   if (!canCapture(template.segments.slice(variable.start, variable.end), parse)) {
     throw new RuleProblem(`path variable "${name}" can never match a value of its field`);
   }
   return { name, path, parse, set: createPathSetter(path) };
 }
 
-// Texts for a wildcard beside other segments. Base64, which has slashes too, is valid at some lengths only.
+// Values of a wildcard next to other segments. Base64, which also has slashes, is only valid at some lengths.
 const sampleTexts = ["A", "AA", "AAA", "AAAA"];
 
-/** Returns whether a path can give a variable a text that its field accepts: `{id=orders/*}` never fits a number. */
+/** Returns whether some path sets a variable to a valid value of its field: `{id=orders/*}` is never a number. */
 function canCapture(segments: readonly TemplateSegment[], parse: UrlTextParser): boolean {
   // "**" may be empty.
   const forms = [segments, segments.filter(({ kind }) => kind !== "**")];
   if (forms.some(([first, second]) => second === undefined && first?.kind !== "literal")) return true;
-  return sampleTexts.some((sample) => forms.some((form) => takes(parse, captureOf(form, sample))));
+  return sampleTexts.some((sample) => forms.some((form) => accepts(parse, captureOf(form, sample))));
 }
 
 function captureOf(segments: readonly TemplateSegment[], sample: string): string {
@@ -80,7 +81,7 @@ function captureOf(segments: readonly TemplateSegment[], sample: string): string
   return texts.join("/");
 }
 
-function takes(parse: UrlTextParser, text: string): boolean {
+function accepts(parse: UrlTextParser, text: string): boolean {
   try {
     parse(text);
     return true;
@@ -101,8 +102,8 @@ function setVariable(variable: BoundVariable, fields: FieldValues, text: string)
 function toBoundFields(paths: readonly FieldPath[]): BoundFields {
   const bound = new Map<DescField, "whole" | BoundFields>();
   for (const [first, group] of Map.groupBy(paths, (path) => path[0])) {
-    const below = group.flatMap(([, second, ...rest]): FieldPath[] => (second ? [[second, ...rest]] : []));
-    bound.set(first, below.length < group.length ? "whole" : toBoundFields(below));
+    const nested = group.flatMap(([, second, ...rest]): FieldPath[] => (second ? [[second, ...rest]] : []));
+    bound.set(first, nested.length < group.length ? "whole" : toBoundFields(nested));
   }
   return bound;
 }

@@ -6,9 +6,9 @@ import { type ParameterBinding, resolveParameter, setParameter } from "./paramet
 import { decodePercent } from "./raw-path.ts";
 import type { BindingOptions } from "./rest-options.ts";
 
-/** Which fields of a message a query may set. */
+/** The fields of a message that a query may set. */
 export interface QueryBinding extends ParameterBinding {
-  /** Says which parameters that name no field are ignored without a report; `undefined` for none. */
+  /** Returns whether a parameter that names no field is ignored without a report; `undefined` if none is. */
   readonly isIgnored: ((name: string) => boolean) | undefined;
 }
 
@@ -19,23 +19,23 @@ export function createQueryBinding(
   { lenient, mapsInQuery, ignoredQueryParameters }: BindingOptions,
 ): QueryBinding {
   const isIgnored = createNameFilter(ignoredQueryParameters);
-  return { message, boundFields, lenient, takesMaps: mapsInQuery, isIgnored };
+  return { message, boundFields, lenient, acceptsMaps: mapsInQuery, isIgnored };
 }
 
 /**
  * Reads query parameters into a message, by proto names or JSON names: `a.b=1&c=x&c=y`, where `c` is repeated. A `+` is
  * a space.
  *
- * The query never overrides what the path or the body sets. A field, or an entry of a map, may be set once unless it is
- * repeated, and only one member of a oneof.
+ * The query never overrides a field that the path or the body sets. A field or an entry of a map may be set once unless
+ * it is repeated, and only one member of a oneof.
  *
- * @param query - the raw text after the question mark
- * @returns what was ignored; nothing unless `lenient`
- * @throws ConnectError `InvalidArgument` that names every unknown parameter, or the one that is wrong
+ * @param query - the raw string after the question mark
+ * @returns the ignored parameters; none unless `lenient`
+ * @throws ConnectError `InvalidArgument` that names all unknown parameters, or the first invalid one
  */
 export function readQuery(binding: QueryBinding, query: string, fields: FieldValues): UnknownNames {
   const unknown = new UnknownNames();
-  const set = { fields, seen: new Set<string>(), unknown };
+  const results = { fields, paths: new Set<string>(), unknown };
   for (const text of query.split("&")) {
     if (text === "") continue;
     const equals = text.indexOf("=");
@@ -46,14 +46,14 @@ export function readQuery(binding: QueryBinding, query: string, fields: FieldVal
     if (name === undefined || value === undefined) {
       throw problem("ERR_QUERY_INVALID", `query parameter ${quote(text)} is malformed`);
     }
-    setParameter(binding, parameter, name, value, set);
+    setParameter(binding, parameter, name, value, results);
   }
   if (unknown.count === 0 || binding.lenient) return unknown;
   throw problem("ERR_QUERY_INVALID", unknown.describe("query parameter"));
 }
 
 /**
- * Returns whether a query has a parameter that is not ignored, however wrong it is.
+ * Returns whether a query has a parameter that is not ignored, valid or not.
  *
  * @throws ConnectError `InvalidArgument` that names a parameter that the path or the body sets
  */
@@ -66,7 +66,7 @@ export function hasParameters(binding: QueryBinding, query: string): boolean {
   return query.split("&").some(isParameter);
 }
 
-// Printable ASCII: what RFC 3986 §3.4 allows, and what browsers send unescaped beyond that.
+// Printable ASCII: more than RFC 3986 §3.4 allows, because browsers do not escape some characters.
 const queryText = /^[!-~]*$/;
 
 function decodeQueryText(text: string): string | undefined {

@@ -1,6 +1,6 @@
-/** A raw path split into segments, or why it has none: nothing can be found at it, or it is not a valid path. */
+/** The segments of a raw path, or why it has none: no route can match it, or it is not a valid path. */
 export type SplitPath =
-  /** `decoded` is the same array as `raw` when the path has no escapes, which is true of nearly all. */
+  /** `decoded` is the same array as `raw` if the path has no escapes, as is the case for nearly all. */
   | { readonly kind: "segments"; readonly raw: readonly string[]; readonly decoded: readonly string[] }
   | { readonly kind: "not-found" }
   | { readonly kind: "malformed"; readonly message: string };
@@ -11,12 +11,12 @@ const badEscape = /%(?![0-9A-Fa-f]{2})/;
 const notFound: SplitPath = { kind: "not-found" };
 
 /**
- * Splits a raw path (no query, percent escapes as they were sent) into its segments.
+ * Splits a raw path (no query, percent escapes as sent) into its segments.
  *
  * It splits first and then decodes once, so that an escaped slash never separates segments and an escaped percent sign
  * is never decoded twice. Malformed are paths that RFC 3986 does not allow: characters that are not printable ASCII,
- * incomplete escapes, escapes that are not UTF-8. Nothing is found at a path with a segment `.` or `..`, escaped or
- * not: resolving it is the client's job (RFC 3986 §6.2.2.3), and servers that tried have exposed many files.
+ * incomplete escapes, escapes that are not UTF-8. A path with a segment `.` or `..`, escaped or not, is not found:
+ * clients must resolve it (RFC 3986 §6.2.2.3), and doing so on servers has caused many path traversal attacks.
  */
 export function splitRawPath(path: string): SplitPath {
   if (path.charCodeAt(0) !== 0x2f) return notFound;
@@ -46,7 +46,7 @@ export function splitRawPath(path: string): SplitPath {
 // path-absolute of RFC 3986 §3.3, without an empty segment.
 const pathPrefix = /^(?:\/(?:[A-Za-z0-9\-._~!$&'()*+,;=:@]|%[0-9A-Fa-f]{2})+)+$/;
 
-/** Returns whether a text can precede a path: it starts with a slash, and has no empty segment, not even at the end. */
+/** Returns whether a string can prefix a path: it starts with a slash and has no empty segment, not even at the end. */
 export function isPathPrefix(text: string): boolean {
   return pathPrefix.test(text) && splitRawPath(text).kind === "segments";
 }
@@ -62,7 +62,7 @@ function decodeSegments(raw: readonly string[]): readonly string[] | undefined {
 /**
  * Decodes percent escapes once (RFC 3986 §2.1).
  *
- * @returns `undefined` when an escape is incomplete or not hexadecimal, or the bytes are not UTF-8
+ * @returns `undefined` if an escape is incomplete or not hexadecimal, or the bytes are not UTF-8
  */
 export function decodePercent(text: string): string | undefined {
   if (!text.includes("%")) return text;
@@ -74,13 +74,13 @@ export function decodePercent(text: string): string | undefined {
 }
 
 /**
- * Decodes percent escapes once, but leaves `%2F` and `%2f` as they are, for variables of several segments: a decoded
- * slash would look like one between segments (google/api/http.proto). The escapes must have been checked: a bad one
- * throws a URIError.
+ * Decodes percent escapes once, except `%2F` and `%2f`, for variables of several segments: a decoded slash would look
+ * like a separator of segments (google/api/http.proto). The escapes must have been validated: an invalid one throws a
+ * URIError.
  */
 export function decodePercentExceptSlash(text: string): string {
   if (!text.includes("%")) return text;
-  // The capturing group keeps the escapes in the list, between the pieces.
+  // The capturing group keeps the escapes in the array, between the pieces.
   const pieces = text.split(/(%2[Ff])/);
   return pieces.map((piece, at) => (at % 2 === 0 ? decodeURIComponent(piece) : piece)).join("");
 }

@@ -3,20 +3,19 @@ import { type PathTemplate, printPathTemplate } from "./path-template.ts";
 import type { RouteTable } from "./route-table.ts";
 
 /**
- * Finds the bindings that no request can reach because more exact ones take all of their paths, each with the bindings
- * that take its paths.
+ * Finds the bindings that no request can reach because more specific ones match all of their paths, along with those.
  *
- * Every binding is tried with example paths of its own: `*` becomes a text that no template spells out, and `**` every
- * number of segments that could matter to some template. A binding that none of its examples reaches is shadowed.
+ * Tries example paths of each binding: `*` becomes a string that no template has as a literal, and `**` any number of
+ * segments that could matter to a template. A binding that no example reaches is shadowed.
  *
- * Takes a step for each binding.
+ * One step per binding.
  */
 export function* findShadowedBindings(
   table: RouteTable<RestBinding>,
   bindings: readonly RestBinding[],
 ): Generator<void, readonly ShadowedBinding[]> {
   const shadowed: ShadowedBinding[] = [];
-  const text = unspelledText(bindings);
+  const text = unmatchedText(bindings);
   const segmentsMax = largest(bindings.map(({ template }) => template.segments.length));
   for (const binding of bindings) {
     const by = new Set<RestBinding>();
@@ -31,7 +30,7 @@ export function* findShadowedBindings(
   return shadowed;
 }
 
-/** A binding, and the more exact ones that take all of its paths. */
+/** A binding, and the more specific ones that match all of its paths. */
 interface ShadowedBinding {
   readonly binding: RestBinding;
   readonly by: readonly RestBinding[];
@@ -49,15 +48,15 @@ function examplePaths(template: PathTemplate, text: string, segmentsMax: number)
   });
 }
 
-// Longer than every literal, so it equals none of them.
-function unspelledText(bindings: readonly RestBinding[]): string {
+// Longer than every literal, so that it equals none of them.
+function unmatchedText(bindings: readonly RestBinding[]): string {
   const literals = bindings.flatMap(({ template }) =>
     template.segments.filter((segment) => segment.kind === "literal"),
   );
   return "x".repeat(1 + largest(literals.map((segment) => segment.text.length)));
 }
 
-// Of more than a hundred thousand numbers, which do not fit the stack as arguments of Math.max.
+// Not Math.max(...numbers): more than a hundred thousand arguments overflow the stack.
 function largest(numbers: readonly number[]): number {
   return numbers.reduce((most, number) => Math.max(most, number), 0);
 }

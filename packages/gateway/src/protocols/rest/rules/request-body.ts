@@ -15,16 +15,16 @@ import type { RequestBody } from "./rest-request.ts";
 import { RuleProblem } from "./rule-problem.ts";
 
 /**
- * Reads a body whose content type is right, by one of two functions, unless the rule has no body. Nothing of it
- * overrides the path: bytes make the message before the path sets its fields, and JSON is checked against them.
+ * Reads a body whose content type is valid, with one of two functions, unless the rule has no body. The body never
+ * overrides the path: bytes become the message before the path sets its fields, and JSON is checked against these.
  */
 export interface BodyReader {
   /** Whether a body is bytes of any type: a google.api.HttpBody. */
   readonly isRaw: boolean;
-  /** Makes a message of bytes. */
-  readonly makeMessage?: (request: RequestBody) => Message;
+  /** Creates a message from bytes. */
+  readonly createMessage?: (request: RequestBody) => Message;
   /**
-   * Sets the fields that JSON has, in a message in which the path has set its own, and returns what was ignored.
+   * Sets the fields of the JSON body in a message in which the path has set its fields. Returns the ignored names.
    *
    * @throws ConnectError `InvalidArgument` that names the field
    */
@@ -35,7 +35,7 @@ export interface BodyReader {
  * Creates the body reader of a rule.
  *
  * @param body - the request field that is the body, `*` for every field that the path does not set, `""` for no body
- * @throws RuleProblem when there is no such field, or the path sets it
+ * @throws RuleProblem if there is no such field, or the path sets it
  */
 export function createBodyReader(
   input: DescMessage,
@@ -45,10 +45,11 @@ export function createBodyReader(
 ): BodyReader {
   if (body === "") return { isRaw: false };
   const readRaw = createRawReader(input, body);
-  if (readRaw !== undefined) return { isRaw: true, makeMessage: readRaw };
+  if (readRaw !== undefined) return { isRaw: true, createMessage: readRaw };
   if (body !== "*") {
     const field = bodyFieldOf(input, body);
-    if (rules.bound.get(field) === "whole") throw new RuleProblem(`body must not be a field that the path binds, got "${body}"`);
+    if (rules.bound.get(field) === "whole")
+      throw new RuleProblem(`body must not be a field that the path binds, got "${body}"`);
     return { isRaw: false, setFields: createJsonFieldReader(field, options, rules) };
   }
   if (rules.bound.size === 0) {
@@ -70,9 +71,9 @@ export function createBodyReader(
 }
 
 /**
- * Adds the fields that the body may set to those that the path sets: the query must set none of them.
+ * Adds the fields that the body may set to those that the path sets: the query may set none of them.
  *
- * @throws RuleProblem when the body is a field that does not exist
+ * @throws RuleProblem if the body is a field that does not exist
  */
 export function bindBody(input: DescMessage, body: string, boundByPath: BoundFields): BoundFields {
   if (body === "") return boundByPath;

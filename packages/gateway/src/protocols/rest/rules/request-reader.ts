@@ -12,37 +12,38 @@ import type { BindingOptions } from "./rest-options.ts";
 import type { RequestUrl, RestRequest } from "./rest-request.ts";
 import { fillUpdateMask, findUpdateMask } from "./update-mask.ts";
 
-/** Turns the requests of a rule into messages. */
+/** Converts the requests of a rule to messages. */
 export interface RequestReader {
   readonly bodyFormat: BodyFormat;
-  /** Whether the client sends a stream of messages, which {@link openStream} reads, rather than one. */
-  readonly takesStream: boolean;
-  /** The fields that the path or the body may set; the query sets none of them. */
+  /** Whether the client sends a stream of messages, which {@link openStream} reads, instead of one. */
+  readonly hasRequestStream: boolean;
+  /** The fields that the path or the body may set; the query may set none of them. */
   readonly boundByPathOrBody: BoundFields;
   /**
    * Reads the request message.
    *
-   * @throws ConnectError `InvalidArgument` whose message names the field, or with status 415 for a wrong content type
+   * @throws ConnectError `InvalidArgument` whose message names the field, or with the status 415 for a wrong content
+   * type
    */
   decode(request: RestRequest): Message;
   /** Opens the stream of messages of a request with this URL and content type. */
   openStream(request: Omit<RestRequest, "body">): RequestStream;
   /**
-   * Returns why every body of this content type is refused, before it arrives; `undefined` when it is not.
+   * Returns the error if every body of this content type is refused, before it arrives; otherwise `undefined`.
    *
-   * @param isEmpty - whether there is none, or it is empty
+   * @param isEmpty - whether the body is empty or missing
    */
   bodyProblem(contentType: string | null, isEmpty: boolean): ConnectError | undefined;
 }
 
-/** Reads a message, with the URL of its request unless it is a later one of a stream. */
+/** Reads a message; `url` is `undefined` for the second and later messages of a stream. */
 type ReadMessage = (contentType: string | null, body: Uint8Array | undefined, url: RequestUrl | undefined) => Message;
 
 /**
  * Creates the reader of a rule.
  *
- * @throws Error when the body is a field that does not exist or that the path sets, or when the rule cannot be applied
- * to a stream of messages
+ * @throws Error if the body is a field that does not exist or that the path sets, or if the rule cannot be applied to a
+ * stream of messages
  */
 export function createRequestReader(
   method: DescMethod,
@@ -54,25 +55,25 @@ export function createRequestReader(
   const { input, methodKind } = method;
   const { body } = pattern;
   const bound = variables.boundFields;
-  const takesStream = methodKind === "client_streaming" || methodKind === "bidi_streaming";
-  // Only the first message of a stream has the path that others could repeat.
-  const rules = { bound, sameAsBound: sameValueAsPath && !takesStream };
-  const { isRaw, makeMessage, setFields } = createBodyReader(input, body, rules, readJson);
-  if (takesStream) requireStreamable(input, body, bound);
-  const bodyFormat = bodyFormatOf(input, body, { isRaw, takesStream }, options);
+  const hasRequestStream = methodKind === "client_streaming" || methodKind === "bidi_streaming";
+  // In a stream, only the first message has the fields of the path.
+  const rules = { bound, sameAsBound: sameValueAsPath && !hasRequestStream };
+  const { isRaw, createMessage, setFields } = createBodyReader(input, body, rules, readJson);
+  if (hasRequestStream) requireStreamable(input, body, bound);
+  const bodyFormat = bodyFormatOf(input, body, { isRaw, hasRequestStream }, options);
   const boundByPathOrBody = bindBody(input, body, bound);
   const queryBinding = createQueryBinding(input, boundByPathOrBody, options);
-  const maskField = updateMaskFromBody && !takesStream ? findUpdateMask(input, pattern) : undefined;
-  const mayLackFields = hasRequiredFields(input);
+  const maskField = updateMaskFromBody && !hasRequestStream ? findUpdateMask(input, pattern) : undefined;
+  const checksRequired = hasRequiredFields(input);
 
   const readMessage: ReadMessage = (contentType, bytes, url) => {
     const notes: FieldNotes | undefined = maskField && { paths: [], repeated: 0 };
-    const message = bytes && makeMessage ? makeMessage({ contentType, body: bytes }) : create(input);
+    const message = bytes && createMessage ? createMessage({ contentType, body: bytes }) : create(input);
     if (url !== undefined) variables.set(message, url.captures);
     const ofBody = bytes && setFields?.(message, bytes, notes);
     const ofQuery = url?.query ? readQuery(queryBinding, url.query, message) : undefined;
     if (maskField !== undefined && notes !== undefined) fillUpdateMask(maskField, message, notes.paths);
-    if (mayLackFields) requireFields(input, message);
+    if (checksRequired) requireFields(input, message);
     const ignored = (ofQuery?.count ?? 0) + (ofBody?.count ?? 0);
     if (ignored > 0) onIgnored?.(method, [...(ofQuery?.names ?? []), ...(ofBody?.names ?? [])], ignored);
     return message;
@@ -80,17 +81,17 @@ export function createRequestReader(
 
   return {
     bodyFormat,
-    takesStream,
+    hasRequestStream,
     boundByPathOrBody,
     bodyProblem: (contentType, isEmpty) => bodyProblem(bodyFormat, contentType, isEmpty),
     decode(request) {
       const { body: bytes, contentType } = request;
-      // Bytes are a google.api.HttpBody even where there are none, such as an empty file.
-      const isGiven = bytes.byteLength > 0 || isRaw || bodyFormat.isRequired === true;
-      const given = isGiven ? bytes : undefined;
-      const problem = given && bodyProblem(bodyFormat, contentType, false);
+      // An empty body is a google.api.HttpBody without bytes, for example an empty file.
+      const isRead = bytes.byteLength > 0 || isRaw || bodyFormat.isRequired === true;
+      const sent = isRead ? bytes : undefined;
+      const problem = sent && bodyProblem(bodyFormat, contentType, false);
       if (problem !== undefined) throw problem;
-      return readMessage(contentType, given, request);
+      return readMessage(contentType, sent, request);
     },
     openStream(request) {
       const setsFields = (): boolean => request.captures.length > 0 || hasParameters(queryBinding, request.query);

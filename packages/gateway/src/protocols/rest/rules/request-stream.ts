@@ -5,8 +5,8 @@ import type { RequestUrl, RestRequest } from "./rest-request.ts";
 import { RuleProblem } from "./rule-problem.ts";
 
 /**
- * The messages that one client streams. Only the first message gets the content type and the fields in the URL. No
- * other may set a field of the path either, so that nothing overrides the path.
+ * The messages of one client stream. Only the first message gets the content type and the fields in the URL. Later
+ * messages must not set fields of the path either, so that nothing overrides the path.
  */
 export interface RequestStream {
   /** Reads the next message. @throws ConnectError `InvalidArgument` that names the field */
@@ -14,14 +14,14 @@ export interface RequestStream {
   /**
    * Ends the stream.
    *
-   * @returns the one message that an empty body of bytes stands for, such as an empty file; otherwise `undefined`
+   * @returns the message of an empty body of bytes, for example an empty file; otherwise `undefined`
    * @throws ConnectError `InvalidArgument` for a stream without messages if its URL sets fields, which no handler would
    * see
    */
   end(): Message | undefined;
 }
 
-/** Reads a message of a stream: the first with the fields in the URL. */
+/** Reads a message of a stream; `url` is `undefined` except for the first one. */
 type ReadStreamed = (contentType: string | null, body: Uint8Array, url: RequestUrl | undefined) => Message;
 
 /**
@@ -52,23 +52,23 @@ export function openRequestStream(
 }
 
 /**
- * Checks that a rule can be applied to a stream of messages: that there is a body for them, and that the messages after
- * the first, which have neither path nor query, can be complete.
+ * Checks that a rule can be applied to a stream of messages: it has a body, and the messages after the first, which
+ * have neither path nor query, can set all required fields.
  *
- * @throws RuleProblem that says why not
+ * @throws RuleProblem with the reason if it cannot
  */
 export function requireStreamable(input: DescMessage, body: string, boundByPath: BoundFields): void {
   if (body === "") throw new RuleProblem("a client-streaming RPC must have a body");
-  const outside = body === "*" ? [] : input.fields.filter((field) => field.name !== body && isRequiredField(field));
-  const lost = outside[0] ?? findRequired(boundByPath);
-  if (lost !== undefined) {
-    throw new RuleProblem(`only the first message of the stream can set the required field "${lost.name}"`);
+  const notInBody = body === "*" ? [] : input.fields.filter((field) => field.name !== body && isRequiredField(field));
+  const unsettable = notInBody[0] ?? findRequired(boundByPath);
+  if (unsettable !== undefined) {
+    throw new RuleProblem(`only the first message of the stream can set the required field "${unsettable.name}"`);
   }
 }
 
 function findRequired(bound: BoundFields): DescField | undefined {
-  for (const [field, below] of bound) {
-    const found = below !== "whole" ? findRequired(below) : isRequiredField(field) ? field : undefined;
+  for (const [field, nested] of bound) {
+    const found = nested !== "whole" ? findRequired(nested) : isRequiredField(field) ? field : undefined;
     if (found !== undefined) return found;
   }
   return undefined;

@@ -5,12 +5,12 @@ import { findProtoField } from "./field-path.ts";
 import type { BindingOptions } from "./rest-options.ts";
 import { RuleProblem } from "./rule-problem.ts";
 
-/** The answer to a request that succeeded. */
+/** The response to a successful request. */
 export interface RestResponse {
   readonly httpStatus: number;
-  /** `undefined` when there is no body. */
+  /** `undefined` if there is no body. */
   readonly contentType: string | undefined;
-  /** `undefined` when there is none: a 204. */
+  /** `undefined` if there is none: a 204. */
   readonly body: Uint8Array | undefined;
 }
 
@@ -18,9 +18,9 @@ const contentType = "application/json";
 const noContent: RestResponse = { httpStatus: 204, contentType: undefined, body: undefined };
 
 /**
- * Returns the answer of an RPC whose response message has neither fields nor extensions; `undefined` for all others.
+ * Returns the response of an RPC whose response message has neither fields nor extensions; `undefined` for all others.
  *
- * @param responseBody - the field that is the body; `""` for the whole message
+ * @param responseBody - the field that is the body; `""` for the complete message
  */
 export function prepareResponse(
   output: DescMessage,
@@ -32,10 +32,10 @@ export function prepareResponse(
 }
 
 /**
- * Creates the function that writes a response message, or the field of it that is the body, as JSON.
+ * Creates the function that writes a response message, or its body field, as JSON.
  *
- * @param responseBody - the field that is the body; `""` for the whole message
- * @throws RuleProblem when the response has no such field
+ * @param responseBody - the field that is the body; `""` for the complete message
+ * @throws RuleProblem if the response has no such field
  */
 export function createJsonWriter(
   output: DescMessage,
@@ -46,11 +46,11 @@ export function createJsonWriter(
   const field = findProtoField(output, responseBody);
   if (field === undefined)
     throw new RuleProblem(`response_body "${responseBody}" is not a field of ${output.typeName}`);
-  // JSON leaves out fields that are zero, but a whole body has to be something.
+  // JSON omits fields with the default value, but a body must be a value.
   return createJsonFieldWriter(field, options);
 }
 
-/** Returns the answer of a call that succeeded with this JSON. */
+/** Returns a successful response with this JSON. */
 export function jsonResponse(json: string): RestResponse {
   return { httpStatus: 200, contentType, body: toUtf8(json) };
 }

@@ -10,51 +10,51 @@ import { withCode } from "../../../errors/index.ts";
 import { type OptionNames, refusePromise, refuseUnknownOptions } from "../../../options/index.ts";
 import { type ErrorForm, errorFormats } from "./error-forms.ts";
 import type { ErrorRecordPolicy } from "./error-to-rest.ts";
-import type { OutsideHttpRule } from "./http-rule.ts";
+import type { ExternalHttpRule } from "./http-rule.ts";
 import { restProfiles } from "./rest-profiles.ts";
 import type { RestProfile, RestServiceOptions } from "./service-options.ts";
 import { type StreamForms, streamFormsOf } from "./stream-form.ts";
 
-/** Reports what a lenient binding has ignored: up to 16 names each from query and body, and the count of all. */
+/** Receives what a lenient binding has ignored: up to 16 names each from query and body, and the total count. */
 export type OnIgnored = (method: DescMethod, names: readonly string[], count: number) => void;
 
-/** Options of REST and JSON: how they differ from the standard mapping. */
+/** Options of REST and JSON, for deviations from the standard mapping. */
 export interface RestOptions {
-  /** The status of an answer of type google.protobuf.Empty: 204 without a body, or 200 with `{}`. Default 200. */
+  /** The status of a response of type google.protobuf.Empty: 204 without a body, or 200 with `{}`. Default 200. */
   readonly emptyResponse?: 200 | 204;
   /**
-   * The options that the clients of another interface rely on: of errors, and of each service that names no other profile.
-   * Default `"strict"`.
+   * The options for clients of another interface: for errors, and for each service without its own profile. Default
+   * `"strict"`.
    */
   readonly profile?: RestProfile;
-  /** The form of errors, with the HTTP status of their code. Default: that of the profile, `"status"` without one. */
+  /** The format of errors, with the HTTP status of their code. Default: that of the profile, otherwise `"status"`. */
   readonly errors?: ErrorForm;
-  /** Decides on the record and the status of each error; takes the place of {@link errors}. */
+  /** Returns the record and the status of each error. Replaces {@link errors}. */
   readonly errorRecord?: ErrorRecordPolicy;
   /**
-   * Whether a stream of Server-Sent Events ends with an `end` event, so that pages do not reconnect. Default `true`, with
-   * errors of the form `"google"` `false`: clients of Google's APIs expect nothing but messages.
+   * Whether a stream of Server-Sent Events ends with an `end` event, so that pages do not reconnect. Default `true`;
+   * `false` if the format of errors is `"google"`, because clients of Google's APIs expect only messages.
    */
   readonly endEvent?: boolean;
-  /** How JSON is read, by the RPC protocols and on REST. REST has a rule of its own for unknown fields. */
+  /** How JSON is read, in the RPC protocols and on REST. REST has a separate rule for unknown fields. */
   readonly json?: ReadJsonOptions;
   /**
-   * Returns the options of a service, such as `{ lenient: true }`, or `{}`. Called once for each service that has rules,
-   * when the rules are compiled.
+   * Returns the options of a service, such as `{ lenient: true }`, or `{}`. Called once for each service that has
+   * rules, when the rules are compiled.
    */
   readonly service?: (service: DescService) => RestServiceOptions;
   /** Called when a {@link RestServiceOptions.lenient} service has ignored something. */
   readonly onIgnored?: OnIgnored;
-  /** Leaves RPCs that have a rule out of REST, by selector: `package.Service.Method`. */
+  /** Excludes RPCs that have a rule from REST, by selector: `package.Service.Method`. */
   readonly omit?: readonly string[];
-  /** Rules from outside the definition. Each replaces the annotation of its RPC. */
-  readonly rules?: readonly OutsideHttpRule[];
+  /** Rules that replace the annotations of their RPCs, as in a service config. */
+  readonly rules?: readonly ExternalHttpRule[];
   /**
-   * Ignores those of the {@link rules} whose RPCs are not registered here, such as those of the mixins of a service
-   * config. A selector that names no RPC of a service that is registered here is refused in any case.
+   * Ignores those of the {@link rules} whose RPCs are not registered, for example the mixins of a service config. A
+   * selector that names an unknown RPC of a registered service is rejected in any case.
    */
   readonly ignoreUnregistered?: boolean;
-  /** Decodes `%2F` in path variables of several segments too; `fully_decode_reserved_expansion` of google.api.Http. */
+  /** Also decodes `%2F` in path variables of several segments; `fully_decode_reserved_expansion` of google.api.Http. */
   readonly fullyDecodeReservedExpansion?: boolean;
 }
 
@@ -89,20 +89,20 @@ const serviceDefaults: Required<RestServiceOptions> = {
   int64Numbers: false,
 };
 
-/** {@link RestOptions} with how JSON answers are written. */
+/** {@link RestOptions}, and how JSON responses are written. */
 export interface RestRouteOptions extends RestOptions {
   readonly writeJson?: WriteJsonOptions;
 }
 
-/** Everything that the bindings of one service need of {@link RestRouteOptions}. */
+/** The part of {@link RestRouteOptions} that the bindings of one service use. */
 export interface BindingOptions extends Required<RestServiceOptions> {
   readonly emptyResponse: 200 | 204;
   readonly errors: ErrorForm;
   readonly streamForms: StreamForms;
-  /** Whether fields that are zero are written. */
+  /** Whether fields with default values are written. */
   readonly emitsImplicit: boolean;
   readonly readJson: ReadServiceJsonOptions;
-  /** One object per service, or for all without options of their own: writers are compiled and kept for each object. */
+  /** The same object for all services with default options, because writers are compiled and cached per object. */
   readonly writeJson: JsonStyle;
   readonly onIgnored: OnIgnored | undefined;
 }
@@ -127,7 +127,7 @@ export function bindingOptionsOf(service: DescService, options: RestRouteOptions
   };
 }
 
-/** Returns the same object if nothing differs from it: writers are compiled and kept for each. */
+/** Returns the same object if nothing differs, because writers are compiled and cached per object. */
 function styleOf(writeJson: WriteJsonOptions, int64Numbers: boolean, alwaysEmitImplicit: boolean): JsonStyle {
   const isSame = alwaysEmitImplicit === (writeJson.alwaysEmitImplicit ?? false);
   const style = isSame ? writeJson : { ...writeJson, alwaysEmitImplicit };
@@ -135,9 +135,9 @@ function styleOf(writeJson: WriteJsonOptions, int64Numbers: boolean, alwaysEmitI
 }
 
 /**
- * Returns the form of errors: `"status"` if the program writes their records itself, which then mark their streams too.
+ * Returns the format of errors: `"status"` if `errorRecord` is set, whose errors in streams are then marked.
  *
- * @throws TypeError for an unknown form or profile
+ * @throws TypeError for an unknown format or profile
  */
 export function errorFormOf({
   profile = "strict",
@@ -157,9 +157,9 @@ function requireName(table: object, name: unknown, option: string): void {
 }
 
 /**
- * Returns what {@link RestOptions.service} returns for a service, with the defaults of the rest.
+ * Returns the options of a service from {@link RestOptions.service}, with defaults for the rest.
  *
- * @throws TypeError for an unknown name, or a value of a wrong type; whatever the function throws, as it is
+ * @throws TypeError for an unknown name or a value of the wrong type; rethrows what the function throws
  */
 export function serviceOptionsOf(
   service: DescService,
@@ -167,19 +167,19 @@ export function serviceOptionsOf(
 ): Required<RestServiceOptions> {
   if (optionsOf === undefined) return { ...serviceDefaults, profile: ofAll, ...restProfiles[ofAll].service };
   const owner = `rest.service of ${service.typeName}`;
-  const given = refusePromise(optionsOf(service), "rest.service must return its result");
-  refuseUnknownOptions(given, serviceDefaults, owner);
-  const set = Object.entries(given).filter(([, value]) => value !== undefined);
+  const returned = refusePromise(optionsOf(service), "rest.service must return its result");
+  refuseUnknownOptions(returned, serviceDefaults, owner);
+  const set = Object.entries(returned).filter(([, value]) => value !== undefined);
   for (const [name, value] of set) requireType(name, value, owner);
-  const profile = given.profile ?? ofAll;
+  const profile = returned.profile ?? ofAll;
   return { ...serviceDefaults, ...restProfiles[profile].service, ...Object.fromEntries(set), profile };
 }
 
-// A function or "false" in the place of a boolean would turn a check off.
+// A function or the string "false" instead of a boolean would silently disable a check.
 function requireType(name: string, value: unknown, owner: string): void {
   if (name === "profile") return requireName(restProfiles, value, `profile of ${owner}`);
-  const isList = name === "ignoredQueryParameters";
-  if (isList ? Array.isArray(value) : typeof value === "boolean") return;
-  const wanted = isList ? "an array" : "a boolean";
-  throw withCode(new TypeError(`${name} of ${owner} must be ${wanted}, got ${typeof value}`), "ERR_OPTIONS");
+  const isArray = name === "ignoredQueryParameters";
+  if (isArray ? Array.isArray(value) : typeof value === "boolean") return;
+  const expected = isArray ? "an array" : "a boolean";
+  throw withCode(new TypeError(`${name} of ${owner} must be ${expected}, got ${typeof value}`), "ERR_OPTIONS");
 }

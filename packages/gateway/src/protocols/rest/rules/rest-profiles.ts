@@ -1,22 +1,22 @@
 import type { ErrorForm } from "./error-forms.ts";
 import type { RestProfile, RestServiceOptions } from "./service-options.ts";
 
-/** The options of a profile, each of which an option of the same name overrides. */
+/** The options of a profile. An option of the same name overrides each. */
 interface ProfileOptions {
   readonly service: Omit<RestServiceOptions, "profile">;
   readonly errors: ErrorForm;
-  /** Whether fields that are zero are written, as by `alwaysEmitImplicit` of `jsonOptions`. */
+  /** Whether fields with default values are written, like `alwaysEmitImplicit` of `jsonOptions`. */
   readonly alwaysEmitImplicit: boolean;
 }
 
-/** The profiles by their names. */
+/** The profiles by name. */
 export const restProfiles: Readonly<Record<RestProfile, ProfileOptions>> = {
   strict: { service: {}, errors: "status", alwaysEmitImplicit: false },
   google: {
     service: {
       sameValueAsPath: true,
       arrayStreams: true,
-      // System parameters of Google's APIs. Not access_token, which does not belong into a URL.
+      // System parameters of Google's APIs, except access_token, which must not be in a URL.
       ignoredQueryParameters: ["alt", "$alt", "prettyPrint", "$prettyPrint", "key", "$.xgafv", "x-goog-*"],
     },
     errors: "google",

@@ -1,16 +1,16 @@
-/** The whole body of a request, or a message of a stream, with content codings undone. */
+/** The decompressed body of a request, or one message of a stream. */
 export interface RequestBody {
-  /** The value of the header `Content-Type`; `null` when there is none. */
+  /** The value of the header `Content-Type`; `null` if there is none. */
   readonly contentType: string | null;
-  /** Empty when there is none. */
+  /** Empty if there is none. */
   readonly body: Uint8Array;
 }
 
 /** The parts of a request's URL that set fields. */
 export interface RequestUrl {
-  /** The values of the path template's variables, from the route table. */
+  /** The values of the variables in the path template, from the route table. */
   readonly captures: readonly string[];
-  /** The raw text after the question mark; `""` when there is none. */
+  /** The raw string after the question mark; `""` if there is none. */
   readonly query: string;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Which binding answers this path? A trie of path segments, searched with backtracking: a literal wins over `*`, which
- * wins over `**`, in whatever order the routes were declared.
+ * Finds the binding for a path in a trie of path segments, searched with backtracking: a literal takes precedence over
+ * `*`, which takes precedence over `**`, independent of the order of declaration.
  */
 import { isMultiSegment, type PathTemplate } from "./path-template.ts";
 import { decodePercent, decodePercentExceptSlash, splitRawPath } from "./raw-path.ts";
@@ -9,13 +9,13 @@ import { decodePercent, decodePercentExceptSlash, splitRawPath } from "./raw-pat
 export type RouteMatch<Binding> =
   /** `captures` has the decoded value of each variable of the path template. */
   | { readonly kind: "binding"; readonly binding: Binding; readonly captures: readonly string[] }
-  /** The path exists under other methods only: 405, where `allow` is the value of the header `Allow`. */
+  /** The path exists with other methods only: 405, where `allow` is the value of the header `Allow`. */
   | { readonly kind: "method-not-allowed"; readonly allow: string }
   | { readonly kind: "not-found" }
   /** Not a valid path: 400. */
   | { readonly kind: "malformed"; readonly message: string };
 
-/** Stands for every HTTP method: the custom kind `*` of google/api/http.proto. */
+/** Matches every HTTP method: the custom kind `*` of google/api/http.proto. */
 export const anyMethod = "*";
 
 interface Route<Binding> {
@@ -25,11 +25,11 @@ interface Route<Binding> {
   readonly binding: Binding;
   readonly template: PathTemplate;
   readonly captures: readonly Capture[];
-  /** The index of `**` in the template; past its end when it has none. */
+  /** The index of `**` in the template; the number of segments if it has none. */
   readonly restAt: number;
 }
 
-/** Where a variable's value is, counted in segments of the template. */
+/** The position of a variable's value, in segments of the template. */
 interface Capture {
   readonly start: number;
   readonly end: number;
@@ -37,8 +37,8 @@ interface Capture {
 }
 
 /**
- * A node of the trie. Most have one child or one route, and a large table does not fit the processor's caches. So
- * there is no map where a short array will do, and none at all where it would be empty.
+ * A node of the trie. Most have one child or one route, and a large table does not fit the CPU caches. So it uses short
+ * arrays instead of maps, and no map where it would be empty.
  */
 interface Node<Binding> {
   literals: Map<string, Node<Binding>> | undefined;
@@ -46,29 +46,29 @@ interface Node<Binding> {
   one: Node<Binding> | undefined;
   /** The child for `**`. */
   rest: Node<Binding> | undefined;
-  /** The largest number of segments that a route has below this node. */
+  /** The largest number of segments of a route below this node. */
   heightMax: number;
-  /** The routes that end here: a few methods, perhaps with verbs. */
+  /** The routes that end at this node: one per method and verb. */
   readonly routes: Route<Binding>[];
 }
 
-/** One search through the trie. */
+/** One search of the trie. */
 interface Walk {
-  /** The path's segments, without the verb that is being tried. */
+  /** The segments of the path, without the verb of this search. */
   readonly raw: readonly string[];
   readonly decoded: readonly string[];
   readonly verb: string;
-  /** If set, the search visits every route of the path and collects their methods here instead of choosing one. */
+  /** If set, the search collects the methods of all routes of the path here instead of choosing one. */
   readonly allowed?: Set<string>;
 }
 
-/** Finds bindings by HTTP method and raw path. Filled once at start, then only read. */
+/** Finds bindings by HTTP method and raw path. Filled at start, read-only afterwards. */
 export class RouteTable<Binding> {
   readonly #root: Node<Binding> = createNode();
   readonly #verbs = new Set<string>();
   readonly #decodesSlash: boolean;
 
-  /** @param decodesSlash - whether variables of several segments decode `%2F`, which they keep as it was sent otherwise */
+  /** @param decodesSlash - whether variables of several segments decode `%2F` instead of keeping it as sent */
   constructor(decodesSlash = false) {
     this.#decodesSlash = decodesSlash;
   }
@@ -76,7 +76,7 @@ export class RouteTable<Binding> {
   /**
    * Adds a route.
    *
-   * @returns the binding that already has this method and this shape of path; then nothing is added
+   * @returns the existing binding with the same method and the same path shape, in which case nothing is added
    */
   add(httpMethod: string, template: PathTemplate, binding: Binding): Binding | undefined {
     const { segments, verb = "" } = template;
@@ -86,39 +86,39 @@ export class RouteTable<Binding> {
       if (segment.kind === "literal") node = literalChild(node, segment.text);
       else node = segment.kind === "*" ? (node.one ??= createNode()) : (node.rest ??= createNode());
     }
-    const taken = routeOf(node, verb, httpMethod);
-    if (taken === undefined) node.routes.push(createRoute(httpMethod, template, binding, this.#decodesSlash));
+    const existing = routeOf(node, verb, httpMethod);
+    if (existing === undefined) node.routes.push(createRoute(httpMethod, template, binding, this.#decodesSlash));
     if (verb !== "") this.#verbs.add(verb);
-    return taken?.binding;
+    return existing?.binding;
   }
 
   /**
    * Finds the binding of a request.
    *
-   * The method takes part in the search: `DELETE /a/me` reaches `DELETE /a/{id}` even if `GET /a/me` is declared. HEAD
-   * is answered by GET where it has no route of its own (RFC 9110 §9.3.2).
+   * The method is part of the search: `DELETE /a/me` matches `DELETE /a/{id}` even if `GET /a/me` is declared. HEAD
+   * falls back to GET where it has no route (RFC 9110 §9.3.2).
    *
-   * @param httpMethod - as it was sent; methods are case-sensitive
-   * @param path - without the query, percent escapes as they were sent
+   * @param httpMethod - as sent; methods are case-sensitive
+   * @param path - without the query, percent escapes as sent
    */
   match(httpMethod: string, path: string): RouteMatch<Binding> {
     const split = splitRawPath(path);
     if (split.kind !== "segments") return split;
-    const whole: Walk = { raw: split.raw, decoded: split.decoded, verb: "" };
-    const withVerb = this.#verbs.size === 0 ? undefined : splitVerb(whole, this.#verbs);
+    const fullPath: Walk = { raw: split.raw, decoded: split.decoded, verb: "" };
+    const withVerb = this.#verbs.size === 0 ? undefined : splitVerb(fullPath, this.#verbs);
     return (
       (withVerb === undefined ? undefined : this.#matchVerb(httpMethod, withVerb)) ??
-      this.#matchWalk(httpMethod, whole) ??
-      this.#matchNothing(withVerb === undefined ? [whole] : [withVerb, whole])
+      this.#matchWalk(httpMethod, fullPath) ??
+      this.#mismatch(withVerb === undefined ? [fullPath] : [withVerb, fullPath])
     );
   }
 
-  // "/orders/:cancel" lacks its id. It must not reach an order named ":cancel" where some template has that verb.
+  // "/orders/:cancel" lacks its id. It must not match an order named ":cancel" where a template has that verb.
   #matchVerb(httpMethod: string, walk: Walk): RouteMatch<Binding> | undefined {
     const found = this.#matchWalk(httpMethod, walk);
     if (found !== undefined || walk.decoded.at(-1) !== "") return found;
-    const withValue = { ...walk, decoded: [...walk.decoded.slice(0, -1), noLiteral] };
-    return this.#matchNothing([withValue]).kind === "not-found" ? undefined : { kind: "not-found" };
+    const withValue = { ...walk, decoded: [...walk.decoded.slice(0, -1), nonLiteral] };
+    return this.#mismatch([withValue]).kind === "not-found" ? undefined : { kind: "not-found" };
   }
 
   #matchWalk(httpMethod: string, walk: Walk): RouteMatch<Binding> | undefined {
@@ -127,7 +127,7 @@ export class RouteTable<Binding> {
     return { kind: "binding", binding: route.binding, captures: captureVariables(route, walk) };
   }
 
-  #matchNothing(walks: readonly Walk[]): RouteMatch<Binding> {
+  #mismatch(walks: readonly Walk[]): RouteMatch<Binding> {
     const allowed = new Set<string>();
     for (const walk of walks) findRoute(this.#root, { ...walk, allowed }, 0, anyMethod);
     if (allowed.size === 0) return { kind: "not-found" };
@@ -136,19 +136,19 @@ export class RouteTable<Binding> {
   }
 }
 
-// Equals no literal: text decoded from UTF-8 never contains a lone surrogate.
-const noLiteral = "\ud800";
+// Equals no literal, because strings decoded from UTF-8 never contain a lone surrogate.
+const nonLiteral = "\ud800";
 
-// A colon separates a verb only where a template has that verb; "a:b" is an ordinary value elsewhere.
-function splitVerb(whole: Walk, verbs: ReadonlySet<string>): Walk | undefined {
-  const last = whole.raw.at(-1) ?? "";
+// A colon separates a verb only if a template has that verb; otherwise "a:b" is an ordinary value.
+function splitVerb(fullPath: Walk, verbs: ReadonlySet<string>): Walk | undefined {
+  const last = fullPath.raw.at(-1) ?? "";
   const colon = last.lastIndexOf(":");
   if (colon < 0) return undefined;
   const verb = decodePercent(last.slice(colon + 1)) ?? "";
   if (!verbs.has(verb)) return undefined;
   const value = last.slice(0, colon);
-  const raw = [...whole.raw.slice(0, -1), value];
-  return { raw, decoded: [...whole.decoded.slice(0, -1), decodePercent(value) ?? ""], verb };
+  const raw = [...fullPath.raw.slice(0, -1), value];
+  return { raw, decoded: [...fullPath.decoded.slice(0, -1), decodePercent(value) ?? ""], verb };
 }
 
 function findRoute<Binding>(
@@ -164,14 +164,14 @@ function findRoute<Binding>(
   } else {
     const literal = node.literals?.get(segment);
     if (literal !== undefined) route = findRoute(literal, walk, index + 1, httpMethod);
-    // "*" takes no empty segment: "/orders/" has no id.
+    // "*" does not match an empty segment: "/orders/" has no id.
     if (route === undefined && node.one !== undefined && segment !== "") {
       route = findRoute(node.one, walk, index + 1, httpMethod);
     }
   }
   if (route !== undefined || node.rest === undefined) return route;
-  // "**" first leaves as many segments as the longest template after it can match: the more of the path a template
-  // spells out, the more exact it is.
+  // "**" first leaves as many segments as the longest template after it can match: a template that specifies more of
+  // the path is more specific.
   const { rest } = node;
   for (let at = Math.max(index, walk.decoded.length - rest.heightMax); at <= walk.decoded.length; at++) {
     route = findRoute(rest, walk, at, httpMethod);
@@ -214,9 +214,9 @@ function createRoute<Binding>(
 }
 
 function captureVariables<Binding>({ captures, restAt, template }: Route<Binding>, walk: Walk): readonly string[] {
-  // A template has at most one "**", so the length of the path tells how many segments it stands for.
+  // A template has at most one "**", so the length of the path determines how many segments it matches.
   const shift = walk.raw.length - template.segments.length;
-  // Not pushed one by one, because the array would keep room for sixteen more while the call waits.
+  // map() instead of push(), which would reserve capacity for sixteen more items for the duration of the call.
   return captures.map(({ start, end, decode }) => {
     const from = start > restAt ? start + shift : start;
     if (decode === "one") return walk.decoded[from] ?? "";

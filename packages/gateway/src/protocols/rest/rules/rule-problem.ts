@@ -1,2 +1,2 @@
-/** What is wrong with a rule, in words for whoever wrote it. Anything else that is thrown at the start is a fault. */
+/** A problem of a rule, for the author of the rule. Any other error at start is a defect. */
 export class RuleProblem extends Error {}

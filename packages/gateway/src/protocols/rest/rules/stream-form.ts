@@ -2,31 +2,31 @@ import type { DescMessage } from "@bufbuild/protobuf";
 import type { ErrorForm } from "./error-forms.ts";
 import { findProtoField } from "./field-path.ts";
 
-/** How the messages of a server stream are written on REST. */
+/** A format of server streams on REST. */
 export interface StreamForm {
   readonly contentType: string;
-  /** One message on each line, or each as the `result` of an object; one array of them; or Server-Sent Events. */
+  /** One message per line, one `result` object per line, one array of messages, or Server-Sent Events. */
   readonly kind: "lines" | "results" | "array" | "events";
-  /** Further header fields for proxies and browsers: name, value, … */
+  /** Additional header fields for proxies and browsers: name, value, … */
   readonly fields: readonly string[];
   /**
-   * Sent after a while without messages, so that no proxy takes the connection for dead; `undefined` where a reader
-   * could take it for a message, as it could take a line with nothing but a space.
+   * Sent when the stream is idle, so that proxies do not close the connection; `undefined` for formats whose readers
+   * could mistake it for a message, for example a line with only a space.
    */
   readonly heartbeat: Uint8Array | undefined;
-  /** Writes a message that follows `before` others. */
+  /** Returns a message that follows `before` others. */
   message(json: string, before: number): string;
-  /** Writes the end of a stream of `before` messages, with the error record if it failed. */
+  /** Returns the end of a stream of `before` messages, with the error record if the stream failed. */
   end(before: number, errorJson: string | undefined): string;
 }
 
 const utf8 = new TextEncoder();
 
-/** Writes an error as the value that ends a stream. */
+/** Returns the last value of a stream for an error. */
 type EndingError = (errorJson: string) => string;
 
 const markedError: EndingError = (errorJson) => `{"@error":${errorJson}}`;
-// An error of Google's APIs is an object with one member already, `{"error": …}`.
+// An error of Google's APIs already is an object with one member, `{"error": …}`.
 const plainError: EndingError = (errorJson) => errorJson;
 
 /** Newline-delimited JSON. An error is the last line. */
@@ -41,7 +41,9 @@ function lines(contentType: string, endingError: EndingError): StreamForm {
   };
 }
 
-/** What grpc-gateway sends: newline-delimited JSON where each line is a `result`, and the last one may be an `error`. */
+/**
+ * The format of grpc-gateway: newline-delimited JSON where each line is a `result`, and the last one may be an `error`.
+ */
 function resultLines(contentType: string): StreamForm {
   return {
     ...lines(contentType, (errorJson) => `{"error":${errorJson}}`),
@@ -66,10 +68,13 @@ function jsonArray(endingError: EndingError): StreamForm {
   };
 }
 
-// HTML, "Server-sent events": the time after which a client reconnects, unless it has learned that the stream is over.
+// HTML, "Server-sent events": clients reconnect after this time unless they have received the end of the stream.
 const retryMs = 3000;
 
-/** Server-Sent Events: each message is a `message` event. An error is an `error` event, and an end may be an `end` event. */
+/**
+ * Server-Sent Events: each message is a `message` event. An error is an `error` event, and an end may be an `end`
+ * event.
+ */
 function serverSentEvents(endEvent: boolean): StreamForm {
   const end = endEvent ? "event: end\ndata: {}\n\n" : "";
   return {
@@ -85,44 +90,44 @@ function serverSentEvents(endEvent: boolean): StreamForm {
 const ndjsonType = "application/x-ndjson";
 const jsonLinesType = "application/jsonl";
 
-/** The forms in which a service offers its streams. */
+/** The formats of the streams of a service. */
 export interface StreamForms {
-  /** In the order of the description: of those that a client names with equal weights, the first is taken. */
+  /** In the order of the OpenAPI document: among equal weights of a client, the first one is chosen. */
   readonly offered: readonly StreamForm[];
-  /** What a client gets that names none. */
-  readonly usual: StreamForm;
+  /** The format for clients that name none. */
+  readonly fallback: StreamForm;
 }
 
-/** What the forms of streams depend on. */
+/** The options that determine the formats of streams. */
 export interface StreamOptions {
   /** Whether messages and errors are wrapped as by grpc-gateway. */
   readonly streamInResults: boolean;
-  /** Whether a client that names no form gets an array. */
+  /** Whether a client that names no format gets an array. */
   readonly arrayStreams: boolean;
   readonly errors: ErrorForm;
   /** Whether a stream of Server-Sent Events ends with an `end` event, so that pages do not reconnect. */
   readonly endEvent: boolean;
 }
 
-/** Returns the forms in which a service offers its streams. */
+/** Returns the formats of the streams of a service. */
 export function streamFormsOf({ streamInResults, arrayStreams, errors, endEvent }: StreamOptions): StreamForms {
   const events = serverSentEvents(endEvent);
   if (streamInResults) {
-    const usual = resultLines("application/json");
-    return { offered: [usual, resultLines(ndjsonType), resultLines(jsonLinesType), events], usual };
+    const fallback = resultLines("application/json");
+    return { offered: [fallback, resultLines(ndjsonType), resultLines(jsonLinesType), events], fallback };
   }
   const endingError = errors === "google" ? plainError : markedError;
   const [array, ndjson] = [jsonArray(endingError), lines(ndjsonType, endingError)];
-  // Generated clients accept all forms that are described, and many of them understand only JSON, which hence is first.
+  // JSON is first because generated clients accept all documented formats, and many can only parse JSON.
   const offered = [array, ndjson, lines(jsonLinesType, endingError), events];
-  return { offered, usual: arrayStreams ? array : ndjson };
+  return { offered, fallback: arrayStreams ? array : ndjson };
 }
 
 /**
- * Returns whether a message of this type, or its field that is the body, could look like an error in a stream: because
- * it can be any JSON, or has the member that marks an error.
+ * Returns whether a message of this type, or its body field, could be mistaken for an error in a stream: because it can
+ * be any JSON, or has the member that marks an error.
  */
-export function mayLookLikeError(output: DescMessage, responseBody: string, errors: ErrorForm): boolean {
+export function isAmbiguousWithError(output: DescMessage, responseBody: string, errors: ErrorForm): boolean {
   const field = findProtoField(output, responseBody);
   if (field?.fieldKind === "map") return true;
   const message = field === undefined ? output : field.fieldKind === "message" ? field.message : undefined;

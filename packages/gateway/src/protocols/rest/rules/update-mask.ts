@@ -6,7 +6,7 @@ import { findProtoField } from "./field-path.ts";
 import type { HttpPattern } from "./http-rule.ts";
 
 /**
- * Finds the field that grpc-gateway fills from the fields of the body: the only FieldMask in the request of a PATCH
+ * Returns the field that grpc-gateway fills with the fields of the body: the only FieldMask in the request of a PATCH
  * whose body is a message field.
  */
 export function findUpdateMask(input: DescMessage, { httpMethod, body }: HttpPattern): DescField | undefined {
@@ -16,11 +16,11 @@ export function findUpdateMask(input: DescMessage, { httpMethod, body }: HttpPat
   return other === undefined && mask?.fieldKind === "message" && mask.oneof === undefined ? mask : undefined;
 }
 
-/** Fills an update mask that was not sent, or is empty, with the paths of the fields that the body has set. */
+/** Fills a missing or empty update mask with the paths of the fields that the body has set. */
 export function fillUpdateMask(maskField: DescField, message: Message, fieldPaths: readonly string[]): void {
   const sent = loadField(message, maskField);
   if (fieldPaths.length === 0 || (isMessage(sent, FieldMaskSchema) && sent.paths.length > 0)) return;
-  // The mask is about the resource, so its paths lack the name of the body's field.
+  // Paths in the mask are relative to the resource, so they lack the name of the body field.
   const paths = fieldPaths.map((path) => path.slice(path.indexOf(".") + 1)).toSorted();
   createFieldSetter(maskField)(message, create(FieldMaskSchema, { paths }));
 }

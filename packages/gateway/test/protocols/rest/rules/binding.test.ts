@@ -19,7 +19,7 @@ import {
 
 type SinkInit = MessageInitShape<typeof SinkSchema>;
 
-// Decodes a request line and a body as if they came over a socket.
+// Decodes a request line and a body.
 function decode(request: string, body = "", options: RestRouteOptions = {}): Message {
   const [httpMethod = "", target = ""] = request.split(" ");
   const [path = "", query = ""] = target.split("?");
@@ -97,7 +97,7 @@ describe("a lenient service", () => {
     expect(() => ignoredIn(request, body)).toThrow(ConnectError);
   });
 
-  test("reports the first names of what it ignored, and the count of all", () => {
+  test("reports the first ignored names and the total count", () => {
     const reported: unknown[] = [];
     const onIgnored = (_method: unknown, names: readonly string[], count: number): number =>
       reported.push({ first: names[0], last: names.at(-1), count });
@@ -132,7 +132,7 @@ describe("RestBinding.decode()", () => {
     expect(decode("GET /v1/query?tags=b")).toEqual(create(SinkSchema, { tags: ["b"] }));
   });
 
-  test("reads integers as texts where the schema keeps them so", () => {
+  test("reads integers as strings if the schema does", () => {
     const want = create(SinkSchema, { longText: "7", longTexts: ["8"] });
     expect(decode("GET /v1/query?longText=7&longTexts=8")).toEqual(want);
   });
@@ -168,7 +168,7 @@ function textOf(bytes: Uint8Array | undefined): string | undefined {
 }
 
 describe("RestBinding.encode()", () => {
-  test("answers google.protobuf.Empty with 204 and no body if so configured", () => {
+  test("returns 204 without a body for google.protobuf.Empty if emptyResponse is 204", () => {
     const empty = create(EchoSchema);
     expect(bindingOf("DELETE /v1/sinks/{f_int64}", { emptyResponse: 204 }).encode(empty)).toEqual({
       httpStatus: 204,
@@ -177,14 +177,14 @@ describe("RestBinding.encode()", () => {
     });
   });
 
-  test("answers messages of a type without fields with the prepared response", () => {
+  test("returns the prepared response for a type without fields", () => {
     const binding = bindingOf("DELETE /v1/sinks/{f_int64}");
     expect(binding.encode(create(EchoSchema))).toBe(binding.preparedResponse);
     expect(textOf(binding.preparedResponse?.body)).toBe("{}");
     expect(bindingOf("GET /v1/query").preparedResponse).toBeUndefined();
   });
 
-  test("answers 200 with a body if the type has fields, even if none is set", () => {
+  test("returns 200 with a body if the type has fields, even if none is set", () => {
     const { httpStatus, body } = bindingOf("GET /v1/query", { emptyResponse: 204 }).encode(create(EchoSchema));
     expect([httpStatus, textOf(body)]).toEqual([200, "{}"]);
   });
@@ -227,13 +227,13 @@ describe("RestBinding.encode()", () => {
     expect(textOf(bindingOf(request, options, service).encode(message).body)).toBe(want);
   });
 
-  test("writes proto names if so configured, including that of a field mask", () => {
+  test("writes proto names if configured, also in a field mask", () => {
     const binding = bindingOf("POST /v1/shelves:get", { writeJson: { useProtoFieldName: true } }, Shelves);
     const { body } = binding.encode(create(GetShelfRequestSchema, { name: "a", readMask: { paths: ["built_at"] } }));
     expect(JSON.parse(textOf(body) ?? "")).toEqual({ name: "a", read_mask: "builtAt" });
   });
 
-  test("finds the field that is the body even if proto names are written", () => {
+  test("finds the body field if proto names are written", () => {
     const binding = bindingOf("GET /v1/response/string", { writeJson: { useProtoFieldName: true } });
     expect(textOf(binding.encode(create(SinkSchema, { fString: "a" })).body)).toBe('"a"');
   });

@@ -2,7 +2,7 @@ import type { DescService } from "@bufbuild/protobuf";
 import { METHODS } from "node:http";
 import { describe, expect, test } from "vitest";
 import { StructSchema, ValueSchema } from "@bufbuild/protobuf/wkt";
-import type { OutsideHttpRule, RouteConstraints } from "../../../../src/protocols/rest/rules/index.ts";
+import type { ExternalHttpRule, RouteConstraints } from "../../../../src/protocols/rest/rules/index.ts";
 import { compileRestRoutes, parseHttpRules } from "../../../../src/protocols/rest/rules/index.ts";
 import { Health } from "../../../../src/health/index.ts";
 import { OrderService } from "../../../../../testing/src/gen/orders/v1/orders_pb.ts";
@@ -15,12 +15,16 @@ function fail(): never {
   throw new RangeError("no such service");
 }
 
-// The methods that node's parser knows, except for the one that never becomes a request.
+// The methods of node's parser, except CONNECT, which never becomes a request.
 const parsedMethods = new Set(METHODS.filter((name) => name !== "CONNECT"));
 const unboundSelector = "kitchensink.v1.KitchenSink.Unbound";
 
 // A rule as "METHOD template [body=…] [response_body=…]".
-function ruleOf(text: string, additionalBindings: OutsideHttpRule[] = [], selector = unboundSelector): OutsideHttpRule {
+function ruleOf(
+  text: string,
+  additionalBindings: ExternalHttpRule[] = [],
+  selector = unboundSelector,
+): ExternalHttpRule {
   const [kind = "", path = "", ...settings] = text.split(" ");
   const setting = (name: string): string => settings.find((each) => each.startsWith(`${name}=`))?.split("=")[1] ?? "";
   return {
@@ -51,6 +55,10 @@ function problemsOf(
   return [];
 }
 
+const notSingle = (name: string): string => `path variable "${name}" must not be a repeated field, a map or a message`;
+const usedPath = "the path is already used by an RPC or an endpoint";
+const noRpc = (selector: string): string => `selector "${selector}" does not match an RPC`;
+
 type Refusal = [why: string, rules: readonly string[], want: string];
 
 describe("compileRestRoutes() refuses", () => {
@@ -73,11 +81,11 @@ describe("compileRestRoutes() refuses", () => {
       'path variable "nested.nope" is not a field of kitchensink.v1.Sink',
     ],
     ["a path through a scalar", ["GET /a/{f_string.x}"], 'path variable "f_string.x" is not a field'],
-    ["a path through a list", ["GET /a/{nesteds.text}"], 'path variable "nesteds.text" is not a field'],
-    ["a repeated path field", ["GET /a/{ids}"], 'path variable "ids" must not be a repeated field, a map or a message'],
-    ["a map as a path field", ["GET /a/{labels}"], 'path variable "labels" must not be a repeated field, a map or a message'],
-    ["a message as a path field", ["GET /a/{nested}"], 'path variable "nested" must not be a repeated field, a map or a message'],
-    ["a Struct as a path field", ["GET /a/{struct}"], 'path variable "struct" must not be a repeated field, a map or a message'],
+    ["a path through a repeated field", ["GET /a/{nesteds.text}"], 'path variable "nesteds.text" is not a field'],
+    ["a repeated path field", ["GET /a/{ids}"], notSingle("ids")],
+    ["a map as a path field", ["GET /a/{labels}"], notSingle("labels")],
+    ["a message as a path field", ["GET /a/{nested}"], notSingle("nested")],
+    ["a Struct as a path field", ["GET /a/{struct}"], notSingle("struct")],
     ["an unknown body", ["POST /a body=nope"], 'body "nope" is not a field of kitchensink.v1.Sink'],
     ["a nested body", ["POST /a body=nested.text"], 'body "nested.text" is not a field'],
     [
@@ -98,12 +106,8 @@ describe("compileRestRoutes() refuses", () => {
       "GET /a/{f_int64}: matches the same requests as GET /a/{f_string}",
     ],
     ["the same rule twice in escapes", ["GET /a", "GET /%61"], "GET /%61: matches the same requests as GET /a"],
-    ["the path of an RPC", ["POST /kitchensink.v1.KitchenSink/Unbound"], "the path is already used by an RPC or an endpoint"],
-    [
-      "the path of an RPC in escapes",
-      ["POST /kitchensink.v1.KitchenSink/%55nbound"],
-      "the path is already used by an RPC or an endpoint",
-    ],
+    ["the path of an RPC", ["POST /kitchensink.v1.KitchenSink/Unbound"], usedPath],
+    ["the path of an RPC in escapes", ["POST /kitchensink.v1.KitchenSink/%55nbound"], usedPath],
     ...["ARCHIVE", "get", "CONNECT"].map((kind): Refusal => [
       `the kind ${kind}, which no parser accepts`,
       [`${kind} /a`],
@@ -138,7 +142,7 @@ describe("compileRestRoutes() refuses", () => {
     expect(() => compileRestRoutes([unbound], { rules: [rule] })).toThrow("additional_bindings must not be nested");
   });
 
-  test("a rule on an RPC that takes a stream", () => {
+  test("a client-streaming RPC without a body", () => {
     const rules = [ruleOf("GET /watch", [], "grpc.health.v1.Health.Watch")];
     const method = { ...Health.method.watch, methodKind: "bidi_streaming" } as const;
     expect(() => compileRestRoutes([method], { rules })).toThrow("a client-streaming RPC must have a body");
@@ -161,7 +165,7 @@ describe("compileRestRoutes() refuses", () => {
   });
 
   const noPaths = ["api", "/api/", "/", "//api", "/a b", "/a?b", "/a#b", "/a/../b", "/%zz", "/%ff", "/é"];
-  // RFC 3986 §3.3: no pchar, so a path has them only as escapes.
+  // RFC 3986 §3.3: not pchar, so a path may only have them as escapes.
   const noPathCharacters = ["/{x}", "/a\\b", '/a"b', "/a^b", "/a`b", "/a|b", "/<a>", "/[a]"];
   test.each([...noPaths, ...noPathCharacters])("the requestPathPrefix %s", (requestPathPrefix) => {
     expect(problemsOf(["GET /a"], { requestPathPrefix })).toEqual([
@@ -186,7 +190,10 @@ describe("compileRestRoutes() refuses", () => {
   test.each([
     { selector: "google.longrunning.Operations.GetOperation", want: undefined },
     { selector: "kitchensink.v1.KitchenSink.Types", want: undefined },
-    { selector: "kitchensink.v1.KitchenSink.Typos", want: 'selector "kitchensink.v1.KitchenSink.Typos" does not match an RPC' },
+    {
+      selector: "kitchensink.v1.KitchenSink.Typos",
+      want: noRpc("kitchensink.v1.KitchenSink.Typos"),
+    },
   ])(
     "rules of RPCs that are not registered, if they are to be ignored, for typos alone: $selector",
     ({ selector, want }) => {
@@ -194,7 +201,7 @@ describe("compileRestRoutes() refuses", () => {
       const compile = () => compileRestRoutes([unbound], { rules, ignoreUnregistered: true });
       if (want === undefined) expect(compile().bindings).toHaveLength(1);
       else expect(compile).toThrow(want);
-      expect(() => compileRestRoutes([unbound], { rules })).toThrow(`selector "${selector}" does not match an RPC`);
+      expect(() => compileRestRoutes([unbound], { rules })).toThrow(noRpc(selector));
     },
   );
 
@@ -205,22 +212,22 @@ describe("compileRestRoutes() refuses", () => {
 
   test.each<{ name: string; service: () => unknown; message: string }>([
     {
-      name: "a misspelled name",
+      name: "a misspelled option name",
       service: () => ({ lenint: true }),
       message: 'unknown option "lenint", did you mean "lenient"?',
     },
     {
-      name: "a function in the place of a value",
+      name: "a function instead of a value",
       service: () => ({ lenient: () => true }),
       message: "lenient of rest.service of kitchensink.v1.KitchenSink must be a boolean, got function",
     },
     {
-      name: "a string in the place of an array",
+      name: "a string instead of an array",
       service: () => ({ ignoredQueryParameters: "utm_*" }),
       message: "ignoredQueryParameters of rest.service of kitchensink.v1.KitchenSink must be an array, got string",
     },
     {
-      name: "nothing in the place of options",
+      name: "no options",
       service: () => undefined,
       message: "rest.service of kitchensink.v1.KitchenSink requires an object of options, got undefined",
     },
@@ -230,19 +237,19 @@ describe("compileRestRoutes() refuses", () => {
     expect(() => compileRestRoutes([unbound], options)).toThrow(error);
   });
 
-  test("no error of its caller's function, which is thrown as it is", () => {
+  test("nothing else: an error of rest.service is rethrown unchanged", () => {
     const service = fail;
     expect(() => compileRestRoutes([unbound], { rules: [ruleOf("GET /a")], service })).toThrow(
       new RangeError("no such service"),
     );
   });
 
-  test("with all problems at once", () => {
+  test("with one error that lists all problems", () => {
     expect(problemsOf(["GET /a/{nope}", "GET /a//b", "POST /a body=nope", "GET /b", "GET /b"])).toHaveLength(4);
   });
 });
 
-test("rest.service is called once for each service that has rules, and an option that it leaves undefined is off", () => {
+test("rest.service is called once per service with rules, and undefined options are off", () => {
   const asked: string[] = [];
   const service = ({ typeName }: DescService): object => {
     asked.push(typeName);
@@ -251,7 +258,7 @@ test("rest.service is called once for each service that has rules, and an option
   const { bindings } = compileRestRoutes([...KitchenSink.methods, ...Shelves.methods], { service });
   expect(asked).toEqual([KitchenSink.typeName, Shelves.typeName]);
   expect(
-    new Set(bindings.map(({ streamForms, usesGrpcMetadata }) => [streamForms.usual.kind, usesGrpcMetadata].join())),
+    new Set(bindings.map(({ streamForms, usesGrpcMetadata }) => [streamForms.fallback.kind, usesGrpcMetadata].join())),
   ).toEqual(new Set(["lines,true"]));
 });
 
@@ -308,7 +315,7 @@ describe("compileRestRoutes() accepts", () => {
   });
 });
 
-describe("compileRestRoutes() with rules from outside", () => {
+describe("compileRestRoutes() with external rules", () => {
   const rules = parseHttpRules(
     JSON.stringify({
       rules: [
@@ -334,7 +341,7 @@ describe("compileRestRoutes() with rules from outside", () => {
     expect(routes.match(httpMethod, path).kind).toBe(kind);
   });
 
-  test("refuses rules that are not google.api.Http", () => {
+  test("rejects rules that are not google.api.Http", () => {
     expect(() => parseHttpRules('{"rules":[{"selector":"a","gett":"/b"}]}')).toThrow('unknown field "rules[0].gett"');
   });
 });
@@ -384,7 +391,7 @@ describe("RestRoutes.match()", () => {
     });
   });
 
-  test("decodes an escaped slash in variables of several segments if so configured", () => {
+  test("decodes an escaped slash in variables of several segments if fullyDecodeReservedExpansion is set", () => {
     const options = { rules: [ruleOf("GET /{f_string=a/*}")], fullyDecodeReservedExpansion: true };
     expect(compileRestRoutes([unbound], options).match("GET", "/a/b%2Fc%252F")).toMatchObject({
       captures: ["a/b/c%2F"],

@@ -55,7 +55,7 @@ describe("createErrorRecordWriter()", () => {
     });
   });
 
-  test("unpacks an Any in a detail by the registry", () => {
+  test("expands an Any in a detail with the registry", () => {
     const any = anyPack(NestedSchema, create(NestedSchema, { text: "a" }));
     const error = new ConnectError("x", Code.Aborted, undefined, [{ desc: SinkSchema, value: { any } }]);
     expect(bodyOf(error, createErrorRecordWriter(undefined, createRegistry(NestedSchema)))).toMatchObject({
@@ -73,7 +73,7 @@ describe("createErrorRecordWriter()", () => {
     { type: "not.Known", value: new Uint8Array([1, 2]) },
   ];
 
-  test("reads details of an upstream service by the registry, and passes on what it cannot read", () => {
+  test("expands details of an upstream service with the registry, and passes on unknown ones", () => {
     const write = createErrorRecordWriter(undefined, createRegistry(NestedSchema, DurationSchema));
     expect(bodyOf(incoming, write)).toMatchObject({
       details: [
@@ -84,7 +84,7 @@ describe("createErrorRecordWriter()", () => {
     });
   });
 
-  test("reads what google/rpc/error_details.proto declares, whatever is in the registry", () => {
+  test("expands the types of google/rpc/error_details.proto with any registry", () => {
     const error = new ConnectError("x", Code.Unavailable);
     const reason = new TextEncoder().encode("STOCKOUT");
     error.details = [
@@ -100,7 +100,7 @@ describe("createErrorRecordWriter()", () => {
     expect(bodyOf(error, write)).toMatchObject({ details });
   });
 
-  test("reads such a detail by the registry's own declaration, if it has one", () => {
+  test("prefers the registry's declaration of such a type", () => {
     const error = new ConnectError("x", Code.Unavailable);
     error.details = [{ type: "google.rpc.ErrorInfo", value: new Uint8Array([0x08, 7]) }];
     const number = { name: "number", jsonName: "number", number: 1, type: FieldDescriptorProto_Type.INT32 };
@@ -110,11 +110,11 @@ describe("createErrorRecordWriter()", () => {
     expect(bodyOf(error, write)).toMatchObject({ details: [{ number: 7 }] });
   });
 
-  test("passes on every detail if there is no registry", () => {
+  test("passes on every detail without a registry", () => {
     expect(bodyOf(incoming)).toMatchObject({ details: [{ value: "CgFh" }, { value: "/w==" }, { value: "AQI=" }] });
   });
 
-  test("writes what a policy decides, such as RFC 9457 problem details", () => {
+  test("writes the result of a policy, for example RFC 9457 problem details", () => {
     const error = new ConnectError("no such order", Code.NotFound);
     expect(createErrorRecordWriter(problemDetails)(error, failure)).toMatchObject({
       httpStatus: 404,

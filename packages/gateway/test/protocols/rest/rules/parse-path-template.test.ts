@@ -90,7 +90,7 @@ describe("parsePathTemplate()", () => {
     expect(() => parsePathTemplate(text)).toThrow(`path template "${text}": ${want}`);
   });
 
-  // Of 11,533 templates one of each shape: whatever the names are, and however often the same kinds of segments repeat.
+  // 11,533 templates reduced to one of each shape, ignoring names and repetitions of the same kind of segment.
   test("parses the templates of the public Google APIs", () => {
     const file = join(import.meta.dirname, "googleapis-path-templates.txt");
     const templates = readFileSync(file, "utf8").trimEnd().split("\n");
@@ -146,7 +146,7 @@ describe("printPathTemplate()", () => {
       return { segments, variables, verb };
     });
 
-  test("prints text that parses to the same template", () => {
+  test("prints a string that parses to the same template", () => {
     fc.assert(
       fc.property(template, (given) => {
         expect(parsePathTemplate(printPathTemplate(given))).toEqual(given);

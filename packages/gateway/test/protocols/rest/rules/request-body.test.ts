@@ -25,12 +25,12 @@ function decode(options: RestRouteOptions, request: string, body: string): Messa
   return match.binding.decode({ captures: match.captures, query, contentType: null, body: bytes });
 }
 
-/** A rule whose path sets a field, and whose body the whole message. */
+/** A rule whose path sets a field, and whose body is the complete message. */
 function putAt(field: string) {
   return { pattern: { case: "put", value: `/v1/floats/{${field}}` }, body: "*" } as const;
 }
 
-describe("a service that accepts a resource as it was read", () => {
+describe("a service with sameValueAsPath", () => {
   const options: RestRouteOptions = { service: () => ({ sameValueAsPath: true }) };
 
   test.each<{ request: string; body: string; want: MessageInitShape<typeof UpdateShelfRequestSchema> }>([
@@ -95,7 +95,7 @@ describe("a service that accepts a resource as it was read", () => {
     expect(() => decodeAt(path, body.replace(`"${path}"`, "1.5"))).toThrow("must be the value in the path");
   });
 
-  test("refuses another value even if it is lenient", () => {
+  test("refuses a different value even if it is lenient", () => {
     const lenient: RestRouteOptions = { service: () => ({ sameValueAsPath: true, lenient: true }) };
     expect(() => decode(lenient, "PATCH /v1/shelves/1", '{"name":"shelves/2"}')).toThrow(
       "must be the value in the path",
@@ -105,14 +105,14 @@ describe("a service that accepts a resource as it was read", () => {
     );
   });
 
-  test("does not make other services accept the value of the path", () => {
+  test("does not affect other services", () => {
     const shelvesAlone: RestRouteOptions = { service: (service) => ({ sameValueAsPath: service === Shelves }) };
     expect(() => decode(shelvesAlone, "PUT /v1/sinks/7", '{"fInt64":7}')).toThrow(
       "f_int64: is already set by the path",
     );
   });
 
-  test("does so over HTTP", async () => {
+  test("accepts the same value over HTTP", async () => {
     await using gateway = await startKitchenSink({
       rest: { service: () => ({ sameValueAsPath: true, updateMaskFromBody: true }) },
     });
@@ -134,7 +134,7 @@ function maskOf(request: string, body: string, more: RestServiceOptions = {}): r
   return isMessage(message, UpdateShelfRequestSchema) ? message.updateMask?.paths : undefined;
 }
 
-describe("a service whose update masks are filled in", () => {
+describe("a service with updateMaskFromBody", () => {
   test.each<[why: string, body: string, want: readonly string[] | undefined, request?: string]>([
     ["the fields that are set, sorted", '{"widthMm":"0","theme":""}', ["theme", "width_mm"]],
     [
@@ -170,14 +170,14 @@ describe("a service whose update masks are filled in", () => {
     expect(maskOf(request, body)).toEqual(want);
   });
 
-  test("leaves out fields that the path sets", () => {
+  test("omits fields that the path sets from the mask", () => {
     const body = '{"name":"shelves/1","theme":"a"}';
     expect(maskOf("PATCH /v1/shelves/1", body, { sameValueAsPath: true })).toEqual(["theme"]);
     expect(maskOf("PATCH /v1/shelves/1", '{"name":"shelves/1"}', { sameValueAsPath: true })).toBeUndefined();
     expect(maskOf("PATCH /v1/shelves/1", body, { lenient: true })).toEqual(["theme"]);
   });
 
-  test("leaves out fields of which a part was ignored", () => {
+  test("omits fields from the mask that were partly ignored", () => {
     const body = '{"theme":"a","x":1,"place":{"y":1},"formerPlaces":[{"z":1}]}';
     expect(maskOf("PATCH /v1/shelves/1", body, { lenient: true })).toEqual(["theme"]);
   });
@@ -190,7 +190,7 @@ describe("a service whose update masks are filled in", () => {
       want: ["number"],
     },
     {
-      why: "with an Any as a whole",
+      why: "with an Any as a single path",
       request: "PATCH /v1/children/a",
       body: '{"any":{"@type":"x/kitchensink.v1.Nested","text":"a"},"child":{"any":{}}}',
       want: ["any", "child.any"],
@@ -214,17 +214,17 @@ describe("a service whose update masks are filled in", () => {
     expect(decode(filling, "PATCH /v1/other", json)).toEqual(decode({ rules }, "PATCH /v1/other", json));
   });
 
-  test("accepts no value of the path in the body, unless that is configured too", () => {
+  test("refuses a value of the path in the body without sameValueAsPath", () => {
     expect(() => maskOf("PATCH /v1/shelves/1", '{"name":"shelves/1","theme":"a"}')).toThrow(
       "is already set by the path",
     );
   });
 
-  test("fills in no mask unless that is configured", () => {
+  test("fills no mask without updateMaskFromBody", () => {
     expect(maskOf("PATCH /v1/shelves/1", '{"theme":"a"}', { updateMaskFromBody: false })).toBeUndefined();
   });
 
-  test("refuses a body with more fields than a filled-in mask can have", () => {
+  test("refuses a body with more fields than a mask may have", () => {
     const leaves = SinkSchema.fields.filter(({ fieldKind, oneof }) => fieldKind === "scalar" && oneof === undefined);
     const level = leaves.map(({ name }) => `"${name}":null`).join();
     const body = (levels: number): string => (levels === 0 ? "{}" : `{${level},"child":${body(levels - 1)}}`);

@@ -109,9 +109,9 @@ describe("RouteTable.match()", () => {
   test.each([
     { request: "GET /nowhere", why: "no literal equals it" },
     { request: "GET //v1/me", why: "the first segment is empty" },
-    { request: "GET /one//end", why: "a wildcard takes no empty segment" },
-    { request: "GET /one/a/end/", why: "a trailing slash is one segment more" },
-    { request: "GET /any/", why: "a wildcard takes no empty segment" },
+    { request: "GET /one//end", why: "a wildcard does not match an empty segment" },
+    { request: "GET /one/a/end/", why: "a trailing slash adds a segment" },
+    { request: "GET /any/", why: "a wildcard does not match an empty segment" },
     { request: "GET /One/a/end", why: "paths are case-sensitive" },
     { request: "GET /caf%C3%A9/a/b/1", why: "an escaped slash in a literal does not separate segments" },
     { request: "POST /v1/:close", why: "a verb needs a value before it" },
@@ -126,7 +126,7 @@ describe("RouteTable.match()", () => {
     { request: "GET /files/..", why: 'it ends in a segment ".."' },
     { request: "GET *", why: "it is not a path" },
     { request: "GET ", why: "it is empty" },
-    { request: "GET http://host/v1/me", why: "it is a whole URL" },
+    { request: "GET http://host/v1/me", why: "it is a complete URL" },
   ])("$request finds nothing, because $why", ({ request }) => {
     const [httpMethod = "", path = ""] = request.split(" ");
     expect(table.match(httpMethod, path)).toEqual(notFound);
@@ -144,11 +144,11 @@ describe("RouteTable.match()", () => {
   });
 
   test.each([
-    { path: "/v1/%", why: "an escape is cut" },
-    { path: "/v1/%2", why: "an escape is cut after one digit" },
+    { path: "/v1/%", why: "an escape is truncated" },
+    { path: "/v1/%2", why: "an escape is truncated after one digit" },
     { path: "/v1/%zz", why: "an escape is not hexadecimal" },
     { path: "/v1/%ff", why: "the bytes are not UTF-8" },
-    { path: "/v1/%c3", why: "a UTF-8 sequence is cut" },
+    { path: "/v1/%c3", why: "a UTF-8 sequence is truncated" },
     { path: "/v1/%c3/%a9", why: "a UTF-8 sequence is split by a slash" },
     { path: "/v1/%c0%80", why: "the UTF-8 is overlong" },
     { path: "/v1/%ed%a0%80", why: "the UTF-8 is a surrogate" },
@@ -158,12 +158,12 @@ describe("RouteTable.match()", () => {
     { path: "/v1/a\u007f", why: "DEL is not escaped" },
     { path: "/v1/\u00e9", why: "a byte is beyond ASCII" },
     { path: "/v1/a#b", why: "a path cannot have a number sign" },
-    { path: "/nowhere/%zz", why: "an escape is bad, even if no route matches" },
+    { path: "/nowhere/%zz", why: "an escape is not valid, even if no route matches" },
   ])("$path is malformed, because $why", ({ path }) => {
     expect(table.match("GET", path)).toMatchObject({ kind: "malformed" });
   });
 
-  test("returns the route that already has a method and a shape of path", () => {
+  test("add() returns the existing route with the same method and path shape", () => {
     const both = tableOf(["GET /a/{x}", "PUT /a/{y}", "GET /a/{x}:v"]);
     expect(both.add("GET", parsePathTemplate("/a/{z=*}"), "new")).toBe("GET /a/{x}");
     expect(both.match("GET", "/a/1")).toMatchObject({ binding: "GET /a/{x}" });
@@ -186,7 +186,7 @@ describe("RouteTable.match()", () => {
   });
 });
 
-// Turns each template into an expression for the whole path; of those that match, the most exact wins.
+// Converts each template to a regular expression for the path; among matches, the most specific one wins.
 function naive(routes: readonly string[], httpMethod: string, given: string): string | undefined {
   const candidates = routes.filter((each) => {
     const [routeMethod, text = ""] = each.split(" ");
@@ -224,7 +224,7 @@ describe("RouteTable against a naive matcher", () => {
   const route = fc.tuple(fc.constantFrom("GET", "PUT"), template).map(([httpMethod, text]) => `${httpMethod} ${text}`);
   const path = fc.array(word, { minLength: 1, maxLength: 6 }).map((words) => `/${words.join("/")}`);
 
-  test("finds the route that a search through all routes finds, in any order of declaration", () => {
+  test("finds the same route as a linear search, in any order of declaration", () => {
     fc.assert(
       fc.property(
         fc.array(route, { maxLength: 12 }),

@@ -1,14 +1,14 @@
 import type { ConnectError, ContextValues } from "@connectrpc/connect";
 import type { Exchange, Peer } from "../exchange/index.ts";
 import type { ProtocolName } from "../protocols/index.ts";
-import type { AdmitRequest, AnsweredRequest } from "./hooks.ts";
+import type { AdmitRequest, CompletedRequest } from "./hooks.ts";
 
 /**
- * Computes its members on demand, because few are read: metrics read four, a trace that is not sampled one.
+ * Computes its members on demand, because few are read: metrics read four, an unsampled trace one.
  *
- * Not the request itself, which has the credential: a log may print all of this.
+ * Not the request itself, which has the credential, because logs may print all members of this.
  */
-export class Answered implements AnsweredRequest {
+export class LazyCompletedRequest implements CompletedRequest {
   readonly error: ConnectError | undefined;
   readonly durationMs: number;
   readonly #source: AdmitRequest;

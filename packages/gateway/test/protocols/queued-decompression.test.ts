@@ -3,12 +3,12 @@ import { brotliCompressSync, constants, gzipSync, zstdCompressSync } from "node:
 import { Code } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
 import { describe, expect, test } from "vitest";
-import { decompressInTurn } from "../../src/protocols/shared/decompress-in-turn.ts";
+import { decompressQueued } from "../../src/protocols/shared/queued-decompression.ts";
 import { brotli, gzip, zstd } from "../../src/compression/index.ts";
 
 const message = new Uint8Array(1);
 
-/** One of our own compressions, which takes as long as it is told. */
+/** A built-in compression that finishes when the test resolves it. */
 function openSlow(): {
   readonly compression: Compression;
   readonly begun: PromiseWithResolvers<Uint8Array<ArrayBuffer>>[];
@@ -23,13 +23,13 @@ function openSlow(): {
 }
 
 /** The exchange of a call that has not ended. */
-function openExchange(): Parameters<typeof decompressInTurn>[3] {
+function openExchange(): Parameters<typeof decompressQueued>[3] {
   return { abortReceiver: { aborted: () => {} } };
 }
 
-test("eight messages are decompressed at a time, however they end", async () => {
+test("eight messages are decompressed at the same time, whether they succeed or fail", async () => {
   const { compression, begun } = openSlow();
-  const read = Array.from({ length: 12 }, () => decompressInTurn(compression, message, 1, openExchange()));
+  const read = Array.from({ length: 12 }, () => decompressQueued(compression, message, 1, openExchange()));
   const outcomes = Promise.allSettled(read);
   expect(begun).toHaveLength(8);
   begun[0]?.reject(new Error("no message"));
@@ -43,12 +43,12 @@ test("eight messages are decompressed at a time, however they end", async () => 
   expect(begun).toHaveLength(12);
 });
 
-test("a message whose call has ended meanwhile is not decompressed", async () => {
+test("a queued message is not decompressed after its call has ended", async () => {
   const { compression, begun } = openSlow();
-  const first = Array.from({ length: 8 }, () => decompressInTurn(compression, message, 1, openExchange()));
+  const first = Array.from({ length: 8 }, () => decompressQueued(compression, message, 1, openExchange()));
   const exchange = openExchange();
-  const abandoned = decompressInTurn(compression, message, 1, exchange);
-  const last = decompressInTurn(compression, message, 1, openExchange());
+  const abandoned = decompressQueued(compression, message, 1, exchange);
+  const last = decompressQueued(compression, message, 1, openExchange());
   exchange.abortReceiver = undefined;
   for (const { resolve } of begun) resolve(message);
   await expect(abandoned).rejects.toThrow("gone away");
@@ -58,23 +58,23 @@ test("a message whose call has ended meanwhile is not decompressed", async () =>
   expect(begun).toHaveLength(9);
 });
 
-test("a compression of the program's own holds up no other, although it is never done", async () => {
+test("a custom compression that never finishes does not delay others", async () => {
   const { compression, begun } = openSlow();
   const { name, compress, decompress } = compression;
   const first = Array.from({ length: 9 }, () =>
-    decompressInTurn({ name, compress, decompress }, message, 1, openExchange()),
+    decompressQueued({ name, compress, decompress }, message, 1, openExchange()),
   );
   expect(begun).toHaveLength(9);
-  const other = decompressInTurn(compression, message, 1, openExchange());
+  const other = decompressQueued(compression, message, 1, openExchange());
   expect(begun).toHaveLength(10);
   for (const { resolve } of begun) resolve(message);
   await Promise.all([...first, other]);
 });
 
-/** Empty lines, of which 51 bytes in br fill a window of 16 MiB. */
+/** Empty lines: 51 bytes in br fill a window of 16 MiB. */
 const bombBytes = 2 ** 24;
 const bombs = 100;
-/** A message of 70 KB, as its client has it. */
+/** An uncompressed message of 70 KB. */
 const text = Buffer.from(JSON.stringify(Array.from({ length: 2_000 }, (_, id) => ({ id, name: `order ${id ** 3}` }))));
 
 test.each([
@@ -94,11 +94,11 @@ test.each([
     const exchange = openExchange();
     let refused = 0;
     const refusals = Array.from({ length: bombs }, () =>
-      decompressInTurn(compression, bomb, bombBytes / 4, exchange).catch(() => refused++),
+      decompressQueued(compression, bomb, bombBytes / 4, exchange).catch(() => refused++),
     );
-    const read = await decompressInTurn(compression, compressSync(text), bombBytes / 4, openExchange());
+    const read = await decompressQueued(compression, compressSync(text), bombBytes / 4, openExchange());
     const before = refused;
-    // Whatever still waits is not decompressed.
+    // Messages that are still queued are not decompressed.
     exchange.abortReceiver = undefined;
     await Promise.all(refusals);
     expect(Buffer.from(read).equals(text)).toBe(true);
@@ -117,27 +117,27 @@ describe.each([
   const invalid = { status: "rejected", reason: { code: Code.InvalidArgument } };
 
   test.each([
-    { what: "64 KiB, whatever came of them", packed: zeros(smallBytes), limit: 2 ** 20, waits: false },
-    { what: "more, a hundred times what came", packed: zeros(smallBytes + 1), limit: 2 ** 20, waits: true },
-    { what: "more, of usual text", packed: compressSync(text), limit: 2 ** 20, waits: false },
+    { what: "64 KiB with any ratio", packed: zeros(smallBytes), limit: 2 ** 20, waits: false },
+    { what: "more than 64 KiB with a ratio above 100", packed: zeros(smallBytes + 1), limit: 2 ** 20, waits: true },
+    { what: "more than 64 KiB of ordinary text", packed: compressSync(text), limit: 2 ** 20, waits: false },
     {
-      what: "too much for a small limit",
+      what: "more than a small limit",
       packed: zeros(smallBytes + 1),
       limit: smallBytes,
       waits: false,
       want: refused,
     },
-    { what: "too much for any", packed: zeros(2 ** 20 + 1), limit: 2 ** 20, waits: true, want: refused },
-    { what: "nothing that is valid", packed: message, limit: 2 ** 20, waits: true, want: invalid },
+    { what: "more than the limit", packed: zeros(2 ** 20 + 1), limit: 2 ** 20, waits: true, want: refused },
+    { what: "an invalid message", packed: message, limit: 2 ** 20, waits: true, want: invalid },
   ])("what decodes to $what waits: $waits", async ({ packed, limit, waits, want = { status: "fulfilled" } }) => {
     const others = openSlow();
-    const running = [1, 2].map(() => decompressInTurn(others.compression, message, 2 ** 20, openExchange()));
-    const other = decompressInTurn(others.compression, message, 1, openExchange());
+    const running = [1, 2].map(() => decompressQueued(others.compression, message, 2 ** 20, openExchange()));
+    const other = decompressQueued(others.compression, message, 1, openExchange());
     let done = false;
-    const read = decompressInTurn(compression, packed, limit, openExchange()).finally(() => (done = true));
+    const read = decompressQueued(compression, packed, limit, openExchange()).finally(() => (done = true));
     const outcome = Promise.allSettled([read]);
-    // By then whatever does not wait is done, too.
-    if (waits) await decompressInTurn(gzip, gzipSync(text), 2 ** 20, openExchange());
+    // By then every message that is not queued has finished, too.
+    if (waits) await decompressQueued(gzip, gzipSync(text), 2 ** 20, openExchange());
     else await outcome;
     for (const { resolve } of others.begun) resolve(message);
     expect(done).toBe(!waits);
