@@ -43,7 +43,7 @@ export const tokenCreateCommand: Command = {
     if (dryRun.kind === "problems") throw new UsageError(dryRun.problems.join("; "));
     const issued = file === undefined ? dryRun : await issuePlantToken(request);
     if (issued.kind === "problems") throw new Error(`${file}: ${issued.problems.join("; ")}`);
-    // No test can tell: what is written first, as there are two streams.
+    // equivalent mutant: the order does not matter, because these are two streams.
     terminal.out(issued.value.token);
     terminal.err(
       file === undefined
