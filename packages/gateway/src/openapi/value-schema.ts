@@ -43,7 +43,7 @@ const canonicalSigned = "^(0|-?[1-9][0-9]*)$";
 
 const anything: OpenApiSchema = {};
 
-// In a mask, a name that would change between proto and JSON is in backticks.
+// Requests may contain names that have no JSON form: unchanged if they have an underscore, otherwise in backticks.
 const maskPath = ["\\*", "[A-Za-z_][A-Za-z0-9_]*", "`[A-Za-z_][A-Za-z0-9_]*`"].join("|");
 const mask = `^((${maskPath})([.,](${maskPath}))*)?$`;
 
