@@ -1,23 +1,23 @@
-/** A text of a kind, and the ProtoJSON of its value as a backend sees it; `undefined` for the default. */
+/** A text of a kind, and the ProtoJSON of its value that a backend receives; `undefined` for the default. */
 export interface Valid {
-  /** What its cases are called. */
+  /** The name in the ids of its cases. */
   readonly name: string;
   readonly text: string;
   readonly json: number | string | boolean | undefined;
 }
 
-/** A text that no value of a kind has. */
+/** A text that is invalid for a kind. */
 export interface Invalid {
   readonly name: string;
   readonly text: string;
 }
 
-/** A text that URLs may spell a value with, or may not: the JSON of the value if they may. */
+/** A text that the standard neither allows nor forbids in URLs, and the JSON of its value if it is allowed. */
 export interface Open extends Invalid {
   readonly json: number | string | boolean;
 }
 
-/** A scalar kind: the texts of its values in URLs. */
+/** A scalar kind, with texts of its values in URLs. */
 export interface Kind {
   readonly name: string;
   readonly valid: readonly Valid[];
@@ -60,7 +60,7 @@ const notIntegers: readonly Invalid[] = [
   { name: "comma", text: "1,000" },
 ];
 
-/** Whether ProtoJSON writes a kind as a text. */
+/** Returns whether ProtoJSON writes a kind as a string. */
 export function is64(kind: string): boolean {
   return kind.endsWith("64");
 }
@@ -125,7 +125,7 @@ function float(name: string): Kind {
   };
 }
 
-/** All scalar kinds but string and bytes, whose texts are a matter of escapes. */
+/** All scalar kinds except string and bytes, which only need escapes. */
 export const kinds: readonly Kind[] = [
   ...integers.map(integer),
   float("double"),

@@ -4,7 +4,7 @@ import { join } from "node:path";
 /** A JSON value. */
 export type Json = string | number | boolean | null | readonly Json[] | { readonly [key: string]: Json };
 
-/** What a server needs for a case beside paths, queries and JSON; `--without` leaves out the cases of what it lacks. */
+/** The features that cases need in addition to paths, queries and JSON; `--without` skips the cases that need one. */
 export const needs = [
   "verbs",
   "masks",
@@ -25,7 +25,7 @@ export type Field = readonly [name: string, value: string];
 /** A request. At most one of `json`, `text` and `base64` is its body; `json` also sets the content type. */
 export interface CaseRequest {
   readonly method: string;
-  /** The request target as it is sent: no client has changed it. */
+  /** The request target, which is sent unchanged. */
   readonly target: string;
   readonly header?: readonly Field[];
   readonly json?: string;
@@ -35,13 +35,13 @@ export interface CaseRequest {
   readonly chunkBytes?: number;
 }
 
-/** What the server has to make of it. */
+/** What the server must do with a request. */
 export type Expectation =
-  /** 200, and the backend was asked this RPC with this message, as ProtoJSON. */
+  /** 200, and the backend was called with this RPC and this message, as ProtoJSON. */
   | { readonly rpc: string; readonly message: Json }
-  /** The backend was not asked, and the status is one of these: `404`, or `4xx` for a class. */
+  /** The backend was not called, and the status is one of these: `404`, or `4xx` for a class. */
   | { readonly refused: readonly string[]; readonly header?: Readonly<Record<string, string>> }
-  /** This answer: the status; header fields; the body as JSON, as JSON that `has` these members, as bytes, or none. */
+  /** This response: status, header fields, and the body as JSON, as JSON that `has` these members, as bytes, or empty. */
   | {
       readonly status: string;
       readonly header?: Readonly<Record<string, string>>;
@@ -50,24 +50,24 @@ export type Expectation =
       readonly base64?: string;
       readonly empty?: true;
     }
-  /** 200 and a stream of these messages, in whatever form; `error` when an error ends it. */
+  /** 200 and a stream of these messages, in any form; `error` when an error ends it. */
   | { readonly items: readonly Json[]; readonly error?: true };
 
-/** One request, what has to come of it, and which sentence says so. */
+/** One request, the expected outcome, and the sentence of a standard that requires it. */
 export interface Case {
   readonly id: string;
-  /** The file that it is in. */
+  /** The name of its file. */
   readonly group: string;
-  /** In a few words. */
+  /** A short description. */
   readonly title: string;
-  /** `must`: the sentence leaves no choice but those in `or`. `should`: it recommends, or a text beside it does. */
+  /** `must`: the sentence allows only this and the alternatives in `or`. `should`: it or a related text recommends it. */
   readonly level: "must" | "should";
   /** The standard and its section. */
   readonly sentence: string;
   readonly needs: readonly Need[];
   readonly request: CaseRequest;
   readonly expect: Expectation;
-  /** What is accepted as well, because the standard leaves it open. */
+  /** Alternatives that are accepted, because the standard does not decide. */
   readonly or: readonly Expectation[];
 }
 
@@ -90,21 +90,23 @@ export function readCases(folder: string = casesFolder): readonly Case[] {
 
 const members = new Set(["id", "title", "level", "sentence", "needs", "request", "expect", "or"]);
 
-/** Reads a line. Throws an error that begins with `where`, if it is no case. */
+/** Parses a line. Throws an error that starts with `where` if it is not a case. */
 export function parseCase(line: string, group: string, where: string): Case {
   const value: unknown = parse(line, where);
-  if (!isRecord(value)) throw new Error(`${where}: not an object`);
+  if (!isRecord(value)) throw new Error(`${where}: must be an object`);
   const unknown = Object.keys(value).filter((key) => !members.has(key));
   if (unknown.length > 0) throw new Error(`${where}: unknown member ${unknown.join(", ")}`);
   const { id, title, level, sentence, needs: needed = [], request, expect, or = [] } = value;
   for (const [name, text] of Object.entries({ id, title, sentence })) {
     if (typeof text !== "string" || text === "") throw new Error(`${where}: ${name} is missing`);
   }
-  if (level !== "must" && level !== "should") throw new Error(`${where}: level is neither must nor should`);
-  if (!Array.isArray(needed) || !needed.every(isNeed)) throw new Error(`${where}: needs something that is not known`);
-  if (!isRequest(request)) throw new Error(`${where}: request has no method, target or body as it should`);
-  if (!isExpectation(expect)) throw new Error(`${where}: expect is no expectation`);
-  if (!Array.isArray(or) || !or.every(isExpectation)) throw new Error(`${where}: or is no list of expectations`);
+  if (level !== "must" && level !== "should")
+    throw new Error(`${where}: level must be "must" or "should", got ${JSON.stringify(level)}`);
+  if (!Array.isArray(needed) || !needed.every(isNeed))
+    throw new Error(`${where}: needs must be an array of ${needs.join(", ")}`);
+  if (!isRequest(request)) throw new Error(`${where}: request must have a method and a target, and at most one body`);
+  if (!isExpectation(expect)) throw new Error(`${where}: expect must be an expectation`);
+  if (!Array.isArray(or) || !or.every(isExpectation)) throw new Error(`${where}: or must be an array of expectations`);
   return {
     id: String(id),
     group,
@@ -122,11 +124,11 @@ function parse(line: string, where: string): unknown {
   try {
     return JSON.parse(line);
   } catch (error) {
-    throw new Error(`${where}: not JSON`, { cause: error });
+    throw new Error(`${where}: must be JSON`, { cause: error });
   }
 }
 
-/** Whether a value is an object with members. */
+/** Returns whether a value is an object and not an array. */
 export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }

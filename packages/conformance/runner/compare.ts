@@ -1,51 +1,51 @@
 import { isRecord, type Json } from "./case.ts";
 
-/** The most differences that are named of one message. */
+/** The highest number of differences that are reported for one message. */
 const differencesLimit = 8;
 
-/** The most of a value that a difference shows, in characters. */
+/** The highest number of characters of a value in a difference. */
 const shownLimit = 200;
 
 /**
- * Names the differences between the JSON that is wanted and the JSON that came: objects have no order, and `float`
- * fields are equal as the 32 bits that they are. As ProtoJSON lets serializers do so by options, an `answer` may also
- * have fields with default values, and the names of the definition instead of those in lowerCamelCase.
+ * Returns the differences between expected and actual JSON. Members of objects have no order, and `float` fields are
+ * compared as 32-bit numbers. A response may also have fields with default values, and the names of the definition instead
+ * of those in lowerCamelCase, because serializers of ProtoJSON have options for both.
  */
-export function differences(want: Json, got: unknown, { answer }: { readonly answer: boolean }): readonly string[] {
-  return [...compare("", want, got, answer)].slice(0, differencesLimit);
+export function differences(want: Json, got: unknown, { response }: { readonly response: boolean }): readonly string[] {
+  return [...compare("", want, got, response)].slice(0, differencesLimit);
 }
 
-function* compare(path: string, want: unknown, got: unknown, answer: boolean): Generator<string> {
+function* compare(path: string, want: unknown, got: unknown, response: boolean): Generator<string> {
   if (Array.isArray(want)) {
-    yield* compareLists(path, want, got, answer);
+    yield* compareLists(path, want, got, response);
   } else if (isRecord(want)) {
-    yield* compareObjects(path, want, got, answer);
+    yield* compareObjects(path, want, got, response);
   } else if (want !== got && !isSameFloat(path, want, got)) {
     yield differs(path, want, got);
   }
 }
 
-function* compareLists(path: string, want: readonly unknown[], got: unknown, answer: boolean): Generator<string> {
+function* compareLists(path: string, want: readonly unknown[], got: unknown, response: boolean): Generator<string> {
   if (!Array.isArray(got)) return yield differs(path, want, got);
   if (got.length !== want.length) return yield differs(path, want, got);
-  for (const [at, each] of want.entries()) yield* compare(`${path}[${at}]`, each, got[at], answer);
+  for (const [at, each] of want.entries()) yield* compare(`${path}[${at}]`, each, got[at], response);
 }
 
 function* compareObjects(
   path: string,
   want: Readonly<Record<string, unknown>>,
   got: unknown,
-  answer: boolean,
+  response: boolean,
 ): Generator<string> {
   if (!isRecord(got)) return yield differs(path, want, got);
-  const named = answer ? inLowerCamelCase(got, want) : got;
+  const named = response ? inLowerCamelCase(got, want) : got;
   for (const [key, value] of Object.entries(want)) {
     const place = path === "" ? key : `${path}.${key}`;
-    if (Object.hasOwn(named, key)) yield* compare(place, value, named[key], answer);
+    if (Object.hasOwn(named, key)) yield* compare(place, value, named[key], response);
     else yield differs(place, value, undefined);
   }
   for (const [key, value] of Object.entries(named)) {
-    if (Object.hasOwn(want, key) || (answer && isDefault(value))) continue;
+    if (Object.hasOwn(want, key) || (response && isDefault(value))) continue;
     yield differs(path === "" ? key : `${path}.${key}`, undefined, value);
   }
 }
@@ -76,7 +76,7 @@ function differs(path: string, want: unknown, got: unknown): string {
   return `${path === "" ? "the message" : path}: expected ${show(want)}, got ${show(got)}`;
 }
 
-/** A value in a line of a report. */
+/** Returns a value as text for a line of a report. */
 export function show(value: unknown): string {
   const text = value === undefined ? "nothing" : JSON.stringify(value);
   return text.length > shownLimit ? `${text.slice(0, shownLimit)}…` : text;

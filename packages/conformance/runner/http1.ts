@@ -2,43 +2,43 @@ import { connect as connectTcp, isIP, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
 import type { CaseRequest } from "./case.ts";
 import {
-  type Answer,
+  type HttpResponse,
   bodyLimitBytes,
   bodyOf,
   type Exchange,
   fieldOf,
   headerLimitBytes,
   headerOf,
-  NoAnswer,
-} from "./answer.ts";
-import { readHttp1Answer } from "./http1-answer.ts";
+  NoResponse,
+} from "./response.ts";
+import { readHttp1Response } from "./http1-response.ts";
 
-/** How often the bytes of an answer are looked at again: each time costs as much as all that came before. */
+/** The bytes between two attempts to parse a response, because each attempt parses all bytes again. */
 const readStepBytes = 16 * 1024;
 
-/** Returns what sends requests over HTTP/1.1 to `base`, each on a connection of its own, byte by byte as a case says. */
+/** Returns a function that sends requests over HTTP/1.1 to `base`, each on a new connection, without changing a byte. */
 export function createHttp1(base: URL): Exchange {
   return (request, timeoutMs) => {
-    const { promise, resolve, reject } = Promise.withResolvers<Answer>();
+    const { promise, resolve, reject } = Promise.withResolvers<HttpResponse>();
     const socket = open(base);
-    const timer = setTimeout(() => fail("late", `gave no answer within ${timeoutMs} ms`), timeoutMs);
+    const timer = setTimeout(() => fail("timeout", `did not respond within ${timeoutMs} ms`), timeoutMs);
     const pieces: Buffer[] = [];
     let length = 0;
     let readAt = 0;
     let isConnected = false;
 
-    function fail(kind: NoAnswer["kind"], message: string): void {
-      reject(new NoAnswer(kind, message));
+    function fail(kind: NoResponse["kind"], message: string): void {
+      reject(new NoResponse(kind, message));
     }
     function failed(message: string): void {
       if (isConnected) fail("closed", `closed the connection (${message.trim()})`);
       else fail("no server", message);
     }
-    function read(hasEnded: boolean): void {
+    function read(isClosed: boolean): void {
       readAt = length;
       try {
-        const answer = readHttp1Answer(Buffer.concat(pieces), request.method, hasEnded);
-        if (answer !== undefined) resolve(answer);
+        const response = readHttp1Response(Buffer.concat(pieces), request.method, isClosed);
+        if (response !== undefined) resolve(response);
       } catch (error) {
         reject(error);
       }
@@ -47,13 +47,14 @@ export function createHttp1(base: URL): Exchange {
     socket.on("data", (piece: Buffer) => {
       pieces.push(piece);
       length += piece.length;
-      if (length > headerLimitBytes + 2 * bodyLimitBytes) fail("too large", "does not stop to answer");
+      if (length > headerLimitBytes + 2 * bodyLimitBytes)
+        fail("too large", `sent more than ${headerLimitBytes + 2 * bodyLimitBytes} bytes`);
       else if (length < readStepBytes || length - readAt >= readStepBytes) read(false);
     });
-    // After the answer is too late for an error: a server may close while it is still sent a body.
+    // An error after the response is ignored, because a server may close the connection while it receives a body.
     socket.on("end", () => read(true));
     socket.on("error", ({ message }) => (length > 0 ? read(true) : failed(message)));
-    socket.on("close", () => fail("closed", "closed the connection before an answer"));
+    socket.on("close", () => fail("closed", "closed the connection before a response"));
     socket.write(toBytes(request, base));
     return promise.finally(() => {
       clearTimeout(timer);
@@ -67,7 +68,7 @@ function open(base: URL): Socket {
   const isTls = base.protocol === "https:";
   const port = Number(base.port === "" ? (isTls ? 443 : 80) : base.port);
   if (!isTls) return connectTcp({ host, port });
-  // An address is no name of a server (RFC 6066 §3).
+  // An IP address is not a valid server name (RFC 6066 §3).
   return connectTls({ host, port, ALPNProtocols: ["http/1.1"], ...(isIP(host) === 0 ? { servername: host } : {}) });
 }
 
@@ -88,7 +89,7 @@ function toBytes(request: CaseRequest, base: URL): Buffer {
   return Buffer.concat([begin, isChunked ? inChunks(body, request.chunkBytes) : body]);
 }
 
-/** The target behind the path of the base, if that has one. */
+/** Returns the target after the path of the base. */
 export function targetOf({ target }: CaseRequest, base: URL): string {
   return `${base.pathname.replace(/\/$/, "")}${target}`;
 }

@@ -1,25 +1,28 @@
 import { connect, type ClientHttp2Stream, type IncomingHttpHeaders, type OutgoingHttpHeaders } from "node:http2";
 import type { CaseRequest, Field } from "./case.ts";
-import { type Answer, bodyLimitBytes, bodyOf, type Exchange, headerOf, NoAnswer } from "./answer.ts";
+import { type HttpResponse, bodyLimitBytes, bodyOf, type Exchange, headerOf, NoResponse } from "./response.ts";
 import { targetOf } from "./http1.ts";
 
-/** Returns what sends requests over HTTP/2 to `base`, with prior knowledge if it is http (RFC 9113 §3.3). */
+/** Returns a function that sends requests over HTTP/2 to `base`, with prior knowledge if it is http (RFC 9113 §3.3). */
 export function createHttp2(base: URL): Exchange {
   return (request, timeoutMs) => {
-    const { promise, resolve, reject } = Promise.withResolvers<Answer>();
+    const { promise, resolve, reject } = Promise.withResolvers<HttpResponse>();
     const session = connect(base.origin);
     const body = bodyOf(request);
-    const timer = setTimeout(() => reject(new NoAnswer("late", `gave no answer within ${timeoutMs} ms`)), timeoutMs);
+    const timer = setTimeout(
+      () => reject(new NoResponse("timeout", `did not respond within ${timeoutMs} ms`)),
+      timeoutMs,
+    );
     let isConnected = false;
     session.on("error", ({ message }) =>
-      reject(isConnected ? new NoAnswer("closed", closedBy(message)) : new NoAnswer("no server", message)),
+      reject(isConnected ? new NoResponse("closed", closedBy(message)) : new NoResponse("no server", message)),
     );
-    session.on("close", () => reject(new NoAnswer("closed", "closed the connection before an answer")));
+    session.on("close", () => reject(new NoResponse("closed", "closed the connection before a response")));
     session.on("connect", () => {
       isConnected = true;
       const stream = session.request(toHeaders(request, body, base), { endStream: body === undefined });
       if (body !== undefined) stream.end(body);
-      readAnswer(stream, resolve, reject);
+      readResponse(stream, resolve, reject);
     });
     return promise.finally(() => {
       clearTimeout(timer);
@@ -34,7 +37,7 @@ function toHeaders(request: CaseRequest, body: Buffer | undefined, base: URL): O
   return {
     ":method": request.method,
     ":path": targetOf(request, base),
-    // A name that is sent twice is one field with a list.
+    // node takes several fields with one name as an array.
     ...Object.fromEntries(Object.entries(fields).map(valuesOf)),
   };
 }
@@ -48,17 +51,17 @@ function closedBy(message: string): string {
   return `closed the connection (${message.trim()})`;
 }
 
-function readAnswer(
+function readResponse(
   stream: ClientHttp2Stream,
-  resolve: (answer: Answer) => void,
+  resolve: (response: HttpResponse) => void,
   reject: (error: Error) => void,
 ): void {
   const pieces: Buffer[] = [];
   let length = 0;
   let head: { readonly status: number; readonly header: readonly Field[] } | undefined;
-  const end = (isWhole: boolean, why: string): void => {
-    if (head === undefined) reject(new NoAnswer("closed", why));
-    else resolve({ ...head, body: Buffer.concat(pieces), isWhole });
+  const end = (isComplete: boolean, why: string): void => {
+    if (head === undefined) reject(new NoResponse("closed", why));
+    else resolve({ ...head, body: Buffer.concat(pieces), isComplete });
   };
   stream.on("response", (headers) => {
     head = { status: headers[":status"] ?? 0, header: fieldsOf(headers) };
@@ -66,11 +69,12 @@ function readAnswer(
   stream.on("data", (piece: Buffer) => {
     pieces.push(piece);
     length += piece.length;
-    if (length > bodyLimitBytes) reject(new NoAnswer("too large", `answered with more than ${bodyLimitBytes} bytes`));
+    if (length > bodyLimitBytes)
+      reject(new NoResponse("too large", `sent a body of more than ${bodyLimitBytes} bytes`));
   });
-  stream.on("end", () => end(true, "ended the stream before an answer"));
+  stream.on("end", () => end(true, "ended the stream before a response"));
   stream.on("error", (error) => end(false, closedBy(error.message)));
-  stream.on("close", () => end(false, "closed the stream before an answer"));
+  stream.on("close", () => end(false, "closed the stream before a response"));
 }
 
 function fieldsOf(headers: IncomingHttpHeaders): readonly Field[] {

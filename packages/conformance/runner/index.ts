@@ -1,4 +1,4 @@
-export { type Answer, type Exchange, NoAnswer } from "./answer.ts";
+export { type HttpResponse, type Exchange, NoResponse } from "./response.ts";
 export {
   type Case,
   type CaseRequest,

@@ -1,7 +1,7 @@
-/** The most levels of nesting that are read of an answer: no case has more than fifty, and comparing takes a stack. */
+/** The highest nesting of a response: no case has more than fifty levels, and the comparison is recursive. */
 const depthLimit = 1000;
 
-/** Parses a JSON text. Returns `undefined` when it is none, or nested too deeply to be compared. */
+/** Parses JSON. Returns `undefined` when it is invalid or nested too deeply. */
 export function parseJson(text: string): unknown {
   if (isDeep(text)) return undefined;
   try {
@@ -20,13 +20,13 @@ function isDeep(text: string): boolean {
   return false;
 }
 
-/** A bracket outside of strings: where it is, and whether it opens a level or closes one. */
+/** A bracket outside of strings: its index, and whether it opens or closes a level. */
 export interface Bracket {
   readonly index: number;
   readonly step: 1 | -1;
 }
 
-/** Finds the brackets outside of strings, in one pass: an answer may be any text. */
+/** Yields the brackets outside of strings, in a single pass over any text. */
 export function* bracketsOf(text: string): Generator<Bracket> {
   let isInString = false;
   for (let index = 0; index < text.length; index++) {

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 import { readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
-import type { Exchange } from "./answer.ts";
+import type { Exchange } from "./response.ts";
 import { type Case, type Need, needs, readCases } from "./case.ts";
 import { createHttp1 } from "./http1.ts";
 import { createHttp2 } from "./http2.ts";
@@ -10,30 +10,30 @@ import { createPattern, readKnownFailing, type Result, run } from "./run.ts";
 
 const help = `transcoding-conformance --base http://127.0.0.1:8080 [options]
 
-Sends cases of google.api.http to a server of the echo contract and compares what its backend was asked.
+Sends cases of google.api.http to a server of the echo contract and compares the calls of its backend.
 
-  --base URL             the server: http or https, a port, a path before all others; a certificate of an
-                         authority of your own is trusted by NODE_EXTRA_CA_CERTS=FILE
-  --http2                over HTTP/2, with prior knowledge if the base is http
-  --only PATTERN         only the cases with this id, in which * stands for any text; may be repeated
-  --without NEED         without the cases that need ${needs.join(", ")};
+  --base URL             the server: http or https, a port, and a path prefix; set NODE_EXTRA_CA_CERTS=FILE
+                         to trust your own certificate authority
+  --http2                uses HTTP/2, with prior knowledge if the base is http
+  --only PATTERN         runs only the cases with this id, in which * matches any text; may be repeated
+  --without NEED         skips the cases that need ${needs.join(", ")};
                          may be repeated
-  --known-failing FILE   ids that are known to fail, one in a line; one that passes fails the run
-  --report FORM          ${reportForms.join(", ")}; text by default
-  --timeout MS           for the answer of one case; 5000 by default
-  --strict               a \`should\` that fails fails the run, too
-  --list                 prints the cases, and runs none
+  --known-failing FILE   ids of cases that are known to fail, one a line; the run fails if one of them passes
+  --report FORM          ${reportForms.join(", ")}; default: text
+  --timeout MS           timeout of each case; default: 5000
+  --strict               the run also fails if a \`should\` case fails
+  --list                 prints the cases without running them
 
-Ends with 0 if no \`must\` fails that is not known, with 1 if one does, and with 2 if it cannot begin.
+Exit code: 0 if all \`must\` cases passed or are known to fail, 1 if another one failed, 2 if the run cannot start.
 `;
 
-/** Begins nothing, and says why. */
+/** Wrong usage, which prevents the run. */
 class UsageError extends Error {}
 
-/** A case ends by then, in ms: long for a busy machine, short for a thousand cases. */
+/** The timeout of a case in ms: enough for a busy machine, and short enough for a thousand cases. */
 const defaultTimeoutMs = "5000";
 
-/** Progress is told at least as often as this, in ms: a server that hangs takes hours. */
+/** The longest interval of progress messages in ms, because a run with a hanging server takes hours. */
 const progressMs = 10_000;
 
 async function main(): Promise<number> {
@@ -68,11 +68,11 @@ async function main(): Promise<number> {
   const timeoutMs = parseTimeout(values.timeout);
   await expectEcho(base, exchange, timeoutMs);
   const results: Result[] = [];
-  let toldAt = performance.now();
+  let reportedAt = performance.now();
   for await (const result of run(cases, { exchange, timeoutMs, without, knownFailing })) {
     results.push(result);
-    if (results.length % 100 !== 0 && performance.now() - toldAt < progressMs) continue;
-    toldAt = performance.now();
+    if (results.length % 100 !== 0 && performance.now() - reportedAt < progressMs) continue;
+    reportedAt = performance.now();
     process.stderr.write(`${results.length} of ${cases.length}, ${tally(results).fail} failed\n`);
   }
   process.stdout.write(writeReport(results, form));
@@ -80,7 +80,7 @@ async function main(): Promise<number> {
   return hasFailed(results, values.strict) ? 1 : 0;
 }
 
-/** Throws an error if the server does not serve the contract: no case would fail by what it is about. */
+/** Throws an error if the server does not serve the contract, without which no case is meaningful. */
 async function expectEcho(base: URL, exchange: Exchange, timeoutMs: number): Promise<void> {
   const simplest = choose(readCases(), ["query.none"]);
   for await (const { problems } of run(simplest, { exchange, timeoutMs, without: [], knownFailing: [] })) {
@@ -90,18 +90,19 @@ async function expectEcho(base: URL, exchange: Exchange, timeoutMs: number): Pro
   }
 }
 
-/** Returns the cases that one of the patterns names, or all if there is none. */
+/** Returns the cases that match one of the patterns; all cases without a pattern. */
 function choose(cases: readonly Case[], patterns: readonly string[]): readonly Case[] {
   const unused = patterns.filter((pattern) => !cases.some(({ id }) => createPattern([pattern])(id)));
-  if (unused.length > 0) throw new UsageError(`no case is called ${unused.join(" or ")}`);
-  const isWanted = createPattern(patterns.length === 0 ? ["*"] : patterns);
-  return cases.filter(({ id }) => isWanted(id));
+  if (unused.length > 0)
+    throw new UsageError(`--only: no case matches ${unused.map((each) => `"${each}"`).join(" or ")}`);
+  const isSelected = createPattern(patterns.length === 0 ? ["*"] : patterns);
+  return cases.filter(({ id }) => isSelected(id));
 }
 
 function parseBase(text: string | undefined): URL {
   const base = text === undefined ? null : URL.parse(text);
   if (base === null || !/^https?:$/.test(base.protocol) || base.search !== "" || base.hash !== "") {
-    throw new UsageError("--base takes the URL of the server, such as http://127.0.0.1:8080");
+    throw new UsageError(`--base must be the URL of the server, such as http://127.0.0.1:8080, got "${text ?? ""}"`);
   }
   return base;
 }
@@ -116,18 +117,19 @@ function readList(file: string): string {
 
 function parseNeed(text: string): Need {
   const need = needs.find((each) => each === text);
-  if (need === undefined) throw new UsageError(`--without takes one of ${needs.join(", ")}`);
+  if (need === undefined) throw new UsageError(`--without must be one of ${needs.join(", ")}, got "${text}"`);
   return need;
 }
 
 function parseForm(text: string): ReportForm {
   const form = reportForms.find((each) => each === text);
-  if (form === undefined) throw new UsageError(`--report takes one of ${reportForms.join(", ")}`);
+  if (form === undefined) throw new UsageError(`--report must be one of ${reportForms.join(", ")}, got "${text}"`);
   return form;
 }
 
 function parseTimeout(text: string): number {
-  if (!/^[1-9]\d{0,6}$/.test(text)) throw new UsageError("--timeout takes milliseconds");
+  if (!/^[1-9]\d{0,6}$/.test(text))
+    throw new UsageError(`--timeout must be between 1 and 9999999 milliseconds, got "${text}"`);
   return Number(text);
 }
 

@@ -6,7 +6,7 @@ export const reportForms = ["text", "json", "junit", "md"] as const;
 /** One of `reportForms`. */
 export type ReportForm = (typeof reportForms)[number];
 
-/** How many cases ended how. */
+/** The number of cases by outcome. */
 export type Tally = Readonly<Record<Outcome, number>>;
 
 /** Counts results by their outcomes. */
@@ -22,7 +22,7 @@ export function tally(results: readonly Result[]): Tally {
   };
 }
 
-/** Whether a run failed: by a `must` that nobody knew of, or a known failure that is none. */
+/** Returns whether a run failed: by an unknown failure of a `must` case, or a known failure that passed. */
 export function hasFailed(results: readonly Result[], strict: boolean): boolean {
   return results.some(
     ({ case: { level }, outcome }) => outcome === "fixed" || (outcome === "fail" && (strict || level === "must")),
@@ -47,20 +47,20 @@ function toJson({ case: { id, group, level, sentence }, outcome, problems, ms }:
   return { id, group, level, sentence, outcome, problems, ms: Math.round(ms) };
 }
 
-const told: readonly Outcome[] = ["fail", "fixed"];
+const reported: readonly Outcome[] = ["fail", "fixed"];
 
 function writeText(results: readonly Result[]): string {
-  const failures = results.filter(({ outcome }) => told.includes(outcome)).map(writeFailure);
+  const failures = results.filter(({ outcome }) => reported.includes(outcome)).map(writeFailure);
   return `${failures.join("")}${writeSummary(results)}\n`;
 }
 
-/** What was asked, what was expected and by which sentence, and what came. */
+/** Returns the request, the problems and the sentence of a failed case. */
 function writeFailure({ case: { id, level, title, sentence, request }, outcome, problems }: Result): string {
   const body = request.json ?? request.text ?? request.base64;
   return [
     `${id} (${level}): ${title}`,
     `  ${request.method} ${request.target}${body === undefined ? "" : ` with ${body.slice(0, 200)}`}`,
-    ...(outcome === "fixed" ? ["it passes: take it off the list of known failures"] : problems).map(
+    ...(outcome === "fixed" ? ["it passed; remove it from the list of known failures"] : problems).map(
       (problem) => `  ${problem}`,
     ),
     `  by ${sentence}`,
@@ -69,21 +69,21 @@ function writeFailure({ case: { id, level, title, sentence, request }, outcome, 
   ].join("\n");
 }
 
-/** One line: how many ended how. */
+/** Returns a line with the number of cases by outcome. */
 export function writeSummary(results: readonly Result[]): string {
   const must = tally(results.filter(({ case: { level } }) => level === "must"));
   const should = tally(results.filter(({ case: { level } }) => level === "should"));
   return `${line("must", must)}; ${line("should", should)}`;
 }
 
-function line(name: string, { pass, alternative, fail, known, fixed, "not run": left }: Tally): string {
-  return `${name}: ${pass} passed, ${alternative} by an alternative, ${fail} failed, ${known} known, ${fixed} fixed, ${left} not run`;
+function line(name: string, { pass, alternative, fail, known, fixed, "not run": skipped }: Tally): string {
+  return `${name}: ${pass} passed, ${alternative} by an alternative, ${fail} failed, ${known} known, ${fixed} fixed, ${skipped} not run`;
 }
 
 function writeJunit(results: readonly Result[]): string {
   const groups = Object.entries(Object.groupBy(results, ({ case: { group } }) => group));
   const suites = groups.map(([group, members = []]) => {
-    const failures = members.filter(({ outcome }) => told.includes(outcome)).length;
+    const failures = members.filter(({ outcome }) => reported.includes(outcome)).length;
     const skipped = members.filter(({ outcome }) => outcome === "known" || outcome === "not run").length;
     const head = `<testsuite name="${escape(group)}" tests="${members.length}" failures="${failures}" skipped="${skipped}">`;
     return [head, ...members.map(writeTestcase), "</testsuite>"].join("\n");
@@ -95,12 +95,12 @@ function writeTestcase(result: Result): string {
   const { case: each, outcome, problems, ms } = result;
   const head = `<testcase classname="${escape(each.group)}" name="${escape(each.id)}" time="${(ms / 1000).toFixed(3)}"`;
   if (outcome === "known" || outcome === "not run") return `${head}><skipped message="${outcome}"/></testcase>`;
-  if (!told.includes(outcome)) return `${head}/>`;
-  const message = problems[0] ?? "passes, and is on the list of known failures";
+  if (!reported.includes(outcome)) return `${head}/>`;
+  const message = problems[0] ?? "passed, but is in the list of known failures";
   return `${head}><failure message="${escape(message)}" type="${each.level}">${escape(writeFailure(result))}</failure></testcase>`;
 }
 
-// XML 1.0 §2.2: no control characters but these three, not even escaped.
+// XML 1.0 §2.2: only these three control characters are allowed, even if escaped.
 function escape(text: string): string {
   return text
     .replaceAll("&", "&amp;")
@@ -113,10 +113,10 @@ function escape(text: string): string {
 function writeMarkdown(results: readonly Result[]): string {
   const groups = Object.entries(Object.groupBy(results, ({ case: { group } }) => group));
   const row = (name: string, members: readonly Result[]): string => {
-    const { pass, alternative, fail, known, fixed, "not run": left } = tally(members);
-    return `| ${name} | ${pass} | ${alternative} | ${fail} | ${known} | ${fixed} | ${left} |`;
+    const { pass, alternative, fail, known, fixed, "not run": skipped } = tally(members);
+    return `| ${name} | ${pass} | ${alternative} | ${fail} | ${known} | ${fixed} | ${skipped} |`;
   };
-  const failures = results.filter(({ outcome }) => told.includes(outcome));
+  const failures = results.filter(({ outcome }) => reported.includes(outcome));
   return [
     "| cases | passed | by an alternative | failed | known | fixed | not run |",
     "|---|---|---|---|---|---|---|",
@@ -131,6 +131,6 @@ function writeMarkdown(results: readonly Result[]): string {
 }
 
 function inCell(problems: readonly string[]): string {
-  // As code, so that nothing a server says is taken for Markdown or HTML.
+  // As code, so that output of a server is not interpreted as Markdown or HTML.
   return problems.map((problem) => `\`${problem.replaceAll("`", "'").replaceAll(/[\r\n]+/g, " ")}\``).join("; ");
 }

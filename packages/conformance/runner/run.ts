@@ -1,39 +1,39 @@
 import { setTimeout as pause } from "node:timers/promises";
 import type { Case, Need } from "./case.ts";
-import { type Answer, type Exchange, NoAnswer } from "./answer.ts";
+import { type HttpResponse, type Exchange, NoResponse } from "./response.ts";
 import { judge } from "./judge.ts";
 
-/** How a case ended. `known` and `fixed`: it is in the list of known failures, and failed or did not. */
+/** The outcome of a case. `known` and `fixed`: it is in the list of known failures, and failed or passed. */
 export type Outcome = "pass" | "alternative" | "fail" | "known" | "fixed" | "not run";
 
-/** What came of a case. */
+/** The result of a case. */
 export interface Result {
   readonly case: Case;
   readonly outcome: Outcome;
-  /** What is wrong, a line each. */
+  /** The problems, one a line. */
   readonly problems: readonly string[];
   readonly ms: number;
 }
 
-/** What is run, and how long it may take. */
+/** The options of a run. */
 export interface RunOptions {
   readonly exchange: Exchange;
-  /** Milliseconds to the whole answer of a case. */
+  /** The timeout of a case, up to the end of the response, in ms. */
   readonly timeoutMs: number;
-  /** What the server lacks: the cases that need it are not run. */
+  /** The features that the server lacks; cases that need them are not run. */
   readonly without: readonly Need[];
-  /** The cases that are known to fail: ids, of which `*` stands for any text. */
+  /** The ids of cases that are known to fail, in which `*` matches any text. */
   readonly knownFailing: readonly string[];
-  /** How long a server that ended is waited for, in ms: what watches over it may start it again. Default 5000. */
+  /** How long to wait for a supervisor to restart a server that exited, in ms. Default: 5000. */
   readonly restartLimitMs?: number;
 }
 
 const defaultRestartLimitMs = 5000;
 
-/** Pause between two looks whether it is there again, in ms. */
+/** The interval of checks whether the server has restarted, in ms. */
 const restartPauseMs = 100;
 
-/** Runs cases one after another: so what ends the server is the case that was run. */
+/** Runs cases one after another, so that a crash of the server is attributed to the right case. */
 export async function* run(cases: readonly Case[], options: RunOptions): AsyncGenerator<Result> {
   const isKnown = createPattern(options.knownFailing);
   let isGone = false;
@@ -59,24 +59,24 @@ function outcomeOf(hasFailed: boolean, isKnown: boolean, isAlternative: boolean)
 interface Ran {
   readonly problems: readonly string[];
   readonly isAlternative: boolean;
-  /** Whether no server is there any more. */
+  /** Whether the server has exited and was not restarted. */
   readonly lostServer: boolean;
 }
 
 async function runOne(each: Case, options: RunOptions, wasGone: boolean): Promise<Ran> {
-  let answer: Answer;
+  let response: HttpResponse;
   try {
-    answer = await options.exchange(each.request, options.timeoutMs);
+    response = await options.exchange(each.request, options.timeoutMs);
   } catch (error) {
-    if (!(error instanceof NoAnswer)) throw error;
+    if (!(error instanceof NoResponse)) throw error;
     const isRefused = error.kind === "no server";
-    const problem = `the server ${isRefused ? `is not there (${error.message})` : error.message}`;
-    // Once it did not come back, no case waits for it again.
+    const problem = `the server ${isRefused ? `cannot be reached (${error.message})` : error.message}`;
+    // After it has not restarted once, further cases do not wait for it.
     const lostServer = wasGone ? isRefused : (isRefused || error.kind === "closed") && !(await isServed(options));
-    const problems = lostServer && !wasGone ? [problem, "and takes no connection since"] : [problem];
+    const problems = lostServer && !wasGone ? [problem, "and has not accepted connections since"] : [problem];
     return { problems, isAlternative: false, lostServer };
   }
-  const verdict = judge(each, answer);
+  const verdict = judge(each, response);
   if (!verdict.isRight) return { problems: verdict.problems, isAlternative: false, lostServer: false };
   return { problems: [], isAlternative: verdict.alternative !== undefined, lostServer: false };
 }
@@ -88,15 +88,15 @@ async function isServed({ exchange, timeoutMs, restartLimitMs }: RunOptions): Pr
       await exchange({ method: "GET", target: "/v1/query" }, timeoutMs);
       return true;
     } catch (error) {
-      // A server that takes a connection is there, whatever it then does.
-      if (error instanceof NoAnswer && error.kind !== "no server") return true;
+      // A server that accepts a connection is running, regardless of its response.
+      if (error instanceof NoResponse && error.kind !== "no server") return true;
     }
     await pause(restartPauseMs);
   }
   return false;
 }
 
-/** Returns whether a text is one of `names`, in which `*` stands for any text. */
+/** Returns a function that tests whether a text is one of `names`, in which `*` matches any text. */
 export function createPattern(names: readonly string[]): (text: string) => boolean {
   const patterns = names.map((name) => new RegExp(`^${name.split("*").map(escape).join(".*")}$`));
   return (text) => patterns.some((pattern) => pattern.test(text));
@@ -106,7 +106,7 @@ function escape(text: string): string {
   return text.replaceAll(/[^\w-]/g, String.raw`\$&`);
 }
 
-/** Reads a list of known failures: an id in each line; what follows `#` says why. */
+/** Parses a list of known failures: an id in each line, and a reason after `#`. */
 export function readKnownFailing(text: string): readonly string[] {
   return text
     .split("\n")

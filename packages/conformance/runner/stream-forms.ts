@@ -1,6 +1,6 @@
 import { isRecord } from "./case.ts";
-import type { Answer } from "./answer.ts";
-import { fieldOf } from "./answer.ts";
+import type { HttpResponse } from "./response.ts";
+import { fieldOf } from "./response.ts";
 import { bracketsOf, parseJson } from "./json-text.ts";
 
 /** The messages of a stream, and whether an error ended it. */
@@ -10,20 +10,19 @@ export interface StreamedItems {
 }
 
 /**
- * Reads a stream of messages in any of the forms in use: Server-Sent Events, one JSON array, JSON values one after
- * another (lines among them), each as it is or in an envelope `{"result": …}`. An error is an event of that name, an
- * envelope `{"error": …}` or `{"@error": …}`, a google.rpc.Status behind the last message, or a body that breaks off.
- * Returns `undefined` when it is none of them.
+ * Parses a stream of messages in any common form: Server-Sent Events, a JSON array, or JSON values one after another, such
+ * as lines, with or without an envelope `{"result": …}`. An error is an event with that name, an envelope `{"error": …}` or
+ * `{"@error": …}`, a google.rpc.Status after the last message, or a truncated body. Returns `undefined` for other forms.
  */
-export function readStream(answer: Answer): StreamedItems | undefined {
-  const text = answer.body.toString("utf8");
-  const isEvents = /^text\/event-stream\b/i.test(fieldOf(answer.header, "content-type") ?? "");
+export function readStream(response: HttpResponse): StreamedItems | undefined {
+  const text = response.body.toString("utf8");
+  const isEvents = /^text\/event-stream\b/i.test(fieldOf(response.header, "content-type") ?? "");
   const values = isEvents ? readEvents(text) : readValues(text);
-  if (values === undefined) return answer.isWhole ? undefined : { items: [], hasError: true };
+  if (values === undefined) return response.isComplete ? undefined : { items: [], hasError: true };
   const items = values.map((value) => (hasOnly(value, "result") ? value["result"] : value));
   const last = items.at(-1);
   const endsWithError = hasOnly(last, "error") || hasOnly(last, "@error") || isStatus(last);
-  return { items: endsWithError ? items.slice(0, -1) : items, hasError: endsWithError || !answer.isWhole };
+  return { items: endsWithError ? items.slice(0, -1) : items, hasError: endsWithError || !response.isComplete };
 }
 
 function hasOnly(value: unknown, key: string): value is Readonly<Record<string, unknown>> {
@@ -34,7 +33,7 @@ function isStatus(value: unknown): boolean {
   return isRecord(value) && typeof value["code"] === "number" && typeof value["message"] === "string";
 }
 
-// An event of the stream has its data in lines; one without data is none (WHATWG HTML §9.2.6).
+// The data of an event may have several lines; an event without data is ignored (WHATWG HTML §9.2.6).
 function readEvents(text: string): readonly unknown[] | undefined {
   const values: unknown[] = [];
   for (const block of text.replaceAll(/\r\n?/g, "\n").split("\n\n")) {
@@ -55,7 +54,7 @@ function readValues(text: string): readonly unknown[] | undefined {
   return values.includes(undefined) ? undefined : values;
 }
 
-/** Splits objects that follow each other, with or without white space between them. */
+/** Splits consecutive objects, with or without white space between them. */
 function splitValues(text: string): readonly string[] {
   const pieces: string[] = [];
   let depth = 0;

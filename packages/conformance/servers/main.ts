@@ -11,16 +11,16 @@ import { backends, type Server, servers } from "./servers.ts";
 import { tableOf } from "./table.ts";
 
 // `node packages/conformance/servers/main.ts [ID...]` builds and starts the servers of servers.ts, runs all cases
-// against each, and prints the table. It fails if a list of known failures is not true any more; `--record` writes these
-// lists, the table in README.md next to it and its picture. Needs what builds the servers, such as Go.
+// against each, and prints the table. It fails if a list of known failures is out of date; `--record` writes these lists,
+// the table in README.md next to it and its picture. Requires the compilers of the servers, such as Go.
 
 const project = join(import.meta.dirname, "../../..");
 const environment = { ...process.env, PATH: `${join(project, "node_modules/.bin")}:${process.env["PATH"] ?? ""}` };
 
-/** A case is answered by then, in ms, by a machine that does other things as well. */
+/** The timeout of a case on a busy machine, in ms. */
 const timeoutMs = 15_000;
 
-/** Where a server is built: outside of the checkout, and kept, so that compilers have less to do the next time. */
+/** Returns the folder in which a server is built: outside of the checkout, and kept, so that later builds are faster. */
 function folderOf({ folder }: Server): string {
   if (folder === undefined) return project;
   const copy = join(tmpdir(), `transcoding-${folder}`);
@@ -39,7 +39,7 @@ function call([file = "", ...args]: readonly string[], folder: string): void {
   execFileSync(file, args, { cwd: folder, env: environment, stdio: ["ignore", "ignore", "inherit"] });
 }
 
-/** Finds a port that is free, and so is the one above it. */
+/** Finds a free port for which the next port is free, too. */
 async function freePort(): Promise<number> {
   const port = await listenOn(0);
   return (await listenOn(port + 1).catch(() => 0)) === 0 ? freePort() : port;
@@ -65,7 +65,7 @@ async function measure(server: Server): Promise<readonly Result[]> {
   );
   let child: ChildProcess | undefined;
   let isOver = false;
-  // A server that ends is started again, so that the cases behind the one that ended it are answered.
+  // Restarts a server that exits, so that the cases after the one that stopped it can run.
   const start = (): void => {
     child = spawn(file, args, { cwd: folder, env: environment, stdio: "ignore" });
     child.on("exit", () => void setTimeout(() => isOver || start(), restartPauseMs));
@@ -86,23 +86,23 @@ async function measure(server: Server): Promise<readonly Result[]> {
   }
 }
 
-/** A server serves by then, in ms. */
+/** The time limit for a server to start, in ms. */
 const startLimitMs = 60_000;
 
-/** Pause before a server that has ended is started again, and between two looks whether it serves, in ms. */
+/** The delay before a server is restarted, and the interval of checks whether it serves, in ms. */
 const restartPauseMs = 100;
 
-async function untilServed(ask: () => Promise<unknown>): Promise<void> {
+async function untilServed(sendRequest: () => Promise<unknown>): Promise<void> {
   const until = performance.now() + startLimitMs;
   while (performance.now() < until) {
     try {
-      await ask();
+      await sendRequest();
       return;
     } catch {
       await pause(restartPauseMs);
     }
   }
-  throw new Error("the server does not answer");
+  throw new Error(`the server did not respond within ${startLimitMs} ms`);
 }
 
 function knownFailuresOf({ id }: Server): string {
@@ -121,7 +121,7 @@ const names = process.argv.slice(2).filter((name) => name !== "--record");
 const isRecording = process.argv.includes("--record");
 const everyServer = [...servers, ...backends];
 const unknown = names.filter((name) => everyServer.every(({ id }) => id !== name));
-if (unknown.length > 0) throw new Error(`no server is called ${unknown.join(" or ")}`);
+if (unknown.length > 0) throw new Error(`unknown server ${unknown.map((name) => `"${name}"`).join(" or ")}`);
 const measured: { readonly server: Server; readonly results: readonly Result[] }[] = [];
 for (const server of everyServer.filter(({ id }) => names.length === 0 || names.includes(id))) {
   const results = await measure(server);
@@ -131,7 +131,7 @@ for (const server of everyServer.filter(({ id }) => names.length === 0 || names.
     .filter(({ outcome }) => outcome === "fixed" || outcome === "fail")
     .map(({ case: { id } }) => id);
   if (!isRecording && wrong.length > 0) {
-    process.stderr.write(`${server.name}: known-failing/${server.id}.txt is not true of ${wrong.join(", ")}\n`);
+    process.stderr.write(`${server.name}: known-failing/${server.id}.txt is out of date for ${wrong.join(", ")}\n`);
     process.exitCode = 1;
   }
 }

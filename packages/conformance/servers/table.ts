@@ -1,23 +1,23 @@
 import type { Result } from "../runner/index.ts";
 import type { Server } from "./servers.ts";
 
-/** What was measured of a server. */
+/** The results of a server. */
 export interface Measured {
   readonly server: Pick<Server, "name">;
   readonly results: readonly Result[];
 }
 
-/** How many cases a server keeps. */
+/** The number of cases that a server passes. */
 interface Counts {
   readonly name: string;
   readonly must: readonly [kept: number, failed: number];
   readonly should: readonly [kept: number, failed: number];
-  /** How many of the failed `must` are refused, but with 5xx. */
+  /** The number of failed `must` cases that the server refuses with 5xx instead of 4xx. */
   readonly faults: number;
   readonly left: number;
 }
 
-/** Counts what each server keeps. */
+/** Counts the cases that each server passes. */
 export function countsOf(measured: readonly Measured[]): readonly Counts[] {
   return measured.map(({ server: { name }, results }) => {
     const must = results.filter(({ case: { level } }) => level === "must");
@@ -32,7 +32,7 @@ export function countsOf(measured: readonly Measured[]): readonly Counts[] {
   });
 }
 
-/** The table in Markdown: how many cases each server keeps. What it fails may be in its list of known failures. */
+/** Returns the table in Markdown: the cases that each server passes. Known failures count as failed. */
 export function tableOf(measured: readonly Measured[]): string {
   const rows = countsOf(measured).map(({ name, must, faults, should, left }) => {
     return `| ${[name, ...must, faults, ...should, left].join(" | ")} |\n`;

@@ -5,13 +5,13 @@ import { generatedFiles } from "../../../../conformance/generate/files.ts";
 import { casesFolder, parseCase } from "../../../../conformance/runner/index.ts";
 import { allCases as cases } from "../../../../testing/src/transcoding/all-cases.ts";
 
-test("there are at least 1,000 cases, each with an id of its own", () => {
+test("there are at least 1,000 cases with unique ids", () => {
   expect(cases.length).toBeGreaterThanOrEqual(1000);
   expect(new Set(cases.map(({ id }) => id)).size).toBe(cases.length);
 });
 
-test("each request is there once for each expectation", () => {
-  const lines = cases.map(({ request, expect: want }) => JSON.stringify([request, want]));
+test("no two cases have the same request and expectation", () => {
+  const lines = cases.map(({ request, expect: expectation }) => JSON.stringify([request, expectation]));
   expect(lines.filter((line, at) => lines.indexOf(line) !== at)).toEqual([]);
 });
 
@@ -22,12 +22,12 @@ test("each case cites sections of standards", () => {
   expect(cases.filter(({ sentence }) => !standards.test(sentence)).map(({ id }) => id)).toEqual([]);
 });
 
-test("no id is a part of a pattern", () => {
+test("ids contain no characters with a meaning in patterns", () => {
   expect(cases.filter(({ id }) => !/^[a-z0-9.-]+$/.test(id)).map(({ id }) => id)).toEqual([]);
 });
 
 test.each(Object.entries(generatedFiles()))(
-  "%s is as `node packages/conformance/generate/main.ts` writes it",
+  "%s is the output of `node packages/conformance/generate/main.ts`",
   (name, text) => {
     expect(readFileSync(join(casesFolder, name), "utf8") === text).toBe(true);
   },
@@ -42,25 +42,25 @@ const good = {
   expect: { refused: ["4xx"] },
 };
 
-test("a line is a case", () => {
+test("parseCase parses a line", () => {
   expect(parseCase(JSON.stringify(good), "g", "g:1")).toEqual({ ...good, group: "g", needs: [], or: [] });
 });
 
 test.each([
-  ["text that is no JSON", "{", "not JSON"],
-  ["a list", "[]", "not an object"],
-  ["a member that nobody knows", { ...good, needz: [] }, "unknown member needz"],
-  ["no sentence", { ...good, sentence: "" }, "sentence is missing"],
-  ["no id", { ...good, id: undefined }, "id is missing"],
-  ["another level", { ...good, level: "may" }, "level is neither"],
-  ["a need that nobody knows", { ...good, needs: ["magic"] }, "needs something"],
+  ["invalid JSON", "{", "must be JSON"],
+  ["an array", "[]", "must be an object"],
+  ["an unknown member", { ...good, needz: [] }, "unknown member needz"],
+  ["a missing sentence", { ...good, sentence: "" }, "sentence is missing"],
+  ["a missing id", { ...good, id: undefined }, "id is missing"],
+  ["another level", { ...good, level: "may" }, 'level must be "must" or "should", got "may"'],
+  ["an unknown need", { ...good, needs: ["magic"] }, "needs must be"],
   ["two bodies", { ...good, request: { method: "GET", target: "/", json: "", text: "" } }, "request"],
-  ["no target", { ...good, request: { method: "GET" } }, "request"],
+  ["a missing target", { ...good, request: { method: "GET" } }, "request"],
   ["a field without a value", { ...good, request: { ...good.request, header: [["a"]] } }, "request"],
-  ["no expectation", { ...good, expect: {} }, "expect is no"],
-  ["a status that is none", { ...good, expect: { refused: ["9xx"] } }, "expect is no"],
-  ["an alternative that is none", { ...good, or: [{ rpc: "A" }] }, "or is no"],
-])("%s is no case", (_, line, says) => {
+  ["a missing expectation", { ...good, expect: {} }, "expect must be"],
+  ["an invalid status", { ...good, expect: { refused: ["9xx"] } }, "expect must be"],
+  ["an invalid alternative", { ...good, or: [{ rpc: "A" }] }, "or must be"],
+])("parseCase rejects %s", (_, line, says) => {
   const text = typeof line === "string" ? line : JSON.stringify(line);
   expect(() => parseCase(text, "g", "g:1")).toThrow(`g:1: ${says}`);
 });

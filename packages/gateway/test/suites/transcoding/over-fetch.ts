@@ -1,4 +1,4 @@
-import { bodyOf, type Exchange, headerOf } from "../../../../conformance/runner/answer.ts";
+import { bodyOf, type Exchange, headerOf } from "../../../../conformance/runner/response.ts";
 import type { FetchHandler } from "../../../src/index.ts";
 import { exchangeFetch } from "../../../../testing/src/carriers/fetch.ts";
 
@@ -12,6 +12,6 @@ export function overFetch(fetch: FetchHandler): Exchange {
       header: headerOf(request),
       ...(body === undefined ? {} : { body }),
     });
-    return { status: httpStatus, header, body: answer.body, isWhole: true };
+    return { status: httpStatus, header, body: answer.body, isComplete: true };
   };
 }

@@ -50,7 +50,7 @@ async function runAgainst(url: string, each: readonly Case[], more: RunMore = {}
   return results;
 }
 
-/** A server on plain sockets that does with each what is said. */
+/** Starts a server on plain sockets. @param onSocket - handles each connection */
 async function serve(onSocket: (socket: Socket) => void): Promise<LoopbackServer> {
   return await startOnLoopback(createServer(onSocket));
 }
@@ -59,7 +59,7 @@ function sending(...pieces: readonly string[]): (socket: Socket) => void {
   return (socket) => socket.once("data", () => socket.end(pieces.join("")));
 }
 
-/** Sends without an end, as fast as it is read. */
+/** Sends data without an end, with backpressure. */
 function endless(socket: Socket, head: string, text = "x"): void {
   const piece = text.repeat(64 * 1024);
   const more = (): void => {
@@ -77,34 +77,38 @@ const ok = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n";
 
 test.each<[what: string, server: (socket: Socket) => void, says: string]>([
   ["closes each connection", (socket) => socket.destroy(), "closed"],
-  ["closes each connection after the request", sending(""), "before an answer"],
-  ["speaks something else", sending("220 mail.example ESMTP\r\n"), "does not speak HTTP"],
-  ["sends a status that is none", sending("HTTP/1.1 abc\r\n\r\n"), "bad status line"],
-  ["sends a header line that is none", sending("HTTP/1.1 200 OK\r\nx\r\n\r\n"), "bad header line"],
+  ["closes each connection after the request", sending(""), "before a response"],
+  ["speaks another protocol", sending("220 mail.example ESMTP\r\n"), "does not speak HTTP"],
+  ["sends an invalid status", sending("HTTP/1.1 abc\r\n\r\n"), "invalid status line"],
+  ["sends an invalid header line", sending("HTTP/1.1 200 OK\r\nx\r\n\r\n"), "invalid header line"],
   ["sends a header without an end", (s) => endless(s, ok), "header of more than 65536 bytes"],
-  ["sends interim answers without an end", (s) => endless(s, "", "HTTP/1.1 103 \r\n\r\n"), "does not stop to answer"],
+  [
+    "sends interim responses without an end",
+    (s) => endless(s, "", "HTTP/1.1 103 \r\n\r\n"),
+    "interim responses of more",
+  ],
   ["sends 100 MB and more", (s) => endless(s, `${ok}\r\n`), "more than 1048576 bytes"],
   [
     "announces 100 MB and sends them",
     (s) => endless(s, `${ok}content-length: 100000000\r\n\r\n`),
     "more than 1048576 bytes",
   ],
-  ["sends chunks that are none", sending(`${ok}transfer-encoding: chunked\r\n\r\nzz\r\n`), "bad chunk"],
-  ["announces a length that is none", sending(`${ok}content-length: 1e3\r\n\r\n`), "a length of"],
+  ["sends invalid chunks", sending(`${ok}transfer-encoding: chunked\r\n\r\nzz\r\n`), "invalid chunk"],
+  ["announces an invalid length", sending(`${ok}content-length: 1e3\r\n\r\n`), "an invalid Content-Length"],
   [
     "announces two lengths",
     sending(`${ok}content-length: ${echo.length}\r\ncontent-length: 5\r\n\r\n${echo}`),
-    "announced two lengths",
+    "two different values of Content-Length",
   ],
   [
-    "breaks off behind JSON that can be read",
+    "truncates its response after valid JSON",
     sending(`${ok}content-length: 500\r\n\r\n${echo}`),
-    "broke off behind 30 bytes",
+    "truncated after 30 bytes",
   ],
   [
-    "breaks off between chunks",
+    "truncates its response between chunks",
     sending(`${ok}transfer-encoding: chunked\r\n\r\n${echo.length.toString(16)}\r\n${echo}\r\n`),
-    "broke off behind 30 bytes",
+    "truncated after 30 bytes",
   ],
 ])("a server that %s fails its case", async (_, server, says) => {
   await using served = await serve(server);
@@ -117,64 +121,68 @@ test.each([
   { id: "answer.return.nothing", what: "objects in objects", body: `${'{"a":'.repeat(90_000)}{}${"}".repeat(90_000)}` },
   { id: "stream.count.1", what: "objects in objects", body: `${'{"a":'.repeat(90_000)}{}${"}".repeat(90_000)}` },
   { id: "stream.count.1", what: "quotes that never end", body: '"\\'.repeat(500_000) },
-])("$id fails, and does not stop the run, when it is answered with a megabyte of $what", async ({ id, body }) => {
+])("$id fails without stopping the run on a response with a megabyte of $what", async ({ id, body }) => {
   await using served = await serve(sending(`${ok}\r\n${body}`));
   const results = await runAgainst(served.baseUrl, some(id));
   expect(results.map(({ outcome }) => outcome)).toEqual(["fail"]);
 });
 
-test("a body behind the answer to HEAD is seen", async () => {
+test("a body in the response to HEAD fails the case", async () => {
   await using served = await serve(sending(`${ok}content-length: 2\r\n\r\n{}`));
   const [result] = await runAgainst(served.baseUrl, some("method.head"));
   expect(result?.problems).toEqual(['expected no body, got "{}"']);
 });
 
-test("what a server says is no markup of a report", async () => {
+test("reports escape the output of a server", async () => {
   await using served = await serve(sending(`HTTP/1.1 500 \r\n\r\n]]>\`<b>`));
   const results = await runAgainst(served.baseUrl, some("query.none"));
   expect(writeReport(results, "junit")).toContain("]]&gt;`&lt;b&gt;");
   expect(writeReport(results, "md")).toContain(`: \`expected the status 200, got 500 with "]]>'<b>"\`\n`);
 });
 
-test("a server that hangs fails each case in its time, and not the run", async () => {
+test("a server that hangs fails each case by its timeout, and does not stop the run", async () => {
   await using served = await serve(() => undefined);
   const results = await runAgainst(served.baseUrl, some("query.none", "query.empty"), { timeoutMs: 50 });
   expect(results.map(({ problems }) => problems)).toEqual([
-    ["the server gave no answer within 50 ms"],
-    ["the server gave no answer within 50 ms"],
+    ["the server did not respond within 50 ms"],
+    ["the server did not respond within 50 ms"],
   ]);
 });
 
-test.each<{ what: string; answer: (stream: ServerHttp2Stream) => void; says: string; timeoutMs?: number }>([
-  { what: "hangs", answer: () => undefined, says: "gave no answer within 50 ms", timeoutMs: 50 },
+test.each<{ what: string; respond: (stream: ServerHttp2Stream) => void; says: string; timeoutMs?: number }>([
+  { what: "hangs", respond: () => undefined, says: "did not respond within 50 ms", timeoutMs: 50 },
   {
-    what: "hangs behind a header",
-    answer: (stream) => stream.respond(),
-    says: "gave no answer within 50 ms",
+    what: "hangs after a header",
+    respond: (stream) => stream.respond(),
+    says: "did not respond within 50 ms",
     timeoutMs: 50,
   },
-  { what: "ends without an answer", answer: (stream) => stream.close(), says: "the stream before an answer" },
+  {
+    what: "closes the stream without a response",
+    respond: (stream) => stream.close(),
+    says: "the stream before a response",
+  },
   {
     what: "sends 100 MB",
-    answer: (stream) => {
+    respond: (stream) => {
       stream.respond();
       stream.end(Buffer.alloc(100_000_000));
     },
     says: "more than 1048576 bytes",
   },
   {
-    what: "lies about the length",
-    answer: (stream) => {
+    what: "announces another length than it sends",
+    respond: (stream) => {
       stream.respond({ "content-length": 500 });
       stream.end(echo);
     },
-    says: "broke off behind",
+    says: "truncated after",
   },
-])("a server of HTTP/2 that $what fails its case", async ({ answer, says, timeoutMs = waitLimitMs }) => {
+])("a server of HTTP/2 that $what fails its case", async ({ respond, says, timeoutMs = waitLimitMs }) => {
   const server = createHttp2Server();
   server.on("stream", (stream: ServerHttp2Stream) => {
     stream.on("error", () => undefined);
-    answer(stream);
+    respond(stream);
   });
   await using served = await startOnLoopback(server);
   const [result] = await runAgainst(served.baseUrl, some("query.none"), { http2: true, timeoutMs });
@@ -182,49 +190,49 @@ test.each<{ what: string; answer: (stream: ServerHttp2Stream) => void; says: str
   expect(result?.problems.join()).toContain(says);
 });
 
-test("a server of HTTP/1.1 alone is none of HTTP/2", async () => {
+test("a case over HTTP/2 fails on a server that supports only HTTP/1.1", async () => {
   await using served = await serve(sending(`${ok}content-length: ${echo.length}\r\n\r\n`, echo));
   const [result] = await runAgainst(served.baseUrl, some("query.none"), { http2: true });
   expect(result?.problems.join()).toContain("the server closed the connection");
 });
 
-test("a length that is a lie is not taken for the whole", async () => {
-  const [whole] = some("file.get.text");
-  if (whole === undefined) throw new Error("no such case");
+test("a response that is shorter than its announced length fails the case", async () => {
+  const [fileCase] = some("file.get.text");
+  if (fileCase === undefined) throw new Error("no such case");
   await using served = await serve(
     sending("HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ncontent-length: 50\r\n\r\nhello"),
   );
-  const [result] = await runAgainst(served.baseUrl, [whole]);
+  const [result] = await runAgainst(served.baseUrl, [fileCase]);
   expect(result?.outcome).toBe("fail");
 });
 
 test.each([
   { what: "HTTP/1.0", head: "HTTP/1.0 200 OK\r\ncontent-type: application/json\r\n\r\n", body: echo },
   { what: "no reason", head: "HTTP/1.1 200\r\n\r\n", body: echo },
-  { what: "an interim answer before", head: `HTTP/1.1 103 Early Hints\r\nlink: a\r\n\r\n${ok}\r\n`, body: echo },
+  { what: "an interim response before it", head: `HTTP/1.1 103 Early Hints\r\nlink: a\r\n\r\n${ok}\r\n`, body: echo },
   {
     what: "chunks",
     head: `${ok}transfer-encoding: chunked\r\n\r\n`,
     body: `5;x=1\r\n${echo.slice(0, 5)}\r\n${(echo.length - 5).toString(16)}\r\n${echo.slice(5)}\r\n0\r\n\r\n`,
   },
   { what: "more than it announced", head: `${ok}Content-Length: ${echo.length}\r\n\r\n`, body: `${echo}HTTP/1.1 500` },
-])("an answer with $what is read", async ({ head, body }) => {
+])("the runner accepts a response with $what", async ({ head, body }) => {
   await using served = await serve(sending(head, body));
   const [result] = await runAgainst(served.baseUrl, some("query.none"));
   expect(result?.problems).toEqual([]);
 });
 
 test.each([false, true])(
-  "where no server is, no case waits for one (over HTTP/2: %s)",
+  "cases fail without waiting when there is no server (over HTTP/2: %s)",
   async (http2) => {
     const results = await runAgainst("http://127.0.0.1:9", some("query.none"), { http2 });
-    expect(results[0]?.problems.join()).toContain("the server is not there");
-    expect(results[0]?.problems).toContain("and takes no connection since");
+    expect(results[0]?.problems.join()).toContain("the server cannot be reached");
+    expect(results[0]?.problems).toContain("and has not accepted connections since");
   },
   20_000,
 );
 
-test("a server that ends is told of by the case that ended it", async () => {
+test("the case that crashes the server reports it", async () => {
   const { promise: closed, resolve } = Promise.withResolvers<void>();
   const server = createServer((socket) => {
     socket.on("error", () => undefined);
@@ -237,10 +245,10 @@ test("a server that ends is told of by the case that ended it", async () => {
   const results = await runAgainst(url, some("query.none", "query.empty"));
   await closed;
   expect(results.map(({ problems }) => problems.length)).toEqual([2, 1]);
-  expect(results[0]?.problems[1]).toBe("and takes no connection since");
+  expect(results[0]?.problems[1]).toBe("and has not accepted connections since");
 });
 
-test("known failures are no failures, and one that passes is", async () => {
+test("known failures do not fail the run, unless one of them passes", async () => {
   await using served = await serve(sending(`${ok}\r\n${echo}`));
   const known = readKnownFailing("# all of it\n\npath.string.* # because\nquery.none\n");
   const results = await runAgainst(served.baseUrl, some("path.string.plain", "query.none", "query.nested.deep"), {
@@ -249,13 +257,13 @@ test("known failures are no failures, and one that passes is", async () => {
   expect(results.map(({ outcome }) => outcome)).toEqual(["known", "fixed", "fail"]);
 });
 
-test("what a server lacks is not run", async () => {
+test("cases that need a feature that the server lacks are not run", async () => {
   await using served = await serve((socket) => socket.destroy());
   const results = await runAgainst(served.baseUrl, some("stream.count.1"), { without: ["streams"] });
   expect(results.map(({ outcome }) => outcome)).toEqual(["not run"]);
 });
 
-test("a report says what was expected, by which sentence, and what came, in every form", async () => {
+test("reports in all forms show the expectation, the sentence and the actual result", async () => {
   await using served = await serve(sending(`${ok}\r\n${echo}`));
   const results = await runAgainst(served.baseUrl, some("query.none", "query.nested.deep"));
   const want = 'nested: expected {"inner":{"text":"a"}}, got nothing';
@@ -283,26 +291,26 @@ async function command(
 }
 
 test.each([
-  { args: [], says: "--base takes the URL" },
-  { args: ["--base", "ftp://a"], says: "--base takes the URL" },
-  { args: ["--base", "http://127.0.0.1:9", "--only", "nope"], says: "no case is called nope" },
-  { args: ["--base", "http://127.0.0.1:9", "--only", "query.*", "--only", "nope"], says: "no case is called nope" },
-  { args: ["--base", "http://127.0.0.1:9", "--without", "luck"], says: "--without takes one of verbs" },
-  { args: ["--base", "http://127.0.0.1:9", "--report", "xml"], says: "--report takes one of text" },
-  { args: ["--base", "http://127.0.0.1:9", "--timeout", "soon"], says: "--timeout takes milliseconds" },
+  { args: [], says: "--base must be the URL" },
+  { args: ["--base", "ftp://a"], says: 'such as http://127.0.0.1:8080, got "ftp://a"' },
+  { args: ["--base", "http://127.0.0.1:9", "--only", "nope"], says: '--only: no case matches "nope"' },
+  { args: ["--base", "http://127.0.0.1:9", "--only", "query.*", "--only", "nope"], says: 'no case matches "nope"' },
+  { args: ["--base", "http://127.0.0.1:9", "--without", "luck"], says: "--without must be one of verbs" },
+  { args: ["--base", "http://127.0.0.1:9", "--report", "xml"], says: "--report must be one of text" },
+  { args: ["--base", "http://127.0.0.1:9", "--timeout", "soon"], says: "--timeout must be between 1 and 9999999" },
   { args: ["--base", "http://127.0.0.1:9", "--known-failing", "/nowhere"], says: "cannot read /nowhere" },
   { args: ["--bass", "http://127.0.0.1:9"], says: "Unknown option '--bass'" },
-])("the command does not begin with $args", async ({ args, says }) => {
+])("the command rejects the arguments $args", async ({ args, says }) => {
   const { exitCode, text } = await command(...args);
   expect(text).toContain(says);
   expect(exitCode).toBe(2);
 });
 
 test.each([
-  { what: "hangs", server: () => undefined, timeout: "50", says: "the server gave no answer within 50 ms" },
-  { what: "is none of HTTP", server: sending("220 mail.example ESMTP\r\n"), says: "does not speak HTTP" },
+  { what: "hangs", server: () => undefined, timeout: "50", says: "the server did not respond within 50 ms" },
+  { what: "does not speak HTTP", server: sending("220 mail.example ESMTP\r\n"), says: "does not speak HTTP" },
   { what: "serves something else", server: sending(`${ok}\r\n{"a":1}`), says: "expected the Echo of Query, got" },
-])("the command does not begin with a server that $what", async ({ server, timeout = "30000", says }) => {
+])("the command rejects a server that $what", async ({ server, timeout = "30000", says }) => {
   await using served = await serve(server);
   const { exitCode, text } = await command("--base", served.baseUrl, "--timeout", timeout, "--only", "path.string.*");
   expect(text).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/ does not serve the echo contract: GET \/v1\/query: /);
@@ -310,7 +318,7 @@ test.each([
   expect(exitCode).toBe(2);
 });
 
-test("the command ends with 1 if a must fails that is not known, and with 0 if it is", async () => {
+test("the command exits with 1 if a must case fails, and with 0 if the failure is known", async () => {
   await using served = await serve(sending(`${ok}\r\n${echo}`));
   const args = ["--base", served.baseUrl, "--only", "path.string.plain", "--only", "query.none"];
   expect((await command(...args)).exitCode).toBe(1);

@@ -19,31 +19,31 @@ test("each server has a list of known failures, and each list a server", () => {
   expect(readdirSync(folder).toSorted()).toEqual([...servers, ...backends].map(({ id }) => `${id}.txt`).toSorted());
 });
 
-test.each([...servers, ...backends])("what $name is known to fail are cases", ({ id }) => {
+test.each([...servers, ...backends])("the known failures of $name are ids of cases", ({ id }) => {
   expect(knownFailing(id).filter((each) => !ids.has(each))).toEqual([]);
 });
 
-test.each(servers.filter(({ id }) => id.startsWith("plantstore-gateway")))("nothing fails at $name", ({ id }) => {
+test.each(servers.filter(({ id }) => id.startsWith("plantstore-gateway")))("$name has no known failures", ({ id }) => {
   expect(knownFailing(id)).toEqual([]);
 });
 
-test("a server that is none of the list is no run that passes", async () => {
+test("the command rejects an unknown server", async () => {
   const main = join(projectFolder, "packages/conformance/servers/main.ts");
   const { exitCode, stderr } = await runProgram(process.execPath, [main, "no-such-gateway"]);
-  expect(stderr).toContain("no server is called no-such-gateway");
+  expect(stderr).toContain('unknown server "no-such-gateway"');
   expect(exitCode).toBe(1);
 });
 
 const shown = servers.map((server) => ({ server, results: recorded(server) }));
 
-test("the table of the README and its picture are what the lists of known failures say", () => {
+test("the table of the README and its picture match the lists of known failures", () => {
   const readme = readFileSync(join(projectFolder, "packages/conformance/servers/README.md"), "utf8");
   const [, table] = /<!-- table -->\n\n(.*)\n<!-- \/table -->/s.exec(readme) ?? [];
   expect(table).toBe(tableOf(shown));
   expect(readFileSync(join(projectFolder, "docs/pictures/transcoding.svg"), "utf8")).toBe(pictureOf(shown));
 });
 
-/** What was measured of a server when its list was written. */
+/** Returns the results of a server when its list was written. */
 function recorded({ id, without }: (typeof servers)[number]): readonly Result[] {
   const problems = new Map(
     readFileSync(join(folder, `${id}.txt`), "utf8")
@@ -52,19 +52,19 @@ function recorded({ id, without }: (typeof servers)[number]): readonly Result[] 
   );
   return cases.map((each): Result => {
     const problem = problems.get(each.id);
-    const isLeft = each.needs.some((need) => without.includes(need));
-    const outcome = isLeft ? "not run" : problem === undefined ? "pass" : "known";
+    const isSkipped = each.needs.some((need) => without.includes(need));
+    const outcome = isSkipped ? "not run" : problem === undefined ? "pass" : "known";
     return { case: each, outcome, problems: problem === undefined ? [] : [problem], ms: 0 };
   });
 }
 
 function result(level: "must" | "should", outcome: Result["outcome"], ...problems: readonly string[]): Result {
   const [each] = cases;
-  if (each === undefined) throw new Error("there is no case");
+  if (each === undefined) throw new Error("no cases");
   return { case: { ...each, level }, outcome, problems, ms: 1 };
 }
 
-test("a table counts what is kept, failed, refused as a fault of the server, and not run", () => {
+test("the table counts cases that passed, failed, were refused with 5xx, and were not run", () => {
   const results = [
     result("must", "pass"),
     result("must", "alternative"),

@@ -7,21 +7,24 @@ const error = '{"code":13,"message":"as asked"}';
 
 test.each([
   { form: "lines", body: `${first}\n${second}\n` },
-  { form: "values without anything between", body: `${first}${second}` },
+  { form: "values without separators", body: `${first}${second}` },
   { form: "an array", body: `[${first},${second}]` },
   { form: "envelopes", body: `{"result":${first}}\n{"result":${second}}\n` },
   { form: "events", body: `data: ${first}\n\n: comment\n\ndata:${second}\n\n`, type: "text/event-stream" },
   { form: "events with CRLF", body: `data: ${first}\r\n\r\ndata: ${second}\r\n\r\n`, type: "text/event-stream" },
   { form: "lines, and an error", body: `${first}\n${second}\n{"error":${error}}\n`, hasError: true },
   { form: "lines, and a google.rpc.Status", body: `${first}\n${second}\n${error}\n`, hasError: true },
-  { form: "lines that break off", body: `${first}\n${second}\n`, isWhole: false, hasError: true },
+  { form: "truncated lines", body: `${first}\n${second}\n`, isComplete: false, hasError: true },
   {
     form: "events, and an error",
     body: `data: ${first}\n\ndata: ${second}\n\nevent: error\ndata: ${error}\n\n`,
     type: "text/event-stream",
     hasError: true,
   },
-])("a stream is read from $form", ({ body, type = "application/json", isWhole = true, hasError = false }) => {
-  const answer = { status: 200, header: [["content-type", type] as const], body: Buffer.from(body), isWhole };
-  expect(readStream(answer)).toEqual({ items, hasError });
-});
+])(
+  "readStream parses a stream of $form",
+  ({ body, type = "application/json", isComplete = true, hasError = false }) => {
+    const response = { status: 200, header: [["content-type", type] as const], body: Buffer.from(body), isComplete };
+    expect(readStream(response)).toEqual({ items, hasError });
+  },
+);

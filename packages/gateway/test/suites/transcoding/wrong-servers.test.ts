@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { bodyOf } from "../../../../conformance/runner/answer.ts";
-import type { Answer, CaseRequest, Exchange } from "../../../../conformance/runner/index.ts";
+import { bodyOf } from "../../../../conformance/runner/response.ts";
+import type { HttpResponse, CaseRequest, Exchange } from "../../../../conformance/runner/index.ts";
 import { run } from "../../../../conformance/runner/index.ts";
 import { createGateway } from "../../../src/index.ts";
 import { allCases } from "../../../../testing/src/transcoding/all-cases.ts";
@@ -8,7 +8,7 @@ import { echoOptions } from "../../../../testing/src/transcoding/echo-backend.ts
 import { overFetch } from "./over-fetch.ts";
 
 type ChangeRequest = (request: CaseRequest) => CaseRequest;
-type ChangeAnswer = (answer: Answer) => Answer;
+type ChangeResponse = (response: HttpResponse) => HttpResponse;
 
 const cases = new Map(allCases.map((each) => [each.id, each]));
 const right = overFetch(createGateway(echoOptions).fetch);
@@ -17,97 +17,113 @@ function to(target: (target: string) => string): ChangeRequest {
   return (request) => ({ ...request, target: target(request.target) });
 }
 
-function saying(body: (text: string) => string): ChangeRequest {
+function withBody(body: (text: string) => string): ChangeRequest {
   return (request) => ({ ...request, json: body(bodyOf(request)?.toString() ?? "") });
 }
 
-function answering(text: (text: string) => string): ChangeAnswer {
-  return (answer) => ({ ...answer, body: Buffer.from(text(answer.body.toString())) });
+function withResponseBody(text: (text: string) => string): ChangeResponse {
+  return (response) => ({ ...response, body: Buffer.from(text(response.body.toString())) });
 }
 
-/** The echo of another message. */
-function seeing(change: (message: string) => string): ChangeAnswer {
-  return answering((text) => {
+/** Changes the echoed message. */
+function withEchoedMessage(change: (message: string) => string): ChangeResponse {
+  return withResponseBody((text) => {
     const echo: { rpc: string; message: string } = JSON.parse(text);
     return JSON.stringify({ ...echo, message: change(echo.message) });
   });
 }
 
-/** As if the backend was asked where it must not be. */
-function askedAnyway(message: string): ChangeAnswer {
-  return (answer) => ({ ...answer, status: 200, body: Buffer.from(JSON.stringify({ rpc: "Any", message })) });
+/** Responds as if the backend had been called. */
+function callingBackend(message: string): ChangeResponse {
+  return (response) => ({ ...response, status: 200, body: Buffer.from(JSON.stringify({ rpc: "Any", message })) });
 }
 
-function withStatus(status: number): ChangeAnswer {
-  return (answer) => ({ ...answer, status });
+function withStatus(status: number): ChangeResponse {
+  return (response) => ({ ...response, status });
 }
 
-/** A wrong behaviour of a server, and the case that notices it. */
-type Wrong<Change> = readonly (readonly [name: string, noticedBy: string, change: Change])[];
+/** A wrong behaviour of a server, and the case that detects it. */
+type Wrong<Change> = readonly (readonly [name: string, detectedBy: string, change: Change])[];
 
-/** What the server makes of a request before it reads it. */
+/** Changes of a request before the server handles it. */
 const wrongRequests: Wrong<ChangeRequest> = [
-  ["the other one of two variables", "path.pair", to((t) => t.replace("a/b", "b/a"))],
+  ["swapped variables", "path.pair", to((t) => t.replace("a/b", "b/a"))],
   ["escapes that are decoded twice", "path.string.percent-escape", to((t) => t.replace("%25", "%"))],
   ["escapes that are not decoded", "path.string.space", to((t) => t.replace("%", "%25"))],
   ["an escaped slash that separates", "path.pair.escaped-slashes", to((t) => t.replaceAll("%2F", "/"))],
-  ["a path that a client has cleaned", "path.no.empty-segment", to((t) => t.replace("//", "/"))],
-  ["a path in small letters", "path.no.capital", to((t) => t.toLowerCase())],
-  ["a plus in a path that is a space", "path.string.raw-plus", to((t) => t.replace("+", "%20"))],
-  ["bad escapes that are dropped", "path.bad-escape", to((t) => t.replace("%zz", "zz"))],
+  ["a path without empty segments", "path.no.empty-segment", to((t) => t.replace("//", "/"))],
+  ["a path in lower case", "path.no.capital", to((t) => t.toLowerCase())],
+  ["a plus in a path decoded as a space", "path.string.raw-plus", to((t) => t.replace("+", "%20"))],
+  ["invalid escapes that are dropped", "path.bad-escape", to((t) => t.replace("%zz", "zz"))],
   ["a verb that is always split off", "verb.other", to((t) => t.replace(":b", ""))],
-  ["a verb that is found behind an escaped colon", "verb.escaped-colon", to((t) => t.replace("%3A", ":"))],
+  ["a verb after an escaped colon", "verb.escaped-colon", to((t) => t.replace("%3A", ":"))],
   ["a query that wins over the path", "query.path.proto-name", to((t) => t.replace(/7\?f_int64=8/, "8"))],
   ["only the last value of a repeated field", "query.repeated.strings", to((t) => t.replace(/r_string=a&/, ""))],
-  ["an empty value that is none", "query.string.empty", to((t) => t.replace("?opt_string=", ""))],
-  ["text behind the JSON that is not seen", "body.syntax.trailing-text", saying((b) => b.replace(" x", ""))],
+  ["an empty value treated as missing", "query.string.empty", to((t) => t.replace("?opt_string=", ""))],
+  ["text after the JSON that is ignored", "body.syntax.trailing-text", withBody((b) => b.replace(" x", ""))],
 ];
 
-/** What it makes of an answer. */
-const wrongAnswers: Wrong<ChangeAnswer> = [
-  ["an int64 that went through a double", "path.int64.above-2-53", seeing((m) => m.replace("993", "992"))],
-  ["an escaped slash that is decoded in several segments", "path.segments.slash", seeing((m) => m.replace("%2F", "/"))],
-  ["a query that counts beside a body", "body.star.query.field", askedAnyway('{"fInt64":"7","fString":"b"}')],
-  ["names of queries that must be JSON names", "query.name.proto-name-beside-json-name", seeing(() => "{}")],
-  ["a body that wins over the path", "body.star.path.json-name", askedAnyway('{"fInt64":"9"}')],
-  ["null that clears the path", "body.star.path.null", askedAnyway("{}")],
-  ["a body that is read where there is none", "body.none.delete.field", askedAnyway('{"fInt64":"9"}')],
-  ["bytes that are no UTF-8 and replaced", "body.utf-8.bad", askedAnyway('{"fString":"\ufffd"}')],
-  ["an int32 that wraps", "json.int32.no.above-max", askedAnyway('{"fInt32":-2147483648}')],
-  ["an enum that is silently zero", "path.enum.unknown-name", askedAnyway("{}")],
-  ["a bad value that is a fault of the server", "path.int64.letters", withStatus(500)],
-  ["presence that is lost", "body.presence.int64", seeing(() => "{}")],
+/** Changes of a response. */
+const wrongResponses: Wrong<ChangeResponse> = [
+  ["an int64 converted to a double", "path.int64.above-2-53", withEchoedMessage((m) => m.replace("993", "992"))],
+  [
+    "an escaped slash that is decoded in several segments",
+    "path.segments.slash",
+    withEchoedMessage((m) => m.replace("%2F", "/")),
+  ],
+  ["a query in addition to a body", "body.star.query.field", callingBackend('{"fInt64":"7","fString":"b"}')],
+  ["query parameters with JSON names only", "query.name.proto-name-beside-json-name", withEchoedMessage(() => "{}")],
+  ["a body that wins over the path", "body.star.path.json-name", callingBackend('{"fInt64":"9"}')],
+  ["null that clears the path", "body.star.path.null", callingBackend("{}")],
+  ["a body of an RPC without one that is read", "body.none.delete.field", callingBackend('{"fInt64":"9"}')],
+  ["invalid UTF-8 that is replaced", "body.utf-8.bad", callingBackend('{"fString":"\ufffd"}')],
+  ["an int32 that wraps", "json.int32.no.above-max", callingBackend('{"fInt32":-2147483648}')],
+  ["an unknown enum read as zero", "path.enum.unknown-name", callingBackend("{}")],
+  ["an invalid value reported as an internal error", "path.int64.letters", withStatus(500)],
+  ["lost presence", "body.presence.int64", withEchoedMessage(() => "{}")],
   ["bytes that must be padded", "body.bytes.unpadded", withStatus(400)],
   ["numbers of enums that are not read", "body.enum.number", withStatus(400)],
-  ["an int64 in an answer as a number", "answer.int64.above-2-53", answering((t) => t.replace(/"(\d+)"/, "$1"))],
-  ["the whole message instead of its field", "answer.field.string", answering((t) => `{"fString":${t}}`)],
-  ["an error that is a 200", "answer.code.not-found", withStatus(200)],
-  ["a 405 without Allow", "method.allow", (answer) => ({ ...answer, header: [] })],
-  ["a stream without its last message", "stream.count.3", answering((t) => t.split("\n").slice(0, 2).join("\n"))],
-  ["a stream in the wrong order", "stream.count.2", answering((t) => t.trim().split("\n").toReversed().join("\n"))],
-  ["an error in a stream that is not told", "stream.error.behind-one", answering((t) => t.split("\n")[0] ?? "")],
-  ["line ends between pieces of bytes", "file.pieces.two", answering((t) => t.split("").join("\n"))],
-  ["bytes in JSON", "file.get.text", answering((t) => JSON.stringify(t))],
+  [
+    "an int64 in a response as a number",
+    "answer.int64.above-2-53",
+    withResponseBody((t) => t.replace(/"(\d+)"/, "$1")),
+  ],
+  ["the complete message instead of its field", "answer.field.string", withResponseBody((t) => `{"fString":${t}}`)],
+  ["an error with status 200", "answer.code.not-found", withStatus(200)],
+  ["a 405 without Allow", "method.allow", (response) => ({ ...response, header: [] })],
+  [
+    "a stream without its last message",
+    "stream.count.3",
+    withResponseBody((t) => t.split("\n").slice(0, 2).join("\n")),
+  ],
+  [
+    "a stream in the wrong order",
+    "stream.count.2",
+    withResponseBody((t) => t.trim().split("\n").toReversed().join("\n")),
+  ],
+  ["a stream without its error", "stream.error.behind-one", withResponseBody((t) => t.split("\n")[0] ?? "")],
+  ["line ends between pieces of bytes", "file.pieces.two", withResponseBody((t) => t.split("").join("\n"))],
+  ["bytes in JSON", "file.get.text", withResponseBody((t) => JSON.stringify(t))],
   [
     "another content type of bytes",
     "file.get.image",
-    (answer) => ({ ...answer, header: [["content-type", "text/plain"]] }),
+    (response) => ({ ...response, header: [["content-type", "text/plain"]] }),
   ],
-  ["a body to HEAD", "method.head", (answer) => ({ ...answer, body: Buffer.from("{}") })],
+  ["a body to HEAD", "method.head", (response) => ({ ...response, body: Buffer.from("{}") })],
 ];
 
 const wrongServers = [
-  ...wrongRequests.map(([name, noticedBy, request]) => ({ name, noticedBy, request, answer: undefined })),
-  ...wrongAnswers.map(([name, noticedBy, answer]) => ({ name, noticedBy, request: undefined, answer })),
+  ...wrongRequests.map(([name, detectedBy, request]) => ({ name, detectedBy, request, response: undefined })),
+  ...wrongResponses.map(([name, detectedBy, response]) => ({ name, detectedBy, request: undefined, response })),
 ];
 
-test.each(wrongServers)("$name is noticed by $noticedBy", async ({ noticedBy, request, answer }) => {
-  const wrong: Exchange = async (asked, timeoutMs) => {
-    const got = await right(request?.(asked) ?? asked, timeoutMs);
-    return answer?.(got) ?? got;
+test.each(wrongServers)("$detectedBy detects $name", async ({ detectedBy, request, response }) => {
+  const wrong: Exchange = async (original, timeoutMs) => {
+    const received = await right(request?.(original) ?? original, timeoutMs);
+    return response?.(received) ?? received;
   };
-  const each = cases.get(noticedBy);
-  if (each === undefined) throw new Error(`there is no case ${noticedBy}`);
+  const each = cases.get(detectedBy);
+  if (each === undefined) throw new Error(`there is no case ${detectedBy}`);
   const outcomes: string[] = [];
   for (const exchange of [right, wrong]) {
     const options = { exchange, timeoutMs: 1000, without: [], knownFailing: [] };
@@ -117,6 +133,6 @@ test.each(wrongServers)("$name is noticed by $noticedBy", async ({ noticedBy, re
   expect(outcomes[1]).toBe("fail");
 });
 
-test("there are at least 30 wrong servers, each noticed by a separate case", () => {
-  expect(new Set(wrongServers.map(({ noticedBy }) => noticedBy)).size).toBeGreaterThanOrEqual(30);
+test("at least 30 cases detect a wrong server", () => {
+  expect(new Set(wrongServers.map(({ detectedBy }) => detectedBy)).size).toBeGreaterThanOrEqual(30);
 });

@@ -1,0 +1,47 @@
+import type { CaseRequest, Field } from "./case.ts";
+
+/** The response to a request. */
+export interface HttpResponse {
+  readonly status: number;
+  /** The header fields in the order in which they arrived, with names in lower case. */
+  readonly header: readonly Field[];
+  readonly body: Buffer;
+  /** Whether the body has the announced length or end; the body of a failed stream may not. */
+  readonly isComplete: boolean;
+}
+
+/** The reason why there is no response, as a phrase that follows "the server". */
+export class NoResponse extends Error {
+  readonly kind: "no server" | "closed" | "timeout" | "too large" | "not HTTP";
+
+  constructor(kind: NoResponse["kind"], message: string) {
+    super(message);
+    this.kind = kind;
+  }
+}
+
+/** The limit of a response's header, in bytes: no server sends more for a case. */
+export const headerLimitBytes: number = 64 * 1024;
+
+/** The limit of a response's body, in bytes: a hundred times the longest of all cases. */
+export const bodyLimitBytes: number = 1024 * 1024;
+
+/** Sends a request and reads its response. Rejects with a `NoResponse` within `timeoutMs`. */
+export type Exchange = (request: CaseRequest, timeoutMs: number) => Promise<HttpResponse>;
+
+/** Returns the bytes of a request's body, if it has one. */
+export function bodyOf({ json, text, base64 }: CaseRequest): Buffer | undefined {
+  if (base64 !== undefined) return Buffer.from(base64, "base64");
+  const body = json ?? text;
+  return body === undefined ? undefined : Buffer.from(body);
+}
+
+/** Returns the header fields of a request, without those for its framing. */
+export function headerOf({ header = [], json }: CaseRequest): readonly Field[] {
+  return json === undefined ? header : [["content-type", "application/json"], ...header];
+}
+
+/** Returns the value of a header field; the first one of several. */
+export function fieldOf(header: readonly Field[], name: string): string | undefined {
+  return header.find(([each]) => each === name)?.[1];
+}
