@@ -32,8 +32,8 @@ const malformed: BearerProblem = { kind: "malformed" };
  * Reads the bearer token from the value of an `Authorization` header; never throws.
  *
  * This checks the syntax only; a `TokenVerifier` decides whether the token is valid. A missing header gets a challenge
- * without an error, an invalid token gets `error="invalid_token"` (RFC 6750 §3.1); a client that cannot distinguish them
- * may retry forever. A token longer than {@link tokenLimitChars} is malformed.
+ * without an error, an invalid token gets `error="invalid_token"` (RFC 6750 §3.1); a client that cannot distinguish
+ * them may retry forever. A token longer than {@link tokenLimitChars} is malformed.
  *
  * @example
  * ```ts

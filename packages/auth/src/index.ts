@@ -3,7 +3,8 @@
  *
  * `readBearerToken` checks the syntax, a `TokenVerifier` returns whose token it is, and `createBearerAuth` turns every
  * failure into the response that the standards prescribe, or stores the principal under `principalKey` for the handler.
- * Verifiers do not see requests, and the module does not use sockets. It imports only types and option checks from the gateway.
+ * Verifiers do not see requests, and the module does not use sockets. It imports only types and option checks from the
+ * gateway.
  */
 export { createBearerAuth, type BearerAuth, type CredentialRequest } from "./bearer-auth.ts";
 export type { IntrospectionSource } from "./introspection/open-introspection-verifier.ts";

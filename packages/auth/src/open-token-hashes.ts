@@ -14,7 +14,8 @@ interface TokenHashesOptions {
 }
 
 /**
- * Opens a verifier for a file of token hashes and watches the file: added and removed lines take effect within a second.
+ * Opens a verifier for a file of token hashes and watches the file: added and removed lines take effect within a
+ * second.
  *
  * Returns the problems of the first content. If the file becomes invalid later, that is logged and the previous tokens
  * stay valid.

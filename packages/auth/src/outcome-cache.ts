@@ -49,9 +49,9 @@ export class OutcomeCache<K extends ExpiringOutcome> {
 /**
  * A map of at most `2 * limit` values that evicts those not used recently.
  *
- * A value that is used moves to the young generation; when that is full, it becomes the old generation, and the previous
- * old one is dropped. A hit is usually one lookup, and eviction costs nothing per value. A map that deletes its first
- * entry again and again would leave holes, over which each search for the next entry iterates.
+ * A value that is used moves to the young generation; when that is full, it becomes the old generation, and the
+ * previous old one is dropped. A hit is usually one lookup, and eviction costs nothing per value. A map that deletes
+ * its first entry again and again would leave holes, over which each search for the next entry iterates.
  */
 class Generations<V> {
   readonly #limit: number;

@@ -35,7 +35,8 @@ const secondMs = 1000;
 /**
  * Creates a rate limit: a token bucket for each key, which holds the calls of one second and refills continuously.
  *
- * It stores only when each bucket will be full again (the generic cell rate algorithm of ITU-T I.371), so no timer runs.
+ * It stores only when each bucket will be full again (the generic cell rate algorithm of ITU-T I.371), so no timer
+ * runs.
  *
  * @throws TypeError for unknown options
  */

@@ -31,8 +31,8 @@ export interface StaticTokenVerifier extends TokenVerifier {
 /**
  * Creates a synchronous verifier for a set of tokens: a hit takes 0.1 µs, however large the set is.
  *
- * Tokens are looked up by their SHA-256, so the time of a lookup reveals nothing: nobody can choose a token whose digest
- * is close to that of another.
+ * Tokens are looked up by their SHA-256, so the time of a lookup reveals nothing: nobody can choose a token whose
+ * digest is close to that of another.
  *
  * @param tokenPrefix - the prefix of our own tokens, among which mistyped ones are recognised by their checksum
  */

@@ -13,8 +13,8 @@ import { parseExpiry, parseScopes, parseTokenHash, parseTokenName, type ScopePro
  *     scopes  = "-" / scope *( "," scope )     ; "-" for all
  *     expiry  = "-" / date-time                ; RFC 3339, "-" for never
  *
- * Empty lines and lines that start with "#" are ignored. Names and hashes must be unique, so that deleting the line of a
- * token revokes it.
+ * Empty lines and lines that start with "#" are ignored. Names and hashes must be unique, so that deleting the line of
+ * a token revokes it.
  */
 export function parseTokenHashes(text: string, scopeProblem?: ScopeProblem): ParseResult<readonly StaticToken[]> {
   const tokens: StaticToken[] = [];

@@ -10,8 +10,8 @@ const randomDigits = 50;
 const checksumDigits = 7;
 
 /**
- * Creates a token: a prefix, 256 random bits in 50 digits of base 36, and the CRC-32 of both in 7 digits, by which secret
- * scanners distinguish tokens from similar strings.
+ * Creates a token: a prefix, 256 random bits in 50 digits of base 36, and the CRC-32 of both in 7 digits, by which
+ * secret scanners distinguish tokens from similar strings.
  *
  * @param prefix - lets secret scanners find tokens that were committed, pasted or logged
  */

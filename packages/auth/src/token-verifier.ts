@@ -52,8 +52,8 @@ export interface KeysFetched {
 /**
  * Decides whether a token is valid.
  *
- * Returns a promise only if it must wait, so that the common case creates none. A rejected token is an outcome; anything
- * thrown is a defect.
+ * Returns a promise only if it must wait, so that the common case creates none. A rejected token is an outcome;
+ * anything thrown is a defect.
  */
 export interface TokenVerifier {
   verify(token: PresentedToken): TokenOutcome | Promise<TokenOutcome>;

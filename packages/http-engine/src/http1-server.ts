@@ -17,8 +17,8 @@ import {
 import { SocketHttp1Exchange } from "./http1-exchange.ts";
 
 /**
- * Creates a server for HTTP/1.0 and HTTP/1.1 on the engine's own implementation. Bytes that are not HTTP also get a response
- * with an error record. A drain closes each connection after its next response.
+ * Creates a server for HTTP/1.0 and HTTP/1.1 on the engine's own implementation. Bytes that are not HTTP also get a
+ * response with an error record. A drain closes each connection after its next response.
  */
 export function createHttp1Server({ limits, budget, serve, refuse, report }: HttpServerOptions): HttpServer {
   const connections = new Set<Http1Connection>();

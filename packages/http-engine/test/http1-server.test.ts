@@ -200,7 +200,8 @@ describe("a request over a limit", () => {
   });
 });
 
-// Half a second each, which a busy machine needs to read a request in time. They are concurrent, because they only wait.
+// Half a second each, which a busy machine needs to read a request in time. They are concurrent, because they only
+// wait.
 describe.concurrent("a client that times out", () => {
   let greenhouse: TestGreenhouse;
   beforeAll(async () => {

@@ -37,8 +37,8 @@ export const failuresMax = 5;
 const pauseMs = 1_000;
 
 /**
- * How long an endpoint that is down is reported as a problem, in milliseconds. Not until the next success: a server that
- * is not ready gets no calls, and would never detect that the provider has recovered.
+ * How long an endpoint that is down is reported as a problem, in milliseconds. Not until the next success: a server
+ * that is not ready gets no calls, and would never detect that the provider has recovered.
  */
 export const problemForMs = 10_000;
 
@@ -161,8 +161,8 @@ function evaluate(text: string, endpoint: IntrospectionEndpoint): ParseResult<Ex
   return outcome === undefined ? notParsed(`${what} has no boolean "active"`) : parsed(outcome);
 }
 
-// No response, client credentials refused (RFC 7662 §2.3), too many requests, or a server error. Any other response that
-// §2.2 does not define, such as the 403 of a firewall, may be caused by the token that was sent.
+// No response, client credentials refused (RFC 7662 §2.3), too many requests, or a server error. Any other response
+// that §2.2 does not define, such as the 403 of a firewall, may be caused by the token that was sent.
 function isEndpointFailure(httpStatus: number | undefined): boolean {
   return httpStatus === undefined || httpStatus === 401 || httpStatus === 429 || httpStatus >= 500;
 }

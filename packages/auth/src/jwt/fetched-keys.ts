@@ -38,10 +38,10 @@ export interface KeyTiming {
 /**
  * The default times.
  *
- * 5 minutes: a withdrawn key is soon removed, and the provider gets 300 requests a day. 24 hours: longer than outages of
- * providers, and a stolen key does not stay valid forever. 10 seconds: keys are published before they are used, and a
- * client that sends unknown keys causes at most six fetches a minute. 5 seconds: a call waits for the fetch of an unknown
- * key, and should not wait longer than its client does.
+ * 5 minutes: a withdrawn key is soon removed, and the provider gets 300 requests a day. 24 hours: longer than outages
+ * of providers, and a stolen key does not stay valid forever. 10 seconds: keys are published before they are used, and
+ * a client that sends unknown keys causes at most six fetches a minute. 5 seconds: a call waits for the fetch of an
+ * unknown key, and should not wait longer than its client does.
  */
 export const defaultKeyTiming: KeyTiming = {
   refreshMs: 5 * 60_000,

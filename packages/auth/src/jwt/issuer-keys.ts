@@ -7,8 +7,8 @@ export interface IssuerKeys {
    * Finds the key of a signature for jose. May wait for a newer set if the token names an unknown key; concurrent
    * calls share one fetch.
    *
-   * Rejects with `JWKSNoMatchingKey`, `JWKSMultipleMatchingKeys` or {@link KeysUnavailable}; with `JOSENotSupported` for
-   * an `alg` that is not asymmetric. Every key of the set can be imported.
+   * Rejects with `JWKSNoMatchingKey`, `JWKSMultipleMatchingKeys` or {@link KeysUnavailable}; with `JOSENotSupported`
+   * for an `alg` that is not asymmetric. Every key of the set can be imported.
    */
   readonly find: JWTVerifyGetKey;
 
@@ -16,7 +16,8 @@ export interface IssuerKeys {
   readonly current: object | undefined;
 
   /**
-   * When the set was last fetched, in milliseconds of `performance.now()`; `undefined` if it never was, or is in a file.
+   * When the set was last fetched, in milliseconds of `performance.now()`; `undefined` if it never was, or is in a
+   * file.
    */
   readonly fetchedAtMs: number | undefined;
 

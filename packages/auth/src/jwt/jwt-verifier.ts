@@ -15,8 +15,8 @@ const notTrusted: TokenOutcome = { kind: "unknown", reason: "not a signed JWT fr
 /**
  * Creates a verifier of JSON Web Tokens that are signed by trusted issuers; tokens of other issuers are `unknown`.
  *
- * Outcomes are cached until the token expires or the keys of its issuer change. A new token costs a signature check; one
- * that names an unknown key may wait for newer keys.
+ * Outcomes are cached until the token expires or the keys of its issuer change. A new token costs a signature check;
+ * one that names an unknown key may wait for newer keys.
  */
 export function createJwtVerifier(issuers: readonly TrustedIssuer[]): TokenVerifier {
   const trustedBy = new Map<unknown, TrustedIssuer>(issuers.map((trusted) => [trusted.issuer, trusted]));

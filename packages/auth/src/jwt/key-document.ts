@@ -14,8 +14,8 @@ export function createKeyFetcher(url: URL): FetchKeyDocument {
 /**
  * Creates a function that fetches the metadata of the issuer, and then the key set from the URL in the metadata.
  *
- * Tries OpenID Connect Discovery 1.0 §4 first, which nearly every provider supports, then RFC 8414 §3. In the former, the
- * well-known part follows the path of the issuer; in the latter, it precedes the path.
+ * Tries OpenID Connect Discovery 1.0 §4 first, which nearly every provider supports, then RFC 8414 §3. In the former,
+ * the well-known part follows the path of the issuer; in the latter, it precedes the path.
  *
  * @param issuer - the expected `issuer` of the metadata
  * @param url - the issuer as a URL

@@ -13,7 +13,9 @@ const rsaModulusMinBits = 2048;
 /** The longest RSA key that is used, in bits: a longer one costs milliseconds per signature. */
 const rsaModulusMaxBits = 8192;
 
-/** The members of a key that are passed to jose, which rejects keys with others, such as `oth` or a string for `ext`. */
+/**
+ * The members of a key that are passed to jose, which rejects keys with others, such as `oth` or a string for `ext`.
+ */
 const publicMembers = ["kty", "crv", "x", "y", "n", "e", "kid", "alg", "use"] as const;
 
 /**

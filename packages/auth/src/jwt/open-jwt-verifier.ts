@@ -18,7 +18,8 @@ export interface JwtSource {
    */
   readonly audiences: readonly string[];
   /**
-   * The source of the issuer's public keys: a URL, or a file, which is watched. Default: the `jwks_uri` of its metadata.
+   * The source of the issuer's public keys: a URL, or a file, which is watched. Default: the `jwks_uri` of its
+   * metadata.
    */
   readonly keys?: { readonly url: string } | { readonly file: string } | undefined;
   /** The allowed signature algorithms. Default: RS256, PS256, ES256 and EdDSA. */

@@ -69,8 +69,8 @@ export class Deadlines {
       // A handler may take long, but this client may have disconnected. A probe is 25 bytes per second, so it needs no
       // limit.
       if (canProbe) return "probe";
-      // Once the response has started, only more of it could show whether the client reads. Most clients that close their
-      // side have cancelled a stream, which must not keep its handler running.
+      // Once the response has started, only more of it could show whether the client reads. Most clients that close
+      // their side have cancelled a stream, which must not keep its handler running.
       if (responseStarted || waitedMs >= lingerMs) return "refuse";
     }
     return "nothing";

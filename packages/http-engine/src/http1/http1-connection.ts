@@ -198,8 +198,8 @@ export class Http1Connection implements RequestCallbacks, BodySource {
     });
     if (due === "destroy") this.destroy();
     else if (due === "close") this.#linger();
-    // If the client has disconnected, its system resets the connection on our first packet, and the next write fails. All
-    // clients except those of HTTP/1.0 accept unexpected interim responses (RFC 9110 §15.2).
+    // If the client has disconnected, its system resets the connection on our first packet, and the next write fails.
+    // All clients except those of HTTP/1.0 accept unexpected interim responses (RFC 9110 §15.2).
     else if (due === "probe") this.#writer.continue();
     else if (due === "refuse" && stage === "head") this.#reader.refuse(timedOut());
     else if (due === "refuse") this.onRequestError(stage === "body" ? timedOut() : clientGone());

@@ -1,4 +1,6 @@
-/** The bytes that have arrived and are not consumed yet: a chunk of the socket, or what was retained of earlier chunks. */
+/**
+ * The bytes that have arrived and are not consumed yet: a chunk of the socket, or what was retained of earlier chunks.
+ */
 export class Incoming {
   bytes: Buffer = none;
   /** The start of the unconsumed bytes. */

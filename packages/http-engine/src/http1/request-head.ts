@@ -65,8 +65,8 @@ export class HeadReader {
   }
 
   /**
-   * Returns the next head if its field section is identical to the previous one. The section contains the credential, so
-   * all of its bytes must be compared.
+   * Returns the next head if its field section is identical to the previous one. The section contains the credential,
+   * so all of its bytes must be compared.
    */
   #readRepeated(incoming: Incoming): Http1RequestHead | undefined {
     const previous = this.#previous;
@@ -157,8 +157,8 @@ function toHead({ httpMethod, target }: RequestLine, section: FieldSection): Htt
 const commonMethods: readonly string[] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 
 /**
- * Returns a head of which only its problem is known, and the origin if it has arrived: a page of that origin can read the
- * response if CORS allows it.
+ * Returns a head of which only its problem is known, and the origin if it has arrived: a page of that origin can read
+ * the response if CORS allows it.
  *
  * @param incoming - begins with the head, as far as it has arrived
  */
@@ -194,8 +194,8 @@ function readSection(lines: string, httpVersion: Http1Version): FieldSection {
 }
 
 /**
- * Returns whether Transfer-Encoding ends in a tab. RFC 9110 §5.6.3 allows it, but node's parser and others reject it, and
- * servers that disagree about the end of a body allow request smuggling (RFC 9112 §11.2).
+ * Returns whether Transfer-Encoding ends in a tab. RFC 9110 §5.6.3 allows it, but node's parser and others reject it,
+ * and servers that disagree about the end of a body allow request smuggling (RFC 9112 §11.2).
  */
 function hasTabAfterTransferEncoding(transferEncoding: string | null, lines: string): boolean {
   return transferEncoding !== null && /^transfer-encoding:[^\r]*\t *\r$/im.test(lines);
@@ -285,8 +285,8 @@ const none = Buffer.alloc(0);
 /** The most bytes of a request line without its target: method, spaces and version. */
 const requestLineBytes = 64;
 
-// RFC 9112 §3: single spaces, and a target without white space, control characters and non-ASCII bytes. Every registered
-// method is in upper case (RFC 9110 §16.1.1), and none is longer than 17 characters.
+// RFC 9112 §3: single spaces, and a target without white space, control characters and non-ASCII bytes. Every
+// registered method is in upper case (RFC 9110 §16.1.1), and none is longer than 17 characters.
 const requestLinePattern = /^[A-Z][A-Z-]{0,31} [\x21-\x7e]+ HTTP\/1\.\d\r\n$/;
 const versionLength = " HTTP/1.1\r\n".length;
 // The same with another version of HTTP, or without one, as in HTTP/0.9.

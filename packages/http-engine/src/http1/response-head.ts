@@ -38,8 +38,8 @@ export function framingOfStream(
 }
 
 /**
- * Returns the framing of a response without a body: 204 and 304 end after their header section (RFC 9112 §6.3), 205 has a length of 0
- * (RFC 9110 §15.3.6).
+ * Returns the framing of a response without a body: 204 and 304 end after their header section (RFC 9112 §6.3), 205 has
+ * a length of 0 (RFC 9110 §15.3.6).
  */
 function framingOfNone(httpStatus: number): Framing {
   return httpStatus === resetContent ? 0 : "none";

@@ -3,8 +3,8 @@ import { type FlowConnection, type FlowReceiver, StreamFlow } from "../http2/ind
 import type { ResponseSection } from "./response-section.ts";
 
 /**
- * Receives the response to a request. No method is called after {@link onEnd}, `onReset`, or an `onHead` with `ended`. If
- * a method throws, the stream is reset with INTERNAL_ERROR; other streams continue.
+ * Receives the response to a request. No method is called after {@link onEnd}, `onReset`, or an `onHead` with `ended`.
+ * If a method throws, the stream is reset with INTERNAL_ERROR; other streams continue.
  */
 export interface ResponseReceiver extends FlowReceiver {
   /** Called with the final header section; `ended` if the response has no body and no trailer. */
@@ -18,7 +18,9 @@ export interface ResponseReceiver extends FlowReceiver {
   onEnd(trailer: ResponseSection | undefined): void;
 }
 
-/** The code with which a receiver is reset when its connection closes; not one of HTTP/2, whose codes are not negative. */
+/**
+ * The code with which a receiver is reset when its connection closes; not one of HTTP/2, whose codes are not negative.
+ */
 export const connectionLost = -1;
 
 /** One request and its response: a client's stream. */

@@ -27,15 +27,15 @@ export interface ConnectionOptions {
   /** Counts the bytes that peers have not read; shared by all connections of a server or a client. */
   readonly budget: BacklogBudget;
   /**
-   * Called for each stream that is refused or reset because of its frames, and for each connection that is closed with an
-   * error (RFC 9113 §5.4); not for our own defects, and not for streams that are reset because of a timeout.
+   * Called for each stream that is refused or reset because of its frames, and for each connection that is closed with
+   * an error (RFC 9113 §5.4); not for our own defects, and not for streams that are reset because of a timeout.
    */
   readonly onError?: (scope: ErrorScope, code: ErrorCode) => void;
   /** Called when the connection is closed. */
   readonly onClose: () => void;
   /**
-   * Called with a defect: a stream's receiver has thrown, which resets the stream, or our own code has, which closes the
-   * connection.
+   * Called with a defect: a stream's receiver has thrown, which resets the stream, or our own code has, which closes
+   * the connection.
    */
   readonly onFault: (error: unknown) => void;
 }

@@ -9,8 +9,8 @@ export type CountedEvent = "resets" | "settings" | "pings" | "emptyData" | "igno
 // More frames than are ever in flight: a gigabyte of the largest ones.
 const allowanceMax = 65_536;
 
-// Browsers send PRIORITY_UPDATE with each request, and some clients send RST_STREAM after each response. Clients built on
-// gRPC's C core enlarge the windows of the stream and of the connection with every call.
+// Browsers send PRIORITY_UPDATE with each request, and some clients send RST_STREAM after each response. Clients built
+// on gRPC's C core enlarge the windows of the stream and of the connection with every call.
 const allowedPerStream = 2;
 
 /** Limits how often a peer may cause events per interval. */

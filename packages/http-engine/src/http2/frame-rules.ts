@@ -45,8 +45,8 @@ export interface FrameEffects {
 }
 
 /**
- * Handles frames by the rules of RFC 9113 §6 that apply to both sides, and rejects frames that are not allowed. Subclasses
- * handle header sections and GOAWAY.
+ * Handles frames by the rules of RFC 9113 §6 that apply to both sides, and rejects frames that are not allowed.
+ * Subclasses handle header sections and GOAWAY.
  *
  * A stream error resets the stream and is counted; a connection error is thrown (§5.4).
  */

@@ -114,8 +114,8 @@ export class Http2Connection
   }
 
   /**
-   * Resets incomplete requests, and responses that do not fit into the peer's windows, because neither can be completed.
-   * The other responses are still sent.
+   * Resets incomplete requests, and responses that do not fit into the peer's windows, because neither can be
+   * completed. The other responses are still sent.
    */
   protected onPeerEnd(): void {
     if (this.isClosing) return;

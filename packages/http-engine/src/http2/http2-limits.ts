@@ -18,8 +18,8 @@ export const defaultHttp2Limits = {
   /** Milliseconds of the interval for the counts below. 10 s. */
   intervalMs: 10_000,
   /**
-   * Streams per interval that fail, or are reset early and before their response is complete. More are allowed if they are
-   * at most {@link resetShare} of the streams opened. CVE-2023-44487.
+   * Streams per interval that fail, or are reset early and before their response is complete. More are allowed if they
+   * are at most {@link resetShare} of the streams opened. CVE-2023-44487.
    */
   resets: 400,
   resetShare: 0.5,
@@ -38,8 +38,8 @@ export const defaultHttp2Limits = {
   /** Bytes of bodies per connection that are queued for the peer's windows; above it, streams are refused. 16 MiB. */
   queuedBytes: 16_777_216,
   /**
-   * Bytes in the socket's buffer above which we stop reading from the peer. 512 KiB: enough for the headers of all streams.
-   * DATA alone never exceeds it, because it stays in its queue once the socket is full.
+   * Bytes in the socket's buffer above which we stop reading from the peer. 512 KiB: enough for the headers of all
+   * streams. DATA alone never exceeds it, because it stays in its queue once the socket is full.
    */
   unreadBytes: 524_288,
   /**
@@ -48,7 +48,8 @@ export const defaultHttp2Limits = {
    */
   idleTimeoutMs: 75_000,
   /**
-   * Milliseconds in which a peer must send and acknowledge SETTINGS, complete a field block, or acknowledge a PING. 20 s.
+   * Milliseconds in which a peer must send and acknowledge SETTINGS, complete a field block, or acknowledge a PING. 20
+   * s.
    */
   stallTimeoutMs: 20_000,
   /** Milliseconds in which a peer must read some of a response, or of all output. 75 s: readers may pause. */

@@ -4,8 +4,8 @@ import type { Http2RequestHead } from "./request-head.ts";
 import { type FlowConnection, type FlowReceiver, StreamFlow } from "./stream-flow.ts";
 
 /**
- * Receives the events of a stream until its response is complete or queued completely. If a method throws, the stream is
- * reset with INTERNAL_ERROR; other streams continue.
+ * Receives the events of a stream until its response is complete or queued completely. If a method throws, the stream
+ * is reset with INTERNAL_ERROR; other streams continue.
  */
 export interface StreamReceiver extends FlowReceiver {
   /**
@@ -44,8 +44,8 @@ export interface StreamInit {
 }
 
 /**
- * One request and its response: a server's stream. Its receiver, set by the code that serves it, is dropped when our side
- * ends. Times are integer milliseconds of `performance.now()`: V8 allocates a heap number for each fraction.
+ * One request and its response: a server's stream. Its receiver, set by the code that serves it, is dropped when our
+ * side ends. Times are integer milliseconds of `performance.now()`: V8 allocates a heap number for each fraction.
  */
 export class Http2Stream extends StreamFlow<StreamReceiver> {
   readonly openedAtMs: number;

@@ -13,8 +13,8 @@ const collectedBytesMax = 64 * 1024;
 /**
  * The output of a connection, which sends all frames of a turn of the event loop in one write.
  *
- * A write costs as much as a dozen calls. So the responses to all requests of one chunk, or to all calls that one message
- * from a worker or a database completes, are sent together.
+ * A write costs as much as a dozen calls. So the responses to all requests of one chunk, or to all calls that one
+ * message from a worker or a database completes, are sent together.
  */
 export class Output {
   /** Whether the socket's buffer is full, so that no more should be written. */
@@ -96,7 +96,9 @@ export class Output {
     }
   }
 
-  /** Adds a complete response: its header block, a frame of its body and its trailer block. The last ends the stream. */
+  /**
+   * Adds a complete response: its header block, a frame of its body and its trailer block. The last ends the stream.
+   */
   respond(
     streamId: number,
     parts: readonly Uint8Array[],
@@ -165,8 +167,8 @@ export class Output {
   /** Moves the contents of the scratch buffer out, so that it can be reused. */
   #flushScratch(): void {
     if (this.#used === 0) return;
-    // A copy of the exact size, because the socket may buffer it. If the socket will, the copy is not allocated from node's
-    // pool, 64 KiB of which it would keep alive.
+    // A copy of the exact size, because the socket may buffer it. If the socket will, the copy is not allocated from
+    // node's pool, 64 KiB of which it would keep alive.
     const allocate = this.#socket.writableLength > 0 ? Buffer.allocUnsafeSlow : Buffer.allocUnsafe;
     const copy = allocate(this.#used);
     this.#scratch.copy(copy, 0, 0, this.#used);

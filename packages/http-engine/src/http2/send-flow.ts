@@ -17,8 +17,8 @@ export interface SendingStream {
 }
 
 /**
- * Flow control for sending: the windows of the peer (RFC 9113 §5.2, §6.9), and the streams that wait for them or for the
- * socket.
+ * Flow control for sending: the windows of the peer (RFC 9113 §5.2, §6.9), and the streams that wait for them or for
+ * the socket.
  */
 export class SendFlow {
   /** Queued bytes of all streams. */

@@ -2,7 +2,9 @@ import { Deadlines, checkIntervalFor } from "./deadlines.ts";
 import { ErrorCode } from "@plantstore/gateway/exchange";
 import type { Http2Stream } from "./http2-stream.ts";
 
-/** The deadlines of a server's connection, including those of request bodies and of clients that send after a response. */
+/**
+ * The deadlines of a server's connection, including those of request bodies and of clients that send after a response.
+ */
 export class ServerDeadlines extends Deadlines<Http2Stream> {
   /** Runs while a peer is still sending on a stream whose response is complete. */
   #lingerTimer: NodeJS.Timeout | undefined;

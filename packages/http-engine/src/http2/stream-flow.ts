@@ -28,9 +28,9 @@ export interface FlowConnection {
 /**
  * The common part of client and server streams: the state (RFC 9113 §5.1), the windows and the queue.
  *
- * A small object, not a Duplex. Bodies are pieces of the chunks that have arrived, and are sent without copying. The fields
- * are public because getters would be slower; only this class and its subclasses write them, unless a comment states
- * otherwise.
+ * A small object, not a Duplex. Bodies are pieces of the chunks that have arrived, and are sent without copying. The
+ * fields are public because getters would be slower; only this class and its subclasses write them, unless a comment
+ * states otherwise.
  */
 export abstract class StreamFlow<Receiver extends FlowReceiver> implements SendingStream, BodySource {
   readonly id: number;
@@ -52,7 +52,9 @@ export abstract class StreamFlow<Receiver extends FlowReceiver> implements Sendi
   #uncreditedBytes = 0;
   /** Queued pieces of the body; not allocated for the many streams whose body is sent immediately. */
   #queue: Uint8Array[] | undefined;
-  /** The end of the stream after the queue: its last DATA frame, or this trailer block; `undefined` while it is open. */
+  /**
+   * The end of the stream after the queue: its last DATA frame, or this trailer block; `undefined` while it is open.
+   */
   #ending: "data" | Uint8Array | undefined;
 
   constructor(connection: FlowConnection, id: number, sendWindow: number, remoteEnded: boolean) {

@@ -160,8 +160,8 @@ const invalidCases: readonly UnaryCallCase[] = [
 ];
 
 /**
- * Every unary call that is sent to both servers. Without the cases in which connect-node reports a client error, such as
- * an invalid message, as an internal error, and without unknown paths, for which it responds without a body.
+ * Every unary call that is sent to both servers. Without the cases in which connect-node reports a client error, such
+ * as an invalid message, as an internal error, and without unknown paths, for which it responds without a body.
  */
 export const unaryCallTable: readonly UnaryCallCase[] = [
   ...outcomeCases,

@@ -217,7 +217,8 @@ test("every accepted request is parsed as node parses it", async () => {
   const exchange = async (text: string): Promise<void> => {
     const bytes = Buffer.from(text, "latin1");
     const [ours, theirs] = await Promise.all([ourReading(bytes), nodesReading(toKnownVersion(text))]);
-    // Node rejects unknown methods, which the parser accepts. The code that serves a connection rejects invalid targets.
+    // Node rejects unknown methods, which the parser accepts. The code that serves a connection rejects invalid
+    // targets.
     const unknown = ours.findIndex(
       ({ httpMethod, target }) => !METHODS.includes(httpMethod) || !isTarget(httpMethod, target),
     );

@@ -48,16 +48,16 @@ export function rpcAttributes({ procedure, protocol, error }: CompletedRequest):
  * If an RPC failed, its code decides whether it is a server error, because a service may respond to all errors with the
  * same status. A request that the client cancelled has no status and is not an error.
  */
-export function httpAttributes(answer: CompletedRequest): Attributes {
-  const { httpMethod, httpRoute, httpStatus, httpVersion, scheme } = answer;
-  const code = serverErrorCode(answer);
+export function httpAttributes(request: CompletedRequest): Attributes {
+  const { httpMethod, httpRoute, httpStatus, httpVersion, scheme } = request;
+  const code = serverErrorCode(request);
   return {
     "http.request.method": knownMethods.includes(httpMethod) ? httpMethod : "_OTHER",
     "url.scheme": scheme,
     ...(httpVersion !== undefined && { "network.protocol.version": httpVersion === "2.0" ? "2" : httpVersion }),
     ...(httpRoute !== undefined && { "http.route": httpRoute }),
     ...(httpStatus !== 0 && { "http.response.status_code": httpStatus }),
-    ...(httpStatus >= 500 && !isUnknownMethod(answer) && { "error.type": String(httpStatus) }),
+    ...(httpStatus >= 500 && !isUnknownMethod(request) && { "error.type": String(httpStatus) }),
     ...(code !== undefined && { "error.type": snakeCase(code) }),
   };
 }
@@ -73,20 +73,20 @@ export function rpcSeriesKey({ protocol, error }: CompletedRequest): number {
 }
 
 /** Returns a number that two requests of a route share if and only if their {@link httpAttributes} are equal. */
-export function httpSeriesKey(answer: CompletedRequest): number {
-  const { httpMethod, httpStatus, httpVersion, scheme } = answer;
+export function httpSeriesKey(request: CompletedRequest): number {
+  const { httpMethod, httpStatus, httpVersion, scheme } = request;
   // -1 for any other method.
   const method = knownMethods.indexOf(httpMethod);
   const version = httpVersions.indexOf(httpVersion);
   // Equivalent mutant: other factors give other numbers, which are shared in the same way.
-  const outcome = (serverErrorCode(answer) ?? 0) * 1_000 + httpStatus;
+  const outcome = (serverErrorCode(request) ?? 0) * 1_000 + httpStatus;
   const methods = knownMethods.length + 1;
   return ((outcome * methods + method) * httpVersions.length + version) * 2 + (scheme === "https" ? 1 : 0);
 }
 
 /**
- * Returns the code of an RPC that failed with a server error. An unknown path or method is a client error in HTTP, although
- * gRPC and the conventions for RPC count it as a server error.
+ * Returns the code of an RPC that failed with a server error. An unknown path or method is a client error in HTTP,
+ * although gRPC and the conventions for RPC count it as a server error.
  */
 function serverErrorCode({ error, procedure }: CompletedRequest): Code | undefined {
   if (!isServerError(error)) return undefined;

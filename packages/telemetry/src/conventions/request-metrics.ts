@@ -13,7 +13,7 @@ export interface RequestMetricsOptions {
    * Returns why a request was refused, or `undefined` if it was not. Each value becomes a series, so there must be few,
    * and clients must not be able to choose them.
    */
-  readonly refusalOf?: ((answer: CompletedRequest) => string | undefined) | undefined;
+  readonly refusalOf?: ((request: CompletedRequest) => string | undefined) | undefined;
 }
 
 /**
@@ -25,7 +25,7 @@ export interface RequestMetricsOptions {
 export function createRequestMetrics(
   metrics: Instruments,
   options: RequestMetricsOptions = {},
-): (answer: CompletedRequest) => void {
+): (request: CompletedRequest) => void {
   refuseUnknownOptions(options, { refusalOf: true }, "createRequestMetrics");
   const { refusalOf } = options;
   const recordDuration = createRequestDurations(metrics);
@@ -36,15 +36,15 @@ export function createRequestMetrics(
     description: "Requests rejected before they were handled, by reason",
   });
   const byKind = new Map<string, Counter>();
-  return (answer) => {
-    recordDuration(answer);
-    const kind = answer.error === undefined ? undefined : refusalOf(answer);
+  return (request) => {
+    recordDuration(request);
+    const kind = request.error === undefined ? undefined : refusalOf(request);
     if (kind !== undefined) findOrCreate(byKind, kind, () => refusals.with({ kind })).add(1);
   };
 }
 
 /** Creates a function that records the duration of a request in the histogram of its protocol. */
-export function createRequestDurations(metrics: Pick<Instruments, "histogram">): (answer: CompletedRequest) => void {
+export function createRequestDurations(metrics: Pick<Instruments, "histogram">): (request: CompletedRequest) => void {
   const rpc = metrics.histogram(
     { name: "rpc.server.call.duration", unit: "s", description: "Duration of calls over gRPC, gRPC-Web and Connect" },
     durationBounds,
@@ -56,14 +56,14 @@ export function createRequestDurations(metrics: Pick<Instruments, "histogram">):
   // Two map lookups find a series: building a string key would cost more than everything else.
   const rpcSeries = new Map<string, Map<number, Histogram>>();
   const httpSeries = new Map<string, Map<number, Histogram>>();
-  return (answer) => {
-    const seconds = answer.durationMs / 1_000;
-    if (isRpcProtocol(answer.protocol)) {
-      const ofMethod = findOrCreate(rpcSeries, answer.procedure ?? "", newSeriesMap);
-      findOrCreate(ofMethod, rpcSeriesKey(answer), () => rpc.with(rpcAttributes(answer))).record(seconds);
+  return (request) => {
+    const seconds = request.durationMs / 1_000;
+    if (isRpcProtocol(request.protocol)) {
+      const ofMethod = findOrCreate(rpcSeries, request.procedure ?? "", newSeriesMap);
+      findOrCreate(ofMethod, rpcSeriesKey(request), () => rpc.with(rpcAttributes(request))).record(seconds);
     } else {
-      const ofRoute = findOrCreate(httpSeries, answer.httpRoute ?? "", newSeriesMap);
-      findOrCreate(ofRoute, httpSeriesKey(answer), () => http.with(httpAttributes(answer))).record(seconds);
+      const ofRoute = findOrCreate(httpSeries, request.httpRoute ?? "", newSeriesMap);
+      findOrCreate(ofRoute, httpSeriesKey(request), () => http.with(httpAttributes(request))).record(seconds);
     }
   };
 }

@@ -13,9 +13,9 @@ export interface CallLogOptions {
   /** The log of deletions in the audit trail. Default `auditLog`. */
   readonly deletionLog?: Log | undefined;
   /** Returns the audit trail and additional fields of a call. */
-  readonly auditOf: (answer: AuditedCall) => CallAudit;
+  readonly auditOf: (request: AuditedCall) => CallAudit;
   /** Returns whether a request is not logged. Default: all are logged. */
-  readonly isSilent?: ((answer: CompletedRequest) => boolean) | undefined;
+  readonly isSilent?: ((request: CompletedRequest) => boolean) | undefined;
 }
 
 const callLogOptionNames: OptionNames<CallLogOptions> = {
@@ -43,28 +43,28 @@ type CallLevel = "info" | "warn" | "error";
 const pathLengthMax = 256;
 
 /**
- * Creates a function that logs one line per request. Returns `undefined` if the levels of the logs disable all lines, so
- * that the caller need not collect their content.
+ * Creates a function that logs one line per request. Returns `undefined` if the levels of the logs disable all lines,
+ * so that the caller need not collect their content.
  *
- * The level is `info` for successes and refusals, `warn` for `Unavailable`, `ResourceExhausted` and `DeadlineExceeded`, and
- * `error` for faults. Headers are never logged.
+ * The level is `info` for successes and refusals, `warn` for `Unavailable`, `ResourceExhausted` and `DeadlineExceeded`,
+ * and `error` for faults. Headers are never logged.
  *
  * @throws TypeError for unknown options
  */
-export function createCallLog(options: CallLogOptions): ((answer: CompletedRequest) => void) | undefined {
+export function createCallLog(options: CallLogOptions): ((request: CompletedRequest) => void) | undefined {
   refuseUnknownOptions(options, callLogOptionNames, "createCallLog");
   const { log, auditLog = log, deletionLog = auditLog, auditOf, isSilent } = options;
   const trails = { refusals: auditLog, deletions: deletionLog };
   const isEnabled = (level: CallLevel): boolean =>
     log.isLevelEnabled(level) || auditLog.isLevelEnabled(level) || deletionLog.isLevelEnabled(level);
   if (!isEnabled("error")) return undefined;
-  return (answer) => {
-    const level = levelOf(answer.error?.code);
+  return (request) => {
+    const level = levelOf(request.error?.code);
     // Building the line is expensive. At level "warn", a successful call costs only this check.
-    if (!isEnabled(level) || isSilent?.(answer) === true) return;
-    const { trail, fields } = auditOf(answer);
+    if (!isEnabled(level) || isSilent?.(request) === true) return;
+    const { trail, fields } = auditOf(request);
     const target = trail === undefined ? log : trails[trail];
-    if (target.isLevelEnabled(level)) target[level]({ ...fieldsOf(answer), ...fields }, "call");
+    if (target.isLevelEnabled(level)) target[level]({ ...fieldsOf(request), ...fields }, "call");
   };
 }
 
@@ -75,19 +75,19 @@ function levelOf(code: Code | undefined): CallLevel {
   return isOverload ? "warn" : "info";
 }
 
-function fieldsOf(answer: CompletedRequest): object {
+function fieldsOf(request: CompletedRequest): object {
   return {
-    requestId: requestIdOf(answer.contextValues),
+    requestId: requestIdOf(request.contextValues),
     // JSON omits undefined fields.
-    procedure: answer.procedure,
-    protocol: answer.protocol,
-    httpMethod: answer.httpMethod,
-    path: answer.path.slice(0, pathLengthMax),
-    httpStatus: answer.httpStatus,
-    code: codeOf(answer),
-    errorCode: answer.error && errorCodeOf(answer.error),
-    durationMs: Math.round(answer.durationMs * 1000) / 1000,
-    peer: answer.peer.address,
+    procedure: request.procedure,
+    protocol: request.protocol,
+    httpMethod: request.httpMethod,
+    path: request.path.slice(0, pathLengthMax),
+    httpStatus: request.httpStatus,
+    code: codeOf(request),
+    errorCode: request.error && errorCodeOf(request.error),
+    durationMs: Math.round(request.durationMs * 1000) / 1000,
+    peer: request.peer.address,
   };
 }
 

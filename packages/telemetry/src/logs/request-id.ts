@@ -19,8 +19,8 @@ const requestIdLengthMax = 128;
 const requestIdAlphabet = /^[A-Za-z0-9._~:/+=@-]+$/;
 
 /**
- * Creates ids: 64 random bits identify the process, and a counter the call. They are unique across replicas and restarts,
- * and far cheaper than random bytes for every call.
+ * Creates ids: 64 random bits identify the process, and a counter the call. They are unique across replicas and
+ * restarts, and far cheaper than random bytes for every call.
  */
 class RequestIdGenerator {
   readonly #prefix = `${randomBytes(8).toString("hex")}-`;

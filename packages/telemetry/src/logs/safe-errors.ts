@@ -16,8 +16,8 @@ export interface SafeErrorsOptions {
 export type FailedCall = Pick<HandlerContext, "service" | "method" | "signal" | "values">;
 
 /**
- * Converts what a handler or an interceptor has thrown to the error of the response. Use it as the `toError` of a gateway,
- * or in an interceptor that throws the result.
+ * Converts what a handler or an interceptor has thrown to the error of the response. Use it as the `toError` of a
+ * gateway, or in an interceptor that throws the result.
  */
 export type SafeErrors = (thrown: unknown, call: FailedCall) => ConnectError;
 

@@ -121,7 +121,8 @@ export interface MeasuredFile extends MeasuredReload {
 }
 
 /**
- * Adds gauges for whether the last reload of each upstream's descriptors succeeded, and for the time of the last success.
+ * Adds gauges for whether the last reload of each upstream's descriptors succeeded, and for the time of the last
+ * success.
  *
  * @param upstreams - the label `upstream` of each upstream, in the order of the proxy
  */

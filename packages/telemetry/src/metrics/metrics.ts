@@ -17,7 +17,9 @@ export class Metrics implements Instruments {
     return table;
   }
 
-  /** Creates a histogram. @param bounds - the upper bounds of the buckets, ascending, without the last, unbounded bucket */
+  /**
+   * Creates a histogram. @param bounds - the upper bounds of the buckets, ascending, without the last, unbounded bucket
+   */
   histogram(metric: MetricDescription, bounds: readonly number[]): SeriesTable<HistogramSeries, HistogramPoint> {
     const table = new SeriesTable<HistogramSeries, HistogramPoint>(
       (attributes) => new HistogramSeries(attributes, bounds),

@@ -11,8 +11,8 @@ export const prometheusTypes: Readonly<Record<PrometheusFormat, string>> = {
 };
 
 /**
- * Formats metrics in the Prometheus text format, or in OpenMetrics 1.0, in which the family of a counter has no `_total`
- * and the last line is `# EOF`.
+ * Formats metrics in the Prometheus text format, or in OpenMetrics 1.0, in which the family of a counter has no
+ * `_total` and the last line is `# EOF`.
  *
  * Names follow OpenTelemetry's rules for Prometheus: dots become underscores, the unit is appended, and counters end in
  * `_total`.

@@ -28,7 +28,7 @@ export interface Tracing {
   readonly onRequest: (request: AdmitRequest) => void;
   /** Must be the outermost interceptor, so that the span is active in all others and in the handler. */
   readonly interceptor: Interceptor;
-  readonly onResponse: (answer: CompletedRequest) => void;
+  readonly onResponse: (request: CompletedRequest) => void;
   /** Starts the span of shared work. @returns a function that ends the span, and takes the error if the work failed */
   readonly startShared: (about: SharedWork) => (error?: unknown) => void;
 }
@@ -77,11 +77,11 @@ export function createTracing(options: TracingOptions = {}): Tracing {
         result.stream ? { ...result, message: iterateInContext(active, result.message) } : result,
       );
     },
-    onResponse: (answer) => {
-      const span = spanOf(answer.contextValues);
+    onResponse: (request) => {
+      const span = spanOf(request.contextValues);
       if (span?.isRecording() !== true) return;
-      if (!anonymous && !isRpcProtocol(answer.protocol)) span.setAttribute("url.path", answer.path);
-      endRequest(span, answer);
+      if (!anonymous && !isRpcProtocol(request.protocol)) span.setAttribute("url.path", request.path);
+      endRequest(span, request);
     },
     startShared: (about) => startShared(tracer, about),
   };
@@ -89,8 +89,8 @@ export function createTracing(options: TracingOptions = {}): Tracing {
 
 /**
  * Returns the active context of a request that another server delegated to the gateway, if that server records a span,
- * as OpenTelemetry's instrumentation of node:http does. On our own connections, the active context may belong to another
- * request.
+ * as OpenTelemetry's instrumentation of node:http does. On our own connections, the active context may belong to
+ * another request.
  */
 function outerContextOf({ isMounted }: AdmitRequest): Context | undefined {
   if (!isMounted) return undefined;
@@ -122,10 +122,10 @@ function connectionAttributes({ header, origin, peer }: AdmitRequest): Attribute
   };
 }
 
-function endRequest(span: Span, answer: CompletedRequest): void {
-  const isRpc = isRpcProtocol(answer.protocol);
-  const attributes = isRpc ? rpcAttributes(answer) : httpAttributes(answer);
-  span.updateName(isRpc ? rpcName(attributes) : httpName(answer, attributes));
+function endRequest(span: Span, request: CompletedRequest): void {
+  const isRpc = isRpcProtocol(request.protocol);
+  const attributes = isRpc ? rpcAttributes(request) : httpAttributes(request);
+  span.updateName(isRpc ? rpcName(attributes) : httpName(request, attributes));
   span.setAttributes(attributes);
   if (attributes["error.type"] !== undefined) span.setStatus({ code: SpanStatusCode.ERROR });
   span.end();

@@ -9,11 +9,11 @@ import { createTracing, scopeName, type TracingOptions } from "./tracing.ts";
  * Returns options with which a gateway or a proxy creates a span for each request, and records its duration as
  * `http.server.request.duration` or `rpc.server.call.duration`, by the semantic conventions of OpenTelemetry.
  *
- * Spans and metrics go to the SDK that the application registers, before or after; without one, nothing is recorded. The
- * context of a request, with its span and baggage, is active in `onRequest`, `admit`, interceptors, handlers, endpoints,
- * `onError` and `onResponse`, so that other instrumentations and propagators use it. An SDK that throws never fails a call:
- * the error is passed to `onFault`. The calls of a proxy are children of the request's span: propagator fields such as
- * `traceparent` replace those of the caller, unless the propagator throws.
+ * Spans and metrics go to the SDK that the application registers, before or after; without one, nothing is recorded.
+ * The context of a request, with its span and baggage, is active in `onRequest`, `admit`, interceptors, handlers,
+ * endpoints, `onError` and `onResponse`, so that other instrumentations and propagators use it. An SDK that throws
+ * never fails a call: the error is passed to `onFault`. The calls of a proxy are children of the request's span:
+ * propagator fields such as `traceparent` replace those of the caller, unless the propagator throws.
  *
  * @example
  * ```ts
@@ -40,7 +40,7 @@ export function withOpenTelemetry<Options extends Partial<ServingOptions> & Upst
       onError: (request, error) => runInRequestContext(request.contextValues, () => onError(request, error), undefined),
     }),
     onResponse: callEach(
-      onResponse && ((answer) => runInRequestContext(answer.contextValues, onResponse, answer)),
+      onResponse && ((request) => runInRequestContext(request.contextValues, onResponse, request)),
       createDurations(),
       tracing.onResponse,
     ),
@@ -93,12 +93,14 @@ function withRequestContext(endpoint: Endpoint): Endpoint {
   };
 }
 
-/** Creates a function that records the duration of a request with the meter provider that is registered at that time. */
-function createDurations(): (answer: CompletedRequest) => void {
+/**
+ * Creates a function that records the duration of a request with the meter provider that is registered at that time.
+ */
+function createDurations(): (request: CompletedRequest) => void {
   const none = createNoopMeter();
   let provider: unknown;
-  let record: ((answer: CompletedRequest) => void) | undefined;
-  return (answer) => {
+  let record: ((request: CompletedRequest) => void) | undefined;
+  return (request) => {
     // Unlike a tracer, a meter of the API does not switch to a provider that is registered later.
     const registered = metrics.getMeterProvider();
     if (registered !== provider) {
@@ -107,7 +109,7 @@ function createDurations(): (answer: CompletedRequest) => void {
       record = meter === none ? undefined : createRequestDurations(histogramsOf(meter));
     }
     // In the context of the request, so that an exemplar refers to its trace.
-    if (record !== undefined) runInRequestContext(answer.contextValues, record, answer);
+    if (record !== undefined) runInRequestContext(request.contextValues, record, request);
   };
 }
 

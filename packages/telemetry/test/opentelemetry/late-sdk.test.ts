@@ -7,8 +7,8 @@ import { exchange } from "../../../testing/src/gateway/wire-format.ts";
 import { registerSdk } from "../../../testing/src/telemetry/register-sdk.ts";
 import { reading, startTraced } from "../../../testing/src/telemetry/traced-greenhouse.ts";
 
-// An SDK may be registered after the gateway was created. Until then, the API returns proxy tracers, which switch to an SDK
-// that is registered with the same copy of the API.
+// An SDK may be registered after the gateway was created. Until then, the API returns proxy tracers, which switch to an
+// SDK that is registered with the same copy of the API.
 
 test("spans go to the first SDK that is registered after the gateway was created", async () => {
   await using greenhouse = await startTraced({ getReading: () => ({}) });

@@ -7,9 +7,9 @@ const missesMax = 64;
 /**
  * Caches decoded values by their encoded bytes.
  *
- * Lookups compare all of the bytes: as a map key, or in place if they equal one of the last two. So clients cannot cause
- * false hits, nor hash collisions, because the hash is seeded in each process. The size is bounded; when it is exceeded,
- * the cache is cleared.
+ * Lookups compare all of the bytes: as a map key, or in place if they equal one of the last two. So clients cannot
+ * cause false hits, nor hash collisions, because the hash is seeded in each process. The size is bounded; when it is
+ * exceeded, the cache is cleared.
  */
 export class DecodedCache<Value> {
   readonly #sizeBytesMax: number;
@@ -59,8 +59,8 @@ export class DecodedCache<Value> {
   }
 
   /**
-   * Whether this lookup is skipped. A client that never repeats a block, for example because each path differs, pays for
-   * one lookup in sixteen.
+   * Whether this lookup is skipped. A client that never repeats a block, for example because each path differs, pays
+   * for one lookup in sixteen.
    */
   get #isSkipping(): boolean {
     return this.#misses > missesMax && this.#misses % 16 !== 0;

@@ -40,8 +40,8 @@ export function encodeStatus(httpStatus: number): Buffer {
 }
 
 /**
- * A dynamic table size update to 0 (RFC 7541 §6.3), whatever size the peer allows, for the start of the first block of a
- * connection.
+ * A dynamic table size update to 0 (RFC 7541 §6.3), whatever size the peer allows, for the start of the first block of
+ * a connection.
  */
 export const emptyTable: Buffer = Buffer.from([0x20]);
 
