@@ -6,7 +6,7 @@ import type { OnBatch } from "../../src/stores/index.ts";
 import { deleteCall } from "../support/plants/delete-call.ts";
 import { refusalOf } from "../support/plants/refusal.ts";
 
-/** A queue whose batches stay in flight until the test ends them. */
+/** Opens a queue whose batches stay in flight until the test resolves them. */
 function openQueue(options: Partial<Omit<DeleteQueueOptions, "commit">> = {}) {
   const sent: { readonly ids: bigint[]; readonly end: PromiseWithResolvers<Outcomes> }[] = [];
   const queue = new DeleteQueue({
@@ -124,7 +124,7 @@ describe("a queue of deletions", () => {
     await endAfter(600, 1, first);
     const last = ask(idsFrom(50, 60));
     await endAfter(1_100, 2, second);
-    // At 20 deletions in 600 ms, 9 of those that wait have their turn in a quarter of a second.
+    // At 20 deletions in 600 ms, 9 of the queued ones are deleted in a quarter of a second.
     const kept = last.splice(0, 9);
     const refused = await Promise.all(last.map(refusalOf));
     expect(new Set(refused.map(({ code }) => code))).toEqual(new Set([Code.ResourceExhausted]));

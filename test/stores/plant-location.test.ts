@@ -31,7 +31,7 @@ async function* text(): AsyncGenerator<Uint8Array> {
 const places: readonly {
   name: string;
   locate: () => Promise<PlantLocation>;
-  /** A place in which no server could open a store. */
+  /** Returns a location in which no server could open a store. */
   locateNone: () => Promise<PlantLocation>;
 }[] = [
   {

@@ -1,20 +1,20 @@
 import { describe, expect, test } from "vitest";
 import { QueueLimit } from "../../src/stores/queue-limit.ts";
 
-/** A store as a queue sees it, in milliseconds. */
+/** The model of a store, in milliseconds. */
 interface ModelStore {
   /** The duration of a commit without deletions. */
   readonly commitMs: number;
-  /** What each deletion adds to it. */
+  /** The additional duration per deletion. */
   readonly deletionMs: number;
   readonly inFlightMax: number;
   /** Changes from {@link changesAtMs} on. */
   readonly later?: { readonly commitMs?: number; readonly deletionMs?: number };
-  /** How much longer the first batches from then on take, as many as are committed at the same time. */
+  /** The pause of the first batches from then on, as many as are committed at the same time. */
   readonly pauseMs?: number;
 }
 
-/** What callers saw of a store. */
+/** The results for callers. */
 interface Seen {
   readonly deletedPerS: number;
   readonly refusedPerS: number;
@@ -32,7 +32,7 @@ interface Counted {
 const waitingMax = 16_384;
 const batchMax = 1_024;
 
-// The time of the model, in milliseconds. What counts is what comes after all has settled.
+// The time of the model, in milliseconds. Deletions are counted once the limit has settled.
 const stepMs = 0.5;
 const changesAtMs = 2_000;
 const countedFromMs = 8_000;
@@ -116,7 +116,7 @@ class ModelQueue {
 
 const settled: Counted = { fromMs: countedFromMs, toMs: endsAtMs };
 
-/** Offers deletions at an even rate, and returns what became of those that came in the time that counts. */
+/** Sends deletions at a constant rate, and returns the results of those that are counted. */
 function offer(store: ModelStore, perSAt: (nowMs: number) => number, counted: Counted = settled): Seen {
   const queue = new ModelQueue(store, counted);
   let due = 0;

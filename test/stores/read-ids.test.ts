@@ -4,7 +4,7 @@ import { InvalidLineError, readIds } from "../../src/stores/read-ids.ts";
 
 const batchMax = 10_000;
 
-/** Reads the text, cut after every `size` bytes. */
+/** Reads the text in chunks of `size` bytes. */
 async function read(text: string, size = Number.POSITIVE_INFINITY): Promise<bigint[]> {
   const ids: bigint[] = [];
   for await (const batch of readIds(chunksOf(Buffer.from(text), size), batchMax)) ids.push(...batch);
@@ -67,7 +67,7 @@ describe("reading ids", () => {
   test("refuses a very long line before its end arrives", async () => {
     let chunks = 0;
     async function* endless(): AsyncGenerator<Uint8Array> {
-      // An end after all, for a reader that would go on.
+      // An end, for a reader that would continue.
       while (chunks++ < 1_000) yield Buffer.alloc(64, "7");
     }
     const reading = (async () => {
@@ -112,7 +112,7 @@ describe("reading ids", () => {
   });
 });
 
-/** Ids of all lengths, and such as are near where the way of reading them changes. */
+/** Ids of all lengths, and ids near the limits of the parsers. */
 const anyId = oneof(
   bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }),
   bigInt({ min: -(10n ** 10n), max: 10n ** 10n }),

@@ -188,7 +188,7 @@ describe.concurrent("the health of a store", () => {
     const [first = 0, firstAgain, second = 0, secondAgain] = limitsMs;
     expect([firstAgain, secondAgain]).toEqual([first, second]);
     expect(second).toBeGreaterThan(first);
-    // One that was reported, and is over, is noticed again, too.
+    // A reported problem that is over is detected again, too.
     for (const round of [0, 1]) {
       health.report(full);
       await nextCheck();
@@ -210,7 +210,7 @@ describe.concurrent("the health of a store", () => {
     busy.health.recordCommit();
     void busy.health.check();
     expect(busy.committedFlags).toEqual([true]);
-    // What worked before a problem proves nothing.
+    // Commits before a problem prove nothing.
     const tried = busy.nextCheck();
     busy.checks[0]?.resolve(full);
     await tried;

@@ -42,7 +42,7 @@ async function dropOnce(url: string, keptMs: number): Promise<readonly Upkeep[]>
   return reports;
 }
 
-/** The bounds of the partitions of days, in the zone and style of the test. */
+/** Returns the bounds of the day partitions, in the time zone and style of the test. */
 async function boundsOf(url: string): Promise<unknown[]> {
   const rows = await runSql(
     url,
@@ -313,7 +313,7 @@ describe("deletion records partitioned by day", () => {
   test("are partitioned by days in UTC, whatever the time zone and date style", async () => {
     const [url, url2] = [await server.createSchema(), await server.createSchema()];
     await migratePostgres(url);
-    // The server writes IST for the zone, and reads it as that of Israel.
+    // The server formats the zone as IST, and parses IST as that of Israel.
     await migratePostgres(`${url2}%20-cDateStyle%3DSQL,DMY%20-cTimeZone%3DAsia/Kolkata`);
     expect(await boundsOf(url)).toHaveLength(4);
     expect(await boundsOf(url2)).toEqual(await boundsOf(url));

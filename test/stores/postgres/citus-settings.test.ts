@@ -36,7 +36,7 @@ function pendingOf(id: bigint, idempotencyKey?: string): PendingDelete {
 interface Asked {
   readonly name: string;
   readonly ask: (session: Session, placement: Placement) => Promise<unknown>;
-  /** What comes of it. */
+  /** The result. */
   readonly want: unknown;
 }
 
@@ -105,7 +105,7 @@ test.each(requested)("$name is in doubt after a cancelled wait, with client_min_
   await session.close();
 });
 
-// It writes nothing, and its commit acknowledges nothing.
+// It writes nothing, and its commit is not an acknowledgement.
 const looksForPlants: Asked = {
   name: "a lookup of plants",
   ask: (session, placement) => placement.findPlants(session, [7n, 9n]),

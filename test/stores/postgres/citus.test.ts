@@ -17,7 +17,7 @@ import {
 import { schemaOf } from "../../support/plants/schema-of.ts";
 import { storeSchema } from "../../../src/stores/postgres/schema/store-schema.ts";
 
-// What runs without a worker. The rest is in test/suites/citus.
+// Tests without a worker. The others are in test/suites/citus.
 
 let server: PostgresServer;
 beforeAll(async () => {
@@ -37,7 +37,7 @@ class Spread extends Citus {
   }
 }
 
-/** Makes a schema, and has a statement for all workers be a statement of this server. */
+/** Creates a schema in which statements for all workers run on this server. */
 async function createSchemaWith(onWorkers: string): Promise<string> {
   const url = await server.createSchema();
   await runSql(
@@ -51,7 +51,7 @@ async function createSchemaWith(onWorkers: string): Promise<string> {
   return url;
 }
 
-/** Connects a client whose waits on workers a store may end. */
+/** Connects a client whose waits on workers a store may cancel. */
 async function connectStore(url: string): Promise<Client> {
   const client = new Client({ ...configOf(url), application_name: "plantstore" });
   await client.connect();

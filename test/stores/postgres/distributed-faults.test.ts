@@ -11,15 +11,15 @@ import { type PostgresProxy, startPostgresProxy } from "../../support/plants/pos
 import { type PostgresServer, runSql, startPostgres } from "../../support/plants/postgres-server.ts";
 import { testSeed } from "../../../packages/testing/src/test-seed.ts";
 
-/** A proxy in front of a PostgreSQL server that lacks and refuses what distributed engines do. */
+/** A proxy that simulates the limits and errors of distributed engines in front of a PostgreSQL server. */
 interface DistributedProxy extends PostgresProxy {
-  /** How many statements were refused, by SQLSTATE. */
+  /** The number of refused statements, by SQLSTATE. */
   readonly refused: ReadonlyMap<string, number>;
-  /** One statement in so many fails at random; none at 0, as at first. */
+  /** One statement in this many fails at random; none with 0, the default. */
   failOneIn: number;
 }
 
-// What CockroachDB or YugabyteDB lack, at least in some of their releases, by the documentation of their makers.
+// Features that CockroachDB or YugabyteDB lack, at least in some releases, according to their documentation.
 const lacking = /\bTEMP(?:ORARY)?\b|\bON COMMIT DROP\b|pg_(?:try_)?advisory_|\bLOCK TABLE\b|\bLISTEN\b/i;
 
 // Of the protocol of PostgreSQL ("Message Formats"): the type of a message, and its length, which counts itself.
@@ -106,7 +106,7 @@ async function startDistributedProxy(serverFolder: string, dice: Pick<Dice, "rol
   return Object.assign(state, { ...proxy, refused });
 }
 
-/** Returns where a message has the text of the statement that it runs, or its name; -1 if it runs none. */
+/** Returns the offset of the text or name of the statement that a message runs; -1 if it runs none. */
 function statementAt(type: string, message: Buffer): number {
   if (type === "Q") return headerBytes;
   const second = message.indexOf(0, headerBytes) + 1;
@@ -119,7 +119,7 @@ function textAt(message: Buffer, at: number): string {
   return message.toString("utf8", at, message.indexOf(0, at));
 }
 
-/** Calls back with each whole message. The first one of a client has no type. */
+/** Calls back with each complete message. The first one of a client has no type. */
 function onMessages(socket: Socket, hasType: () => boolean, onMessage: (message: Buffer) => void): void {
   let rest = Buffer.alloc(0);
   socket.on("data", (data: Buffer) => {
@@ -159,7 +159,7 @@ afterEach(() => proxy[Symbol.asyncDispose]());
 const refusals = (...sqlStates: string[]): number =>
   sqlStates.reduce((sum, sqlState) => sum + (proxy.refused.get(sqlState) ?? 0), 0);
 
-/** The URL of a schema on its way through the proxy. */
+/** Returns the URL of a schema through the proxy. */
 function through(url: string): string {
   return url.replace(server.socketFolder, proxy.socketFolder);
 }
@@ -187,13 +187,13 @@ function schemaOf(url: string): Promise<unknown[]> {
   );
 }
 
-/** The call of a caller; every other plant is asked for with a key. */
+/** Returns the call of a caller; every second plant is deleted with a key. */
 function callFor(id: bigint, caller: number): DeleteCall {
   const requestId = `request-${caller}`;
   return deleteCall(id % 2n === 0n ? { requestId, idempotencyKey: `key-${id}-${caller}` } : { requestId });
 }
 
-/** With one COMMIT in sixteen whose outcome is lost, more than any seed needs. */
+/** One COMMIT in sixteen has an unknown outcome; this is more than any seed needs. */
 const restoredMax = 1_000;
 
 const ids = Array.from({ length: 40 }, (_, i) => BigInt(i));

@@ -14,7 +14,7 @@ import { openClient, type PostgresServer, runSql, startPostgres } from "../../su
 import { singleServer } from "../../../src/stores/postgres/delete/single-server.ts";
 import { schemaOf } from "../../support/plants/schema-of.ts";
 
-// Longer than any test takes.
+// Longer than any test.
 const minuteMs = 60_000;
 const patient = { lockTimeoutMs: minuteMs, statementTimeoutMs: minuteMs, responseTimeoutMs: minuteMs };
 
@@ -24,14 +24,14 @@ beforeAll(async () => {
 });
 afterAll(() => server[Symbol.asyncDispose]());
 
-/** A schema with plants from 1 on, and a store of it. */
+/** Creates a schema with plants from 1 on, and opens its store. */
 async function openPlants(count: number) {
   const url = await server.createPlants(Array.from({ length: count }, (_, i) => BigInt(i + 1)));
   const store = await openPostgresStore({ url });
   return { url, store, [Symbol.asyncDispose]: () => store.close() };
 }
 
-/** Makes the deletion of a plant for a key a thing of the past, whether or not the plant is there now. */
+/** Returns SQL that records an earlier deletion of a plant for a key, whether or not the plant exists now. */
 function recordSql(plantId: number, key: string, subject = "tester"): string {
   return `INSERT INTO deletions (plant_id, subject, request_id, batch, idempotency_key)
     VALUES (${plantId}, '${subject}', '', gen_random_uuid(), '${key}')`;
@@ -66,7 +66,7 @@ function batchOf(...calls: readonly (readonly [id: bigint, call: DeleteCall])[])
     reject: (reason) => outcomes[i]?.reject(reason),
   }));
   const results = Promise.allSettled(outcomes.map(({ promise }) => promise));
-  /** Runs them as the store does, and returns those that were set aside. */
+  /** Runs them as the store does, and returns the deferred ones. */
   const run = async (session: Session, skipsLocked = false): Promise<readonly bigint[]> => {
     const defer: bigint[] = [];
     const placement = singleServer(schemaOf(session));
@@ -78,7 +78,7 @@ function batchOf(...calls: readonly (readonly [id: bigint, call: DeleteCall])[])
 }
 
 describe("a deletion with a used key", () => {
-  // All of these are there, as after an import that restores them.
+  // All of these exist, as after an import that restores them.
   test.each([
     { name: "gets the first outcome", arrange: "SELECT", requested: 1n, subject: "tester", results: deleted },
     { name: "for another plant is refused", arrange: "SELECT", requested: 2n, subject: "tester", results: taken },
@@ -111,7 +111,7 @@ describe("a deletion with a used key", () => {
     await runSql(opened.url, `${recordSql(1, "used")}; ${arrange}`);
     const ask = (): Promise<boolean> => opened.store.delete(requested, keyed("used", { subject }));
     expect(await Promise.allSettled([ask()])).toEqual([results]);
-    // The first two are batches of their own.
+    // The first two are separate batches.
     const all = [3n, 4n].map((id) => opened.store.delete(id, deleteCall()));
     all.push(ask(), opened.store.delete(5n, keyed("new")), ask(), opened.store.delete(9n, keyed("nothing")));
     expect(await Promise.allSettled(all)).toEqual([deleted, deleted, results, deleted, results, missing]);
@@ -123,7 +123,7 @@ describe("a deletion with a used key", () => {
   test("does not prevent the next caller from deleting the plant", async () => {
     await using opened = await openPlants(2);
     await runSql(opened.url, recordSql(9, "used"));
-    // The first two are batches of their own.
+    // The first two are separate batches.
     const others = [7n, 8n].map((id) => opened.store.delete(id, deleteCall()));
     const results = await Promise.allSettled([
       opened.store.delete(1n, keyed("used")),
@@ -413,7 +413,7 @@ describe("a deletion whose key another process uses at the same time", () => {
       stores.flatMap((store) => ids.map((id) => store.delete(id, keyed(`same-${String(id)}`)))),
     );
     expect(same.filter((isDeleted) => !isDeleted)).toEqual([]);
-    // Each process asks for another plant.
+    // Each process deletes another plant.
     const different = await Promise.all(
       stores.map((store, i) =>
         Promise.allSettled(
@@ -501,7 +501,7 @@ describe("a batch with keys whose response is lost", () => {
     const failure = { status: "rejected", reason: "gone" };
     expect(await results).toEqual([failure, missing, failure, missing, deleted]);
     await session.close();
-    // The one that has gone comes back with its key.
+    // The cancelled call is repeated with its key.
     await expect(opened.store.delete(1n, keyed("a"))).resolves.toBe(true);
     expect(await column(opened.url, keysSql)).toEqual(["1 a", "2 -", "3 c"]);
   });

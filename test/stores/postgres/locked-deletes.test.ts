@@ -17,7 +17,7 @@ function lockedDelete(
   return { pending: { id, call: deleteCall(signal && { signal }), resolve, reject }, outcome: promise };
 }
 
-/** Those that wait for locks, and the batches in which they are attempted. */
+/** Opens locked deletions, and records the batches in which they are attempted. */
 function openLocked(
   commit: (batch: readonly LockedDelete[]) => Outcomes,
   limits: { batchMax?: number; waitingMax?: number } = {},

@@ -106,7 +106,7 @@ describe("migrating a PostgreSQL database", () => {
     const url = await createSchemaOfVersion(server, 2);
     const valid = "SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass('deletions_by_receipt')";
     const reader = new Session(readServerUrl(url));
-    // The build waits for whoever reads an older snapshot.
+    // The build waits for transactions with an older snapshot.
     await reader.begin("ISOLATION LEVEL REPEATABLE READ; SELECT 1");
     const interrupted = migrateLater(url);
     interrupted.catch(() => undefined);
@@ -164,7 +164,7 @@ describe("migrating a PostgreSQL database", () => {
       expect(await runSql(url, "SELECT version FROM plantstore_schema")).toEqual([{ version }]);
       await Promise.all([reader.close(), later.close(), bystander.close()]);
       await expect(running).resolves.toEqual({ from: version, to: latestVersion });
-      // The next try came a second after that, for which deletions go on.
+      // The next attempt came a second later, during which deletions continue.
       expect(performance.now() - toldAtMs).toBeGreaterThan(900);
     },
   );
@@ -336,7 +336,7 @@ describe("migrating a PostgreSQL database", () => {
 
   test.each([
     { host: "127.0.0.1", expected: /^cannot use 127\.0\.0\.1:1\/plants: connect ECONNREFUSED 127\.0\.0\.1:1$/ },
-    // A name may have several addresses, and each its own fault.
+    // A host name may have several addresses, each with a separate error.
     {
       host: "localhost",
       expected: /^cannot use localhost:1\/plants: (connect ECONNREFUSED \S+; )?connect ECONNREFUSED 127\.0\.0\.1:1$/,

@@ -15,7 +15,7 @@ afterAll(() => server[Symbol.asyncDispose]());
 
 const ids = Array.from({ length: 20 }, (_, i) => BigInt(i + 1));
 
-/** Has the connection that deletes plant 1 do this first. */
+/** Runs SQL first on the connection that deletes plant 1. */
 const atFirst = (statements: string): string => `
   CREATE FUNCTION at_first() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN ${statements} RETURN OLD; END $$;
   CREATE TRIGGER at_first BEFORE DELETE ON plants FOR EACH ROW WHEN (OLD.id = 1) EXECUTE FUNCTION at_first()`;
@@ -68,7 +68,7 @@ describe("the statements of deletions", () => {
     const before = await openPostgresStore({ url });
     await before.delete(1n, deleteCall());
     await before.close();
-    // The trigger of the statement without a key leaves another one under its name, on the connection that comes next.
+    // The trigger of the statement without a key prepares another one under its name, on the next connection.
     await runSql(
       url,
       `INSERT INTO plants VALUES (1);
@@ -98,7 +98,7 @@ describe("the statements of deletions", () => {
 
   test("are sent as text after a table change has changed their result", async () => {
     await using opened = await openWith(ids);
-    // Two connections at a time, which are both refused the name.
+    // Two connections at the same time, both of which get the error.
     const deleteTwo = (id: bigint): Promise<boolean[]> => Promise.all([id, id + 1n].map(opened.deleteOne));
     await expect(deleteTwo(1n)).resolves.toEqual([true, true]);
     await runSql(opened.url, "ALTER TABLE deletions ALTER plant_id TYPE numeric");

@@ -160,7 +160,7 @@ describe("importing into PostgreSQL", () => {
     const waiting = (type: string): Promise<unknown> =>
       runSql(url, `SELECT FROM pg_locks WHERE NOT granted AND locktype = '${type}'`);
     await expect.poll(() => waiting("advisory")).not.toEqual([]);
-    // It waits for the first one, and is done as soon as that is undone.
+    // It waits for the first one, and continues as soon as that is rolled back.
     const other = runSql(url, "INSERT INTO plants VALUES (1)");
     await expect.poll(() => waiting("transactionid")).not.toEqual([]);
     await holding.end();
@@ -278,7 +278,7 @@ test("the check of a database resolves after its connection is closed", async ()
     client.pipe(upstream).pipe(client);
   });
   let remaining: number | undefined;
-  // On a machine that has stalled, it was cut off: then once more.
+  // On a machine that has stalled, it timed out: then once more.
   for (let rounds = 0; remaining !== 0 && rounds < 5; rounds++) {
     await checkPostgresDatabase(url.replace(server.socketFolder, proxy.socketFolder));
     remaining = connections;

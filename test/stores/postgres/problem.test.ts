@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { problemOf } from "../../../src/stores/postgres/delete/problem.ts";
 import { StoreOpenError } from "../../../src/stores/store-open-error.ts";
 
-/** What the client throws when the server refuses. */
+/** Returns an error of the server. */
 function refusal(sqlState: string): Error {
   return Object.assign(new Error("refused"), { code: sqlState, severity: "ERROR" });
 }

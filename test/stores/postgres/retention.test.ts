@@ -26,7 +26,7 @@ afterAll(() => server[Symbol.asyncDispose]());
 const onSingleServer = (session: Session): Promise<Placement> => Promise.resolve(singleServer(schemaOf(session)));
 
 describe("the retention of deletion records in PostgreSQL", () => {
-  /** A database with this many records, one a minute, the youngest half a minute old. */
+  /** Creates a database with this many records, one a minute, the newest half a minute old. */
   async function createRecords(count: number): Promise<string> {
     const url = await server.createPlants();
     await runSql(
@@ -55,7 +55,7 @@ describe("the retention of deletion records in PostgreSQL", () => {
     const { mayBeMore } = row;
     const url = await createRecords(1_500);
     const other = await openClient(url, "BEGIN; SELECT FROM deletions WHERE plant_id > 1490 FOR UPDATE");
-    // As behind PgBouncer, it has no time-outs.
+    // As behind PgBouncer, it has no timeouts.
     const session = new Session(readServerUrl(url));
     const placement = row.placement(schemaOf(session));
     const { reachedUs: fromUs, ...slice } = await placement.dropOldRecords(session, 3_600_000, { max: 1_000 });
@@ -84,7 +84,7 @@ describe("the retention of deletion records in PostgreSQL", () => {
   });
 
   test.each([
-    // The first slice ends where the moment begins.
+    // The first slice ends at that time.
     { moment: "2026-01-02T03:04:05Z", slices: [0, 80, 80, 80, 10] },
     { moment: "1970-01-01T00:00:00Z", slices: [80, 80, 80, 10] },
   ])("drops records with the same time slice by slice, $moment", async ({ moment, slices }) => {
@@ -309,7 +309,7 @@ describe("the retention of deletion records in PostgreSQL", () => {
     await expect.poll(() => runSql(url, `${sessions} AND wait_event = 'PgSleep'`)).not.toEqual([]);
     await store.close();
     await expect.poll(() => runSql(url, sessions)).toEqual([]);
-    // Those of the slice that was under way are gone, and of the nine others one or two where the test was late.
+    // The records of the running slice are dropped, and one or two of nine other slices if the test was late.
     expect(await countRecords(url)).toBeGreaterThan(100_000);
   });
 
@@ -380,7 +380,7 @@ describe("the retention of deletion records in PostgreSQL", () => {
 
 const recordSql = `INSERT INTO deletions (plant_id, subject, request_id, batch) VALUES (1, '', '', gen_random_uuid())`;
 
-/** Starts to shorten a record that somebody keeps locked. */
+/** Starts to drop records that another transaction has locked. */
 async function shortenLocked(url: string, through: string) {
   const locking = await openClient(url, "BEGIN; LOCK TABLE deletions IN EXCLUSIVE MODE");
   const reports: Upkeep[] = [];

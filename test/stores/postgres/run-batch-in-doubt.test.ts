@@ -30,7 +30,7 @@ beforeAll(async () => {
 afterEach(() => server.start());
 afterAll(() => server[Symbol.asyncDispose]());
 
-/** The URL of a new schema with plants from 1 on. */
+/** Creates a schema with plants from 1 on, and returns its URL. */
 function createPlants(count: number): Promise<string> {
   return server.createPlants(Array.from({ length: count }, (_, i) => BigInt(i + 1)));
 }
@@ -45,7 +45,7 @@ describe("a committed batch whose response is lost", () => {
     const url = await createPlants(4);
     await using proxy = await startCuttingProxy(server.socketFolder);
     const session = new Session(readServerUrl(url.replace(server.socketFolder, proxy.socketFolder)));
-    // Somebody has deleted plant 4 before.
+    // Plant 4 was deleted before.
     await expect(runBatch(session, callersOf(4n))).resolves.toEqual([true]);
     await failAttempts(url, "UPDATE ON deletions", sqlStates);
     // A lookup updates only its own records.
@@ -73,14 +73,14 @@ describe("a committed batch whose response is lost, and which is refused when it
   test("settles its deletions by its records, one by one", async () => {
     const url = await createPlants(3);
     await using proxy = await startCuttingProxy(server.socketFolder);
-    // The first statement passes; refused are the second, its first half, and plant 1 by itself.
+    // The first statement succeeds; the second, its first half, and plant 1 alone are refused.
     await failAttempts(url, "DELETE ON plants", ["", "P0001", "P0001", "P0001"]);
     const session = new Session(readServerUrl(url.replace(server.socketFolder, proxy.socketFolder)));
     void proxy.cutNext("before-reply");
     const defer: PendingDelete[] = [];
     const callers = callersOf(1n, 2n, 4n, 1n);
     const outcomes = await runBatchWith(session, callers, { defer: (one) => defer.push(one) });
-    // The second caller for plant 1 begins anew: the record is that of the first.
+    // The second deletion of plant 1 is retried: the record is that of the first.
     expect(outcomes).toEqual([true, true, false, undefined]);
     expect(defer).toEqual([callers[3]]);
     await expect(runBatch(session, defer)).resolves.toEqual([false]);
@@ -123,7 +123,7 @@ describe("a deletion in doubt that is refused when it is retried", () => {
     const [before] = await session.query("SELECT pg_backend_pid()");
     const ended = runBatchWith(session, deletions, { defer: failToDefer, token: randomUUID() });
     await expect(ended).rejects.toMatchObject({ reason: { rawMessage: unknown }, ...failure });
-    // Another connection may find what this one does not.
+    // Another connection may see what this one does not.
     await expect(session.query("SELECT pg_backend_pid()")).resolves.not.toEqual([before]);
     await session.close();
   });
@@ -148,7 +148,7 @@ describe("a deletion in doubt that is refused when it is retried", () => {
     const [before] = await session.query("SELECT pg_backend_pid()");
     await expect(runBatchWith(session, callersOf(1n), options)).resolves.toEqual([undefined]);
     expect(defer).toMatchObject([{ id: 1n, token }]);
-    // Its host is well.
+    // Its host is healthy.
     await expect(session.query("SELECT pg_backend_pid()")).resolves.toEqual([before]);
     await session.close();
     await other.end();
@@ -201,13 +201,13 @@ describe("a deletion in doubt that is refused when it is retried", () => {
     await expect(runBatchWith(session, [callerWith(1n, "key")], options)).resolves.toEqual([undefined]);
     await session.close();
     expect(JSON.stringify(requested.mock.calls)).not.toContain("synchronous_standby_names");
-    // By its key before it was run again, and by its record.
+    // By its key before the retry, and by its record.
     expect(await countAttempts(url)).toBe(2);
   });
 });
 
 describe("a batch that has deleted a plant", () => {
-  /** The URL of a plant, for a user whom the server refuses whatever it asks after that. */
+  /** Returns the URL of a plant for a user whose further statements the server refuses. */
   async function createLastPlant(): Promise<string> {
     const url = await createPlants(1);
     const schema = schemaOf(new Session(readServerUrl(url))).quoted;

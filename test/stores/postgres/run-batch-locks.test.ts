@@ -37,7 +37,7 @@ beforeAll(async () => {
 afterEach(() => server.start());
 afterAll(() => server[Symbol.asyncDispose]());
 
-/** The URL of a new schema with plants from 1 on. */
+/** Creates a schema with plants from 1 on, and returns its URL. */
 function createPlants(count: number): Promise<string> {
   return server.createPlants(Array.from({ length: count }, (_, i) => BigInt(i + 1)));
 }
@@ -112,7 +112,7 @@ describe("a batch with plants that another transaction has locked", () => {
     const outcomes = runBatch(session, callersOf(1n, 2n));
     const timedOut = (): string[] => server.log.filter((line) => line.includes("lock timeout"));
     const before = timedOut().length;
-    // It has tried both with and without waiting for plants.
+    // It was attempted both with and without waiting for plants.
     await expect.poll(() => timedOut().length).toBeGreaterThan(before + 2);
     await other.end();
     await expect(outcomes).resolves.toEqual([true, true]);
@@ -167,7 +167,7 @@ test.each([
     ...one,
     reject: (reason: unknown) => {
       one.reject(reason);
-      // While the first quarter is under way, in its second half.
+      // While the first quarter is running, in its second half.
       session.deadlineMs = 0;
     },
   }));

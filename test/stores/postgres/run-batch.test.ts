@@ -30,7 +30,7 @@ beforeAll(async () => {
 afterEach(() => server.start());
 afterAll(() => server[Symbol.asyncDispose]());
 
-/** The URL of a new schema with plants from 1 on. */
+/** Creates a schema with plants from 1 on, and returns its URL. */
 function createPlants(count: number): Promise<string> {
   return server.createPlants(Array.from({ length: count }, (_, i) => BigInt(i + 1)));
 }
@@ -167,7 +167,7 @@ describe("a batch that fails", () => {
     const url = await createPlants(1);
     await failAttempts(url, "DELETE ON plants", Array<string>(1_000).fill("40001"));
     const session = new Session(readServerUrl(url));
-    // Of this, a second is for the last try, and to end it.
+    // Of this, a second is for the last attempt and its cancellation.
     session.deadlineMs = performance.now() + 1_300;
     await expect(runBatch(session, callersOf(1n))).rejects.toMatchObject({ server: "busy" });
     await session.close();
@@ -290,13 +290,13 @@ test("a batch reports a missing plant without a write if there are no standbys",
     `CREATE FUNCTION pg_logical_emit_message(boolean, text, text) RETURNS text LANGUAGE plpgsql AS
        $$ BEGIN RAISE 'No space left on device' USING ERRCODE = '53100'; END $$`,
   );
-  // Its own functions come before those of the server.
+  // Functions of the schema come before those of the server.
   const session = new Session(readServerUrl(`${url}%2Cpg_catalog`));
   await expect(runBatch(session, callersOf(9n))).resolves.toEqual([false]);
   await session.close();
 });
 
-// It may be gone only here, by a deletion that they do not have.
+// The plant may be missing only here, by a deletion that the standbys lack.
 test.each([
   { name: "it waits for locks", options: {} },
   { name: "it skips locked plants", options: { skipsLocked: true } },

@@ -32,7 +32,7 @@ describe("readServerUrl", () => {
       name: "db:5432/p",
       way: { application_name: "a", options: "-c x=1" },
     },
-    // A server that has vanished is noticed without waiting for the system's two hours.
+    // An unreachable server is detected before the two hours of the system.
     { url: "postgres://db/p", name: "db:5432/p", way: { keepAlive: true, keepAliveInitialDelayMillis: 10_000 } },
     { url: "postgres://ann:secret@db/p", name: "db:5432/p", way: { enableChannelBinding: false } },
   ])("accepts $url", ({ url, name, way }) => {
@@ -206,7 +206,7 @@ describe("readServerUrl", () => {
   });
 });
 
-/** The ways to the one host of a URL. */
+/** Returns the ways to the single host of a URL. */
 function waysOf(url: string): readonly ClientConfig[] {
   const { hosts } = readServerUrl(url);
   expect(hosts).toHaveLength(1);
@@ -237,7 +237,7 @@ const parametersOfLibpq = `
 function documentedParameters(): readonly string[] {
   const page = readFileSync(new URL("../../../docs/explanation/storage.md", import.meta.url), "utf8");
   const [, table = ""] = /^\| parameter \| value \|\n\|---\|---\|\n((?:\|.*\n)+)/m.exec(page) ?? [];
-  // Those in the second column are values, except for the other spelling of sslmode.
+  // Those in the second column are values, except for the alternative to sslmode.
   return [...table.split("\n").flatMap((row) => row.split("|")[1]?.match(/\w+/g) ?? []), "ssl"];
 }
 
@@ -249,7 +249,7 @@ test("docs/explanation/storage.md lists only parameters of libpq", () => {
 test.each(parametersOfLibpq.match(/\w+/g) ?? [])(
   "%s is in the table of docs/explanation/storage.md, or refused by name",
   (name) => {
-    // A value that none of them takes, so that each of them has something to say, unless it takes any text.
+    // A value that is invalid for each of them, unless it accepts any string.
     const refusal = refusalOf(`postgres://db/p?${name}=%20`);
     const isDocumented = documentedParameters().includes(name);
     expect(refusal.includes(`unsupported parameters in the database URL: ${name}`)).toBe(!isDocumented);

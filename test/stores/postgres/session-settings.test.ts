@@ -30,7 +30,7 @@ import {
 import { schemaOf } from "../../support/plants/schema-of.ts";
 
 // A session has settings of its database and role and, behind a pooler, what other clients have set on its connection.
-// docs/explanation/storage.md lists those that a promise of the store would depend on, and names these tests.
+// docs/explanation/storage.md lists those that a guarantee of the store would depend on, and names these tests.
 
 let server: PostgresServer;
 beforeAll(async () => {
@@ -47,7 +47,7 @@ function failToDefer({ id }: PendingDelete): never {
 }
 
 /**
- * Runs a batch of which nothing is set aside.
+ * Runs a batch of which no deletion may be deferred.
  *
  * @param options - `hasDefaultSettings` unless something is configured for the role
  */
@@ -117,10 +117,10 @@ describe.each(["off", "local", "remote_write", "on"])("with synchronous_commit =
   });
 });
 
-/** What servers and `migrate` do to the tables themselves, on a server with work for each. */
+/** The changes of servers and `migrate` to the tables themselves, on a server with work for each. */
 const upkeep: readonly {
   readonly name: string;
-  /** SQL that makes work for it. */
+  /** SQL that creates work for it. */
   readonly before?: string;
   readonly work: (session: Session, schema: StoreSchema) => Promise<unknown>;
 }[] = [
@@ -225,7 +225,7 @@ describe("at its commit", () => {
       await runOn(session, [pendingOf(1n)], { hasDefaultSettings: configured === "on" });
       await runOn(session, [pendingOf(2n)], { skipsLocked: true });
       await runOn(session, [pendingOf(3n), pendingOf(9n)]);
-      // What the other client has set is its own again.
+      // The setting of the other client is restored.
       await expect(session.query("SHOW synchronous_commit")).resolves.toEqual([[set]]);
       await session.close();
       expect(await runSql(url, "SELECT value FROM seen ORDER BY place")).toEqual([
@@ -340,7 +340,7 @@ describe("with session_replication_role = replica", () => {
 });
 
 describe("a setting because of which the server refuses a statement", () => {
-  /** The URL of plants that row security hides from no one but the role in it, except for plant 9. */
+  /** The URL of plants that row security hides only from the role in it, except for plant 9. */
   async function createGuarded(): Promise<string> {
     const url = await server.createPlants([1n, 2n, 9n]);
     const [row] = await runSql(url, "SELECT current_schema() AS name");
@@ -364,7 +364,7 @@ describe("a setting because of which the server refuses a statement", () => {
     const role = new URL(url).searchParams.get("user") ?? "";
     const session = new Session(readServerUrl(url));
     await session.run(sql(role));
-    // A pooler would hand out a connection like this one again.
+    // A pooler would reuse a connection like this one.
     const { processId } = session;
     await expect(runOn(session, [pendingOf(1n), pendingOf(7n), pendingOf(9n)])).resolves.toEqual([true, false, false]);
     await expect(runOn(session, [pendingOf(2n, "key")])).resolves.toEqual([true]);
@@ -377,7 +377,7 @@ describe("a setting because of which the server refuses a statement", () => {
 
   describe("is checked if the server does not refuse it: the role of another client", () => {
     /**
-     * A URL of plants, of which row security shows plant 9 to another role alone, and the others to that of the URL.
+     * A URL of plants, of which row security shows plant 9 only to another role, and the others to that of the URL.
      */
     async function createHidden(): Promise<{ readonly url: string; readonly role: string }> {
       const url = await server.createPlants([1n, 2n, 3n, 4n, 9n]);
@@ -541,7 +541,7 @@ describe("a database and a role with other settings for parsing and formatting",
 
   test("have deletion records partitioned by day", async () => {
     const days = "SELECT count(*)::integer AS count FROM pg_inherits WHERE inhparent = 'deletions_by_day'::regclass";
-    // Today, the three days ahead, and that of other days.
+    // Today, the next three days, and the default partition.
     expect(await runSql(url, days)).toEqual([{ count: 5 }]);
     await expect(migratePostgres(url)).resolves.toMatchObject({ from: 1 });
   });

@@ -71,7 +71,7 @@ async function isEncrypted(parameters: string, host = "localhost"): Promise<stri
   }
 }
 
-// Certificates are for localhost and 127.0.0.1; 127.1 is a name that leads there, too.
+// Certificates are for localhost and 127.0.0.1; 127.1 is another name of it.
 describe("a session", () => {
   test.each([
     { mode: "disable", encrypted: "f" },
@@ -268,7 +268,7 @@ describe("a session", () => {
     });
     const [before] = await session.query("SELECT pg_backend_pid()");
     await expect(session.query("SELECT pg_sleep(60)")).rejects.toMatchObject({ code: "57014" });
-    // The request to end it, if it comes late, ends nothing else.
+    // A late cancel request cancels nothing else.
     await expect(session.query("SELECT pg_backend_pid()")).resolves.not.toEqual([before]);
     // It does not continue, over a Unix socket either.
     const running = "SELECT FROM pg_stat_activity WHERE application_name = 'silent' AND query LIKE '%sleep%'";
@@ -315,14 +315,14 @@ describe("a session", () => {
       );
       if (dropsPackets === true) proxy.freeze();
       const result = await outcome;
-      // It waits for the statement, and then for its end. A busy machine makes neither longer.
+      // It waits for the statement, and then for its cancellation, for the same time on a busy machine.
       const [forStatement = NaN, forEnd = NaN] = waits.mock.calls.map(([, ms]) => ms);
       expect(forStatement + forEnd).toBeLessThanOrEqual(1_000);
       return result;
     };
     const askUntilInTime = async (): Promise<void> => {
       let result = await ask();
-      // On a busy machine a server, too, may take more than half a second to end a statement.
+      // On a busy machine, a server may take more than half a second to cancel a statement.
       for (let attempts = 1; attempts < 5 && isLate(result, expected); attempts++) result = await ask();
       expect(result).toMatchObject(expected);
     };
@@ -420,7 +420,7 @@ describe("a session", () => {
       responseTimeoutMs: 200,
     });
     await session.connect();
-    // It takes no further connection from now on.
+    // It accepts no more connections.
     const closed = way[Symbol.asyncDispose]();
     await expect(session.query("SELECT pg_sleep(60)")).rejects.toThrow("the server does not respond");
     session.discard();
@@ -780,7 +780,7 @@ describe("with several hosts", () => {
     const [first] = await session.query("SELECT current_user, pg_backend_pid()");
     expect(first?.[0]).toBe("tester");
     await expect.poll(() => runSql(url, "SELECT FROM pg_stat_activity WHERE usename = 'reader'")).toEqual([]);
-    // After a loss, too.
+    // Also after the connection is lost.
     await runSql(url, `SELECT pg_terminate_backend(${first?.[1]}, 10000)`);
     await expect.poll(() => session.query("SELECT current_user").catch(() => "lost")).toEqual([["tester"]]);
     await session.close();
@@ -842,7 +842,7 @@ test("the last certificate is used while the file in the URL is missing", () => 
   expect(ca()).toMatchObject({ ca: "second" });
   rmSync(authority);
   expect(ca()).toMatchObject({ ca: "second" });
-  // That is no other database.
+  // This is not another database.
   expect(() => assertSameDatabase(url, url.replace("old:word", "new:word"))).not.toThrow();
 });
 

@@ -24,7 +24,7 @@ const links = new Map(
 );
 const neighbors = "neighbors";
 
-/** What no promise may depend on, whatever else the table has. */
+/** Settings that the table must have. */
 const demanded = [
   "client_min_messages",
   "DateStyle",

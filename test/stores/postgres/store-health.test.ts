@@ -29,7 +29,7 @@ async function plantsOf(url: string): Promise<bigint[]> {
   return (await runSql(url, "SELECT id FROM plants ORDER BY id")).map(({ id }) => BigInt(String(id)));
 }
 
-/** A database with these plants, and the store of it. */
+/** Creates a database with these plants, and opens its store. */
 async function openWith(plants: readonly bigint[]) {
   const url = await server.createPlants(plants);
   const store = await openPostgresStore({ url });
@@ -132,7 +132,7 @@ describe("a PostgreSQL store whose server is unavailable or refuses", () => {
       else await expect(checked).rejects.toMatchObject({ code: fails });
       // The failed transaction is closed.
       expect(session.processId === undefined).toBe(!isHealthy || sqlState !== undefined);
-      // One that was refused is of no use.
+      // A refused connection does not count.
       if (isHealthy) await expect(session.query("SELECT id FROM plants")).resolves.toEqual([["0"]]);
       await session.close();
       expect(await runSql(url, "SELECT FROM deletions")).toEqual([]);
@@ -150,7 +150,7 @@ describe("a PostgreSQL store whose server is unavailable or refuses", () => {
         third.run("DELETE FROM plants WHERE id = 0"),
       ];
       const waiting = "SELECT wait_event FROM pg_stat_activity WHERE application_name = 'looks' AND state = 'active'";
-      // Each has done all that it does before its commit.
+      // Each has done everything before its commit.
       await expect.poll(() => runSql(url, waiting)).toEqual(untold.map(() => ({ wait_event: "SyncRep" })));
       return { results: Promise.all(untold) };
     });

@@ -21,7 +21,7 @@ async function plantsOf(url: string): Promise<bigint[]> {
   return (await runSql(url, "SELECT id FROM plants ORDER BY id")).map(({ id }) => BigInt(String(id)));
 }
 
-/** A database with these plants, and the store of it. */
+/** Creates a database with these plants, and opens its store. */
 async function openWith(plants: readonly bigint[]) {
   const url = await server.createPlants(plants);
   const store = await openPostgresStore({ url });
@@ -81,11 +81,11 @@ describe("a PostgreSQL store with locked plants", () => {
     // The batch is split, and its second half fails temporarily, then permanently.
     const busy = Array<string>(8).fill("40001");
     await failAttempts(opened.url, "DELETE ON plants", ["P0001", ...busy, "42P01"], 3n);
-    // Plants 7 and 8 are batches of their own, and the others wait.
+    // Plants 7 and 8 are separate batches, and the others wait.
     const results = [7n, 8n, 1n, 2n, 3n, 4n].map((id) =>
       opened.store.delete(id, deleteCall()).catch((fault: unknown) => ConnectError.from(fault).rawMessage),
     );
-    // Plant 1 is set aside by now, and free.
+    // Plant 1 is deferred by now, and unlocked.
     await expect(results[3]).resolves.toBe(true);
     await other.query("COMMIT");
     const away = "the plant store cannot delete at the moment";
@@ -97,8 +97,8 @@ describe("a PostgreSQL store with locked plants", () => {
 
   test("reports an unknown outcome for a locked plant if the other part of its batch is refused", async () => {
     await using opened = await openWith([1n, 2n]);
-    // Two batches of one, and one of two that is divided: its first half is lost, waits for the lock in vain, and skips
-    // it; the second one is refused.
+    // Two batches of one, and one of two that is split: its first half is lost, times out waiting for the lock, and
+    // skips it; the second one is refused.
     await failAttempts(opened.url, "DELETE ON plants", ["", "", "P0001", "XX000", "", "", "42P01"]);
     await runSql(
       opened.url,
@@ -189,7 +189,7 @@ describe("a PostgreSQL store with locked plants", () => {
   test("deletes plants that are unlocked meanwhile before it closes, and closes its connections", async () => {
     // From then on, no check of the server opens another connection.
     const ended = { outcome: true, remaining: 0, problem: "the store is closed" };
-    // On a machine that has stalled, the plant was free too late, or a connection was cut off: then once more.
+    // On a machine that has stalled, the plant was unlocked too late, or a connection timed out: then once more.
     let found: unknown;
     for (let rounds = 0; !isDeepStrictEqual(found, ended) && rounds < 5; rounds++) found = await closeWhileLocked();
     expect(found).toEqual(ended);

@@ -21,8 +21,8 @@ beforeAll(async () => {
 afterAll(() => server[Symbol.asyncDispose]());
 
 /**
- * Makes a schema with a table for each of a store's and a function for each of the server's, which fail if they are
- * used.
+ * Creates a schema with tables named as those of a store and functions named as those of the server, which fail if they
+ * are used.
  */
 const decoySql = `
   CREATE SCHEMA decoy;
@@ -42,7 +42,7 @@ const decoySql = `
     END LOOP;
   END $do$`;
 
-/** The URL with another `search_path`, separated by commas. */
+/** Returns the URL with another `search_path`, separated by commas. */
 function withSearchPath(url: string, searchPath: string): string {
   return url.replace(/search_path%3D\w+/, `search_path%3D${encodeURIComponent(searchPath)}`);
 }
@@ -51,7 +51,7 @@ function nameOf(url: string): string {
   return readServerUrl(url).settings.get("search_path") ?? "";
 }
 
-/** A store that every unqualified name in a statement misses. */
+/** Creates a store that unqualified names in statements do not resolve to. */
 async function createBehindDecoys(): Promise<{ readonly url: string; readonly through: string }> {
   const url = await server.createPlants();
   return { url, through: withSearchPath(url, `decoy,pg_catalog,${nameOf(url)}`) };
@@ -281,7 +281,7 @@ describe("settings in the options of the database URL", () => {
     await using pooler = await startDropping();
     const through = `${url.replace("user=tester", `user=${role}`)}%20-cwork_mem%3D5120kB`;
     const session = new Session(readServerUrl(through.replace(server.socketFolder, pooler.socketFolder)));
-    // What another client has set on this connection does not matter.
+    // Settings of another client on this connection do not matter.
     await session.run("SET work_mem = '7MB'; SET search_path = public");
     await expect(findSchema(session)).resolves.toMatchObject({ name: nameOf(url) });
     await session.close();

@@ -29,7 +29,7 @@ async function plantsOf(url: string): Promise<bigint[]> {
   return (await runSql(url, "SELECT id FROM plants ORDER BY id")).map(({ id }) => BigInt(String(id)));
 }
 
-/** A database with these plants, and the store of it. */
+/** Creates a database with these plants, and opens its store. */
 async function openWith(plants: readonly bigint[]) {
   const url = await server.createPlants(plants);
   const store = await openPostgresStore({ url });
@@ -124,7 +124,7 @@ describe("a PostgreSQL store", () => {
     await other.connect();
     await other.query("BEGIN; SELECT FROM plants WHERE id = 2 FOR UPDATE");
     const wasCut = proxy.cutNext("after-send", [1n, 2n, 3n, 6n]);
-    // The first two are batches of their own, and the others wait.
+    // The first two are separate batches, and the others wait.
     for (const id of [7n, 8n]) void store.delete(id, deleteCall());
     const results = [1n, 2n, 3n, 2n, 6n].map((id) =>
       store.delete(id, deleteCall()).catch((fault: unknown) => ConnectError.from(fault).rawMessage),
@@ -132,10 +132,10 @@ describe("a PostgreSQL store", () => {
     await wasCut;
     await expect(Promise.all(results)).resolves.toEqual([
       true,
-      // Its attempt may be running still, as far as can be known.
+      // Its attempt may still be running.
       "the outcome of the deletion is unknown; repeating the request is safe",
       "the database does not allow deleting plant 3",
-      // The other caller has begun anew.
+      // The other deletion was retried.
       "the plant store cannot delete at the moment",
       true,
     ]);
@@ -149,7 +149,7 @@ describe("a PostgreSQL store", () => {
   async function tellOfLostAttempt(): Promise<unknown> {
     await using opened = await openWith([1n]);
     await using proxy = await startCuttingProxy(server.socketFolder);
-    // The first statement keeps its plant locked until the test lets it go on, whoever cancels it.
+    // The first statement keeps its plant locked until the test continues it, despite cancel requests.
     await runSql(
       opened.url,
       `CREATE SEQUENCE statements;
@@ -257,7 +257,7 @@ describe("a PostgreSQL store", () => {
   test("sends no queued deletions after a failed batch", async () => {
     await using opened = await openWith([1n, 2n, 3n, 4n]);
     await failAttempts(opened.url, "DELETE ON plants", ["42P01", "42P01"]);
-    // The first two are batches of their own, and the others wait.
+    // The first two are separate batches, and the others wait.
     const results = await Promise.allSettled([1n, 2n, 3n, 4n].map((id) => opened.store.delete(id, deleteCall())));
     const refused = {
       status: "rejected",

@@ -8,14 +8,14 @@ import { createTempFolder } from "../../../packages/testing/src/process/temp-fol
 
 const run = promisify(execFile);
 
-/** Leaves a store as a crash does, with a newer schema that is in its log alone. */
+/** Creates a store as after a crash, with a newer schema that is only in its log. */
 function leaveLog(file: string): void {
   using db = openDatabase({ file: `${file}.crashing`, migrates: true });
   db.exec("PRAGMA user_version = 99");
   for (const end of ["", "-wal"]) copyFileSync(`${file}.crashing${end}`, `${file}${end}`);
 }
 
-/** Leaves a store as a crash does in a transaction that can only be rolled back by writing to the file. */
+/** Creates a store as after a crash in a transaction that can only be rolled back by writing to the file. */
 function leaveJournal(file: string): void {
   openDatabase({ file: `${file}.crashing`, plantsWhenCreated: { first: 1n, last: 5_000n } }).close();
   using db = new DatabaseSync(`${file}.crashing`);

@@ -42,7 +42,7 @@ describe("opening a database file", () => {
     expect(db.prepare("PRAGMA journal_mode").get()).toEqual({ journal_mode: "wal" });
     // 2 is FULL (sqlite.org/pragma.html#pragma_synchronous).
     expect(db.prepare("PRAGMA synchronous").get()).toEqual({ synchronous: 2n });
-    // What macOS needs in addition.
+    // Also necessary on macOS.
     expect(db.prepare("PRAGMA fullfsync").get()).toEqual({ fullfsync: 1n });
     expect(db.prepare("PRAGMA checkpoint_fullfsync").get()).toEqual({ checkpoint_fullfsync: 1n });
     db.close();
@@ -213,7 +213,7 @@ describe("opening a database file", () => {
     expect(open).toThrow(message);
     expect(open).toThrow(expect.objectContaining({ cause: expect.any(Error) }));
     if (onlyByWriting !== true) expect(() => checkDatabaseFile(file)).toThrow(message);
-    // The last connection that closes takes the log away.
+    // The last connection that closes removes the log.
     expect(existsSync(`${file}-wal`)).toBe(false);
   });
 
@@ -243,7 +243,7 @@ describe("opening a database file", () => {
     const file = folder.file("plants.db");
     using db = new DatabaseSync(file, { readBigInts: true });
     let requested = 0;
-    // SQLite asks when it has the lock to take: the version has been read by then.
+    // SQLite calls this when it waits for the lock, after the version was read.
     db.setAuthorizer((action) => {
       if (action === constants.SQLITE_TRANSACTION && requested++ === 0) openDatabase({ file, migrates: true }).close();
       return constants.SQLITE_OK;
@@ -251,7 +251,7 @@ describe("opening a database file", () => {
     migrate(db, { plantsWhenCreated: { first: 1n, last: 2n } });
     expect(requested).toBeGreaterThan(0);
     expect(versionOf(db)).toEqual(ownSchema);
-    // It was not this one that created the store.
+    // Another process created the store.
     expect(db.prepare("SELECT count(*) AS plants FROM plants").get()).toEqual({ plants: 0n });
   });
 

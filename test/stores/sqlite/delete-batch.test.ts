@@ -59,7 +59,7 @@ describe("committing a batch", () => {
     const db = openDatabase({ file: folder.file("plants.db"), plantsWhenCreated: { first: 1n, last: 8n } });
     const deleteBatch = prepareDeleteBatch(db);
     deleteBatch({ ...batchOf(1n), keys: ["used"] });
-    // Restored, and plant 2 is kept.
+    // Restored, and plant 2 is protected.
     db.exec(`
       INSERT INTO plants VALUES (1);
       CREATE TRIGGER keep BEFORE DELETE ON plants WHEN old.id IN (1, 2) BEGIN SELECT RAISE(ABORT, 'no'); END`);
@@ -196,7 +196,7 @@ describe("a batch with plants that the file protects", () => {
     const db = openDatabase({ file: folder.file("plants.db"), plantsWhenCreated: { first: 1n, last: 8n } });
     db.exec(sql);
     const deleteBatch = prepareDeleteBatch(db);
-    // The second call that names a plant comes too late, also when its batch is divided.
+    // The second call for a plant comes too late, also when its batch is split.
     expect(deleteBatch(batchOf(...eight, 1n, 99n))).toEqual({
       kind: "committed",
       outcomes: [true, true, false, true, true, false, true, true, false, false],
@@ -205,7 +205,7 @@ describe("a batch with plants that the file protects", () => {
     expect(db.isTransaction).toBe(false);
     expect(idsIn(db, "SELECT id FROM plants ORDER BY id")).toEqual([3n, 6n]);
     expect(idsIn(db, "SELECT plant_id AS id FROM deletions ORDER BY seq")).toEqual([1n, 2n, 4n, 5n, 7n, 8n]);
-    // A plant alone, and the batch after that.
+    // A single plant, and then the batch.
     expect(deleteBatch(batchOf(3n))).toEqual({ kind: "committed", outcomes: [false], otherOutcomes: keptAt(0) });
     expect(deleteBatch(batchOf(6n, 3n))).toEqual({
       kind: "committed",
@@ -222,7 +222,7 @@ describe("a batch with plants that the file protects", () => {
     const db = openDatabase({ file: folder.file("plants.db"), plantsWhenCreated: { first: 1n, last: 100n } });
     db.exec("CREATE TRIGGER keep BEFORE DELETE ON plants WHEN old.id = 3 BEGIN SELECT RAISE(ABORT, 'no'); END");
     const pages = db.prepare("PRAGMA page_count").get()?.["page_count"];
-    // Room for a few records, and not for all.
+    // Space for a few records, not for all.
     db.exec(`PRAGMA max_page_count = ${Number(pages) + 2}`);
     const ids = Array.from({ length: 100 }, (_, i) => BigInt(i + 1));
     expect(prepareDeleteBatch(db)(batchOf(...ids))).toEqual({

@@ -222,7 +222,7 @@ describe("the detection of external changes", () => {
     watched.checkpoint();
     utimesSync(watched.file, 1, 1);
     expect(watched.find()).toBeUndefined();
-    // The log is begun again, so that the index does not say how long the file is.
+    // The log is restarted, so that the index does not contain the length of the file.
     watched.deletePlant(3n);
     truncateSync(watched.file, statSync(watched.file).size - 4_096);
     utimesSync(watched.file, 1, 1);

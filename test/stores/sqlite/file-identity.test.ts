@@ -193,7 +193,7 @@ describe("a file whose write-ahead log is removed", () => {
       return result;
     });
     expect(deleteBatch(batchOf(1n))).toEqual({ kind: "unknown", problem, outcomes: [], otherOutcomes: [] });
-    // The next one finds it before it writes.
+    // The next one detects it before it writes.
     expect(deleteBatch(batchOf(2n))).toEqual({ kind: "nothing-done", problem, outcomes: [], otherOutcomes: [] });
     expect(db.prepare("SELECT id FROM plants").all()).toEqual([{ id: 2n }, { id: 3n }, { id: 4n }]);
     identity.close();

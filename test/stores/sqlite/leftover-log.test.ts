@@ -14,7 +14,7 @@ import { createTempFolder, type TempFolder } from "../../../packages/testing/src
 
 const exclusive = "PRAGMA locking_mode = EXCLUSIVE; BEGIN IMMEDIATE; COMMIT";
 
-/** Leaves a file of two plants as a crash would: they are in its log alone, which has this many more bytes. */
+/** Creates a file of two plants as after a crash: they are only in its log, which has this many more bytes. */
 function leaveLog(file: string, bytes: number): void {
   const crashing = `${file}.crashing`;
   openDatabase({ file: crashing, migrates: true }).close();
@@ -26,7 +26,7 @@ function leaveLog(file: string, bytes: number): void {
   for (const end of ["", "-wal"]) copyFileSync(`${crashing}${end}`, `${file}${end}`);
 }
 
-/** Leaves a backup of a file next to the log that the file had later. */
+/** Creates a backup of a file next to a later log of the file. */
 function leaveMixture(folder: TempFolder, file: string): void {
   const crashing = folder.file("crashing.db");
   openDatabase({ file: crashing, plantsWhenCreated: { first: 1n, last: 500n } }).close();
@@ -81,7 +81,7 @@ describe("a leftover log", () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     leaveLog(file, 1);
-    // An opening waits without an event loop, so that the lock has to be another thread's.
+    // Opening blocks the event loop, so another thread must hold the lock.
     const program = `
       import { parentPort, workerData } from "node:worker_threads";
       import { DatabaseSync } from "node:sqlite";

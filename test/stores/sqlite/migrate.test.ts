@@ -7,14 +7,14 @@ import { createTempFolder } from "../../../packages/testing/src/process/temp-fol
 
 const applicationId = 0x504c4e54;
 
-/** Steps as later releases may have them. */
+/** Possible steps of later releases. */
 const steps: readonly Migration[] = [
   { sql: "ALTER TABLE deletions ADD COLUMN note TEXT" },
   { sql: "CREATE TABLE receipts (seq INTEGER PRIMARY KEY) STRICT" },
 ];
 const { version: latest } = schemaAfter(steps);
 
-/** A database of a version up to that of {@link steps}. */
+/** Creates a database of a version up to that of {@link steps}. */
 function databaseOfVersion(version: number, file = ":memory:"): DatabaseSync {
   const db = new DatabaseSync(file, { readBigInts: true });
   for (const { sql } of [{ sql: tablesSql }, ...steps].slice(0, version)) db.exec(sql);
@@ -65,7 +65,7 @@ describe("migrating a file", () => {
 
   test("rolls back when a step fails", () => {
     const db = databaseOfVersion(1);
-    // In the way of the second step.
+    // Makes the second step fail.
     db.exec("CREATE TABLE receipts (x)");
     const before = schemaOf(db);
     expect(() => migrate(db, { steps })).toThrow(/already exists/);
@@ -86,7 +86,7 @@ describe("migrating a file", () => {
       using earlyDb = new DatabaseSync(file, { readBigInts: true });
       const reported: string[] = [];
       let began = false;
-      // SQLite asks when it has the lock to take: the version has been read by then.
+      // SQLite calls this when it waits for the lock, after the version was read.
       lateDb.setAuthorizer((action) => {
         if (action === constants.SQLITE_TRANSACTION && !began) {
           began = true;

@@ -59,7 +59,7 @@ describe("an SQLite database", () => {
     over.abort();
     await deleting;
     await store.close();
-    // Once in a gap is enough; without gaps it comes in by chance once or twice in all.
+    // Once per gap is sufficient; without gaps it gets the lock once or twice by chance.
     expect(Number(deleted)).toBeGreaterThan(transactions / 2);
   });
 
@@ -130,7 +130,7 @@ describe("backing up", () => {
     const file = folder.file("plants.db");
     const store = await openSqliteStore({ file, plantsWhenCreated: { first: 1n, last: 20_000n } });
     const before = await Promise.all([1n, 2n, 3n].map((id) => store.delete(id, deleteCall())));
-    // In two batches: with more, a machine that is held up for a second passes for a store that is overloaded.
+    // In two batches: with more, a machine that stalls for a second would look like an overloaded store.
     const during = Promise.all(Array.from({ length: 2_000 }, (_, i) => store.delete(BigInt(i + 4), deleteCall())));
     backUp(file, folder.file("copy.db"));
     expect([...before, ...(await during)]).not.toContain(false);
@@ -138,7 +138,7 @@ describe("backing up", () => {
 
     const copied = new Set(plantsIn(folder.file("copy.db")));
     const deleted = readSqlite(folder.file("copy.db"), "SELECT plant_id FROM deletions ORDER BY plant_id");
-    // Each plant is in the copy or in its deletion record: one moment, not two.
+    // Each plant is either in the copy or in its deletion records: a single snapshot.
     expect(copied.size + deleted.length).toBe(20_000);
     expect(deleted.length).toBeGreaterThanOrEqual(3);
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { fileProblemOf, isLocked, isConstraintFault } from "../../../src/stores/sqlite/problem.ts";
 
-/** What `node:sqlite` throws. */
+/** Returns an error of `node:sqlite`. */
 function sqliteFault(errcode: number): Error {
   return Object.assign(new Error("as SQLite says it"), { code: "ERR_SQLITE_ERROR", errcode });
 }

@@ -19,7 +19,7 @@ import { recordFileSteps } from "../../support/plants/file-steps.ts";
 import { leaveTruncatedFile, plantsIn, readSqlite } from "../../support/plants/sqlite-file.ts";
 import { createTempFolder, type TempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
 
-/** A backup of plants 1 to 3. */
+/** Creates a backup of plants 1 to 3. */
 function makeBackup(folder: TempFolder): string {
   openDatabase({ file: folder.file("first.db"), plantsWhenCreated: { first: 1n, last: 3n } }).close();
   backUp(folder.file("first.db"), folder.file("backup.db"));
@@ -112,7 +112,7 @@ describe("restoring a backup", () => {
       leave: (file: string) => writeFileSync(`${file}-wal`, "left"),
       removed: ["plants.db-wal"],
     },
-    // A start from the file alone would bring a deleted plant back.
+    // A start from the file without its log would restore a deleted plant.
     {
       name: "the file is damaged and has a log",
       leave: leaveTruncatedFile,

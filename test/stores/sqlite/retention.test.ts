@@ -121,7 +121,7 @@ describe("dropping expired deletion records", () => {
     const drop = prepareRetention(db, 0, upkeep.record);
     const begunMs = performance.now();
     expect(drop(hourMs)).toBe(0);
-    // From here on the drop is certainly under way, however late the machine let it begin.
+    // From here on the drop is running, also on a slow machine.
     const underWayMs = performance.now();
     await delay(20);
     expect(drop(hourMs)).toBe(0);
@@ -204,7 +204,7 @@ describe("dropping expired deletion records", () => {
     const db = databaseWith(file, Array<number>(100_000).fill(Date.now() - 3 * hourMs));
     const remaining = (): unknown => db.prepare("SELECT count(*) AS rows FROM deletions").get()?.["rows"];
     const store = await openSqliteStore({ file, deletionsKeptMs: 2 * hourMs });
-    // Without rests a slice comes in the pause between any two of them, until none is left.
+    // Without pauses, a slice would run between any two of them until none remain.
     const hasRested = async (): Promise<boolean> => {
       await store.delete(1n, deleteCall());
       const before = remaining();
@@ -236,7 +236,7 @@ describe("dropping expired deletion records", () => {
       db.exec(`INSERT INTO deletions (plant_id, deleted_at, subject, request_id, batch)
                VALUES (${id}, ${longAgo}, '', '', 1)`);
     }
-    // Its thread turns from one to the next.
+    // Its thread continues with the next one.
     for (const id of [1n, 2n, 3n, 4n]) await store.delete(id, deleteCall());
     expect(count()).toEqual({ rows: 3n });
     await store.close();

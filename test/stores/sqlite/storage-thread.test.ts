@@ -18,7 +18,7 @@ describe("the storage thread", () => {
     const thread = await StorageThread.start({ file, lockTimeoutMs: 20, migrates: true });
     const { size } = statSync(`${file}-wal`);
     await expect(thread.request({ kind: "checkWrite", value: undefined })).resolves.toBeUndefined();
-    // A commit that writes nothing would find room on a full disk.
+    // A commit that writes nothing would succeed on a full disk.
     expect(statSync(`${file}-wal`).size).toBeGreaterThan(size);
     const other = new DatabaseSync(file);
     other.exec("BEGIN IMMEDIATE");
@@ -92,7 +92,7 @@ describe("the storage thread", () => {
     const environment = { NODE_COMPILE_CACHE: folder.file("compiled") };
     await using run = startNode([program, folder.file("plants.db"), "0"], folder.path, environment);
     expect(await run.end()).toBe(0);
-    // Node makes a folder for its version: here one within that of the process.
+    // Node.js creates a folder for its version, here inside of that of the process.
     const kept = readdirSync(folder.file("compiled"), { recursive: true, encoding: "utf8" });
     expect(kept.filter((name) => name.split("/").length === 3)).not.toEqual([]);
   });

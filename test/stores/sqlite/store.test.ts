@@ -141,7 +141,7 @@ describe("an SQLite store", () => {
     expect(acknowledged.length).toBeLessThan(5_000);
     const remaining = new Set(plantsIn(file));
     expect(acknowledged.filter((id: bigint) => remaining.has(id))).toEqual([]);
-    // The batch whose commit has failed may be in the file after a restart; what waited behind it was not sent.
+    // The batch whose commit has failed may be in the file after a restart; deletions queued after it were not sent.
     const refused = results.filter((outcome: unknown) => outcome !== true);
     const inDoubt = refused.filter((message: string) => message.includes("outcome of the deletion is unknown"));
     expect(inDoubt).toHaveLength(1_024);
@@ -157,7 +157,7 @@ describe("an SQLite store", () => {
     const other = new DatabaseSync(file);
     other.exec("CREATE TRIGGER fail AFTER DELETE ON plants WHEN OLD.id = 1 BEGIN SELECT json('no JSON'); END");
     other.close();
-    // The first leaves alone, and the others wait.
+    // The first is sent alone, and the others wait.
     const results = await Promise.allSettled([1n, 2n, 3n, 4n].map((id) => store.delete(id, deleteCall())));
     const refused = { rawMessage: "the plant store cannot delete at the moment", code: Code.Unavailable };
     expect(results).toEqual(results.map(() => ({ status: "rejected", reason: expect.objectContaining(refused) })));
@@ -187,7 +187,7 @@ describe("an SQLite store", () => {
     const started = once(process, "worker");
     const store = await openSqliteStore({ file, plantsWhenCreated: { first: 1n, last: 9n } });
     const [thread] = await started;
-    // A question without its batch, which the thread comes to before the next one.
+    // A request without its batch, which the thread receives before the next one.
     thread.postMessage({ kind: "deleteBatch" });
     await expect(store.delete(1n, deleteCall())).rejects.toMatchObject({
       errorCode: "ERR_OUTCOME_UNKNOWN",
@@ -313,7 +313,7 @@ describe("an SQLite store", () => {
       CREATE TRIGGER keep AFTER DELETE ON plants WHEN OLD.id = 4 BEGIN SELECT RAISE(FAIL, 'not this one'); END;
       CREATE TRIGGER fail AFTER DELETE ON plants WHEN OLD.id = 6 BEGIN SELECT json('no JSON'); END`);
     other.close();
-    // The first leaves alone, and the others share a batch.
+    // The first is sent alone, and the others share a batch.
     const results = await Promise.allSettled([1n, 2n, 3n, 4n, 5n, 6n].map((id) => store.delete(id, deleteCall())));
     expect(results).toEqual([
       ...[1, 2, 3].map(() => ({ status: "fulfilled", value: true })),
@@ -334,7 +334,7 @@ describe("an SQLite store", () => {
     const logMib = (): number => statSync(`${file}-wal`).size / 2 ** 20;
     // Records of 2 KiB, so that few deletions fill the log.
     const call = deleteCall({ subject: "s".repeat(1_024), requestId: "r".repeat(1_024) });
-    // On a busy machine the store does not keep up, and refuses some of so many: they come again.
+    // On a busy machine the store does not keep up, and refuses some, which are retried.
     const deleteUntilTaken = (id: bigint): Promise<unknown> =>
       store.delete(id, call).catch(async (reason: unknown) => {
         expect(reason).toMatchObject({ code: Code.ResourceExhausted });
@@ -376,7 +376,7 @@ describe("an SQLite store", () => {
   });
 });
 
-// What comes of it is in docs/how-to/operations.md: the server ends with exit code 74, or waits for an operator.
+// See docs/how-to/operations.md: the server exits with code 74, or waits for an operator.
 describe("an SQLite store with a permanent problem", () => {
   test.each<{
     name: string;
