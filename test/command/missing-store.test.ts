@@ -41,7 +41,7 @@ const missingStores: readonly MissingStore[] = [
   {
     name: "a folder",
     make: (folder) => mkdirSync(folder.file("plants.db")),
-    problem: () => "the path is a folder",
+    problem: () => "the path is a directory",
     isRefusedByMigrate: true,
   },
   {
@@ -52,7 +52,9 @@ const missingStores: readonly MissingStore[] = [
   },
 ];
 
-/** The commands that require a store, and the setting that their message names if they also read its URL from a file. */
+/**
+ * The commands that require a store, and the setting that their message names if they also read its URL from a file.
+ */
 const commands: readonly { words: readonly string[]; setting?: string }[] = [
   { words: ["serve", "--port", "0"], setting: "DATABASE_URL: " },
   { words: ["check"], setting: "DATABASE_URL: " },

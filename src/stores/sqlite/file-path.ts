@@ -27,13 +27,13 @@ export function assertFileExists(path: string): void {
 function pathProblemOf(path: string): string | undefined {
   const folder = dirname(path);
   const folderStat = statSync(folder, { throwIfNoEntry: false });
-  if (folderStat === undefined) return `the folder ${folder} does not exist`;
-  if (!folderStat.isDirectory()) return `${folder} is not a folder`;
+  if (folderStat === undefined) return `the directory ${folder} does not exist`;
+  if (!folderStat.isDirectory()) return `${folder} is not a directory`;
   // The journal files are next to the database.
-  if (deniedTo(folder)) return `the folder ${folder} is not writable`;
+  if (deniedTo(folder)) return `the directory ${folder} is not writable`;
   const stat = statSync(path, { throwIfNoEntry: false });
   if (stat === undefined) return linkProblemOf(path);
-  if (stat.isDirectory()) return "the path is a folder";
+  if (stat.isDirectory()) return "the path is a directory";
   return deniedTo(path) ? "the file is not writable" : undefined;
 }
 

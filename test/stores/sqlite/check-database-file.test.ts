@@ -82,7 +82,7 @@ describe("a database file", () => {
     const { stdout } = await run(process.execPath, ["--input-type=module", "-e", program, ...files]);
     chmodSync(folder.path, 0o755);
     expect(stdout.split("\n")).toEqual([
-      `cannot open ${files[0]}: the folder ${folder.path} is not writable`,
+      `cannot open ${files[0]}: the directory ${folder.path} is not writable`,
       `cannot open ${files[1]}: the file is not writable`,
       "",
     ]);

@@ -126,7 +126,7 @@ describe("opening a database file", () => {
     {
       name: "a folder that does not exist",
       prepare: (folder) => folder.file("nowhere/plants.db"),
-      message: /cannot open .*nowhere\/plants\.db: the folder .*nowhere does not exist$/,
+      message: /cannot open .*nowhere\/plants\.db: the directory .*nowhere does not exist$/,
     },
     {
       name: "a folder in place of the file",
@@ -134,7 +134,7 @@ describe("opening a database file", () => {
         mkdirSync(folder.file("plants.db"));
         return folder.file("plants.db");
       },
-      message: /plants\.db: the path is a folder$/,
+      message: /plants\.db: the path is a directory$/,
     },
     {
       name: "a file in place of the folder",
@@ -142,14 +142,14 @@ describe("opening a database file", () => {
         writeFileSync(folder.file("file"), "");
         return folder.file("file/plants.db");
       },
-      message: /file is not a folder$/,
+      message: /file is not a directory$/,
     },
     {
       // For root SQLite fails, for other users the permissions of the folder.
       name: "a folder that is not writable",
       onlyByWriting: true,
       prepare: () => "/proc/plants.db",
-      message: /^cannot open \/proc\/plants\.db: (the folder \/proc is not writable|the file cannot be opened)$/,
+      message: /^cannot open \/proc\/plants\.db: (the directory \/proc is not writable|the file cannot be opened)$/,
     },
     {
       name: "a file that is not a database",
@@ -220,7 +220,7 @@ describe("opening a database file", () => {
   test("fails with the same message in the storage thread", async () => {
     using folder = createTempFolder();
     const opened = openSqliteStore({ file: folder.file("nowhere/plants.db") });
-    const message = /^cannot open .*nowhere\/plants\.db: the folder .*nowhere does not exist$/;
+    const message = /^cannot open .*nowhere\/plants\.db: the directory .*nowhere does not exist$/;
     await expect(opened).rejects.toEqual(
       expect.objectContaining({
         name: "StoreOpenError",

@@ -173,7 +173,7 @@ describe("restoring a backup", () => {
     {
       name: "a folder that does not exist",
       make: (folder) => folder.file("nowhere/plants.db"),
-      problem: "the folder FOLDER/nowhere does not exist",
+      problem: "the directory FOLDER/nowhere does not exist",
     },
     {
       name: "a path that is a folder",
@@ -181,7 +181,7 @@ describe("restoring a backup", () => {
         mkdirSync(folder.file("plants.db"));
         return folder.file("plants.db");
       },
-      problem: "the path is a folder",
+      problem: "the path is a directory",
     },
     {
       name: "a broken symbolic link",

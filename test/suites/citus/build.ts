@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { toolsFolder } from "../../../packages/testing/src/process/tools-folder.ts";
 
 // `node test/suites/citus/build.ts [REPOSITORY]`: builds Citus from its source for Debian's PostgreSQL, in two minutes,
-// and keeps it beside a copy of the server's programs, outside of the checkout and of the system. Done once.
+// and keeps it next to a copy of the server's programs, outside of the checkout and of the system. Needed once.
 
 const version = "v13.2.2";
 const postgres = "15";
@@ -30,11 +30,11 @@ function build(): void {
     const file = join(source, "src", name);
     writeFileSync(file, readFileSync(file, "utf8").replaceAll(/\bhave_createdb_privilege\b/g, "citus_$&"));
   }
-  // A clone writes its files in any order, and `make` would generate a script again that is older than its source.
+  // A clone writes its files in any order, and `make` would regenerate a script that is older than its source.
   run(source, "touch", ["configure"]);
   run(source, "./configure", ["PG_CONFIG=/usr/bin/pg_config", "--without-libcurl"]);
   run(source, "make", ["-j2", "with_llvm=no"]);
-  // The programs find their libraries by where they are themselves.
+  // The programs find their libraries relative to their own path.
   for (const part of ["usr/lib/postgresql", "usr/share/postgresql"])
     cpSync(join("/", part, postgres), join(making, part, postgres), { recursive: true, verbatimSymlinks: true });
   run(source, "make", ["install", "with_llvm=no", `DESTDIR=${making}`]);

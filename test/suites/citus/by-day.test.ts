@@ -37,7 +37,7 @@ async function createStore(): Promise<string> {
   return url;
 }
 
-/** A store that is spread and not divided, as where PostgreSQL was too new for that. */
+/** Creates a store that is distributed but not partitioned, as if PostgreSQL were too new for that. */
 async function createUndividedStore(): Promise<string> {
   const url = await cluster.createSchema();
   await runSql(url, tablesSql(false));
@@ -48,7 +48,7 @@ async function createUndividedStore(): Promise<string> {
   return url;
 }
 
-/** Makes a partition of this many days, which begins in the past, with this many records of its first noon. */
+/** Creates a partition of this many days, which starts in the past, with this many records on its first noon. */
 async function addDays(url: string, first: string, days: number, records: number): Promise<string> {
   await runSql(url, `SELECT plantstore_make_day('${first}', ${days})`);
   await addRecords(url, first, records);
@@ -71,7 +71,7 @@ async function addKeyed(url: string, day: string, records: number): Promise<void
   );
 }
 
-/** The day (UTC) that is so many days from today. */
+/** Returns the day (UTC) that is this many days from today. */
 function dayFromNow(days: number): string {
   return new Date(Date.now() + days * dayMs).toISOString().slice(0, 10);
 }
@@ -165,7 +165,7 @@ describe("deletion records partitioned by day on Citus", () => {
     );
     const { session } = await openCitusSession(url);
     await expect(distributedDays(schemaOf(session)).dropOld(session, keptMs)).rejects.toMatchObject({ code: "55P03" });
-    // It asks again on a connection without the transaction that has failed.
+    // It retries on a connection without the failed transaction.
     await expect(distributedDays(schemaOf(session)).dropOld(session, keptMs)).rejects.toMatchObject({ code: "55P03" });
     await session.close();
     const reports: Upkeep[] = [];

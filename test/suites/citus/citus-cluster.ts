@@ -10,10 +10,10 @@ import { type CitusNode, startNode } from "./citus-node.ts";
 export interface CitusCluster extends AsyncDisposable {
   readonly coordinator: CitusNode;
   readonly workers: readonly CitusNode[];
-  /** The URL of an empty schema, new with every call, whose tables are spread over so many shards. */
+  /** Creates an empty schema whose tables are distributed over this many shards, and returns its URL. */
   createSchema(shards?: number): Promise<string>;
   /**
-   * Sets whether Citus hands functions to workers. It does not after every change of its nodes, until all of them know
+   * Sets whether Citus delegates functions to workers. It does not after a change of its nodes, until all of them know
    * it.
    */
   delegate(may: boolean): Promise<void>;
@@ -28,7 +28,7 @@ export async function startCitus(): Promise<CitusCluster> {
   const built = citusBuild();
   if (built === undefined) throw new Error("Citus is not there: build it by `node test/suites/citus/build.ts`");
   const folder = mkdtempSync(join(tmpdir(), "plantstore-citus-"));
-  // Whoever runs the servers may not read the home of whoever runs the tests.
+  // The user of the servers may not be able to read the home directory of the user of the tests.
   cpSync(join(built, "usr"), join(folder, "usr"), { recursive: true, verbatimSymlinks: true });
   const programs = join(folder, programsFolder);
   const owner = serverOwner();

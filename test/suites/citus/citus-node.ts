@@ -99,7 +99,7 @@ async function isReady(server: ChildProcess): Promise<void> {
   });
 }
 
-/** Returns the processes that a process has started, and that still run. */
+/** Returns the running child processes of a process. */
 function childrenOf(pid: number | undefined): number[] {
   const children = readFileSync(`/proc/${pid}/task/${pid}/children`, "latin1");
   return children.split(" ").filter(Boolean).map(Number);
@@ -107,7 +107,7 @@ function childrenOf(pid: number | undefined): number[] {
 
 function isRunning(pid: number): boolean {
   try {
-    // Z: one that has ended, and has let go of its memory, stays until somebody has asked for its exit code.
+    // Z: a process that has exited remains until its exit code is read.
     const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
     return stat.at(stat.lastIndexOf(")") + 2) !== "Z";
   } catch {
@@ -119,6 +119,6 @@ function send(pid: number | undefined, name: NodeJS.Signals): void {
   try {
     if (pid !== undefined) process.kill(pid, name);
   } catch {
-    // It has ended by itself.
+    // It has exited by itself.
   }
 }

@@ -36,7 +36,7 @@ afterAll(() => cluster?.[Symbol.asyncDispose]());
 
 const ids = Array.from({ length: 40 }, (_, i) => BigInt(i));
 const absent = Array.from({ length: 40 }, (_, i) => BigInt(i + 40));
-/** Plants that are not there any more, and were deleted with the token. */
+/** Missing plants, which were deleted with the token. */
 const recorded = Array.from({ length: 10 }, (_, i) => BigInt(i + 80));
 const token = "00000000-0000-4000-8000-000000000000";
 
@@ -76,7 +76,7 @@ async function waiting(notPid = 0): Promise<number> {
   return await look();
 }
 
-/** Cancels every wait of a worker for its standbys until something has ended. */
+/** Cancels every wait of a worker for its standbys until a promise settles. */
 async function whileCancelling<End>(ending: Promise<End>): Promise<End> {
   let isOver = false;
   void ending.finally(() => (isOver = true));
@@ -99,7 +99,7 @@ async function cancelWaits(): Promise<void> {
   await runSql(worker(), "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'");
 }
 
-/** Has the worker warn, until the end of the test, whenever it cancels a statement. */
+/** Makes the worker send a warning whenever it cancels a statement, until the end of the test. */
 async function warnOfCancels(): Promise<void> {
   const here = ["citus.enable_ddl_propagation = off", "citus.enable_alter_role_set_propagation = off"];
   const alone = [...here, "synchronous_commit = local"].map((setting) => `SET ${setting};`).join(" ");
@@ -329,7 +329,7 @@ test("a coordinator whose synchronous standby is gone does not delay deletions o
   const folder = createTempFolder();
   const { port, user } = configOf(worker());
   const from = `host=127.0.0.1 port=${port} user=${user} application_name=receiver`;
-  // All that a synchronous standby needs to do is to write the log.
+  // A synchronous standby only has to write the WAL.
   const program = join(citusBuild() ?? "", programsFolder, "pg_receivewal");
   const receiver = spawn(program, ["--synchronous", "-D", folder.path, "-d", from], { stdio: "ignore" });
   const ended = once(receiver, "exit");

@@ -5,9 +5,9 @@ import { deleteCall } from "../../support/plants/delete-call.ts";
 import { runSql } from "../../support/plants/postgres-server.ts";
 import { startCitus } from "./citus-cluster.ts";
 
-// `node test/suites/citus/load.ts [SHARDS] [keys|none] [OLD]`: how many deletions a second callers get through who wait for each, from the
-// store without HTTP, and what they cost the servers, of which all three are on this machine; and how long it takes the
-// store meanwhile to drop so many records that are too old.
+// `node test/suites/citus/load.ts [SHARDS] [keys|none] [OLD]` measures the deletions per second of callers that wait
+// for each, in the store without HTTP, and the CPU time of the servers, all three on this machine; and how long the
+// store takes meanwhile to drop the given number of expired records.
 
 const plants = 600_000;
 const callers = 256;

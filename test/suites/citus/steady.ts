@@ -11,11 +11,11 @@ import { createTempFolder } from "../../../packages/testing/src/process/temp-fol
 import { startCitus } from "./citus-cluster.ts";
 import { openCitusSession } from "./open-session.ts";
 
-// `node test/suites/citus/steady.ts [--seconds 600] [--day 20] [--keys]`: whether a store grows whose callers delete as
-// fast as they can while old records are dropped. The clock of its servers jumps to the next day every `--day` seconds,
-// by libfaketime, and records are kept for three days. Prints what each day has done, and fails if at the end of one
-// there are more records than the last five days can have made: three days, the one that goes on, and the one that is
-// dropped.
+// `node test/suites/citus/steady.ts [--seconds 600] [--day 20] [--keys]` measures whether a store grows whose callers
+// delete as fast as they can while expired records are dropped. The clock of its servers jumps to the next day every
+// `--day` seconds, by libfaketime, and records are kept for three days. Prints the counts of each day, and fails if at
+// the end of one there are more records than those of the last five days: three days, the current one, and the one that
+// is being dropped.
 
 const { values } = parseArgs({
   options: {
@@ -37,7 +37,7 @@ using folder = createTempFolder();
 chmodSync(folder.path, 0o755);
 jumpTo(0);
 const preload = execFileSync("faketime", ["-f", "+0", "printenv", "LD_PRELOAD"], { encoding: "utf8" });
-// This process has begun without it.
+// This process was started without it.
 Object.assign(process.env, {
   LD_PRELOAD: preload.trim(),
   FAKETIME_TIMESTAMP_FILE: folder.file("clock"),
@@ -62,7 +62,7 @@ for (let day = 1; day <= days; day++) {
   const before = { ...seen };
   await Promise.race([sleep(Number(values.day) * 1_000), Promise.all(working)]);
   deletedBy.push(seen.deleted);
-  // Those of calls that are under way count as made: they may be there or not.
+  // Records of running calls are counted, whether or not they exist.
   mostBehind = Math.max(mostBehind, (await countRecords()) - (seen.asked - (deletedBy.at(-6) ?? 0)));
   const dropped = seen.dropped - before.dropped;
   const cells = [
@@ -130,7 +130,7 @@ async function supplyPlants(): Promise<void> {
   }
 }
 
-/** What the store does every ten minutes. */
+/** The upkeep of the store every ten minutes. */
 async function dropOld(): Promise<void> {
   while (!over.signal.aborted) {
     const begunMs = performance.now();

@@ -37,12 +37,12 @@ async function plantsIn(url: string): Promise<bigint[]> {
   return (await runSql(url, "SELECT id FROM plants ORDER BY id")).map(({ id }) => BigInt(String(id)));
 }
 
-/** Makes the tables of a store that Citus has not spread yet. */
+/** Creates the tables of a store that Citus has not distributed yet. */
 async function makeTables(url: string): Promise<void> {
   await runSql(url, tablesSql(false));
 }
 
-/** Deletes plants without waiting for any lock, and returns the fate of each that was there. */
+/** Deletes plants without waiting for locks, and returns the fate of each existing one. */
 async function deleteUnlocked(url: string, plants: readonly bigint[]): Promise<Record<string, PlantFate>> {
   const { session, placement } = await openCitusSession(url);
   const pending = plants.map((id) => ({ id, call: deleteCall(), resolve: () => undefined, reject: () => undefined }));
@@ -55,11 +55,11 @@ interface Trigger {
   readonly table: "plants" | "deletions";
   readonly when: "DELETE" | "INSERT";
   readonly sql: string;
-  /** Whether it acts before or after the row is in its indexes. Default BEFORE. */
+  /** Whether it runs before or after the change of the row. Default BEFORE. */
   readonly at?: "BEFORE" | "AFTER";
-  /** The plant that it is for. By default it is for all. */
+  /** The plant for which it runs. By default for all. */
   readonly of?: bigint;
-  /** The index of the worker whose shards get it. By default all do. */
+  /** The index of the worker to whose shards it is added. By default to all. */
   readonly on?: number;
 }
 
@@ -97,13 +97,13 @@ async function addOldRecords(url: string, count: number): Promise<void> {
   );
 }
 
-/** Bounds the waits for locks on the workers, too, until the end of the test. */
+/** Sets the lock timeout on the workers, too, until the end of the test. */
 async function setLockTimeout(url: string): Promise<void> {
   onTestFinished(() => runSql(url, "ALTER ROLE tester RESET lock_timeout").then(() => undefined));
   await runSql(url, "ALTER ROLE tester SET lock_timeout = '100ms'");
 }
 
-/** Resolves once so many statements on a server wait for the lock of a row. */
+/** Resolves once this many statements on a server wait for a row lock. */
 async function waitingForLocks(url: string, count: number): Promise<void> {
   const look = (): Promise<unknown> =>
     runSql(url, "SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND backend_type = 'client backend'");
@@ -124,7 +124,7 @@ describePlantDatabase(async () => {
   return { store: await openPostgresStore({ url }), database: await openPostgresDatabase(url) };
 });
 
-/** A plant of each worker. */
+/** Returns a plant of each worker. */
 function oneOfEach(placement: Placement): readonly bigint[] {
   const ids = Array.from({ length: 200 }, (_, i) => BigInt(i));
   return [0, 1].map((worker) => ids.find((id) => placement.workerOf(id) === worker) ?? -1n);
@@ -299,7 +299,7 @@ describe("on Citus", () => {
       for (const id of oneOfEach(placement)) await store.delete(id, deleteCall()).catch(() => undefined);
       return store.waiting?.forBatchMax;
     };
-    // Two workers have twice the room.
+    // Two workers have twice the limit.
     await expect.poll(roomOnceAsked).toBe(32_768);
     batches = 0;
     const ofOne = ids.filter((id) => placement.workerOf(id) === 0).slice(-2);

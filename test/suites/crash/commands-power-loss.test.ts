@@ -7,9 +7,9 @@ import { canForget, ForgetfulDisk } from "../../support/plants/disk/forgetful-di
 import { createMissingStore, leaveTruncatedFile, plantsIn, readSqlite } from "../../support/plants/sqlite-file.ts";
 import { projectFolder } from "../../../packages/testing/src/process/child-program.ts";
 
-// What a command has reported as done outlives a loss of power, and one that comes before it leaves the old state or
-// the new one. The power is lost before each sync of the command, after each rename and after its end. If a sync is
-// left out, the end is without what it should have written, or a name has lost its content.
+// A reported result of a command survives a power loss, and an earlier power loss leaves the old state or
+// the new one. The power is lost before each sync of the command, after each rename and after its exit. If a sync is
+// missing, the new state is incomplete, or a name has lost its content.
 
 const timeout = 120_000;
 

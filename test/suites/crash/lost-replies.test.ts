@@ -20,14 +20,14 @@ import { testSeed } from "../../../packages/testing/src/test-seed.ts";
 /** The number of lost responses on each store. */
 const lostReplies = Number(process.env["LOST_REPLIES"] ?? 2_000);
 
-/** Connections that are cut again and again, and the calls that each has in flight: as many as the server takes. */
+/** Connections that are cut repeatedly, and the calls in flight on each: as many as the server accepts. */
 const connections = 16;
 const callsAtOnce = 256;
 
 /** The most bytes of a connection between two cuts: enough for the responses to the calls in flight. */
 const bytesMax = 4_096;
 
-/** The same where each connection has one call at a time. */
+/** The same for connections with one call at a time. */
 const unkeyedBytesMax = 512;
 
 /** Plants per round, after which the tables are checked. Each has some ten calls. */

@@ -23,8 +23,8 @@ import {
 } from "../../support/plants/postgres-server.ts";
 import { startPlantServer } from "../../support/server/plant-server.ts";
 
-// Transaction pooling hands a connection to the server from one client to the next, with every setting that the client
-// has made by `SET`.
+// Transaction pooling reuses a server connection for other clients, with all settings that a client
+// has changed with `SET`.
 
 const timeout = 300_000;
 const plants = 200_000;
@@ -41,7 +41,7 @@ beforeAll(async () => {
   await migratePostgres(direct);
   await runSql(direct, "CREATE SCHEMA neighbor; CREATE ROLE neighbor; GRANT USAGE ON SCHEMA neighbor TO neighbor");
   await migratePostgres(`${direct}&options=-csearch_path%3Dneighbor`);
-  // Which sees no plant, unlike the owner.
+  // This role sees no plant, unlike the owner.
   await runSql(
     direct,
     `CREATE ROLE gardener; GRANT ALL ON plants, deletions, plantstore_schema TO gardener;
@@ -183,7 +183,7 @@ test(
   async () => {
     await runSql(direct, "CREATE SCHEMA fresh; ALTER ROLE tester IN DATABASE plantstore SET search_path = fresh");
     try {
-      // With connections to the server that begin with it.
+      // With server connections that start with it.
       await pooler.kill();
       await pooler.start();
       await leaveOnConnections(pooler.url, all);
@@ -211,7 +211,7 @@ test("opening a store fails with the name of the setting if PgBouncer drops its 
   await expect(openPlantStore({ kind: "postgres", url })).rejects.toThrow(
     /^cannot use \S+: options in the database URL set search_path, which did not reach the server/,
   );
-  // Its own options are dropped, too, and it needs none.
+  // The options of the session are dropped, too, and are not required.
   await createPlants(1);
   const store = await openPlantStore({ kind: "postgres", url: dropping.url });
   await expect(store.delete(1n, deleteCall())).resolves.toBe(true);

@@ -145,7 +145,7 @@ describe("behind PgBouncer in transaction mode", () => {
   });
 });
 
-// Debian 12 has an older release; `PGBOUNCER=/path/of/the/program` is asked instead.
+// Debian 12 has an older release; set `PGBOUNCER=/path/of/the/program` to use another one.
 if (canKeepStatements()) {
   test("statements are sent by name if PgBouncer 1.21 or newer keeps them", { timeout }, async () => {
     const count = 400;

@@ -20,7 +20,7 @@ const faults = 30;
 const plants = 500_000;
 const timeout = 300_000;
 
-/** How often a second a steady load is sent. */
+/** The calls per second of a constant load. */
 const ticksPerS = 20;
 
 describe("a server on PostgreSQL", () => {
@@ -54,7 +54,7 @@ describe("a server on PostgreSQL", () => {
     }
     await load.stop();
     await expectTruth(tally);
-    // Every retry has ended well. Some deletions may be refused unsent: to a busy machine sixteen callers can be too
+    // Every retry has succeeded. Some deletions may be refused unsent: for a busy machine sixteen callers can be too
     // many.
     const overloaded = `error ${Code.ResourceExhausted}`;
     const refused = tally.failures.get(overloaded) ?? 0;
@@ -78,7 +78,7 @@ describe("a server on PostgreSQL", () => {
     await expectTruth(tally);
   });
 
-  // A transaction that somebody has forgotten, and callers that go on asking for its plant.
+  // A forgotten transaction, and callers that keep deleting its plant.
   test("deletes all other plants while another transaction locks one for 40 seconds", { timeout }, async () => {
     await createPlants();
     const store = await openPlantStore({ kind: "postgres", url });
@@ -126,7 +126,7 @@ describe("a server on PostgreSQL", () => {
     await load.stop();
     url = standbyUrl;
     await expectTruth(tally);
-    // The failover was over before anybody's patience.
+    // The failover was over before any timeout.
     expect([...tally.failures]).toEqual([]);
   });
 
@@ -137,7 +137,7 @@ describe("a server on PostgreSQL", () => {
     expect([...tally.deleted].filter((id) => left.has(id))).toEqual([]);
     expect([...tally.notFound]).toEqual([]);
     expect(gone.filter((id) => !tally.asked.has(id))).toEqual([]);
-    // Each plant was deleted once, by the caller that its record names.
+    // Each plant was deleted once, by the caller in its record.
     const [counts] = await runSql(url, "SELECT count(*) AS records, count(DISTINCT plant_id) AS plants FROM deletions");
     expect(counts).toEqual({ records: String(gone.length), plants: String(gone.length) });
   }

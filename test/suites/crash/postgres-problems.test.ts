@@ -16,7 +16,7 @@ import {
 
 const tickMs = 100;
 
-/** A clock that stands still while the machine does. Dispose of it with `using`. */
+/** A clock that stops while the machine stalls. Dispose of it with `using`. */
 interface RunningClock extends Disposable {
   elapsedMs(): number;
 }
@@ -31,7 +31,7 @@ function startRunningClock(): RunningClock {
   return { elapsedMs: () => elapsedMs, [Symbol.dispose]: () => clearInterval(timer) };
 }
 
-// A server that is there, and cannot do all that it is asked for.
+// A server that is reachable, and cannot do everything.
 
 const timeout = 180_000;
 
@@ -44,7 +44,7 @@ const unknown = "the outcome of the deletion is unknown; repeating the request i
 /** The allowed delay of a busy machine, in milliseconds in which it runs. */
 const marginMs = 4_000;
 
-/** Does work while something is wrong. */
+/** Runs work during a problem. */
 type Situation = (url: string, proxy: CuttingProxy, work: () => Promise<void>) => Promise<void>;
 
 let server: PostgresServer;
@@ -63,7 +63,7 @@ describe("a store", () => {
             CREATE TRIGGER fill BEFORE INSERT ON deletions FOR EACH ROW EXECUTE FUNCTION fill()`,
       undo: "DROP TRIGGER fill ON deletions",
       problem: /: No space left on device$/,
-      // It is not there, and to say so needs no write.
+      // The plant is missing, and reporting that needs no write.
       asked: [9n],
     },
     {
@@ -142,7 +142,7 @@ describe("a store", () => {
       [1, 2].map(() => openPostgresStore({ url: url.replace(server.socketFolder, proxy.socketFolder) })),
     );
     const [asked, idle] = stores;
-    // It has a connection before anything is wrong.
+    // It has a connection before the problem.
     await asked?.delete(9n, deleteCall());
     await row.during(url, proxy, async () => {
       using clock = startRunningClock();
@@ -187,7 +187,7 @@ describe("a store", () => {
     const store = await openPlantStore({ kind: "postgres", url });
     let isTold = false;
     const outcome = await withoutStandby(url, async () => {
-      // A deletion that waits is not visible. Once its wait is cancelled it is, and a failover would undo it.
+      // A waiting deletion is not visible. Once its wait is cancelled it is visible, and a failover would undo it.
       const undoing = "DELETE FROM plants WHERE id = 1";
       const undone = runSql(url, undoing);
       await expect.poll(() => runSql(url, waiting(undoing))).toHaveLength(1);

@@ -133,7 +133,7 @@ describe("a store", () => {
     const store = await openPlantStore({ kind: "postgres", url });
     await server.stop("fast");
     await expect.poll(() => store.problem).toMatch(/:5432\/postgres: connect /);
-    // Nothing is taken that could not be done.
+    // No deletion is accepted that could not be done.
     const refused = await refusalOf(store.delete(1n, deleteCall()));
     expect(refused).toMatchObject({ code: Code.Unavailable });
     expect(refused.metadata.get("retry-after")).toBe("1");

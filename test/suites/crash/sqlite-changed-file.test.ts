@@ -82,7 +82,7 @@ describe("a server on SQLite under load whose file other processes use with SQLi
   });
 });
 
-/** Copies all of the log into the file, and truncates it, as an operator or a tool for replicas does. */
+/** Copies the whole log into the file, and truncates it, as an operator or a replication tool does. */
 function checkpointElsewhere(file: string): void {
   readSqlite(file, "PRAGMA wal_checkpoint(TRUNCATE)");
 }

@@ -31,7 +31,7 @@ const faults = [
     name: "a sync fails",
     fault: "fsync,fdatasync:error=EIO:when=10",
     problem: "reading from or writing to the disk failed",
-    // Later syncs succeed, and prove nothing: what the failed one should have written is lost.
+    // Later syncs succeed, although the data of the failed one is lost.
     passes: false,
     // Time for three write checks.
     patienceMs: 3_500,
@@ -107,7 +107,7 @@ describe("a backup", () => {
       ...(/link(?:at)?\(.*copy\.db"/.test(line) ? ["name"] : []),
       ...(line.includes(`<${folder.path}>)`) ? ["folder"] : []),
     ]);
-    // What SQLite itself has synced, which its documentation does not promise, comes before.
+    // SQLite itself syncs before that, which its documentation does not guarantee.
     expect(steps.slice(-4)).toEqual(["written", "content", "name", "folder"]);
   });
 
@@ -127,7 +127,7 @@ describe("while another process holds the lock of the file for longer than a ser
     await createPlants(file);
     await using database = await openSqliteDatabase(file);
     await using running = await database.startImport();
-    // An import waits without an event loop, so that the lock has to be another thread's.
+    // An import blocks the event loop, so another thread must hold the lock.
     const program = `
       import { parentPort, workerData } from "node:worker_threads";
       import { DatabaseSync } from "node:sqlite";
@@ -155,7 +155,7 @@ describe("while another process holds the lock of the file for longer than a ser
     other.exec("BEGIN IMMEDIATE");
     const refused = await refusalOf(store.delete(1n, deleteCall()));
     expect(refused.rawMessage).toBe(away);
-    // In the middle of the next try to write.
+    // In the middle of the next write check.
     await sleep(2_000);
     await thread.terminate();
     await expect.poll(() => store.problem).toBe(`${file}: the storage thread has exited`);

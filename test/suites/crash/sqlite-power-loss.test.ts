@@ -50,7 +50,7 @@ function toldBy(output: string): unknown[] {
 }
 
 /**
- * Expects that a store from which some plants are gone is whole, whatever of its file the system has written by itself.
+ * Expects that a store without some plants is not damaged, whatever of its file the system has written by itself.
  */
 function expectAfterLossOfPower(disk: ForgetfulDisk, gone: readonly number[]): void {
   for (const written of [[], ["plants.db"]]) {
@@ -91,7 +91,7 @@ const questions: readonly { name: string; args: readonly string[]; answer: unkno
   },
 ];
 
-// After the sync of the log's header, the fourth deletion is the fifth.
+// After the sync of the header of the log, the fourth deletion is the fifth sync.
 const ends = [
   { name: "killed before it synced its last commit", fault: "kill -wal 5", outcomes: [true, true, true] },
   {
@@ -130,7 +130,7 @@ describe.runIf(canForget())("a store on SQLite whose disk loses unsynced data", 
 
   test("rewrites all of a long log whose end could not be synced", { timeout }, () => {
     using disk = createDisk();
-    // More than an opening writes at a time. After the syncs of the log's header and of this, the third is the
+    // More than an opening rewrites at a time. After the syncs of the log's header and of this, the third is the
     // deletion's.
     const leaving = onDatabaseFile(`
       db.exec("PRAGMA wal_autocheckpoint = 0; CREATE TABLE other AS SELECT randomblob(9000000) AS bytes");
