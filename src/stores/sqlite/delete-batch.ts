@@ -160,7 +160,7 @@ function preparePart(
       const isCertain = !isCommitting || db.isTransaction;
       // After a full disk, a failed write or RAISE(ROLLBACK) SQLite has already rolled back.
       if (db.isTransaction) db.exec("ROLLBACK");
-      // No test can tell: SQLite never refuses a commit after it has closed the transaction.
+      // equivalent mutant: SQLite never refuses a commit after it has closed the transaction.
       if (!isCertain || !isRefused) {
         return { kind: isCertain ? "nothing-done" : "unknown", problem: fileProblemOf(fault) };
       }

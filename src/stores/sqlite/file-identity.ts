@@ -139,7 +139,7 @@ class NamedFile {
     try {
       const found = statSync(this.#path, { throwIfNoEntry: false });
       if (found === undefined) return "missing";
-      // No test can tell: the same inode on another device requires a copy of the whole file system, mounted over it.
+      // equivalent mutant: the same inode on another device requires a copy of the whole file system, mounted over it.
       return found.ino === this.#opened.ino && found.dev === this.#opened.dev ? found : "other";
     } catch {
       // The path no longer leads to the file: a folder is not readable, or a link is broken.

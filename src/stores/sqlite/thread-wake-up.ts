@@ -22,7 +22,7 @@ export class ThreadWakeUp {
 
   /** Announces a request that has been posted. */
   announce(): void {
-    // No test can tell: the order of these matters only if the other thread runs between them.
+    // equivalent mutant: the order of these matters only if the other thread runs between them.
     Atomics.add(this.#announced, 0, 1);
     Atomics.notify(this.#announced, 0);
   }

@@ -114,7 +114,7 @@ async function runPart(session: Session, pending: readonly PendingDelete[], opti
     }
     if (step !== "fail") await sleep(Math.max(0, Math.min(backoffMs(attempts), session.remainingMs)));
     const reason = reasonOf(fault, mayBeDone);
-    // No test can tell: after this throw, allCancelled is never read.
+    // equivalent mutant: after this throw, allCancelled is never read.
     if (step === "fail" || !session.hasTime) throw new BatchFailure(reason, fault, server);
     // Cancelled calls say nothing about the state of the server.
     allCancelled = new BatchFailure(reason, fault, "healthy");

@@ -316,7 +316,7 @@ export class Session {
   /** Releases a connection: a late cancel request could cancel its next statement. */
   #release(client: Client, isAccepted: Promise<boolean>): void {
     this.#forget(client);
-    // No test can tell: the socket would be destroyed a moment later, without a message to the server.
+    // equivalent mutant: the socket would be destroyed a moment later, without a message to the server.
     void isAccepted.then(() => disconnect(client));
   }
 
