@@ -4,7 +4,10 @@ import { ValueSchema } from "@bufbuild/protobuf/wkt";
 import { ConnectError } from "@connectrpc/connect";
 import { readJson } from "../../../src/messages/json/index.ts";
 
-/** A case of JSONTestSuite. Texts whose names begin with `y_` are JSON, those with `n_` are not, and `i_` are both. */
+/**
+ * A case of JSONTestSuite. Texts whose names begin with `y_` are JSON, those with `n_` are not; those with
+ * `i_` may be accepted or refused.
+ */
 export interface JsonCase {
   readonly name: string;
   readonly input: string;
