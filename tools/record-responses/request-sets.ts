@@ -3,7 +3,7 @@ import { GreenhouseService } from "../../examples/gen/greenhouse/v1/greenhouse_p
 import { createProxy } from "../../packages/proxy/src/create-proxy.ts";
 import { createGateway, errorCodeOf, type Gateway, type GatewayOptions } from "../../packages/gateway/src/index.ts";
 import { createHttpEngine } from "../../packages/http-engine/src/index.ts";
-import { corpusGroups, toRequest } from "../../packages/gateway/test/corpus/asking.ts";
+import { corpusGroups, toRequest } from "../../packages/gateway/test/corpus/corpus.ts";
 import { sideBySideOptions } from "../../packages/http-engine/test/compared-with-node/side-by-side.ts";
 import { unaryCallTable } from "../../packages/http-engine/test/compared-with-node/unary-calls.ts";
 import { descriptorSetOf } from "../../packages/testing/src/gateway/descriptor-set.ts";
@@ -25,8 +25,8 @@ export interface OpenRequestSet extends AsyncDisposable {
   takeEvents(): Promise<string>;
 }
 
-const corpus: readonly NamedRequest[] = corpusGroups.flatMap(({ name, rows }) =>
-  rows.map((row) => ({ ...toRequest(row), name: `${name}: ${row.rule}: ${row.request}` })),
+const corpus: readonly NamedRequest[] = corpusGroups.flatMap(({ name, cases }) =>
+  cases.map((row) => ({ ...toRequest(row), name: `${name}: ${row.rule}: ${row.request}` })),
 );
 
 const transcoding: readonly NamedRequest[] = allCases.map(({ id, request }) => {

@@ -21,42 +21,45 @@ function textOf(path: string): string {
   return new TextDecoder().decode(Buffer.from(answerOf(path).body));
 }
 
-test("the document is served as it is", () => {
+test("the document is served unchanged", () => {
   expect(answerOf("/openapi.json")).toMatchObject({ httpStatus: 200, header: { "content-type": "application/json" } });
   expect(textOf("/openapi.json")).toBe(document);
 });
 
-test("the document is served as YAML, too", () => {
+test("the document is served as YAML", () => {
   expect(answerOf("/openapi.yaml")).toMatchObject({ httpStatus: 200, header: { "content-type": "application/yaml" } });
   expect(textOf("/openapi.yaml")).toBe('openapi: "3.1.0"\n');
 });
 
-test("the root leads to the page by a relative path", () => {
+test("the root redirects to the page by a relative path", () => {
   expect(answerOf("/")).toMatchObject({ httpStatus: 302, header: { location: "docs" } });
 });
 
-test("without being open, everything needs a credential and the root is left alone", () => {
+test("if not open, everything requires a credential, and the root does not redirect", () => {
   const closed = createDocsPage({ document: () => document, open: false });
   expect(closed.map(({ path }) => path)).not.toContain("/");
   expect(new Set(closed.map((endpoint) => endpoint.open))).toEqual(new Set([false]));
 });
 
-test.each(open.map(({ path }) => path))("%s is asked for again after a release", (path) => {
+test.each(open.map(({ path }) => path))("%s is revalidated after a release", (path) => {
   expect(answerOf(path).header?.["cache-control"]).toBe("no-cache");
 });
 
-test.each(open.map(({ path }) => path))("%s may run and load nothing from elsewhere, and nothing inline", (path) => {
-  expect(answerOf(path).header).toMatchObject({
-    "cross-origin-opener-policy": "same-origin",
-    "referrer-policy": "no-referrer",
-    "x-content-type-options": "nosniff",
-  });
-  expect(answerOf(path).header?.["content-security-policy"]).toBe(
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-  );
-});
+test.each(open.map(({ path }) => path))(
+  "the policy of %s allows nothing from other hosts, and nothing inline",
+  (path) => {
+    expect(answerOf(path).header).toMatchObject({
+      "cross-origin-opener-policy": "same-origin",
+      "referrer-policy": "no-referrer",
+      "x-content-type-options": "nosniff",
+    });
+    expect(answerOf(path).header?.["content-security-policy"]).toBe(
+      "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    );
+  },
+);
 
-test("the page may send requests to the servers that the document names, and to no others", async () => {
+test("the page may send requests only to the servers of the document", async () => {
   const servers = [
     "/garden",
     "https://orders.example/api",
@@ -76,14 +79,14 @@ test.each(references)("the page's reference to %s is relative and served", (targ
   expect(answerOf(`/${target}`).httpStatus).toBe(200);
 });
 
-test("the page is five requests, of which one is for its script, which imports nothing", () => {
+test("the page is five requests, one of which is for its script, which imports nothing", () => {
   expect([...answers.keys()].filter((path) => path !== "/" && path !== "/openapi.yaml")).toHaveLength(5);
   expect(references.filter((target) => target.endsWith(".js"))).toEqual(["docs/page.js"]);
   expect(answerOf("/docs/page.js").header?.["content-type"]).toBe("text/javascript; charset=utf-8");
   expect(textOf("/docs/page.js")).not.toMatch(/^(?:import|export)\b|\bimport\(/m);
 });
 
-test("the script of the page is one that compiles, each of its modules before the first that uses it", () => {
+test("the script of the page compiles, with each module before the first that uses it", () => {
   const script = textOf("/docs/page.js");
   // The entry waits for its descriptions.
   expect(() => new Script(`(async () => {${script}\n})`)).not.toThrow();
@@ -96,6 +99,6 @@ test("the script of the page is one that compiles, each of its modules before th
   expect(made.size).toBeGreaterThan(3);
 });
 
-test("the page has neither inline scripts and styles nor handlers", () => {
+test("the page has no inline scripts, styles or handlers", () => {
   expect(html).not.toMatch(/<script(?![^>]* src=)|<style|\sstyle=|\son[a-z]+=|javascript:/);
 });

@@ -67,7 +67,7 @@ describe.each(["1.1", "2"] as const)("over HTTP/%s", (version) => {
     { accepted: "identity, br;q=0.5", coding: undefined },
     { accepted: "deflate", coding: undefined },
     { accepted: "br;q=0, gzip;q=0", coding: undefined },
-  ])("the script is sent in $coding to those who accept $accepted", async ({ accepted, coding }) => {
+  ])("the script is sent in $coding to clients that accept $accepted", async ({ accepted, coding }) => {
     const answer = await ask("/docs/page.js", [["accept-encoding", accepted]]);
     expect(fieldsOf(answer)["content-encoding"]).toBe(coding);
     const decoded =
@@ -76,7 +76,7 @@ describe.each(["1.1", "2"] as const)("over HTTP/%s", (version) => {
     if (coding !== undefined) expect(answer.body.length).toBeLessThan(decoded.length / 3);
   });
 
-  test("HEAD has the fields of GET", async () => {
+  test("HEAD has the header fields of GET", async () => {
     const [got, head] = [await ask("/openapi.json"), await ask("/openapi.json", [], "HEAD")];
     const { date: _got, ...want } = fieldsOf(got);
     expect(fieldsOf(head)).toMatchObject(want);
@@ -97,11 +97,11 @@ test.each([
   expect(parts).toHaveLength(4);
 });
 
-test("the document was made once for all of this", () => {
+test("the document is created once for all requests", () => {
   expect(documentsMade).toBe(1);
 });
 
-test("a resource is made once for all codings, and again after it has failed", async () => {
+test("a resource is created once for all codings, and again after a failure", async () => {
   let made = 0;
   const endpoint = resourceEndpoint("/a", true, () => {
     made += 1;

@@ -26,7 +26,7 @@ async function wordsOf(command: string): Promise<readonly string[]> {
   return stdout.split("\0").slice(0, -1);
 }
 
-test.each(hostile)("a name with %j is one word of grpcurl and of buf", async (text) => {
+test.each(hostile)("a name with %j is one shell word for grpcurl and buf", async (text) => {
   const call = callOf({ procedure: `/shop.${text}.Shop/Get`, messages: [text] });
   expect(await wordsOf(writeGrpcurl(call))).toEqual([
     "-plaintext",
@@ -42,7 +42,7 @@ test.each(hostile)("a name with %j is one word of grpcurl and of buf", async (te
   ]);
 });
 
-test.each(hostile)("a method, a field and a body with %j are one word of curl each", async (text) => {
+test.each(hostile)("a method, a field and a body with %j are one shell word each for curl", async (text) => {
   const request: Call["request"] = {
     method: `M${text}`,
     url: `http://127.0.0.1:1/${text}`,

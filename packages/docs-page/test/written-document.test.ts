@@ -9,11 +9,11 @@ test.each<{ readonly name: string; readonly document: object; readonly json?: ob
     name: "a document",
     document: { openapi: "3.1.0", paths: { "/a": { get: { tags: ["a"] } } }, tags: [{ name: "a" }] },
   },
-  { name: "nothing", document: {} },
+  { name: "an empty object", document: {} },
   { name: "empty objects at each level", document: { paths: {}, components: { schemas: {} }, tags: [] } },
-  { name: "texts, numbers, booleans and null", document: { a: "x", b: 1.5, c: true, d: null, e: { f: { g: "h" } } } },
+  { name: "strings, numbers, booleans and null", document: { a: "x", b: 1.5, c: true, d: null, e: { f: { g: "h" } } } },
   { name: "members that are undefined", document: { a: undefined, b: { c: undefined } }, json: { b: {} } },
-  { name: "more than is encoded at once", document: { components: { schemas: members } } },
+  { name: "more than is encoded in one step", document: { components: { schemas: members } } },
 ])("$name is the same as an object, as JSON text and as YAML", async ({ document, json = document }) => {
   const ofObject = await writeDocument(document);
   const text = JSON.stringify(document);
@@ -25,7 +25,7 @@ test.each<{ readonly name: string; readonly document: object; readonly json?: ob
   expect(parse(yaml)).toEqual(json);
 });
 
-test("the origins of the servers of an object and of a text are the same", async () => {
+test("the origins of servers are the same for an object and for JSON text", async () => {
   const document = { servers: [{ url: "https://a.example/v1" }, { url: "https://a.example/v2" }, { url: "/v3" }] };
   for (const each of [document, JSON.stringify(document)]) {
     expect((await writeDocument(each)).origins).toEqual(["https://a.example"]);

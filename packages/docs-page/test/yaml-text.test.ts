@@ -12,23 +12,23 @@ function sorted(text: string): string[] {
 
 test.each([
   { name: "nested objects", json: '{"a":{"b":{"c":1}}}', yaml: "a:\n  b:\n    c: 1\n" },
-  { name: "a list", json: '{"a":["x",2]}', yaml: "a:\n  - x\n  - 2\n" },
+  { name: "an array", json: '{"a":["x",2]}', yaml: "a:\n  - x\n  - 2\n" },
   {
-    name: "a list of objects",
+    name: "an array of objects",
     json: '{"a":[{"b":1,"c":{"d":2}},{"e":[]}]}',
     yaml: "a:\n  - b: 1\n    c:\n      d: 2\n  - e: []\n",
   },
-  { name: "a list of lists", json: "[[1,2],[{}]]", yaml: "- - 1\n  - 2\n- - {}\n" },
-  { name: "nothing in it", json: '{"a":{},"b":[],"c":null}', yaml: "a: {}\nb: []\nc: null\n" },
-  { name: "a value alone", json: '"x"', yaml: "x\n" },
+  { name: "an array of arrays", json: "[[1,2],[{}]]", yaml: "- - 1\n  - 2\n- - {}\n" },
+  { name: "empty values", json: '{"a":{},"b":[],"c":null}', yaml: "a: {}\nb: []\nc: null\n" },
+  { name: "a single value", json: '"x"', yaml: "x\n" },
   { name: "booleans", json: '{"a":true,"b":false}', yaml: "a: true\nb: false\n" },
   {
-    name: "every digit of a number",
+    name: "all digits of a number",
     json: '{"a":9223372036854775807,"b":-1.50,"c":1e400}',
     yaml: "a: 9223372036854775807\nb: -1.50\nc: 1e400\n",
   },
   {
-    name: "texts that YAML would take for something else, in quotes",
+    name: "strings that YAML would misread, in quotes",
     json: '["true","No","null","y","1","3.1.0","2026-11-22","-","~","","a: b","a #b","#a","*a","&a","!a","@a","a:","x ","{a}"]',
     yaml: [
       ..."true No null y 1 3.1.0 2026-11-22 - ~".split(" "),
@@ -47,9 +47,13 @@ test.each([
       .map((text) => `- ${JSON.stringify(text)}\n`)
       .join(""),
   },
-  { name: "lines of a text", json: String.raw`["a\nb\u0007\"\\"]`, yaml: String.raw`- "a\nb\u0007\"\\"` + "\n" },
   {
-    name: "keys that are no words, in quotes",
+    name: "a string with line breaks",
+    json: String.raw`["a\nb\u0007\"\\"]`,
+    yaml: String.raw`- "a\nb\u0007\"\\"` + "\n",
+  },
+  {
+    name: "keys that are not plain words, in quotes",
     json: '{"$ref":"#/components/schemas/A","/v1/{name}":1,"200":2,"application/json":3,"x-rpc":4,"":5,"on":6}',
     yaml: '$ref: "#/components/schemas/A"\n"/v1/{name}": 1\n"200": 2\napplication/json: 3\nx-rpc: 4\n"": 5\n"on": 6\n',
   },

@@ -1,4 +1,4 @@
-import { askedBy, corpusGroups as groups, expectAnswer, toRequest } from "./corpus/asking.ts";
+import { describeRequest, corpusGroups as groups, expectResponse, toRequest } from "./corpus/corpus.ts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createFetchGateway } from "../src/fetch/entry.ts";
 import { exchangeFetch, isSayable } from "../../testing/src/carriers/fetch.ts";
@@ -20,37 +20,37 @@ afterAll(async () => {
   await gateway[Symbol.asyncDispose]();
 });
 
-test("the corpus has at least 300 requests, each of them once", () => {
-  const requests = groups.flatMap(({ rows }) => rows).map((row) => JSON.stringify(toRequest(row)));
+test("the corpus has at least 300 different requests", () => {
+  const requests = groups.flatMap(({ cases }) => cases).map((row) => JSON.stringify(toRequest(row)));
   expect(requests.length).toBeGreaterThanOrEqual(300);
   const twice = requests.filter((request, at) => requests.indexOf(request) !== at);
   expect(twice).toEqual([]);
 });
 
-describe.each(groups)("in the corpus of $name,", ({ name, rows: group }) => {
-  const rows = group.map((row) => ({ ...row, asked: askedBy(row) }));
-  // Values differ within a message, which no carrier sees: once is enough.
-  const carried = name === "values" ? [] : rows.filter((row) => row.only === undefined);
+describe.each(groups)("in the corpus of $name,", ({ name, cases }) => {
+  const named = cases.map((row) => ({ ...row, asked: describeRequest(row) }));
+  // Values differ only within a message, so one HTTP version is enough.
+  const portable = name === "values" ? [] : named.filter((row) => row.only === undefined);
   let http1: Http1Connection;
 
-  // One connection for each group: the server closes one that is idle for some seconds.
+  // One connection per group, because the server closes connections that are idle for some seconds.
   beforeAll(async () => {
     http1 = await openHttp1(gateway.address);
   });
 
   afterAll(() => http1[Symbol.dispose]());
 
-  test.each(carried)("$rule: $asked over HTTP/1.1", async (row) => {
+  test.each(portable)("$rule: $asked over HTTP/1.1", async (row) => {
     const request = toRequest(row);
     http1.request(request);
-    expectAnswer(await http1.readAnswer(request.httpMethod), row.want);
+    expectResponse(await http1.readAnswer(request.httpMethod), row.want);
   });
 
-  test.each(carried.filter((row) => isSayable(toRequest(row))))("$rule: $asked over Fetch", async (row) => {
-    expectAnswer(await exchangeFetch(fetch, toRequest(row)), row.want);
+  test.each(portable.filter((row) => isSayable(toRequest(row))))("$rule: $asked over Fetch", async (row) => {
+    expectResponse(await exchangeFetch(fetch, toRequest(row)), row.want);
   });
 
-  test.each(rows)("$rule: $asked over HTTP/2", async (row) => {
-    expectAnswer(await http2.exchange(toRequest(row)), row.want);
+  test.each(named)("$rule: $asked over HTTP/2", async (row) => {
+    expectResponse(await http2.exchange(toRequest(row)), row.want);
   });
 });

@@ -49,7 +49,7 @@ export class EventSplitter implements MessageSplitter<ServerEvent> {
     lineEnd.lastIndex = this.#searchAt;
     const found = lineEnd.exec(this.#text);
     // A trailing carriage return may be the first half of a line end.
-    // No test can tell: if the check below throws, the search does not continue.
+    // equivalent mutant: if the check below throws, the search does not continue.
     this.#searchAt = found === null ? Math.max(this.#text.length - 1, this.#at) : lineEnd.lastIndex;
     if (this.#units + (found?.index ?? this.#text.length) - this.#at > this.#dataMax)
       throw messageTooLarge(this.#dataMax);

@@ -120,7 +120,7 @@ export class RestCalls {
   #send(call: RestCall, { rule, target }: RestRequest, header: Headers, body: FetchRequest["body"]): Promise<Response> {
     const url = this.settings.baseUrl + target;
     // A URL that the parser would change must not be sent, because it would name another resource.
-    // No test can tell: everything that it would change was refused or escaped before.
+    // equivalent mutant: everything that it would change was refused or escaped before.
     if (new URL(url).href !== url) throw new ConnectError(`${url} is not a normalized URL`, Code.InvalidArgument);
     const { httpMethod } = rule;
     return sendRequest(

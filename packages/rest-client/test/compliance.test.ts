@@ -98,7 +98,7 @@ test.each([
     want: "/Hello/-1/-290000/true/ANIMALIA:simplepath?fInt32=-10",
   },
   {
-    name: "zero values for fields that are no strings",
+    name: "zero values for fields other than strings",
     rpc: "RepeatDataSimplePath",
     request: { info: { fString: "Hello" } },
     want: "/Hello/0/0/false/LIFE_KINGDOM_UNSPECIFIED:simplepath",

@@ -72,7 +72,7 @@ describe("error records", () => {
       want: { code: Code.InvalidArgument, rawMessage: "too bad" },
     },
     {
-      name: "problem+json with its title alone",
+      name: "problem+json with only a title",
       status: 422,
       type: "application/problem+json",
       body: { type: "about:blank", title: "Bad" },
@@ -91,7 +91,7 @@ describe("error records", () => {
       want: { code: Code.Unavailable, rawMessage: "later" },
     },
     {
-      name: "a detail of bytes whose type is not known",
+      name: "a detail of bytes with an unknown type",
       status: 400,
       body: { code: 3, details: [{ "@type": "x/unknown.Type", value: "CgF0" }] },
       want: { code: Code.InvalidArgument, details: [{ type: "unknown.Type", value: detail.value }] },
@@ -112,7 +112,7 @@ describe("error records", () => {
       },
     },
     {
-      name: "the same as bytes",
+      name: "the same detail as bytes",
       status: 400,
       body: { code: 3, details: [{ "@type": "type.googleapis.com/google.rpc.ErrorInfo", value: "CgRTVE9Q" }] },
       want: {
@@ -127,32 +127,32 @@ describe("error records", () => {
       want: { code: Code.InvalidArgument, details: [] },
     },
     {
-      name: "a detail that is not known",
+      name: "an unknown detail",
       status: 400,
       body: { code: 3, message: "m", details: [{ "@type": "x/unknown.Type", a: 1 }, null, 7] },
       want: { code: Code.InvalidArgument, rawMessage: "m", details: [] },
     },
     {
-      name: "JSON that is no record",
+      name: "JSON that is not a record",
       status: 500,
       body: [1],
       want: { code: Code.Unknown, rawMessage: "HTTP status 500" },
     },
     {
-      name: "JSON that is none",
+      name: "invalid JSON",
       status: 429,
       body: "{",
       want: { code: Code.ResourceExhausted, rawMessage: "HTTP status 429" },
     },
     {
-      name: "HTML, which is not shown",
+      name: "HTML, which is not in the error",
       status: 502,
       type: "text/html",
       body: "<h1>secret</h1>",
       want: { code: Code.Unavailable, rawMessage: "HTTP status 502" },
     },
     {
-      name: "a text whose type has JSON in a parameter",
+      name: "text whose content type has JSON in a parameter",
       status: 502,
       type: "text/plain; of=a/json",
       body: { code: 5, message: "gone" },
@@ -184,9 +184,9 @@ describe("error records", () => {
     { name: "a URL without a type", details: [{ "@type": "type.googleapis.com/" }] },
     { name: "a URL that is not a string", details: [{ "@type": 7 }] },
     { name: "neither a type nor a URL", details: [{}, [], null, true, "text", 7] },
-    { name: "no array", details: "text" },
+    { name: "a string instead of an array", details: "text" },
     { name: "an object instead of an array", details: { "@type": typeUrl, text: "t" } },
-  ])("details with $name leave the error of the server as it is", async ({ details }) => {
+  ])("details with $name do not change the error of the server", async ({ details }) => {
     const readable = { "@type": typeUrl, text: "t" };
     const given = Array.isArray(details) ? [...details, readable] : details;
     const header = { "content-type": "application/json", "x-why": "drought" };
@@ -220,14 +220,14 @@ describe("error records", () => {
     expect(await ask((response) => response.writeHead(status).end())).toMatchObject({ code });
   });
 
-  test("a record that no other API has is read by the program", async () => {
+  test("a custom record is read by readErrorRecord", async () => {
     const own = await ask((response) => answerWith(response, 418, { fault: "tea" }), { readErrorRecord });
     expect(own).toMatchObject({ code: Code.DataLoss, rawMessage: '"tea" 418' });
     const other = await ask((response) => answerWith(response, 404, { code: 5, message: "gone" }), { readErrorRecord });
     expect(other).toMatchObject({ code: Code.NotFound, rawMessage: "gone" });
   });
 
-  test("the header of an error is its metadata, which is not passed on to clients of the program", async () => {
+  test("the header of an error becomes its metadata, which is not forwarded", async () => {
     const error = await ask((response) => response.writeHead(503, { "retry-after": "7" }).end());
     expect(asError(error).metadata.get("retry-after")).toBe("7");
     expect(error).toMatchObject({ isWireError: true });

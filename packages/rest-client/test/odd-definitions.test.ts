@@ -83,20 +83,20 @@ test.each([
   { name: "slashes", others: ["/x/{a}/{b}", "/x/{a}/{b}:peek"], value: "y/:peek", read: "/x/{a}/{b}" },
   { name: "colons", others: ["/x/{a}:peek"], value: "y/z:peek", read: "/x/{a}:peek" },
   { name: "slashes and colons", others: ["/x/{a}/{b}:peek"], value: "y/z:peek", read: "/x/{a}/{b}:peek" },
-])("a value is refused that is another RPC's path once its $name are decoded", ({ others, value, read }) => {
+])("a value is refused that becomes another RPC's path when its $name are decoded", ({ others, value, read }) => {
   const [one] = defineRpcs({ a: "a", b: "b" }, ["/x/{a}", ...others]);
   expect(targetOf(one, { a: "y:z" })).toBe("/x/y%3Az");
   const path = `/x/${encodeURIComponent(value)}`;
   expect(targetOf(one, { a: value })).toBe(`a: the path ${path} could also match GET ${read}`);
 });
 
-test("a value is refused that is another one of its own path once its slashes are decoded", () => {
+test("a value is refused that becomes another value when its slashes are decoded", () => {
   const [one] = defineRpcs({ a: "a", b: "b" }, ["/x/{a}/{b=**}"]);
   expect(targetOf(one, { a: "y", b: "z/w" })).toBe("/x/y/z/w");
   expect(targetOf(one, { a: "y/z", b: "w" })).toBe("a: the path /x/y%2Fz/w could also match GET /x/{a}/{b=**}");
 });
 
-test("an answer to HEAD has no body, and a field that is the answer is one of it", () => {
+test("a response to HEAD without a body is the empty message, also with response_body", () => {
   const [one] = defineRpcs({ a: "a" }, ["/x"]);
   const [rule] = one === undefined ? [] : compileRestRules(one);
   if (rule === undefined) throw new Error("there is no such rule");
@@ -111,20 +111,20 @@ test("an answer to HEAD has no body, and a field that is the answer is one of it
 
 test.each([
   { name: "leads to another field", names: { a: "inner.text", inner: "inner", text: "text" } },
-  { name: "is the name of another", names: { a: "text", text: "other" } },
+  { name: "is the name of another field", names: { a: "text", text: "other" } },
   { name: "has a bracket", names: { a: "text[b]", text: "text" } },
-])("a field is called by its own name in a query if its JSON name $name", ({ names }) => {
+])("a field has its proto name in a query if its JSON name $name", ({ names }) => {
   const [list] = defineRpcs(names, ["/x"]);
   expect(targetOf(list, { a: "1", text: "2" })).toMatch(/^\/x\?a=1&(?:text|other)=2$/);
 });
 
-test("a field whose names are those of another is refused in a query, because servers differ in what they mean", () => {
+test("a field whose names are all ambiguous is refused in a query", () => {
   const [list] = defineRpcs({ a: "text", text: "a" }, ["/x"]);
   expect(targetOf(list, {})).toBe("/x");
   expect(targetOf(list, { a: "1" })).toBe("a: each of its names is ambiguous with another field");
 });
 
-test("a field that is called by its own name in every query is called by its JSON name if that is the only one", () => {
+test("a field has its JSON name in a query with useProtoFieldName if its proto name is ambiguous", () => {
   const [list] = defineRpcs({ a: "b", b: "c" }, ["/x"]);
   expect(targetOf(list, { a: "1", b: "2" })).toBe("/x?a=1&c=2");
   expect(targetOf(list, { b: "2" }, { useProtoFieldName: true })).toBe("/x?c=2");
@@ -142,7 +142,7 @@ test.each<StreamRow>([
   ["a field that is wrapped", json, [{ result: { result: "a" } }], [{ result: "a" }]],
   ["an error of values", json, [{ error: gone }], ["gone"]],
   ["an error of lines", ndjson, [{ "@error": gone }], ["gone"]],
-  ["a member besides", ndjson, [{ error: gone, text: "a" }], [{ text: "a" }], NestedSchema],
+  ["another member", ndjson, [{ error: gone, text: "a" }], [{ text: "a" }], NestedSchema],
   ["an error of lines without a field", ndjson, [{ error: gone }], ["gone"], NestedSchema],
   ["any JSON", ndjson, [{ result: 1 }], [{ result: 1 }], StructSchema],
   ["any value", ndjson, [{ "@error": 1 }], [{ "@error": 1 }], ValueSchema],
@@ -176,7 +176,7 @@ test.each<StreamRow>([
   expect(seen).toEqual(want);
 });
 
-test("a detail whose text is called value in JSON alone is no bytes", () => {
+test("a detail with a string named value only in JSON is not bytes", () => {
   const types = defineRpcs({ text: "value" }, ["/x"]).map(({ input }) => input);
   const record = { details: [{ "@type": "x/odd.Thing", value: "CgF0" }] };
   const errors = { readErrorRecord: undefined, registry: createRegistry(...types) };
@@ -194,7 +194,7 @@ test.each([
     want: "value: must be set in a stream",
   },
   {
-    name: "a later text of a path, though empty",
+    name: "a later path variable, although empty",
     body: "*",
     write: "writeLater",
     want: "choice_text: may be set only in the first",
@@ -210,7 +210,7 @@ test.each([
   );
 });
 
-test("what a query cannot say goes by a later binding, which has a body", () => {
+test("a message that a query cannot represent is sent with a later binding with a body", () => {
   const post = create(HttpRuleSchema, { pattern: { case: "post", value: "/v1/things:find" }, body: "*" });
   const [desc] = defineRpcs({ name: "name", inner: "inner" }, ["/v1/things"], [post]);
   if (desc === undefined) throw new Error("there is no RPC");

@@ -34,9 +34,9 @@ type Row = readonly [name: string, method: DescMethodUnary, sink: Sink, want: st
 
 const requests: readonly Row[] = [
   ["a variable", types, { fInt64: 9_007_199_254_740_993n }, "GET /v1/int64/9007199254740993"],
-  ["a variable of presence that is zero", types, { maybeInt64: 0n }, "GET /v1/maybe/0"],
-  ["the first binding that fits", types, { fBool: true, maybeInt64: 1n }, "GET /v1/bool/true?maybeInt64=1"],
-  ["bytes, in the alphabet of URLs", types, { fBytes: Buffer.from("fbff", "hex") }, "GET /v1/bytes/-_8%3D"],
+  ["a zero variable with presence", types, { maybeInt64: 0n }, "GET /v1/maybe/0"],
+  ["the first binding that matches", types, { fBool: true, maybeInt64: 1n }, "GET /v1/bool/true?maybeInt64=1"],
+  ["bytes as base64url", types, { fBytes: Buffer.from("fbff", "hex") }, "GET /v1/bytes/-_8%3D"],
   ["an enum", types, { fEnum: 2 }, "GET /v1/enum/COLOR_GREEN"],
   ["a time", types, { time: { seconds: 1n, nanos: 5000 } }, "GET /v1/time/1970-01-01T00%3A00%3A01.000005Z"],
   ["a slash in one segment", types, { fString: "group/project" }, "GET /v1/string/group%2Fproject"],
@@ -46,28 +46,28 @@ const requests: readonly Row[] = [
     { fString: "a b?c#d&e'(!)*é~" },
     "GET /v1/string/a%20b%3Fc%23d%26e%27%28%21%29%2A%C3%A9~",
   ],
-  ["an escape in a value, escaped itself", types, { fString: "%2F" }, "GET /v1/string/%252F"],
-  ["slashes of several segments", segments, { fString: "shelves/1/books/a b" }, "GET /v1/shelves/1/books/a%20b"],
+  ["an escaped percent sign", types, { fString: "%2F" }, "GET /v1/string/%252F"],
+  ["a value of several segments", segments, { fString: "shelves/1/books/a b" }, "GET /v1/shelves/1/books/a%20b"],
   ["any number of segments", segments, { fString: "a/b/c" }, "GET /v1/files/a/b/c"],
-  ["a field inside", segments, { nested: { text: "trees/x/y" } }, "GET /v1/trees/x/y"],
+  ["a nested field", segments, { nested: { text: "trees/x/y" } }, "GET /v1/trees/x/y"],
   ["two variables", segments, { fString: "only", nested: { text: "x" } }, "GET /v1/files/only?nested.text=x"],
-  ["a literal of two segments that were escaped", segments, { fString: ":x" }, "GET /v1/files/%3Ax"],
+  ["a colon that is escaped", segments, { fString: ":x" }, "GET /v1/files/%3Ax"],
   [
-    "a value that other servers could read as a verb, by the next binding",
+    "a value that other servers could parse as a verb, with the next binding",
     plain,
     { fString: "x:peek" },
     "GET /v1/archive/x%3Apeek",
   ],
   [
-    "a value that is a verb's where only colons are decoded, by the next binding",
+    "a value that matches a verb if colons are decoded, with the next binding",
     plain,
     { fString: "x/y:peek" },
     "GET /v1/archive/x/y%3Apeek",
   ],
-  ["a zero, if no binding has anything else", remove, {}, "DELETE /v1/sinks/0"],
+  ["a zero, if no other binding matches", remove, {}, "DELETE /v1/sinks/0"],
   ["a verb", close, { fString: "door" }, "POST /v1/verbs/door:close {}"],
   ["a colon before a verb", close, { fString: "a:b" }, "POST /v1/verbs/a%3Ab:close {}"],
-  ["a kind of its own", custom, { fString: "x" }, "PROPFIND /v1/custom/x"],
+  ["a custom HTTP method", custom, { fString: "x" }, "PROPFIND /v1/custom/x"],
   ["a rule for every method", any, { fString: "x" }, "GET /v1/any/x"],
   ["the root", root, {}, "GET /"],
   ["a repeated field", query, { ids: [1n, 2n], tags: ["", "a&b"] }, "GET /v1/query?ids=1&ids=2&tags=&tags=a%26b"],
@@ -135,7 +135,12 @@ test.each(requests)("%s", async (_, method, sink, want) => {
 
 const refusals: readonly Row[] = [
   ["nothing", matchRest, {}, "f_string: must be set and not empty"],
-  ["what no binding takes, for one reason", matchOne, { nested: { text: "" } }, "f_string: must be set and not empty"],
+  [
+    "a message that no binding accepts, with one reason",
+    matchOne,
+    { nested: { text: "" } },
+    "f_string: must be set and not empty",
+  ],
   ...[".", "..", "a/../b", "a/..", "./a", "a//b", "/a", "a/"].flatMap((text): readonly Row[] => {
     const bad = text.split("/").find((piece) => piece === "" || piece === "." || piece === "..");
     const want = `f_string: must not contain the path segment "${bad}"`;
@@ -179,12 +184,12 @@ const refusals: readonly Row[] = [
     "value: google.protobuf.Value cannot be sent in a query",
   ],
   ["an Any", query, { any: {} }, "any: google.protobuf.Any cannot be sent in a query"],
-  ["a number beyond its type", query, { fInt32: 2 ** 31 }, 'f_int32: "2147483648" is not an int32'],
+  ["a number out of range", query, { fInt32: 2 ** 31 }, 'f_int32: "2147483648" is not an int32'],
   ["an integer with a fraction", query, { fInt32: 1.5 }, 'f_int32: "1.5" is not an int32'],
-  ["a time beyond JSON", query, { time: { seconds: 10n ** 12n } }, expect.stringMatching(/^time: /)],
+  ["a time out of range", query, { time: { seconds: 10n ** 12n } }, expect.stringMatching(/^time: /)],
 ];
 
-test.each(refusals)("%s is refused by name, and not sent", async (_, method, sink, want) => {
+test.each(refusals)("%s is refused with the name of the field, and not sent", async (_, method, sink, want) => {
   const { seen, error } = await requestOf(method, create(SinkSchema, sink));
   expect(seen).toEqual([]);
   if (!(error instanceof ConnectError)) throw error;
@@ -244,7 +249,7 @@ describe("names of resources (AIP-122, AIP-131 to AIP-136)", () => {
   );
 });
 
-test("a body has the names and numbers that jsonOptions ask for", async () => {
+test("a body has the names and numbers selected by jsonOptions", async () => {
   const { seen } = await requestOf(replace, create(SinkSchema, { fInt64: 7n, fEnum: 1 }), "", {
     useProtoFieldName: true,
     enumAsInteger: true,
@@ -252,7 +257,7 @@ test("a body has the names and numbers that jsonOptions ask for", async () => {
   expect(seen).toEqual(['PUT /v1/sinks/7 {"f_enum":1}']);
 });
 
-test("an extension is refused in a query, if it is known", () => {
+test("a known extension is refused in a query", () => {
   const legacy = create(LegacySchema, { name: "n" });
   legacy.$unknown = [{ no: 100, wireType: 2, data: Uint8Array.of(1, 0x61) }];
   const write = (registry: Registry | undefined) =>
@@ -266,7 +271,7 @@ function windowFetch(this: unknown, ...request: Parameters<typeof fetch>): Promi
   return this === undefined ? fetch(...request) : Promise.reject(new TypeError("Illegal invocation"));
 }
 
-test("an RPC without a rule fails, or is called by Connect's protocol", async () => {
+test("an RPC without a rule fails, or is called with Connect's protocol", async () => {
   await using server = await startRestServer((response) => answerWith(response, 200, { choice: {} }));
   const { baseUrl } = server;
   const call = (onUnbound: "fail" | "connect") =>
@@ -286,7 +291,7 @@ const namesProgram: Interceptor = (next) => async (request) => {
   return await next(request);
 };
 
-test("a call by Connect's protocol has what its transport was given, and follows no redirect", async () => {
+test("a call with Connect's protocol uses the options of the transport, and follows no redirect", async () => {
   await using server = await startRestServer((response, { body }) => {
     if (body.includes("moved")) response.writeHead(307, { location: "/elsewhere" }).end();
     else if (!body.includes("late")) answerWith(response, 200, { choice: {}, more: "x".repeat(1000) });
@@ -304,7 +309,7 @@ test("a call by Connect's protocol has what its transport was given, and follows
   expect(server.seen.map(({ header }) => header["x-by"])).toEqual(Array(4).fill("program"));
 });
 
-test("what a program accepts is asked for, and a request without a body has no type", async () => {
+test("the Accept field of a program is sent, and a request without a body has no content type", async () => {
   await using server = await startRestServer((response) => answerWith(response, 200, {}));
   const client = createClient(KitchenSink, createRestTransport({ baseUrl: server.baseUrl }));
   await client.query({}, { headers: { accept: "application/x", "content-type": "text/x" } });
@@ -322,7 +327,7 @@ test.each([
   "trailer",
   "transfer-encoding",
   "upgrade",
-])("the field %s of a program is not sent", async (name) => {
+])("the header field %s of a program is not sent", async (name) => {
   await using server = await startRestServer((response) => answerWith(response, 200, {}));
   const client = createClient(KitchenSink, createRestTransport({ baseUrl: server.baseUrl }));
   await client.create({ fBool: true }, { headers: { [name]: "7", "x-a": "1" } });
@@ -339,6 +344,6 @@ test.each([
   "http://host/api/#",
   "http://host/#a",
   "nothing",
-])("%s is no base URL", (baseUrl) => {
+])("%s is refused as a base URL", (baseUrl) => {
   expect(() => createRestTransport({ baseUrl })).toThrow(TypeError);
 });

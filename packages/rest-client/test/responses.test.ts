@@ -32,7 +32,7 @@ function answerNewer(response: ServerResponse): void {
 
 const nested = create(NestedSchema, { text: "t" });
 
-test.each([0, -1])("a call with a time-out of %i ms has no deadline", async (timeoutMs) => {
+test.each([0, -1])("a call with a timeout of %i ms has no deadline", async (timeoutMs) => {
   await using server = await startRestServer((response) => setImmediate(answerNewer, response));
   const client = createClient(KitchenSink, createRestTransport({ baseUrl: server.baseUrl }));
   expect((await client.query({}, { timeoutMs })).rpc).toBe("x");
@@ -41,7 +41,7 @@ test.each([0, -1])("a call with a time-out of %i ms has no deadline", async (tim
 test.each([
   { timeoutMs: 2 ** 31, sent: "2147484S" },
   { timeoutMs: Number.POSITIVE_INFINITY, sent: "2147484S" },
-])("a call with a time-out of $timeoutMs ms is not over at once", async ({ timeoutMs, sent }) => {
+])("a call with a timeout of $timeoutMs ms does not fail immediately", async ({ timeoutMs, sent }) => {
   await using server = await startRestServer((response) => setImmediate(answerNewer, response));
   const client = createClient(KitchenSink, createRestTransport({ baseUrl: server.baseUrl }));
   expect((await client.query({}, { timeoutMs })).rpc).toBe("x");
@@ -57,7 +57,7 @@ describe("bad servers", () => {
       want: { code: Code.Unknown, rawMessage: "the response must be application/json, got text/html" },
     },
     {
-      name: "JSON that breaks off",
+      name: "truncated JSON",
       answer: (response: ServerResponse) => answerWith(response, 200, '{"rpc":"x"'),
       want: { code: Code.Internal, rawMessage: expect.stringContaining("not a valid kitchensink.v1.Echo") },
     },
@@ -67,7 +67,7 @@ describe("bad servers", () => {
       want: { code: Code.Internal, rawMessage: expect.stringContaining("rpc: ") },
     },
     {
-      name: "a body that breaks off",
+      name: "a truncated body",
       answer: (response: ServerResponse) => {
         response.writeHead(200, { "content-length": 100, "content-type": "application/json" }).write('{"rpc":');
         setImmediate(() => response.destroy());
@@ -75,17 +75,17 @@ describe("bad servers", () => {
       want: { code: Code.Unavailable, rawMessage: "the response is incomplete" },
     },
     {
-      name: "nothing",
+      name: "no response",
       answer: (response: ServerResponse) => response.destroy(),
       want: { code: Code.Unavailable, rawMessage: expect.stringContaining("cannot get a response from the server") },
     },
     {
-      name: "an announcement of 100 MB",
+      name: "an announced length of 100 MB",
       answer: (response: ServerResponse) => response.writeHead(200, { "content-length": 100_000_000 }).write("{"),
       want: { code: Code.ResourceExhausted },
     },
     {
-      name: "a body without end",
+      name: "an endless body",
       answer: (response: ServerResponse) => {
         response.writeHead(200);
         const more = (): void => {
@@ -113,7 +113,7 @@ describe("bad servers", () => {
     expect(error).toMatchObject(want);
   });
 
-  test("a redirect, in a page, which is not told where it leads", async () => {
+  test("a redirect in a web page, whose target is hidden", async () => {
     const told = { ok: { value: false }, status: { value: 0 }, type: { value: "opaqueredirect" } };
     const hidden = Object.defineProperties(new Response(), told);
     expect(await ask(() => undefined, { fetch: async () => hidden })).toMatchObject({
@@ -122,24 +122,24 @@ describe("bad servers", () => {
     });
   });
 
-  test("no more than is allowed, of which as much is read", async () => {
+  test("responses above readMaxBytes are refused, and below it read", async () => {
     expect(await ask(answerNewer, { readMaxBytes: 23 })).toMatchObject({ rpc: "x" });
     expect(await ask(answerNewer, { readMaxBytes: 22 })).toMatchObject({ code: Code.ResourceExhausted });
   });
 
-  test("a server that is not there", async () => {
+  test("an unreachable server", async () => {
     const server = await startRestServer(() => undefined);
     await server[Symbol.asyncDispose]();
     const client = createClient(KitchenSink, createRestTransport({ baseUrl: server.baseUrl }));
     await expect(client.query({})).rejects.toMatchObject({ code: Code.Unavailable });
   });
 
-  test("an int64 beyond 2^53 that comes as a number is exact", async () => {
+  test("an int64 number beyond 2^53 is read exactly", async () => {
     const answer = await ask((response) => answerWith(response, 200, '{"sink":{"fInt64":9007199254740993}}'));
     expect(answer).toMatchObject({ sink: { fInt64: 9_007_199_254_740_993n } });
   });
 
-  test("fields of a newer server are ignored, or refused if the program says so", async () => {
+  test("unknown fields are ignored, or refused with ignoreUnknownFields: false", async () => {
     expect(await ask(answerNewer)).toMatchObject({ rpc: "x" });
     const strict = await ask(answerNewer, { jsonOptions: { ignoreUnknownFields: false } });
     expect(strict).toMatchObject({ code: Code.Internal, rawMessage: expect.stringContaining("newer") });
@@ -164,19 +164,19 @@ describe.each([200, 201, 204])("a %i without a body", (status) => {
   });
 });
 
-test("a page of somebody else's is no answer, even if the message has no fields", async () => {
+test("an HTML page is an error, even if the message has no fields", async () => {
   await using server = await startRestServer((response) => answerWith(response, 200, "<p>Log in", "text/html"));
   const client = createClient(KitchenSink, createRestTransport({ baseUrl: server.baseUrl }));
   await expect(client.remove({ fInt64: 1n })).rejects.toMatchObject({ code: Code.Unknown });
 });
 
-test("a field is the answer", async () => {
+test("a response_body field is read", async () => {
   await using server = await startRestServer((response) => answerWith(response, 200, { text: "t", number: "5" }));
   const client = createClient(KitchenSink, createRestTransport({ baseUrl: server.baseUrl }));
   expect(await client.responseNested({})).toMatchObject({ nested: { text: "t", number: 5n }, fString: "" });
 });
 
-test("an Any holds the types of jsonOptions, where no others are given", async () => {
+test("an Any may have the types of jsonOptions.registry", async () => {
   await using server = await startRestServer((response, { body }) =>
     answerWith(response, 200, { sink: JSON.parse(body) }),
   );
@@ -185,7 +185,7 @@ test("an Any holds the types of jsonOptions, where no others are given", async (
   expect(sink?.any && anyUnpack(sink.any, registry)).toEqual(nested);
 });
 
-test("header fields go both ways, and interceptors see the template and what the call was given", async () => {
+test("header fields are sent and received, and interceptors see the path template and the call's options", async () => {
   await using server = await startRestServer((response, { header }) => {
     response.setHeader("x-answer", String(header["x-request"]));
     answerWith(response, 200, {});
@@ -216,7 +216,7 @@ test("header fields go both ways, and interceptors see the template and what the
   expect(server.seen[0]?.header).not.toHaveProperty("content-type");
 });
 
-test("a deadline is sent, and ends the call", async () => {
+test("a deadline is sent, and cancels the call", async () => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
   onTestFinished(() => void vi.useRealTimers());
   await using server = await startRestServer(() => void vi.advanceTimersByTime(200));
@@ -232,7 +232,7 @@ test.each(
     { rpc, title: "never with defaultTimeoutMs: 0", options: { defaultTimeoutMs: 0 }, call: {}, code: Code.Canceled },
     { rpc, title: "never with timeoutMs: 0", options: {}, call: { timeoutMs: 0 }, code: Code.Canceled },
   ]),
-)("a call of $rpc that gets only interim responses ends $title", async ({ rpc, options, call, code }) => {
+)("a call of $rpc that gets only interim responses fails $title", async ({ rpc, options, call, code }) => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
   onTestFinished(() => void vi.useRealTimers());
   const canceller = new AbortController();
@@ -248,14 +248,14 @@ test.each(
   expect(server.seen[0]?.header).not.toHaveProperty("grpc-timeout");
 });
 
-test("a deadline by Connect's protocol is one that a timer can have", async () => {
+test("a deadline of Connect's protocol is limited to that of a timer", async () => {
   await using server = await startRestServer((response) => answerWith(response, 200, {}));
   const transport = createRestTransport({ baseUrl: server.baseUrl, onUnbound: "connect" });
   await createClient(KitchenSink, transport).unbound({}, { timeoutMs: 2 ** 31 });
   expect(server.seen).toMatchObject([{ header: { "connect-timeout-ms": "2147483647" } }]);
 });
 
-test("a stream by Connect's protocol has no deadline with defaultTimeoutMs: 0", async () => {
+test("a stream with Connect's protocol has no deadline with defaultTimeoutMs: 0", async () => {
   // An EndStreamResponse of Connect.
   const end = Buffer.from([2, 0, 0, 0, 2, ...Buffer.from("{}")]);
   await using server = await startRestServer((response) => answerWith(response, 200, end, "application/connect+json"));
@@ -269,7 +269,7 @@ async function* once(parent: string) {
   yield create(WatchBooksRequestSchema, { parent });
 }
 
-test("a call that fails once its signal is aborted fails because of that, whatever version of Connect makes it", async () => {
+test("a call that fails after its signal was aborted has that reason, with any version of Connect", async () => {
   await using server = await startRestServer((response, { line }) => {
     if (line.includes("shelves/1/books:watch"))
       response.writeHead(200, { "content-type": "application/x-ndjson" }).write("{}\n");
@@ -296,7 +296,7 @@ test("a call that fails once its signal is aborted fails because of that, whatev
   for (const end of ends) await expect(end).rejects.toMatchObject({ code: Code.DeadlineExceeded });
 });
 
-test("a signal ends the call, and its request", async () => {
+test("a signal cancels the call and its request", async () => {
   await using server = await startRestServer(() => undefined);
   const client = createClient(KitchenSink, createRestTransport({ baseUrl: server.baseUrl }));
   const controller = new AbortController();
@@ -308,7 +308,7 @@ test("a signal ends the call, and its request", async () => {
 });
 
 describe("google.api.HttpBody", () => {
-  test("is sent as it is, with its content type, or none", async () => {
+  test("is sent unchanged, with or without a content type", async () => {
     await using server = await startRestServer((response, { body }) => answerWith(response, 200, body, "image/x"));
     const client = createClient(FileService, createRestTransport({ baseUrl: server.baseUrl }));
     const file = await client.echo({ contentType: "text/csv", data: Buffer.from("a,b") });
@@ -324,7 +324,7 @@ describe("google.api.HttpBody", () => {
   test.each([
     { name: "that is not set", file: undefined, want: "file: must be set in a body of bytes" },
     {
-      name: "whose type is none",
+      name: "with an invalid content type",
       file: { contentType: "a\r\nb: c" },
       want: "file.content_type: must be a media type such as image/png",
     },

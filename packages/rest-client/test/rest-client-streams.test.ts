@@ -68,7 +68,7 @@ async function waitingBytesOf(upload: Upload): Promise<number> {
 
 type Implementation = Parameters<typeof startGreenhouse>[0];
 
-describe.each(restWays)("a stream of a client on REST over $name", (way) => {
+describe.each(restWays)("a client stream on REST over $name", (way) => {
   const { version, http2 } = way;
   const start = (implementation: Implementation, options: Partial<GatewayOptions> = {}): Promise<TestGreenhouse> =>
     startGreenhouse(implementation, { rest: { rules, ...options.rest }, ...options }, { http2 });
@@ -90,9 +90,9 @@ describe.each(restWays)("a stream of a client on REST over $name", (way) => {
   ): Promise<Upload> => openUpload(greenhouse, version, ["POST", path], header);
 
   test.each([
-    { name: "one message on each line", body: '{"sensor":"a"}\n{"sensor":"b"}\n', want: ["a:0", "b:0"] },
+    { name: "one message per line", body: '{"sensor":"a"}\n{"sensor":"b"}\n', want: ["a:0", "b:0"] },
     { name: "a last line without a line feed", body: '{"sensor":"a"}\n{"sensor":"b"}', want: ["a:0", "b:0"] },
-    { name: "lines of CR LF", body: '{"sensor":"a"}\r\n{"sensor":"b"}\r\n', want: ["a:0", "b:0"] },
+    { name: "lines with CR LF", body: '{"sensor":"a"}\r\n{"sensor":"b"}\r\n', want: ["a:0", "b:0"] },
     { name: "blank lines", body: '\n \n{"sensor":"a"}\n\t\r\n\n{"sensor":"b"}\n\n  ', want: ["a:0", "b:0"] },
     { name: "text beyond ASCII", body: '{"sensor":"é☂𝄞"}\n', want: ["é☂𝄞:0"] },
     { name: "no message at all", body: "", want: [] },
@@ -115,7 +115,7 @@ describe.each(restWays)("a stream of a client on REST over $name", (way) => {
     expect(seen).toEqual(want);
   });
 
-  test("without a body has its URL read only by a handler that reads", async () => {
+  test("without a body validates its URL only if the handler reads", async () => {
     await using greenhouse = await start({ recordReadings: async () => ({}) });
     const answer = await post(greenhouse, "/degrees?nope=1", "");
     expect([answer.httpStatus, answer.body.toString()]).toEqual([200, "{}"]);
@@ -127,7 +127,7 @@ describe.each(restWays)("a stream of a client on REST over $name", (way) => {
       { path: "/sensors/s/degrees", body: "1\n2\n", want: ["s:1", ":2"] },
       { path: "/degrees?sensor=s", body: "1\n2\n", want: ["s:1", ":2"] },
     ]),
-  )("has what the URL $path says in its first message alone", async ({ path, body, want }) => {
+  )("has the fields of the URL $path only in its first message", async ({ path, body, want }) => {
     const { seen, record } = recorder();
     await using greenhouse = await start({ recordReadings: record });
     expect((await post(greenhouse, path, body)).httpStatus).toBe(200);
@@ -137,25 +137,25 @@ describe.each(restWays)("a stream of a client on REST over $name", (way) => {
   test.each(
     onFirstWay(way, [
       {
-        name: "is no JSON",
+        name: "is not JSON",
         path: "/readings",
         body: "{}\n\n{}\nx\n{}",
         want: /^line 4: not valid JSON: expected an object, got "x"/,
       },
       {
-        name: "is no JSON, behind blank lines",
+        name: "is not JSON, after blank lines",
         path: "/readings",
         body: "\n\n{}\n\n\n\nx\n",
         want: /^line 7: not valid JSON: expected an object, got "x"/,
       },
       {
-        name: "is two values",
+        name: "contains two values",
         path: "/readings",
         body: "{}\n{} {}\n",
         want: /^line 2: not valid JSON: expected the end of the text, got "\{"/,
       },
       {
-        name: "is half a value",
+        name: "contains half a value",
         path: "/readings",
         body: '{"sensor":\n"a"}',
         want: /^line 1: sensor: must be a string/,
@@ -192,7 +192,7 @@ describe.each(restWays)("a stream of a client on REST over $name", (way) => {
         want: /^line 2: message is lar/,
       },
     ]),
-  )("is refused by the number of a line that $name", async ({ path, body, want }) => {
+  )("is refused with the number of a line that $name", async ({ path, body, want }) => {
     await using greenhouse = await start({ recordReadings }, { readMaxBytes: 1000 });
     const answer = await post(greenhouse, path, body);
     const { message } = JSON.parse(answer.body.toString());
@@ -200,7 +200,7 @@ describe.each(restWays)("a stream of a client on REST over $name", (way) => {
     expect(answer.httpStatus).toBe(String(message).includes("larger") ? 413 : 400);
   });
 
-  test("may not repeat the path, even where a request may", async () => {
+  test("must not repeat the path, even with sameValueAsPath", async () => {
     await using greenhouse = await start(
       { recordReadings },
       { rest: { rules, service: () => ({ sameValueAsPath: true }) } },
@@ -220,14 +220,14 @@ describe.each(restWays)("a stream of a client on REST over $name", (way) => {
       { type: "text/plain", status: 415 },
       { type: "application/jsonl\t+json", status: 415 },
     ]),
-  )("of type $type is answered with $status", async ({ type, status }) => {
+  )("of type $type gets status $status", async ({ type, status }) => {
     await using greenhouse = await start({ recordReadings });
     const header: Field[] = type === undefined ? [] : [["content-type", type]];
     expect((await post(greenhouse, "/readings", "{}\n", header)).httpStatus).toBe(status);
     expect((await post(greenhouse, "/climate", "{}\n", header)).httpStatus).toBe(status === 200 ? 501 : status);
   });
 
-  test("of the type that curl sends by -d is not asked for as JSON, which it is not either", async () => {
+  test("with the content type of curl -d gets an error that does not suggest application/json", async () => {
     await using greenhouse = await start({ recordReadings });
     const form = "application/x-www-form-urlencoded";
     const answer = await post(greenhouse, "/readings", "{}\n", [["content-type", form]]);
@@ -236,7 +236,7 @@ describe.each(restWays)("a stream of a client on REST over $name", (way) => {
     });
   });
 
-  test("is refused in a coding of the program's own, which cannot be undone piece by piece", async () => {
+  test("is refused in a custom coding that cannot be decoded in pieces", async () => {
     const own = { name: "own", compress: unchanged, decompress: unchanged };
     await using greenhouse = await start({ recordReadings }, { acceptCompression: [own] });
     const answer = await post(greenhouse, "/readings", "{}\n", [ndjson, ["content-encoding", "own"]]);
@@ -252,7 +252,7 @@ describe.each(restWays)("a stream of a client on REST over $name", (way) => {
     expect(answer.body.toString()).toBe('{"count":2}');
   });
 
-  test("is answered as a unary call, by header fields and an error of the handler's", async () => {
+  test("gets the header fields and the error of its handler, as a unary call", async () => {
     await using greenhouse = await start({
       recordReadings: async (readings, { responseHeader, responseTrailer }) => {
         responseHeader.set("x-header", "1");
@@ -268,7 +268,7 @@ describe.each(restWays)("a stream of a client on REST over $name", (way) => {
     }
   });
 
-  test("is of the length that it has, for each message within the limit", async () => {
+  test("may have any length, if each message is within the limit", async () => {
     await using greenhouse = await start({ recordReadings }, { readMaxBytes: 100 });
     const body = '{"sensor":"0123456789"}\n'.repeat(10_000);
     expect((await post(greenhouse, "/readings", body)).body.toString()).toBe('{"count":10000}');
@@ -278,7 +278,7 @@ describe.each(restWays)("a stream of a client on REST over $name", (way) => {
     { coding: "gzip", encode: gzipSync },
     { coding: "br", encode: brotliCompressSync },
     { coding: "zstd", encode: zstdCompressSync },
-  ])("is read in $coding, as it comes", async ({ coding, encode }) => {
+  ])("is read in $coding, as it arrives", async ({ coding, encode }) => {
     const { seen, record } = recorder();
     await using greenhouse = await start({ recordReadings: record });
     const encoded = encode(Buffer.from('{"sensor":"a"}\n{"sensor":"b"}\n'));
@@ -301,7 +301,7 @@ describe.each(restWays)("a stream of a client on REST over $name", (way) => {
   test.each([
     { coding: "identity", encode: (line: string) => Buffer.from(line) },
     { coding: "gzip", encode: (line: string) => gzipSync(line, { finishFlush: constants.Z_SYNC_FLUSH }) },
-  ])("in $coding is answered before its end by a handler that reads no further", async ({ coding, encode }) => {
+  ])("in $coding gets its response early from a handler that stops reading", async ({ coding, encode }) => {
     await using greenhouse = await start({
       recordReadings: async (readings) => {
         for await (const { sensor } of readings) if (sensor === "last") break;
@@ -313,14 +313,14 @@ describe.each(restWays)("a stream of a client on REST over $name", (way) => {
     expect((await upload.readAnswer()).body.toString()).toBe('{"count":1}');
   });
 
-  test("is cut off where it decodes to more than gzip could", async () => {
+  test("is aborted if it decodes to more than gzip could", async () => {
     await using greenhouse = await start({ recordReadings }, { readMaxBytes: 1000 });
     const bomb = zstdCompressSync(Buffer.alloc(16 * 1024 * 1024, "\n"));
     const answer = await post(greenhouse, "/readings", bomb, [ndjson, ["content-encoding", "zstd"]]);
     expect([answer.httpStatus, answer.body.toString()]).toEqual([413, expect.stringContaining("1032 times")]);
   });
 
-  test("ends at its deadline", async () => {
+  test("is aborted at its deadline", async () => {
     let reason: Promise<unknown> | undefined;
     const end = Promise.withResolvers<unknown>();
     await using greenhouse = await start({
@@ -341,7 +341,7 @@ describe.each(restWays)("a stream of a client on REST over $name", (way) => {
   test.each([
     { how: "goes away", reset: false },
     { how: "resets it", reset: true },
-  ])("fails for its handler when its client $how, after whichever octet", async ({ reset }) => {
+  ])("fails for its handler when its client $how, after any byte", async ({ reset }) => {
     const text = '{"sensor":"a"}\n{}\n';
     let read = -1;
     const ends: unknown[] = [];
@@ -374,7 +374,7 @@ describe.each(restWays)("a stream of a client on REST over $name", (way) => {
     expect(ends.every((error) => error instanceof Error)).toBe(true);
   });
 
-  test("is refused as soon as a line is above the limit, however long it would be", async () => {
+  test("is refused as soon as a line exceeds the limit", async () => {
     await using greenhouse = await start({ recordReadings }, { readMaxBytes: 64 * 1024 });
     using upload = await open(greenhouse);
     upload.write(`{}\n"${"x".repeat(70_000)}`);
@@ -385,7 +385,7 @@ describe.each(restWays)("a stream of a client on REST over $name", (way) => {
     ]);
   });
 
-  test("stops its client while its handler does not read", async () => {
+  test("applies backpressure while its handler does not read", async () => {
     const go = Promise.withResolvers<void>();
     await using greenhouse = await start({
       recordReadings: async (readings) => {
@@ -407,7 +407,7 @@ describe.each(restWays)("a stream of a client on REST over $name", (way) => {
     expect((await upload.readAnswer()).body.toString()).toBe(`{"count":${lines}}`);
   });
 
-  test("may go both ways at once, and ends with its error", async () => {
+  test("may be bidirectional, and ends with its error", async () => {
     await using greenhouse = await start({
       async *controlClimate(readings: AsyncIterable<Reading>) {
         for await (const { sensor } of readings) yield { sensor };
@@ -429,7 +429,7 @@ describe.each(restWays)("a stream of a client on REST over $name", (way) => {
       accept: "text/event-stream",
       want: 'retry: 3000\ndata: {"sensor":"a"}\n\ndata: {"sensor":"b"}\n\nevent: end\ndata: {}\n\n',
     },
-  ])("of both sides is answered in the form that Accept $accept asks for", async ({ accept, want }) => {
+  ])("that is bidirectional gets a response in the format of Accept: $accept", async ({ accept, want }) => {
     await using greenhouse = await start({
       async *controlClimate(readings: AsyncIterable<Reading>) {
         for await (const { sensor } of readings) yield { sensor };
@@ -444,7 +444,7 @@ function check(rule: Rules[number]): () => void {
   return () => createGateway({ routes: (router) => router.service(LegacySink, {}), rest: { rules: [rule] } });
 }
 
-describe("a rule of a stream of a client", () => {
+describe("a rule of a client stream", () => {
   const selector = "kitchensink.v1.LegacySink.KeepAll";
 
   test.each<{ readonly name: string; readonly rule: Rules[number]; readonly problem: string }>([
@@ -454,17 +454,17 @@ describe("a rule of a stream of a client", () => {
       problem: "a client-streaming RPC must have a body",
     },
     {
-      name: "whose path has what each message must have",
+      name: "whose path has a field that each message must have",
       rule: { selector, pattern: { case: "post", value: "/all/{name}" }, body: "*" },
       problem: 'only the first message of the stream can set the required field "name"',
     },
     {
-      name: "whose body lacks what each message must have",
+      name: "whose body lacks a field that each message must have",
       rule: { selector, pattern: { case: "post", value: "/all" }, body: "child" },
       problem: 'only the first message of the stream can set the required field "name"',
     },
     {
-      name: "whose path has what a message inside each message must have",
+      name: "whose path has a required field of a nested message",
       rule: { selector, pattern: { case: "post", value: "/all/{child.name}" }, body: "*" },
       problem: 'only the first message of the stream can set the required field "name"',
     },
@@ -472,7 +472,7 @@ describe("a rule of a stream of a client", () => {
     expect(check(rule)).toThrow(problem);
   });
 
-  test("is taken at start where the messages after the first can be complete", () => {
+  test("is accepted at start if the messages after the first can be complete", () => {
     expect(check({ selector, pattern: { case: "post", value: "/all/{number}" }, body: "*" })).not.toThrow();
   });
 });

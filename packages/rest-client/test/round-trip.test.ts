@@ -134,7 +134,7 @@ const echoing = unary
   .filter(({ parent }) => parent === KitchenSink)
   .filter(({ name }) => !["Fail", "Remove", "Unbound", "ResponseNested"].includes(name));
 
-test.each(echoing)("$name: a message arrives as it was, or is not sent", async (method) => {
+test.each(echoing)("$name: a message arrives unchanged, or is not sent", async (method) => {
   const outcomes = { sent: 0, refused: 0 };
   const property = fc.asyncProperty(fc.integer(), async (seed) => {
     outcomes[await outcomeOf(method, rollSink(new Dice(seed)))] += 1;

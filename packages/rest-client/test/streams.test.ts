@@ -43,9 +43,14 @@ describe("a server stream", () => {
   test.each([
     { name: "lines", type: ndjson, body: '{"title":"a"}\n\n{"title":"b"}\r\n{"title":"c"}', want: ["a", "b", "c"] },
     { name: "lines of another name", type: "application/jsonl; charset=utf-8", body: '{"title":"a"}\n', want: ["a"] },
-    { name: "lines without a name", type: "", body: '{"title":"a"}\n{"title":"b"}\n', want: ["a", "b"] },
+    { name: "lines without a content type", type: "", body: '{"title":"a"}\n{"title":"b"}\n', want: ["a", "b"] },
     { name: "lines of plain text", type: "text/plain", body: '{"title":"a"}\n{"title":"b"}\n', want: ["a", "b"] },
-    { name: "values of an old type", type: "text/json", body: '{"title":"a"}{"title":"b"}', want: ["a", "b"] },
+    {
+      name: "values with an old content type",
+      type: "text/json",
+      body: '{"title":"a"}{"title":"b"}',
+      want: ["a", "b"],
+    },
     { name: "an array", type: json, body: ' [{"title":"a"},\n {"title":"}\\""}]\n', want: ["a", '}"'] },
     { name: "an empty array", type: json, body: "[]", want: [] },
     { name: "nothing", type: ndjson, body: "", want: [] },
@@ -86,19 +91,19 @@ describe("a server stream", () => {
       want: ["a", "PermissionDenied: no"],
     },
     {
-      name: "an array that breaks off",
+      name: "a truncated array",
       type: json,
       body: '[{"title":"a"}',
       want: ["a", expect.stringMatching(/^Internal: .*the array is not closed$/)],
     },
     {
-      name: "a line that breaks off",
+      name: "a truncated line",
       type: ndjson,
       body: '{"title":"a"}\n{"title":',
       want: ["a", expect.stringMatching(/^Internal: the response is not a valid catalog\.v1\.Book/)],
     },
     {
-      name: "an event that is no JSON",
+      name: "an event that is not JSON",
       type: events,
       body: "data: x\n\n",
       want: [expect.stringMatching(/^Internal: /)],
@@ -113,13 +118,13 @@ describe("a server stream", () => {
     expect(await watch((response) => response.writeHead(200, { "content-type": type }).end(body))).toEqual(want);
   });
 
-  test("that fails before its first message is an error", async () => {
+  test("that fails before its first message rejects", async () => {
     expect(await watch((response) => answerWith(response, 404, { code: 5, message: "no shelf" }))).toEqual([
       "NotFound: no shelf",
     ]);
   });
 
-  test.each([ndjson, json, events])("of %s whose message has no end is given up", async (type) => {
+  test.each([ndjson, json, events])("of %s with an endless message is aborted", async (type) => {
     const [error] = await watch((response) => {
       response.writeHead(200, { "content-type": type }).write(type === events ? "data: " : '{"title":"');
       const more = (): void => {
@@ -135,8 +140,8 @@ describe("a server stream", () => {
     { name: "HTML", status: 200, type: "text/html", begin: "<p>" },
     { name: "a redirect", status: 302, type: json, begin: "{" },
     { name: "a long error", status: 500, type: json, begin: "x".repeat(100_000) },
-    { name: "what follows the end", status: 200, type: events, begin: "event: end\ndata: {}\n\n" },
-  ])("leaves nothing open of $name", async ({ status, type, begin }) => {
+    { name: "data after the end", status: 200, type: events, begin: "event: end\ndata: {}\n\n" },
+  ])("closes the connection of $name", async ({ status, type, begin }) => {
     await using server = await startRestServer((response) => {
       response.writeHead(status, { "content-type": type }).write(begin);
     });
@@ -144,7 +149,7 @@ describe("a server stream", () => {
     await expect.poll(() => server.open()).toBe(0);
   });
 
-  test("whose connection is lost is told", async () => {
+  test("whose connection is lost fails with Unavailable", async () => {
     const seen = await watch((response) => {
       response
         .writeHead(200, { "content-type": ndjson })
@@ -153,7 +158,7 @@ describe("a server stream", () => {
     expect(seen).toEqual(["a", "Unavailable: the response is incomplete"]);
   });
 
-  test("arrives message by message, and ends with its signal", async () => {
+  test("arrives message by message, and is cancelled by its signal", async () => {
     const responses: ServerResponse[] = [];
     await using server = await startRestServer((response) => {
       responses.push(response.writeHead(200, { "content-type": ndjson }));
@@ -227,7 +232,7 @@ function file(text: string, contentType = "") {
 }
 
 describe("a stream of the client", () => {
-  test("arrives as it was, and is answered", async () => {
+  test("arrives unchanged, and gets a response", async () => {
     const seen: string[] = [];
     await using served = await startGreenhouse(
       {
@@ -258,18 +263,18 @@ describe("a stream of the client", () => {
   });
 
   test.each([
-    { name: "no message names the path", readings: [], want: "a stream without messages cannot set sensor" },
+    { name: "no message sets the path", readings: [], want: "a stream without messages cannot set sensor" },
     {
-      name: "the first message lacks the path",
+      name: "the first message does not set the path",
       readings: [{}],
       want: expect.stringContaining("sensor: must be set and not empty"),
     },
     {
-      name: "a later message has the path",
+      name: "a later message sets the path",
       readings: [{ sensor: "a" }, { sensor: "a" }],
       want: expect.stringContaining("sensor: may be set only in the first message of a stream"),
     },
-  ])("is refused where $name", async ({ readings, want }) => {
+  ])("is refused if $name", async ({ readings, want }) => {
     let isComplete = false;
     await using served = await startGreenhouse(
       {
@@ -290,7 +295,7 @@ describe("a stream of the client", () => {
     expect(isComplete).toBe(false);
   });
 
-  test("a later message that has a field of the query is refused", async () => {
+  test("a later message that sets a field of the query is refused", async () => {
     await using served = await startGreenhouse({}, { rest: { rules } });
     const client = createClient(
       greenhouse,
@@ -303,14 +308,14 @@ describe("a stream of the client", () => {
     });
   });
 
-  test("asks for JSON if one message is the answer", async () => {
+  test("accepts JSON if the response is one message", async () => {
     await using server = await startRestServer((response) => answerWith(response, 200, { count: 1 }));
     const client = createClient(greenhouse, createRestTransport({ baseUrl: server.baseUrl }));
     expect((await client.recordReadings(each({ sensor: "a" }))).count).toBe(1);
     expect(server.seen).toMatchObject([{ header: { accept: "application/json" } }]);
   });
 
-  test("only the first message of bytes that come down has their type", async () => {
+  test("only the first message of downloaded bytes has the content type", async () => {
     let send: (() => void) | undefined;
     await using server = await startRestServer((response) => {
       response.writeHead(200, { "content-type": "text/x" }).write("a");
@@ -325,7 +330,7 @@ describe("a stream of the client", () => {
     expect(types).toEqual(["text/x", ""]);
   });
 
-  test("bytes go up and come down in pieces", async () => {
+  test("bytes are uploaded and downloaded in pieces", async () => {
     await using files = await startFiles("own", {
       async upload(pieces) {
         let [name, contentType, length] = ["", "", 0];
@@ -359,7 +364,7 @@ describe("a stream of the client", () => {
   });
 });
 
-test("what a client throws after its answer has begun is the error of its call", async () => {
+test("an error thrown by the client's messages after the response has begun is the error of the call", async () => {
   await using files = await startFiles("own", {
     async *pipe(pieces) {
       for await (const { data } of pieces) yield { data };
@@ -384,26 +389,29 @@ test.each([
   { count: 0, code: Code.InvalidArgument, ended: 0 },
   { count: 1, code: Code.Unavailable, ended: 0 },
   { count: 2, code: Code.InvalidArgument, ended: 1 },
-])("where an RPC takes one message, a stream of $count is $ended times ended early", async ({ count, code, ended }) => {
-  const transport = createRestTransport({ baseUrl: "http://127.0.0.1:1" });
-  let [left, ends] = [count, 0];
-  const end = { done: true, value: undefined } as const;
-  const messages = {
-    [Symbol.asyncIterator]: () => ({
-      next: async () => (left-- > 0 ? { done: false, value: { parent: "shelves/1" } } : end),
-      return: async () => {
-        await new Promise(setImmediate);
-        ends += 1;
-        return end;
-      },
-    }),
-  };
-  const call = transport.stream(Catalog.method.watchBooks, undefined, undefined, undefined, messages);
-  await expect(call).rejects.toMatchObject({ code });
-  expect(ends).toBe(ended);
-});
+])(
+  "for an RPC with one message, an input of $count messages is closed early $ended times",
+  async ({ count, code, ended }) => {
+    const transport = createRestTransport({ baseUrl: "http://127.0.0.1:1" });
+    let [left, ends] = [count, 0];
+    const end = { done: true, value: undefined } as const;
+    const messages = {
+      [Symbol.asyncIterator]: () => ({
+        next: async () => (left-- > 0 ? { done: false, value: { parent: "shelves/1" } } : end),
+        return: async () => {
+          await new Promise(setImmediate);
+          ends += 1;
+          return end;
+        },
+      }),
+    };
+    const call = transport.stream(Catalog.method.watchBooks, undefined, undefined, undefined, messages);
+    await expect(call).rejects.toMatchObject({ code });
+    expect(ends).toBe(ended);
+  },
+);
 
-test("events are the same wherever their bytes are split", () => {
+test("events are read identically at any split of their bytes", () => {
   const text =
     "\ufeffdata: ä\r\ndata\rdata:b\n\n:c\nevent: x\r\rid: 1\ndata: 1\n\nevent: y\ndata: {}\r\n\r\ndata: 2\n\ndata: cut";
   const bytes = Buffer.from(text);
@@ -425,7 +433,7 @@ test("events are the same wherever their bytes are split", () => {
   }
 });
 
-test("only the data of an event counts towards its limit", () => {
+test("only the data of an event counts toward the limit", () => {
   const splitter = new EventSplitter(10);
   splitter.add(Buffer.from(`${"id: 12345\n".repeat(5)}data: 1\n\n`));
   expect(splitter.take()).toEqual({ name: "message", data: "1" });

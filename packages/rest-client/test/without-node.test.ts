@@ -22,7 +22,7 @@ afterAll(async () => {
 /** What a program downloads for it, without the peers, which it has anyway. */
 const gzippedBytesMax = 27 * 1024;
 
-test("it is 27 KB, gzipped, next to the peers", async () => {
+test("the bundle is 27 KB gzipped, without peers", async () => {
   const { output } = await build({
     input: join(projectFolder, "packages/rest-client/src/index.ts"),
     platform: "browser",
@@ -66,12 +66,12 @@ async function openPage(more: object): Promise<typeof import("../../testing/src/
   return runInContext("page", context);
 }
 
-test("it calls with the globals of the web alone, where no code may be made", async () => {
+test("the client needs only web globals, and no code generation", async () => {
   const page = await openPage({});
   expect(await page.replaceSink(`http://127.0.0.1:${gateway.address.port}`)).toBe("Replace 9007199254740993 tree");
 });
 
-test("a page sends no deadline to another origin, and its streams in one piece", async () => {
+test("a web page sends no deadline to another origin, and sends streams in one piece", async () => {
   await using server = await startRestServer((response) => answerWith(response, 200, { rpc: "x", length: "7" }));
   const { baseUrl, seen } = server;
   const elsewhere = await openPage({

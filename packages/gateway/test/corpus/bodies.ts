@@ -1,13 +1,13 @@
 import type { JsonValue } from "@bufbuild/protobuf";
 import { jsonContentTypes, notJsonContentTypes } from "../../../testing/src/gateway/json-content-types.ts";
-import type { Row } from "./row.ts";
-import { http, invalid, json, unsupportedMediaType } from "./row.ts";
+import type { Case } from "./case.ts";
+import { http, invalid, json, unsupportedMediaType } from "./case.ts";
 
-function update(rule: string, field: string, body: string, sink: JsonValue): Row {
+function update(rule: string, field: string, body: string, sink: JsonValue): Case {
   return { rule, request: `PATCH /v1/body/${field}`, body, want: { rpc: "Update", sink } };
 }
 
-const fields: readonly Row[] = [
+const fields: readonly Case[] = [
   update(`${http}: a body field of type Value that is null`, "value", "null", { value: null }),
   update(`${http}: a body field that is a member of a oneof`, "choice", '{"text":"a"}', {
     choiceNested: { text: "a" },
@@ -27,12 +27,12 @@ const fields: readonly Row[] = [
     want: invalid("is bound by the path or the body"),
   },
   {
-    rule: "the query never sets the body's field, also when the body is empty",
+    rule: "the query never sets the body's field, even if the body is empty",
     request: "PATCH /v1/body/tags?tags=a",
     want: invalid("is bound by the path or the body"),
   },
   {
-    rule: "the body and the query are of one oneof",
+    rule: "the body and the query set members of the same oneof",
     request: "PATCH /v1/body/choice?choiceText=a",
     body: "{}",
     want: invalid("cannot be set together"),
@@ -50,7 +50,7 @@ const fields: readonly Row[] = [
     want: invalid("text: is already set by the path"),
   },
   {
-    rule: "the body never sets a path field, not even to the same",
+    rule: "the body never sets a path field, not even to the same value",
     request: "PATCH /v1/nested/a",
     body: '{"text":"a"}',
     want: invalid("text: is already set by the path"),
@@ -62,13 +62,13 @@ const fields: readonly Row[] = [
     want: invalid("nested.inner.inner.text: is already set by the path"),
   },
   {
-    rule: "the body sets what lies beside a deeper path field",
+    rule: "the body sets fields next to a deeper path field",
     request: "PATCH /v1/inner/a",
     body: '{"text":"b","inner":{"inner":{"number":7}}}',
     want: { rpc: "Update", sink: { nested: { text: "b", inner: { inner: { text: "a", number: "7" } } } } },
   },
   {
-    rule: "a field of the same name elsewhere is another",
+    rule: "a field with the same name in another message is not bound",
     request: "PATCH /v1/children/a",
     body: '{"fString":"b"}',
     want: { rpc: "Update", sink: { fString: "a", child: { fString: "b" } } },
@@ -92,14 +92,14 @@ const fields: readonly Row[] = [
     want: invalid('unknown field "nested.x"'),
   },
   {
-    rule: "text behind the body's field",
+    rule: "text after the value of the body's field",
     request: "PATCH /v1/body/int64",
     body: "7 8",
     want: invalid("not valid JSON"),
   },
 ];
 
-const collisions: readonly Row[] = [
+const collisions: readonly Case[] = [
   {
     rule: 'body "*" never sets a path field',
     request: "PUT /v1/sinks/7",
@@ -131,22 +131,22 @@ const collisions: readonly Row[] = [
     want: invalid("is bound by the path or the body"),
   },
   {
-    rule: `${http}: a body that is a field leaves the path to the path`,
+    rule: `${http}: a body that is a field does not contain the path's fields`,
     request: "PATCH /v1/children/a?fString=b",
     body: "{}",
     want: invalid("is bound by the path or the body"),
   },
   {
-    rule: "an unknown parameter is refused beside a body",
+    rule: "an unknown parameter is refused with a body",
     request: "POST /v1/sinks?x=1",
     body: "{}",
     want: invalid('unknown query parameter "x"'),
   },
 ];
 
-const presence: readonly Row[] = [
+const presence: readonly Case[] = [
   {
-    rule: "zero bytes are no body, whatever the content type",
+    rule: "zero bytes are not a body, with any content type",
     request: "POST /v1/sinks",
     contentType: "text/plain",
     want: { rpc: "Create", sink: {} },
@@ -158,7 +158,7 @@ const presence: readonly Row[] = [
     want: invalid("does not accept a body"),
   },
   {
-    rule: "RFC 9110 §9.3.5: zero bytes on DELETE are no body",
+    rule: "RFC 9110 §9.3.5: zero bytes on DELETE are not a body",
     request: "DELETE /v1/sinks/7",
     body: "",
     contentType: "text/plain",
@@ -171,14 +171,14 @@ const presence: readonly Row[] = [
     want: { httpStatus: 200, json: {} },
   },
   {
-    rule: "a DELETE that binds a body refuses a bad one",
+    rule: "a DELETE that binds a body refuses an invalid one",
     request: "DELETE /v1/bodies/7",
     body: '{"text":1}',
     want: invalid("nested.text: must be a string"),
   },
 ];
 
-const contentTypes: readonly Row[] = [
+const contentTypes: readonly Case[] = [
   ...["application/problem+json", "application/vnd.shop.v1+json;charset=utf-8", ...jsonContentTypes].map(
     (contentType) => ({
       rule: "RFC 8259 §11 and RFC 6839 §3.1: JSON in UTF-8",
@@ -199,14 +199,14 @@ const contentTypes: readonly Row[] = [
     "*/*",
     "application/json, text/plain",
   ].map((contentType) => ({
-    rule: "RFC 9110 §15.5.16: a content type that is not read",
+    rule: "RFC 9110 §15.5.16: an unsupported content type",
     request: "POST /v1/sinks",
     body: '{"fString":"a"}',
     contentType,
     want: unsupportedMediaType(contentType),
   })),
   ...["application/x-www-form-urlencoded", "Application/X-WWW-Form-Urlencoded; charset=utf-8"].map((contentType) => ({
-    rule: "what curl sends by -d",
+    rule: "the content type of curl -d",
     request: "POST /v1/sinks",
     body: '{"fString":"a"}',
     contentType,
@@ -215,4 +215,4 @@ const contentTypes: readonly Row[] = [
 ];
 
 /** What a body may be, and where it may say what. */
-export const bodyRows: readonly Row[] = [...fields, ...collisions, ...presence, ...contentTypes];
+export const bodyCases: readonly Case[] = [...fields, ...collisions, ...presence, ...contentTypes];

@@ -1,13 +1,13 @@
 import type { JsonValue } from "@bufbuild/protobuf";
-import type { Row } from "./row.ts";
-import { invalid } from "./row.ts";
+import type { Case } from "./case.ts";
+import { invalid } from "./case.ts";
 
 const codes = "[kitchensink.v1.codes]";
 const note = "[kitchensink.v1.note]";
 const origin = "[kitchensink.v1.origin]";
 
 // The same message comes back, over REST and over Connect.
-function kept(rule: string, json: JsonValue, body = JSON.stringify(json)): readonly Row[] {
+function kept(rule: string, json: JsonValue, body = JSON.stringify(json)): readonly Case[] {
   return ["POST /v1/legacies", "POST /kitchensink.v1.LegacySink/Keep"].map((request) => ({
     rule,
     request,
@@ -16,7 +16,7 @@ function kept(rule: string, json: JsonValue, body = JSON.stringify(json)): reado
   }));
 }
 
-function refused(rule: string, body: string, message: string): readonly Row[] {
+function refused(rule: string, body: string, message: string): readonly Case[] {
   return [
     { rule, request: "POST /v1/legacies", body, want: invalid(message) },
     {
@@ -28,7 +28,7 @@ function refused(rule: string, body: string, message: string): readonly Row[] {
   ];
 }
 
-const extensions: readonly Row[] = [
+const extensions: readonly Case[] = [
   ...kept("an extension of every kind", {
     name: "a",
     [note]: "b",
@@ -55,7 +55,7 @@ const extensions: readonly Row[] = [
     `{"name":"a","${note}":"b","[kitchensink.v1.note]":"c"}`,
     `${note}: is set more than once`,
   ),
-  { ...unknownExtension("[kitchensink.v1.nope]"), rule: "an extension that is none" },
+  { ...unknownExtension("[kitchensink.v1.nope]"), rule: "an unknown extension" },
   { ...unknownExtension("kitchensink.v1.note"), rule: "an extension without brackets" },
   { ...unknownExtension("-kitchensink.v1.note]"), rule: "an extension without the bracket that opens" },
   { ...unknownExtension("[kitchensink.v1.note-"), rule: "an extension without the bracket that closes" },
@@ -68,7 +68,7 @@ const extensions: readonly Row[] = [
   },
 ];
 
-function unknownExtension(key: string): Omit<Row, "rule"> {
+function unknownExtension(key: string): Omit<Case, "rule"> {
   return {
     request: "POST /v1/legacies",
     body: JSON.stringify({ name: "a", [key]: "b" }),
@@ -76,7 +76,7 @@ function unknownExtension(key: string): Omit<Row, "rule"> {
   };
 }
 
-const required: readonly Row[] = [
+const required: readonly Case[] = [
   ...refused("a required field", "{}", "name: is required"),
   ...refused("a required field that is null", '{"name":null}', "name: is required"),
   ...refused("a required field in a message", '{"name":"a","child":{"child":{}}}', "child.name: is required"),
@@ -109,7 +109,7 @@ const required: readonly Row[] = [
     want: { httpStatus: 200, json: { name: "a", number: 7 } },
   },
   {
-    rule: "the path sets a required field, and nothing a body",
+    rule: "the path sets a required field, without a body",
     request: "PUT /v1/legacies/a",
     want: { httpStatus: 200, json: { name: "a" } },
   },
@@ -138,7 +138,7 @@ const required: readonly Row[] = [
   },
 ];
 
-const closedEnums: readonly Row[] = [
+const closedEnums: readonly Case[] = [
   ...kept("a closed enum by number", { name: "a", shade: "SHADE_DARK" }, '{"name":"a","shade":2}'),
   ...refused(
     "a closed enum has no other number",
@@ -163,4 +163,4 @@ const closedEnums: readonly Row[] = [
 ];
 
 /** What proto2 has and proto3 has not. */
-export const legacyRows: readonly Row[] = [...extensions, ...required, ...closedEnums];
+export const legacyCases: readonly Case[] = [...extensions, ...required, ...closedEnums];

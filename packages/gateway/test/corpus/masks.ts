@@ -1,8 +1,8 @@
 import type { JsonValue } from "@bufbuild/protobuf";
-import type { Row } from "./row.ts";
-import { invalid, json } from "./row.ts";
+import type { Case } from "./case.ts";
+import { invalid, json } from "./case.ts";
 
-function query(rule: string, text: string, mask: JsonValue): Row {
+function query(rule: string, text: string, mask: JsonValue): Case {
   return {
     rule,
     request: `GET /v1/shelves/1?readMask=${text}`,
@@ -10,13 +10,13 @@ function query(rule: string, text: string, mask: JsonValue): Row {
   };
 }
 
-function body(rule: string, text: string): Row {
+function body(rule: string, text: string): Case {
   const message: JsonValue = JSON.parse(text);
   return { rule, request: "POST /v1/shelves:get", body: text, want: { httpStatus: 200, json: message } };
 }
 
 // The handler receives the mask; the response that repeats it fails.
-function withoutJson(rule: string, text: string): Row {
+function withoutJson(rule: string, text: string): Case {
   return {
     rule: `field_mask.proto, JSON Encoding: ${rule}`,
     request: `GET /v1/shelves/1?readMask=${text}`,
@@ -24,8 +24,8 @@ function withoutJson(rule: string, text: string): Row {
   };
 }
 
-/** Masks: how each field of a message is named, in a URL, in a body and in an answer. */
-export const maskRows: readonly Row[] = [
+/** Field masks in a URL, in a body and in a response. */
+export const maskCases: readonly Case[] = [
   query("AIP-157: all fields", "*", "*"),
   query(`${json}: a lowerCamelCase name`, "builtAt,place.behind", "builtAt,place.behind"),
   query("a URL takes proto names as well", "built_at", "builtAt"),

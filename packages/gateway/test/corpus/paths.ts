@@ -1,21 +1,21 @@
 import type { JsonValue } from "@bufbuild/protobuf";
-import type { Row } from "./row.ts";
-import { http, invalid, methodNotAllowed, methodUnknown, notFound } from "./row.ts";
+import type { Case } from "./case.ts";
+import { http, invalid, methodNotAllowed, methodUnknown, notFound } from "./case.ts";
 
-function to(rpc: string, rule: string, request: string, sink: JsonValue = {}): Row {
+function to(rpc: string, rule: string, request: string, sink: JsonValue = {}): Case {
   return { rule, request, want: { rpc, sink } };
 }
 
-function nothing(rule: string, ...requests: readonly string[]): readonly Row[] {
+function nothing(rule: string, ...requests: readonly string[]): readonly Case[] {
   return requests.map((request) => ({ rule, request, want: notFound }));
 }
 
-function malformed(rule: string, message: string, ...requests: readonly string[]): readonly Row[] {
+function malformed(rule: string, message: string, ...requests: readonly string[]): readonly Case[] {
   return requests.map((request) => ({ rule, request, want: invalid(message) }));
 }
 
 /** Which RPC a path leads to, and what its variables hold; more of it in `packages/gateway/test/protocols/rest/rules/route-table.test.ts`. */
-export const pathRows: readonly Row[] = [
+export const pathCases: readonly Case[] = [
   // Templates.
   ...nothing("an empty segment is no resource", "GET /v1/wild//end", "GET //v1/wild/a/end", "GET //"),
   ...nothing(`${http}: every segment of a variable has to be there`, "GET /v1/shelves/1/books/"),
@@ -50,7 +50,7 @@ export const pathRows: readonly Row[] = [
     fString: "me",
     nested: { text: "y" },
   }),
-  { rule: "the method takes part in the search", request: "DELETE /v1/match/a/b", want: methodNotAllowed("GET, HEAD") },
+  { rule: "routes depend on the method", request: "DELETE /v1/match/a/b", want: methodNotAllowed("GET, HEAD") },
   // Verbs.
   to("Close", "a verb is the text behind the last colon, after decoding", "GET /v1/verbs/a:b:%70eek", {
     fString: "a:b",
@@ -58,7 +58,7 @@ export const pathRows: readonly Row[] = [
   ...nothing("a verb needs a value before it", "POST /v1/verbs/:close", "GET /v1/verbs/:close"),
   // Methods.
   {
-    rule: "RFC 9110 §15.5.6: a 405 carries Allow, sorted",
+    rule: "RFC 9110 §15.5.6: a 405 has a sorted Allow field",
     request: "GET /v1/sinks/7",
     want: methodNotAllowed("DELETE, PUT"),
   },
@@ -69,7 +69,7 @@ export const pathRows: readonly Row[] = [
     want: methodUnknown,
   },
   {
-    rule: "RFC 9110 §9.3.7: OPTIONS is a method like others without CORS",
+    rule: "RFC 9110 §9.3.7: without CORS, OPTIONS is an ordinary method",
     request: "OPTIONS /v1/query",
     want: methodNotAllowed("GET, HEAD"),
   },

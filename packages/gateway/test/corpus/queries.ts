@@ -1,25 +1,25 @@
 import type { JsonValue } from "@bufbuild/protobuf";
-import type { Row } from "./row.ts";
-import { http, invalid, json } from "./row.ts";
+import type { Case } from "./case.ts";
+import { http, invalid, json } from "./case.ts";
 
-function query(rule: string, text: string, sink: JsonValue): Row {
+function query(rule: string, text: string, sink: JsonValue): Case {
   return { rule, request: `GET /v1/query?${text}`, want: { rpc: "Query", sink } };
 }
 
-function refused(rule: string, text: string, message: string): Row {
+function refused(rule: string, text: string, message: string): Case {
   return { rule, request: `GET /v1/query?${text}`, want: invalid(message) };
 }
 
 /** What a query may contain apart from the values of one field. */
-export const queryRows: readonly Row[] = [
+export const queryCases: readonly Case[] = [
   // The text of a query.
   refused("RFC 3986 §2.1: an escape in a name that is not hexadecimal", "f%zzString=a", "malformed"),
-  refused("RFC 3986 §2.1: a bad escape in a parameter nobody knows", "x=%zz", "malformed"),
+  refused("RFC 3986 §2.1: a bad escape in an unknown parameter", "x=%zz", "malformed"),
   // Names.
   refused("an unknown parameter is refused", "x=1", 'unknown query parameter "x"'),
   refused("all unknown parameters are named", "x=1&fString=a&y=2", 'unknown query parameters "x", "y"'),
   refused(
-    "a name of objects is unknown",
+    "the name of an inherited property is unknown",
     "__proto__=a&constructor=b",
     'unknown query parameters "__proto__", "constructor"',
   ),
@@ -103,17 +103,17 @@ export const queryRows: readonly Row[] = [
     want: invalid("is bound by the path"),
   },
   {
-    rule: "the query never sets a path field, not even to the same",
+    rule: "the query never sets a path field, not even to the same value",
     request: "GET /v1/int64/7?f_int64=7",
     want: invalid("is bound by the path"),
   },
   {
-    rule: "the query never sets a path field, not even badly",
+    rule: "the query never sets a path field, not even to an invalid value",
     request: "GET /v1/int64/7?f_int64=abc",
     want: invalid("is bound by the path"),
   },
   {
-    rule: "the query sets other fields of a message the path reaches into",
+    rule: "the query sets other fields of a message with a path field",
     request: "GET /v1/trees/oak?nested.number=7",
     want: { rpc: "Segments", sink: { nested: { text: "trees/oak", number: "7" } } },
   },
@@ -123,12 +123,12 @@ export const queryRows: readonly Row[] = [
     want: invalid("is bound by the path"),
   },
   {
-    rule: "the path and the query are of one oneof",
+    rule: "the path and the query set members of the same oneof",
     request: "GET /v1/choice/7?choiceText=a",
     want: invalid("cannot be set together with choice_number"),
   },
   {
-    rule: "the path and the query are of one oneof, same member",
+    rule: "the path and the query set the same member of a oneof",
     request: "GET /v1/choice/7?choice_number=7",
     want: invalid("is bound by the path"),
   },

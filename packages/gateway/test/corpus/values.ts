@@ -1,6 +1,6 @@
 import type { JsonValue } from "@bufbuild/protobuf";
-import type { Row } from "./row.ts";
-import { http, invalid } from "./row.ts";
+import type { Case } from "./case.ts";
+import { http, invalid } from "./case.ts";
 
 /** How a type is written in a URL: a text of it, the JSON that it is echoed as, and what a refusal says that a text is not. */
 interface TypeText {
@@ -54,16 +54,16 @@ function protoNameOf(field: string): string {
 }
 
 /** Values of every type that has a text form, in paths and in queries. */
-export const valueRows: readonly Row[] = [
+export const valueCases: readonly Case[] = [
   ...types.flatMap(rowsOf),
   {
-    rule: "a name that every object has is none of an enum's",
+    rule: "the name of an inherited property is not an enum value",
     request: "GET /v1/enum/toString",
     want: invalid('f_enum: "toString" is not a value of enum kitchensink.v1.Color'),
   },
 ];
 
-function rowsOf({ field, path, text, value, noun }: TypeText): readonly Row[] {
+function rowsOf({ field, path, text, value, noun }: TypeText): readonly Case[] {
   return [
     {
       rule: `${http}: a path variable of type ${path}`,
@@ -79,7 +79,7 @@ function rowsOf({ field, path, text, value, noun }: TypeText): readonly Row[] {
   ];
 }
 
-function refused(field: string, path: string, noun: string): readonly Row[] {
+function refused(field: string, path: string, noun: string): readonly Case[] {
   const text = "!";
   const rule = "an error names the field and the type";
   return [

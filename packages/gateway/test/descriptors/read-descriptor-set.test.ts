@@ -124,14 +124,14 @@ test.each<{ readonly name: string; readonly files: readonly FileInit[]; readonly
       ),
     ],
   },
-])("$name: the services that need nothing of it are read", ({ files, served = ["a.Whole"] }) => {
+])("$name: the services that do not need it are read", ({ files, served = ["a.Whole"] }) => {
   const { services, omitted } = read(...files);
   expect(services.map(({ typeName }) => typeName)).toEqual(served);
   expect([...omitted.keys()]).toEqual(both.filter((name) => !served.includes(name)));
   for (const reason of omitted.values()) expect(reason).toMatch(/^the type .* is missing$/);
 });
 
-test("JSON names that the server leaves out follow from the names", () => {
+test("missing JSON names are derived from the field names", () => {
   const [field] =
     read(withField(text("long_name_2", 2)), b)
       .types.getMessage("a.Typed")
@@ -143,7 +143,7 @@ function one(message: NonNullable<FileInit["messageType"]>[number]): FileInit {
   return { name: "a.proto", messageType: [message] };
 }
 
-describe("a definition is refused", () => {
+describe("readDescriptorSet() refuses a definition", () => {
   test.each<{ readonly name: string; readonly files: readonly FileInit[]; readonly says: string }>([
     {
       name: "with a shell command as a package",

@@ -8,28 +8,38 @@ const kib = 1024;
 const mib = 1024 * kib;
 const ping = frame(frameType.ping, 0, 0, Buffer.alloc(8));
 
-describe("where connections hold too much together, the budget cuts off", () => {
+describe("above the limit of all connections, the budget closes", () => {
   // In KiB; each step is what becomes of what a connection holds: more, or less.
   test.each<{ name: string; steps: string; cut: string; held: number }>([
-    { name: "the first, when none has taken anything", steps: "a 50, b 40, c 11", cut: "a", held: 51 },
-    { name: "the next, when the first has taken some", steps: "a 50, b 40, a -16, c 27", cut: "b", held: 61 },
-    { name: "the first, when it has taken next to nothing", steps: "a 50, b 40, a -15, c 26", cut: "a", held: 66 },
+    { name: "the first, when no client has read anything", steps: "a 50, b 40, c 11", cut: "a", held: 51 },
     {
-      name: "the first, when it has taken it all meanwhile but not taken anything since",
+      name: "the next, when the client of the first has read some",
+      steps: "a 50, b 40, a -16, c 27",
+      cut: "b",
+      held: 61,
+    },
+    {
+      name: "the first, when its client has read too little to count as progress",
+      steps: "a 50, b 40, a -15, c 26",
+      cut: "a",
+      held: 66,
+    },
+    {
+      name: "the first, when its client read everything once but nothing since",
       steps: "a 50, b 40, a -50, a 60, c 1",
       cut: "b",
       held: 61,
     },
     {
-      name: "the first, when it has taken much once and next to nothing since",
+      name: "the first, when its client read much once and too little since",
       steps: "a 50, b 40, a -16, b -16, a -1, c 44",
       cut: "a",
       held: 68,
     },
-    { name: "none, when there is just room", steps: "a 50, b 40, c 10", cut: "", held: 100 },
-    { name: "as many as must be", steps: "a 50, b 40, c 99", cut: "ab", held: 99 },
-    { name: "the one that asks, when there are no others", steps: "a 101", cut: "a", held: 0 },
-    { name: "no connection a second time", steps: "a 101, a 200, a -50, b 100", cut: "a", held: 100 },
+    { name: "none, when the total is exactly the limit", steps: "a 50, b 40, c 10", cut: "", held: 100 },
+    { name: "as many as necessary", steps: "a 50, b 40, c 99", cut: "ab", held: 99 },
+    { name: "the growing connection itself, when there are no others", steps: "a 101", cut: "a", held: 0 },
+    { name: "no connection twice", steps: "a 101, a 200, a -50, b 100", cut: "a", held: 100 },
   ])("$name", ({ steps, cut, held }) => {
     const budget = new BacklogBudget(100 * kib);
     const seen: string[] = [];
@@ -48,10 +58,15 @@ describe("where connections hold too much together, the budget cuts off", () => 
   });
 
   test.each([
-    { name: "none, when the first has been sent all that it waited for", sentKib: 50, cut: [], bytes: 80 * kib },
-    { name: "the first, when it has been sent next to nothing", sentKib: 15, cut: ["a"], bytes: 80 * kib },
-    { name: "the second, when the first has been sent some", sentKib: 16, cut: ["b"], bytes: 34 * kib },
-  ])("$name, which its socket did not tell", ({ sentKib, cut, bytes }) => {
+    { name: "none, when the socket of the first has sent everything", sentKib: 50, cut: [], bytes: 80 * kib },
+    {
+      name: "the first, when its socket has sent too little to count as progress",
+      sentKib: 15,
+      cut: ["a"],
+      bytes: 80 * kib,
+    },
+    { name: "the second, when the socket of the first has sent some", sentKib: 16, cut: ["b"], bytes: 34 * kib },
+  ])("$name, without a notification of the socket", ({ sentKib, cut, bytes }) => {
     const budget = new BacklogBudget(100 * kib);
     const seen: string[] = [];
     const socket = { writableLength: 50 * kib };
@@ -63,7 +78,7 @@ describe("where connections hold too much together, the budget cuts off", () => 
     expect(budget.bytes).toBe(bytes);
   });
 
-  test("the one that asks, when it has more than 16 MiB itself", () => {
+  test("the growing connection itself, when it has more than 16 MiB", () => {
     const budget = new BacklogBudget(20 * mib);
     const seen: string[] = [];
     const open = (name: string): Backlog => budget.open({ writableLength: 0 }, () => seen.push(name));
@@ -83,8 +98,8 @@ async function leaveAnswer(connection: FrameConnection): Promise<void> {
   await connection.readUntil(({ type }) => type === frameType.ping);
 }
 
-describe("what waits to be sent", () => {
-  test("is given up with its connection where another needs the room, and the other is answered", async () => {
+describe("a response that waits to be sent", () => {
+  test("is dropped with its connection when another connection exceeds the limit, and the other gets its response", async () => {
     const budget = new BacklogBudget(1500);
     await using engine = await startEngine({ budget, serve: (stream) => answer(stream, Buffer.alloc(1000)) });
     using first = await openFrames(engine.address);

@@ -17,7 +17,7 @@ function drain(held: BufferedBody): Uint8Array[] {
 test.each([
   { bytes: 10, read: 10 },
   { bytes: 11, read: undefined },
-])("of $bytes bytes that came before 10 may be read, $read are", ({ bytes, read }) => {
+])("with a limit of 10 bytes, a buffered body of $bytes bytes is read: $read", ({ bytes, read }) => {
   const body = new RequestBody({ startBody: () => {}, consumed: () => {} }, 0);
   body.onData(new Uint8Array(bytes), true);
   const received: (number | undefined)[] = [];
@@ -25,7 +25,7 @@ test.each([
   expect(received).toEqual([read]);
 });
 
-test.each([1, 2, 40])("%d pieces that are read as a whole can be transferred", (pieces) => {
+test.each([1, 2, 40])("a body of %d pieces is read into a transferable buffer", (pieces) => {
   const held = new BufferedBody();
   for (let added = 0; added < pieces; added++) held.add(chunk.subarray(0, 600));
   const whole = held.takeAll();
@@ -33,12 +33,12 @@ test.each([1, 2, 40])("%d pieces that are read as a whole can be transferred", (
   expect(isMarkedAsUntransferable(whole.buffer)).toBe(false);
 });
 
-describe("a piece that is read at once", () => {
+describe("a piece that is read immediately", () => {
   test.each([
     { bytes: 1025, chunkBytes: 16_384 },
     { bytes: 16_384, chunkBytes: 65_536 },
     { bytes: 16_384, chunkBytes: 18_433 },
-  ])("keeps no chunk of $chunkBytes bytes for $bytes", ({ bytes, chunkBytes }) => {
+  ])("of $bytes bytes is copied from a chunk of $chunkBytes bytes", ({ bytes, chunkBytes }) => {
     const piece = new Uint8Array(chunkBytes).subarray(9, 9 + bytes).fill(7);
     const own = detachFromChunk(piece);
     expect(own.buffer.byteLength).toBe(bytes);
@@ -49,7 +49,7 @@ describe("a piece that is read at once", () => {
     { bytes: 1, chunkBytes: 16_383 },
     { bytes: 16_384, chunkBytes: 18_432 },
     { bytes: 65_536, chunkBytes: 65_536 },
-  ])("is not copied where it keeps a chunk of $chunkBytes bytes for $bytes", ({ bytes, chunkBytes }) => {
+  ])("of $bytes bytes is not copied from a chunk of $chunkBytes bytes", ({ bytes, chunkBytes }) => {
     const piece = new Uint8Array(chunkBytes).subarray(chunkBytes - bytes);
     expect(detachFromChunk(piece)).toBe(piece);
   });
@@ -57,19 +57,19 @@ describe("a piece that is read at once", () => {
   test.each([
     { bytes: 19, chunkBytes: 20 },
     { bytes: 16_384, chunkBytes: 16_393 },
-  ])("of $bytes bytes leaves what is behind it in $chunkBytes to others, though its memory is transferred", (row) => {
+  ])("of $bytes bytes can be transferred without detaching the rest of its chunk of $chunkBytes bytes", (row) => {
     const part = new Uint8Array(row.chunkBytes);
     freeBuffer(detachFromChunk(part.subarray(0, row.bytes)).buffer);
     expect(part.byteLength).toBe(row.chunkBytes);
   });
 
-  test.each([1, 1000, 1025])("of %d bytes shares no memory with the piece behind it", (bytes) => {
+  test.each([1, 1000, 1025])("of %d bytes shares no buffer with the next piece", (bytes) => {
     const [first, second] = [0, bytes].map((at) => detachFromChunk(chunk.subarray(at, at + bytes)));
     expect([first?.buffer.byteLength, second?.buffer.byteLength]).toEqual([bytes, bytes]);
     expect(first?.buffer).not.toBe(second?.buffer);
   });
 
-  test("that no program sees shares blocks of 8 KiB, of which it keeps one", () => {
+  test("with shared memory is copied to a block of 8 KiB", () => {
     const pieces = Array.from({ length: 10 }, (_, at) => chunk.slice(0, 16_384).fill(at).subarray(0, 1024));
     const copies = pieces.map((piece) => detachFromChunk(piece, "shared"));
     expect(copies.map((copy) => [...copy])).toEqual(pieces.map((piece) => [...piece]));
@@ -78,7 +78,7 @@ describe("a piece that is read at once", () => {
     expect(detachFromChunk(chunk.subarray(0, 1025), "shared").buffer.byteLength).toBe(1025);
   });
 
-  test("has young objects collected, although these fill little of their space", () => {
+  test("causes a scavenge, although young objects use little space", () => {
     const profiler = new GCProfiler();
     profiler.start();
     for (let piece = 0; piece < 4096; piece++) detachFromChunk(chunk);
@@ -89,8 +89,8 @@ describe("a piece that is read at once", () => {
   });
 });
 
-describe("a held body", () => {
-  test("comes out as it went in, block by block and all at once", () => {
+describe("a buffered body", () => {
+  test("is returned unchanged, block by block or completely", () => {
     const piece = fc.tuple(fc.nat({ max: 255 }), fc.oneof(fc.nat({ max: 40 }), fc.nat({ max: 3 * blockBytesMax })));
     const steps = fc.array(fc.oneof(piece, fc.constant("shift"), fc.constant("take all")), { maxLength: 20 });
     fc.assert(
@@ -115,20 +115,23 @@ describe("a held body", () => {
     );
   });
 
-  test.each([1, 64, 9_000, 16_384, 65_536])("in pieces of %d bytes takes little more memory than it has", (bytes) => {
-    for (const totalBytes of [1_000, 9_000, 200_000]) {
-      const held = new BufferedBody();
-      while (held.byteLength < totalBytes) held.add(chunk.subarray(0, bytes));
-      const { byteLength } = held;
-      const blocks = drain(held);
-      expect(blocks.length).toBeLessThan(70);
-      expect(Math.max(...blocks.map((block) => block.byteLength))).toBeLessThanOrEqual(blockBytesMax);
-      const kept = blocks.reduce((sum, { buffer }) => sum + buffer.byteLength, 0);
-      expect(kept).toBeLessThanOrEqual((byteLength * 9) / 8 + 512);
-    }
-  });
+  test.each([1, 64, 9_000, 16_384, 65_536])(
+    "in pieces of %d bytes uses little more memory than its length",
+    (bytes) => {
+      for (const totalBytes of [1_000, 9_000, 200_000]) {
+        const held = new BufferedBody();
+        while (held.byteLength < totalBytes) held.add(chunk.subarray(0, bytes));
+        const { byteLength } = held;
+        const blocks = drain(held);
+        expect(blocks.length).toBeLessThan(70);
+        expect(Math.max(...blocks.map((block) => block.byteLength))).toBeLessThanOrEqual(blockBytesMax);
+        const kept = blocks.reduce((sum, { buffer }) => sum + buffer.byteLength, 0);
+        expect(kept).toBeLessThanOrEqual((byteLength * 9) / 8 + 512);
+      }
+    },
+  );
 
-  test("of one piece takes as much memory as that", () => {
+  test("of one piece uses exactly its length", () => {
     const held = new BufferedBody();
     for (const text of ["orders", "seed"]) {
       held.add(Buffer.from(text));

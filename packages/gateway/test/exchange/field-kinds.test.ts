@@ -52,7 +52,7 @@ const cases: Readonly<Record<FieldName, string>> = {
   host: "....xxxx.",
 };
 
-test.each(Object.entries(cases))("the rules that concern the field %s are pinned", (name, marks) => {
+test.each(Object.entries(cases))("the field %s is selected by exactly the expected rules", (name, marks) => {
   const concerned = rules.filter(([, names]) => names.has(name)).map(([rule]) => rule);
   // Otherwise the table need not have it.
   expect(concerned).not.toEqual([]);

@@ -7,7 +7,7 @@ describe("readHeaderField", () => {
   test.each([
     { name: "finds a field whatever case it was sent in", field: "content-type", want: "application/proto" },
     { name: "joins the values of a field that was sent twice", field: "x-a", want: "1, 2" },
-    { name: "has null for a field that was not sent", field: "x-b", want: null },
+    { name: "returns null for a field that was not sent", field: "x-b", want: null },
     { name: "does not take a value for a name", field: "application/proto", want: null },
   ])("$name", ({ field, want }) => {
     expect(readHeaderField(fields, field)).toBe(want);
@@ -16,14 +16,14 @@ describe("readHeaderField", () => {
   test.each([
     { name: "in HTTP/2, where browsers split it", given: ["cookie", "a=1", "cookie", "b=2"], asked: "cookie" },
     { name: "in HTTP/1.1", given: ["Cookie", "a=1", "Cookie", "b=2"], asked: "cookie" },
-    { name: "when it is asked for in capitals", given: ["cookie", "a=1", "cookie", "b=2"], asked: "Cookie" },
+    { name: "when the requested name has capitals", given: ["cookie", "a=1", "cookie", "b=2"], asked: "Cookie" },
   ])("joins the parts of a cookie by a semicolon (RFC 9113 §8.2.3) $name", ({ given, asked }) => {
     expect(readHeaderField(given, asked)).toBe("a=1; b=2");
   });
 });
 
-describe("the common fields", () => {
-  test("are read as any field is", () => {
+describe("CommonHeaderFields", () => {
+  test("have the same values as readHeaderField() returns", () => {
     const list = ["Host", "a", "GRPC-Timeout", "1S", "x-host", "b", "content-type", "c", "Content-Type", "d"];
     expect(new CommonHeaderFields(list)).toMatchObject({
       host: readHeaderField(list, "host"),
@@ -47,7 +47,7 @@ describe("the common fields", () => {
     "grpc-encoding",
     "grpc-accept-encoding",
     "x-server-timeout",
-  ])("hold %s and nothing else, when nothing else is sent", (name) => {
+  ])("contain only %s if nothing else is sent", (name) => {
     const held = Object.entries(new CommonHeaderFields([name, "1"])).filter(([, value]) => typeof value === "string");
     expect(held).toEqual([[name.replaceAll(/-(.)/g, (_, letter: string) => letter.toUpperCase()), "1"]]);
   });

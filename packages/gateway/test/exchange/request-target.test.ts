@@ -17,19 +17,19 @@ describe("the target of a request", () => {
     { target: "HTTPS://localhost:8080/orders", want: "/orders" },
     { target: "http://localhost", want: "/" },
     { target: "http://localhost?x=1", want: "/?x=1" },
-  ])("is taken: $target", ({ target, want }) => {
+  ])("is accepted: $target", ({ target, want }) => {
     expect(read(target)).toBe(want);
   });
 
   test.each([
-    { name: "an empty one", target: "" },
+    { name: "an empty target", target: "" },
     { name: "a path without a slash", target: "orders/7" },
     { name: "a fragment", target: "/orders/7#x" },
     { name: "the authority form", target: "localhost:80" },
     { name: "user information", target: "http://user@localhost/x" },
     { name: "another scheme", target: "ftp://localhost/x" },
     { name: "an absolute form without a host", target: "http:///x" },
-    { name: "an absolute form whose host is none", target: "http://a,b c/x" },
+    { name: "an absolute form with an invalid host", target: "http://a,b c/x" },
   ])("is refused: $name", ({ target }) => {
     expect(read(target)).toMatchObject({ httpStatus: 400 });
   });
@@ -38,13 +38,13 @@ describe("the target of a request", () => {
     { httpMethod: "OPTIONS", want: "*" },
     { httpMethod: "GET", want: { httpStatus: 400 } },
     { httpMethod: "DELETE", want: { httpStatus: 400 } },
-  ])("may be * with OPTIONS alone: $httpMethod", ({ httpMethod, want }) => {
+  ])("may be * only with OPTIONS: $httpMethod", ({ httpMethod, want }) => {
     const got = read("*", "localhost", true, httpMethod);
     if (typeof want === "string") expect(got).toBe(want);
     else expect(got).toMatchObject(want);
   });
 
-  test("may be as long as the limit, and no longer", () => {
+  test("is accepted at the length limit, and refused above it", () => {
     expect(read(`/${"x".repeat(39)}`)).toMatch(/^\/x+$/);
     expect(read(`/${"x".repeat(40)}`)).toMatchObject({ httpStatus: 414 });
   });
@@ -62,7 +62,7 @@ describe("the authority of a request", () => {
     "a_b.example",
     "host:",
     "%6Frders",
-  ])("is taken: %s", (authority) => {
+  ])("is accepted: %s", (authority) => {
     expect(read("/", authority)).toBe("/");
   });
 
@@ -85,11 +85,11 @@ describe("the authority of a request", () => {
     "a,",
     "?",
     "#",
-  ])("is refused, each time: %j", (authority) => {
+  ])("is refused, also when checked again: %j", (authority) => {
     for (const _ of [1, 2]) expect(read("/", authority)).toMatchObject({ httpStatus: 400 });
   });
 
-  test("is required of HTTP/1.1 and HTTP/2, not of HTTP/1.0", () => {
+  test("is required in HTTP/1.1 and HTTP/2, but not in HTTP/1.0", () => {
     expect(read("/", null, true)).toMatchObject({ httpStatus: 400 });
     expect(read("/", null, false)).toBe("/");
   });

@@ -24,14 +24,14 @@ function* spin(times: number): Generator<void, number> {
   return times;
 }
 
-test("long work gives way to others every few milliseconds", async () => {
+test("runInTurns() yields to the event loop every few milliseconds", async () => {
   const stop = countTurns();
   expect(await runInTurns(spin(40))).toBe(40);
   // 200 ms of work, of which a turn has 15 ms at most.
   expect(stop()).toBeGreaterThan(10);
 });
 
-test("short work is done without waiting", async () => {
+test("runInTurns() completes a short task in one turn", async () => {
   using clock = vi.spyOn(performance, "now");
   // All steps take no time.
   clock.mockReturnValue(0);
@@ -45,7 +45,7 @@ function* failing(): Generator<void> {
   throw new Error("it fails");
 }
 
-test("what a step throws ends the work", async () => {
+test("runInTurns() rejects with what a step throws", async () => {
   await expect(runInTurns(failing())).rejects.toThrow("it fails");
   expect(() => runSteps(failing())).toThrow("it fails");
 });

@@ -14,10 +14,10 @@ afterEach(() => {
 
 test.each([
   { name: "one hour", timeoutMs: 3_600_000 },
-  { name: "the most that a timer can count", timeoutMs: 2 ** 31 - 1 },
+  { name: "the longest delay of a timer", timeoutMs: 2 ** 31 - 1 },
   { name: "one millisecond more than that", timeoutMs: 2 ** 31 },
   { name: "the longest deadline of gRPC, 99999999H", timeoutMs: 99_999_999 * 3_600_000 },
-])("a deadline of $name is not over before one of 2 ms", async ({ timeoutMs }) => {
+])("a deadline of $name does not expire before one of 2 ms", async ({ timeoutMs }) => {
   let over = false;
   const stop = startDeadline(timeoutMs, () => (over = true));
   // A timer that overflows takes 1 ms.
@@ -27,7 +27,7 @@ test.each([
   expect(warnings).toEqual([]);
 });
 
-test("a deadline that was stopped is never over, and may be stopped again", async () => {
+test("a stopped deadline does not expire, and can be stopped again", async () => {
   let over = false;
   const stop = startDeadline(1, () => (over = true));
   stop();

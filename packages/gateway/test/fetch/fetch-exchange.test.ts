@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { FetchExchange } from "../../src/fetch/exchange/index.ts";
 
-test("a body is read no further ahead of its call than some 64 KiB, and then goes on", async () => {
+test("reading a body pauses at about 64 KiB ahead of its call, and resumes", async () => {
   const pieceBytes = 16 * 1024;
   let pulled = 0;
   const body = new ReadableStream<Uint8Array<ArrayBuffer>>(

@@ -56,7 +56,7 @@ async function* endless(): AsyncGenerator<{ sensor: string }> {
 
 describe("an RPC over Fetch", () => {
   test.each(["connect-json", "connect-proto", "grpc-web", "grpc-web-json", "grpc-web-text"] as const)(
-    "is answered in %s",
+    "gets a response in %s",
     async (name) => {
       const format = wireFormats[name];
       const ok = rpcRequest(format, name.endsWith("json") ? Buffer.from("{}") : Buffer.of(), [], getReadingProcedure);
@@ -74,7 +74,7 @@ describe("an RPC over Fetch", () => {
     expect(fromBinary(ReadingSchema, await answer.bytes()).degreesCelsius).toBe(21);
   });
 
-  test("answers a stream with a stream, in the Connect protocol", async () => {
+  test("streams responses in the Connect protocol", async () => {
     const fetch = serve({
       async *controlClimate(sent) {
         for await (const { sensor } of sent) yield { sensor };
@@ -90,7 +90,7 @@ describe("an RPC over Fetch", () => {
     ]);
   });
 
-  test("answers a stream by gRPC-Web, whoever keeps or takes away the bytes of another answer", async () => {
+  test("streams responses in gRPC-Web, even if the bytes of another response are kept or transferred", async () => {
     const fetch = serve({
       async *watchReadings() {
         yield { sensor: "a" };
@@ -142,7 +142,7 @@ const upload = (coding: string, body: Buffer): HttpRequest => {
 
 const copy = async (bytes: Uint8Array): Promise<Uint8Array<ArrayBuffer>> => new Uint8Array(bytes);
 
-describe("a stream of a client over Fetch", () => {
+describe("a client stream over Fetch", () => {
   const post = { case: "post", value: "/readings" } as const;
   const rules = [{ selector: "greenhouse.v1.GreenhouseService.RecordReadings", pattern: post, body: "*" }];
   const record = (acceptCompression?: Compression[]): FetchHandler =>
@@ -164,7 +164,7 @@ describe("a stream of a client over Fetch", () => {
     expect((await exchangeFetch(record(), upload("gzip", lines))).httpStatus).toBe(400);
   });
 
-  test("in gzip is answered before its end by a handler that reads no further", async () => {
+  test("in gzip gets its response early from a handler that stops reading", async () => {
     const fetch = serve(
       {
         async recordReadings(sent) {
@@ -182,15 +182,15 @@ describe("a stream of a client over Fetch", () => {
 
   const whole: Compression = { name: "whole", compress: copy, decompress: copy };
   test.each([
-    { why: "that is not there", coding: "br", available: undefined, readable: "gzip" },
-    { why: "of the program's, which cannot read pieces", coding: "whole", available: [whole], readable: "identity" },
-  ])("is refused in a coding $why, by a list of those that are read", async ({ coding, available, readable }) => {
+    { why: "that is not available", coding: "br", available: undefined, readable: "gzip" },
+    { why: "of the program that cannot decode pieces", coding: "whole", available: [whole], readable: "identity" },
+  ])("is refused in a coding $why, with a list of the supported ones", async ({ coding, available, readable }) => {
     const { httpStatus, header } = await exchangeFetch(record(available), upload(coding, lines));
     expect([httpStatus, fieldValue(header, "accept-encoding")]).toEqual([415, readable]);
   });
 });
 
-describe("an answer over Fetch", () => {
+describe("a response over Fetch", () => {
   test.each([
     { httpStatus: 200, body: "text" },
     { httpStatus: 205, body: "" },
@@ -209,7 +209,7 @@ describe("an answer over Fetch", () => {
     ]);
   });
 
-  test("keeps several fields of one name apart, as cookies must be", async () => {
+  test("keeps several fields with the same name separate, as cookies require", async () => {
     const fetch = serve({
       getReading: (_, { responseHeader }) => {
         responseHeader.append("set-cookie", "a=1");
@@ -221,7 +221,7 @@ describe("an answer over Fetch", () => {
     expect(response.headers.getSetCookie()).toEqual(["a=1", "b=2"]);
   });
 
-  test("is 500 and nothing else where it cannot be written, and the program is told why", async () => {
+  test("is an empty 500 if it cannot be written, and the fault is reported", async () => {
     const faults: unknown[] = [];
     const fetch = serve(
       { getReading: () => Promise.reject(new ConnectError("no", Code.NotFound)) },
@@ -239,7 +239,7 @@ describe("an answer over Fetch", () => {
     { how: "is sent whole", request: reading, read: (response: Response) => response.text() },
     { how: "is streamed", request: readings, read: (response: Response) => response.text() },
     { how: "is cancelled", request: readings, read: (response: Response) => response.body?.cancel() },
-  ])("leaves no listener at the signal of its request once it $how", async ({ request, read }) => {
+  ])("removes its listener from the request's signal once it $how", async ({ request, read }) => {
     const implementation: Greenhouse = {
       getReading: () => ({}),
       async *watchReadings() {
@@ -254,7 +254,7 @@ describe("an answer over Fetch", () => {
     expect(getEventListeners(sent.signal, "abort")).toEqual([]);
   });
 
-  test("asks its handler for no more than its reader takes", async () => {
+  test("applies backpressure to its handler", async () => {
     let asked = 0;
     const fetch = serve({
       async *watchReadings() {
@@ -284,8 +284,8 @@ describe("an answer over Fetch", () => {
   });
 });
 
-describe("a client over Fetch that goes away", () => {
-  test("before its request is served, is not served", async () => {
+describe("a client over Fetch that disconnects", () => {
+  test("before its request is served has no call", async () => {
     let called = false;
     const fetch = serve({
       getReading: () => {
@@ -297,7 +297,7 @@ describe("a client over Fetch that goes away", () => {
     expect(called).toBe(false);
   });
 
-  test("while its body is read, is not served", async () => {
+  test("while its body is read has no call", async () => {
     const controller = new AbortController();
     const body = pulled(() => controller.abort());
     const response = await within(
@@ -307,7 +307,7 @@ describe("a client over Fetch that goes away", () => {
     expect(response.status).toBe(499);
   });
 
-  test("while its handler runs, ends the call", async () => {
+  test("while its handler runs cancels the call", async () => {
     const controller = new AbortController();
     const reason = Promise.withResolvers<unknown>();
     const fetch = serve({
@@ -321,7 +321,7 @@ describe("a client over Fetch that goes away", () => {
     expect(await reason.promise).toMatchObject({ code: Code.Canceled });
   });
 
-  test("while its endpoint answers, is told of as such", async () => {
+  test("while its endpoint responds is reported as disconnected", async () => {
     const controller = new AbortController();
     const reported = Promise.withResolvers<object>();
     const handle: Endpoint["handle"] = async () => {
@@ -339,7 +339,7 @@ describe("a client over Fetch that goes away", () => {
   test.each([
     { how: "by cancelling the body", leave: (body: ReadableStream<Uint8Array>) => body.cancel() },
     { how: "by its signal", leave: (_: unknown, controller: AbortController) => controller.abort() },
-  ])("from a stream $how, ends the call", async ({ leave }) => {
+  ])("from a stream $how cancels the call", async ({ leave }) => {
     const controller = new AbortController();
     const reason = Promise.withResolvers<unknown>();
     const fetch = serve({
@@ -355,7 +355,7 @@ describe("a client over Fetch that goes away", () => {
     if (controller.signal.aborted) await expect(new Response(body).text()).rejects.toThrow();
   });
 
-  test("from a stream that it does not read, ends the handler", async () => {
+  test("from an unread stream stops the handler", async () => {
     const left = Promise.withResolvers<void>();
     const fetch = serve({
       async *watchReadings() {

@@ -62,7 +62,7 @@ describe("a request over Fetch", () => {
     expect((await exchangeFetch(fetch, request)).httpStatus).toBe(httpStatus);
   });
 
-  test("may have a header as large as its limit", async () => {
+  test("may have a header at the limit", async () => {
     // As HTTP/2 counts: 32 bytes beside each name and value (RFC 9113 §6.5.2).
     const header = new Headers(Array.from({ length: 5 }, (_, at) => [`x-${at}`, "y".repeat(65)]));
     const fetch = serve({}, { limits: { headerBytes: 500 } });
@@ -71,7 +71,7 @@ describe("a request over Fetch", () => {
     expect((await fetch(new Request("https://garden.example/a", { headers: header }))).status).toBe(431);
   });
 
-  test("is not read any further than its limit, nor at all where its length is above it", async () => {
+  test("is read only up to its limit, and not at all if its length exceeds it", async () => {
     let asked = 0;
     const pull: Pull = (controller) => {
       asked += 1;
@@ -86,7 +86,7 @@ describe("a request over Fetch", () => {
     expect(asked).toBe(11);
   });
 
-  test("is kept in few pieces, however many it comes in", async () => {
+  test("is buffered in few pieces, even if it arrives in many", async () => {
     const pieces: WeakRef<Uint8Array>[] = [];
     const pull: Pull = (controller) => {
       const piece = new Uint8Array([0x20]);
@@ -110,7 +110,7 @@ describe("a request over Fetch", () => {
     expect((await answer).status).toBe(499);
   });
 
-  test("is not kept in memory while more of its stream is awaited", async () => {
+  test("does not keep pieces alive while it waits for more of its stream", async () => {
     const chunks: WeakRef<ArrayBuffer>[] = [];
     let isKept = true;
     const pull: Pull = async (controller) => {
@@ -143,7 +143,7 @@ describe("a request over Fetch", () => {
     expect([answer.status, isKept]).toEqual([200, false]);
   });
 
-  test("takes memory for what has arrived of it, whatever its base64 would mean as a prefix", async () => {
+  test("allocates memory in proportion to what has arrived, even if its base64 looks like a length prefix", async () => {
     const arrived = Promise.withResolvers<void>();
     const left = new AbortController();
     let sentBytes = 0;
@@ -164,9 +164,9 @@ describe("a request over Fetch", () => {
   });
 
   test.each<{ what: string; pull: Pull }>([
-    { what: "breaks off", pull: (controller) => controller.error(new Error("broken")) },
-    { what: "is not made of bytes", pull: (controller) => controller.enqueue("{}") },
-  ])("is never handed on where its body $what", async ({ pull }) => {
+    { what: "fails", pull: (controller) => controller.error(new Error("broken")) },
+    { what: "does not consist of bytes", pull: (controller) => controller.enqueue("{}") },
+  ])("is not passed on if its body $what", async ({ pull }) => {
     let called = false;
     const fetch = serve({
       waterBed: () => {
@@ -178,7 +178,7 @@ describe("a request over Fetch", () => {
     expect([response.status, await response.text(), called]).toEqual([499, "", false]);
   });
 
-  test("is answered 500 where its body was read before, or is being read", async () => {
+  test("gets status 500 if its body was read before, or is being read", async () => {
     const fetch = serve({ waterBed: () => ({}) });
     const read = pulled((controller) => controller.close());
     await read.arrayBuffer();
@@ -195,7 +195,7 @@ describe("a request over Fetch", () => {
     }
   });
 
-  describe("is answered once, as one whose body was read before, where the program", () => {
+  describe("gets one response, as if its body was read before, if the program", () => {
     const taken = [
       { how: "locks", take: (request: Request) => void request.body?.getReader() },
       { how: "reads", take: async (request: Request) => void (await request.arrayBuffer()) },
@@ -243,7 +243,7 @@ describe("a request over Fetch", () => {
   test.each([
     { where: "inside of", end: -8 },
     { where: "behind", end: undefined },
-  ])("that breaks off $where gzip is told of as given up, not as malformed or whole", async ({ end }) => {
+  ])("that fails $where gzip is reported as cancelled, not as malformed or complete", async ({ end }) => {
     const failed = Promise.withResolvers<unknown>();
     const selector = "greenhouse.v1.GreenhouseService.RecordReadings";
     const fetch = serve(
@@ -269,7 +269,7 @@ describe("a request over Fetch", () => {
     expect(await within(failed.promise, "the end of the messages")).toMatchObject({ code: Code.Canceled });
   });
 
-  test("of no bytes is an empty message in gzip too, and one byte is not gzip", async () => {
+  test("of zero bytes is an empty message also in gzip, and one byte is not valid gzip", async () => {
     const fetch = serve({ waterBed: () => ({}) });
     const statuses: number[] = [];
     for (const bytes of [0, 1]) {
@@ -280,7 +280,7 @@ describe("a request over Fetch", () => {
     expect(statuses).toEqual([200, 400]);
   });
 
-  test("is passed on where nothing matches, before it is admitted", async () => {
+  test("is passed on if no route matches, before admit", async () => {
     const fetch = serve(
       {},
       {
@@ -297,7 +297,7 @@ describe("a request over Fetch", () => {
     expect((await fetch(new Request("http://fetch.example/nowhere"))).status).toBe(401);
   });
 
-  test("brings along what its server knows of it", async () => {
+  test("has the peer and context values of its server", async () => {
     const key = createContextKey("nobody");
     const answers: CompletedRequest[] = [];
     const options = { onResponse: (answer: CompletedRequest) => void answers.push(answer) };

@@ -56,18 +56,18 @@ beforeAll(async () => {
   fetch = bundled.fetch;
 });
 
-test("a REST call is answered", async () => {
+test("a REST call gets a response", async () => {
   const answer = await exchangeFetch(fetch, { httpMethod: "GET", path: "/sensors/palm/reading", header: [] });
   expect([answer.httpStatus, answer.body.toString()]).toEqual([200, '{"sensor":"palm","degreesCelsius":21}']);
 });
 
-test("a REST call that fails is answered", async () => {
+test("a failing REST call gets an error response", async () => {
   const answer = await exchangeFetch(fetch, { httpMethod: "POST", path: "/beds/x:water", header: [] });
   expect([answer.httpStatus, JSON.parse(answer.body.toString())]).toMatchObject([400, { code: 3 }]);
 });
 
 test.each(["connect-json", "connect-proto", "grpc-web", "grpc-web-text"] as const)(
-  "a call is answered in %s",
+  "a call gets a response in %s",
   async (name) => {
     const format = wireFormats[name];
     const message = format.codec === "json" ? Buffer.from("{}") : Buffer.of();
@@ -82,7 +82,7 @@ test.each([
     accept: "text/event-stream",
     body: 'retry: 3000\ndata: {"sensor":"s0"}\n\ndata: {"sensor":"s1"}\n\nevent: end\ndata: {}\n\n',
   },
-])("a stream is answered as $accept", async ({ accept, body }) => {
+])("a stream gets a response as $accept", async ({ accept, body }) => {
   const header = [["accept", accept]] as const;
   const answer = await exchangeFetch(fetch, { httpMethod: "GET", path: "/sensors/s/readings?count=2", header });
   expect([answer.httpStatus, answer.body.toString()]).toEqual([200, body]);

@@ -73,32 +73,35 @@ async function readingOf(address: Address, version: HttpVersion): Promise<readon
 // On node:http, node itself publishes its own objects.
 const versions: readonly HttpVersion[] = isNodeEngine ? ["2"] : ["1.1", "2"];
 
-test.each(versions)("a request over HTTP/%s is announced as node:http announces it", async (version) => {
-  await using greenhouse = await startGreenhouse({ getReading: () => ({}) });
-  await using nodes = await startOnLoopback(createServer((_, response) => response.end("{}")));
-  const [nodesStart] = await readingOf(nodes.address, "1.1");
-  if (nodesStart === undefined) throw new TypeError("node has published nothing");
-  const [start, finish] = await readingOf(greenhouse.address, version);
-  if (start === undefined || finish === undefined) throw new TypeError("the gateway has published nothing");
-  const wanted = { ...nodesStart.said, ...(version === "2" && { httpVersion: "2.0" }) };
-  expect(start.said).toEqual(wanted);
-  expect([start.channel, finish.channel]).toEqual(channels);
-  expect(finish.message).toBe(start.message);
-  // There is no such parameter.
-  expect([start.status, finish.status]).toEqual([
-    [0, false],
-    [400, true],
-  ]);
-});
+test.each(versions)(
+  "a request over HTTP/%s is published on the diagnostics channels like in node:http",
+  async (version) => {
+    await using greenhouse = await startGreenhouse({ getReading: () => ({}) });
+    await using nodes = await startOnLoopback(createServer((_, response) => response.end("{}")));
+    const [nodesStart] = await readingOf(nodes.address, "1.1");
+    if (nodesStart === undefined) throw new TypeError("node has published nothing");
+    const [start, finish] = await readingOf(greenhouse.address, version);
+    if (start === undefined || finish === undefined) throw new TypeError("the gateway has published nothing");
+    const wanted = { ...nodesStart.said, ...(version === "2" && { httpVersion: "2.0" }) };
+    expect(start.said).toEqual(wanted);
+    expect([start.channel, finish.channel]).toEqual(channels);
+    expect(finish.message).toBe(start.message);
+    // There is no such parameter.
+    expect([start.status, finish.status]).toEqual([
+      [0, false],
+      [400, true],
+    ]);
+  },
+);
 
-test.each(channels)("whoever listens to %s alone hears it", async (name) => {
+test.each(channels)("a subscriber of only %s gets the message", async (name) => {
   await using greenhouse = await startGreenhouse({ getReading: () => ({}) });
   using ears = listenIn([name]);
   await exchange(greenhouse.address, "1.1", request);
   await expect.poll(() => ears.heard.map(({ channel }) => channel)).toEqual([name]);
 });
 
-test("an answer that its client did not wait for starts and never finishes", async () => {
+test("a request whose client disconnects is published as started, but not as finished", async () => {
   const called = Promise.withResolvers<AbortSignal>();
   await using greenhouse = await startGreenhouse({
     getReading: async (_, { signal }) => {
@@ -117,7 +120,7 @@ test("an answer that its client did not wait for starts and never finishes", asy
   expect(ears.heard.map(({ channel }) => channel)).toEqual(["http.server.request.start"]);
 });
 
-test("a stream finishes with its last message", async () => {
+test("a stream is published as finished after its last message", async () => {
   await using greenhouse = await startGreenhouse({
     async *watchReadings() {
       yield {};
@@ -136,7 +139,7 @@ test("a stream finishes with its last message", async () => {
   expect(startedBefore).toEqual([1]);
 });
 
-test.each(versions)("what is wrong as HTTP/%s is not announced", async (version) => {
+test.each(versions)("invalid HTTP/%s is not published", async (version) => {
   await using greenhouse = await startGreenhouse({ getReading: () => ({}) });
   using ears = listenIn();
   await exchange(greenhouse.address, version, { httpMethod: "GET", path: "/no#fragment", header: [] });
@@ -144,7 +147,7 @@ test.each(versions)("what is wrong as HTTP/%s is not announced", async (version)
   await expect.poll(() => ears.heard.map(({ channel }) => channel)).toEqual(channels);
 });
 
-test("a gateway in another server leaves the announcing to that server", async () => {
+test("a mounted gateway does not publish requests, because its server does", async () => {
   const gateway = createTestGateway({ routes: () => {} });
   await using nodes = await startOnLoopback(createServer(gateway.handler));
   const heard = await readingOf(nodes.address, "1.1");

@@ -11,8 +11,8 @@ function lookAt(path: string) {
   return lstatSync(path, { bigint: true });
 }
 
-describe("what has replaced a socket that was left behind keeps its name", () => {
-  test("where it can be linked", () => {
+describe("a file that has replaced a stale socket keeps its name", () => {
+  test("if it can be linked", () => {
     using folder = createTempFolder();
     const path = folder.file("s");
     writeFileSync(path, "now");
@@ -21,7 +21,7 @@ describe("what has replaced a socket that was left behind keeps its name", () =>
     expect(readdirSync(folder.path).toSorted()).toEqual(["other", "s"]);
   });
 
-  test("where it cannot, as a folder cannot", () => {
+  test("if it cannot be linked, like a directory", () => {
     using folder = createTempFolder();
     const path = folder.file("s");
     mkdirSync(path);
@@ -30,7 +30,7 @@ describe("what has replaced a socket that was left behind keeps its name", () =>
     expect(readdirSync(folder.path).toSorted()).toEqual(["other", "s"]);
   });
 
-  test("unless a third has used the name meanwhile, which is left alone", () => {
+  test("unless a third file has got the name meanwhile, which is not replaced", () => {
     using folder = createTempFolder();
     const [aside, path] = [folder.file("aside"), folder.file("s")];
     writeFileSync(aside, "second");
@@ -41,8 +41,8 @@ describe("what has replaced a socket that was left behind keeps its name", () =>
   });
 });
 
-test.each([{ name: "where nothing was" }, { name: "where one was left behind" }])(
-  "a Unix socket is listened on and has its mode once it is bound, $name",
+test.each([{ name: "without an existing file" }, { name: "with a stale socket" }])(
+  "a Unix socket is bound and has its mode, $name",
   async ({ name }) => {
     using folder = createTempFolder();
     const path = folder.file("s");

@@ -94,7 +94,7 @@ function overGrpcJs({ address, port }: Address): Caller {
 }
 
 // A caller is never idle for the second after which an old connection ends without a call, however slow its machine is.
-describe("no call is lost when connections end by their age,", () => {
+describe("no call is lost when connections reach their maximum age,", () => {
   beforeEach(() => void vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "performance"] }));
   afterEach(() => void vi.useRealTimers());
 
@@ -127,7 +127,7 @@ describe("no call is lost when connections end by their age,", () => {
 });
 
 describe.concurrent("a connection that has reached its age", () => {
-  test("finishes the call that is open", async () => {
+  test("finishes the open call", async () => {
     const slow = Promise.withResolvers<{ note: string }>();
     await using greenhouse = await startGreenhouse({ waterBed: () => slow.promise }, {}, { maxConnectionAgeMs: 10 });
     using http1 = await openHttp1(greenhouse.address);
@@ -142,7 +142,7 @@ describe.concurrent("a connection that has reached its age", () => {
     await within(once(http2.session, "close"), "the end of the session");
   });
 
-  test("says so with its next answer, and ends", async () => {
+  test("sends connection: close with its next response, and closes", async () => {
     await using greenhouse = await startGreenhouse({ waterBed: () => ({}) }, {}, { maxConnectionAgeMs: 50 });
     using http1 = await openHttp1(greenhouse.address);
     for (let connection: string | undefined; connection !== "close";) {
@@ -157,7 +157,7 @@ describe.concurrent("a connection that has reached its age", () => {
   test.each([
     { name: "HTTP/1.1", open: async (address: Address) => (await openHttp1(address)).socket.resume() },
     { name: "HTTP/2", open: async (address: Address) => (await openHttp2(address)).session },
-  ])("ends if it is idle, over $name", async ({ open }) => {
+  ])("closes if it is idle, over $name", async ({ open }) => {
     await using greenhouse = await startGreenhouse({}, {}, { maxConnectionAgeMs: 10 });
     const connection = await open(greenhouse.address);
     if (connection instanceof Socket) connection.write("GET / HTTP/1.1\r\nhost: x\r\n\r\n");
@@ -167,7 +167,7 @@ describe.concurrent("a connection that has reached its age", () => {
   test.each([
     { name: "HTTP/1.1", open: openHttp1 },
     { name: "HTTP/2", open: openHttp2 },
-  ])("is cut off with its calls after the grace, over $name", async ({ open }) => {
+  ])("is destroyed with its calls after the grace period, over $name", async ({ open }) => {
     const reasons: unknown[] = [];
     const ended = Promise.withResolvers<{ note: string }>();
     await using greenhouse = await startGreenhouse(
@@ -211,24 +211,24 @@ describe("the age of a connection", () => {
   });
 
   test.each([
-    { name: "a tenth less at the least", random: 0, ages: [100_000, 50_000], want: [90_000, 140_000] },
-    { name: "as it is in the middle", random: 0.5, ages: [100_000, 50_000], want: [100_000, 150_000] },
-    { name: "and more as well", random: 0.75, ages: [100_000, 50_000], want: [105_000, 155_000] },
-    { name: "noticed within a tenth", random: 0.5, ages: [1000, 35], want: [1000, 1040] },
-    { name: "never its end without grace", random: 0.5, ages: [1000, undefined], want: [1000, undefined] },
+    { name: "at least nine tenths of the maximum", random: 0, ages: [100_000, 50_000], want: [90_000, 140_000] },
+    { name: "the maximum without jitter", random: 0.5, ages: [100_000, 50_000], want: [100_000, 150_000] },
+    { name: "above the maximum with more jitter", random: 0.75, ages: [100_000, 50_000], want: [105_000, 155_000] },
+    { name: "checked within a tenth", random: 0.5, ages: [1000, 35], want: [1000, 1040] },
+    { name: "not destroyed without a grace period", random: 0.5, ages: [1000, undefined], want: [1000, undefined] },
   ])("is $name", ({ random, ages: [maxConnectionAgeMs, maxConnectionAgeGraceMs], want }) => {
     vi.spyOn(Math, "random").mockReturnValue(random);
     expect(endsOf({ maxConnectionAgeMs, maxConnectionAgeGraceMs }, 200_000)).toEqual(want);
   });
 
   test.each([undefined, Number.POSITIVE_INFINITY, 31_536_000_000, 2 ** 31, Number.MAX_SAFE_INTEGER])(
-    "of %d ms ends none within ten minutes",
+    "of %d ms closes no connection within ten minutes",
     (maxConnectionAgeMs) => {
       expect(endsOf({ maxConnectionAgeMs, maxConnectionAgeGraceMs: 1 }, 600_000)).toEqual([undefined, undefined]);
     },
   );
 
-  test("is looked at while the connection is open, and no longer", () => {
+  test("is checked only while the connection is open", () => {
     const [closed, open] = [vi.fn<() => void>(), vi.fn<() => void>()];
     const sockets = [new Socket(), new Socket()];
     const ages = createConnectionAges({ maxConnectionAgeMs: 1000 });
@@ -251,7 +251,7 @@ describe("the age of a connection", () => {
     { name: "maxConnectionAgeGraceMs", value: 0 },
     { name: "maxConnectionAgeGraceMs", value: "5" },
     { name: "maxConnectionAgeGraceMs", value: Number.NaN },
-  ])("$name of $value is refused by listen, which may then be tried again", async ({ name, value }) => {
+  ])("$name of $value is refused by listen, which may then be called again", async ({ name, value }) => {
     vi.useRealTimers();
     const gateway = createTestGateway({ routes: () => {} });
     await expect(gateway.listen({ [name]: value })).rejects.toThrow(

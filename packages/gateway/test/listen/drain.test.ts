@@ -16,7 +16,7 @@ import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
 const water = { httpMethod: "POST", path: "/beds/7:water", header: [["content-type", "application/json"]] as const };
 const wholeWater = { ...water, body: Buffer.from("{}") };
 
-test("a gateway listens once; where the port is taken, it may try another", async () => {
+test("a gateway listens only once, and may try another port if one is in use", async () => {
   await using greenhouse = await startGreenhouse({});
   const second = createTestGateway({ routes: () => {} });
   const { port } = greenhouse.address;
@@ -28,7 +28,7 @@ test("a gateway listens once; where the port is taken, it may try another", asyn
   await second.close();
 });
 
-test("a gateway that is drained before it listens leaves nothing open", async () => {
+test("a gateway that is drained before it listens closes the port", async () => {
   using folder = createTempFolder();
   const path = join(folder.path, "socket");
   const gateway = createTestGateway({ routes: () => {} });
@@ -41,8 +41,8 @@ test("a gateway that is drained before it listens leaves nothing open", async ()
   expect(existsSync(path)).toBe(false);
 });
 
-describe("a drain", () => {
-  test("waits for nothing where there is no connection", async () => {
+describe("drain()", () => {
+  test("resolves immediately without connections", async () => {
     const gateway = createTestGateway({ routes: () => {} });
     await gateway.listen();
     const timers = vi.spyOn(globalThis, "setTimeout");
@@ -51,7 +51,7 @@ describe("a drain", () => {
     expect(timers).not.toHaveBeenCalled();
   });
 
-  test("lets a call in flight finish, and tells HTTP/2 clients to go away", async () => {
+  test("waits for a call in flight, and sends GOAWAY to HTTP/2 clients", async () => {
     const slow = Promise.withResolvers<{ note: string }>();
     const started = Promise.withResolvers<void>();
     let calls = 0;
@@ -78,7 +78,7 @@ describe("a drain", () => {
     await within(drained, "the end of the drain");
   });
 
-  test("cuts what is left at its deadline", async () => {
+  test("destroys the remaining connections at its deadline", async () => {
     const reasons: unknown[] = [];
     const started = Promise.withResolvers<void>();
     await using greenhouse = await startGreenhouse({
@@ -105,7 +105,7 @@ describe("a drain", () => {
   });
 });
 
-test("a drain serves the next request of an idle connection, and ends it with the answer", async () => {
+test("drain() serves the next request of an idle connection, and closes it with the response", async () => {
   await using greenhouse = await startGreenhouse({ waterBed: () => ({}) });
   using connection = await openHttp1(greenhouse.address);
   connection.request(wholeWater);
@@ -121,7 +121,7 @@ test("a drain serves the next request of an idle connection, and ends it with th
   await expect(once(late, "connect")).rejects.toMatchObject({ code: "ECONNREFUSED" });
 });
 
-test("a drain serves all requests that a client has sent ahead", async () => {
+test("drain() serves all pipelined requests", async () => {
   const slow = Promise.withResolvers<{ note: string }>();
   const started = Promise.withResolvers<void>();
   await using greenhouse = await startGreenhouse({
@@ -142,9 +142,9 @@ test("a drain serves all requests that a client has sent ahead", async () => {
 });
 
 test.each([
-  { name: "less time ends sooner", timesMs: [600_000, 0] },
-  { name: "more time ends no later", timesMs: [20, 600_000] },
-])("a drain that is asked for again with $name", async ({ timesMs: [first = 0, second = 0] }) => {
+  { name: "less time resolves earlier", timesMs: [600_000, 0] },
+  { name: "more time does not resolve later", timesMs: [20, 600_000] },
+])("a second drain() with $name", async ({ timesMs: [first = 0, second = 0] }) => {
   const started = Promise.withResolvers<void>();
   const stuck = (): Promise<never> => {
     started.resolve();
@@ -161,7 +161,7 @@ test.each([
 
 // A second each, and all of it waiting, so they wait together.
 describe.concurrent("a drain with time", () => {
-  test("lets a call go on that takes longer than idle connections are kept", async () => {
+  test("waits for a call that takes longer than the idle timeout", async () => {
     const started = Promise.withResolvers<void>();
     await using greenhouse = await startGreenhouse({
       waterBed: async () => {
@@ -178,7 +178,7 @@ describe.concurrent("a drain with time", () => {
     await within(drained, "the end of the drain");
   });
 
-  test("closes a connection on which nothing is asked any more", async () => {
+  test("closes an idle connection", async () => {
     await using greenhouse = await startGreenhouse({ waterBed: () => ({}) });
     using connection = await openHttp1(greenhouse.address);
     connection.request(wholeWater);

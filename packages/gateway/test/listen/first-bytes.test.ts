@@ -10,20 +10,20 @@ const preface = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
 
 describe("firstProtocolOf", () => {
   test.each([
-    { name: "HTTP/2's preface", bytes: preface, want: "http2" },
+    { name: "the HTTP/2 preface", bytes: preface, want: "http2" },
     { name: "a request line", bytes: Buffer.from("GET / HTTP/1.1\r\n"), want: "http1" },
     { name: "one letter of a method", bytes: Buffer.from("G"), want: "http1" },
-    { name: "a method that begins as the preface does", bytes: Buffer.from("PRIVATE / HTTP/1.1\r\n"), want: "http1" },
+    { name: "a method that begins like the preface", bytes: Buffer.from("PRIVATE / HTTP/1.1\r\n"), want: "http1" },
     { name: "the preface of another version", bytes: Buffer.from("PRI * HTTP/2.1\r\n"), want: "http1" },
-    { name: "a handshake of TLS", bytes: Buffer.of(22, 3, 1), want: "tls" },
+    { name: "a TLS handshake", bytes: Buffer.of(22, 3, 1), want: "tls" },
     { name: "a zero byte", bytes: Buffer.of(0), want: "http1" },
     { name: "nothing", bytes: Buffer.alloc(0), want: undefined },
-  ])("takes $name for $want", ({ bytes, want }) => {
+  ])("detects $name as $want", ({ bytes, want }) => {
     expect(firstProtocolOf(bytes)).toBe(want);
   });
 
   test.each(Array.from({ length: 16 }, (_, length) => ({ length })))(
-    "cannot tell by $length bytes of the preface",
+    "needs more than $length bytes of the preface",
     ({ length }) => {
       expect(firstProtocolOf(preface.subarray(0, length))).toBeUndefined();
     },
@@ -68,9 +68,9 @@ async function send(client: Socket, socket: Socket, bytes: Uint8Array): Promise<
   while (socket.bytesRead < expected) await within(once(socket, "readable"), "bytes");
 }
 
-describe("a connection is handed on whole", () => {
+describe("a connection is passed on with all its bytes", () => {
   test.each(Array.from({ length: preface.byteLength - 1 }, (_, at) => ({ at: at + 1 })))(
-    "when the preface comes in two pieces, split behind byte $at",
+    "when the preface arrives in two pieces, split after byte $at",
     async ({ at }) => {
       const { client, socket, spoken } = await open();
       await send(client, socket, preface.subarray(0, at));
@@ -83,7 +83,7 @@ describe("a connection is handed on whole", () => {
     },
   );
 
-  test("when it comes byte by byte", async () => {
+  test("when it arrives byte by byte", async () => {
     const { client, socket, spoken } = await open();
     const request = Buffer.from("PRIVATE / HTTP/1.1\r\n\r\n");
     for (let at = 0; at < 4; at += 1) await send(client, socket, request.subarray(at, at + 1));
@@ -94,7 +94,7 @@ describe("a connection is handed on whole", () => {
     client.destroy();
   });
 
-  test("by the first byte of TLS", async () => {
+  test("at the first byte of TLS", async () => {
     const { client, spoken } = await open();
     client.write(Buffer.of(22));
     expect((await within(spoken, "the connection")).spoken).toBe("tls");
@@ -104,8 +104,8 @@ describe("a connection is handed on whole", () => {
 
 describe("a connection is closed", () => {
   test.each([
-    { name: "that says nothing", says: "" },
-    { name: "that says too little", says: "PRI * HTTP/2.0" },
+    { name: "that sends nothing", says: "" },
+    { name: "that sends too little", says: "PRI * HTTP/2.0" },
   ])("$name in time", async ({ says }) => {
     timeoutMs = 200;
     const { client, socket } = await open();
@@ -116,9 +116,9 @@ describe("a connection is closed", () => {
   });
 
   test.each([
-    { name: "without a word", says: "" },
+    { name: "before the first byte", says: "" },
     { name: "within the preface", says: "PRI" },
-  ])("that ends $name, long before its time", async ({ says }) => {
+  ])("that ends $name, before the timeout", async ({ says }) => {
     const { client, socket } = await open();
     client.end(says);
     await within(once(socket, "close"), "the connection to close");

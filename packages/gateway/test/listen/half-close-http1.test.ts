@@ -90,8 +90,8 @@ async function seen({ socket }: Http1Connection, text: string): Promise<void> {
 describe.each([
   { name: "", options: undefined },
   { name: " over TLS", options: tls },
-])("a client that ends its side behind a whole request$name", ({ options }) => {
-  test("is answered at once if the answer is there, and then the connection ends", async () => {
+])("a client that half-closes after a complete request$name", ({ options }) => {
+  test("gets a prompt response, and then the connection closes", async () => {
     using connection = await openHttp1(greenhouse.address, options);
     await sendAndEnd(connection, requestOf(longNote));
     const { httpStatus, interim, body } = await connection.readAnswer();
@@ -100,7 +100,7 @@ describe.each([
     expect(await connection.atEnd()).toBe(true);
   });
 
-  test("is answered after as long as it takes, and asked meanwhile whether it is still there", async () => {
+  test("gets a slow response, and is probed meanwhile", async () => {
     using connection = await openHttp1(greenhouse.address, options);
     const interim = seen(connection, "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 100 Continue\r\n\r\n");
     await sendAndEnd(connection, requestOf(""));
@@ -112,7 +112,7 @@ describe.each([
     expect(await connection.atEnd()).toBe(true);
   });
 
-  test("has its call cancelled once it turns out to be gone", async () => {
+  test("has its call cancelled once a probe shows that it has disconnected", async () => {
     using connection = await openHttp1(greenhouse.address, options);
     connection.write(requestOf(""));
     await within(asked.promise, "the handler");
@@ -122,8 +122,8 @@ describe.each([
   });
 });
 
-describe("a client that ends its side", () => {
-  test("behind several requests is answered all of them", async () => {
+describe("a client that half-closes", () => {
+  test("after several requests gets all responses", async () => {
     using connection = await openHttp1(greenhouse.address);
     await sendAndEnd(connection, requestOf("first") + requestOf("") + requestOf("third"));
     answer.resolve({ note: "second" });
@@ -134,9 +134,9 @@ describe("a client that ends its side", () => {
   });
 
   test.each([
-    { name: "behind half a request", behind: "POST / HTT" },
-    { name: "behind half a body", behind: requestOf("third").slice(0, -1) },
-  ])("$name is answered what came before it, and told that the rest is no request", async ({ behind }) => {
+    { name: "after half a request", behind: "POST / HTT" },
+    { name: "after half a body", behind: requestOf("third").slice(0, -1) },
+  ])("$name gets the responses to the requests before, and an error for the rest", async ({ behind }) => {
     using connection = await openHttp1(greenhouse.address);
     await sendAndEnd(connection, requestOf("") + behind);
     answer.resolve({ note: "first" });
@@ -145,7 +145,7 @@ describe("a client that ends its side", () => {
     expect(await connection.atEnd()).toBe(true);
   });
 
-  test("and speaks HTTP/1.0 is answered, without an interim answer that it would not know", async () => {
+  test("with HTTP/1.0 gets a response without interim responses", async () => {
     using connection = await openHttp1(greenhouse.address);
     using other = await openHttp1(greenhouse.address);
     connection.socket.end(requestOf("", "1.0"));
@@ -158,7 +158,7 @@ describe("a client that ends its side", () => {
     expect(await connection.atEnd()).toBe(true);
   });
 
-  test("and speaks HTTP/1.0 is told after a while that nobody goes on for it", async () => {
+  test("with HTTP/1.0 gets an error when its call times out", async () => {
     using connection = await openHttp1(greenhouse.address);
     await sendAndEnd(connection, requestOf("", "1.0"));
     expect(await within(aborted.promise, "the end of the call")).toMatchObject({ code: Code.Canceled });
@@ -166,7 +166,7 @@ describe("a client that ends its side", () => {
     expect(await connection.atEnd()).toBe(true);
   });
 
-  test("behind a request for a stream gets all of it, however long it is quiet before the first message", async () => {
+  test("after a request for a stream gets all of it, even if the first message is late", async () => {
     using connection = await openHttp1(greenhouse.address);
     const interim = seen(connection, "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 100 Continue\r\n\r\n");
     await sendAndEnd(connection, watchRequest());
@@ -178,7 +178,7 @@ describe("a client that ends its side", () => {
     expect(await connection.atEnd()).toBe(true);
   });
 
-  test("behind a request for a stream that has begun and is quiet for long is cut off, and the call cancelled", async () => {
+  test("after a request for a stream is disconnected if the stream pauses for long, and the call is cancelled", async () => {
     using connection = await openHttp1(greenhouse.address);
     const begun = seen(connection, "sensor 0");
     await sendAndEnd(connection, watchRequest());
@@ -188,7 +188,7 @@ describe("a client that ends its side", () => {
     await expect(connection.readAnswer()).rejects.toThrow();
   });
 
-  test("behind a request for a stream and is gone has its call cancelled by what is sent next", async () => {
+  test("after a request for a stream, and has disconnected, has its call cancelled by the next message", async () => {
     using connection = await openHttp1(greenhouse.address);
     const begun = seen(connection, "sensor 0");
     connection.write(watchRequest());
@@ -201,7 +201,7 @@ describe("a client that ends its side", () => {
   });
 });
 
-test("to a server of node's own such a client is gone", async () => {
+test("node:http treats a client that half-closes as disconnected", async () => {
   await using server = await startOnLoopback(createServer(greenhouse.gateway.handler));
   using connection = await openHttp1(server.address);
   await sendAndEnd(connection, requestOf(""));

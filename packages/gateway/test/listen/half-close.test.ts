@@ -89,8 +89,8 @@ async function openCall({ tls }: Way): Promise<OpenCall> {
   return connection;
 }
 
-describe("a client that ends its side behind a request", () => {
-  test.each(http2Ways)("is answered all of it, $name", async (way) => {
+describe("a client that half-closes after a request", () => {
+  test.each(http2Ways)("gets the complete response, $name", async (way) => {
     using connection = await openCall(way);
     connection.socket.end();
     // It is asked for a sign of life, so it is known by now that it has ended.
@@ -106,7 +106,7 @@ describe("a client that ends its side behind a request", () => {
   });
 });
 
-test.each(http2Ways)("a client that is gone altogether has its call cancelled, $name", async (way) => {
+test.each(http2Ways)("a client that disconnects has its call cancelled, $name", async (way) => {
   using connection = await openCall(way);
   // With nothing left to read: otherwise its system would reset the connection, which is noticed at once.
   await connection.readUntil(({ type, flags }) => type === frameType.settings && flags === frameFlag.ack);

@@ -56,7 +56,7 @@ const shortMs = 300;
 const longMs = 120_000;
 const ends: readonly End[] = [
   { name: "a reset", timeoutMs: longMs, apply: (client) => void client.resetAndDestroy() },
-  { name: "the end of the client's side", timeoutMs: longMs, apply: endSide },
+  { name: "a half-close of the client", timeoutMs: longMs, apply: endSide },
   { name: "a timeout", timeoutMs: shortMs, apply: () => undefined },
 ];
 

@@ -31,8 +31,8 @@ async function* endless(): AsyncGenerator<{ sensor: string }> {
 // All of it waiting, so they wait together.
 describe.concurrent("a client of HTTP/2 that takes too long", () => {
   test.for([
-    { name: "to say anything", sent: [] },
-    { name: "to ask for anything, whatever else it says", sent: [ping] },
+    { name: "to send anything", sent: [] },
+    { name: "to open a stream, although it sends pings", sent: [ping] },
   ])("$name: its connection is closed", async ({ sent }, { expect }) => {
     await using greenhouse = await startGreenhouse({}, { limits: { idleTimeoutMs } });
     using connection = await openFrames(greenhouse.address);
@@ -50,7 +50,7 @@ describe.concurrent("a client of HTTP/2 that takes too long", () => {
     expect(reported).toBe(true);
   });
 
-  test("to send the rest of its body: it is reset", async ({ expect }) => {
+  test("to send the rest of its body: the stream is reset", async ({ expect }) => {
     const limits = { idleTimeoutMs, requestTimeoutMs: 60 };
     await using greenhouse = await startGreenhouse({}, { limits });
     using connection = await openFrames(greenhouse.address);
@@ -60,9 +60,9 @@ describe.concurrent("a client of HTTP/2 that takes too long", () => {
   });
 
   test.for([
-    { name: "an answer", procedure: waterBedProcedure },
+    { name: "a response", procedure: waterBedProcedure },
     { name: "a stream of messages", procedure: "/greenhouse.v1.GreenhouseService/WatchReadings" },
-  ])("to take $name: it is cut off, and its handler let go", async ({ procedure }, { expect }) => {
+  ])("to read $name: its connection is destroyed, and its handler is released", async ({ procedure }, { expect }) => {
     await using greenhouse = await startGreenhouse(
       { waterBed: () => ({ note: bigText }), watchReadings: endless },
       { limits: { idleTimeoutMs } },
@@ -80,10 +80,10 @@ describe.concurrent("a client of HTTP/2 that takes too long", () => {
   });
 
   test.for([
-    { name: "after it has said GOAWAY", last: frame(frameType.goAway, 0, 0, Buffer.alloc(8)) },
-    { name: "after it was told GOAWAY", last: ping },
-    { name: "after it has broken a rule", last: dataFrame(0, Buffer.of(0)) },
-  ])("to close its side $name: it is cut off", async ({ last }, { expect }) => {
+    { name: "after it has sent GOAWAY", last: frame(frameType.goAway, 0, 0, Buffer.alloc(8)) },
+    { name: "after it was sent GOAWAY", last: ping },
+    { name: "after a protocol error", last: dataFrame(0, Buffer.of(0)) },
+  ])("to close its side $name: its connection is destroyed", async ({ last }, { expect }) => {
     await using greenhouse = await startGreenhouse({ waterBed: () => ({}) }, { limits: { idleTimeoutMs } });
     const { address: host, port } = greenhouse.address;
     const socket = connect({ host, port, allowHalfOpen: true }).resume();
@@ -98,7 +98,7 @@ describe.concurrent("a client of HTTP/2 that takes too long", () => {
     expect(await connection.readEnd(1)).toMatchObject({ kind: "answered" });
   });
 
-  test("is not one that waits for a slow handler", async ({ expect }) => {
+  test("is not a client that waits for a slow handler", async ({ expect }) => {
     const slow = Promise.withResolvers<{ bed: bigint }>();
     // It answers no PING, and is let go when as much time has passed again.
     const limits = { idleTimeoutMs: 1000, requestTimeoutMs: 20 };
@@ -112,9 +112,7 @@ describe.concurrent("a client of HTTP/2 that takes too long", () => {
     expect(await connection.readEnd(1)).toMatchObject({ kind: "answered", httpStatus: 200 });
   });
 
-  test("to read from its socket: its handler is let go, though nothing can be said to it any more", async ({
-    expect,
-  }) => {
+  test("to read from its socket: its handler is released, although nothing more can be sent", async ({ expect }) => {
     await using greenhouse = await startGreenhouse({ watchReadings: endless }, { limits: { idleTimeoutMs } });
     using connection = await openFrames(greenhouse.address);
     connection.socket.pause();

@@ -57,25 +57,25 @@ const inChunks = "transfer-encoding: chunked";
 const rows: readonly Row[] = [
   { name: "too large", httpStatus: 413 },
   { name: "too large, in chunks", header: [json, "x-key: k", inChunks], body: chunks, httpStatus: 413 },
-  { name: "of a client that is not admitted", header: [json, announced], httpStatus: 401 },
-  { name: "of a path that is not there", start: "POST /nothing HTTP/1.1", httpStatus: 404 },
-  { name: "of a wrong method", start: `PUT ${restPath} HTTP/1.1`, httpStatus: 405 },
+  { name: "of an unauthenticated client", header: [json, announced], httpStatus: 401 },
+  { name: "for an unknown path", start: "POST /nothing HTTP/1.1", httpStatus: 404 },
+  { name: "with a wrong method", start: `PUT ${restPath} HTTP/1.1`, httpStatus: 405 },
   {
-    name: "of a content type that no protocol has",
+    name: "with an unknown content type",
     start: `POST ${waterBedProcedure} HTTP/1.1`,
     header: ["content-type: text/plain", "x-key: k", announced],
     httpStatus: 415,
   },
   { name: "in an unknown coding", header: [json, "x-key: k", "content-encoding: x", announced], httpStatus: 415 },
-  { name: "behind too large a URL", start: `POST /${"x".repeat(10_000)} HTTP/1.1`, httpStatus: 414 },
-  { name: "behind too large a header", header: [`x: ${"x".repeat(20_000)}`, announced], httpStatus: 431 },
-  { name: "behind an expectation", header: ["expect: wonders", "x-key: k", announced], httpStatus: 417 },
-  { name: "in chunks that are none", header: [json, "x-key: k", inChunks], httpStatus: 400 },
-  { name: "behind what is not HTTP", start: "orders", httpStatus: 400 },
-  { name: "for a tunnel", start: "CONNECT x:1 HTTP/1.1", httpStatus: 400 },
+  { name: "after too long a URL", start: `POST /${"x".repeat(10_000)} HTTP/1.1`, httpStatus: 414 },
+  { name: "after too large a header", header: [`x: ${"x".repeat(20_000)}`, announced], httpStatus: 431 },
+  { name: "after an unsupported expectation", header: ["expect: wonders", "x-key: k", announced], httpStatus: 417 },
+  { name: "in invalid chunks", header: [json, "x-key: k", inChunks], httpStatus: 400 },
+  { name: "after invalid HTTP", start: "orders", httpStatus: 400 },
+  { name: "of a CONNECT request", start: "CONNECT x:1 HTTP/1.1", httpStatus: 400 },
 ];
 
-describe("the answer to a body that is refused arrives although all of it is sent first:", () => {
+describe("the response to a refused body arrives although the client sends all of it first:", () => {
   const certificate = createCertificate("first");
   let greenhouse: TestGreenhouse;
   let nodeServer: Server;
@@ -116,9 +116,9 @@ describe("the answer to a body that is refused arrives although all of it is sen
   });
 
   test.each([
-    { name: "ours", open: () => greenhouse.address },
-    { name: "node's", open: () => nodeAddress },
-  ])("its connection is closed once 64 MiB came behind the answer, by a server of $name", async ({ open }) => {
+    { name: "the gateway", open: () => greenhouse.address },
+    { name: "node:http", open: () => nodeAddress },
+  ])("the connection is closed once 64 MiB arrived after the response, by $name", async ({ open }) => {
     using connection = await openHttp1(open());
     const length = "content-length: 1000000000";
     connection.write(requestBytes(`POST ${restPath} HTTP/1.1`, [json, "x-key: k", length], Buffer.of()));
@@ -134,7 +134,7 @@ describe("the answer to a body that is refused arrives although all of it is sen
   });
 });
 
-test("a client that neither sends nor closes is cut off behind its last answer", async () => {
+test("a client that neither sends nor closes is disconnected after its last response", async () => {
   const closed = Promise.withResolvers<unknown>();
   await using greenhouse = await startGreenhouse(
     {},
@@ -148,7 +148,7 @@ test("a client that neither sends nor closes is cut off behind its last answer",
   await within(closed.promise, "the server to close the connection");
 });
 
-test("what comes behind an answer that ends the connection is not processed", async () => {
+test("requests after a Connection: close response are ignored", async () => {
   let calls = 0;
   await using greenhouse = await startGreenhouse({
     waterBed: () => {

@@ -19,7 +19,7 @@ import { begun, whole } from "../../../testing/src/http2/http2-requests.ts";
 const bigBody = Buffer.alloc(16 * 1024 * 1024, "orders");
 
 describe("a connection over TLS", () => {
-  test("takes a request in several records while the answer before it is still being written", async () => {
+  test("accepts a request in several records while the previous response is being written", async () => {
     const certificate = createCertificate("localhost");
     const gateway = createTestGateway({
       routes: (router) => router.service(OrderService, { deleteOrder: () => ({}) }),
@@ -47,8 +47,8 @@ describe("a connection over TLS", () => {
   });
 });
 
-describe("a connection of HTTP/2", () => {
-  test("is closed when its client has ended its side", async () => {
+describe("an HTTP/2 connection", () => {
+  test("is closed when its client has closed its side", async () => {
     const gateway = createTestGateway({ routes: () => {} });
     const address = await gateway.listen({ host: "127.0.0.1", port: 0 });
     using connection = await openFrames(address);
@@ -59,10 +59,10 @@ describe("a connection of HTTP/2", () => {
   });
 });
 
-describe.each([2 ** 31, Infinity])("a header time-out of %d ms, more than a timer can count,", (headerTimeoutMs) => {
+describe.each([2 ** 31, Infinity])("a header timeout of %d ms, beyond the limit of timers,", (headerTimeoutMs) => {
   const certificate = createCertificate("localhost");
   test.each([
-    { name: "in clear", tls: undefined },
+    { name: "without TLS", tls: undefined },
     { name: "over TLS", tls: certificate },
   ])("closes no connection $name", async ({ tls }) => {
     const gateway = createTestGateway({ routes: () => {}, limits: { headerTimeoutMs } });
@@ -158,7 +158,7 @@ describe("the load of a gateway", () => {
   });
 });
 
-test("the load counts each refusal of what is wrong as HTTP, and each error of HTTP/2", async () => {
+test("the load counts each refused invalid request, and each HTTP/2 error", async () => {
   const gateway = createTestGateway({ routes: () => {} });
   const address = await gateway.listen({});
   for (const _ of [1, 2]) {
@@ -194,7 +194,7 @@ async function askForRoot(socket: Socket): Promise<string> {
   return String((await overHttp1(socket, createByteReader(socket), "x").readAnswer()).body);
 }
 
-test("a connection in clear is not taken for the one over TLS that had its port before", async () => {
+test("a cleartext connection is not confused with an earlier TLS connection from the same port", async () => {
   const certificate = createCertificate("localhost");
   const gateway = createTestGateway({
     routes: () => {},

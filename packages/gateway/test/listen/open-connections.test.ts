@@ -51,7 +51,7 @@ async function openAnswered(address: Address) {
   return connection;
 }
 
-test("of the connections beyond the limit, the oldest is closed for each one too many", async () => {
+test("each connection too many closes the oldest one beyond the limit", async () => {
   await using gateway = await startGateway(2);
   using stack = new DisposableStack();
   const open = async () => stack.use(await openAnswered(gateway.address));
@@ -72,7 +72,7 @@ test("of the connections beyond the limit, the oldest is closed for each one too
   }
 });
 
-test("the oldest connection beyond the limit takes the place of one that has closed", async () => {
+test("when a connection closes, the oldest one beyond the limit counts as within it", async () => {
   await using gateway = await startGateway(1);
   using stack = new DisposableStack();
   const open = async () => stack.use(await openAnswered(gateway.address));
@@ -86,7 +86,7 @@ test("the oldest connection beyond the limit takes the place of one that has clo
   expect((await heir.readAnswer()).httpStatus).toBe(200);
 });
 
-test("a connection beyond the limit that has closed makes room for one other", async () => {
+test("when a connection beyond the limit closes, one other is accepted", async () => {
   await using gateway = await startGateway(1);
   using stack = new DisposableStack();
   const open = async () => stack.use(await openAnswered(gateway.address));
@@ -102,7 +102,7 @@ test("a connection beyond the limit that has closed makes room for one other", a
   expect(await oldest.atEnd()).toBe(true);
 });
 
-describe("a connection beyond the limit that has a request is kept until it is answered", () => {
+describe("a connection beyond the limit with a request is kept until its response", () => {
   const certificate = createCertificate("spare");
   const inTls = { ca: certificate.cert, servername: "localhost" };
   const tls = { host: "127.0.0.1", tls: certificate };
@@ -151,7 +151,7 @@ describe("a connection beyond the limit that has a request is kept until it is a
     expect((await asked).httpStatus).toBe(200);
   }
 
-  test("and where all of them have one, the next connection is closed", async () => {
+  test("if all of them have one, the next connection is closed", async () => {
     await using gateway = await startGateway(1);
     using stack = new DisposableStack();
     stack.use(await openHttp1(gateway.address));

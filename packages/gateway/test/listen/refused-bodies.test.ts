@@ -98,7 +98,7 @@ describe.each([
   { name: "HTTP/2, mounted", http2: "mounted", open: openHttp2Carrier },
   { name: "HTTP/2", http2: "own", open: openHttp2Carrier },
 ] as const)("over $name", ({ http2, open }) => {
-  test("the part of a body that comes before its request is refused is released", async () => {
+  test("the part of a body that arrives before its request is refused is released", async () => {
     const admissions: PromiseWithResolvers<void>[] = [];
     const asked = new EventEmitter();
     const admit: Admit = () => {
@@ -122,7 +122,7 @@ describe.each([
     expect(await leastOf(() => heldAfter(open(greenhouse.address), refuseAll), limitBytes)).toBeLessThan(limitBytes);
   });
 
-  test("the part of a body that comes before its client goes away is released, though nobody has decided yet", async () => {
+  test("the part of a body that arrives before its client disconnects is released, although admit is pending", async () => {
     const undecided = Promise.withResolvers<void>();
     const asked = new EventEmitter();
     const admit: Admit = () => {
@@ -143,7 +143,7 @@ describe.each([
     undecided.resolve();
   });
 
-  test("the part of a body that comes before its deadline passes is released", async () => {
+  test("the part of a body that arrives before its deadline is released", async () => {
     await using greenhouse = await startGreenhouse({}, {}, { http2 });
     const request = requestWith(200_000, ["connect-timeout-ms", "100"]);
     const askAll = async (carrier: Carrier): Promise<void> => {
@@ -183,7 +183,7 @@ test.concurrent.for(http2Servers)("a client that does not end its body is asked 
   expect(end).toMatchObject({ type: frameType.resetStream, payload: Buffer.alloc(4) });
 });
 
-test.each(http2Servers)("an answer that has to wait is not cut by a body of any length, %s", async (http2) => {
+test.each(http2Servers)("a blocked response is not truncated by a body of any length, %s", async (http2) => {
   await using greenhouse = await startGreenhouse({}, { admit: refuse }, { http2 });
   using connection = await openFrames(greenhouse.address);
   connection.send(settingFrame(4, 10), headersFrame(1, grpcHeader("/nothing/here").slice(0, 4)));
@@ -192,7 +192,7 @@ test.each(http2Servers)("an answer that has to wait is not cut by a body of any 
   expect(await connection.readEnd(1)).toMatchObject({ kind: "answered" });
 });
 
-test.each(http2Servers)("trailers that have to wait are not cut by a body of any length, %s", async (http2) => {
+test.each(http2Servers)("blocked trailers are not lost to a body of any length, %s", async (http2) => {
   const ended = Promise.withResolvers<void>();
   const controlClimate = async function* () {
     yield { sensor: "s".repeat(100) };

@@ -45,8 +45,8 @@ const calls: readonly Call[] = [
 ];
 
 const trailers: readonly { readonly name: string; readonly fields: readonly Field[] }[] = [
-  { name: "a field that the header has too", fields: [["x-custom", "trailer"]] },
-  { name: "a field that the header has not", fields: [["x-more", "trailer"]] },
+  { name: "a field of the header", fields: [["x-custom", "trailer"]] },
+  { name: "a field that is not in the header", fields: [["x-more", "trailer"]] },
   {
     name: "a deadline",
     fields: [
@@ -121,14 +121,14 @@ describe.each(carriers)("the trailer section of a request over $name", ({ http2,
   };
   const withKey = (call: Call): Call => ({ ...call, header: [...call.header, key, ["x-custom", "header"]] });
 
-  test.each(rows)("changes nothing of $call.name by $trailer.name", async ({ call, trailer }) => {
+  test.each(rows)("with $trailer.name does not change $call.name", async ({ call, trailer }) => {
     const want = await outcomeOf(withKey(call), [["x-nothing", "of note"]]);
     expect(want.seen).toHaveLength(2);
     expect(JSON.stringify(want)).not.toContain("of note");
     expect(await outcomeOf(withKey(call), trailer.fields)).toStrictEqual(want);
   });
 
-  test.each(calls)("admits nobody to $name by a credential", async (call) => {
+  test.each(calls)("does not authenticate $name", async (call) => {
     const outcome = await outcomeOf(call, [key]);
     expect(outcome.seen).toStrictEqual([]);
     expect(outcome).toStrictEqual(await outcomeOf(call, [["x-nothing", "of note"]]));

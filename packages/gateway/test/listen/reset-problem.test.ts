@@ -31,7 +31,7 @@ describe.each(http2Servers)("a call over HTTP/2, %s, ends when", (http2) => {
     { name: "ENHANCE_YOUR_CALM", errorCode: 0xb, code: Code.ResourceExhausted },
     { name: "INADEQUATE_SECURITY", errorCode: 0xc, code: accused },
     { name: "HTTP_1_1_REQUIRED", errorCode: 0xd, code: Code.Canceled },
-    { name: "a code that is not defined", errorCode: 0xff, code: Code.Canceled },
+    { name: "an undefined code", errorCode: 0xff, code: Code.Canceled },
   ])("its client resets it with $name", async ({ errorCode, code }) => {
     const started = Promise.withResolvers<void>();
     const ended = Promise.withResolvers<unknown>();
@@ -55,7 +55,7 @@ describe.each(http2Servers)("a call over HTTP/2, %s, ends when", (http2) => {
   });
 });
 
-test("a call whose stream is reset for the frames of its client is the client's mistake", async () => {
+test("a stream reset for invalid frames of the client is reported as the client's error", async () => {
   const started = Promise.withResolvers<void>();
   const waterBed = (): Promise<never> => {
     started.resolve();

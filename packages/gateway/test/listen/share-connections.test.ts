@@ -131,7 +131,7 @@ async function call(session: ClientHttp2Session): Promise<number> {
   return Number(/"sensor":"(\d+)"/.exec(text)?.[1]);
 }
 
-test("each process has as many of 8 long-lived connections of gRPC, and of 1,000 of HTTP/1.1", async () => {
+test("8 long-lived gRPC connections and 1,000 HTTP/1.1 connections are distributed evenly", async () => {
   const shared = await share();
   const workers = [await startWorker(shared), await startWorker(shared)];
   const pids = workers.map(({ pid }) => pid);
@@ -141,7 +141,7 @@ test("each process has as many of 8 long-lived connections of gRPC, and of 1,000
   expect(countsOf(await Promise.all(sockets.map(ask)))).toEqual(new Map(pids.map((pid) => [pid, 500])));
 });
 
-test("a process whose connections close has the next ones, and of equals each has its turn", async () => {
+test("a process whose connections close gets the next ones, and equal processes take turns", async () => {
   const shared = await share();
   const [first, second] = [await startWorker(shared), await startWorker(shared)];
   const sockets = await openMany(shared, 4);
@@ -154,7 +154,7 @@ test("a process whose connections close has the next ones, and of equals each ha
   expect(next).toEqual([first.pid, first.pid, second.pid]);
 });
 
-test("connections that come before any process takes them wait for the first", async () => {
+test("connections that arrive before any process are queued for the first", async () => {
   const shared = await share();
   const [socket] = await openMany(shared, 1);
   socket?.write(request);
@@ -165,7 +165,7 @@ test("connections that come before any process takes them wait for the first", a
   expect(await ask(open(shared))).toBe(next.pid);
 });
 
-test("of connections that no process takes 1,024 wait, and those are closed with the port", async () => {
+test("without processes 1,024 connections are queued, and closed with the port", async () => {
   const shared = await share();
   let taken = 0;
   const count = (): void => void taken++;
@@ -187,7 +187,7 @@ test("of connections that no process takes 1,024 wait, and those are closed with
   await expect.poll(closed).toBe(sockets.length);
 });
 
-test("what a killed process has not taken is answered by another", async () => {
+test("connections that a killed process has not confirmed are served by another", async () => {
   const shared = await share();
   const [stuck, other] = [await startWorker(shared), await startWorker(shared)];
   stuck.kill("SIGSTOP");
@@ -198,7 +198,7 @@ test("what a killed process has not taken is answered by another", async () => {
   expect(countsOf(await Promise.all(answers))).toEqual(new Map([[other.pid, 6]]));
 });
 
-test("a process whose channel has closed gets no more, although it lives", async () => {
+test("a running process whose channel has closed gets no more connections", async () => {
   const shared = await share();
   const [cut, other] = [await startWorker(shared), await startWorker(shared)];
   // So that it does not end by itself.
@@ -210,7 +210,7 @@ test("a process whose channel has closed gets no more, although it lives", async
   expect(countsOf(await Promise.all(sockets.map(ask)))).toEqual(new Map([[other.pid, 4]]));
 });
 
-test("what comes to a process that has begun to drain is answered by another", async () => {
+test("connections sent to a draining process are served by another", async () => {
   const shared = await share();
   const leaving = await startWorker(shared);
   const other = await startWorker(shared);
@@ -221,7 +221,7 @@ test("what comes to a process that has begun to drain is answered by another", a
   expect(await within(ended, "the end of a drain")).toEqual([0, null]);
 });
 
-test("a process that drains ends by itself, and finishes what it has taken", async () => {
+test("a draining process finishes its connections, and exits", async () => {
   const shared = await share();
   const old = await startWorker(shared);
   const session = await openGrpc(shared);
@@ -248,7 +248,7 @@ test("a process that drains ends by itself, and finishes what it has taken", asy
 });
 
 test.each(["a port", "a Unix socket"])(
-  "a process reads no byte of a connection of %s unless it could say that it has taken it",
+  "a process reads nothing from a connection of %s before its confirmation is sent",
   async (name) => {
     using folder = createTempFolder();
     const shared = await share(name === "a port" ? {} : { path: folder.file("socket") });
@@ -260,7 +260,7 @@ test.each(["a port", "a Unix socket"])(
   },
 );
 
-test("a connection that a process has no file left for is closed when it takes the next one", async () => {
+test("a connection for which a process has no file descriptor is closed when it confirms the next one", async () => {
   const shared = await share();
   const limited = spawn("sh", ["-c", 'ulimit -n 64; exec "$0" "$1"', process.execPath, program], {
     stdio: ["ignore", "inherit", "inherit", "ipc"],
@@ -284,7 +284,7 @@ test("a connection that a process has no file left for is closed when it takes t
   expect(outcomes.filter((outcome) => outcome !== limited.pid)).not.toEqual([]);
 });
 
-test("a process does TLS itself", async () => {
+test("a process terminates TLS itself", async () => {
   const { cert, key } = createCertificate("shared");
   const shared = await share();
   const worker = await startWorker(shared, { tls: { cert, key }, allowCleartext: true });
@@ -293,7 +293,7 @@ test("a process does TLS itself", async () => {
   expect(await ask(secure)).toBe(worker.pid);
 });
 
-test("a process responds to a client that has ended its side, and node's HTTP closes the connection", async () => {
+test("a process responds to a client that half-closes, and node:http closes the connection", async () => {
   const shared = await share();
   const worker = await startWorker(shared);
   const halfOpen = open(shared);
@@ -301,7 +301,7 @@ test("a process responds to a client that has ended its side, and node's HTTP cl
   expect(await answererOf(halfOpen)).toBe(isNodeEngine ? "closed" : worker.pid);
 });
 
-test("a Unix socket is shared like a port, and its proxies are trusted as such", async () => {
+test("a Unix socket is shared like a port, and its peers are the proxy unix:", async () => {
   using folder = createTempFolder();
   const shared = await share({ path: folder.file("socket") });
   const worker = await startWorker(shared, { proxyProtocol: true });
@@ -310,7 +310,7 @@ test("a Unix socket is shared like a port, and its proxies are trusted as such",
   expect(await ask(socket)).toBe(worker.pid);
 });
 
-test("a port is shared until the last process has left it, and then listened on no more", async () => {
+test("a shared port is closed after the last process has left", async () => {
   const shared = await share();
   const [first, last] = [await startWorker(shared), await startWorker(shared)];
   const drained = shared.drain();
@@ -322,7 +322,7 @@ test("a port is shared until the last process has left it, and then listened on 
   expect(await ask(open(shared))).toMatch("ECONNREFUSED");
 });
 
-test("a gateway takes connections from a parent alone", async () => {
+test("handedOver fails without a parent process", async () => {
   const { exitCode, stderr } = await runProgram(process.execPath, [program]);
   expect(exitCode).toBe(1);
   expect(stderr).toMatch(/handedOver requires a process started with child_process\.fork\(\)[^]*code: 'ERR_OPTIONS'/);

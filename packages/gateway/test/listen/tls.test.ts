@@ -35,7 +35,7 @@ describe("with a certificate", () => {
   });
   afterAll(() => greenhouse[Symbol.asyncDispose]());
 
-  test("HTTP/1.1 is spoken with a client that offers it or nothing", async () => {
+  test("a client that offers HTTP/1.1 or no ALPN gets HTTP/1.1", async () => {
     for (const ALPNProtocols of [["http/1.1"], undefined]) {
       using connection = await openTls(greenhouse.address, {
         ca: certificate.cert,
@@ -47,13 +47,13 @@ describe("with a certificate", () => {
     }
   });
 
-  test("HTTP/2 is spoken with a client that offers it", async () => {
+  test("a client that offers HTTP/2 gets HTTP/2", async () => {
     using connection = await openHttp2(greenhouse.address, { ca: certificate.cert, servername: "localhost" });
     const answer = await connection.exchange(wholeWater);
     expect(JSON.parse(String(answer.body))).toMatchObject({ note: expect.stringMatching(/^https:/) });
   });
 
-  test("nothing is spoken with a client that offers neither", async () => {
+  test("a client that offers neither is refused", async () => {
     const socket = connectTls({
       host: greenhouse.address.address,
       port: greenhouse.address.port,
@@ -69,7 +69,7 @@ describe("with a certificate", () => {
   test.each([
     { name: "HTTP/1.1", says: "GET / HTTP/1.1\r\nhost: x\r\n\r\n" },
     { name: "HTTP/2", says: "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" },
-  ])("$name without TLS is not answered", async ({ says }) => {
+  ])("$name without TLS gets no response", async ({ says }) => {
     const socket = connectTcp({ host: greenhouse.address.address, port: greenhouse.address.port });
     socket.on("error", () => {});
     socket.write(says);
@@ -77,7 +77,7 @@ describe("with a certificate", () => {
   });
 });
 
-describe("a server that waits for a client no longer than it may", () => {
+describe("a server with a timeout for handshakes and headers", () => {
   const certificate = createCertificate("first");
   let greenhouse: TestGreenhouse;
   beforeAll(async () => {
@@ -89,9 +89,9 @@ describe("a server that waits for a client no longer than it may", () => {
 
   // A second each, and all of it waiting, so they wait together.
   test.concurrent.for([
-    { name: "begins a handshake and says no more", says: Buffer.of(22, 3, 1, 2, 0) },
-    { name: "says something else in it", says: Buffer.from([22, ...Buffer.from("orders\r\n\r\n")]) },
-  ])("cuts off one that $name", async ({ says }) => {
+    { name: "begins a handshake and sends nothing more", says: Buffer.of(22, 3, 1, 2, 0) },
+    { name: "sends invalid data in it", says: Buffer.from([22, ...Buffer.from("orders\r\n\r\n")]) },
+  ])("disconnects a client that $name", async ({ says }) => {
     const socket = connectTcp({ host: greenhouse.address.address, port: greenhouse.address.port });
     socket.on("error", () => {});
     socket.resume().write(says);
@@ -99,7 +99,7 @@ describe("a server that waits for a client no longer than it may", () => {
   });
 
   test.concurrent.for([{ ALPNProtocols: ["http/1.1"] }, { ALPNProtocols: ["h2"] }])(
-    "cuts off one that says nothing after the handshake: $ALPNProtocols",
+    "disconnects a client that sends nothing after the handshake: $ALPNProtocols",
     async ({ ALPNProtocols }) => {
       using connection = await openTls(greenhouse.address, { ca: certificate.cert, ALPNProtocols });
       await connection.readToEnd();
@@ -108,7 +108,7 @@ describe("a server that waits for a client no longer than it may", () => {
   );
 });
 
-test("cleartext is answered beside TLS where that is allowed", async () => {
+test("cleartext is served on the same port as TLS with allowCleartext", async () => {
   const tls = createCertificate("first");
   await using greenhouse = await startGreenhouse({ waterBed: () => ({}) }, {}, { tls, allowCleartext: true });
   expect((await exchangeHttp1(greenhouse.address, wholeWater)).httpStatus).toBe(200);
@@ -117,7 +117,7 @@ test("cleartext is answered beside TLS where that is allowed", async () => {
   expect((await connection.readAnswer()).httpStatus).toBe(200);
 });
 
-test("a renewed certificate is shown to new connections, and those that are open live on", async () => {
+test("a renewed certificate is used for new connections, and open ones continue", async () => {
   const [first, second] = [createCertificate("first"), createCertificate("second")];
   const ca = [first.cert, second.cert];
   await using greenhouse = await startGreenhouse({ waterBed: () => ({}) }, {}, { tls: first });
@@ -134,7 +134,7 @@ test("a renewed certificate is shown to new connections, and those that are open
   expect((await http2.exchange(wholeWater)).httpStatus).toBe(200);
 });
 
-describe("where clients must show a certificate", () => {
+describe("a server that requires client certificates", () => {
   const [certificate, client, stranger] = [
     createCertificate("server"),
     createCertificate("client"),
@@ -147,16 +147,16 @@ describe("where clients must show a certificate", () => {
   });
   afterAll(() => greenhouse[Symbol.asyncDispose]());
 
-  test("one that does is answered", async () => {
+  test("serves a client with a certificate", async () => {
     using connection = await openTls(greenhouse.address, { ...client, ca: certificate.cert });
     connection.request(wholeWater);
     expect((await connection.readAnswer()).httpStatus).toBe(200);
   });
 
   test.each([
-    { name: "shows none", shown: {} },
-    { name: "shows one that nobody vouches for", shown: stranger },
-  ])("one that $name is not", async ({ shown }) => {
+    { name: "without one", shown: {} },
+    { name: "with an untrusted one", shown: stranger },
+  ])("refuses a client $name", async ({ shown }) => {
     const { address: host, port } = greenhouse.address;
     const socket = connectTls({ host, port, ca: certificate.cert, servername: "localhost", ...shown });
     socket.on("error", () => {});

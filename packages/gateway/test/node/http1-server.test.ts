@@ -28,7 +28,7 @@ const wholeCall = `${head}content-length: 2\r\n\r\n{}`;
 
 const never = 60_000;
 
-test("on node:http, clients that do not read are cut off when all together hold too much", async () => {
+test("on node:http, clients that do not read are disconnected above the limit of all buffers", async () => {
   const note = "orders".repeat(1_000_000);
   await using greenhouse = await startOnNode(
     { waterBed: () => ({ note }) },
@@ -49,7 +49,7 @@ function fieldLines(count: number): string {
   return Array.from({ length: count }, (_, at) => `x${String(at)}: y\r\n`).join("");
 }
 
-describe("on node:http, what is no call", () => {
+describe("on node:http, a request that is not a call", () => {
   const credential = "x-key: k\r\n";
   const options: Partial<GatewayOptions> = {
     admit: ({ header }) => {
@@ -60,8 +60,8 @@ describe("on node:http, what is no call", () => {
 
   test.each([
     { name: "bytes that are not HTTP", sent: "HELLO\r\n\r\n", httpStatus: 400, closes: true },
-    { name: "a tunnel", sent: "CONNECT x:80 HTTP/1.1\r\nhost: x:80\r\n\r\n", httpStatus: 400, closes: true },
-    { name: "a tunnel to a path", sent: "CONNECT /beds HTTP/1.1\r\nhost: x\r\n\r\n", httpStatus: 400, closes: true },
+    { name: "CONNECT", sent: "CONNECT x:80 HTTP/1.1\r\nhost: x:80\r\n\r\n", httpStatus: 400, closes: true },
+    { name: "CONNECT with a path", sent: "CONNECT /beds HTTP/1.1\r\nhost: x\r\n\r\n", httpStatus: 400, closes: true },
     { name: "a header over every limit", sent: `${head}x: ${"y".repeat(3000)}\r\n\r\n`, httpStatus: 431, closes: true },
     {
       name: "a request without Host",
@@ -93,7 +93,7 @@ describe("on node:http, what is no call", () => {
       httpStatus: 404,
       closes: false,
     },
-  ])("$name is answered $httpStatus with a record", async ({ sent, httpStatus, closes }) => {
+  ])("$name gets $httpStatus with an error record", async ({ sent, httpStatus, closes }) => {
     await using greenhouse = await startOnNode({ waterBed: () => ({}) }, options);
     using connection = await openHttp1(greenhouse.address);
     connection.write(sent);
@@ -127,9 +127,9 @@ describe("on node:http, what is no call", () => {
   });
 
   test.each([
-    { name: "admitted, it is told to send its body", key: "k", httpStatus: 200, interim: [100] },
-    { name: "refused, it is not", key: "?", httpStatus: 401, interim: [] },
-  ])("is a client that waits for 100 (Continue): $name", async ({ key, httpStatus, interim }) => {
+    { name: "if admitted, it gets 100", key: "k", httpStatus: 200, interim: [100] },
+    { name: "if refused, it does not", key: "?", httpStatus: 401, interim: [] },
+  ])("with Expect: 100-continue: $name", async ({ key, httpStatus, interim }) => {
     await using greenhouse = await startOnNode({ waterBed: () => ({}) }, options);
     using connection = await openHttp1(greenhouse.address);
     connection.write(`${head}x-key: ${key}\r\nexpect: 100-continue\r\ncontent-length: 2\r\n\r\n`);
@@ -138,7 +138,7 @@ describe("on node:http, what is no call", () => {
   });
 });
 
-test("on node:http, no field is dropped, however many there are", async () => {
+test("on node:http, no header field is dropped, even of many", async () => {
   let last: string | null = null;
   await using greenhouse = await startOnNode(
     { waterBed: () => ({}) },
@@ -167,8 +167,8 @@ function water(bed: number, fields = ""): string {
   return `POST /beds/${String(bed)}:water HTTP/1.1\r\nhost: x\r\n${fields}content-type: application/json\r\ncontent-length: 2\r\n\r\n{}`;
 }
 
-describe("on node:http, requests that are sent in one go", () => {
-  test("are served one after the other, and counted as one", async () => {
+describe("on node:http, pipelined requests", () => {
+  test("are served one at a time, and counted as one", async () => {
     const held = heldCalls();
     await using greenhouse = await startOnNode(held.implementation);
     using connection = await openHttp1(greenhouse.address);
@@ -184,7 +184,7 @@ describe("on node:http, requests that are sent in one go", () => {
     await expect.poll(() => greenhouse.gateway.load.requests.http1).toBe(0);
   });
 
-  test("are neither served nor counted behind one that closes the connection", async () => {
+  test("are neither served nor counted after one that closes the connection", async () => {
     const held = heldCalls();
     held.release();
     await using greenhouse = await startOnNode(held.implementation);
@@ -196,7 +196,7 @@ describe("on node:http, requests that are sent in one go", () => {
     expect(greenhouse.gateway.load.badRequests).toEqual(new Map());
   });
 
-  test("are all served, although not read before there is room for them", async () => {
+  test("are all served, although reading pauses while many are queued", async () => {
     const held = heldCalls();
     await using greenhouse = await startOnNode(held.implementation);
     using connection = await openHttp1(greenhouse.address);
@@ -225,7 +225,7 @@ describe("on node:http, requests that are sent in one go", () => {
     expect(held.beds).toEqual([1n]);
   });
 
-  test("are all served in a drain, and the last one closes the connection", async () => {
+  test("are all served while draining, and the last one closes the connection", async () => {
     const held = heldCalls();
     await using greenhouse = await startOnNode(held.implementation);
     using connection = await openHttp1(greenhouse.address);
@@ -240,11 +240,11 @@ describe("on node:http, requests that are sent in one go", () => {
   });
 
   test.each([
-    { name: "what is not HTTP", sent: "HELLO\r\n\r\n", httpStatus: 400 },
-    { name: "a tunnel", sent: "CONNECT x:80 HTTP/1.1\r\nhost: x:80\r\n\r\n", httpStatus: 400 },
+    { name: "invalid HTTP", sent: "HELLO\r\n\r\n", httpStatus: 400 },
+    { name: "CONNECT", sent: "CONNECT x:80 HTTP/1.1\r\nhost: x:80\r\n\r\n", httpStatus: 400 },
     { name: "a header over the limit", sent: `GET / HTTP/1.1\r\nx: ${"y".repeat(30_000)}\r\n\r\n`, httpStatus: 431 },
-    { name: "a chunk that is none", sent: `${head}transfer-encoding: chunked\r\n\r\ng\r\n`, httpStatus: 400 },
-  ])("are answered before $name is", async ({ sent, httpStatus }) => {
+    { name: "an invalid chunk", sent: `${head}transfer-encoding: chunked\r\n\r\ng\r\n`, httpStatus: 400 },
+  ])("get their responses before $name gets one", async ({ sent, httpStatus }) => {
     const held = heldCalls();
     await using greenhouse = await startOnNode(held.implementation);
     using connection = await openHttp1(greenhouse.address);
@@ -261,7 +261,7 @@ describe("on node:http, requests that are sent in one go", () => {
   });
 });
 
-describe("on node:http, a body that breaks off in a chunk that is none", () => {
+describe("on node:http, a body with an invalid chunk", () => {
   test("is refused, and its call is not run", async () => {
     let calls = 0;
     await using greenhouse = await startOnNode({ waterBed: () => ({ bed: BigInt((calls += 1)) }) });
@@ -275,7 +275,7 @@ describe("on node:http, a body that breaks off in a chunk that is none", () => {
     expect(calls).toBe(0);
   });
 
-  test("closes the connection without a second response when it is answered already", async () => {
+  test("closes the connection without a second response if it already has one", async () => {
     await using greenhouse = await startOnNode({});
     using connection = await openHttp1(greenhouse.address);
     connection.write(`${head.replace("/beds", "/nothing")}transfer-encoding: chunked\r\n\r\n1\r\n{\r\n`);
@@ -302,7 +302,7 @@ function fails(): never {
   throw new Error("defect");
 }
 
-test("on node:http, a defect that belongs to no call is reported, and closes the connection", async () => {
+test("on node:http, a fault outside a call is reported, and closes the connection", async () => {
   const reported = Promise.withResolvers<string>();
   const server = nodeEngine.createHttp1Server({
     limits: defaultLimits,

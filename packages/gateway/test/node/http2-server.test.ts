@@ -41,7 +41,7 @@ describe("on node:http2, a header", () => {
     { name: "of 300 small fields", header: smallFields(300), httpStatus: 200 },
     { name: "that is larger than its limit", header: [["x", "y".repeat(17_000)] as const], httpStatus: 431 },
     { name: "of many small fields that is larger than its limit", header: smallFields(1000), httpStatus: 431 },
-  ])("$name is answered $httpStatus", async ({ header, httpStatus }) => {
+  ])("$name gets $httpStatus", async ({ header, httpStatus }) => {
     await using greenhouse = await startOnNode({ waterBed: () => ({}) });
     using connection = await openHttp2(greenhouse.address);
     const body = Buffer.from("{}");
@@ -56,16 +56,16 @@ describe("on node:http2, a header", () => {
 
   test.each<{ name: string; header: readonly Field[]; httpStatus: number }>([
     { name: "with a URL over the limit", header: postHeader([":path", `/${"x".repeat(9000)}`]), httpStatus: 414 },
-    { name: "with an authority that is none", header: postHeader([":authority", "[::1"]), httpStatus: 400 },
+    { name: "with an invalid authority", header: postHeader([":authority", "[::1"]), httpStatus: 400 },
     {
-      name: "of a tunnel",
+      name: "of CONNECT",
       header: [
         [":method", "CONNECT"],
         [":authority", "x:80"],
       ],
       httpStatus: 400,
     },
-  ])("$name is answered, and counted as $httpStatus", async ({ header, httpStatus }) => {
+  ])("$name gets $httpStatus, and is counted", async ({ header, httpStatus }) => {
     await using greenhouse = await startOnNode({});
     using connection = await openFrames(greenhouse.address);
     // Of two of one name, the last.
@@ -76,8 +76,8 @@ describe("on node:http2, a header", () => {
   });
 });
 
-describe("on node:http2, a drain", () => {
-  test("answers open calls, and tells the client that one that crosses its GOAWAY is not processed", async () => {
+describe("on node:http2, draining", () => {
+  test("finishes open calls, and GOAWAY shows that later streams are not processed", async () => {
     const slow = Promise.withResolvers<{ note: string }>();
     let calls = 0;
     const waterBed = (): Promise<{ note: string }> => {
@@ -100,7 +100,7 @@ describe("on node:http2, a drain", () => {
     await within(drained, "the end of the drain");
   });
 
-  test("closes a connection without calls, even of a client that keeps its side open", async () => {
+  test("closes a connection without calls, even if the client keeps its side open", async () => {
     await using greenhouse = await startOnNode({ waterBed: () => ({}) });
     using connection = await openFrames(greenhouse.address);
     sendUnaryCall(connection, 1, waterBedProcedure);
@@ -122,7 +122,7 @@ async function readToEnd(connection: FrameConnection): Promise<ReadonlySet<numbe
   return answered;
 }
 
-test("on node:http2, clients that do not read are cut off when all together hold too much", async () => {
+test("on node:http2, clients that do not read are disconnected above the limit of all buffers", async () => {
   const note = "orders".repeat(100_000);
   await using greenhouse = await startOnNode(
     { waterBed: () => ({ note }) },
@@ -150,7 +150,7 @@ test("on node:http2, a connection serves a call while more than 10 MB of its res
   await expect.poll(() => calls).toBe(21);
 });
 
-test("on node:http2, a client is told the limits, and is cut off when it opens a stream beyond them", async () => {
+test("on node:http2, a client gets the limits, and is disconnected if it opens a stream beyond them", async () => {
   const limits = { concurrentStreams: 2 };
   await using greenhouse = await startOnNode({ waterBed: () => new Promise(() => {}) }, { limits });
   using connection = await openFrames(greenhouse.address);
@@ -186,7 +186,7 @@ function fails(): never {
   throw new Error("defect");
 }
 
-test("on node:http2, a defect that belongs to no call is reported, and closes the connection", async () => {
+test("on node:http2, a fault outside a call is reported, and closes the connection", async () => {
   const reported = Promise.withResolvers<string>();
   const server = nodeEngine.createHttp2Server({
     limits: defaultLimits,

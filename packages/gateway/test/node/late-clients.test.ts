@@ -52,22 +52,19 @@ describe.concurrent("on node:http, a client that is late", () => {
       sent: `${head}transfer-encoding: chunked\r\n\r\n1\r\n{`,
       httpStatus: 408,
     },
-  ])(
-    "with $name is answered $httpStatus, and its connection closed",
-    async ({ limits, sent, httpStatus }, { expect }) => {
-      let calls = 0;
-      await using greenhouse = await startOnNode({ waterBed: () => ({ bed: BigInt((calls += 1)) }) }, { limits });
-      using connection = await openHttp1(greenhouse.address);
-      connection.write(sent);
-      const answer = await connection.readAnswer();
-      expect(answer.httpStatus).toBe(httpStatus);
-      expect(fieldValue(answer.header, "connection")).toBe("close");
-      expect(await connection.atEnd()).toBe(true);
-      expect(calls).toBe(0);
-    },
-  );
+  ])("with $name gets $httpStatus, and its connection is closed", async ({ limits, sent, httpStatus }, { expect }) => {
+    let calls = 0;
+    await using greenhouse = await startOnNode({ waterBed: () => ({ bed: BigInt((calls += 1)) }) }, { limits });
+    using connection = await openHttp1(greenhouse.address);
+    connection.write(sent);
+    const answer = await connection.readAnswer();
+    expect(answer.httpStatus).toBe(httpStatus);
+    expect(fieldValue(answer.header, "connection")).toBe("close");
+    expect(await connection.atEnd()).toBe(true);
+    expect(calls).toBe(0);
+  });
 
-  test("with its second header is answered 408", async ({ expect }) => {
+  test("with its second header gets 408", async ({ expect }) => {
     await using greenhouse = await startOnNode({ waterBed: () => ({}) }, { limits: { headerTimeoutMs: timeoutMs } });
     using connection = await openHttp1(greenhouse.address);
     connection.write(wholeCall);
@@ -80,7 +77,7 @@ describe.concurrent("on node:http, a client that is late", () => {
   test.for([
     { name: "first", sent: "" },
     { name: "second", sent: wholeCall },
-  ])("to send its $name request is cut off without a response", async ({ sent }, { expect }) => {
+  ])("to send its $name request is disconnected without a response", async ({ sent }, { expect }) => {
     const limits = { idleTimeoutMs: timeoutMs, headerTimeoutMs: timeoutMs };
     await using greenhouse = await startOnNode({ waterBed: () => ({}) }, { limits });
     using connection = await openHttp1(greenhouse.address);
@@ -89,7 +86,7 @@ describe.concurrent("on node:http, a client that is late", () => {
     expect(await connection.atEnd()).toBe(true);
   });
 
-  test("to send another request keeps its connection for as long as it may be idle", async ({ expect }) => {
+  test("to send another request keeps its connection until the idle timeout", async ({ expect }) => {
     // The end of a body is read after its response, and is not the beginning of a head.
     const limits = { headerTimeoutMs: timeoutMs, requestTimeoutMs: never, idleTimeoutMs: never };
     await using greenhouse = await startOnNode({ waterBed: () => ({}) }, { limits, readMaxBytes: 10 });
@@ -107,7 +104,7 @@ describe.concurrent("on node:http, a client that is late", () => {
   test.for([
     { name: "a response", target: path, type: "application/json", body: "{}" },
     { name: "a stream of messages", target: watch, type: "application/connect+json", body: "\0\0\0\0\x02{}" },
-  ])("to read $name is cut off, and its call cancelled", async ({ target, type, body }, { expect }) => {
+  ])("to read $name is disconnected, and its call is cancelled", async ({ target, type, body }, { expect }) => {
     // More than the system takes for a client that does not read.
     const bigText = "orders".repeat(3_000_000);
     await using greenhouse = await startOnNode(
@@ -131,7 +128,7 @@ describe.concurrent("on node:http, a client that is late", () => {
 });
 
 describe.concurrent("on node:http2, a client that is late", () => {
-  test("with the rest of a body is reset, and its call not run", async ({ expect }) => {
+  test("with the rest of a body is reset, and its call does not run", async ({ expect }) => {
     let calls = 0;
     const limits = { requestTimeoutMs: timeoutMs, idleTimeoutMs: never };
     await using greenhouse = await startOnNode({ waterBed: () => ({ bed: BigInt((calls += 1)) }) }, { limits });
@@ -142,7 +139,7 @@ describe.concurrent("on node:http2, a client that is late", () => {
     expect(calls).toBe(0);
   });
 
-  test("to open a stream is told to go, and is cut off if it stays", async ({ expect }) => {
+  test("to open a stream gets GOAWAY, and is disconnected if it does not close", async ({ expect }) => {
     await using greenhouse = await startOnNode({}, { limits: { idleTimeoutMs: timeoutMs } });
     const { address: host, port } = greenhouse.address;
     const socket = connect({ host, port, allowHalfOpen: true });
@@ -154,7 +151,7 @@ describe.concurrent("on node:http2, a client that is late", () => {
     socket.destroy();
   });
 
-  test("to take a response is cut off, and its call reported", async ({ expect }) => {
+  test("to read a response is disconnected, and its call is reported", async ({ expect }) => {
     const note = "orders".repeat(100_000);
     const limits = { idleTimeoutMs: timeoutMs };
     await using greenhouse = await startOnNode({ waterBed: () => ({ note }) }, { limits });
@@ -166,7 +163,7 @@ describe.concurrent("on node:http2, a client that is late", () => {
     expect(greenhouse.gateway.load).toMatchObject({ backlogBytes: 0, requests: { http2: 0 } });
   });
 
-  test("to read what was sent before its reset is cut off", async ({ expect }) => {
+  test("to read data that was sent before its reset is disconnected", async ({ expect }) => {
     // More than the system takes for a client that does not read.
     const note = "orders".repeat(3_000_000);
     const limits = { idleTimeoutMs: timeoutMs };
@@ -184,7 +181,7 @@ describe.concurrent("on node:http2, a client that is late", () => {
     expect(greenhouse.gateway.load).toMatchObject({ backlogBytes: 0, requests: { http2: 0 } });
   });
 
-  test("is not one that waits for a handler", async ({ expect }) => {
+  test("is not a client that waits for a handler", async ({ expect }) => {
     const slow = Promise.withResolvers<{ bed: bigint }>();
     const limits = { idleTimeoutMs: timeoutMs, requestTimeoutMs: timeoutMs };
     await using greenhouse = await startOnNode({ waterBed: () => slow.promise }, { limits });

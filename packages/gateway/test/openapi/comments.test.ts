@@ -91,6 +91,6 @@ test.each([
   expect(comments.get(name)).toBe(want);
 });
 
-test("the comment of a block of extensions describes none of them", () => {
+test("the comment of an extend block is not the comment of its extensions", () => {
   expect([...comments.values()]).not.toContain("More about sheds.");
 });

@@ -123,7 +123,7 @@ describe("a path parameter", () => {
     expect(parameter?.description).toBe("A long one.");
   });
 
-  test("for several segments says so", () => {
+  test("for several segments documents that", () => {
     const [parameter] = operation("GET /v1/files/{f_string}").parameters ?? [];
     expect(parameter?.description).toBe("Any number of path segments, separated by slashes.");
   });
@@ -135,7 +135,7 @@ const about = ({ parameters = [] }: OpenApiOperation): unknown =>
   );
 
 describe("a part of a path variable", () => {
-  test("says which part it is, takes one segment, and has no comment of the whole", () => {
+  test("documents its part of the value, matches one segment, and has no comment of the field", () => {
     const notes = new Map([["kitchensink.v1.Sink.f_string", "Such as shelves/1/books/2."]]);
     const described = createOpenApi([KitchenSink], { info, comments: notes });
     const form = "in `f_string`, whose format is `shelves/{shelf}/books/{book}`.";
@@ -148,7 +148,7 @@ describe("a part of a path variable", () => {
     ]);
   });
 
-  test("is numbered behind no literal, and may be several segments", () => {
+  test("without a preceding literal is numbered, and may match several segments", () => {
     const template = { pattern: { case: "get", value: "/{f_string=*/files/**}" } } as const;
     const selector = `${KitchenSink.typeName}.Root`;
     const described = createOpenApi([KitchenSink], { info, rest: { rules: [{ selector, ...template }] } });
@@ -179,26 +179,26 @@ describe("the query", () => {
   test.each([
     { what: "a map", name: "labels" },
     { what: "a repeated message", name: "nesteds" },
-    { what: "a message that holds itself, below itself", name: "nested.inner.text" },
-    { what: "what is inside of a well-known type", name: "any.typeUrl" },
+    { what: "a recursive message below itself", name: "nested.inner.text" },
+    { what: "the fields of a well-known type", name: "any.typeUrl" },
   ])("leaves out $what", ({ name }) => {
     expect(query("GET /v1/query")).not.toContain(name);
   });
 
   test.each([
     {
-      what: "the path binds",
+      what: "is set by the path",
       at: "GET /v1/pairs/{f_string}/{nested_text}",
       left: "nested.number",
       gone: "nested.text",
     },
     { what: "is the body", at: "PATCH /v1/body/tags", left: "ids", gone: "tags" },
-  ])("leaves out what $what", ({ at, left, gone }) => {
+  ])("leaves out a field that $what", ({ at, left, gone }) => {
     const names = query(at);
     expect([names.includes(left), names.includes(gone)]).toEqual([true, false]);
   });
 
-  test("is empty if the body is the whole message", () => {
+  test("is empty if the body is the complete message", () => {
     expect(query("POST /v1/sinks")).toEqual([]);
   });
 });
@@ -248,7 +248,7 @@ describe("a body", () => {
   });
 });
 
-describe("an answer", () => {
+describe("a response", () => {
   test.each([
     ["GET /v1/query", { $ref: "#/components/schemas/Echo" }],
     ["DELETE /v1/sinks/{f_int64}", { type: "object" }],
@@ -264,7 +264,7 @@ describe("an answer", () => {
     expect(answerOf(at)).toEqual(want);
   });
 
-  test.each([200, 204] as const)("without content is a %i if the gateway answers so", (emptyResponse) => {
+  test.each([200, 204] as const)("without content has status %i if the gateway sends that", (emptyResponse) => {
     const described = describeOrders({ rest: { emptyResponse }, describeSuccess: ({ name }) => `${name} is done.` });
     expect(operation("DELETE /orders/{id}", described).responses).toMatchObject({
       [emptyResponse]: { description: "DeleteOrder is done." },
@@ -290,7 +290,7 @@ describe("an answer", () => {
     });
   });
 
-  test("to a failed request is the given record, whose fields are all required", () => {
+  test("to a failed request is the configured record, whose fields are all required", () => {
     const record = { status: "4XX", description: "No.", record: NestedSchema, codeField: "number" };
     const described = describeOrders({ comments, errors: [record] });
     expect(operation("DELETE /orders/{id}", described).responses["4XX"]).toEqual({
@@ -304,7 +304,7 @@ describe("an answer", () => {
     });
   });
 
-  test("has a record that is told apart from a message of another package with the same short name", () => {
+  test("has a record with another name than a message of the same short name", () => {
     const file = create(FileDescriptorProtoSchema, {
       name: "other.proto",
       package: "other.v1",
@@ -343,7 +343,7 @@ describe("a comment", () => {
 });
 
 describe("names", () => {
-  test("of fields are their proto names if the gateway writes those", () => {
+  test("of fields are proto names if the gateway writes them", () => {
     expect(unusual.components?.schemas?.["Sink"]).toHaveProperty("properties.f_int64");
     expect(operation("GET /v1/query", unusual).parameters).toContainEqual(
       expect.objectContaining({ name: "f_int64", in: "query" }),
@@ -374,11 +374,11 @@ describe("names", () => {
     expect(operation("DELETE /orders/{id}", both).tags).toEqual(["OrderService"]);
   });
 
-  test("of the only service do not repeat what describes the document", () => {
+  test("of the only service do not repeat the description of the document", () => {
     expect(document.tags).toEqual([{ name: "KitchenSink", description: "The RPCs of `kitchensink.v1.KitchenSink`." }]);
   });
 
-  test("of services are full where two packages have the same, and what is deprecated says so", () => {
+  test("of services are full names if ambiguous, and deprecated elements are marked", () => {
     const services = ["old.v1", "old.v2"].map(retiredService);
     const { tags, paths, components } = createOpenApi(services, {
       info,
@@ -435,23 +435,23 @@ describe("AIP-203: a field", () => {
     expect(schema("Shelf")).toHaveProperty(`properties.${name}`, expect.objectContaining(want));
   });
 
-  test("that is required is so, unless an answer leaves it out where it is zero", () => {
+  test("that is required is required in the schema, unless a response leaves it out when zero", () => {
     expect(schema("Shelf")?.["required"]).toEqual(["place"]);
   });
 
-  test("that is required is so in every message of a gateway that writes zeros", () => {
+  test("that is required is required in every schema of a gateway that writes zeros", () => {
     const whole = createOpenApi([Shelves], { info, jsonOptions: { alwaysEmitImplicit: true } });
     expect(whole.components?.schemas?.["Shelf"]?.["required"]).toEqual(["widthMm", "place"]);
   });
 
-  test("that is the body and required makes a body required", () => {
+  test("that is required and the body makes the body required", () => {
     expect(operation("PATCH /v1/shelves/{shelf}", shelf).requestBody?.required).toBe(true);
     expect(operation("POST /v1/shelves:get", shelf).requestBody?.required).toBeUndefined();
     // One of several fields is enough.
     expect(operation("POST /v1/shelves/{shelf}:update", shelf).requestBody?.required).toBe(true);
   });
 
-  test("of the query is required if all that lead to it are, and left out if only answers have it", () => {
+  test("of the query is required if all its parents are, and left out if only responses set it", () => {
     const rules = [getRule("kitchensink.v1.Shelves.UpdateShelf", "/shelf")];
     const { parameters = [] } = operation("GET /shelf", createOpenApi([Shelves], { info, rest: { rules } }));
     expect(parameters.filter(({ required }) => required).map(({ name }) => name)).toEqual(["shelf.widthMm"]);
@@ -459,7 +459,7 @@ describe("AIP-203: a field", () => {
     expect([names.includes("shelf.key"), names.includes("shelf.builtAt")]).toEqual([true, false]);
   });
 
-  test("that proto2 requires is required", () => {
+  test("that is required in proto2 is required", () => {
     const legacy = createOpenApi([LegacySink], { info });
     expect(legacy.components?.schemas?.["Legacy"]?.["required"]).toEqual(["name"]);
   });
@@ -472,12 +472,12 @@ describe("an RPC", () => {
     ["GET /v1/shelves/{shelf}/books/{book}", { path: "/v1/{fString=shelves/*/books/*}" }],
     ["PATCH /v1/body/int64", { path: "/v1/body/int64", body: "fInt64" }],
     ["POST /v1/sinks", { body: "*" }],
-  ])("of %s is named, with its fields as JSON has them: %j", (at, want) => {
+  ])("of %s has x-rpc with the JSON names of its fields: %j", (at, want) => {
     expect(operation(at)["x-rpc"]).toMatchObject(want);
   });
 });
 
-test("a field of NullValue is null, which is no name of a value", () => {
+test("a field of NullValue is null instead of an enum name", () => {
   expect(document.components?.schemas?.["Sink"]).toHaveProperty("properties.nullValue", { const: null });
 });
 
@@ -490,7 +490,7 @@ function enumsOf(schemas: unknown): unknown {
   return JSON.stringify(schemas).match(/"enum":\[[^\]]*/g);
 }
 
-test("a number of 64 bits is a number where that is asked for, in a wrapper too", () => {
+test("a 64-bit integer is a number with int64Numbers, also in a wrapper", () => {
   const rest = { service: () => ({ int64Numbers: true }) };
   const { components } = createOpenApi([KitchenSink], { info, rest });
   expect(enumsOf(components)).toEqual(enumsOf(createOpenApi([KitchenSink], { info }).components));
@@ -507,7 +507,7 @@ test("bindings that OpenAPI cannot describe are left out and reported", () => {
   ]);
 });
 
-test("rules from outside are described instead of the annotation", () => {
+test("external rules are described instead of the annotation", () => {
   const rules = [
     { selector: "orders.v1.OrderService.DeleteOrder", pattern: { case: "post", value: "/remove/{id}" } },
   ] as const;
@@ -515,7 +515,7 @@ test("rules from outside are described instead of the annotation", () => {
   expect(Object.keys(described.paths)).toEqual(["/remove/{id}"]);
 });
 
-test("a server stream is described in each of its forms", () => {
+test("a server stream is described in each format", () => {
   const rules = [{ selector: "grpc.health.v1.Health.Watch", pattern: { case: "get", value: "/watch" } }] as const;
   const { paths } = createOpenApi([Health], { info, rest: { rules } });
   const message = { $ref: "#/components/schemas/HealthCheckResponse" };
@@ -527,7 +527,7 @@ test("a server stream is described in each of its forms", () => {
   });
 });
 
-test("a server stream whose messages are wrapped is described so in the forms of JSON", () => {
+test("a server stream with wrapped messages is described as wrapped in each JSON format", () => {
   const selector = "grpc.health.v1.Health.Watch";
   const rest: GatewayOptions["rest"] = {
     rules: [{ selector, pattern: { case: "get", value: "/health" } }],
@@ -552,7 +552,7 @@ test("a server stream whose messages are wrapped is described so in the forms of
   }
 });
 
-test("two members of a oneof exclude each other, and a mask has a form", () => {
+test("the members of a oneof exclude each other, and a field mask has a pattern", () => {
   const schemas = document.components?.schemas ?? {};
   const { anyOf: pairs } = Object(schemas["Sink"]?.["not"]);
   // Of eight members.
@@ -570,7 +570,7 @@ test("two members of a oneof exclude each other, and a mask has a form", () => {
   expect({ good, bad }).toEqual({ good: [], bad: [] });
 });
 
-test("paths that differ in the names of their variables only are one, with the names of the first", () => {
+test("paths that differ only in variable names are merged under the names of the first", () => {
   const rule = {
     selector: `${KitchenSink.typeName}.Root`,
     pattern: { case: "get" as const, value: "/ones/{f_string}" },
@@ -585,7 +585,7 @@ test("paths that differ in the names of their variables only are one, with the n
   expect(names).toEqual([["/ones/{f_string}", ["get", "put", "delete"], "f_string"]]);
 });
 
-test("an RPC that the gateway leaves out is left out", () => {
+test("an RPC that the gateway omits is left out", () => {
   const rule = { pattern: { case: "get", value: "/v1/{none}" } } as const;
   const selector = `${OrderService.typeName}.DeleteOrder`;
   const rest: GatewayOptions["rest"] = { rules: [{ selector, ...rule }], omit: [selector] };
@@ -640,7 +640,7 @@ const operations = Object.entries(document.paths)
   .flatMap(([path, item]) => Object.entries(item).map(([method, { operationId }]) => ({ method, path, operationId })))
   .filter(({ operationId }) => operationId !== "matchRest");
 
-test.each(operations)("$method $path is answered by the RPC that $operationId is named for", (described) => {
+test.each(operations)("$method $path is served by the RPC of $operationId", (described) => {
   const path = described.path.replaceAll(/\{[^}]*\}/g, "7");
   const found = routes.match(described.method.toUpperCase(), path);
   const name = found.kind === "binding" ? found.binding.method.localName : found.kind;

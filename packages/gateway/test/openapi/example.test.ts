@@ -71,14 +71,17 @@ const gateway = await startKitchenSink();
 
 afterAll(() => gateway[Symbol.asyncDispose]());
 
-test.each(bodies)("the example of the body of $method $path is taken", async ({ method, path, query, body }) => {
-  const url = `http://gateway${path.replaceAll(/\{[^}]*\}/g, "7")}?${query}`;
-  const init: RequestInit = { method, headers: { "content-type": "application/json" }, body };
-  const response = await gateway.fetch(new Request(url, init));
-  expect([response.status, await response.text()]).toEqual([200, expect.any(String)]);
-});
+test.each(bodies)(
+  "the gateway accepts the example of the body of $method $path",
+  async ({ method, path, query, body }) => {
+    const url = `http://gateway${path.replaceAll(/\{[^}]*\}/g, "7")}?${query}`;
+    const init: RequestInit = { method, headers: { "content-type": "application/json" }, body };
+    const response = await gateway.fetch(new Request(url, init));
+    expect([response.status, await response.text()]).toEqual([200, expect.any(String)]);
+  },
+);
 
-test("a dozen bodies and more have an example", () => {
+test("more than a dozen bodies have an example", () => {
   expect(bodies.length).toBeGreaterThan(12);
 });
 
@@ -115,14 +118,14 @@ describe("an example", () => {
     expect(example).not.toHaveProperty("file.0.messageType.0.field.0.options");
   });
 
-  test("shows what is required at every depth, and no message that lacks it", () => {
+  test("shows required fields at every depth, and no message without them", () => {
     const chain = chainOf(["One", "Two", "Three", "Four", "Five", "Six"], false);
     const text = JSON.stringify(exampleOfMessage(chain));
     expect(text.split('"left":"text"').length - 1).toBe(6);
     expect(exampleOfMessage(chainOf(["One", "Two"], true))).toBeUndefined();
   });
 
-  test("and its schema require one member of a oneof at most", () => {
+  test("contains at most one member of a oneof, as its schema requires", () => {
     const chain = chainOf(["One", "Two"], false);
     const schemas = new Schemas({
       comments: new Map(),
@@ -140,7 +143,7 @@ describe("an example", () => {
     expect(schemas.ofObject(chainOf(["One"], false, ["left"]))).toMatchObject({ required: ["left"] });
   });
 
-  test("of a message with required fields has them", () => {
+  test("of a message with required fields contains them", () => {
     expect(exampleOfMessage(LegacySchema)).toMatchObject({ name: "text" });
   });
 });

@@ -64,7 +64,7 @@ describe("query parameters", () => {
     { name: "L2", field: texts(operationFieldsMax) },
   ];
 
-  test("the least nested ones are listed, in the order of their fields, and the operation says that there are more", () => {
+  test("above the limit, the least nested ones are listed in field order, and the operation notes the omission", () => {
     const document = describeBy({ get: "/nested" }, { messageType });
     const names = queryOf(document);
     // The two messages count as well, and so does the first field that is too many.
@@ -73,7 +73,7 @@ describe("query parameters", () => {
     expect(document.paths["/nested"]?.get?.description.split("\n\n").at(-1)).toBe(cutOff);
   });
 
-  test("fewer are all listed, without a word", () => {
+  test("within the limit are all listed, without a note", () => {
     const document = describeBy(
       { get: "/nested" },
       { messageType: [{ name: "L0", field: texts(operationFieldsMax) }] },
@@ -89,7 +89,7 @@ describe("query parameters", () => {
     expect(queryOf(document).length).toBe(operationFieldsMax / 100);
   });
 
-  test("a name of more than 100 fields, which no request may have, is not listed", async () => {
+  test("a name of more than 100 fields, which requests must not have, is not listed", async () => {
     const withTexts = Array.from({ length: 110 }, (_, level) => ({
       name: `L${level}`,
       field: [...(level < 109 ? [message("next", 1, `L${level + 1}`)] : []), text("text", 2)],
@@ -114,7 +114,7 @@ describe("query parameters", () => {
     await gateway.close();
   });
 
-  test("all operations together list no more than a document may", () => {
+  test("all operations together stay within the limit of the document", () => {
     const operations = documentFieldsMax / operationFieldsMax + 10;
     const additional = Array.from({ length: operations }, (_, at) => ({ get: `/nested/${at}` }));
     const file = { messageType: [{ name: "L0", field: texts(operationFieldsMax) }] };
@@ -127,7 +127,7 @@ describe("query parameters", () => {
 });
 
 describe("a body", () => {
-  test("without what the path sets lists as many fields as an operation may, and says that there are more", () => {
+  test("without the path's fields is limited to the fields of an operation, and notes the omission", () => {
     const file = { messageType: [{ name: "L0", field: texts(operationFieldsMax + 2) }] };
     const document = describeBy({ post: "/nested/{t0}", body: "*" }, file);
     const { schema = {} } = document.paths["/nested/{t0}"]?.post?.requestBody?.content["application/json"] ?? {};
@@ -136,8 +136,8 @@ describe("a body", () => {
   });
 
   test.each([
-    { name: "a message with as many fields as a component lists", count: componentFieldsMax, comment: undefined },
-    { name: "a message with more fields", count: componentFieldsMax + 1, comment: cutOff },
+    { name: "a message at the limit of a component", count: componentFieldsMax, comment: undefined },
+    { name: "a message above the limit of a component", count: componentFieldsMax + 1, comment: cutOff },
   ])("$name", ({ count, comment }) => {
     const document = describeBy({ post: "/nested", body: "*" }, { messageType: [{ name: "L0", field: texts(count) }] });
     const schema = document.components?.schemas?.["L0"] ?? {};
@@ -146,8 +146,8 @@ describe("a body", () => {
   });
 
   test.each([
-    { name: "an enum with as many values as a component lists", count: componentFieldsMax },
-    { name: "an enum with more values, which are not listed", count: componentFieldsMax + 1 },
+    { name: "an enum at the limit of a component", count: componentFieldsMax },
+    { name: "an enum above the limit, without its values", count: componentFieldsMax + 1 },
   ])("$name", ({ count }) => {
     const enumType = [
       { name: "Kind", value: Array.from({ length: count }, (_, number) => ({ name: `K${number}`, number })) },
@@ -173,11 +173,15 @@ describe("an example", () => {
   }
 
   test.each([
-    { name: "three levels where they fit", widths: [1, 1, 1, exampleFieldsMax - 4], deepest: "next.next.next.t0" },
-    { name: "two levels where the third does not fit", widths: [1, 1, 1, exampleFieldsMax], deepest: "next.next.t0" },
-    { name: "one level where the second does not fit", widths: [1, 1, exampleFieldsMax, 1], deepest: "next.t0" },
-    { name: "its own fields where no level fits", widths: [1, exampleFieldsMax, 1, 1], deepest: "t0" },
-    { name: "its own fields, however many", widths: [exampleFieldsMax * 2], deepest: `t${exampleFieldsMax * 2 - 1}` },
+    { name: "three levels if they fit", widths: [1, 1, 1, exampleFieldsMax - 4], deepest: "next.next.next.t0" },
+    { name: "two levels if the third does not fit", widths: [1, 1, 1, exampleFieldsMax], deepest: "next.next.t0" },
+    { name: "one level if the second does not fit", widths: [1, 1, exampleFieldsMax, 1], deepest: "next.t0" },
+    { name: "only its own fields if no level fits", widths: [1, exampleFieldsMax, 1, 1], deepest: "t0" },
+    {
+      name: "all its own fields, even above the limit",
+      widths: [exampleFieldsMax * 2],
+      deepest: `t${exampleFieldsMax * 2 - 1}`,
+    },
   ])("has $name", ({ widths, deepest }) => {
     const example = exampleOf(widths);
     expect(example).toHaveProperty(deepest, "text");
@@ -185,7 +189,7 @@ describe("an example", () => {
   });
 });
 
-test("a comment of more than 20,000 characters is cut off, and says so", () => {
+test("a comment of more than 20,000 characters is truncated with a note", () => {
   const leadingComments = "c".repeat(20_001);
   const document = describeBy(
     { post: "/nested", body: "*" },

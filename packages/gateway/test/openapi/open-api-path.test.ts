@@ -15,19 +15,19 @@ test.each([
     ["shelf part", "book part"],
   ],
   [
-    "a variable with wildcards behind no literal of its own",
+    "a variable with wildcards without a preceding literal",
     "/v1/{name=*/*/books/*/*}",
     "/v1/{name_1}/{name_2}/books/{book}/{name_4}",
     ["name_1 part", "name_2 part", "book part", "name_4 part"],
   ],
   [
-    "a literal that is no name",
+    "a literal that is not a name",
     "/v1/{name=a.b/*/7/*/v1/**}",
     "/v1/a.b/{name_1}/7/{name_2}/v1/{v1}",
     ["name_1 part", "name_2 part", "v1 segments"],
   ],
   [
-    "two parts of one name",
+    "two parts with the same name",
     "/v1/{from=shelves/*}/to/{to=shelves/*}",
     "/v1/shelves/{shelf}/to/shelves/{shelf_}",
     ["shelf part", "shelf_ part"],
@@ -72,6 +72,6 @@ test.each([
   expect(toOpenApiPath(parsePathTemplate(`/{name=${literal}/*}`)).parameters[0]?.name).toBe(want);
 });
 
-test("shapeOf() is the same for paths that differ in the names of their parameters alone", () => {
+test("shapeOf() is equal for paths that differ only in parameter names", () => {
   expect(shapeOf("/v1/{a_b}/x/{c}:verb")).toBe("/v1/{}/x/{}:verb");
 });

@@ -51,7 +51,7 @@ test("a queued message is not decompressed after its call has ended", async () =
   const last = decompressQueued(compression, message, 1, openExchange());
   exchange.abortReceiver = undefined;
   for (const { resolve } of begun) resolve(message);
-  await expect(abandoned).rejects.toThrow("gone away");
+  await expect(abandoned).rejects.toThrow("the client disconnected");
   await nextTurn();
   begun[8]?.resolve(message);
   await Promise.all([...first, last]);

@@ -56,7 +56,7 @@ const greenhouseFiles = [
   "google/protobuf/descriptor.proto",
 ];
 
-test("all services are listed", async () => {
+test("listServices returns all services", async () => {
   const [response] = await ask([{ case: "listServices", value: "*" }]);
   expect(response?.messageResponse).toMatchObject({
     case: "listServicesResponse",
@@ -96,11 +96,11 @@ test.each<[name: string, question: Question, want: string[]]>([
     { case: "fileContainingSymbol", value: "google.api.http" },
     ["google/api/annotations.proto", "google/api/http.proto", "google/protobuf/descriptor.proto"],
   ],
-])("%s is found in its file, which comes first, with what it imports", async (_, question, want) => {
+])("%s returns its file first, then the imported files", async (_, question, want) => {
   expect(await filesOf(question)).toEqual(want);
 });
 
-test("an extension is found by what it extends and its number", async () => {
+test("an extension is found by the extended message and its number", async () => {
   const value = {
     $typeName: "grpc.reflection.v1.ExtensionRequest",
     containingType: "google.protobuf.MethodOptions",
@@ -112,7 +112,7 @@ test("an extension is found by what it extends and its number", async () => {
 test.each([
   { baseTypeName: "google.protobuf.MethodOptions", extensionNumber: [72_295_728] },
   { baseTypeName: "google.protobuf.FieldOptions", extensionNumber: [] },
-])("the numbers of the extensions of $baseTypeName are listed", async (value) => {
+])("the extension numbers of $baseTypeName are returned", async (value) => {
   const [response] = await ask([{ case: "allExtensionNumbersOfType", value: value.baseTypeName }]);
   expect(response?.messageResponse).toMatchObject({ case: "allExtensionNumbersResponse", value });
 });
@@ -140,7 +140,7 @@ test.each<{ name: string; question: Question; errorCode: Code }>([
     errorCode: Code.NotFound,
   },
   { name: "no question", question: { case: undefined }, errorCode: Code.InvalidArgument },
-])("$name is answered with an error, and the next question is answered", async ({ question, errorCode }) => {
+])("$name gets an error response, and the stream continues", async ({ question, errorCode }) => {
   const responses = await ask([question, { case: "listServices", value: "" }]);
   expect(responses.map(({ messageResponse }) => messageResponse.case)).toEqual([
     "errorResponse",
@@ -149,7 +149,7 @@ test.each<{ name: string; question: Question; errorCode: Code }>([
   expect(responses[0]?.messageResponse.value).toMatchObject({ errorCode });
 });
 
-test("an answer repeats its question", async () => {
+test("a response contains the original request", async () => {
   const [response] = await ask([{ case: "fileByFilename", value: "garden.proto" }]);
   expect(response).toMatchObject({
     validHost: "garden",
@@ -157,7 +157,7 @@ test("an answer repeats its question", async () => {
   });
 });
 
-test.each(["grpc-v1", "grpc-v1alpha"])("buf calls an RPC that it knows by %s alone", async (version) => {
+test.each(["grpc-v1", "grpc-v1alpha"])("buf calls an RPC that it discovers with %s", async (version) => {
   const procedure = `http://${at.address}:${String(at.port)}/greenhouse.v1.GreenhouseService/GetReading`;
   const asked = await runProgram("buf", ["curl", "--reflect-protocol", version, "-d", '{"sensor":"palm"}', procedure]);
   expect(asked).toMatchObject({ exitCode: 0, stderr: "" });

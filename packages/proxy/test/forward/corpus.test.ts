@@ -7,7 +7,7 @@ import { type Http2Connection, openHttp2 } from "../../../testing/src/carriers/h
 import { startKitchenSink, type TestGateway } from "../../../testing/src/gateway/kitchen-sink.ts";
 import { isSince } from "../../../testing/src/peer-version.ts";
 import { startProxy, type TestProxy } from "../../../testing/src/gateway/proxy.ts";
-import { askedBy, corpusGroups, expectAnswer, toRequest } from "../../../gateway/test/corpus/asking.ts";
+import { describeRequest, corpusGroups, expectResponse, toRequest } from "../../../gateway/test/corpus/corpus.ts";
 
 // The corpus of the gateway, with an upstream gRPC server instead of handlers.
 
@@ -45,10 +45,10 @@ describe.each(corpusGroups)("in the corpus of $name, through a proxy,", ({ rows:
   test.each(rows.filter((row) => row.only === undefined))("$rule: $asked over HTTP/1.1", async (row) => {
     const request = toRequest(row);
     http1.request(request);
-    expectAnswer(await http1.readAnswer(request.httpMethod), row.want);
+    expectResponse(await http1.readAnswer(request.httpMethod), row.want);
   });
 
   test.each(rows)("$rule: $asked over HTTP/2", async (row) => {
-    expectAnswer(await http2.exchange(toRequest(row)), row.want);
+    expectResponse(await http2.exchange(toRequest(row)), row.want);
   });
 });

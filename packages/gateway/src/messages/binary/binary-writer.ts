@@ -5,7 +5,7 @@ import { type CodegenOptions, canCompile } from "../codegen/index.ts";
 import { type MessageWriter, messageWriter } from "./message-writer.ts";
 
 /** The size of the buffer that is kept for the next message. Most messages fit. */
-// No test can tell: other sizes only take longer.
+// equivalent mutant: other sizes only take longer.
 const keptBytes = 64 * 1024;
 
 /** Messages above this size are written by protobuf-es. The buffers tried before add up to a third of it. */
@@ -44,7 +44,7 @@ export function createMessageWriter(
   return (message) => {
     if (!canCompile(options)) return toBinary(desc, message, options);
     writer ??= messageWriter(desc);
-    // No test can tell: protobuf-es alone takes longer.
+    // equivalent mutant: protobuf-es alone takes longer.
     return writeFast(writer, message) ?? toBinary(desc, message, options);
   };
 }
@@ -55,7 +55,7 @@ export function writeFast(writer: MessageWriter, message: Message): Uint8Array |
   try {
     for (;;) {
       if (tryWrite(writer, message, target)) return takeBytes(writer, target);
-      // No test can tell: the result is the same, only slower.
+      // equivalent mutant: the result is the same, only slower.
       if (target.bytes.byteLength >= fastBytesMax) return undefined;
       target = new ByteTarget(Math.max(4 * target.bytes.byteLength, target.requiredBytes, writer.largeBytes));
     }
@@ -81,7 +81,7 @@ function takeBytes(writer: MessageWriter, { bytes, at }: ByteTarget): Uint8Array
 /** Writes a message, and returns whether it fits. */
 function tryWrite(writer: MessageWriter, message: Message, target: ByteTarget): boolean {
   target.at = 0;
-  // No test can tell: the requirement of an earlier message only allocates more memory than needed.
+  // equivalent mutant: the requirement of an earlier message only allocates more memory than needed.
   target.requiredBytes = 0;
   try {
     writer.write(target, message);

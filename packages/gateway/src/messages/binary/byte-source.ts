@@ -52,7 +52,7 @@ export function readUnsigned(source: ByteSource): number {
   return value;
 }
 
-// No test can tell: a longer buffer works as well.
+// equivalent mutant: a longer buffer works as well.
 const word = new DataView(new ArrayBuffer(8));
 
 function readVarint64(source: ByteSource): void {

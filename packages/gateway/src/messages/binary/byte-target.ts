@@ -30,7 +30,7 @@ export const bufferTooSmall: unknown = Symbol("buffer too small");
 /** Throws {@link bufferTooSmall} unless the buffer has space for `length` more bytes. */
 export function requireCapacity(target: ByteTarget, length: number): void {
   if (length <= target.bytes.byteLength - target.at) return;
-  // No test can tell: without it, smaller sizes are tried first.
+  // equivalent mutant: without it, smaller sizes are tried first.
   target.requiredBytes = target.at + length;
   throw bufferTooSmall;
 }
@@ -82,7 +82,7 @@ export function writeSint32(target: ByteTarget, value: unknown): void {
   writeVarint32(target, (value << 1) ^ (value >> 31));
 }
 
-// No test can tell: a longer buffer works as well.
+// equivalent mutant: a longer buffer works as well.
 const word = new DataView(new ArrayBuffer(8));
 
 /** Writes an int64. */
@@ -193,7 +193,7 @@ export function writeBytes(target: ByteTarget, value: unknown): void {
 /** Writes bytes without their length. */
 export function writeRaw(target: ByteTarget, raw: unknown): void {
   if (!(raw instanceof Uint8Array)) throw bailOut;
-  // No test can tell: protobuf-es writes a value that does not fit, only slower.
+  // equivalent mutant: protobuf-es writes a value that does not fit, only slower.
   requireCapacity(target, raw.byteLength);
   const { bytes, at } = target;
   bytes.set(raw, at);
@@ -210,7 +210,7 @@ export function writeLengthBefore(target: ByteTarget, start: number, reserved: n
   const { bytes, at } = target;
   const length = at - start - reserved;
   const needed = lengthBytes(length);
-  // No test can tell: moving the bytes to the same place only costs a call.
+  // equivalent mutant: moving the bytes to the same place only costs a call.
   if (needed !== reserved) bytes.copyWithin(start + needed, start + reserved, at);
   target.at = start;
   writeVarint32(target, length);
@@ -223,6 +223,6 @@ export function lengthBytes(length: number): number {
   if (length < 0x80) return 1;
   if (length < 0x4000) return 2;
   if (length < 0x20_0000) return 3;
-  // No test can tell: a test would need a quarter of a gigabyte.
+  // equivalent mutant: a test would need a quarter of a gigabyte.
   return length < 0x1000_0000 ? 4 : 5;
 }

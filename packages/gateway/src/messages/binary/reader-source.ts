@@ -54,7 +54,7 @@ function slow(variable: string, read: string): string {
 
 /** Statements that read a length, and check that so many bytes remain. */
 function lengthSource(end: string): string {
-  // No test can tell: the result is the same without the check, after reading past the end.
+  // equivalent mutant: the result is the same without the check, after reading past the end.
   return `length = bytes[at++];
 if (length > 127) { ${slow("length", "readUnsigned")} }
 if (length > ${end} - at) throw bailOut;

@@ -28,11 +28,11 @@ function readLongText(bytes: Uint8Array, at: number, length: number): string {
  * with that character; also one with a byte order mark, which not all versions of protobuf-es keep.
  */
 export function readString(bytes: Uint8Array, at: number, length: number): string {
-  // No test can tell: the result is the same, only slower.
+  // equivalent mutant: the result is the same, only slower.
   if (length > shortTextBytes) return checked(readLongText(bytes, at, length));
   let hash = length;
   for (let index = at; index < at + length; index += 1) {
-    const byte = bytes[index] ?? 0; // No test can tell: the index is always within the bytes.
+    const byte = bytes[index] ?? 0; // equivalent mutant: the index is always within the bytes.
     if (byte > 0x7f) return checked(readLongText(bytes, at, length));
     hash = (Math.imul(hash, 31) + byte) | 0;
   }

@@ -17,7 +17,7 @@ function writeLongText(text: string, bytes: Uint8Array, at: number): number {
 /** Writes a string with its length before it. A lone surrogate becomes U+FFFD, as in protobuf-es. */
 export function writeString(target: ByteTarget, text: unknown): void {
   if (typeof text !== "string") throw bailOut;
-  // No test can tell: the result is the same if the buffer is enlarged first.
+  // equivalent mutant: the result is the same if the buffer is enlarged first.
   if (text.length < shortTextLength && writeAscii(target, text)) return;
   // At most three bytes per UTF-16 unit, and five for the length.
   requireCapacity(target, 5 + 3 * text.length);
@@ -34,7 +34,7 @@ function writeAscii(target: ByteTarget, text: string): boolean {
   const start = target.at + 1;
   for (let index = 0; index < length; index += 1) {
     const code = text.charCodeAt(index);
-    // No test can tell: the bytes written so far are overwritten.
+    // equivalent mutant: the bytes written so far are overwritten.
     if (code > 0x7f) return false;
     bytes[start + index] = code;
   }

@@ -19,7 +19,7 @@ export function switchSource(
   otherwise: string,
   name: (value: unknown) => string,
 ): string {
-  // No test can tell: one case more or less takes no time that could be measured.
+  // equivalent mutant: one case more or less takes no time that could be measured.
   const isLong = cases.size > comparedCasesMax;
   const indexes = new Map([...cases.keys()].map((value, index) => [value, index]));
   const labelled = [...cases].map(

@@ -111,12 +111,12 @@ const sinkRows: readonly (readonly [name: string, way: Way, bytes: readonly numb
   ["one hundred and one", "left", nested(101)],
 ];
 
-test.each(sinkRows)("%s is read as protobuf-es reads it, %s", (_, way, bytes) => {
+test.each(sinkRows)("%s is read as by protobuf-es, path: %s", (_, way, bytes) => {
   expect(readBothWays(SinkSchema, Uint8Array.from(bytes))).toBe(way);
 });
 
 describe("a reader", () => {
-  test.each(sinkRows)("of %s has the verdict of protobuf-es", (_, way, bytes) => {
+  test.each(sinkRows)("accepts or refuses %s like protobuf-es", (_, way, bytes) => {
     const message = Uint8Array.from(bytes);
     const read = createBinaryReader(SinkSchema, undefined);
     const expected = outcomeOf(() => fromBinary(SinkSchema, message));
@@ -126,7 +126,7 @@ describe("a reader", () => {
     else expect(way).toBe("left");
   });
 
-  test("refuses a field that is written as another type than declared, which protobuf-es takes", () => {
+  test("refuses a field with another wire type than declared, which protobuf-es accepts", () => {
     const bytes = Uint8Array.from([...tag(field.fInt64, length), 0]);
     expect(() => createBinaryReader(SinkSchema, undefined)(bytes)).toThrow(
       /has another wire type than it is declared with$/,
@@ -137,12 +137,12 @@ describe("a reader", () => {
   test.runIf(isSince("@bufbuild/protobuf", "2.16")).each([
     [2, "left"],
     [3, "quick"],
-  ])("counts the depth of a struct from where it is, %i: %s", (depth, way) => {
+  ])("counts the depth of a struct from its position, %i: %s", (depth, way) => {
     const bytes = Uint8Array.from([...tag(field.struct, length), ...struct]);
     expect(readBothWays(SinkSchema, bytes, depth)).toBe(way);
   });
 
-  test("reads short texts as they are, whatever was read before", () => {
+  test("returns the right short string despite the cache", () => {
     const read = createBinaryReader(StringValueSchema, undefined);
     const readText = (text: string): unknown => read(Uint8Array.from([10, text.length, ...Buffer.from(text)]));
     const characters = Array.from({ length: 95 }, (_, n) => String.fromCharCode(32 + n));
@@ -154,19 +154,19 @@ describe("a reader", () => {
     }
   });
 
-  test.each([99, 100])("goes as deep as it is told, %i", (recursionLimit) => {
+  test.each([99, 100])("applies the recursionLimit %i", (recursionLimit) => {
     const bytes = Uint8Array.from(nested(100));
     const read = createBinaryReader(SinkSchema, { recursionLimit });
     expect(outcomeOf(() => read(bytes))).toEqual(outcomeOf(() => fromBinary(SinkSchema, bytes, { recursionLimit })));
   });
 
-  test("leaves unknown fields out if it is told to", () => {
+  test("drops unknown fields if readUnknownFields is false", () => {
     const bytes = Uint8Array.from([...tag(unknown, varint), 1]);
     expect(createBinaryReader(SinkSchema, { readUnknownFields: false })(bytes).$unknown).toBeUndefined();
     expect(createBinaryReader(SinkSchema, undefined)(bytes).$unknown).toHaveLength(1);
   });
 
-  test("returns bytes that are a view of what it read", () => {
+  test("returns bytes fields as views of the input", () => {
     const bytes = toBinary(SinkSchema, create(SinkSchema, { fBytes: Uint8Array.of(1, 2) }));
     expect(createBinaryReader(SinkSchema, undefined)(bytes)).toHaveProperty("fBytes.buffer", bytes.buffer);
   });
@@ -224,7 +224,7 @@ test.each<{ name: string; desc: DescMessage; message: Message }>([
     desc: StructSchema,
     message: create(StructSchema, { fields: { a: { kind: { case: "numberValue", value: 1 } } } }),
   },
-])("$name is read quickly", ({ desc, message }) => {
+])("$name is read on the fast path", ({ desc, message }) => {
   const bytes = toBinary(desc, message);
   expect(readBothWays(desc, bytes)).toBe("quick");
   // As protobuf-es makes them, so that `isFieldSet` and defaults are what they are there.
@@ -235,7 +235,7 @@ test.each<{ name: string; desc: DescMessage; message: Message }>([
 test.each([
   { name: "one of its values", bytes: [shade, 1], way: "quick" as const },
   { name: "another number", bytes: [shade, 3], way: "left" as const },
-])("a closed enum that is $name is $way", ({ bytes, way }) => {
+])("a closed enum with $name is read by: $way", ({ bytes, way }) => {
   expect(readBothWays(LegacySchema, Uint8Array.from(bytes))).toBe(way);
 });
 

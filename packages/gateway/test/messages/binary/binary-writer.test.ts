@@ -93,7 +93,7 @@ const rows: readonly { name: string; desc?: DescMessage; init: Init; way: Way }[
 test.each([
   ["large", 52_000],
   ["small", 10],
-])("a message is not changed by the next one, %s", (_, length) => {
+])("the bytes of a message are not changed by the next one, %s", (_, length) => {
   const write = createBinaryWriter(FieldMaskSchema, undefined);
   const first = write(create(FieldMaskSchema, { paths: Array.from({ length }, () => "aaa") }));
   const before = Buffer.from(first);
@@ -104,7 +104,7 @@ test.each([
 // Before 2.16, protobuf-es forgets a key `__proto__` of a map.
 const comparable = rows.filter(({ name }) => name !== "every kind of field" || isSince("@bufbuild/protobuf", "2.16"));
 
-test.each(comparable)("$name is written as protobuf-es writes it, $way", ({ desc = SinkSchema, init, way }) => {
+test.each(comparable)("$name is written as by protobuf-es, path: $way", ({ desc = SinkSchema, init, way }) => {
   // create() takes neither unknown fields nor what is undefined.
   const rest = Object.entries(init).filter(([name, value]) => name === "$unknown" || value === undefined);
   const message = Object.assign(create(desc, init), Object.fromEntries(rest));
@@ -125,28 +125,28 @@ const wrong: readonly { name: string; set: Init }[] = [
 ];
 
 describe("a writer", () => {
-  test.each(wrong)("throws for $name what protobuf-es throws", ({ set }) => {
+  test.each(wrong)("throws the error of protobuf-es for $name", ({ set }) => {
     const message = Object.assign(create(SinkSchema), set);
     const write = createBinaryWriter(SinkSchema, undefined);
     const { message: expected } = errorOf(() => toBinary(SinkSchema, message));
     expect(errorOf(() => write(message)).message).toBe(expected);
   });
 
-  test("leaves unknown fields out if it is told to", () => {
+  test("drops unknown fields if writeUnknownFields is false", () => {
     const message = create(SinkSchema, { fInt32: 1 });
     message.$unknown = [{ no: 1000, wireType: 0, data: Uint8Array.of(1) }];
     const write = createBinaryWriter(SinkSchema, { writeUnknownFields: false });
     expect(Buffer.from(write(message))).toEqual(Buffer.from(toBinary(SinkSchema, create(SinkSchema, { fInt32: 1 }))));
   });
 
-  test("writes a large message quickly behind one whose unknown field is not of bytes", () => {
+  test("writes a large message on the fast path after one with an invalid unknown field", () => {
     const odd = Object.assign(create(SinkSchema), { $unknown: [{ no: 1000, wireType: 0, data: {} }] });
     expect(writeBothWays(SinkSchema, odd)).toBe("left");
     const large = create(SinkSchema, { tags: Array.from({ length: 30_000 }, () => "tag") });
     expect(writeBothWays(SinkSchema, large)).toBe("quick");
   });
 
-  test("sets as much aside for a large message as the last one had, and an eighth more", () => {
+  test("allocates the size of the last large message plus an eighth", () => {
     const writer = messageWriter(SinkSchema);
     writer.largeBytes = 0;
     // Nearly all of what is tried first.
@@ -154,7 +154,7 @@ describe("a writer", () => {
     expect(writer.largeBytes).toBe(Math.ceil(1.125 * Number(bytes?.byteLength)));
   });
 
-  test("writes a message whose property writes another one", () => {
+  test("writes a message while a getter of it writes another message", () => {
     const inner = create(SinkSchema, { fString: "inner" });
     const outer = create(SinkSchema, { fInt32: 1 });
     const properties = { get: () => String(writeFast(messageWriter(SinkSchema), inner)?.byteLength) };

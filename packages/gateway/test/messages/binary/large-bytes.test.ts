@@ -67,7 +67,7 @@ describe("a message with large bytes", () => {
     expect(equals(desc, read, message, { registry: createRegistry(), unknown: true })).toBe(true);
   });
 
-  test.each([large - 1, large])("is written with none of its own memory, %i bytes", (length) => {
+  test.each([large - 1, large])("is written without sharing memory with the result, %i bytes", (length) => {
     const message = create(SinkSchema, { fBytes: bytesOf(length) });
     const bytes = createBinaryWriter(SinkSchema, undefined)(message);
     const before = Uint8Array.from(bytes);
@@ -77,14 +77,14 @@ describe("a message with large bytes", () => {
 });
 
 describe.each(http2Servers)("over gRPC, %s", (http2) => {
-  test.each([large - 1, large, 1_000_000])("%i bytes come back as they were sent", async (length) => {
+  test.each([large - 1, large, 1_000_000])("%i bytes are echoed unchanged", async (length) => {
     await using files = await startFiles(http2, { echo: (body) => body });
     const file = create(HttpBodySchema, { contentType: "text/plain", data: bytesOf(length), extensions: [{}] });
     const answer = await clientOf(files.address.port).echo(file);
     expect(equals(HttpBodySchema, answer, file)).toBe(true);
   });
 
-  test("an answer that waits for its client is what its handler returned, also when that reuses its memory", async () => {
+  test("a buffered response is unchanged when its handler reuses the memory", async () => {
     const memory = bytesOf(300_000);
     await using files = await startFiles(http2, { echo: ({ data }) => ({ data: memory.fill(data[0] ?? 0) }) });
     const { port } = files.address;
@@ -96,7 +96,7 @@ describe.each(http2Servers)("over gRPC, %s", (http2) => {
     expect(answer.subarray(5 + 4).equals(Buffer.alloc(memory.byteLength, 1))).toBe(true);
   });
 
-  test("a message that is too large is refused, and counts whole", async () => {
+  test("a message that is too large is refused, including its separate bytes field", async () => {
     const contentType = "a";
     // Tag, length and text of the content type; tag and length of the data.
     const writeMaxBytes = 3 + 4 + large;

@@ -12,7 +12,7 @@ const texts = [
 ];
 const around = "<<<";
 
-describe.each(texts)("a text $name", ({ text }) => {
+describe.each(texts)("a string $name", ({ text }) => {
   const encoded = new TextEncoder().encode(around + text + around);
   const length = encoded.byteLength - 2 * around.length;
 

@@ -18,7 +18,7 @@ function tag({ number }: { readonly number: number }, wireType: number): number[
 
 const [varint, bit64, length, bit32] = [0, 1, 2, 5];
 
-test("a message of every kind of field is as declared", () => {
+test("hasDeclaredWireTypes() accepts a message with every kind of field", () => {
   const bytes = toBinary(
     SinkSchema,
     create(SinkSchema, {
@@ -98,7 +98,7 @@ describe("hasDeclaredWireTypes()", () => {
   });
 });
 
-describe("hasDeclaredWireTypes() of a message with a group", () => {
+describe("hasDeclaredWireTypes() for a message with a group", () => {
   const { GROUP, INT64, STRING } = FieldDescriptorProto_Type;
   const label = FieldDescriptorProto_Label.OPTIONAL;
   const file = create(FileDescriptorProtoSchema, {

@@ -33,7 +33,7 @@ afterEach(() => {
   Reflect.deleteProperty(method, "note");
 });
 
-test("a message in a field that is named as a method of every object is read into nothing but its message", () => {
+test("reading a field named like an inherited method changes only its message", () => {
   const read = createBinaryReader(holder, undefined);
   for (const message of [withInner({ note: "Flora's" }), withInner({}), create(holder)]) {
     // As text, because to compare such objects calls their methods.
@@ -50,7 +50,7 @@ test.each([
   expect([...createBinaryWriter(holder, undefined)(message)]).toEqual([...toBinary(holder, message)]);
 });
 
-test("a field that is named as a method of every object has no value where it is not set", () => {
+test("an unset field named like an inherited method has no value", () => {
   const values = [create(holder), withInner({})].map(({ ...fields }) => ownProperty && loadField(fields, ownProperty));
   expect(values.map((value) => typeof value)).toEqual(["undefined", "object"]);
 });

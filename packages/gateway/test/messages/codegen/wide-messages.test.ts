@@ -51,7 +51,7 @@ describe.each([100, 101, 1000])("a message with %i fields", (count) => {
   });
 
   // As V8 sets a thousand properties, by a constructor, that takes four times as long.
-  test("is made in about the time that protobuf-es takes", async () => {
+  test("is created in about the time of protobuf-es", async () => {
     const empty = new Uint8Array();
     const byOthers = (): unknown => fromBinary(desc, empty);
     expect(
@@ -63,7 +63,7 @@ describe.each([100, 101, 1000])("a message with %i fields", (count) => {
   });
 
   // If each name were compared with all before it, a thousand would take 14 and 32 times as long as by protobuf-es.
-  test("is read in about the time that protobuf-es takes", async () => {
+  test("is read in about the time of protobuf-es", async () => {
     const byOthers = (): unknown => fromJsonString(desc, json);
     expect(await costRatio(times(10_000 / count, readJson), times(10_000 / count, byOthers))).toBeLessThan(4);
     expect(

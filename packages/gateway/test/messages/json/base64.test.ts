@@ -27,7 +27,7 @@ describe("parseBase64()", () => {
     expect(bytes === undefined ? undefined : [...bytes]).toEqual(want);
   });
 
-  test("reads whatever was written in base64, and nothing that has another character in it", () => {
+  test("decodes any encoded bytes, and refuses any other character", () => {
     fc.assert(
       fc.property(
         fc.uint8Array(),
@@ -45,7 +45,7 @@ describe("parseBase64()", () => {
     );
   });
 
-  test("returns bytes that share no memory with others", () => {
+  test("returns bytes in a separate buffer", () => {
     expect(parseBase64("QQ==")?.buffer.byteLength).toBe(1);
   });
 });

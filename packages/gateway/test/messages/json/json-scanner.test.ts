@@ -114,7 +114,7 @@ describe("JsonScanner", () => {
     expect(() => readAll(text)).toThrow(/^(?:not valid JSON|nested deeper)/);
   });
 
-  test.each(refused)("refuses $why even if the value is skipped", ({ text }) => {
+  test.each(refused)("refuses $why in a skipped value", ({ text }) => {
     expect(() => skipAll(text)).toThrow(/^(?:not valid JSON|nested deeper)/);
   });
 
@@ -136,11 +136,11 @@ describe("JsonScanner", () => {
     expect(() => skipAll(text)).not.toThrow();
   });
 
-  test("returns numbers as they were written", () => {
+  test("returns the source text of numbers", () => {
     expect(new JsonScanner(" 9007199254740993.0e-1 ").readNumber()).toBe("9007199254740993.0e-1");
   });
 
-  test("returns to a mark", () => {
+  test("rewinds to a mark", () => {
     const scanner = new JsonScanner('{"a":[1],"b":2}');
     scanner.openObject();
     const mark = scanner.mark();
@@ -161,11 +161,11 @@ describe("JsonScanner", () => {
     { text: '["order", "a\\nb\\x"]', want: "not valid JSON: unknown escape in a string at character 17" },
     { text: '"a\\u12', want: "not valid JSON: unknown escape in a string at character 4" },
     { text: '"a\\\\', want: "not valid JSON: unterminated string at character 5" },
-  ])("tells where $text is wrong", ({ text, want }) => {
+  ])("reports the position of the error in $text", ({ text, want }) => {
     expect(() => readAll(text)).toThrow(want);
   });
 
-  test("reads what JSON.stringify writes, and agrees with JSON.parse on any text", () => {
+  test("reads the output of JSON.stringify, and accepts the same texts as JSON.parse", () => {
     const text = fc.oneof(
       fc.json({ depthSize: "medium" }),
       fc.tuple(fc.json(), fc.nat(), fc.string({ maxLength: 2 })).map(([json, at, noise]) => {
@@ -203,7 +203,7 @@ test.each([
     take: (scanner: JsonScanner) => (scanner.openObject(), scanner.firstKey()),
     of: (name: string) => `{${name}:1}`,
   },
-])("$what keeps nothing else of its text alive", async ({ take, of }) => {
+])("$what does not keep the rest of its text alive", async ({ take, of }) => {
   const keep = async (): Promise<number> => {
     const before = await heldBytes();
     const kept = Array.from({ length: 100 }, (_, at) => {

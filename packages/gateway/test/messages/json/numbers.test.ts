@@ -57,7 +57,7 @@ describe("parseCanonicalInteger()", () => {
     expect(parseCanonicalInteger(text, range)).toBeUndefined();
   });
 
-  test("accepts every int64 as BigInt prints it, and in no other spelling", () => {
+  test("accepts every int64 only in its canonical form", () => {
     fc.assert(
       fc.property(fc.bigInt({ min: int64.min, max: int64.max }), (value) => {
         expect(parseCanonicalInteger(String(value), int64)).toBe(value);
@@ -67,7 +67,7 @@ describe("parseCanonicalInteger()", () => {
     );
   });
 
-  test("accepts a text only if BigInt prints the value the same", () => {
+  test("accepts a text only if BigInt formats the value identically", () => {
     fc.assert(
       fc.property(fc.stringMatching(/^[-+ /0-9:xeE._n]{1,24}$/), (text) => {
         const value = parseCanonicalInteger(text, int64);

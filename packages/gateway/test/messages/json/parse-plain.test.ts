@@ -41,7 +41,7 @@ describe("parsePlain() and countStrings()", () => {
     `${"[".repeat(100)}${"]".repeat(100)}`,
     '"\\ud83c\\udf31"',
     "null",
-  ])("take %s", (text) => {
+  ])("accept %s", (text) => {
     expect(parseWhole(text, false)).toEqual(JSON.parse(text));
   });
 
@@ -70,24 +70,24 @@ describe("parsePlain() and countStrings()", () => {
     ["half of a string", '"a'],
     ["a backslash at the end", '"\\'],
     ["a backslash outside a string", '\\"a"'],
-  ])("leave %s to the exact reader", (_, text) => {
+  ])("bail out to the exact reader for %s", (_, text) => {
     expect(parseWhole(text, false)).toBeUndefined();
   });
 
-  test.each(["[1.0]", "[1e0]", "[-0.0]"])("leave %s to it where integers must be canonical", (text) => {
+  test.each(["[1.0]", "[1e0]", "[-0.0]"])("bail out for %s if integers must be canonical", (text) => {
     expect(parseWhole(text, true)).toBeUndefined();
     expect(parseWhole("[1.5]", true)).toEqual([1.5]);
   });
 });
 
-test("a name with an escape is read right after JSON.parse has seen a backslash as a name", () => {
+test("a name with an escape is read correctly after JSON.parse has read a name of one backslash", () => {
   // V8 13 and 14 read the second text as if its name were a backslash (nodejs/node#63785).
   const parsed: unknown = JSON.parse('{"h":[],"\\\\":0}');
   expect(parsed).toBeDefined();
   expect(readJson(SinkSchema, '{"labels":{"h":"1","\\"":"2"}}').labels).toEqual({ h: "1", '"': "2" });
 });
 
-describe("where two fields have one JSON name, it means the one whose proto name it is too", () => {
+describe("a JSON name of two fields means the one whose proto name it also is", () => {
   // proto2 allows that.
   const { INT64 } = FieldDescriptorProto_Type;
   const { OPTIONAL } = FieldDescriptorProto_Label;
@@ -116,7 +116,7 @@ describe("where two fields have one JSON name, it means the one whose proto name
     expect(readPartialJson(desc, text, {}, undefined, undefined, notes).message).toEqual(create(desc, want));
   });
 
-  test("a body that is the field", () => {
+  test("in a body that is one field", () => {
     const message = create(desc);
     for (const field of desc.fields.slice(0, 1)) {
       createJsonFieldReader(field, {}, { bound: new Map(), sameAsBound: false })(message, Buffer.from("7"));
@@ -125,7 +125,7 @@ describe("where two fields have one JSON name, it means the one whose proto name
   });
 });
 
-test("a field of proto2 that is null stays unset in a message that the path has begun", () => {
+test("a proto2 field that is null stays unset in a message with fields from the path", () => {
   const begun = create(LegacySchema, { name: "a" });
   const rules = { bound: new Map(), sameAsBound: false };
   const { message } = readPartialJson(LegacySchema, '{"number":null,"shade":"SHADE_DARK"}', {}, rules, begun);
@@ -135,7 +135,7 @@ test("a field of proto2 that is null stays unset in a message that the path has 
 });
 
 test.each(["pageCount", "rating", "id", "inPrint", "title", "genre", "authors", "publishTime", "price"])(
-  "an object without a primitive value in the place of %s is refused with the name of the field",
+  "an object without a primitive value for %s is refused with the name of the field",
   (name) => {
     const reading = (): unknown => readJson(BookSchema, `{"${name}":{"toString":null,"valueOf":null}}`);
     expect(reading).toThrow(ConnectError);
@@ -147,7 +147,7 @@ test.each(["pageCount", "rating", "id", "inPrint", "title", "genre", "authors", 
   },
 );
 
-test("what clients usually send takes the quick way", () => {
+test("common JSON is read on the fast path", () => {
   const readers = createCompiledReaders(false);
   const books = create(ImportBooksRequestSchema, { books: makeBooks(100) });
   const named = toJsonString(BookSchema, makeBook(1), { useProtoFieldName: true, enumAsInteger: true });
@@ -162,7 +162,7 @@ test("what clients usually send takes the quick way", () => {
   expect(read(BookSchema, named)).toEqual(makeBook(1));
 });
 
-test("whatever the text, it is read as the exact reader reads it", () => {
+test("the fast path and the exact reader return the same result for any text", () => {
   const count = numRunsOf(1_500);
   let taken = 0;
   for (let i = 0; i < count; i++) {
@@ -173,7 +173,7 @@ test("whatever the text, it is read as the exact reader reads it", () => {
   expect(taken).toBeGreaterThan(count / 3);
 });
 
-describe("a text that has to be read exactly costs hardly more than twice what it would if it were read so at once", () => {
+describe("bailing out to the exact reader takes at most about twice the time of the exact reader", () => {
   const strings = `"${"a".repeat(20)}",`.repeat(10_000);
   test.each([
     ["an unknown name at the end", `{"tags":[${strings}"a"],"x":1}`],

@@ -119,12 +119,12 @@ describe("readJson() reads what protobuf-es reads", () => {
     { desc: StructSchema, json: '{"a":{"b":1}}' },
     { desc: StringValueSchema, json: '"a"' },
     { desc: DurationSchema, json: '"1s"' },
-  ])("reads $json as a whole $desc.typeName", ({ desc, json }) => {
+  ])("reads $json as a $desc.typeName", ({ desc, json }) => {
     expect(readJson(desc, json)).toEqual(fromJson(desc, parse(json)));
   });
 });
 
-describe("readJson() is exact", () => {
+describe("readJson() preserves all digits", () => {
   test.each([
     { json: '{"id":9007199254740993}', want: 9007199254740993n },
     { json: '{"id":"9007199254740993"}', want: 9007199254740993n },
@@ -143,11 +143,11 @@ describe("readJson() is exact", () => {
     expect(readJson(DeleteOrderRequestSchema, new TextEncoder().encode(json)).id).toBe(want);
   });
 
-  test("reads a 64-bit integer that is stored as text exactly too", () => {
+  test("reads a 64-bit integer that is stored as a string exactly", () => {
     expect(readJson(SinkSchema, '{"longText":9007199254740993}').longText).toBe("9007199254740993");
   });
 
-  test("sets a map key of any name, which the handler can change and delete like others", () => {
+  test("sets a map key of any name as an ordinary property", () => {
     const { labels } = readJson(SinkSchema, '{"labels":{"__proto__":"a","b":"c"}}');
     expect(Object.getOwnPropertyDescriptors(labels)).toMatchObject({
       ["__proto__"]: { value: "a", writable: true, enumerable: true, configurable: true },
@@ -299,12 +299,12 @@ describe("readJson() refuses", () => {
     expect(readJson(AnySchema, nestedAny(8), { registry }).typeUrl).toBe("x/google.protobuf.Any");
   });
 
-  test("not many Any next to each other", () => {
+  test("no number of Any next to each other", () => {
     const json = `{"name":"a","children":[${Array.from({ length: 20 }, () => `{"name":"b","any":${nestedAny(8)}}`).join()}]}`;
     expect(readJson(LegacySchema, json, { registry }).children).toHaveLength(20);
   });
 
-  test("the hundredth level only once, also where the text of an Any is read twice", () => {
+  test("nesting counted once, although the text of an Any is read twice", () => {
     expect(readJson(SinkSchema, anyAtDepth98("{}"), { registry }).child).toBeDefined();
     expect(problemOf(SinkSchema, anyAtDepth98('{"inner":{}}'), { registry })).toMatch(/nested deeper than 100 levels/);
   });
@@ -314,7 +314,7 @@ describe("readJson() refuses", () => {
     expect(problemOf(SinkSchema, json)).toMatch(/"x15" and 4 more$/);
   });
 
-  test("320 kB of unknown fields at a depth of 98 at little more than the price of one level", async () => {
+  test("320 kB of unknown fields at a depth of 98 in about the time of one level", async () => {
     const names = Array.from({ length: 30_000 }, (_, at) => `"x${at}":0`).join();
     const unknownBelow = (levels: number) => (): void => {
       const json = `${'{"child":'.repeat(levels)}{${names}}${"}".repeat(levels)}`;
@@ -324,12 +324,12 @@ describe("readJson() refuses", () => {
     expect(await costRatio(unknownBelow(97), unknownBelow(1))).toBeLessThan(2.5);
   });
 
-  test("with an excerpt that can end within a character", () => {
+  test("a long value with an excerpt that may split a surrogate pair", () => {
     const text = "x".repeat(63);
     expect(problemOf(DeleteOrderRequestSchema, `{"id":"${text}🌱"}`)).toBe(`id: "${text}\\ud83c…" is not an int64`);
   });
 
-  test("with an excerpt, however long the input is", () => {
+  test("a long value with a short excerpt", () => {
     expect(problemOf(DeleteOrderRequestSchema, `{"id":"${"9".repeat(100_000)}"}`).length).toBeLessThan(120);
   });
 });
@@ -357,7 +357,7 @@ test.each([
   expect(readJson(AnySchema, json, { registry })).toMatchObject(any);
 });
 
-describe("readJson() that ignores unknown fields", () => {
+describe("readJson() with unknownFields: ignore", () => {
   test.each([
     { json: '{"orderId":"7","id":"8","x":{"y":[1]}}', want: { id: 8n } },
     { json: '{"x":{"a":1}}', want: {} },
@@ -392,7 +392,7 @@ describe("readJson() that ignores unknown fields", () => {
   });
 });
 
-describe("readJson() against protobuf-es", () => {
+describe("readJson() compared with protobuf-es", () => {
   // Messages parsed from random bytes: JSON must be able to express whatever the binary format can.
   const field: fc.Arbitrary<MessageInitShape<typeof SinkSchema>> = fc.oneof(
     fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }).map((fInt64) => ({ fInt64 })),
@@ -434,7 +434,7 @@ describe("readJson() against protobuf-es", () => {
     );
   });
 
-  test("throws only InvalidArgument, whatever the bytes are", () => {
+  test("throws only InvalidArgument for any bytes", () => {
     const pieces = fc.constantFrom(
       "{",
       "}",

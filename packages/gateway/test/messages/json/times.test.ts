@@ -97,7 +97,7 @@ describe("parseDuration()", () => {
 });
 
 describe("printTimestamp()", () => {
-  test("prints days of every month as a Date does", () => {
+  test("prints days of every month like Date", () => {
     const wrong: string[] = [];
     // The seconds of a day differ, so that each hour, minute and second comes up.
     for (let seconds = -62_135_596_800; seconds <= 253_402_300_799; seconds += 97 * 86_400 + 3_661) {

@@ -29,7 +29,7 @@ describe("values of google.protobuf.Value", () => {
     { text: "{}", strings: 0 },
     { text: '[null,[false,"a"],{"b":"c","d":[{"e":0}]}]', strings: 5 },
     ...(keepsPrototypeName ? [{ text: '{"__proto__":{"constructor":1},"0":[]}', strings: 3 }] : []),
-  ])("$text is the message of protobuf-es, with $strings strings", ({ text, strings }) => {
+  ])("$text is converted as by protobuf-es, and counts $strings strings", ({ text, strings }) => {
     const json = parse(text);
     const state = newState();
     const message = toValueMessage(json, state);
@@ -39,13 +39,13 @@ describe("values of google.protobuf.Value", () => {
     expect(state.strings).toBe(strings);
   });
 
-  test("a list and an object are the messages of protobuf-es", () => {
+  test("a ListValue and a Struct are converted as by protobuf-es", () => {
     const [list, object] = [[1, { a: "b" }], { a: [1], b: null }];
     expect(toListMessage(list, newState())).toStrictEqual(fromJson(ListValueSchema, list));
     expect(toStructMessage(object, newState())).toStrictEqual(fromJson(StructSchema, object));
   });
 
-  test.each(["1e400", "[-1e400]", '"\\ud800"', '{"a":"\\udfff"}'])("%s is left to the exact reader", (text) => {
+  test.each(["1e400", "[-1e400]", '"\\ud800"', '{"a":"\\udfff"}'])("%s bails out to the exact reader", (text) => {
     expect(() => toValueMessage(parse(text), newState())).toThrow();
   });
 });

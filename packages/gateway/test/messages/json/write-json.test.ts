@@ -56,7 +56,7 @@ test
     { registry: randomTypes },
     { registry: randomTypes, alwaysEmitImplicit: true },
     { registry: randomTypes, useProtoFieldName: true, enumAsInteger: true },
-  ])("a message is written byte for byte as protobuf-es writes it, under %o", (options) => {
+  ])("a message is written with the same bytes as by protobuf-es, with %o", (options) => {
   const dice = new Dice(testSeed);
   let written = 0;
   for (const desc of randomMessageTypes) {
@@ -102,12 +102,12 @@ test.each<[string, MessageInitShape<typeof SinkSchema>, string]>([
   expect(JSON.stringify(form.toJson(message))).toBe(text);
 });
 
-test.each([255, 256, 257, 512, 600])("a list of %i items is written whole and in order", (count) => {
+test.each([255, 256, 257, 512, 600])("a list of %i items is written completely and in order", (count) => {
   const list = create(ListBooksResponseSchema, { books: makeBooks(count) });
   expect(createJsonMessageWriter(ListBooksResponseSchema)(list)).toBe(toJsonString(ListBooksResponseSchema, list));
 });
 
-test("whatever the message, code made for its type writes it as closures do, or refuses it with the same words", () => {
+test("generated code writes any message as closures do, or throws the same error", () => {
   const outcomes = { written: 0, refused: 0 };
   const first = testSeed * 1_000_003;
   for (let i = 0; i < numRunsOf(500); i++) {
@@ -139,7 +139,7 @@ test.each([
   ["a list of a class", { authors: Authors.of("Flora") }, '{"authors":["Flora"]}'],
   ["a map", { labels: { language: "en", toJSON: "text" } }, '{"labels":{"language":"en","toJSON":"text"}}'],
   ["a map of a class", { labels: new Labels() }, '{"labels":{"language":"en"}}'],
-])("%s of texts is written as it is, whatever its toJSON says", (_name, fields, text) => {
+])("%s of strings is written unchanged, even if it has a toJSON method", (_name, fields, text) => {
   expect(createJsonMessageWriter(BookSchema)(Object.assign(create(BookSchema), fields))).toBe(text);
 });
 
@@ -153,12 +153,12 @@ test.each([
   ["no list", { authors: "Flora" }, "expected an array, got string"],
   ["a map with a number", { labels: { language: "en", binding: 1 } }, "expected a string, got number"],
   ["no map", { labels: null }, "expected a message"],
-])("%s in the place of texts is refused", (_name, fields, words) => {
+])("%s for strings is refused", (_name, fields, words) => {
   const message = Object.assign(create(BookSchema), fields);
   expect(() => createJsonMessageWriter(BookSchema)(message)).toThrow(words);
 });
 
-test("an Any has no members that are left out, whoever looks at it before it is text", () => {
+test("the JSON object of an Any has no members with the value undefined", () => {
   const json = anyToJson("type.googleapis.com/library.v1.Book", BookSchema, create(BookSchema, { title: "Roots" }), {});
   expect(Object.keys(json)).toEqual(["@type", "title"]);
 });
@@ -181,14 +181,14 @@ test.each([
   ["another field", ["f1", "x"], {}, '{"f1":"0","x":"1"}'],
   ["another field", ["f1", "x"], { useProtoFieldName: true }, '{"f0":"0","x":"1"}'],
   ["a third field, and so is its own", ["same", "same", "f1"], {}, '{"same":"1","f1":"2"}'],
-] as const)("JSON with a name of %s, %j, is read as it was written: %j", (_name, jsonNames, style, text) => {
+] as const)("JSON whose name is also that of %s, %j, is read back as written: %j", (_name, jsonNames, style, text) => {
   const odd = defineOdd(jsonNames);
   const message = Object.assign(create(odd), Object.fromEntries(jsonNames.map((_, at) => [`f${at}`, String(at)])));
   for (const codegen of [true, false]) expect(createJsonMessageWriter(odd, { ...style, codegen })(message)).toBe(text);
   if (jsonNames.length < 3) expect(readJson(odd, text)).toEqual(message);
 });
 
-test("a message with a field called @type is not written as an Any, which has one itself", () => {
+test("a message with a field named @type cannot be written as an Any", () => {
   const odd = defineOdd(["@type", "b"]);
   const typeUrl = "type.googleapis.com/Odd";
   expect(() => anyToJson(typeUrl, odd, Object.assign(create(odd), { f0: "a" }), {})).toThrow(
@@ -197,19 +197,19 @@ test("a message with a field called @type is not written as an Any, which has on
   expect(anyToJson(typeUrl, odd, Object.assign(create(odd), { f1: "a" }), {})).toEqual({ "@type": typeUrl, b: "a" });
 });
 
-test("a field called @type is read outside of an Any, and inside by its proto name", () => {
+test("a field named @type is read outside an Any, and inside by its proto name", () => {
   const odd = defineOdd(["@type", "b"]);
   expect(readJson(odd, '{"@type":"a"}')).toEqual(Object.assign(create(odd), { f0: "a" }));
   const any = readJson(AnySchema, '{"@type":"x/Odd","f0":"a"}', { registry: createRegistry(odd) });
   expect(anyUnpack(any, odd)).toEqual(Object.assign(create(odd), { f0: "a" }));
 });
 
-test("what services usually answer is written by made code, whose objects have all members of the type", () => {
+test("generated code writes objects with all members of the type", () => {
   const json = createMessageForms({}, compileForm).of(BookSchema).toJson(create(BookSchema));
   expect(Object.keys(json ?? {})).toHaveLength(BookSchema.fields.length);
 });
 
-test("a list of a Struct is written as it is, whatever its toJSON says", () => {
+test("a list in a Struct is written unchanged, even if it has a toJSON method", () => {
   const list = Object.assign([1], { toJSON: () => "other" });
   const message = create(SinkSchema, { struct: { list } });
   expect(createJsonMessageWriter(SinkSchema, {})(message)).toBe(writeByProtobufEs(SinkSchema, message, {}));

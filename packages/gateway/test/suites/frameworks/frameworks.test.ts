@@ -39,7 +39,7 @@ function post(path: string, body: string): HttpRequest {
 }
 
 describe.each(["express.ts", "fastify.ts", "hono.ts", "koa.ts", "nest.ts"])("the application %s", (file) => {
-  test("answers REST, Connect and gRPC-Web by the gateway, and the rest by itself", async () => {
+  test("serves REST, Connect and gRPC-Web with the gateway, and everything else itself", async () => {
     await using server = await startExample(`frameworks/${file}`);
     const ask = async (request: HttpRequest): Promise<unknown> =>
       JSON.parse(String((await exchangeHttp1(server.address, request)).body));
@@ -129,7 +129,7 @@ describe("behind Express's body parsers", () => {
     expect(await ask(parsers, { ...packed, header, body: gzipSync(body) })).toEqual([200, watered]);
   });
 
-  test("json: an integer that has lost digits is refused by name", async () => {
+  test("json: an integer that was rounded is refused with the name of its field", async () => {
     const [httpStatus, body] = await ask([express.json()], post(waterBed, lossless));
     expect([httpStatus, body]).toEqual([
       400,
@@ -137,7 +137,7 @@ describe("behind Express's body parsers", () => {
     ]);
   });
 
-  test("json: a stream, and a DELETE, are not touched", async () => {
+  test("json: a stream and a DELETE are not affected", async () => {
     const stream: HttpRequest = {
       httpMethod: "POST",
       path: `${service}/RecordReadings`,
@@ -148,13 +148,13 @@ describe("behind Express's body parsers", () => {
     expect([httpStatus, body]).toEqual([200, expect.stringContaining('"count":1')]);
   });
 
-  test("a form is refused for its type, whoever has read it", async () => {
+  test("a form is refused because of its content type, whether or not it was parsed", async () => {
     const header: readonly Field[] = [["content-type", "application/x-www-form-urlencoded"]];
     const [httpStatus, body] = await ask([express.urlencoded()], { ...post("/beds/7:water", "liters=3"), header });
     expect([httpStatus, body]).toEqual([415, expect.stringMatching(/is not application\/json/)]);
   });
 
-  test("a body of which a part is gone: says what is wrong", async () => {
+  test("a body that was partly read gets an error that explains it", async () => {
     const [httpStatus, body] = await ask([readPart], post("/beds/7:water", '{"liters":3}'));
     expect([httpStatus, body]).toEqual([500, expect.stringMatching(/mount the gateway before any body parser/)]);
   });

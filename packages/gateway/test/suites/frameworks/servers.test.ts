@@ -15,7 +15,7 @@ const getReadingProcedure = "/greenhouse.v1.GreenhouseService/GetReading";
 const json = ["content-type", "application/json"] as const;
 
 // What a client sees of the two is compared in packages/http-engine/test/compared-with-node.
-test("a server comes from connect-node to the gateway by its import alone", () => {
+test("a connect-node server migrates to the gateway by changing only its import", () => {
   const [before, after] = ["on-connect-node.ts", "on-gateway.ts"].map((file) =>
     readFileSync(join(projectFolder, "examples/servers", file), "utf8").split("\n"),
   );
@@ -51,7 +51,7 @@ test.each([
   },
 );
 
-test("servers/workers.ts ends when it is told to, without an error, also once a worker has died", async () => {
+test("servers/workers.ts exits on a signal without an error, also after a worker has died", async () => {
   await using server = await startExample("servers/workers.ts");
   const { pid } = server.process;
   const ask: HttpRequest = { httpMethod: "GET", path: "/sensors/palm/reading", header: [] };
@@ -64,7 +64,7 @@ test("servers/workers.ts ends when it is told to, without an error, also once a 
   expect(server.stderr()).toBe("");
 });
 
-test("servers/operations.ts has health, reflection, probes, a page, and metrics on a port of their own", async () => {
+test("servers/operations.ts has health, reflection, probes, a page, and metrics on a separate port", async () => {
   await using server = await startExample("servers/operations.ts");
   const [, admin = ""] = await server.find(/\n(http:\S+)\n/);
   const textOf = async (path: string): Promise<string> => {

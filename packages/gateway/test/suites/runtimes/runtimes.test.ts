@@ -108,7 +108,7 @@ describe.each(runtimes)("on $name", ({ name, command, args }) => {
       body: 'retry: 3000\ndata: {"sensor":"palm","degreesCelsius":21}\n\nevent: end\ndata: {}\n\n',
     },
     { request: get("/sensors/none/readings?count=1"), httpStatus: 404, body: /^\{"code":5,/ },
-  ])("$request.httpMethod $request.path is answered $httpStatus", async ({ request, httpStatus, body }) => {
+  ])("$request.httpMethod $request.path gets $httpStatus", async ({ request, httpStatus, body }) => {
     const answer = await ask(request);
     expect(answer.httpStatus).toBe(httpStatus);
     if (typeof body === "string") expect(answer.body.toString()).toBe(body);
@@ -117,13 +117,13 @@ describe.each(runtimes)("on $name", ({ name, command, args }) => {
 
   // workerd closes the connection of a client that still sends, whose answer may then be lost.
   if (name !== "workerd") {
-    test("a body above its limit is answered 413", async () => {
+    test("a body above its limit gets 413", async () => {
       expect((await ask(water(Buffer.alloc(5_000_000, " ")))).httpStatus).toBe(413);
     });
   }
 
   test.each(["connect-json", "connect-proto", "grpc-web", "grpc-web-text"] as const)(
-    "an RPC is answered in %s",
+    "an RPC gets a response in %s",
     async (format) => {
       const message = format === "connect-json" ? Buffer.from('{"bed":"1"}') : Buffer.from([8, 1]);
       const answer = await ask(rpcRequest(wireFormats[format], message, [], `${service}/WaterBed`));
@@ -135,7 +135,7 @@ describe.each(runtimes)("on $name", ({ name, command, args }) => {
     expect((await ask(rpcRequest(wireFormats.grpc, Buffer.of(), [], `${service}/WaterBed`))).httpStatus).toBe(415);
   });
 
-  test("a client that goes away from a stream leaves the others served", async () => {
+  test("a client that cancels a stream does not affect others", async () => {
     using connection = await openHttp1(address);
     connection.request(get("/sensors/palm/readings?count=1000000000"));
     await once(connection.socket, "data");
@@ -146,7 +146,7 @@ describe.each(runtimes)("on $name", ({ name, command, args }) => {
   test.each([
     { coding: "identity", body: Buffer.from('{"degreesCelsius":1}\n{"degreesCelsius":3}\n') },
     { coding: "gzip", body: gzipSync('{"degreesCelsius":1}\n{"degreesCelsius":3}\n') },
-  ])("a stream of a client is read in $coding", async ({ coding, body }) => {
+  ])("a client stream is read in $coding", async ({ coding, body }) => {
     const header: Field[] = [
       ["content-type", "application/x-ndjson"],
       ["content-encoding", coding],

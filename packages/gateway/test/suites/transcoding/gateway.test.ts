@@ -16,25 +16,25 @@ async function listen(options: Partial<GatewayOptions> = {}): Promise<Gateway & 
   return Object.assign(gateway, { url: new URL(`http://127.0.0.1:${port}`) });
 }
 
-test("the gateway keeps the transcoding suite over HTTP/1.1", async () => {
+test("the gateway passes the transcoding suite over HTTP/1.1", async () => {
   const gateway = await listen();
   expect(await failures(byHand, createHttp1(gateway.url))).toEqual([]);
   await gateway.close();
 });
 
-test("the gateway keeps the transcoding suite over HTTP/2", async () => {
+test("the gateway passes the transcoding suite over HTTP/2", async () => {
   const gateway = await listen();
   expect(await failures(byHand, createHttp2(gateway.url))).toEqual([]);
   await gateway.close();
 });
 
-test("a gateway that generates no code keeps the transcoding suite", async () => {
+test("a gateway that generates no code passes the transcoding suite", async () => {
   const gateway = await listen({ codegen: false });
   expect(await failures(byHand, createHttp2(gateway.url))).toEqual([]);
   await gateway.close();
 });
 
-test("the gateway keeps the transcoding suite mounted in a server of node:http", async () => {
+test("the gateway passes the transcoding suite mounted in a node:http server", async () => {
   const server = createServer(createTestGateway(echoOptions).handler);
   // Node's parser refuses methods that it does not know.
   const url = new URL(await listenOnLoopback(server));
@@ -42,7 +42,7 @@ test("the gateway keeps the transcoding suite mounted in a server of node:http",
   server.close();
 });
 
-test("the gateway keeps the whole transcoding suite over Fetch", async () => {
+test("the gateway passes the whole transcoding suite over Fetch", async () => {
   const sayable = allCases.filter(({ request: { method, target, json, text, base64 } }) => {
     const body = json ?? text ?? base64;
     return isSayable({

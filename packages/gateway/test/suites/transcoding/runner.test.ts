@@ -328,7 +328,7 @@ test("the command exits with 1 if a must case fails, and with 0 if the failure i
   expect(exitCode).toBe(0);
 });
 
-test("the command prefixes the path of its base", async () => {
+test("the command prefixes the path of its base URL", async () => {
   const gateway = createGateway({ ...echoOptions, requestPathPrefix: "/api" });
   const { port } = await gateway.listen({ host: "127.0.0.1", port: 0 });
   for (const more of [[], ["--http2"]]) {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createHttp1, createHttp2 } from "../../../../conformance/runner/index.ts";
-import { askedBy, corpusGroups, expectAnswer, toRequest } from "../../../../gateway/test/corpus/asking.ts";
+import { describeRequest, corpusGroups, expectResponse, toRequest } from "../../../../gateway/test/corpus/corpus.ts";
 import { type Http1Connection, openHttp1 } from "../../../../testing/src/carriers/http1-connection.ts";
 import { type Http2Connection, openHttp2 } from "../../../../testing/src/carriers/http2-connection.ts";
 import { waitLimitMs } from "../../../../testing/src/deadline.ts";
@@ -22,7 +22,7 @@ const corpus = corpusGroups
   .flatMap((group) => group.rows)
   // The response to a message of 100 levels has 101, more than protobuf readers accept.
   .filter((row) => row.rule !== "a path of 100 names")
-  .map((row) => ({ ...row, asked: askedBy(row) }));
+  .map((row) => ({ ...row, asked: describeRequest(row) }));
 
 /** Timeout in ms for thousands of requests, each on a separate connection, on a busy machine. */
 const suiteLimitMs = 10 * waitLimitMs;
@@ -66,11 +66,11 @@ describe.each(echoServers)("a proxy in front of $name", ({ build, knownFailing }
     test.each(corpus.filter(({ only }) => only === undefined))("$rule: $asked over HTTP/1.1", async (row) => {
       const request = toRequest(row);
       http1.request(request);
-      expectAnswer(await http1.readAnswer(request.httpMethod), row.want);
+      expectResponse(await http1.readAnswer(request.httpMethod), row.want);
     });
 
     test.each(corpus)("$rule: $asked over HTTP/2", async (row) => {
-      expectAnswer(await http2.exchange(toRequest(row)), row.want);
+      expectResponse(await http2.exchange(toRequest(row)), row.want);
     });
   });
 });

@@ -1,27 +1,27 @@
 import { expect } from "vitest";
 import type { Field, HttpAnswer, HttpRequest } from "../../../testing/src/carriers/exchange.ts";
-import { answerRows } from "./answers.ts";
-import { bodyRows } from "./bodies.ts";
-import { legacyRows } from "./legacies.ts";
-import { maskRows } from "./masks.ts";
-import { pathRows } from "./paths.ts";
-import { queryRows } from "./queries.ts";
-import type { Row, Want } from "./row.ts";
-import { valueRows } from "./values.ts";
+import { responseCases } from "./responses.ts";
+import { bodyCases } from "./bodies.ts";
+import { legacyCases } from "./legacies.ts";
+import { maskCases } from "./masks.ts";
+import { pathCases } from "./paths.ts";
+import { queryCases } from "./queries.ts";
+import type { Case, Want } from "./case.ts";
+import { valueCases } from "./values.ts";
 
-/** All rows, as their files group them. */
-export const corpusGroups: readonly { readonly name: string; readonly rows: readonly Row[] }[] = [
-  { name: "paths", rows: pathRows },
-  { name: "values", rows: valueRows },
-  { name: "queries", rows: queryRows },
-  { name: "bodies", rows: bodyRows },
-  { name: "masks", rows: maskRows },
-  { name: "legacies", rows: legacyRows },
-  { name: "answers", rows: answerRows },
+/** All test cases, grouped by file. */
+export const corpusGroups: readonly { readonly name: string; readonly cases: readonly Case[] }[] = [
+  { name: "paths", cases: pathCases },
+  { name: "values", cases: valueCases },
+  { name: "queries", cases: queryCases },
+  { name: "bodies", cases: bodyCases },
+  { name: "masks", cases: maskCases },
+  { name: "legacies", cases: legacyCases },
+  { name: "responses", cases: responseCases },
 ];
 
-/** Returns the request of a row. */
-export function toRequest(row: Row): HttpRequest {
+/** Returns the request of a test case. */
+export function toRequest(row: Case): HttpRequest {
   const [httpMethod = "", path = ""] = row.request.split(" ");
   const contentType = row.contentType === undefined ? row.body !== undefined && "application/json" : row.contentType;
   const header: Field[] = [...(row.header ?? [])];
@@ -30,8 +30,8 @@ export function toRequest(row: Row): HttpRequest {
   return body === undefined ? { httpMethod, path, header } : { httpMethod, path, header, body };
 }
 
-/** Fails if an answer is not the one that a row wants. */
-export function expectAnswer(answer: HttpAnswer, want: Want): void {
+/** Fails if a response is not the expected one. */
+export function expectResponse(answer: HttpAnswer, want: Want): void {
   const header = Object.fromEntries(answer.header);
   const text = answer.body.toString("utf8");
   if ("rpc" in want) {
@@ -50,9 +50,9 @@ export function expectAnswer(answer: HttpAnswer, want: Want): void {
   expect(record).toMatchObject({ code: want.code, message: expect.stringContaining(want.message) });
 }
 
-/** A request in one line, for the name of its row. */
-export function askedBy({ request, body, contentType }: Row): string {
+/** Returns a request in one line, for the name of its test case. */
+export function describeRequest({ request, body, contentType }: Case): string {
   if (body === undefined) return request;
   const type = contentType === undefined ? "" : ` as ${contentType ?? "no type"}`;
-  return `${request} with ${typeof body === "string" ? body.replaceAll(/[\t\r\n]/g, " ") : "bytes that are no text"}${type}`;
+  return `${request} with ${typeof body === "string" ? body.replaceAll(/[\t\r\n]/g, " ") : "binary bytes"}${type}`;
 }

@@ -1,13 +1,13 @@
 import type { JsonValue } from "@bufbuild/protobuf";
-import type { Row } from "./row.ts";
-import { http, methodUnknown } from "./row.ts";
+import type { Case } from "./case.ts";
+import { http, methodUnknown } from "./case.ts";
 
-function response(rule: string, request: string, body: JsonValue): Row {
+function response(rule: string, request: string, body: JsonValue): Case {
   return { rule, request: `GET /v1/response/${request}`, want: { httpStatus: 200, json: body } };
 }
 
-/** What answers look like. */
-export const answerRows: readonly Row[] = [
+/** The form of responses. */
+export const responseCases: readonly Case[] = [
   response(`${http}: response_body of a message that is not set`, "nested", null),
   response(`${http}: response_body of no bytes`, "bytes", ""),
   response(`${http}: response_body of a wrapper that is not set`, "wrapper", null),
@@ -22,13 +22,13 @@ export const answerRows: readonly Row[] = [
     want: { httpStatus: 400, json: undefined },
   },
   {
-    rule: "RFC 9110 §9.3.2: HEAD of nothing has no body either",
+    rule: "RFC 9110 §9.3.2: HEAD of an unknown path has no body either",
     request: "HEAD /v2",
     want: { httpStatus: 404, json: undefined },
   },
   { rule: `${http}: a rule for HEAD itself`, request: "HEAD /v1/custom/a", want: { httpStatus: 200, json: undefined } },
   {
-    rule: "RFC 9110 §15.5.6: HEAD where GET is not",
+    rule: "RFC 9110 §15.5.6: HEAD on a path without GET",
     request: "HEAD /v1/sinks",
     want: { httpStatus: 405, json: undefined, header: { allow: "POST" } },
   },
@@ -46,7 +46,7 @@ export const answerRows: readonly Row[] = [
     },
   },
   {
-    rule: "the name of a method is no way into a rule",
+    rule: "the name of an RPC is not a path",
     request: "CONSTRUCTOR /v1/query",
     only: "HTTP/2",
     want: methodUnknown,

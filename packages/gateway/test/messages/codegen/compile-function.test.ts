@@ -18,7 +18,7 @@ test.runIf(isSince("@bufbuild/protobuf", "2.16")).each([
   expect(JSON.parse(output)).toEqual({ canCompile, same: 1200, different: 0 });
 });
 
-test("a function sees what it is given, and is strict", () => {
+test("a compiled function has the values of its scope, and is in strict mode", () => {
   const made = compileFunction<() => unknown>("function () { return [given, this]; }", { given: 7 });
   expect(made()).toEqual([7, undefined]);
 });

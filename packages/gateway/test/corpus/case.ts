@@ -1,9 +1,9 @@
 import type { JsonValue } from "@bufbuild/protobuf";
 import type { Field } from "../../../testing/src/carriers/exchange.ts";
 
-/** One request to the kitchen sink and what a specification says of it. */
-export interface Row {
-  /** The rule that decides, by document and section. */
+/** One request to the kitchen sink, and the response that a specification requires. */
+export interface Case {
+  /** The rule that determines the response, by document and section. */
   readonly rule: string;
   /** The method and the request target. */
   readonly request: string;
@@ -12,13 +12,13 @@ export interface Row {
   readonly contentType?: string | null;
   readonly header?: readonly Field[];
   readonly want: Want;
-  /** The HTTP version that can carry it; default both. Node's parser of HTTP/1.1 knows a list of methods. */
+  /** The only HTTP version that supports it; default both. Node's HTTP/1.1 parser accepts only known methods. */
   readonly only?: "HTTP/2";
 }
 
-/** What the answer has to be. */
+/** The expected response. */
 export type Want =
-  /** 200, and the handler of this RPC was given this message. */
+  /** 200, and the handler of this RPC got this message. */
   | { readonly rpc: string; readonly sink: JsonValue }
   /** This status and exactly this JSON, or no body. */
   | {
@@ -26,7 +26,7 @@ export type Want =
       readonly json: JsonValue | undefined;
       readonly header?: Readonly<Record<string, string>>;
     }
-  /** An error under this status whose message holds this text. */
+  /** An error with this status whose message contains this text. */
   | {
       readonly httpStatus: number;
       readonly code: number;
@@ -34,11 +34,11 @@ export type Want =
       readonly header?: Readonly<Record<string, string>>;
     };
 
-/** The documents that rows cite. */
+/** The documents that test cases cite. */
 export const http = "google/api/http.proto";
 export const json = "proto3 JSON mapping";
 
-/** A refusal of the client's mistake: 400, INVALID_ARGUMENT. */
+/** Returns the expectation of an invalid request: 400, INVALID_ARGUMENT. */
 export function invalid(message: string): Want {
   return { httpStatus: 400, code: 3, message };
 }
@@ -46,15 +46,15 @@ export function invalid(message: string): Want {
 /** No such resource. */
 export const notFound: Want = { httpStatus: 404, code: 5, message: "" };
 
-/** The path is there, the method is not. */
+/** Returns the expectation of a path without the method. */
 export function methodNotAllowed(allow: string): Want {
   return { httpStatus: 405, code: 12, message: "", header: { allow } };
 }
 
-/** Nothing on the server has the method. */
+/** No rule of the server has the method. */
 export const methodUnknown: Want = { httpStatus: 501, code: 12, message: "" };
 
-/** The content type is not that of JSON, which the message names; a hint may follow. */
+/** Returns the expectation of an unsupported content type. */
 export function unsupportedMediaType(contentType: string, hint = ""): Want {
   const message = `the content type must be application/json in UTF-8, got ${JSON.stringify(contentType)}${hint}`;
   return { httpStatus: 415, code: 3, message };
