@@ -68,12 +68,16 @@ describe.each(["1.1", "2"] as const)("over HTTP/%s", (version) => {
     { accepted: "deflate", coding: undefined },
     { accepted: "br;q=0, gzip;q=0", coding: undefined },
   ])("the script is sent in $coding to clients that accept $accepted", async ({ accepted, coding }) => {
-    const answer = await ask("/docs/page.js", [["accept-encoding", accepted]]);
-    expect(fieldsOf(answer)["content-encoding"]).toBe(coding);
+    const response = await ask("/docs/page.js", [["accept-encoding", accepted]]);
+    expect(fieldsOf(response)["content-encoding"]).toBe(coding);
     const decoded =
-      coding === "br" ? brotliDecompressSync(answer.body) : coding === "gzip" ? gunzipSync(answer.body) : answer.body;
+      coding === "br"
+        ? brotliDecompressSync(response.body)
+        : coding === "gzip"
+          ? gunzipSync(response.body)
+          : response.body;
     expect(decoded.toString()).toBe((await ask("/docs/page.js")).body.toString());
-    if (coding !== undefined) expect(answer.body.length).toBeLessThan(decoded.length / 3);
+    if (coding !== undefined) expect(response.body.length).toBeLessThan(decoded.length / 3);
   });
 
   test("HEAD has the header fields of GET", async () => {

@@ -447,7 +447,7 @@ describe.each(versions)("the handler in a server of HTTP/%s", (version) => {
         setImmediate(() => handler(request, response));
       });
       const request: HttpRequest = { ...water, path, body: Buffer.from(body), header: [type] };
-      expect(String((await within(exchange(server.address, version, request), "an answer")).body)).toBe(want);
+      expect(String((await within(exchange(server.address, version, request), "a response")).body)).toBe(want);
     },
   );
 
@@ -596,7 +596,7 @@ test("the handler in a server of HTTP/2 refuses a body by its announced length, 
   await using server = await serve("2", gateway.handler);
   const header: Field[] = [json, ["content-length", "11"]];
   using upload = await openUpload({ ...server, gateway }, "2", ["POST", "/beds/7:water"], header);
-  expect((await within(upload.readAnswer(), "an answer")).httpStatus).toBe(413);
+  expect((await within(upload.readAnswer(), "a response")).httpStatus).toBe(413);
 });
 
 test("the handler in a server of HTTP/2 stops a body that goes on after its answer before a megabyte has come", async () => {

@@ -37,7 +37,7 @@ async function ask(
     void serve(received, response);
   };
   await using server = await startOnLoopback(version === "1.1" ? createHttp1(listener) : createHttp2(listener));
-  return await within(exchange(server.address, version, request), "an answer");
+  return await within(exchange(server.address, version, request), "a response");
 }
 
 const json: Field = ["content-type", "application/json"];
@@ -205,7 +205,7 @@ test("a body of which a parser has read a half is not taken for a whole", async 
     headers: { "content-type": "application/json" },
   });
   sent.on("error", () => undefined).write('{"fInt64"');
-  const [response] = await within(once(sent, "response"), "an answer");
+  const [response] = await within(once(sent, "response"), "a response");
   expect(response).toHaveProperty("statusCode", 500);
   sent.destroy();
   server.close();

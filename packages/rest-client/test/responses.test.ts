@@ -22,7 +22,7 @@ import { answerWith, startRestServer } from "../../testing/src/gateway/rest-serv
 import { within } from "../../testing/src/deadline.ts";
 import { ask } from "../../testing/src/gateway/ask-rest.ts";
 
-// Which message, or which error, is an answer: of servers of many kinds, and of bad ones.
+// Which message, or which error, is a response: of servers of many kinds, and of bad ones.
 
 const registry = createRegistry(NestedSchema);
 

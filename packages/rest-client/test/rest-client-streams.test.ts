@@ -100,8 +100,8 @@ describe.each(restWays)("a client stream on REST over $name", (way) => {
   ])("is read from a body of $name", async ({ body, want }) => {
     const { seen, record } = recorder();
     await using greenhouse = await start({ recordReadings: record });
-    const answer = await post(greenhouse, "/readings", body);
-    expect([answer.httpStatus, answer.body.toString()]).toEqual([
+    const response = await post(greenhouse, "/readings", body);
+    expect([response.httpStatus, response.body.toString()]).toEqual([
       200,
       want.length === 0 ? "{}" : `{"count":${want.length}}`,
     ]);
@@ -117,8 +117,8 @@ describe.each(restWays)("a client stream on REST over $name", (way) => {
 
   test("without a body validates its URL only if the handler reads", async () => {
     await using greenhouse = await start({ recordReadings: async () => ({}) });
-    const answer = await post(greenhouse, "/degrees?nope=1", "");
-    expect([answer.httpStatus, answer.body.toString()]).toEqual([200, "{}"]);
+    const response = await post(greenhouse, "/degrees?nope=1", "");
+    expect([response.httpStatus, response.body.toString()]).toEqual([200, "{}"]);
   });
 
   test.each(
@@ -194,10 +194,10 @@ describe.each(restWays)("a client stream on REST over $name", (way) => {
     ]),
   )("is refused with the number of a line that $name", async ({ path, body, want }) => {
     await using greenhouse = await start({ recordReadings }, { readMaxBytes: 1000 });
-    const answer = await post(greenhouse, path, body);
-    const { message } = JSON.parse(answer.body.toString());
+    const response = await post(greenhouse, path, body);
+    const { message } = JSON.parse(response.body.toString());
     expect(message).toMatch(want);
-    expect(answer.httpStatus).toBe(String(message).includes("larger") ? 413 : 400);
+    expect(response.httpStatus).toBe(String(message).includes("larger") ? 413 : 400);
   });
 
   test("must not repeat the path, even with sameValueAsPath", async () => {
@@ -205,8 +205,10 @@ describe.each(restWays)("a client stream on REST over $name", (way) => {
       { recordReadings },
       { rest: { rules, service: () => ({ sameValueAsPath: true }) } },
     );
-    const answer = await post(greenhouse, "/sensors/s/readings", '{"sensor":"s"}\n');
-    expect(JSON.parse(answer.body.toString())).toMatchObject({ message: "line 1: sensor: is already set by the path" });
+    const response = await post(greenhouse, "/sensors/s/readings", '{"sensor":"s"}\n');
+    expect(JSON.parse(response.body.toString())).toMatchObject({
+      message: "line 1: sensor: is already set by the path",
+    });
   });
 
   test.each(
@@ -239,8 +241,8 @@ describe.each(restWays)("a client stream on REST over $name", (way) => {
   test("is refused in a custom coding that cannot be decoded in pieces", async () => {
     const own = { name: "own", compress: unchanged, decompress: unchanged };
     await using greenhouse = await start({ recordReadings }, { acceptCompression: [own] });
-    const answer = await post(greenhouse, "/readings", "{}\n", [ndjson, ["content-encoding", "own"]]);
-    expect([answer.httpStatus, fieldValue(answer.header, "accept-encoding")]).toEqual([415, "identity"]);
+    const response = await post(greenhouse, "/readings", "{}\n", [ndjson, ["content-encoding", "own"]]);
+    expect([response.httpStatus, fieldValue(response.header, "accept-encoding")]).toEqual([415, "identity"]);
   });
 
   test("may be called application/json where a service is to look like one of grpc-gateway", async () => {
@@ -248,8 +250,8 @@ describe.each(restWays)("a client stream on REST over $name", (way) => {
       { recordReadings },
       { rest: { rules, service: () => ({ streamInResults: true }) } },
     );
-    const answer = await post(greenhouse, "/readings", "{}\n{}\n", [["content-type", "application/json"]]);
-    expect(answer.body.toString()).toBe('{"count":2}');
+    const response = await post(greenhouse, "/readings", "{}\n{}\n", [["content-type", "application/json"]]);
+    expect(response.body.toString()).toBe('{"count":2}');
   });
 
   test("gets the header fields and the error of its handler, as a unary call", async () => {
@@ -289,8 +291,8 @@ describe.each(restWays)("a client stream on REST over $name", (way) => {
     expect((await upload.readAnswer()).body.toString()).toBe('{"count":2}');
     expect(seen).toEqual(["a:0", "b:0"]);
     for (const bad of [encoded.subarray(0, -1), Buffer.concat([encoded, Buffer.from("more")]), Buffer.from("no")]) {
-      const answer = await post(greenhouse, "/readings", bad, header);
-      expect([answer.httpStatus, JSON.parse(answer.body.toString()).message]).toEqual([
+      const response = await post(greenhouse, "/readings", bad, header);
+      expect([response.httpStatus, JSON.parse(response.body.toString()).message]).toEqual([
         400,
         `the body is not valid ${coding}`,
       ]);
@@ -316,8 +318,8 @@ describe.each(restWays)("a client stream on REST over $name", (way) => {
   test("is aborted if it decodes to more than gzip could", async () => {
     await using greenhouse = await start({ recordReadings }, { readMaxBytes: 1000 });
     const bomb = zstdCompressSync(Buffer.alloc(16 * 1024 * 1024, "\n"));
-    const answer = await post(greenhouse, "/readings", bomb, [ndjson, ["content-encoding", "zstd"]]);
-    expect([answer.httpStatus, answer.body.toString()]).toEqual([413, expect.stringContaining("1032 times")]);
+    const response = await post(greenhouse, "/readings", bomb, [ndjson, ["content-encoding", "zstd"]]);
+    expect([response.httpStatus, response.body.toString()]).toEqual([413, expect.stringContaining("1032 times")]);
   });
 
   test("is aborted at its deadline", async () => {
@@ -378,8 +380,8 @@ describe.each(restWays)("a client stream on REST over $name", (way) => {
     await using greenhouse = await start({ recordReadings }, { readMaxBytes: 64 * 1024 });
     using upload = await open(greenhouse);
     upload.write(`{}\n"${"x".repeat(70_000)}`);
-    const answer = await upload.readAnswer();
-    expect([answer.httpStatus, JSON.parse(answer.body.toString()).message]).toEqual([
+    const response = await upload.readAnswer();
+    expect([response.httpStatus, JSON.parse(response.body.toString()).message]).toEqual([
       413,
       "line 2: the message is larger than 65536 bytes",
     ]);
@@ -435,8 +437,8 @@ describe.each(restWays)("a client stream on REST over $name", (way) => {
         for await (const { sensor } of readings) yield { sensor };
       },
     });
-    const answer = await post(greenhouse, "/climate", '{"sensor":"a"}\n{"sensor":"b"}', [ndjson, ["accept", accept]]);
-    expect(answer.body.toString()).toBe(want);
+    const response = await post(greenhouse, "/climate", '{"sensor":"a"}\n{"sensor":"b"}', [ndjson, ["accept", accept]]);
+    expect(response.body.toString()).toBe(want);
   });
 });
 

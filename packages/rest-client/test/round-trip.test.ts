@@ -110,9 +110,9 @@ async function outcomeOf(method: DescMethodUnary, message: Message): Promise<"se
     },
   });
   try {
-    const answer = await transport.unary(method, undefined, undefined, undefined, message);
-    const echoed: unknown = "sink" in answer.message ? answer.message.sink : answer.message;
-    if ("rpc" in answer.message) expect(answer.message.rpc).toBe(method.name);
+    const response = await transport.unary(method, undefined, undefined, undefined, message);
+    const echoed: unknown = "sink" in response.message ? response.message.sink : response.message;
+    if ("rpc" in response.message) expect(response.message.rpc).toBe(method.name);
     expect(isMessage(echoed, method.input) && same(method.input, echoed, message)).toBe(true);
     return "sent";
   } catch (error) {

@@ -92,7 +92,7 @@ describe("above the limit of all connections, the budget closes", () => {
   });
 });
 
-/** Asks for an answer and leaves it lie, and waits until it does. */
+/** Asks for a response and leaves it lie, and waits until it does. */
 async function leaveAnswer(connection: FrameConnection): Promise<void> {
   connection.send(settingFrame(4, 0), whole(1), ping);
   await connection.readUntil(({ type }) => type === frameType.ping);

@@ -233,7 +233,7 @@ describe("a request over Fetch", () => {
           onResponse: ({ error }) => answered.push(error?.code),
         },
       );
-      const answer = await within(fetch(request), "an answer");
+      const answer = await within(fetch(request), "a response");
       const text = decodeURIComponent(await answer.text());
       expect(text).toContain("the request body was read before the gateway got it");
       expect({ status: answer.status, answered, handled }).toEqual({ status, answered: [Code.Internal], handled: [] });

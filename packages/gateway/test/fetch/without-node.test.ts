@@ -57,13 +57,13 @@ beforeAll(async () => {
 });
 
 test("a REST call gets a response", async () => {
-  const answer = await exchangeFetch(fetch, { httpMethod: "GET", path: "/sensors/palm/reading", header: [] });
-  expect([answer.httpStatus, answer.body.toString()]).toEqual([200, '{"sensor":"palm","degreesCelsius":21}']);
+  const response = await exchangeFetch(fetch, { httpMethod: "GET", path: "/sensors/palm/reading", header: [] });
+  expect([response.httpStatus, response.body.toString()]).toEqual([200, '{"sensor":"palm","degreesCelsius":21}']);
 });
 
 test("a failing REST call gets an error response", async () => {
-  const answer = await exchangeFetch(fetch, { httpMethod: "POST", path: "/beds/x:water", header: [] });
-  expect([answer.httpStatus, JSON.parse(answer.body.toString())]).toMatchObject([400, { code: 3 }]);
+  const response = await exchangeFetch(fetch, { httpMethod: "POST", path: "/beds/x:water", header: [] });
+  expect([response.httpStatus, JSON.parse(response.body.toString())]).toMatchObject([400, { code: 3 }]);
 });
 
 test.each(["connect-json", "connect-proto", "grpc-web", "grpc-web-text"] as const)(
@@ -71,8 +71,8 @@ test.each(["connect-json", "connect-proto", "grpc-web", "grpc-web-text"] as cons
   async (name) => {
     const format = wireFormats[name];
     const message = format.codec === "json" ? Buffer.from("{}") : Buffer.of();
-    const answer = await exchangeFetch(fetch, rpcRequest(format, message, [], getReadingProcedure));
-    expect(readOutcome(format, answer)).toEqual({ code: 0, message: "" });
+    const response = await exchangeFetch(fetch, rpcRequest(format, message, [], getReadingProcedure));
+    expect(readOutcome(format, response)).toEqual({ code: 0, message: "" });
   },
 );
 
@@ -84,6 +84,6 @@ test.each([
   },
 ])("a stream gets a response as $accept", async ({ accept, body }) => {
   const header = [["accept", accept]] as const;
-  const answer = await exchangeFetch(fetch, { httpMethod: "GET", path: "/sensors/s/readings?count=2", header });
-  expect([answer.httpStatus, answer.body.toString()]).toEqual([200, body]);
+  const response = await exchangeFetch(fetch, { httpMethod: "GET", path: "/sensors/s/readings?count=2", header });
+  expect([response.httpStatus, response.body.toString()]).toEqual([200, body]);
 });

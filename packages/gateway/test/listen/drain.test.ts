@@ -66,12 +66,12 @@ describe("drain()", () => {
     using connection = await openHttp2(greenhouse.address);
     http1.request(wholeWater);
     const going = once(connection.session, "goaway");
-    const answer = connection.exchange(wholeWater);
+    const response = connection.exchange(wholeWater);
     await within(started.promise, "both calls");
     const drained = greenhouse.gateway.drain(5000);
     await within(going, "GOAWAY");
     slow.resolve({ note: "done" });
-    expect(String((await answer).body)).toContain("done");
+    expect(String((await response).body)).toContain("done");
     const last = await http1.readAnswer();
     expect(String(last.body)).toContain("done");
     expect(fieldValue(last.header, "connection")).toBe("close");
@@ -112,9 +112,9 @@ test("drain() serves the next request of an idle connection, and closes it with 
   expect(fieldValue((await connection.readAnswer()).header, "connection")).not.toBe("close");
   const drained = greenhouse.gateway.drain(5000);
   connection.request(wholeWater);
-  const answer = await connection.readAnswer();
-  expect(answer.httpStatus).toBe(200);
-  expect(fieldValue(answer.header, "connection")).toBe("close");
+  const response = await connection.readAnswer();
+  expect(response.httpStatus).toBe(200);
+  expect(fieldValue(response.header, "connection")).toBe("close");
   expect(await connection.atEnd()).toBe(true);
   await within(drained, "the end of the drain");
   const late = connectTcp({ host: greenhouse.address.address, port: greenhouse.address.port });

@@ -9,7 +9,7 @@ import { encodeEnvelope } from "../../../testing/src/gateway/envelope.ts";
 import { startGreenhouse, type TestGreenhouse, waterBedProcedure } from "../../../testing/src/gateway/greenhouse.ts";
 
 // A client of HTTP/1.1 that ends its side behind its request, as `nc -N` does, may still be reading, or be gone. Interim
-// answers tell the one from the other, and so does what is sent of an answer. Where neither can be sent, it is given a
+// answers tell the one from the other, and so does what is sent of a response. Where neither can be sent, it is given a
 // while.
 
 const certificate = createCertificate("localhost");
@@ -18,26 +18,26 @@ const tls = { ca: certificate.cert, servername: "localhost" };
 const longNote = "orders".repeat(500_000);
 
 let greenhouse: TestGreenhouse;
-let asked: PromiseWithResolvers<void>;
-let answer: PromiseWithResolvers<{ note: string }>;
+let called: PromiseWithResolvers<void>;
+let response: PromiseWithResolvers<{ note: string }>;
 let aborted: PromiseWithResolvers<unknown>;
 /** What the stream goes on with. */
 let readings: PromiseWithResolvers<{ sensor: string }>[];
 
 beforeEach(async () => {
-  asked = Promise.withResolvers();
-  answer = Promise.withResolvers();
+  called = Promise.withResolvers();
+  response = Promise.withResolvers();
   aborted = Promise.withResolvers();
   readings = Array.from({ length: 3 }, () => Promise.withResolvers());
   const noteEnd = (signal: AbortSignal): void => {
     signal.addEventListener("abort", () => aborted.resolve(signal.reason));
-    asked.resolve();
+    called.resolve();
   };
   greenhouse = await startGreenhouse(
     {
       waterBed: ({ note }, { signal }) => {
         noteEnd(signal);
-        return note === "" ? answer.promise : Promise.resolve({ note });
+        return note === "" ? response.promise : Promise.resolve({ note });
       },
       async *watchReadings(_, { signal }) {
         noteEnd(signal);
@@ -70,7 +70,7 @@ function watchRequest(): Buffer {
 /** Sends requests, ends the client's side, and waits until the first of them has reached its handler. */
 async function sendAndEnd(connection: Http1Connection, bytes: string | Uint8Array): Promise<void> {
   connection.socket.end(bytes);
-  await within(asked.promise, "the handler");
+  await within(called.promise, "the handler");
 }
 
 /** Waits until the server has sent something that holds `text`. */
@@ -105,7 +105,7 @@ describe.each([
     const interim = seen(connection, "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 100 Continue\r\n\r\n");
     await sendAndEnd(connection, requestOf(""));
     await interim;
-    answer.resolve({ note: longNote });
+    response.resolve({ note: longNote });
     const { httpStatus, body } = await connection.readAnswer();
     expect(httpStatus).toBe(200);
     expect(body.byteLength).toBeGreaterThan(longNote.length);
@@ -115,7 +115,7 @@ describe.each([
   test("has its call cancelled once a probe shows that it has disconnected", async () => {
     using connection = await openHttp1(greenhouse.address, options);
     connection.write(requestOf(""));
-    await within(asked.promise, "the handler");
+    await within(called.promise, "the handler");
     connection.socket.destroy();
     expect(await within(aborted.promise, "the end of the call")).toMatchObject({ code: Code.Canceled });
     expect(await greenhouse.answered(1)).toMatchObject({ httpStatus: 0, error: { code: Code.Canceled } });
@@ -126,7 +126,7 @@ describe("a client that half-closes", () => {
   test("after several requests gets all responses", async () => {
     using connection = await openHttp1(greenhouse.address);
     await sendAndEnd(connection, requestOf("first") + requestOf("") + requestOf("third"));
-    answer.resolve({ note: "second" });
+    response.resolve({ note: "second" });
     const notes: unknown[] = [];
     for (let i = 0; i < 3; i++) notes.push(JSON.parse(String((await connection.readAnswer()).body)));
     expect(notes).toEqual([{ note: "first" }, { note: "second" }, { note: "third" }]);
@@ -139,7 +139,7 @@ describe("a client that half-closes", () => {
   ])("$name gets the responses to the requests before, and an error for the rest", async ({ behind }) => {
     using connection = await openHttp1(greenhouse.address);
     await sendAndEnd(connection, requestOf("") + behind);
-    answer.resolve({ note: "first" });
+    response.resolve({ note: "first" });
     expect((await connection.readAnswer()).httpStatus).toBe(200);
     expect((await connection.readAnswer()).httpStatus).toBe(400);
     expect(await connection.atEnd()).toBe(true);
@@ -153,7 +153,7 @@ describe("a client that half-closes", () => {
     const interim = seen(other, "100 Continue");
     other.socket.end(requestOf(""));
     await interim;
-    answer.resolve({ note: "n" });
+    response.resolve({ note: "n" });
     expect(await connection.readAnswer()).toMatchObject({ httpStatus: 200, interim: [] });
     expect(await connection.atEnd()).toBe(true);
   });

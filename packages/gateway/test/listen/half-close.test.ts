@@ -33,20 +33,20 @@ const http2Ways: readonly Way[] = [
 ];
 
 let greenhouse: TestGreenhouse;
-let asked: PromiseWithResolvers<void>;
-let answer: PromiseWithResolvers<object>;
+let called: PromiseWithResolvers<void>;
+let response: PromiseWithResolvers<object>;
 let aborted: PromiseWithResolvers<unknown>;
 
 beforeEach(async () => {
-  asked = Promise.withResolvers();
-  answer = Promise.withResolvers();
+  called = Promise.withResolvers();
+  response = Promise.withResolvers();
   aborted = Promise.withResolvers();
   greenhouse = await startGreenhouse(
     {
       waterBed: (_, { signal }) => {
         signal.addEventListener("abort", () => aborted.resolve(signal.reason));
-        asked.resolve();
-        return answer.promise;
+        called.resolve();
+        return response.promise;
       },
     },
     {},
@@ -85,7 +85,7 @@ async function openCall({ tls }: Way): Promise<OpenCall> {
     ] as const),
   ];
   connection.send(headersFrame(1, header), dataFrame(1, encodeEnvelope(0, Buffer.of()), frameFlag.endStream));
-  await within(asked.promise, "the handler");
+  await within(called.promise, "the handler");
   return connection;
 }
 
@@ -95,7 +95,7 @@ describe("a client that half-closes after a request", () => {
     connection.socket.end();
     // It is asked for a sign of life, so it is known by now that it has ended.
     await connection.readUntil(({ type, flags }) => type === frameType.ping && flags === 0);
-    answer.resolve({ note });
+    response.resolve({ note });
     let bytes = 0;
     await connection.readUntil(({ type, payload }) => {
       if (type === frameType.data) bytes += payload.byteLength;

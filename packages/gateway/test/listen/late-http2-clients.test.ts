@@ -40,7 +40,7 @@ describe.concurrent("a client of HTTP/2 that takes too long", () => {
     let reported = false;
     const end = await connection.readUntil(({ type, flags, payload }) => {
       reported ||= type === frameType.goAway;
-      // With a PING behind each answer to one it says something all the time.
+      // With a PING behind each response to one it says something all the time.
       if (type !== frameType.ping) return false;
       if (flags === 0) connection.send(frame(frameType.ping, frameFlag.ack, 0, payload));
       else if (!reported) connection.send(ping);

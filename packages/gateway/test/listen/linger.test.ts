@@ -23,7 +23,7 @@ const needsKey: Admit = ({ header }) => {
   if (header.get("x-key") !== "k") throw new ConnectError("no key", Code.Unauthenticated);
 };
 
-/** What a client sends that looks at the answer only once it has sent everything, as python's http.client does. */
+/** What a client sends that looks at the response only once it has sent everything, as python's http.client does. */
 async function sendAll(connection: Http1Connection, bytes: Uint8Array): Promise<void> {
   connection.socket.pause();
   await within(

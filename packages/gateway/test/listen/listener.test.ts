@@ -31,7 +31,7 @@ describe("a connection over TLS", () => {
     await within(once(socket, "secureConnect"), "the handshake");
 
     socket.write("GET /big HTTP/1.1\r\nhost: x\r\n\r\n");
-    // The client has the first bytes of the answer and stops reading: the server still has most of it to write.
+    // The client has the first bytes of the response and stops reading: the server still has most of it to write.
     await within(once(socket, "readable"), "the first bytes of the answer");
     records.hold();
     const contentFields = "content-type: application/json\r\ncontent-length: 2";

@@ -20,15 +20,15 @@ const get = { httpMethod: "GET", path: "/livez", header: [] } as const;
 
 const getSlow = { ...get, path: "/slow" } as const;
 
-const answer = { httpStatus: 200, body: "" };
+const response = { httpStatus: 200, body: "" };
 
-/** A gateway that begins to answer `/slow` as often as it is asked to, and goes on when it is let. */
+/** A gateway that begins to respond to `/slow` whenever requested, and completes the response when released. */
 async function startGateway(connections: number, options: ListenOptions = { host: "127.0.0.1" }) {
   const { promise: released, resolve: release } = Promise.withResolvers<void>();
   let begun = 0;
   const answerSlowly = () => {
     begun++;
-    return released.then(() => answer);
+    return released.then(() => response);
   };
   const gateway = createTestGateway({
     routes: () => {},
@@ -43,7 +43,7 @@ async function startGateway(connections: number, options: ListenOptions = { host
   return { address, release, hasBegun, [Symbol.asyncDispose]: () => gateway.close() };
 }
 
-/** A connection that has had an answer. */
+/** A connection that has had a response. */
 async function openAnswered(address: Address) {
   const connection = await openHttp1(address);
   connection.request(get);

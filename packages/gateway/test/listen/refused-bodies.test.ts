@@ -34,7 +34,7 @@ function requestWith(bytes: number, ...more: readonly Field[]): HttpRequest {
 
 /** What requests are sent over. Their bodies never end. */
 interface Carrier extends Disposable {
-  /** Sends a request, and waits for its answer; `sent` is called once what there is of the body has come in. */
+  /** Sends a request, and waits for its response; `sent` is called once what there is of the body has come in. */
   exchange(at: number, request: HttpRequest, sent?: () => Promise<void>): Promise<void>;
   /** Sends a request, and goes away once `sent` is done. */
   leave(at: number, request: HttpRequest, sent: () => Promise<void>): Promise<void>;
@@ -81,7 +81,7 @@ async function openHttp2Carrier(address: Address): Promise<Carrier> {
         await untilIn(stream, request);
         await sent();
       }
-      await within(response, "an answer");
+      await within(response, "a response");
     },
     leave: async (_, request, sent) => {
       const stream = open(request);

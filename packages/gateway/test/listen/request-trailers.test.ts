@@ -67,7 +67,7 @@ const trailers: readonly { readonly name: string; readonly fields: readonly Fiel
 
 const rows = calls.flatMap((call) => trailers.map((trailer) => ({ call, trailer })));
 
-/** What an answer says, and what was seen of the call. */
+/** What a response says, and what was seen of the call. */
 interface Outcome {
   readonly fields: readonly string[];
   readonly body: string;

@@ -69,14 +69,14 @@ async function handTo(shared: SharedPort, worker: ChildProcess): Promise<void> {
 
 const request = "GET /sensors/any/reading HTTP/1.1\r\nhost: a\r\n\r\n";
 
-/** Resolves to the process that answers the next request of a connection, or to how the connection ended. */
+/** Resolves to the process that serves the next request of a connection, or to how the connection closed. */
 async function ask(socket: Socket): Promise<number | string> {
   socket.write(request);
   return await answererOf(socket);
 }
 
 async function answererOf(socket: Socket): Promise<number | string> {
-  const answer = new Promise<number | string>((resolve) => {
+  const response = new Promise<number | string>((resolve) => {
     let text = "";
     socket.on("data", (bytes: Buffer) => {
       text += bytes.toString("latin1");
@@ -86,7 +86,7 @@ async function answererOf(socket: Socket): Promise<number | string> {
     socket.once("close", () => resolve("closed"));
     socket.once("error", (error) => resolve(error.message));
   });
-  return await within(answer, "an answer");
+  return await within(response, "a response");
 }
 
 /** Opens a connection, which may have to wait for a worker. */
@@ -105,7 +105,7 @@ async function openMany(shared: SharedPort, count: number): Promise<Socket[]> {
 /** Returns how many of these each process answered. */
 function countsOf(answers: readonly unknown[]): Map<unknown, number> {
   const counts = new Map<unknown, number>();
-  for (const answer of answers) counts.set(answer, (counts.get(answer) ?? 0) + 1);
+  for (const response of answers) counts.set(response, (counts.get(response) ?? 0) + 1);
   return counts;
 }
 
@@ -116,7 +116,7 @@ async function openGrpc({ address, port }: SharedPort): Promise<ClientHttp2Sessi
   return session;
 }
 
-/** Resolves to the process that answers a call of a connection. */
+/** Resolves to the process that serves a call of a connection. */
 async function call(session: ClientHttp2Session): Promise<number> {
   const stream = session.request({
     ":method": "POST",

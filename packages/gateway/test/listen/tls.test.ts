@@ -42,15 +42,15 @@ describe("with a certificate", () => {
         ...(ALPNProtocols && { ALPNProtocols }),
       });
       connection.request(wholeWater);
-      const answer = await connection.readAnswer();
-      expect(JSON.parse(String(answer.body))).toMatchObject({ note: "https://localhost/beds/7:water" });
+      const response = await connection.readAnswer();
+      expect(JSON.parse(String(response.body))).toMatchObject({ note: "https://localhost/beds/7:water" });
     }
   });
 
   test("a client that offers HTTP/2 gets HTTP/2", async () => {
     using connection = await openHttp2(greenhouse.address, { ca: certificate.cert, servername: "localhost" });
-    const answer = await connection.exchange(wholeWater);
-    expect(JSON.parse(String(answer.body))).toMatchObject({ note: expect.stringMatching(/^https:/) });
+    const response = await connection.exchange(wholeWater);
+    expect(JSON.parse(String(response.body))).toMatchObject({ note: expect.stringMatching(/^https:/) });
   });
 
   test("a client that offers neither is refused", async () => {

@@ -97,10 +97,10 @@ describe("on node:http, a request that is not a call", () => {
     await using greenhouse = await startOnNode({ waterBed: () => ({}) }, options);
     using connection = await openHttp1(greenhouse.address);
     connection.write(sent);
-    const answer = await connection.readAnswer();
-    expect(answer.httpStatus).toBe(httpStatus);
-    expect(JSON.parse(String(answer.body))).toHaveProperty("code");
-    expect(fieldValue(answer.header, "connection") === "close").toBe(closes);
+    const response = await connection.readAnswer();
+    expect(response.httpStatus).toBe(httpStatus);
+    expect(JSON.parse(String(response.body))).toHaveProperty("code");
+    expect(fieldValue(response.header, "connection") === "close").toBe(closes);
     if (closes) {
       expect(await connection.atEnd()).toBe(true);
       return;

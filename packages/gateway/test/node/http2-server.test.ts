@@ -45,13 +45,13 @@ describe("on node:http2, a header", () => {
     await using greenhouse = await startOnNode({ waterBed: () => ({}) });
     using connection = await openHttp2(greenhouse.address);
     const body = Buffer.from("{}");
-    const answer = await connection.exchange({
+    const response = await connection.exchange({
       httpMethod: "POST",
       path: "/beds/7:water",
       header: [json, ...header],
       body,
     });
-    expect(answer.httpStatus).toBe(httpStatus);
+    expect(response.httpStatus).toBe(httpStatus);
   });
 
   test.each<{ name: string; header: readonly Field[]; httpStatus: number }>([

@@ -57,9 +57,9 @@ describe.concurrent("on node:http, a client that is late", () => {
     await using greenhouse = await startOnNode({ waterBed: () => ({ bed: BigInt((calls += 1)) }) }, { limits });
     using connection = await openHttp1(greenhouse.address);
     connection.write(sent);
-    const answer = await connection.readAnswer();
-    expect(answer.httpStatus).toBe(httpStatus);
-    expect(fieldValue(answer.header, "connection")).toBe("close");
+    const response = await connection.readAnswer();
+    expect(response.httpStatus).toBe(httpStatus);
+    expect(fieldValue(response.header, "connection")).toBe("close");
     expect(await connection.atEnd()).toBe(true);
     expect(calls).toBe(0);
   });

@@ -164,7 +164,7 @@ async function sendFrames({ address, request, parts, ends, sent }: SlowRequest):
 async function readUnfinished(stream: ClientHttp2Stream): Promise<HttpAnswer> {
   const body: Buffer[] = [];
   stream.on("error", () => {}).on("data", (piece: Buffer) => body.push(piece));
-  await within(once(stream, "end"), "an answer");
+  await within(once(stream, "end"), "a response");
   return { httpStatus: 0, header: [], trailer: [], body: Buffer.concat(body) };
 }
 

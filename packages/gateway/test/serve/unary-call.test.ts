@@ -226,7 +226,7 @@ describe.each(callings)("a unary call by $name", (calling) => {
           },
         });
         const client = greenhouseClient(calling, greenhouse.address);
-        expect((await within(client.waterBed({}), "an answer")).note).toBe("watered");
+        expect((await within(client.waterBed({}), "a response")).note).toBe("watered");
         expect(await errorOf(client.getReading({}))).toMatchObject({ code: Code.NotFound, rawMessage: "as asked" });
         const sensors: string[] = [];
         for await (const { sensor } of client.watchReadings({})) sensors.push(sensor);

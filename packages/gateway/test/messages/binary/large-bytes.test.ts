@@ -80,8 +80,8 @@ describe.each(http2Servers)("over gRPC, %s", (http2) => {
   test.each([large - 1, large, 1_000_000])("%i bytes are echoed unchanged", async (length) => {
     await using files = await startFiles(http2, { echo: (body) => body });
     const file = create(HttpBodySchema, { contentType: "text/plain", data: bytesOf(length), extensions: [{}] });
-    const answer = await clientOf(files.address.port).echo(file);
-    expect(equals(HttpBodySchema, answer, file)).toBe(true);
+    const response = await clientOf(files.address.port).echo(file);
+    expect(equals(HttpBodySchema, response, file)).toBe(true);
   });
 
   test("a buffered response is unchanged when its handler reuses the memory", async () => {
@@ -91,9 +91,9 @@ describe.each(http2Servers)("over gRPC, %s", (http2) => {
     // Its windows admit a part; the rest waits until it is read.
     const slow = await beginEcho(port, 1);
     expect((await clientOf(port).echo({ data: Uint8Array.of(2) })).data[0]).toBe(2);
-    const answer = await slow.readToEnd();
+    const response = await slow.readToEnd();
     // Behind the prefix of the envelope, and tag and length of the field.
-    expect(answer.subarray(5 + 4).equals(Buffer.alloc(memory.byteLength, 1))).toBe(true);
+    expect(response.subarray(5 + 4).equals(Buffer.alloc(memory.byteLength, 1))).toBe(true);
   });
 
   test("a message that is too large is refused, including its separate bytes field", async () => {
@@ -114,7 +114,7 @@ function clientOf(port: number): ReturnType<typeof createClient<typeof FileServi
   return createClient(FileService, createGrpcTransport({ baseUrl: `http://127.0.0.1:${port}` }));
 }
 
-/** Calls `Echo`, and reads its answer only when asked to. */
+/** Calls `Echo`, and reads its response only when asked to. */
 async function beginEcho(port: number, first: number): Promise<{ readToEnd: () => Promise<Buffer> }> {
   const session = connect(`http://127.0.0.1:${port}`);
   const stream = session.request({
@@ -127,9 +127,9 @@ async function beginEcho(port: number, first: number): Promise<{ readToEnd: () =
   await within(once(stream, "response"), "the header of an answer");
   return {
     readToEnd: async () => {
-      const answer = await within(buffer(stream), "the answer");
+      const response = await within(buffer(stream), "the response");
       session.close();
-      return answer;
+      return response;
     },
   };
 }

@@ -123,7 +123,7 @@ async function makeCall(
   }
 }
 
-/** Lets a full-duplex stream send its next message when the answer to the one before has come. */
+/** Lets a full-duplex stream send its next message when the response to the one before has come. */
 class Turns {
   #turns = 0;
   #resume: (() => void) | undefined;

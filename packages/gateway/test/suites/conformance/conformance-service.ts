@@ -82,7 +82,7 @@ async function* answerBidi(
     pending.push(request);
     if (!fullDuplex) continue;
     const data = definition?.responseData[sent];
-    // Nothing is left to answer with: the error below is the answer.
+    // Nothing is left to answer with: the error below is the response.
     if (data === undefined) break;
     yield await next(data);
   }
@@ -91,7 +91,7 @@ async function* answerBidi(
   throw errorOf(definition.error, sent === 0 ? bidiInfo(context, pending, true) : undefined);
 }
 
-// The first answer tells of the header as well; later ones tell of the messages only.
+// The first response tells of the header as well; later ones tell of the messages only.
 function bidiInfo(context: HandlerContext, requests: BidiStreamRequest[], first: boolean): RequestInfo {
   const packed = packAll(BidiStreamRequestSchema, requests);
   return first ? requestInfo(context, packed) : create(ConformancePayload_RequestInfoSchema, { requests: packed });

@@ -109,13 +109,13 @@ describe.each(runtimes)("on $name", ({ name, command, args }) => {
     },
     { request: get("/sensors/none/readings?count=1"), httpStatus: 404, body: /^\{"code":5,/ },
   ])("$request.httpMethod $request.path gets $httpStatus", async ({ request, httpStatus, body }) => {
-    const answer = await ask(request);
-    expect(answer.httpStatus).toBe(httpStatus);
-    if (typeof body === "string") expect(answer.body.toString()).toBe(body);
-    else expect(answer.body.toString()).toMatch(body);
+    const response = await ask(request);
+    expect(response.httpStatus).toBe(httpStatus);
+    if (typeof body === "string") expect(response.body.toString()).toBe(body);
+    else expect(response.body.toString()).toMatch(body);
   });
 
-  // workerd closes the connection of a client that still sends, whose answer may then be lost.
+  // workerd closes the connection of a client that still sends, whose response may then be lost.
   if (name !== "workerd") {
     test("a body above its limit gets 413", async () => {
       expect((await ask(water(Buffer.alloc(5_000_000, " ")))).httpStatus).toBe(413);
@@ -126,8 +126,8 @@ describe.each(runtimes)("on $name", ({ name, command, args }) => {
     "an RPC gets a response in %s",
     async (format) => {
       const message = format === "connect-json" ? Buffer.from('{"bed":"1"}') : Buffer.from([8, 1]);
-      const answer = await ask(rpcRequest(wireFormats[format], message, [], `${service}/WaterBed`));
-      expect(readOutcome(wireFormats[format], answer)).toEqual({ code: 0, message: "" });
+      const response = await ask(rpcRequest(wireFormats[format], message, [], `${service}/WaterBed`));
+      expect(readOutcome(wireFormats[format], response)).toEqual({ code: 0, message: "" });
     },
   );
 
@@ -151,8 +151,8 @@ describe.each(runtimes)("on $name", ({ name, command, args }) => {
       ["content-type", "application/x-ndjson"],
       ["content-encoding", coding],
     ];
-    const answer = await ask({ httpMethod: "POST", path: "/readings", header, body });
-    expect(answer.body.toString()).toBe('{"count":2,"meanDegreesCelsius":2}');
+    const response = await ask({ httpMethod: "POST", path: "/readings", header, body });
+    expect(response.body.toString()).toBe('{"count":2,"meanDegreesCelsius":2}');
   });
 
   test("gzip is read and written", async () => {
@@ -162,8 +162,8 @@ describe.each(runtimes)("on $name", ({ name, command, args }) => {
       ["content-encoding", "gzip"],
       ["accept-encoding", "gzip"],
     ];
-    const answer = await ask({ ...request, header: [...request.header, ...coded] });
-    expect(fieldValue(answer.header, "content-encoding")).toBe("gzip");
-    expect(JSON.parse(gunzipSync(answer.body).toString())).toMatchObject({ note });
+    const response = await ask({ ...request, header: [...request.header, ...coded] });
+    expect(fieldValue(response.header, "content-encoding")).toBe("gzip");
+    expect(JSON.parse(gunzipSync(response.body).toString())).toMatchObject({ note });
   });
 });
