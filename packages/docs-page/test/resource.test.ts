@@ -91,7 +91,7 @@ describe.each(["1.1", "2"] as const)("over HTTP/%s", (version) => {
 test.each([
   { coding: "gzip", documented: /page is (\d+) KB in\s+four requests/ },
   { coding: "br", documented: /\((\d+) with\s+Brotli\)/ },
-])("in $coding the page has the size that docs/how-to/openapi.md says", async ({ coding, documented }) => {
+])("in $coding the page has the size documented in docs/how-to/openapi.md", async ({ coding, documented }) => {
   const parts = paths.filter((path) => path.startsWith("/docs"));
   const header: readonly Field[] = [["accept-encoding", coding]];
   const sent = await Promise.all(parts.map((path) => exchange(at, "2", { httpMethod: "GET", path, header })));

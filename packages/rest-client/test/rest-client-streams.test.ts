@@ -183,7 +183,7 @@ describe.each(restWays)("a client stream on REST over $name", (way) => {
       },
       { name: "is missing", path: "/sensors/s/readings", body: "", want: /^the stream has no message/ },
       { name: "is blank", path: "/sensors/s/readings", body: "\n\n", want: /^the stream has no message/ },
-      { name: "is missing below a query", path: "/degrees?sensor=s", body: "\n", want: /^the stream has no message/ },
+      { name: "is missing with a query", path: "/degrees?sensor=s", body: "\n", want: /^the stream has no message/ },
       { name: "has a bad query", path: "/degrees?x=s", body: "1\n", want: /^line 1: .*"x"/ },
       {
         name: "is above the limit",

@@ -85,9 +85,9 @@ export const queryCases: readonly Case[] = [
   ),
   // Twice.
   refused("a field once", "fString=a&fString=b", '"fString" is set more than once'),
-  refused("a field once, also with the same value", "fInt64=7&fInt64=7", '"fInt64" is set more than once'),
-  refused("a field once, by whatever name", "fString=a&f_string=b", '"f_string" is set more than once'),
-  refused("a field once, by a name of its own", "customName=a&odd_name=b", '"odd_name" is set more than once'),
+  refused("a field once, even with the same value", "fInt64=7&fInt64=7", '"fInt64" is set more than once'),
+  refused("a field once, by any of its names", "fString=a&f_string=b", '"f_string" is set more than once'),
+  refused("a field once, by its proto name", "customName=a&odd_name=b", '"odd_name" is set more than once'),
   refused("a nested field once", "nested.text=a&nested.text=b", '"nested.text" is set more than once'),
   refused("a member of a oneof once", "choiceText=a&choiceText=b", '"choiceText" is set more than once'),
   refused("an optional field once", "maybeInt64=1&maybeInt64=2", '"maybeInt64" is set more than once'),

@@ -195,7 +195,7 @@ describe("a response over Fetch", () => {
     { httpStatus: 200, body: "text" },
     { httpStatus: 205, body: "" },
     { httpStatus: 304, body: "" },
-  ])("has a body with status $httpStatus only where that may have one", async ({ httpStatus, body }) => {
+  ])("with status $httpStatus has a body only if allowed", async ({ httpStatus, body }) => {
     const endpoint = { path: "/page", open: true, handle: () => ({ httpStatus, body: "text" }) };
     const fetch = serve({}, { endpoints: [endpoint] });
     const page = { httpMethod: "GET", path: "/page", header: [] };

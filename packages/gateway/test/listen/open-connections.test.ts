@@ -34,7 +34,7 @@ async function startGateway(connections: number, options: ListenOptions = { host
     routes: () => {},
     limits: { connections },
     endpoints: [
-      { path: get.path, open: true, handle: () => answer },
+      { path: get.path, open: true, handle: () => response },
       { path: getSlow.path, open: true, handle: answerSlowly },
     ],
   });

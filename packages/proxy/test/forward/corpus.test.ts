@@ -28,12 +28,14 @@ afterAll(async () => {
   await upstream[Symbol.asyncDispose]();
 });
 
-describe.each(corpusGroups)("in the corpus of $name, through a proxy,", ({ rows: group }) => {
+describe.each(corpusGroups)("in the corpus of $name, through a proxy,", ({ cases: group }) => {
   // The response to a message of 100 levels has 101, more than protobuf readers accept.
   const shallow = group.filter((row) => row.rule !== "a path of 100 names");
   // Before 2.16, protobuf-es, which the upstream uses, drops the map key `__proto__`.
-  const kept = shallow.filter((row) => isSince("@bufbuild/protobuf", "2.16") || !askedBy(row).includes('"__proto__":'));
-  const rows = kept.map((row) => ({ ...row, asked: askedBy(row) }));
+  const kept = shallow.filter(
+    (row) => isSince("@bufbuild/protobuf", "2.16") || !describeRequest(row).includes('"__proto__":'),
+  );
+  const rows = kept.map((row) => ({ ...row, asked: describeRequest(row) }));
   let http1: Http1Connection;
 
   beforeAll(async () => {

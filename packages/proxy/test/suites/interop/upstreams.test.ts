@@ -19,7 +19,7 @@ import { failures } from "../../../../testing/src/transcoding/failures.ts";
 // REST works the same with gRPC servers of other implementations: the same test cases as for the gateway.
 
 const corpus = corpusGroups
-  .flatMap((group) => group.rows)
+  .flatMap((group) => group.cases)
   // The response to a message of 100 levels has 101, more than protobuf readers accept.
   .filter((row) => row.rule !== "a path of 100 names")
   .map((row) => ({ ...row, asked: describeRequest(row) }));
