@@ -45,14 +45,14 @@ const restCalls: RestCalls = {
   header: {},
   path: (id) => `/sensors/${id}/reading`,
   judge: (id, httpStatus, body) =>
-    httpStatus === 200 && body === `{"sensor":"${id}","degreesCelsius":21}` ? "answered" : undefined,
+    httpStatus === 200 && body === `{"sensor":"${id}","degreesCelsius":21}` ? "completed" : undefined,
 };
 
 const grpcCalls: GrpcCalls = {
   procedure: getReadingProcedure,
   header: {},
   message: (id) => toBinary(GetReadingRequestSchema, create(GetReadingRequestSchema, { sensor: String(id) })),
-  judge: (grpcStatus) => (grpcStatus === "0" ? "answered" : undefined),
+  judge: (grpcStatus) => (grpcStatus === "0" ? "completed" : undefined),
 };
 
 /** Where a proxy listens, the same at each start. */
@@ -164,14 +164,14 @@ test.each(["tcp", "http"] as const)(
     ]);
     const load = startLoad(callers.map(repeating).map(paced));
     for (const [index, proxy] of started.entries()) {
-      const before = load.answered();
-      await expect.poll(load.answered).toBeGreaterThan(before + callCount / 8);
+      const before = load.completed();
+      await expect.poll(load.completed).toBeGreaterThan(before + callCount / 8);
       proxy.command.process.kill("SIGTERM");
       expect(await proxy.command.end()).toBe(0);
       running.use(await start(proxies[index] ?? { calls: 0, admin: 0 }));
       await untilComplete();
     }
-    await expect.poll(load.answered, { timeout: waitLimitMs }).toBeGreaterThan(callCount);
+    await expect.poll(load.completed, { timeout: waitLimitMs }).toBeGreaterThan(callCount);
     const { failed, unprocessed } = await load.stop();
     expect({ failed, unprocessed }).toEqual({ failed: [], unprocessed: 0 });
   },

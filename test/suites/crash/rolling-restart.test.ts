@@ -61,18 +61,18 @@ test("no call fails while two replicas behind a balancer are restarted in turn",
   const callers = [openRestCaller, openRestCaller, openGrpcCaller, openGrpcCaller];
   const load = startLoad(callers.map((open) => open(balancer.address, token)));
   for (let step = 0; step < restarts * ports.length; step++) {
-    const before = load.answered();
-    await expect.poll(load.answered).toBeGreaterThan(before + callsPerStep);
+    const before = load.completed();
+    await expect.poll(load.completed).toBeGreaterThan(before + callsPerStep);
     const index = step % ports.length;
     const [replica, port] = [replicas[index], ports[index]];
     if (replica === undefined || port === undefined) throw new Error("there is no such replica");
     replicas[index] = await restart(folder, environment, replica, port);
     await untilReady(balancer, ports);
   }
-  const { failed, unprocessed, answered } = await load.stop();
+  const { failed, unprocessed, completed } = await load.stop();
   for (const replica of replicas) await replica[Symbol.asyncDispose]();
   expect(failed).toEqual([]);
-  expect(answered).toBeGreaterThan(restarts * ports.length * callsPerStep);
+  expect(completed).toBeGreaterThan(restarts * ports.length * callsPerStep);
   // Each restart may cross one call on each connection of gRPC.
   expect(unprocessed).toBeLessThanOrEqual(2 * restarts * ports.length);
 }, 300_000);

@@ -7,7 +7,7 @@ import { openMemoryStore } from "../../../src/stores/index.ts";
 import { StreamService } from "../../../packages/testing/src/gen/streams/v1/stream_service_pb.ts";
 import { createIssuedCertificate } from "../../../packages/testing/src/carriers/certificate.ts";
 import type { Address } from "../../../packages/testing/src/carriers/exchange.ts";
-import { answerLimitMs, authorityOf, type ClientProgram, startClient } from "../../support/clients/client-program.ts";
+import { responseLimitMs, authorityOf, type ClientProgram, startClient } from "../../support/clients/client-program.ts";
 import { recipeFolder } from "../../support/clients/client-recipe.ts";
 import {
   buildGoClient,
@@ -67,7 +67,7 @@ function completeStream({ pieces, bytes }: StreamSize): Readonly<Record<string, 
   return { [`${bytes} bytes`]: pieces, "0": 1 };
 }
 
-describe.each(clients)("$name", { timeout: answerLimitMs }, ({ build }) => {
+describe.each(clients)("$name", { timeout: responseLimitMs }, ({ build }) => {
   let program: ClientProgram;
   beforeAll(async () => {
     program = await build();

@@ -74,8 +74,8 @@ describe.each(stores)("two servers on $name", ({ urlIn }) => {
     const underLoad = async (shell: Shell, commands: string): Promise<void> => {
       await shell.run(commands);
       await expect.poll(areReady).toEqual([true, true]);
-      const before = load.answered();
-      await expect.poll(load.answered).toBeGreaterThan(before + callsPerStep);
+      const before = load.completed();
+      await expect.poll(load.completed).toBeGreaterThan(before + callsPerStep);
     };
 
     // The new release rejects the schema of the old one, which only `migrate` changes.
@@ -98,14 +98,14 @@ describe.each(stores)("two servers on $name", ({ urlIn }) => {
     await underLoad(operator, expand);
     for (const shell of shells) await underLoad(shell, replace);
 
-    const { failed, answered, deleted, unprocessed } = await load.stop();
+    const { failed, completed, deleted, unprocessed } = await load.stop();
     expect(failed).toEqual([]);
     // All plants existed, and each was deleted once.
-    expect(deleted).toBe(answered);
+    expect(deleted).toBe(completed);
     const records = (await run(releases.next, ["deletions"], environment)).trimEnd().split("\n");
     expect(records).toHaveLength(deleted);
     const steps = 2 + 3 * shells.length;
-    expect(answered).toBeGreaterThan(steps * callsPerStep);
+    expect(completed).toBeGreaterThan(steps * callsPerStep);
     // Each restart may race with one call on each gRPC connection.
     expect(unprocessed).toBeLessThanOrEqual(2 * 3 * shells.length);
   });

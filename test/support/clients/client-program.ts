@@ -22,7 +22,7 @@ export interface ClientProgram {
 }
 
 /** The time limit for the first line of a program with a virtual machine, or for a load, on a busy computer, in ms. */
-export const answerLimitMs = 240_000;
+export const responseLimitMs = 240_000;
 
 /** Deletions by 64 callers for some seconds, a bidirectional stream of messages, or a server stream of messages. */
 export type Load = "load" | "echo" | "count";
@@ -45,7 +45,7 @@ export function startClient({ command, folder, environment }: ClientProgram, arg
   const lines = readLines(child);
   const send = async (what: string, token = "-", amount: number | "-" = "-"): Promise<string> => {
     child.stdin.write(`${what} ${token} ${amount}\n`);
-    return await within(lines(), `a response of ${file}`, answerLimitMs);
+    return await within(lines(), `a response of ${file}`, responseLimitMs);
   };
   return {
     deletePlant: (id, token, deadlineMs) => send(String(id), token, deadlineMs),

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { buildLimitMs } from "../../../packages/testing/src/process/build-step.ts";
-import { answerLimitMs, authorityOf, type ClientProgram, type RunningClient, startClient } from "./client-program.ts";
+import { responseLimitMs, authorityOf, type ClientProgram, type RunningClient, startClient } from "./client-program.ts";
 import { tokens } from "../server/plant-server.ts";
 import { type ServerPair, startServerPair } from "../server/server-pair.ts";
 import { situations } from "../plants/situation-store.ts";
@@ -19,7 +19,7 @@ const longId = 2n ** 53n + 1n;
 
 /** Describes the results that clients in all languages and protocols must get. */
 export function describeClient({ name, build, onDeadline = /^4\b/ }: ClientUnderTest): void {
-  describe(name, { timeout: answerLimitMs }, () => {
+  describe(name, { timeout: responseLimitMs }, () => {
     let plants: Set<bigint>;
     const opened = new AsyncDisposableStack();
     let servers: ServerPair;

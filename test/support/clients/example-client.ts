@@ -6,7 +6,7 @@ import { projectFolder } from "../../../packages/testing/src/process/child-progr
 import { toolsFolder } from "../../../packages/testing/src/process/tools-folder.ts";
 import { tokens } from "../server/plant-server.ts";
 import { type ServerPair, startServerPair } from "../server/server-pair.ts";
-import { answerLimitMs, authorityOf } from "./client-program.ts";
+import { responseLimitMs, authorityOf } from "./client-program.ts";
 
 /** A project of `examples/clients/`. */
 export interface ExampleClient {
@@ -22,7 +22,7 @@ const commandLine = /^[\s/!*]+((?:buf|go|python|mvn|java|cargo) .*)$/gm;
 
 /** Tests the commands in the first comment of the project, and that docs/how-to/clients.md shows lines of it. */
 export function describeExample({ language, program, environment }: ExampleClient): void {
-  describe(`examples/clients/${language}`, { timeout: answerLimitMs }, () => {
+  describe(`examples/clients/${language}`, { timeout: responseLimitMs }, () => {
     const text = readFileSync(join(projectFolder, "examples/clients", language, program), "utf8");
     const commands = [...text.matchAll(commandLine)].map(([, command = ""]) => command);
     const opened = new AsyncDisposableStack();

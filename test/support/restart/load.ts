@@ -7,7 +7,7 @@ import type { Address } from "../../../packages/testing/src/carriers/exchange.ts
 
 /** The outcomes of the calls of a load. */
 export interface LoadCounts {
-  readonly answered: number;
+  readonly completed: number;
   /** How many of them have deleted a plant. */
   readonly deleted: number;
   /** The gRPC calls above the last stream of a GOAWAY, which were not processed, and which clients retry by themselves. */
@@ -18,12 +18,12 @@ export interface LoadCounts {
 
 /** Calls that are made one after the other until the load is stopped. */
 export interface Load {
-  readonly answered: () => number;
+  readonly completed: () => number;
   /** Resolves when the last call has its response. */
   stop(): Promise<LoadCounts>;
 }
 
-type Outcome = "deleted" | "answered" | "unprocessed" | { readonly failed: string };
+type Outcome = "deleted" | "completed" | "unprocessed" | { readonly failed: string };
 
 /** Calls over REST, one for each number, and the meaning of their responses. */
 export interface RestCalls {
@@ -51,7 +51,7 @@ export interface Caller {
 
 /** Starts callers that each delete one plant after the other. */
 export function startLoad(callers: readonly Caller[]): Load {
-  let answered = 0;
+  let completed = 0;
   let deleted = 0;
   let unprocessed = 0;
   const failed: string[] = [];
@@ -62,18 +62,18 @@ export function startLoad(callers: readonly Caller[]): Load {
       const outcome = await caller.call(++lastId);
       if (outcome === "unprocessed") unprocessed += 1;
       else if (typeof outcome === "object") failed.push(outcome.failed);
-      else answered += 1;
+      else completed += 1;
       if (outcome === "deleted") deleted += 1;
     }
     caller.close();
   };
   const running = callers.map(run);
   return {
-    answered: () => answered,
+    completed: () => completed,
     stop: async () => {
       stopped.abort();
       await Promise.all(running);
-      return { answered, deleted, unprocessed, failed };
+      return { completed, deleted, unprocessed, failed };
     },
   };
 }
@@ -86,14 +86,14 @@ function restDeletions(token: string): RestCalls {
     path: (id) => `/plants/${id}`,
     judge: (_, httpStatus, body) => {
       if (httpStatus === 204) return "deleted";
-      return httpStatus === 400 && body.startsWith('{"error":5,') ? "answered" : undefined;
+      return httpStatus === 400 && body.startsWith('{"error":5,') ? "completed" : undefined;
     },
   };
 }
 
 /** Deletions of different plants over gRPC. */
 function grpcDeletions(token: string): GrpcCalls {
-  const outcomes: Readonly<Record<string, Outcome>> = { 0: "deleted", 5: "answered" };
+  const outcomes: Readonly<Record<string, Outcome>> = { 0: "deleted", 5: "completed" };
   return {
     procedure: deletePlantProcedure,
     header: { authorization: `Bearer ${token}` },
