@@ -207,9 +207,9 @@ function compileProxyRoutes(
     report,
     {
       createCodecs: (...rpc) => (proxied.has(rpc[0].parent) ? createServerCodecs(...rpc) : createMethodCodecs(...rpc)),
-      // No test can tell: validating them again would only delay calls.
+      // equivalent mutant: validating them again would only delay calls.
       isValidated: (service) => proxied.has(service),
-      // No test can tell: without it, each call allocates one more promise.
+      // equivalent mutant: without it, each call allocates one more promise.
       runOf: (method) => runs.get(method),
     },
   );

@@ -57,7 +57,7 @@ export function encodeRequestFields(
 function fieldsBlock(request: RequestFields, attemptsBefore: number): Uint8Array {
   const { fields } = request;
   if (attemptsBefore > 0) return encodeVarying([...fields, "grpc-previous-rpc-attempts", String(attemptsBefore)]);
-  // No test can tell: the kept block equals a new one.
+  // equivalent mutant: the kept block equals a new one.
   return request.isShared === true ? (request.block ??= unpooled(encodeVarying(fields))) : encodeVarying(fields);
 }
 
@@ -71,7 +71,7 @@ function timeoutBlock(timeoutMs: number): Uint8Array {
   if (known !== undefined) return known;
   if (timeoutBlocks.size >= timeoutBlocksMax) timeoutBlocks.clear();
   const block = encodeVarying(["grpc-timeout", formatGrpcTimeout(timeoutMs)]);
-  // No test can tell: without the cache, it is encoded again.
+  // equivalent mutant: without the cache, it is encoded again.
   timeoutBlocks.set(timeoutMs, block);
   return block;
 }

@@ -66,7 +66,7 @@ export class StreamCall extends OutgoingCall {
   }
 
   protected headReceived(head: HeaderFields): void {
-    // No test can tell: a call with a response is not retried, so this only frees memory.
+    // equivalent mutant: a call with a response is not retried, so this only frees memory.
     this.#kept = undefined;
     this.#resolve({ header: new LazyHeaders(head), message: this.#messages(), trailer: this.#trailer });
   }
@@ -86,7 +86,7 @@ export class StreamCall extends OutgoingCall {
   }
 
   protected completed(trailer: HeaderFields): void {
-    // No test can tell: the caller reads the results of both later, in either order.
+    // equivalent mutant: the caller reads the results of both later, in either order.
     this.#endBoth(trailer);
     // A trailers-only response, which has no messages.
     if (this.head === undefined) this.headReceived(trailer);

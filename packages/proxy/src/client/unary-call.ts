@@ -56,7 +56,7 @@ export abstract class UnaryCall extends OutgoingCall {
       if (Math.max(piece.byteLength, announcedBytes) > limitBytes) return this.#failTooLarge();
       if (piece.byteLength >= announcedBytes) {
         this.#first = detachFromChunk(piece, this.method.memory);
-        return; // No test can tell: without it, the piece is copied once more.
+        return; // equivalent mutant: without it, the piece is copied once more.
       }
       this.#collected = new CollectedBytes(announcedBytes, limitBytes);
     }
@@ -81,7 +81,7 @@ export abstract class UnaryCall extends OutgoingCall {
   }
 
   #collect(limitBytes: number): CollectedBytes {
-    // No test can tell: another initial size only takes more memory or one more copy.
+    // equivalent mutant: another initial size only takes more memory or one more copy.
     const collected = new CollectedBytes(envelopeBytes(this.#first), limitBytes);
     collected.add(this.#first);
     return collected;

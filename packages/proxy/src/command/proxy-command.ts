@@ -136,7 +136,7 @@ class ProxyServer {
     } finally {
       // The drain is over. Calls that remain are reflection calls made before there was a proxy.
       const upstreams = this.#upstreams.map((upstream) => upstream.drain(0));
-      // No test can tell: the process exits after the last of them in any case.
+      // equivalent mutant: the process exits after the last of them in any case.
       await Promise.all([this.#proxy?.close(), admin?.close(), ...upstreams]);
       this.#reloads.close();
       this.#certificateReloads.close();

@@ -86,7 +86,7 @@ function watchServers(upstream: Upstream, changed: () => void): () => void {
     changed();
   };
   const stop = upstream.watchServers(() => {
-    // No test can tell: without unref(), the timer would delay the exit of the process.
+    // equivalent mutant: without unref(), the timer would delay the exit of the process.
     timer ??= setTimeout(notify, Math.max(0, dueAtMs - performance.now())).unref();
   });
   return () => {

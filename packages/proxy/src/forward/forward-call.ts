@@ -196,7 +196,7 @@ class ForwardedStream extends StreamCall {
   }
 }
 
-// No test can tell: the result of `return()` is not used.
+// equivalent mutant: the result of `return()` is not used.
 const doneResult: IteratorResult<Message> = { done: true, value: undefined };
 
 /** The messages of a response, pulled one by one, so that a slow caller applies backpressure to the upstream. */

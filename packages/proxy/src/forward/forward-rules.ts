@@ -65,7 +65,7 @@ const blockedResponseFields = /^(?:access-control-|connect-|proxy-|(?:alt-svc|da
 /** Fields that are never forwarded, by direction. */
 const blockedFields = { request: blockedRequestFields, response: blockedResponseFields };
 
-/** The field that tells the server behind a proxy the address of the client. */
+/** The field with the address of the client, for the server behind a proxy. */
 const clientField = "x-forwarded-for";
 
 /** Names, or addresses, that are cached. 1,000: more than most servers see, and a bound on the memory for invented ones. */
@@ -163,7 +163,7 @@ function cacheForwarded(choose: (fields: HeaderFields, added: AddedFields) => st
   return (list, added) => {
     const known = list.derived;
     if (known instanceof Forwarded && known.choose === choose && known.added === added) {
-      // No test can tell: it only avoids encoding them again.
+      // equivalent mutant: it only avoids encoding them again.
       known.fields.isShared = true;
       return known.fields;
     }

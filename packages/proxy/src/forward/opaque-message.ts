@@ -61,12 +61,12 @@ export function createServerCodecs(
       : { decode: codec.decode.bind(codec), encode: (message) => codec.encode(decode(message)) };
   const forwardBytes = (codec: Codec): Codec => ({
     decode: (bytes) => new OpaqueMessage(typeName, bytes),
-    // An interceptor may respond with a message of its own.
+    // An interceptor may respond with another message.
     encode: (message) => (message instanceof OpaqueMessage ? message.bytes : codec.encode(message)),
     envelopes: {
       memory: hasInterceptors ? "own" : "shared",
       open: (envelope) => new EnvelopedMessage(typeName, envelope),
-      // No test can tell: without it, the envelope is created again.
+      // equivalent mutant: without it, the envelope is created again.
       of: (message) => {
         const envelope = envelopeOf(message);
         // Only interceptors may keep a message after it is sent.
@@ -96,7 +96,7 @@ export function createUpstreamCodec(
       throw new TypeError("the forwarded value is not a message");
     },
     decode: (bytes) => new OpaqueMessage(typeName, bytes),
-    // No test can tell: without it, the envelope is created again, and small messages take more memory.
+    // equivalent mutant: without it, the envelope is created again, and small messages take more memory.
     envelopes: { memory, open: (envelope) => new EnvelopedMessage(typeName, envelope), of: envelopeOf },
   };
 }

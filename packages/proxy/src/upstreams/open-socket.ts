@@ -35,7 +35,8 @@ export function openSocket(
 ): () => void {
   const { scheme } = address;
   const socket = tls === undefined ? openTcp(address) : openTls(address, tls);
-  // Frames of one turn are written together already. No test can tell: Nagle's algorithm only delays frames on a slow network.
+  // Frames of one turn are written together already.
+  // equivalent mutant: Nagle's algorithm only delays frames on a slow network.
   socket.setNoDelay(true);
   const settle = (result: Socket | Error): void => {
     socket.off("error", settle).off("close", closed);

@@ -360,7 +360,7 @@ describe("with rules", () => {
     const faults: string[] = [];
     const onFault = (error: unknown): void => void faults.push(String(error));
     await forward([], {}, { metadata: { set: () => ({ "x-a": "1\n2" }) } }, { onFault });
-    expect(faults).toEqual([expect.stringContaining('the value of "x-a"')]);
+    expect(faults).toEqual([expect.stringContaining('the value of header "x-a"')]);
   });
 
   test("Grpc-Metadata-Name is forwarded as name with rest.grpcMetadata", async () => {
