@@ -2,7 +2,7 @@ import { is64, type Kind, kinds } from "./kinds.ts";
 import { asked, type Line, refused } from "./line.ts";
 import { sentences } from "./sentences.ts";
 
-/** Values of every scalar kind in JSON bodies and in answers. */
+/** Values of every scalar kind in JSON bodies and in responses. */
 export function jsonValues(): readonly Line[] {
   return kinds.flatMap((kind) => [
     ...read(kind),
@@ -29,7 +29,7 @@ function sentenceOf(kind: string): string {
   return kind === "bool" ? sentences.bool : kind === "enum" ? sentences.enumeration : sentences.number;
 }
 
-/** The JSON texts that a value may be spelled with. */
+/** Returns the JSON forms of a value. */
 function spellings(kind: string, text: string): readonly (readonly [name: string, json: string])[] {
   if (kind === "bool") return [["literal", text]];
   if (kind === "enum") return [["text", `"${text}"`]];
@@ -58,7 +58,7 @@ function read({ name: kind, valid }: Kind): readonly Line[] {
     ...forms,
     {
       id: `json.${kind}.by-proto-name`,
-      title: `a ${kind} in a body, by the name of the definition`,
+      title: `a ${kind} in a body, with the name of the definition`,
       level: "must",
       sentence: sentences.names,
       request: post(`{"f_${kind}":${body}}`),
@@ -91,7 +91,7 @@ function exponents(kind: string, field: string): readonly Line[] {
 
 function refusals({ name: kind, invalid }: Kind): readonly Line[] {
   const field = fieldOf(kind);
-  // Texts that are no JSON number can only be given as a string.
+  // Texts that are not JSON numbers can only be sent as strings.
   const texts = invalid.flatMap(({ name, text }): readonly (readonly [name: string, json: string])[] => {
     const quoted = [name, `"${text}"`] as const;
     return isNumber(kind) && /^-?\d+(?:\.\d+)?$/.test(text) ? [quoted, [`${name}.number`, text]] : [quoted];
@@ -107,16 +107,16 @@ function refusals({ name: kind, invalid }: Kind): readonly Line[] {
   ];
   return [...texts, ...others].map(([name, body]) => ({
     id: `json.${kind}.no.${name}`,
-    title: `${body} in a body is no ${kind}`,
+    title: `${body} in a body is not a valid ${kind}`,
     level: "must",
     sentence: refusalSentence(kind, name),
     request: post(`{"${field}":${body}}`),
     expect: refused,
-    // Of what can be meant for true, the suite of protobuf only recommends to refuse it.
+    // The conformance suite of protobuf only recommends rejecting these forms of true.
     ...(/^(?:yes|number|text)$/.test(name) ? { level: "should" } : {}),
-    // The table of the wrappers has true as a text.
+    // The table of wrapper types has "true" as a string.
     ...(name === "text" ? { or: [asked("Create", field, true)] } : {}),
-    // Any text may be the name of a value that is not known, and parsers have an option to ignore what is unknown.
+    // Any string may be the name of an unknown value, which parsers may ignore by an option.
     ...(kind === "enum" && body.startsWith('"') ? { level: "should", or: [{ rpc: "Create", message: {} }] } : {}),
   }));
 }
@@ -135,7 +135,7 @@ function lists({ name: kind, valid }: Kind): readonly Line[] {
   return [
     {
       id: `json.${kind}.list`,
-      title: `a list of ${kind} in a body`,
+      title: `an array of ${kind} in a body`,
       level: "must",
       sentence: "ProtoJSON, Representation of each type (repeated)",
       request: post(`{"${list}":[${texts.join(",")}]}`),
@@ -143,7 +143,7 @@ function lists({ name: kind, valid }: Kind): readonly Line[] {
     },
     {
       id: `json.${kind}.list.null`,
-      title: `null in a list of ${kind}`,
+      title: `null in an array of ${kind}`,
       level: "must",
       sentence: sentences.nulls,
       request: post(`{"${list}":[${texts[0] ?? ""},null]}`),
@@ -151,7 +151,7 @@ function lists({ name: kind, valid }: Kind): readonly Line[] {
     },
     {
       id: `json.${kind}.list.scalar`,
-      title: `a ${kind} that is no list, where a list belongs`,
+      title: `a single ${kind} instead of an array`,
       level: "must",
       sentence: "ProtoJSON, Representation of each type (repeated)",
       request: post(`{"${list}":${texts[0] ?? ""}}`),
@@ -159,7 +159,7 @@ function lists({ name: kind, valid }: Kind): readonly Line[] {
     },
     {
       id: `json.${kind}.list.empty`,
-      title: `an empty list of ${kind}`,
+      title: `an empty array of ${kind}`,
       level: "must",
       sentence: "ProtoJSON, Representation of each type (repeated)",
       request: post(`{"${list}":[]}`),
@@ -198,8 +198,8 @@ function wrapped({ name: kind, valid }: Kind): readonly Line[] {
 function written({ name: kind, valid }: Kind): readonly Line[] {
   const field = fieldOf(kind);
   return valid.map(({ name, text, json }) => ({
-    id: `answer.${kind}.${name}`,
-    title: `the ${kind} ${text} in an answer`,
+    id: `response.${kind}.${name}`,
+    title: `the ${kind} ${text} in a response`,
     level: "must",
     sentence: json === undefined ? sentences.presence : sentenceOf(kind),
     request: { method: "POST", target: "/v1/return", json: `{"${field}":${spellings(kind, text)[0]?.[1] ?? ""}}` },

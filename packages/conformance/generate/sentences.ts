@@ -1,4 +1,4 @@
-/** The sections that the generated cases cite. */
+/** The sections cited by generated cases. */
 export const sentences = {
   path: "google/api/http.proto, HttpRule, Rules for HTTP mapping 1 (path), Special notes; ProtoJSON, Representation of each type",
   query:

@@ -2,7 +2,7 @@ import { type Kind, kinds } from "./kinds.ts";
 import { asked, escaped, type Line, refused } from "./line.ts";
 import { sentences } from "./sentences.ts";
 
-/** Where in a URL a value is. */
+/** The part of a URL that contains a value. */
 interface Place {
   readonly name: string;
   readonly rpc: string;
@@ -54,7 +54,7 @@ function placed(
     })),
     ...invalid.map(({ name, text }): Line => ({
       id: id(name),
-      title: `${text} in a ${place} is no ${kind}`,
+      title: `${text} in a ${place} is not a valid ${kind}`,
       level: "must",
       sentence:
         kind === "enum" ? sentences.enumName : /(?:above|below)/.test(name) ? sentences.range : sentences.scalar,
@@ -63,7 +63,7 @@ function placed(
     })),
     ...open.map(({ name, text, json }): Line => ({
       id: id(name),
-      title: `${text} in a ${place} as ${kind}: its value or refused, and never another value`,
+      title: `${text} in a ${place} as ${kind} is this value or rejected, never another value`,
       level: "should",
       sentence: sentences.open,
       request: get(text),
@@ -74,7 +74,7 @@ function placed(
   ];
 }
 
-// What parsers of numbers skip or read in other ways; a reader that takes them gives one value many URLs.
+// Texts that lenient number parsers accept, which gives one value several URLs.
 function spaced(
   kind: string,
   field: string,
@@ -100,7 +100,7 @@ function spaced(
     sentence: sentences.open,
     request: get(text),
     expect: refused,
-    // A text in quotes is the ProtoJSON of a number.
+    // A number in quotes is valid ProtoJSON.
     ...(name === "quoted" ? { or: [asked(rpc, field, kind.endsWith("64") ? "7" : 7)] } : {}),
   }));
 }
@@ -135,7 +135,7 @@ function named({ name: kind, valid }: Kind): readonly Line[] {
     },
     {
       id: `query.${kind}.repeated.bad`,
-      title: `a repeated ${kind} in a query with a value that is none`,
+      title: `a repeated ${kind} in a query with an invalid value`,
       level: "must",
       sentence: sentences.scalar,
       request: { method: "GET", target: `/v1/query?r_${kind}=${escaped(first.text)}&r_${kind}=abc` },

@@ -1,4 +1,4 @@
-// The echo contract of grpc-go, by itself or behind grpc-gateway or vanguard-go: `server grpc|grpc-gateway|vanguard PORT`.
+// Serves the echo contract with grpc-go, alone or behind grpc-gateway or vanguard-go: `server grpc|grpc-gateway|vanguard PORT`.
 package main
 
 import (
@@ -24,7 +24,7 @@ import (
 	pb "transcoding/gen/transcodingv1"
 )
 
-// Answers every unary RPC, so that no service needs a method of its own.
+// Handles every unary RPC, so that services need no separate methods.
 func echo(_ context.Context, request any, info *grpc.UnaryServerInfo, _ grpc.UnaryHandler) (any, error) {
 	switch message := request.(type) {
 	case *pb.FailRequest:

@@ -1,5 +1,5 @@
-"""The echo contract of grpcio, for a transcoder to stand before: `python echo.py PORT`, in a folder with `echo.binpb`, the
-contract, or one like it, with all that it imports. Prints the port, which is a free one for 0.
+"""Serves the echo contract with grpcio, behind a transcoder: `python echo.py PORT`, in a folder with `echo.binpb`, a
+descriptor set of the contract with all imports. Prints its port; for 0, it uses a free one.
 """
 
 import sys
@@ -18,24 +18,24 @@ def fail(context, code):
         context.abort(next(known, grpc.StatusCode.UNKNOWN), "as asked")
 
 
-def answer(method, request, context):
-    Answer = GetMessageClass(method.output_type)
+def respond(method, request, context):
+    Response = GetMessageClass(method.output_type)
     match method.name:
         case "Fail":
             numbers = (field for field in method.input_type.fields if field.type == field.TYPE_INT32)
             fail(context, getattr(request, next(numbers).name))
         case "GetFile":
-            return Answer(content_type=request.content_type, data=request.data)
+            return Response(content_type=request.content_type, data=request.data)
         case "GetFileField":
-            return Answer(file={"content_type": request.content_type, "data": request.data})
+            return Response(file={"content_type": request.content_type, "data": request.data})
         case _ if method.output_type == method.input_type:
             return request
     kept = method.output_type.fields_by_number.get(2)
     if kept is None:
-        return Answer()
+        return Response()
     if kept.message_type is None:
         request = json_format.MessageToJson(request, descriptor_pool=pool)
-    return Answer(**{"rpc": method.name, kept.name: request})
+    return Response(**{"rpc": method.name, kept.name: request})
 
 
 def count(method, request, context):
@@ -60,7 +60,7 @@ def relay(method, items, context):
 def behavior_of(method):
     if method.client_streaming:
         return relay if method.server_streaming else collect
-    return {"Count": count, "GetPieces": get_pieces}.get(method.name, answer)
+    return {"Count": count, "GetPieces": get_pieces}.get(method.name, respond)
 
 
 def handler_of(method):

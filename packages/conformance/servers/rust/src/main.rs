@@ -1,5 +1,5 @@
-//! The echo contract of tonic, for a transcoder to stand before: `transcoding-echo PORT`, in a folder with `echo.binpb`,
-//! the contract, or one like it, with all that it imports. Prints the port, which is a free one for 0.
+//! Serves the echo contract with tonic, behind a transcoder: `transcoding-echo PORT`, in a folder with `echo.binpb`, a
+//! descriptor set of the contract with all imports. Prints its port; for 0, it uses a free one.
 
 use std::convert::Infallible;
 use std::future::Future;

@@ -118,7 +118,11 @@ test.each<[what: string, server: (socket: Socket) => void, says: string]>([
 });
 
 test.each([
-  { id: "answer.return.nothing", what: "objects in objects", body: `${'{"a":'.repeat(90_000)}{}${"}".repeat(90_000)}` },
+  {
+    id: "response.return.nothing",
+    what: "objects in objects",
+    body: `${'{"a":'.repeat(90_000)}{}${"}".repeat(90_000)}`,
+  },
   { id: "stream.count.1", what: "objects in objects", body: `${'{"a":'.repeat(90_000)}{}${"}".repeat(90_000)}` },
   { id: "stream.count.1", what: "quotes that never end", body: '"\\'.repeat(500_000) },
 ])("$id fails without stopping the run on a response with a megabyte of $what", async ({ id, body }) => {

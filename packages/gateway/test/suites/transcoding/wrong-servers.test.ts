@@ -85,11 +85,11 @@ const wrongResponses: Wrong<ChangeResponse> = [
   ["numbers of enums that are not read", "body.enum.number", withStatus(400)],
   [
     "an int64 in a response as a number",
-    "answer.int64.above-2-53",
+    "response.int64.above-2-53",
     withResponseBody((t) => t.replace(/"(\d+)"/, "$1")),
   ],
-  ["the complete message instead of its field", "answer.field.string", withResponseBody((t) => `{"fString":${t}}`)],
-  ["an error with status 200", "answer.code.not-found", withStatus(200)],
+  ["the complete message instead of its field", "response.field.string", withResponseBody((t) => `{"fString":${t}}`)],
+  ["an error with status 200", "response.code.not-found", withStatus(200)],
   ["a 405 without Allow", "method.allow", (response) => ({ ...response, header: [] })],
   [
     "a stream without its last message",
