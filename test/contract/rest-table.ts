@@ -31,7 +31,7 @@ const invalid = (message: string): RestWant => ({ httpStatus: 400, record: { err
 const badId = (sent: string): RestWant => invalid(`id: ${JSON.stringify(sent)} is not an int64`);
 const badEscape = invalid("the path has an invalid percent escape");
 const notUtf8 = invalid("the path is not valid UTF-8");
-const pathBound = invalid('query parameter "id" is bound by the path or the body');
+const pathBound = invalid('query parameter "id" is already set by the path or the body');
 const unknown = (...names: readonly string[]): RestWant =>
   invalid(
     `unknown query parameter${names.length > 1 ? "s" : ""} ${names.map((name) => JSON.stringify(name)).join(", ")}`,

@@ -76,7 +76,7 @@ test("an empty body is refused for google.protobuf.Value, whose default has no J
   expect(await send("Value", "null")).toEqual({ httpStatus: 200, json: null });
   expect(await send("Value", "")).toMatchObject({
     httpStatus: 400,
-    json: { code: 3, message: "not JSON: the text ends where a value should be" },
+    json: { code: 3, message: "not valid JSON: expected a value, got the end of the text at character 1" },
   });
 });
 

@@ -160,7 +160,7 @@ describe.each(versions)("behind a body parser on HTTP/%s", (version) => {
   });
 
   test.each([
-    { name: "a type that a rule does not take", path: sinks, httpStatus: 415, text: "is not application/json" },
+    { name: "a type that a rule does not take", path: sinks, httpStatus: 415, text: "must be application/json" },
     { name: "a type that an RPC does not take", path: rpc, httpStatus: 415, text: "is not supported" },
     {
       name: "a body where a rule has none",

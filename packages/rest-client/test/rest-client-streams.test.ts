@@ -189,7 +189,7 @@ describe.each(restWays)("a client stream on REST over $name", (way) => {
         name: "is above the limit",
         path: "/readings",
         body: `{}\n"${"x".repeat(1000)}"\n`,
-        want: /^line 2: message is lar/,
+        want: /^line 2: the message is lar/,
       },
     ]),
   )("is refused with the number of a line that $name", async ({ path, body, want }) => {

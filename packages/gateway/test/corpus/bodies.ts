@@ -18,18 +18,18 @@ const fields: readonly Case[] = [
     rule: "the query never sets the body's field",
     request: "PATCH /v1/body/tags?tags=a",
     body: '["b"]',
-    want: invalid("is bound by the path or the body"),
+    want: invalid("is already set by the path or the body"),
   },
   {
     rule: "the query never sets a field of the body's message",
     request: "PATCH /v1/nested/a?nested.number=7",
     body: "{}",
-    want: invalid("is bound by the path or the body"),
+    want: invalid("is already set by the path or the body"),
   },
   {
     rule: "the query never sets the body's field, even if the body is empty",
     request: "PATCH /v1/body/tags?tags=a",
-    want: invalid("is bound by the path or the body"),
+    want: invalid("is already set by the path or the body"),
   },
   {
     rule: "the body and the query set members of the same oneof",
@@ -128,13 +128,13 @@ const collisions: readonly Case[] = [
     rule: `${http}: body "*" leaves nothing for the query`,
     request: "POST /v1/sinks?fString=a",
     body: "{}",
-    want: invalid("is bound by the path or the body"),
+    want: invalid("is already set by the path or the body"),
   },
   {
     rule: `${http}: a body that is a field does not contain the path's fields`,
     request: "PATCH /v1/children/a?fString=b",
     body: "{}",
-    want: invalid("is bound by the path or the body"),
+    want: invalid("is already set by the path or the body"),
   },
   {
     rule: "an unknown parameter is refused with a body",

@@ -95,22 +95,22 @@ export const queryCases: readonly Case[] = [
   {
     rule: "the query never sets a path field",
     request: "GET /v1/int64/7?fInt64=8",
-    want: invalid("is bound by the path"),
+    want: invalid("is already set by the path"),
   },
   {
     rule: "the query never sets a path field, by proto name",
     request: "GET /v1/int64/7?f_int64=8",
-    want: invalid("is bound by the path"),
+    want: invalid("is already set by the path"),
   },
   {
     rule: "the query never sets a path field, not even to the same value",
     request: "GET /v1/int64/7?f_int64=7",
-    want: invalid("is bound by the path"),
+    want: invalid("is already set by the path"),
   },
   {
     rule: "the query never sets a path field, not even to an invalid value",
     request: "GET /v1/int64/7?f_int64=abc",
-    want: invalid("is bound by the path"),
+    want: invalid("is already set by the path"),
   },
   {
     rule: "the query sets other fields of a message with a path field",
@@ -120,7 +120,7 @@ export const queryCases: readonly Case[] = [
   {
     rule: "the query never sets a nested path field",
     request: "GET /v1/trees/oak?nested.text=a",
-    want: invalid("is bound by the path"),
+    want: invalid("is already set by the path"),
   },
   {
     rule: "the path and the query set members of the same oneof",
@@ -130,6 +130,6 @@ export const queryCases: readonly Case[] = [
   {
     rule: "the path and the query set the same member of a oneof",
     request: "GET /v1/choice/7?choice_number=7",
-    want: invalid("is bound by the path"),
+    want: invalid("is already set by the path"),
   },
 ];

@@ -176,10 +176,13 @@ describe("a path", () => {
   });
 
   test.each(["id", "uuid", "in.ner.page.size", "inner.f0", "inner.page.size", "in.ner.f0"])(
-    "is not overridden by the query, where %s is a field of it",
+    "is not overridden by the query parameter %s",
     async (name) => {
       const { status, json } = await ask(strict, "GET", `/names/a/b/7/c?${name}=x`);
-      expect([status, json]).toEqual([400, expect.objectContaining({ message: expect.stringContaining("is bound") })]);
+      expect([status, json]).toEqual([
+        400,
+        expect.objectContaining({ message: expect.stringContaining("is already set by") }),
+      ]);
     },
   );
 

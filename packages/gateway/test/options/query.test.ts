@@ -129,7 +129,7 @@ describe("entries of maps in a query", () => {
   test("cannot set a map that the body sets", async () => {
     expect(await ask("POST /v1/sinks?labels[a]=b", "{}")).toEqual({
       httpStatus: 400,
-      message: 'query parameter "labels[a]" is bound by the path or the body',
+      message: 'query parameter "labels[a]" is already set by the path or the body',
     });
   });
 

@@ -95,7 +95,7 @@ export function resolveParameter(binding: ParameterBinding, name: string): Param
     if (bound === undefined) return found;
     if (bound !== "whole") continue;
     if (binding.lenient) return undefined;
-    throw problem("ERR_QUERY_INVALID", `query parameter ${quote(name)} is bound by the path or the body`);
+    throw problem("ERR_QUERY_INVALID", `query parameter ${quote(name)} is already set by the path or the body`);
   }
   return found;
 }

@@ -76,7 +76,7 @@ describe("a service with sameValueAsPath", () => {
       want: "nested.inner.inner.text: must be the value in the path",
     },
     { request: "PUT /v1/choices/a", body: '{"choiceText":"b"}', want: "choice_text: must be the value in the path" },
-    { request: "PATCH /v1/shelves/1?shelf.name=shelves/1", body: "{}", want: "is bound by the path or the body" },
+    { request: "PATCH /v1/shelves/1?shelf.name=shelves/1", body: "{}", want: "is already set by the path or the body" },
   ])("refuses $body at $request: $want", ({ request, body, want }) => {
     expect(() => decode(options, request, body)).toThrow(want);
   });
