@@ -32,13 +32,13 @@ describe.each(["1.1", "2"] as const)("over HTTP/%s", (version) => {
     exchange(at, version, { httpMethod, path, header });
 
   test.each(paths)(
-    "%s has a strong tag of its own in each coding, and is not sent again to those who have it",
+    "%s has a separate strong ETag for each coding, and is not sent again to clients that have it",
     async (path) => {
       const tags: string[] = [];
       for (const coding of ["identity", "gzip", "br"]) {
-        const whole = await ask(path, [["accept-encoding", coding]]);
-        const { etag = "", vary, "content-type": type } = fieldsOf(whole);
-        expect([whole.httpStatus, vary]).toEqual([200, "accept-encoding"]);
+        const complete = await ask(path, [["accept-encoding", coding]]);
+        const { etag = "", vary, "content-type": type } = fieldsOf(complete);
+        expect([complete.httpStatus, vary]).toEqual([200, "accept-encoding"]);
         expect(etag).toMatch(/^"[\w-]{22,}"$/);
         tags.push(etag);
         for (const sent of [etag, `W/${etag}`, `"other", ${etag}`, "*"]) {
@@ -54,7 +54,7 @@ describe.each(["1.1", "2"] as const)("over HTTP/%s", (version) => {
           ["accept-encoding", coding],
           ["if-none-match", '"other", W/"x"'],
         ]);
-        expect([other.httpStatus, other.body.length]).toEqual([200, whole.body.length]);
+        expect([other.httpStatus, other.body.length]).toEqual([200, complete.body.length]);
       }
       expect(new Set(tags).size).toBe(3);
     },

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { type Call, writeBuf, writeCurl, writeGrpcurl } from "../src/files/shell-commands.ts";
 import { runProgram } from "../../testing/src/process/child-program.ts";
 
-/** Texts that a shell would run, expand or split, if they were not quoted. */
+/** Strings that a shell would run, expand or split if they were not quoted. */
 const hostile = ["a;touch${IFS}x;b", "$(id)", "`id`", "a b", "a'b", 'a"b', "*", "a\nb", "~root", "-o", "a\\b", "é"];
 
 function callOf(changes: Partial<Call>): Call {
@@ -17,7 +17,7 @@ function callOf(changes: Partial<Call>): Call {
   };
 }
 
-/** The words that a shell hands over to the program of a command, whichever it is. */
+/** The arguments that a shell passes to the program of a command. */
 async function wordsOf(command: string): Promise<readonly string[]> {
   const print = String.raw`printf '%s\0' "$@"`;
   const programs = ["curl", "grpcurl", "buf"].map((name) => `${name}() { ${print}; }`).join("\n");

@@ -5,7 +5,7 @@ function writeYaml(json: string): string {
   return [...yamlPieces(parseWithDigits(json))].join("");
 }
 
-// JavaScript puts keys that are numbers first.
+// JavaScript orders keys that are integers first.
 function sorted(text: string): string[] {
   return text.split("\n").toSorted();
 }

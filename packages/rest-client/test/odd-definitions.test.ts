@@ -30,9 +30,9 @@ import { http } from "../../gateway/src/gen/google/api/annotations_pb.ts";
 import { type HttpRule, HttpRuleSchema } from "../../gateway/src/gen/google/api/http_pb.ts";
 import { KitchenSink, NestedSchema, SinkSchema } from "../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 
-// Definitions that protoc takes, and whose requests or answers could be read as something else.
+// Definitions that protoc accepts, but whose requests or responses could be misread.
 
-/** Makes the RPCs of a file that has one message, with fields of text, from their templates. */
+/** Creates a file with one message of string fields, and an RPC for each template. */
 function defineRpcs(
   jsonNames: Readonly<Record<string, string>>,
   templates: readonly string[],
@@ -67,9 +67,9 @@ function ruleOf(get: string) {
   return { pattern: { case: "get" as const, value: get }, body: "", responseBody: "" };
 }
 
-/** Returns the target of a message, or why it has none. */
+/** Returns the request target of a message, or the error. */
 function targetOf(method: DescMethod | undefined, values: object, write: { useProtoFieldName?: boolean } = {}): string {
-  if (method === undefined) throw new Error("there is no such RPC");
+  if (method === undefined) throw new Error("the RPC is missing");
   const message = Object.assign(create(method.input), values);
   try {
     return new RestMethod(method, { write, read: {}, registry: undefined }).write(message).target;
@@ -99,7 +99,7 @@ test("a value is refused that becomes another value when its slashes are decoded
 test("a response to HEAD without a body is the empty message, also with response_body", () => {
   const [one] = defineRpcs({ a: "a" }, ["/x"]);
   const [rule] = one === undefined ? [] : compileRestRules(one);
-  if (rule === undefined) throw new Error("there is no such rule");
+  if (rule === undefined) throw new Error("the rule is missing");
   const readerOf = (more: object) => createResponseReader({ ...rule, ...more }, { unknownFields: "ignore" });
   expect(readerOf({ httpMethod: "HEAD" }).readBody(new Uint8Array(), new Response())).toEqual(
     create(rule.method.output),
@@ -153,13 +153,13 @@ test.each<StreamRow>([
 ])("a stream has %s", async (_, type, body, want, output, field = "") => {
   const [method] = defineRpcs({ error: "error", result: "result" }, ["/x"]);
   const [found] = method === undefined ? [] : compileRestRules(method);
-  if (found === undefined) throw new Error("there is no such rule");
+  if (found === undefined) throw new Error("the rule is missing");
   const pattern = { ...found.pattern, responseBody: field };
   const rule = { ...found, pattern, method: { ...found.method, ...(output && { output }) } };
   const registry = createRegistry(NestedSchema);
   const reader = createResponseReader(rule, { unknownFields: "ignore", registry });
   const bytes = Buffer.from(body.map((value) => `${JSON.stringify(value)}\n`).join(""));
-  // Byte by byte, as what a body begins with may come alone.
+  // Byte by byte, because the beginning of a body may arrive alone.
   const pieces = ReadableStream.from(Array.from(bytes, (byte) => Uint8Array.of(byte)));
   const response = new Response(pieces, {
     headers: { "content-type": type },
@@ -184,7 +184,7 @@ test("a detail with a string named value only in JSON is not bytes", () => {
   expect(detail).toMatchObject({ value: Uint8Array.from(Buffer.from("\n\x04CgF0")) });
 });
 
-// No RPC of these streams; they are written as one that does would write them.
+// No RPC here streams; these are written as one that streams would write them.
 test.each([
   { name: "a Value that is not set", body: "value", write: "writeFirst", want: "value: must be set in a stream" },
   {
@@ -202,7 +202,7 @@ test.each([
 ] as const)("$name is refused in a stream", ({ body, write, want }) => {
   const method = body === "*" ? KitchenSink.method.replace : KitchenSink.method.update;
   const rule = compileRestRules(method).findLast(({ pattern }) => pattern.body === body);
-  if (rule === undefined) throw new Error("there is no such rule");
+  if (rule === undefined) throw new Error("the rule is missing");
   const message = create(SinkSchema, { choice: { case: "choiceText", value: "" } });
   const rest = new RestMethod(method, { write: {}, read: {}, registry: undefined });
   expect(() => rest[write](rule, body === "*" ? message : create(SinkSchema))).toThrow(
@@ -213,7 +213,7 @@ test.each([
 test("a message that a query cannot represent is sent with a later binding with a body", () => {
   const post = create(HttpRuleSchema, { pattern: { case: "post", value: "/v1/things:find" }, body: "*" });
   const [desc] = defineRpcs({ name: "name", inner: "inner" }, ["/v1/things"], [post]);
-  if (desc === undefined) throw new Error("there is no RPC");
+  if (desc === undefined) throw new Error("the RPC is missing");
   const method = new RestMethod(desc, { write: {}, read: {}, registry: undefined });
   const lineOf = (input: MessageInitShape<typeof desc.input>) => {
     const { rule, target, body } = method.write(create(desc.input, input));

@@ -11,7 +11,7 @@ import { Catalog } from "../../testing/src/gen/catalog/v1/catalog_pb.ts";
 import { kitchenSinkRegistry } from "../../testing/src/gateway/kitchen-sink.ts";
 import { answerWith, startRestServer } from "../../testing/src/gateway/rest-server.ts";
 
-// Which request is a message, and which message is none.
+// Which request a message becomes, and which messages have none.
 
 type Sink = MessageInitShape<typeof SinkSchema>;
 
@@ -29,7 +29,7 @@ async function requestOf(method: DescMethodUnary, input: Message, path = "", jso
 const { types, query, replace, update, segments, matchOne, matchRest, plain, close, custom, any, root, remove } =
   KitchenSink.method;
 
-/** A message, and the request that it is, or why it is none. */
+/** A message, and its request, or why it has none. */
 type Row = readonly [name: string, method: DescMethodUnary, sink: Sink, want: string];
 
 const requests: readonly Row[] = [
@@ -238,7 +238,7 @@ describe("names of resources (AIP-122, AIP-131 to AIP-136)", () => {
   });
 
   test.each(["shelves/1", "shelves/1/books", "shelves/1/books/2/pages", "books/1/books/2", "shelves/1/books/", "2"])(
-    "%s is no name of a book",
+    "%s is not the name of a book",
     async (name) => {
       const { seen, error } = await requestOf(Catalog.method.getBook, create(Catalog.method.getBook.input, { name }));
       expect([seen, error]).toMatchObject([
@@ -266,7 +266,7 @@ test("a known extension is refused in a query", () => {
   expect(() => write(kitchenSinkRegistry)).toThrow("kitchensink.v1.Legacy: extensions cannot be sent in a query");
 });
 
-/** The fetch of a browser, which refuses to be the method of anything. */
+/** The fetch of a browser, which throws if called as a method. */
 function windowFetch(this: unknown, ...request: Parameters<typeof fetch>): Promise<Response> {
   return this === undefined ? fetch(...request) : Promise.reject(new TypeError("Illegal invocation"));
 }

@@ -22,7 +22,7 @@ import { answerWith, startRestServer } from "../../testing/src/gateway/rest-serv
 import { within } from "../../testing/src/deadline.ts";
 import { ask } from "../../testing/src/gateway/ask-rest.ts";
 
-// Which message, or which error, is a response: of servers of many kinds, and of bad ones.
+// How responses of many kinds of servers, also faulty ones, become messages or errors.
 
 const registry = createRegistry(NestedSchema);
 
@@ -114,8 +114,8 @@ describe("bad servers", () => {
   });
 
   test("a redirect in a web page, whose target is hidden", async () => {
-    const told = { ok: { value: false }, status: { value: 0 }, type: { value: "opaqueredirect" } };
-    const hidden = Object.defineProperties(new Response(), told);
+    const properties = { ok: { value: false }, status: { value: 0 }, type: { value: "opaqueredirect" } };
+    const hidden = Object.defineProperties(new Response(), properties);
     expect(await ask(() => undefined, { fetch: async () => hidden })).toMatchObject({
       code: Code.Unknown,
       rawMessage: "the server redirected; redirects are not followed",
@@ -201,7 +201,7 @@ test("header fields are sent and received, and interceptors see the path templat
   };
   const interceptors = [interceptor];
   const transport = createRestTransport({ baseUrl: server.baseUrl, interceptors });
-  // The transport has a list of its own.
+  // The transport has its own list.
   interceptors.pop();
   let answered: string | null = null;
   await createClient(KitchenSink, transport).any(

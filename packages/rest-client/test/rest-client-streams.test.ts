@@ -13,7 +13,7 @@ import { openUpload } from "../../testing/src/gateway/rest-upload.ts";
 import { exchange } from "../../testing/src/gateway/wire-format.ts";
 import { onFirstWay, restWays } from "../../testing/src/gateway/rest-ways.ts";
 
-// Streams of a client over REST: lines of JSON in the body of a request.
+// Client streams over REST: lines of JSON in the body of a request.
 
 type Rules = NonNullable<NonNullable<GatewayOptions["rest"]>["rules"]>;
 const service = "greenhouse.v1.GreenhouseService";
@@ -37,14 +37,14 @@ async function unchanged(bytes: Uint8Array): Promise<Uint8Array<ArrayBuffer>> {
   return new Uint8Array(bytes);
 }
 
-/** Counts what it is sent. */
+/** Counts the messages it receives. */
 async function recordReadings(readings: AsyncIterable<Reading>): Promise<{ count: number }> {
   let count = 0;
   for await (const _ of readings) count += 1;
   return { count };
 }
 
-/** A handler that keeps what it was sent. */
+/** A handler that records the messages it receives. */
 function recorder() {
   const seen: string[] = [];
   const record = async (readings: AsyncIterable<Reading>): Promise<{ count: number }> => {
@@ -54,15 +54,15 @@ function recorder() {
   return { seen, record };
 }
 
-/** Returns how many bytes of an upload are not taken, once no more of them are. */
+/** Waits until no more of an upload is accepted, and returns how many bytes remain. */
 async function waitingBytesOf(upload: Upload): Promise<number> {
   let waiting = -1;
-  const stands = (): boolean => {
+  const hasStopped = (): boolean => {
     const before = waiting;
     waiting = upload.waitingBytes;
     return waiting === before;
   };
-  await expect.poll(stands, { interval: 50 }).toBe(true);
+  await expect.poll(hasStopped, { interval: 50 }).toBe(true);
   return waiting;
 }
 
@@ -106,7 +106,7 @@ describe.each(restWays)("a client stream on REST over $name", (way) => {
       want.length === 0 ? "{}" : `{"count":${want.length}}`,
     ]);
     expect(seen).toEqual(want);
-    // And however it is cut: each octet alone.
+    // However the body is split, also into single octets.
     seen.length = 0;
     using upload = await open(greenhouse);
     for (const octet of Buffer.from(body)) upload.write(Buffer.of(octet));
@@ -336,7 +336,7 @@ describe.each(restWays)("a client stream on REST over $name", (way) => {
     upload.write("{}\n{");
     expect((await upload.readAnswer()).httpStatus).toBe(504);
     await expect(reason).resolves.toMatchObject({ code: Code.DeadlineExceeded });
-    // Its handler does not wait for the rest for ever, nor take what it has for all.
+    // The handler neither waits forever for the rest nor takes the messages so far for all.
     expect(await within(end.promise, "the end of the messages")).toBeInstanceOf(Error);
   });
 
@@ -368,7 +368,7 @@ describe.each(restWays)("a client stream on REST over $name", (way) => {
         if (reset) upload.reset();
       }
       const { httpStatus, error } = await greenhouse.answered(sent + 1);
-      // On HTTP/1.1 a body that ends early is malformed, and its client may still read that.
+      // On HTTP/1.1 a body that ends early is malformed, and its client may still read the error.
       const want = version === "1.1" && !reset ? [400, Code.InvalidArgument] : [0, Code.Canceled];
       expect([httpStatus, error?.code]).toEqual(want);
     }
@@ -398,7 +398,7 @@ describe.each(restWays)("a client stream on REST over $name", (way) => {
     using upload = await open(greenhouse);
     const line = `{"sensor":"${"x".repeat(64 * 1024)}"}\n`;
     let [lines, waiting] = [0, 0];
-    // The system takes some on the way, as much as it is set to; the rest stays with the client.
+    // The system buffers as much as it is configured to; the rest stays with the client.
     while (waiting < 4 * 1024 * 1024 && lines < 2048) {
       for (const last = lines + 256; lines < last; lines += 1) upload.write(line);
       waiting = await waitingBytesOf(upload);

@@ -24,8 +24,8 @@ import { kitchenSinkRegistry, startKitchenSink, type TestGateway } from "../../t
 import { rollMessage } from "../../testing/src/gateway/random-message.ts";
 import { numRunsOf } from "../../testing/src/test-seed.ts";
 
-// The transport is the inverse of the gateway: what it sends arrives as it was, at the RPC that was called, or nothing is
-// sent at all.
+// The transport is the inverse of the gateway: what it sends arrives as it was, at the RPC that was called, or nothing
+// is sent at all.
 
 let gateway: TestGateway;
 
@@ -37,7 +37,7 @@ afterAll(async () => {
   await gateway[Symbol.asyncDispose]();
 });
 
-/** Texts that mean something to paths, and some that go wrong on the way to one. */
+/** Strings that are special in paths, and some that are often escaped incorrectly. */
 const pathTexts = (
   "a only me me/y/z a/b shelves/1/books/2 shelves/1/books shelves/../books/2 trees trees/x trees//x trees/x/ /a a:peek " +
   "a:close x/:list x:list . .. a/./b %2F %2e%2e a%2Fb %25 é 🌱 + & = ; # ? \\ * ** {id} 'x' ~ a:b:c 2024-01-02T03:04:05Z"
@@ -45,7 +45,9 @@ const pathTexts = (
 
 const odd = ["", "a b", "\ud800", "a\udfff", "a\u0000b", "\n"];
 
-/** Takes out what JSON cannot say: -0, which JSON.stringify does not write, and other values of a NullValue than null. */
+/**
+ * Removes what JSON cannot express: -0, which JSON.stringify does not write, and values of NullValue other than null.
+ */
 function withoutLosses<Value>(value: Value): Value {
   if (typeof value !== "object" || value === null || value instanceof Uint8Array) return value;
   if ("case" in value && value.case === "choiceNull") Reflect.set(value, "value", 0);
@@ -53,12 +55,12 @@ function withoutLosses<Value>(value: Value): Value {
     if (Object.is(inner, -0) || (key === "nullValue" && typeof inner === "number")) Reflect.set(value, key, 0);
     else withoutLosses(inner);
   }
-  // The longest duration has no further nanoseconds, which the gateway would refuse.
+  // The longest duration must not have nanoseconds, which the gateway would refuse.
   if ("$typeName" in value && value.$typeName === "google.protobuf.Duration") Reflect.set(value, "nanos", 0);
   return value;
 }
 
-/** Rolls a message of a few fields, most of which have a place in a URL. */
+/** Generates a message with a few fields, most of which can be in a URL. */
 function rollSink(dice: Dice): Message {
   const rolled = withoutLosses(rollMessage(dice, SinkSchema, 2));
   const kept = Array.from({ length: dice.roll(4) }, () => dice.oneOf(SinkSchema.fields).localName);
@@ -74,7 +76,7 @@ function rollSink(dice: Dice): Message {
   return message;
 }
 
-/** Makes a message that is refused in few cases: its texts are UTF-8, its enums and masks have names that are known. */
+/** Makes a message rarely refused: its strings are UTF-8, and its enums and masks have known names. */
 function tame(value: object): void {
   for (const [key, inner] of Object.entries(value)) {
     if (!key.isWellFormed()) Reflect.deleteProperty(value, key);
@@ -87,7 +89,7 @@ function tame(value: object): void {
   if ("$typeName" in value && value.$typeName === "google.protobuf.Any") Object.assign(value, create(AnySchema));
 }
 
-/** Rolls any message, whose name most often fits its path. */
+/** Generates any message, whose name usually matches its path. */
 function rollAny(dice: Dice, desc: DescMessage): Message {
   const message = withoutLosses(rollMessage(dice, desc, 2));
   if (dice.roll(4) > 0) tame(message);
@@ -97,7 +99,7 @@ function rollAny(dice: Dice, desc: DescMessage): Message {
   return message;
 }
 
-/** Calls an RPC with a message: "sent" if it has arrived as it was, "refused" if nothing was sent. */
+/** Calls an RPC with a message: "sent" if it arrived unchanged, "refused" if nothing was sent. */
 async function outcomeOf(method: DescMethodUnary, message: Message): Promise<"sent" | "refused"> {
   const { port } = gateway.address;
   let requests = 0;
@@ -117,14 +119,14 @@ async function outcomeOf(method: DescMethodUnary, message: Message): Promise<"se
     return "sent";
   } catch (error) {
     if (!(error instanceof ConnectError)) throw error;
-    // JSON can say numbers that a closed enum does not have. The gateway refuses them.
+    // JSON can express numbers that a closed enum does not have. The gateway refuses them.
     if (error.rawMessage.endsWith("is not a value of enum kitchensink.v1.Shade")) return "refused";
     expect([requests, error.code, error.message]).toEqual([0, Code.InvalidArgument, error.message]);
     return "refused";
   }
 }
 
-// By their bytes, because NaN equals nothing, and -0 equals 0.
+// Compared by their bytes, because NaN equals nothing, and -0 equals 0.
 function same(desc: DescMessage, echoed: Message, message: Message): boolean {
   return equals(desc, echoed, message) || Buffer.compare(toBinary(desc, echoed), toBinary(desc, message)) === 0;
 }

@@ -187,7 +187,7 @@ describe("a server stream", () => {
   });
 });
 
-/** The greenhouse with annotations for the streams of clients, and the same rules for its gateway. */
+/** The greenhouse with annotations for client streams, and the same rules for its gateway. */
 const streamRules = {
   RecordReadings: create(HttpRuleSchema, { pattern: { case: "post", value: "/sensors/{sensor}/readings" }, body: "*" }),
   ControlClimate: create(HttpRuleSchema, { pattern: { case: "put", value: "/climate" }, body: "degrees_celsius" }),
@@ -212,7 +212,7 @@ function annotatedGreenhouse(): DescService {
   const service = createFileRegistry(create(FileDescriptorSetSchema, { file: unique })).getService(
     "greenhouse.v1.GreenhouseService",
   );
-  if (service === undefined) throw new Error("there is no greenhouse");
+  if (service === undefined) throw new Error("the greenhouse is missing");
   return service;
 }
 

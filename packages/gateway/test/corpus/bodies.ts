@@ -214,5 +214,5 @@ const contentTypes: readonly Case[] = [
   })),
 ];
 
-/** What a body may be, and where it may say what. */
+/** The bodies of requests, and where their fields may be. */
 export const bodyCases: readonly Case[] = [...fields, ...collisions, ...presence, ...contentTypes];

@@ -6,7 +6,7 @@ const codes = "[kitchensink.v1.codes]";
 const note = "[kitchensink.v1.note]";
 const origin = "[kitchensink.v1.origin]";
 
-// The same message comes back, over REST and over Connect.
+// Both REST and Connect return the same message.
 function kept(rule: string, json: JsonValue, body = JSON.stringify(json)): readonly Case[] {
   return ["POST /v1/legacies", "POST /kitchensink.v1.LegacySink/Keep"].map((request) => ({
     rule,
@@ -162,5 +162,5 @@ const closedEnums: readonly Case[] = [
   },
 ];
 
-/** What proto2 has and proto3 has not. */
+/** The features of proto2 that proto3 lacks. */
 export const legacyCases: readonly Case[] = [...extensions, ...required, ...closedEnums];

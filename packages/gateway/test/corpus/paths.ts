@@ -14,10 +14,12 @@ function malformed(rule: string, message: string, ...requests: readonly string[]
   return requests.map((request) => ({ rule, request, want: invalid(message) }));
 }
 
-/** Which RPC a path leads to, and what its variables hold; more of it in `packages/gateway/test/protocols/rest/rules/route-table.test.ts`. */
+/**
+ * Which RPC a path selects, and the values of its variables; see also `test/protocols/rest/rules/route-table.test.ts`.
+ */
 export const pathCases: readonly Case[] = [
   // Templates.
-  ...nothing("an empty segment is no resource", "GET /v1/wild//end", "GET //v1/wild/a/end", "GET //"),
+  ...nothing("an empty segment is not a resource", "GET /v1/wild//end", "GET //v1/wild/a/end", "GET //"),
   ...nothing(`${http}: every segment of a variable has to be there`, "GET /v1/shelves/1/books/"),
   to("Segments", "an escape is decoded once", "GET /v1/files/100%2525", { fString: "100%25" }),
   to("Segments", "an escape is decoded once", "GET /v1/files/%252e%252e", { fString: "%2e%2e" }),
@@ -44,7 +46,7 @@ export const pathCases: readonly Case[] = [
     fString: "..a/.b",
   }),
   to("Segments", "an escaped slash makes no dot segment", "GET /v1/files/..%2Fsecret", { fString: "..%2Fsecret" }),
-  // Which of several routes.
+  // Precedence of routes.
   to("MatchLiteral", "a literal beats *, also when escaped", "GET /v1/match/m%65"),
   to("MatchOne", "the search goes back from a literal", "GET /v1/match/me/x/y", {
     fString: "me",

@@ -12,7 +12,7 @@ function refused(rule: string, text: string, message: string): Case {
 
 /** What a query may contain apart from the values of one field. */
 export const queryCases: readonly Case[] = [
-  // The text of a query.
+  // The syntax of a query.
   refused("RFC 3986 §2.1: an escape in a name that is not hexadecimal", "f%zzString=a", "malformed"),
   refused("RFC 3986 §2.1: a bad escape in an unknown parameter", "x=%zz", "malformed"),
   // Names.
@@ -40,12 +40,12 @@ export const queryCases: readonly Case[] = [
     `${"child.".repeat(99)}fBool=true`,
     Array.from({ length: 99 }).reduce<JsonValue>((inner) => ({ child: inner }), { fBool: true }),
   ),
-  // What has no text form.
+  // Types without a string form.
   refused(`${http}: no messages`, "nested=a", '"nested" is not valid: its field cannot be set in a query'),
   refused(`${http}: no Value`, "value=1", '"value" is not valid: its field cannot be set in a query'),
   refused(`${http}: no ListValue`, "list=[]", '"list" is not valid: its field cannot be set in a query'),
   refused(`${http}: no Empty`, "empty=", '"empty" is not valid: its field cannot be set in a query'),
-  // A well-known type with a form of its own has no other.
+  // A well-known type with a special form has no other form.
   refused(`${json}: no path through a Timestamp`, "time.seconds=7", 'unknown query parameter "time.seconds"'),
   refused(`${json}: no path through a Duration`, "duration.nanos=7", 'unknown query parameter "duration.nanos"'),
   refused(`${json}: no path through a wrapper`, "wInt64.value=7", 'unknown query parameter "wInt64.value"'),
@@ -83,7 +83,7 @@ export const queryCases: readonly Case[] = [
     "choiceNested.text=b&choiceText=a",
     '"choiceText" is not valid: cannot be set together with choice_nested',
   ),
-  // Twice.
+  // Duplicates.
   refused("a field once", "fString=a&fString=b", '"fString" is set more than once'),
   refused("a field once, even with the same value", "fInt64=7&fInt64=7", '"fInt64" is set more than once'),
   refused("a field once, by any of its names", "fString=a&f_string=b", '"f_string" is set more than once'),

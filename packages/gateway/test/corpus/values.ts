@@ -2,17 +2,20 @@ import type { JsonValue } from "@bufbuild/protobuf";
 import type { Case } from "./case.ts";
 import { http, invalid } from "./case.ts";
 
-/** How a type is written in a URL: a text of it, the JSON that it is echoed as, and what a refusal says that a text is not. */
+/**
+ * How a type is written in a URL: a string, the JSON that it is echoed as, and what an error says the string must be.
+ */
 interface TypeText {
   readonly field: string;
   readonly path: string;
   readonly text: string;
   readonly value: JsonValue;
-  /** Missing where every text is valid. */
+  /** Missing if every string is valid. */
   readonly noun?: string;
 }
 
-// All spellings are in packages/gateway/test/messages/json, and in packages/conformance/cases for every server; here are the words of a refusal.
+// All spellings are in packages/gateway/test/messages/json and packages/conformance/cases; these are the error
+// messages.
 const types: readonly TypeText[] = [
   { field: "fInt64", path: "int64", text: "%37", value: "7", noun: "an int64" },
   { field: "fUint64", path: "uint64", text: "18446744073709551615", value: "18446744073709551615", noun: "a uint64" },
@@ -53,7 +56,7 @@ function protoNameOf(field: string): string {
   return protoName[field] ?? field.replaceAll(/[A-Z]/g, (upper) => `_${upper.toLowerCase()}`);
 }
 
-/** Values of every type that has a text form, in paths and in queries. */
+/** Values of every type that has a string form, in paths and in queries. */
 export const valueCases: readonly Case[] = [
   ...types.flatMap(rowsOf),
   {

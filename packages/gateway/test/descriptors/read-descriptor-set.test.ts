@@ -9,7 +9,7 @@ import {
 import { describe, expect, test } from "vitest";
 import { readDescriptorSet } from "../../src/descriptors/index.ts";
 
-// Definitions with holes, of which all that can be served is served, and what protoc would never write.
+// Incomplete definitions, of which the complete parts are served, and definitions that protoc would never write.
 
 type FileInit = Exclude<MessageInitShape<typeof FileDescriptorProtoSchema>, FileDescriptorProto>;
 type FieldInit = NonNullable<NonNullable<FileInit["messageType"]>[number]["field"]>[number];
@@ -34,7 +34,7 @@ function service(name: string, type: string): NonNullable<FileInit["service"]>[n
   return { name, method: [{ name: "Get", inputType: type, outputType: type }] };
 }
 
-/** A file with a service `a.Whole`, which needs nothing of others, and a service `a.Other` with such a field. */
+/** A file with a service `a.Whole`, which imports nothing, and a service `a.Other` with such a field. */
 function withField(field: FieldInit, more: Partial<FileInit> = {}): FileInit {
   const messageType = [
     { name: "Text", field: [text()] },
@@ -293,7 +293,7 @@ describe("readDescriptorSet() refuses a definition", () => {
     wrap(0x22);
     wrap(0x0a);
     expect(() => readDescriptorSet(Buffer.concat(pieces))).toThrow(
-      // Older releases of protobuf-es read what fits their stack, and then the file lacks a name.
+      // Older releases of protobuf-es read as much as fits their stack, and then the name of the file is missing.
       /^(?:messages must not be nested|a file has no name)/,
     );
   });

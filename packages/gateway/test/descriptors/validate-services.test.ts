@@ -9,7 +9,7 @@ import {
 import { expect, test } from "vitest";
 import { createGateway } from "../../src/index.ts";
 
-// Descriptors that a program has made itself, and which protobuf-es accepts: a gateway starts with those that it can use.
+// Descriptors built by a program, and accepted by protobuf-es: a gateway starts with those that it can use.
 
 type FileInit = Exclude<MessageInitShape<typeof FileDescriptorProtoSchema>, FileDescriptorProto>;
 type MessageProto = NonNullable<FileInit["messageType"]>[number];
@@ -19,7 +19,7 @@ function text(name: string, number: number): FieldInit {
   return { name, jsonName: name, number, label: Label.OPTIONAL, type: Type.STRING };
 }
 
-/** A service whose RPC takes a message, in which is one with these fields. */
+/** A service whose RPC takes a message that contains one with these fields. */
 function fileOf(field: readonly FieldInit[], more: Partial<FileInit> = {}): FileInit {
   const typed: FieldInit = { ...text("inner", 1), type: Type.MESSAGE, typeName: ".a.Inner" };
   return {

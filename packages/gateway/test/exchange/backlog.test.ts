@@ -9,7 +9,7 @@ const mib = 1024 * kib;
 const ping = frame(frameType.ping, 0, 0, Buffer.alloc(8));
 
 describe("above the limit of all connections, the budget closes", () => {
-  // In KiB; each step is what becomes of what a connection holds: more, or less.
+  // In KiB; each step adds to or removes from what a connection holds.
   test.each<{ name: string; steps: string; cut: string; held: number }>([
     { name: "the first, when no client has read anything", steps: "a 50, b 40, c 11", cut: "a", held: 51 },
     {
@@ -53,7 +53,7 @@ describe("above the limit of all connections, the budget closes", () => {
     }
     expect(seen.join("")).toBe(cut);
     expect(budget.bytes).toBe(held * kib);
-    // One that was cut off holds nothing, whatever is added or removed then.
+    // A connection that was cut off holds nothing, even if more is added or removed later.
     expect([...backlogs.values()].reduce((sum, { bytes }) => sum + bytes, 0)).toBe(budget.bytes);
   });
 
@@ -92,7 +92,7 @@ describe("above the limit of all connections, the budget closes", () => {
   });
 });
 
-/** Asks for a response and leaves it lie, and waits until it does. */
+/** Requests a response that is not read, and waits until the server holds it. */
 async function leaveAnswer(connection: FrameConnection): Promise<void> {
   connection.send(settingFrame(4, 0), whole(1), ping);
   await connection.readUntil(({ type }) => type === frameType.ping);

@@ -7,7 +7,7 @@ import { freeBuffer, planBody, RequestBody } from "../../src/exchange/index.ts";
 
 const chunk = new Uint8Array(65_536);
 
-/** Takes blocks until there are none left. */
+/** Takes all blocks. */
 function drain(held: BufferedBody): Uint8Array[] {
   const blocks: Uint8Array[] = [];
   for (let block = held.shift(); block !== undefined; block = held.shift()) blocks.push(block);
@@ -82,7 +82,7 @@ describe("a piece that is read immediately", () => {
     const profiler = new GCProfiler();
     profiler.start();
     for (let piece = 0; piece < 4096; piece++) detachFromChunk(chunk);
-    // Beside load V8 may mark the whole heap instead.
+    // Under load V8 may mark the entire heap instead.
     const collections = profiler.stop().statistics;
     // Half of 256 MiB, where the space has 32 MiB at most, some of it still free.
     expect(collections.length).toBeGreaterThanOrEqual(2);

@@ -54,10 +54,10 @@ describe("collected bytes", () => {
     for (let body = 0; body < 512; body++) {
       const collected = new CollectedBytes(8 * piece.byteLength, 8 * piece.byteLength);
       for (let i = 0; i < 8; i++) collected.add(piece);
-      // Otherwise the buffers alone bring about a collection.
+      // Otherwise the buffers alone trigger a collection.
       freeChunk(collected.bytes);
     }
-    // Beside load V8 may mark the whole heap instead.
+    // Under load V8 may mark the entire heap instead.
     const collections = profiler.stop().statistics;
     // Half of 256 MiB, where the space has 32 MiB at most, some of it still free.
     expect(collections.length).toBeGreaterThanOrEqual(2);

@@ -25,7 +25,7 @@ const rules = Object.entries({
   notFromHost,
 });
 
-/** Which rules concern each field, in the order of {@link rules}: x for yes. */
+/** The rules that apply to each field, in the order of {@link rules}: x if the rule applies. */
 const cases: Readonly<Record<FieldName, string>> = {
   connection: "xxxxxxxx.",
   "keep-alive": "xxxxxxxx.",
@@ -54,7 +54,7 @@ const cases: Readonly<Record<FieldName, string>> = {
 
 test.each(Object.entries(cases))("the field %s is selected by exactly the expected rules", (name, marks) => {
   const concerned = rules.filter(([, names]) => names.has(name)).map(([rule]) => rule);
-  // Otherwise the table need not have it.
+  // Otherwise the field could be left out of the table.
   expect(concerned).not.toEqual([]);
   expect(concerned).toEqual(rules.filter((_, at) => marks[at] === "x").map(([rule]) => rule));
 });

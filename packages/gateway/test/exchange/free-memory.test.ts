@@ -45,6 +45,6 @@ test.each([
 test("nudgeScavenge() allocates at most 2 MiB for a buffer of any length", () => {
   const before = process.memoryUsage().heapUsed;
   nudgeScavenge(256 * KiB * KiB);
-  // What else is allocated meanwhile is a few kilobytes.
+  // Everything else allocated in the meantime is a few kilobytes.
   expect(process.memoryUsage().heapUsed - before).toBeLessThan(3 * KiB * KiB);
 });

@@ -14,7 +14,7 @@ function countTurns(): () => number {
   };
 }
 
-/** Keeps the processor busy for 5 ms, so many times. */
+/** Keeps the processor busy for 5 ms in each of `times` steps. */
 function* spin(times: number): Generator<void, number> {
   for (let time = 0; time < times; time += 1) {
     const end = performance.now() + 5;
@@ -27,7 +27,7 @@ function* spin(times: number): Generator<void, number> {
 test("runInTurns() yields to the event loop every few milliseconds", async () => {
   const stop = countTurns();
   expect(await runInTurns(spin(40))).toBe(40);
-  // 200 ms of work, of which a turn has 15 ms at most.
+  // 200 ms of work, of which one turn takes 15 ms at most.
   expect(stop()).toBeGreaterThan(10);
 });
 

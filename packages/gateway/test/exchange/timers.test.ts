@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { startDeadline } from "../../src/exchange/timers.ts";
 import { within } from "../../../testing/src/deadline.ts";
 
-// node says so when a timer is asked for more than it can count.
+// Node warns of a timer that overflows.
 const warnings: Error[] = [];
 const warn = (warning: Error): void => void warnings.push(warning);
 
@@ -20,7 +20,7 @@ test.each([
 ])("a deadline of $name does not expire before one of 2 ms", async ({ timeoutMs }) => {
   let over = false;
   const stop = startDeadline(timeoutMs, () => (over = true));
-  // A timer that overflows takes 1 ms.
+  // A timer that overflows fires after 1 ms.
   await within(new Promise<void>((resolve) => startDeadline(2, resolve)), "the deadline of 2 ms");
   stop();
   expect(over).toBe(false);

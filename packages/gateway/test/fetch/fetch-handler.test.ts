@@ -21,7 +21,8 @@ import { getReadingProcedure } from "../../../testing/src/gateway/greenhouse.ts"
 import { readOutcome } from "../../../testing/src/gateway/outcome.ts";
 import { rpcRequest, wireFormats } from "../../../testing/src/gateway/wire-format.ts";
 
-// What is particular to Fetch. What every carrier has in common is in the tables of packages/gateway/test, which run through it.
+// Only what is specific to Fetch. The tables of packages/gateway/test cover what all carriers share, and run over
+// Fetch, too.
 
 type Greenhouse = Partial<ServiceImpl<typeof GreenhouseService>>;
 type Pull = (controller: {
@@ -43,7 +44,7 @@ function serve(implementation: Greenhouse, options: Partial<ServingOptions> = {}
   }).fetch;
 }
 
-/** A body whose pieces are made when they are asked for. */
+/** A body whose chunks are created on demand. */
 function pulled(pull: Pull): Request {
   const body = new ReadableStream<Uint8Array>({ pull }, { highWaterMark: 0 });
   const headers = { "content-type": "application/json" };
@@ -255,11 +256,11 @@ describe("a response over Fetch", () => {
   });
 
   test("applies backpressure to its handler", async () => {
-    let asked = 0;
+    let yielded = 0;
     const fetch = serve({
       async *watchReadings() {
         for await (const message of endless()) {
-          asked += 1;
+          yielded += 1;
           yield message;
         }
       },
@@ -267,19 +268,19 @@ describe("a response over Fetch", () => {
     const { body } = await openFetch(fetch, readings);
     const reader = body?.getReader();
     await reader?.read();
-    // It stands still once two turns are collected, which hold 64 KiB each.
+    // It stops once two turns of 64 KiB each are collected.
     let before = -1;
     await expect
       .poll(() => {
-        const stands = asked === before;
-        before = asked;
-        return stands;
+        const hasStopped = yielded === before;
+        before = yielded;
+        return hasStopped;
       })
       .toBe(true);
-    expect(asked).toBeLessThan(50);
+    expect(yielded).toBeLessThan(50);
     let bytes = 0;
     while (bytes < 1024 * 1024) bytes += (await reader?.read())?.value?.byteLength ?? 0;
-    expect(asked).toBeGreaterThan(100);
+    expect(yielded).toBeGreaterThan(100);
     await reader?.cancel();
   });
 });

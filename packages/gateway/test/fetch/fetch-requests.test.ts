@@ -13,7 +13,7 @@ import { exchangeFetch } from "../../../testing/src/carriers/fetch.ts";
 import { collectGarbage, heldBytes } from "../../../testing/src/carriers/held-bytes.ts";
 import { within } from "../../../testing/src/deadline.ts";
 
-// Requests as the gateway reads them from Fetch.
+// How the gateway reads requests from Fetch.
 
 type Greenhouse = Partial<ServiceImpl<typeof GreenhouseService>>;
 type Pull = (controller: {
@@ -40,7 +40,7 @@ function acceptElsewhere(): Response {
   return new Response(null, { status: 202 });
 }
 
-/** A body whose pieces are made when they are asked for. */
+/** A body whose chunks are created on demand. */
 function pulled(pull: Pull): Request {
   const body = new ReadableStream<Uint8Array>({ pull }, { highWaterMark: 0 });
   const headers = { "content-type": "application/json" };
@@ -63,7 +63,7 @@ describe("a request over Fetch", () => {
   });
 
   test("may have a header at the limit", async () => {
-    // As HTTP/2 counts: 32 bytes beside each name and value (RFC 9113 §6.5.2).
+    // Counted as in HTTP/2: 32 bytes in addition to each name and value (RFC 9113 §6.5.2).
     const header = new Headers(Array.from({ length: 5 }, (_, at) => [`x-${at}`, "y".repeat(65)]));
     const fetch = serve({}, { limits: { headerBytes: 500 } });
     expect((await fetch(new Request("https://garden.example/a", { headers: header }))).status).toBe(404);
@@ -98,7 +98,7 @@ describe("a request over Fetch", () => {
     const answer = fetch(
       pulled((controller) => {
         if (pieces.length < 1_000) return pull(controller);
-        // What a WeakRef was made of in this turn stays until its end.
+        // The target of a WeakRef created in this turn stays alive until the turn ends.
         setImmediate(() => {
           collectGarbage();
           kept.resolve(pieces.filter((piece) => piece.deref() !== undefined).length);
@@ -292,7 +292,7 @@ describe("a request over Fetch", () => {
     const ask = async (path: string, method = "GET"): Promise<number> =>
       (await fetch(new Request(`http://fetch.example${path}`, { method }), { next: acceptElsewhere })).status;
     expect([await ask("/nowhere"), await ask("/sensors/palm/reading")]).toEqual([202, 401]);
-    // The path is the gateway's, whatever the method.
+    // The path belongs to the gateway for every method.
     expect(await ask("/sensors/palm/reading", "PUT")).toBe(401);
     expect((await fetch(new Request("http://fetch.example/nowhere"))).status).toBe(401);
   });
@@ -311,7 +311,7 @@ describe("a request over Fetch", () => {
     expect(answers[1]).toMatchObject({
       peer: { address: "", port: 0 },
       path: "/sensors/palm/reading",
-      // Nobody tells it.
+      // A Fetch request does not have it.
       httpVersion: undefined,
       httpStatus: 200,
     });

@@ -9,9 +9,9 @@ import { rpcRequest, wireFormats } from "../../../testing/src/gateway/wire-forma
 import { readOutcome } from "../../../testing/src/gateway/outcome.ts";
 import { getReadingProcedure } from "../../../testing/src/gateway/greenhouse.ts";
 
-// The gateway over Fetch where nothing of node is: bundled as for a browser, and run with the globals of the web alone.
+// The gateway over Fetch without node: bundled as for a browser, and run with only the globals of the web.
 
-/** What a worker or a page has, as far as the gateway uses it. No process, no Buffer, no setImmediate. */
+/** The globals of a worker or a page that the gateway uses. No process, no Buffer, no setImmediate. */
 const web = {
   AbortController,
   AbortSignal,
@@ -19,7 +19,7 @@ const web = {
   CompressionStream,
   console,
   clearInterval,
-  // node's timers are objects, those of the web numbers.
+  // Node's timers are objects, those of the web are numbers.
   clearTimeout,
   DecompressionStream,
   DOMException,
@@ -49,7 +49,7 @@ beforeAll(async () => {
   });
   const [{ code, imports, dynamicImports }] = output;
   expect([...imports, ...dynamicImports]).toEqual([]);
-  // With what records the code that is entered, while mutants are tested.
+  // Includes the recorder of coverage while mutants are tested.
   const context = createContext({ ...web, recordEnteredBlock: globalThis.recordEnteredBlock });
   runInContext(code, context);
   const bundled: { readonly fetch: FetchHandler } = runInContext("greenhouse", context);

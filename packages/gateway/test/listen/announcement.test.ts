@@ -14,13 +14,13 @@ const channels = ["http.server.request.start", "http.server.response.finish"] as
 interface Heard {
   readonly channel: string;
   readonly message: unknown;
-  /** The status that the response had by then, and whether it had one. */
+  /** The status of the response at that time, if it had one. */
   readonly status: readonly unknown[];
-  /** What the message said by then of the request. */
+  /** The request of the message at that time. */
   readonly said: object;
 }
 
-/** Keeps what is published on the two channels until it is disposed of. */
+/** Records what is published on the two channels until disposed. */
 function listenIn(names: readonly string[] = channels): { readonly heard: readonly Heard[] } & Disposable {
   const heard: Heard[] = [];
   const listener = (message: unknown, name: string | symbol): void => {
@@ -47,7 +47,7 @@ const request: HttpRequest = {
   ],
 };
 
-/** What both of node's objects and ours say of a request. */
+/** The properties of a request that node's objects and ours both have. */
 function describe(message: unknown): object {
   const asked = memberOf(message, "request");
   const socket = memberOf(message, "socket");
@@ -86,7 +86,7 @@ test.each(versions)(
     expect(start.said).toEqual(wanted);
     expect([start.channel, finish.channel]).toEqual(channels);
     expect(finish.message).toBe(start.message);
-    // There is no such parameter.
+    // The parameter does not exist.
     expect([start.status, finish.status]).toEqual([
       [0, false],
       [400, true],

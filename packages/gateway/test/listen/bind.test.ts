@@ -5,7 +5,7 @@ import { describe, expect, test } from "vitest";
 import { bind, putBack, removeStaleSocket } from "../../src/listen/bind.ts";
 import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
 
-/** What was seen at a path, before another process replaced it. */
+/** The file at a path, before another process replaced it. */
 function lookAt(path: string) {
   writeFileSync(path, "before");
   return lstatSync(path, { bigint: true });

@@ -16,9 +16,9 @@ import { startGreenhouse, waterBedProcedure } from "../../../testing/src/gateway
 const water = { httpMethod: "POST", path: "/beds/7:water", header: [["content-type", "application/json"]] as const };
 const wholeWater = { ...water, body: Buffer.from("{}") };
 
-/** A client that connects anew as its kind does. */
+/** A client, with its own way to reconnect. */
 interface Caller extends Disposable {
-  /** Sends one call, and returns its status, or what the client says of a call that was lost. */
+  /** Sends one call, and returns its status, or the client's error if the call was lost. */
   call(): Promise<unknown>;
 }
 
@@ -56,7 +56,7 @@ function overFetch({ address, port }: Address): Caller {
   return { call, [Symbol.dispose]: () => {} };
 }
 
-/** One session of node:http2 after the other: a new one as soon as the server says that the last one ends. */
+/** Consecutive sessions of node:http2: a new one as soon as the server sends GOAWAY on the previous one. */
 function overSessions({ address, port }: Address): Caller {
   let session: ClientHttp2Session | undefined;
   const open = (): ClientHttp2Session => {
@@ -80,7 +80,7 @@ const asIs = (bytes: Buffer): Buffer => bytes;
 
 function overGrpcJs({ address, port }: Address): Caller {
   const client = new Client(`${address}:${String(port)}`, credentials.createInsecure(), {
-    // It waits for so long between two connections.
+    // The client waits this long before it reconnects.
     "grpc.initial_reconnect_backoff_ms": 100,
   });
   const waiting = new Metadata({ waitForReady: true });
@@ -93,7 +93,7 @@ function overGrpcJs({ address, port }: Address): Caller {
   return { call, [Symbol.dispose]: () => client.close() };
 }
 
-// A caller is never idle for the second after which an old connection ends without a call, however slow its machine is.
+// An old connection without calls closes after a second; a caller is never idle that long, even on a slow machine.
 describe("no call is lost when connections reach their maximum age,", () => {
   beforeEach(() => void vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "performance"] }));
   afterEach(() => void vi.useRealTimers());
@@ -115,7 +115,7 @@ describe("no call is lost when connections reach their maximum age,", () => {
     using client = open(greenhouse.address);
     const statuses = new Set<unknown>();
     const callOn = async (): Promise<void> => {
-      // A client that has lost a call might lose all that follow at once.
+      // A client that has lost one call might also lose those that follow immediately.
       while (connections.size < 6 && [...statuses].every((status) => status === 200)) {
         statuses.add(await client.call());
         vi.advanceTimersByTime(10);
@@ -191,7 +191,7 @@ describe.concurrent("a connection that has reached its age", () => {
   });
 });
 
-/** Adds a connection, and returns when it is first retired, and destroyed, in milliseconds; within `untilMs`. */
+/** Adds a connection; returns the times in ms, up to `untilMs`, at which it is first retired, and destroyed. */
 function endsOf(options: Parameters<typeof createConnectionAges>[0], untilMs: number): readonly unknown[] {
   const ends: { retired?: number; destroyed?: number } = {};
   const startMs = performance.now();

@@ -159,7 +159,7 @@ test.each([
   await within(drained, "the end of the drain");
 });
 
-// A second each, and all of it waiting, so they wait together.
+// Each test only waits, for a second, so they run concurrently.
 describe.concurrent("a drain with time", () => {
   test("waits for a call that takes longer than the idle timeout", async () => {
     const started = Promise.withResolvers<void>();

@@ -30,13 +30,13 @@ describe("firstProtocolOf", () => {
   );
 });
 
-/** The server's end of a connection, handed on. */
+/** The server's end of a connection, passed to the next owner. */
 interface Handed {
   readonly spoken: FirstProtocol;
   readonly socket: Socket;
 }
 
-// The time limit of the connections that are accepted next.
+// The timeout of the connections accepted next.
 let timeoutMs = 10_000;
 const accepted: ((socket: Socket) => void)[] = [];
 const handed: ((handed: Handed) => void)[] = [];
@@ -52,7 +52,7 @@ beforeAll(async () => {
 
 afterAll(() => void server.close());
 
-/** A client that is connected, and the server's end of it. */
+/** A connected client, and the server's end of its connection. */
 async function open(): Promise<{ client: Socket; socket: Socket; spoken: Promise<Handed> }> {
   const socket = new Promise<Socket>((resolve) => accepted.push(resolve));
   const spoken = new Promise<Handed>((resolve) => handed.push(resolve));
@@ -61,7 +61,7 @@ async function open(): Promise<{ client: Socket; socket: Socket; spoken: Promise
   return { client, socket: await within(socket, "a connection"), spoken };
 }
 
-/** Sends bytes and waits until the server has looked at them. */
+/** Sends bytes and waits until the server has examined them. */
 async function send(client: Socket, socket: Socket, bytes: Uint8Array): Promise<void> {
   const expected = socket.bytesRead + bytes.byteLength;
   client.write(bytes);

@@ -8,20 +8,19 @@ import { within } from "../../../testing/src/deadline.ts";
 import { encodeEnvelope } from "../../../testing/src/gateway/envelope.ts";
 import { startGreenhouse, type TestGreenhouse, waterBedProcedure } from "../../../testing/src/gateway/greenhouse.ts";
 
-// A client of HTTP/1.1 that ends its side behind its request, as `nc -N` does, may still be reading, or be gone. Interim
-// answers tell the one from the other, and so does what is sent of a response. Where neither can be sent, it is given a
-// while.
+// A client of HTTP/1.1 that ends its side after its request, as `nc -N` does, may still be reading, or be disconnected.
+// Sending interim responses or a part of the response shows which. If neither can be sent, the client gets some time.
 
 const certificate = createCertificate("localhost");
 const tls = { ca: certificate.cert, servername: "localhost" };
-/** More than the system takes at once. */
+/** More than the system buffers. */
 const longNote = "orders".repeat(500_000);
 
 let greenhouse: TestGreenhouse;
 let called: PromiseWithResolvers<void>;
 let response: PromiseWithResolvers<{ note: string }>;
 let aborted: PromiseWithResolvers<unknown>;
-/** What the stream goes on with. */
+/** The next messages of the stream. */
 let readings: PromiseWithResolvers<{ sensor: string }>[];
 
 beforeEach(async () => {
@@ -47,7 +46,7 @@ beforeEach(async () => {
         }
       },
     },
-    // A connection is looked at four times in the shortest of its time-outs.
+    // A connection is checked four times within its shortest timeout.
     { limits: { requestTimeoutMs: 800 } },
     { tls: certificate, allowCleartext: true },
   );
@@ -60,7 +59,7 @@ function requestOf(note: string, httpVersion = "1.1"): string {
   return `POST ${waterBedProcedure} HTTP/${httpVersion}\r\n${fields}\r\n\r\n${body}`;
 }
 
-/** The stream of readings by Connect, each message of which has five bytes in front of it. */
+/** The stream of readings over Connect, with the five bytes of an envelope before each message. */
 function watchRequest(): Buffer {
   const fields = "host: localhost\r\ncontent-type: application/connect+json\r\ncontent-length: 7";
   const head = `POST /greenhouse.v1.GreenhouseService/WatchReadings HTTP/1.1\r\n${fields}\r\n\r\n`;
@@ -73,7 +72,7 @@ async function sendAndEnd(connection: Http1Connection, bytes: string | Uint8Arra
   await within(called.promise, "the handler");
 }
 
-/** Waits until the server has sent something that holds `text`. */
+/** Waits until the server has sent `text`. */
 async function seen({ socket }: Http1Connection, text: string): Promise<void> {
   let all = "";
   await within(
@@ -149,7 +148,7 @@ describe("a client that half-closes", () => {
     using connection = await openHttp1(greenhouse.address);
     using other = await openHttp1(greenhouse.address);
     connection.socket.end(requestOf("", "1.0"));
-    // Another client is asked meanwhile whether it is still there.
+    // In the meantime another client is probed.
     const interim = seen(other, "100 Continue");
     other.socket.end(requestOf(""));
     await interim;
@@ -195,7 +194,7 @@ describe("a client that half-closes", () => {
     readings[0]?.resolve({ sensor: "sensor 0" });
     await begun;
     connection.socket.destroy();
-    // More than the system takes, so that a client that is there and does not read would not end it either.
+    // More than the system buffers, so a client that is connected but does not read would not complete it either.
     for (const reading of readings.slice(1)) reading.resolve({ sensor: longNote });
     expect(await within(aborted.promise, "the end of the call")).toMatchObject({ code: Code.Canceled });
   });

@@ -13,12 +13,12 @@ import {
 } from "../../../testing/src/carriers/http2-frames.ts";
 import { settingFrame, windowUpdateFrame } from "../../../testing/src/http2/http2-requests.ts";
 
-// A client that ends its side of a connection, by FIN or under TLS by close_notify, may still be reading, or be gone.
-// What we send tells the one from the other. HTTP/1.1 has rows of its own.
+// A client that ends its side of a connection, by FIN or under TLS by close_notify, may still be reading, or be
+// disconnected. Sending something shows which. HTTP/1.1 has separate tests.
 
 const { authority, ...certificate } = createIssuedCertificate("localhost");
 const trusting = { ca: authority, servername: "localhost" };
-/** More than a window of HTTP/2, and than a socket takes at once. */
+/** More than a window of HTTP/2, and more than a socket buffers. */
 const note = "orders".repeat(500_000);
 const windowMax = 2 ** 31 - 1;
 
@@ -58,7 +58,7 @@ afterEach(async () => {
   await greenhouse[Symbol.asyncDispose]();
 });
 
-/** The handler learns of it, and so does the log, which still knows the caller. */
+/** Expects the handler's signal to abort, and a log entry with the caller. */
 async function expectCancelled({ answers }: TestGreenhouse): Promise<void> {
   expect(await within(aborted.promise, "the end of the call")).toMatchObject({ code: Code.Canceled });
   await expect.poll(() => answers.length).toBeGreaterThan(0);
@@ -68,7 +68,7 @@ async function expectCancelled({ answers }: TestGreenhouse): Promise<void> {
 
 type OpenCall = Awaited<ReturnType<typeof openFrames>>;
 
-/** Opens a connection with a call on it that its handler has begun with. */
+/** Opens a connection with a call whose handler has begun. */
 async function openCall({ tls }: Way): Promise<OpenCall> {
   const connection = await openFrames(greenhouse.address, tls ? { tls: trusting } : {});
   connection.send(settingFrame(4, windowMax), windowUpdateFrame(0, windowMax - 65_535));
@@ -93,7 +93,7 @@ describe("a client that half-closes after a request", () => {
   test.each(http2Ways)("gets the complete response, $name", async (way) => {
     using connection = await openCall(way);
     connection.socket.end();
-    // It is asked for a sign of life, so it is known by now that it has ended.
+    // The server probes the client, so it has noticed the end by now.
     await connection.readUntil(({ type, flags }) => type === frameType.ping && flags === 0);
     response.resolve({ note });
     let bytes = 0;
@@ -108,7 +108,7 @@ describe("a client that half-closes after a request", () => {
 
 test.each(http2Ways)("a client that disconnects has its call cancelled, $name", async (way) => {
   using connection = await openCall(way);
-  // With nothing left to read: otherwise its system would reset the connection, which is noticed at once.
+  // With nothing left to read: otherwise its system would reset the connection, which the server notices immediately.
   await connection.readUntil(({ type, flags }) => type === frameType.settings && flags === frameFlag.ack);
   connection.socket.destroy();
   await expectCancelled(greenhouse);

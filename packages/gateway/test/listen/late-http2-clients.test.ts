@@ -17,18 +17,18 @@ import {
 import { settingFrame, windowUpdateFrame } from "../../../testing/src/http2/http2-requests.ts";
 import { isNodeEngine } from "../../../testing/src/gateway/test-engine.ts";
 
-/** Short, and longer than a busy machine keeps a request on its way: what is meant to be in time is not late then. */
+/** Short, but longer than a request takes on a busy machine, so that no request is late by accident. */
 const idleTimeoutMs = 500;
 
 const ping = frame(frameType.ping, 0, 0, Buffer.alloc(8));
-/** More than the windows of HTTP/2 have room for. */
+/** More than the windows of HTTP/2 admit. */
 const bigText = "orders".repeat(1_000_000);
 
 async function* endless(): AsyncGenerator<{ sensor: string }> {
   for (;;) yield { sensor: bigText.slice(0, 100_000) };
 }
 
-// All of it waiting, so they wait together.
+// These tests only wait, so they run concurrently.
 describe.concurrent("a client of HTTP/2 that takes too long", () => {
   test.for([
     { name: "to send anything", sent: [] },
@@ -40,7 +40,7 @@ describe.concurrent("a client of HTTP/2 that takes too long", () => {
     let reported = false;
     const end = await connection.readUntil(({ type, flags, payload }) => {
       reported ||= type === frameType.goAway;
-      // With a PING behind each response to one it says something all the time.
+      // A PING after each acknowledgement keeps the client active.
       if (type !== frameType.ping) return false;
       if (flags === 0) connection.send(frame(frameType.ping, frameFlag.ack, 0, payload));
       else if (!reported) connection.send(ping);
@@ -68,13 +68,13 @@ describe.concurrent("a client of HTTP/2 that takes too long", () => {
       { limits: { idleTimeoutMs } },
     );
     using connection = await openFrames(greenhouse.address);
-    // Takes as much as HTTP/2's windows have room for at first, and no more; but it is alive, and says so.
+    // Reads only as much as HTTP/2's initial windows admit, but acknowledges PINGs.
     sendUnaryCall(connection, 1, procedure);
     const end = await connection.readUntil(({ type, flags, payload }) => {
       if (type === frameType.ping && flags === 0) connection.send(frame(frameType.ping, frameFlag.ack, 0, payload));
       return type === frameType.resetStream;
     });
-    // Node's connection is closed with it.
+    // Destroying it also closes node's connection.
     expect(end?.streamId).toBe(isNodeEngine ? undefined : 1);
     expect(await greenhouse.answered(1)).toMatchObject({ httpStatus: 200 });
   });
@@ -91,7 +91,7 @@ describe.concurrent("a client of HTTP/2 that takes too long", () => {
     const frames = [frame(frameType.settings, 0, 0), frame(frameType.settings, frameFlag.ack, 0), last];
     socket.write(Buffer.concat([clientPreface, ...frames.map(frameBytes)]));
     await within(once(socket, "end"), "the end of the server's side");
-    // What is sent to a connection that is no more is answered with a reset.
+    // The system resets a connection that no longer exists.
     await expect.poll(() => socket.destroyed || (socket.write("x") && false)).toBe(true);
     using connection = await openFrames(greenhouse.address);
     sendUnaryCall(connection, 1, waterBedProcedure);
@@ -100,12 +100,12 @@ describe.concurrent("a client of HTTP/2 that takes too long", () => {
 
   test("is not a client that waits for a slow handler", async ({ expect }) => {
     const slow = Promise.withResolvers<{ bed: bigint }>();
-    // It answers no PING, and is let go when as much time has passed again.
+    // It acknowledges no PING, and is closed after the same time again.
     const limits = { idleTimeoutMs: 1000, requestTimeoutMs: 20 };
     await using greenhouse = await startGreenhouse({ waterBed: () => slow.promise }, { limits });
     using connection = await openFrames(greenhouse.address);
     sendUnaryCall(connection, 1, waterBedProcedure);
-    // Another connection is told to go meanwhile, so the clocks do run.
+    // Another connection gets GOAWAY in the meantime, which shows that the timers run.
     using silent = await openFrames(greenhouse.address);
     expect(await silent.readUntil(({ type }) => type === frameType.goAway)).toBeDefined();
     slow.resolve({ bed: 7n });

@@ -23,7 +23,7 @@ const needsKey: Admit = ({ header }) => {
   if (header.get("x-key") !== "k") throw new ConnectError("no key", Code.Unauthenticated);
 };
 
-/** What a client sends that looks at the response only once it has sent everything, as python's http.client does. */
+/** A request of a client that reads the response only after it has sent everything, as python's http.client does. */
 async function sendAll(connection: Http1Connection, bytes: Uint8Array): Promise<void> {
   connection.socket.pause();
   await within(
@@ -141,7 +141,7 @@ test("a client that neither sends nor closes is disconnected after its last resp
     { limits: { requestTimeoutMs: 500 }, admit: () => closed.resolve(nextEvent("close")) },
   );
   using connection = await openHttp1(greenhouse.address);
-  // Complete, but not when it was answered; so node knows of no request that is late.
+  // The request is complete now, but was not when its response was sent, so node tracks no late request.
   connection.write("POST /nothing HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n");
   expect(await connection.readAnswer()).toMatchObject({ httpStatus: 404 });
   expect(await connection.atEnd()).toBe(true);

@@ -15,7 +15,7 @@ import { openFrames } from "../../../testing/src/carriers/http2-frames.ts";
 import { exchange } from "../../../testing/src/gateway/wire-format.ts";
 import { begun, whole } from "../../../testing/src/http2/http2-requests.ts";
 
-/** More than the kernel takes for a client that does not read. */
+/** More than the kernel buffers for a client that does not read. */
 const bigBody = Buffer.alloc(16 * 1024 * 1024, "orders");
 
 describe("a connection over TLS", () => {
@@ -31,7 +31,7 @@ describe("a connection over TLS", () => {
     await within(once(socket, "secureConnect"), "the handshake");
 
     socket.write("GET /big HTTP/1.1\r\nhost: x\r\n\r\n");
-    // The client has the first bytes of the response and stops reading: the server still has most of it to write.
+    // The client has the first bytes of the response and stops reading, so the server has yet to write most of it.
     await within(once(socket, "readable"), "the first bytes of the answer");
     records.hold();
     const contentFields = "content-type: application/json\r\ncontent-length: 2";
@@ -69,7 +69,7 @@ describe.each([2 ** 31, Infinity])("a header timeout of %d ms, beyond the limit 
     const { port } = await gateway.listen({ host: "127.0.0.1", port: 0, ...(tls && { tls }) });
     const outer = connectTcp({ host: "127.0.0.1", port });
     await within(once(outer, "connect"), "the connection");
-    // Longer than the millisecond of a timer that overflows.
+    // Longer than 1 ms, after which a timer fires that overflows.
     await within(new Promise<void>((resolve) => startDeadline(20, resolve)), "20 ms");
     const socket = tls === undefined ? outer : connectTls({ socket: outer, ca: tls.cert, servername: "localhost" });
     socket.write("GET / HTTP/1.1\r\nhost: x\r\n\r\n");
@@ -99,7 +99,7 @@ class RecordGatherer extends Duplex {
     this.#held = [];
   }
 
-  /** Sends what was held, once it is so many writes of TLS. */
+  /** Sends the held bytes when they are this many writes of TLS. */
   async release(records: number): Promise<void> {
     const enough = async (): Promise<void> => {
       while ((this.#held?.length ?? 0) < records) {
@@ -212,7 +212,7 @@ test("a cleartext connection is not confused with an earlier TLS connection from
   outer.write("PROXY TCP4 192.0.2.7 192.0.2.9 47 443\r\n");
   const inner = connectTls({ socket: outer, ca: certificate.cert, servername: "localhost" });
   expect(await askForRoot(inner)).toBe("192.0.2.7");
-  // A reset leaves the port free at once.
+  // After a reset the port is free immediately.
   outer.resetAndDestroy();
   await expect.poll(() => gateway.load.connections.http1).toBe(0);
   const later = await open(localPort);

@@ -13,7 +13,7 @@ import { within } from "../../../testing/src/deadline.ts";
 import { whole } from "../../../testing/src/http2/http2-requests.ts";
 import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
 
-/** As many as are served beyond the limit. */
+/** How many connections are served beyond the limit. */
 const spareMax = 64;
 
 const get = { httpMethod: "GET", path: "/livez", header: [] } as const;
@@ -65,7 +65,7 @@ test("each connection too many closes the oldest one beyond the limit", async ()
   expect(await oldest.atEnd()).toBe(true);
   await open();
   expect(await next.readUntil(() => false)).toBe(undefined);
-  // Those within the limit are kept, whatever comes.
+  // Connections within the limit stay open however many follow.
   for (const kept of [first, second]) {
     kept.request(get);
     expect((await kept.readAnswer()).httpStatus).toBe(200);

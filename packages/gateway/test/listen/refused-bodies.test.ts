@@ -22,7 +22,7 @@ import { settingFrame, windowUpdateFrame } from "../../../testing/src/http2/http
 import { leastOf } from "../../../testing/src/least-of.ts";
 import { http2Servers } from "../../../testing/src/gateway/listen-for-tests.ts";
 
-// What happens to bodies whose requests are refused, and which will never be read.
+// Bodies of refused requests, which are never read.
 
 const requests = 48;
 
@@ -32,11 +32,13 @@ function requestWith(bytes: number, ...more: readonly Field[]): HttpRequest {
   return { httpMethod: "POST", path: waterBedProcedure, header, body: Buffer.alloc(bytes, "p") };
 }
 
-/** What requests are sent over. Their bodies never end. */
+/** A connection for requests whose bodies never end. */
 interface Carrier extends Disposable {
-  /** Sends a request, and waits for its response; `sent` is called once what there is of the body has come in. */
+  /**
+   * Sends a request and waits for its response; calls `sent` when the server has received the sent part of the body.
+   */
   exchange(at: number, request: HttpRequest, sent?: () => Promise<void>): Promise<void>;
-  /** Sends a request, and goes away once `sent` is done. */
+  /** Sends a request, and disconnects when `sent` resolves. */
   leave(at: number, request: HttpRequest, sent: () => Promise<void>): Promise<void>;
 }
 
@@ -61,7 +63,7 @@ async function openHttp1Carrier(address: Address): Promise<Carrier> {
 
 async function openHttp2Carrier(address: Address): Promise<Carrier> {
   const connection = await openHttp2(address);
-  // It is reset sooner or later.
+  // The stream is eventually reset.
   const open = (request: HttpRequest): ClientHttp2Stream =>
     connection
       .open(request, { endStream: false })
@@ -69,7 +71,7 @@ async function openHttp2Carrier(address: Address): Promise<Carrier> {
       .on("error", () => {});
   const untilIn = async (stream: ClientHttp2Stream, { body }: HttpRequest): Promise<void> => {
     await new Promise((resolve) => stream.write(body, resolve));
-    // What was sent before a PING has come in once that is back.
+    // When a PING is acknowledged, the server has received everything sent before it.
     await new Promise((resolve) => connection.session.ping(resolve));
   };
   return {
@@ -108,7 +110,7 @@ describe.each([
       return admission.promise;
     };
     await using greenhouse = await startGreenhouse({}, { admit }, { http2 });
-    // Less than any window, since no window is opened meanwhile.
+    // Less than any window, because no window is updated in the meantime.
     const request = requestWith(60_000);
     const refuseAll = async (carrier: Carrier): Promise<void> => {
       for (let at = 0; at < requests; at++) {
@@ -149,18 +151,18 @@ describe.each([
     const askAll = async (carrier: Carrier): Promise<void> => {
       await Promise.all(Array.from({ length: requests }, (_, at) => carrier.exchange(at, request)));
     };
-    // As much as a window may be on its way, which is a tenth.
+    // Up to a tenth of a window may be in transit.
     const limitBytes = (requests * 200_000) / 2;
     expect(await leastOf(() => heldAfter(open(greenhouse.address), askAll), limitBytes)).toBeLessThan(limitBytes);
   });
 });
 
-/** Waits until the server knows of no request. */
+/** Waits until the server has no open request. */
 async function untilAlone(greenhouse: TestGreenhouse): Promise<void> {
   while (greenhouse.openRequests() > 0) await nextTurn();
 }
 
-/** The bytes that are held after requests, while what they were sent over is still open. */
+/** The bytes of memory held after requests, while their connection is still open. */
 async function heldAfter(opened: Promise<Carrier>, ask: (carrier: Carrier) => Promise<void>): Promise<number> {
   using carrier = await opened;
   const beforeBytes = await heldBytes();
@@ -172,7 +174,7 @@ const refuse: Admit = () => {
   throw new ConnectError("not you ".repeat(100), Code.PermissionDenied);
 };
 
-// A second each, and all of it waiting, so they wait together.
+// Each test only waits, for a second, so they run concurrently.
 test.concurrent.for(http2Servers)("a client that does not end its body is asked to, over HTTP/2, %s", async (http2) => {
   await using greenhouse = await startGreenhouse({}, { admit: refuse }, { http2 });
   using connection = await openFrames(greenhouse.address);
@@ -200,7 +202,7 @@ test.each(http2Servers)("blocked trailers are not lost to a body of any length, 
   };
   await using greenhouse = await startGreenhouse({ controlClimate }, {}, { http2 });
   using connection = await openFrames(greenhouse.address);
-  // The envelope and the tag of the message take 7 bytes: its DATA fills the window, behind which node's trailers wait.
+  // With the 7 bytes of the envelope and the tag, the DATA fills the window, and node's trailers wait behind it.
   const header = grpcHeader("/greenhouse.v1.GreenhouseService/ControlClimate");
   connection.send(settingFrame(4, 107), headersFrame(1, header));
   await connection.readUntil(({ type }) => type === frameType.data);

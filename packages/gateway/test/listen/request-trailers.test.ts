@@ -15,9 +15,8 @@ import {
 } from "../../../testing/src/carriers/http2-frames.ts";
 import { type Http2Server, http2Servers } from "../../../testing/src/gateway/listen-for-tests.ts";
 
-// Trailer fields of a request: neither HandlerContext nor the request of Connect's protocol handlers has a place for
-// them. They come behind the body, when all that a field can say of a call has been decided by its header; so they
-// are passed over, and whatever they are a call is what it would have been without them.
+// Trailer fields of a request: neither HandlerContext nor the request of Connect's protocol handlers can carry them,
+// and they arrive after the header has decided everything about the call. So they are ignored, and never change a call.
 
 const recordReadings = "/greenhouse.v1.GreenhouseService/RecordReadings";
 const key: Field = ["x-key", "k"];
@@ -67,7 +66,7 @@ const trailers: readonly { readonly name: string; readonly fields: readonly Fiel
 
 const rows = calls.flatMap((call) => trailers.map((trailer) => ({ call, trailer })));
 
-/** What a response says, and what was seen of the call. */
+/** A response, and the record of its call. */
 interface Outcome {
   readonly fields: readonly string[];
   readonly body: string;

@@ -7,7 +7,7 @@ import { openFrames, resetFrame } from "../../../testing/src/carriers/http2-fram
 import { windowUpdateFrame } from "../../../testing/src/http2/http2-requests.ts";
 import { http2Servers } from "../../../testing/src/gateway/listen-for-tests.ts";
 
-// What the RST_STREAM of a call shows: RFC 9113 §7.
+// The reason for the RST_STREAM of a call: RFC 9113 §7.
 
 const never: Promise<never> = new Promise(() => {});
 
@@ -18,7 +18,7 @@ describe.each(http2Servers)("a call over HTTP/2, %s, ends when", (http2) => {
   test.each([
     { name: "NO_ERROR", errorCode: 0x0, code: Code.Canceled },
     { name: "PROTOCOL_ERROR", errorCode: 0x1, code: accused },
-    // Envoy does so when its own client leaves.
+    // Envoy sends this when its own client disconnects.
     { name: "INTERNAL_ERROR", errorCode: 0x2, code: Code.Canceled },
     { name: "FLOW_CONTROL_ERROR", errorCode: 0x3, code: accused },
     { name: "SETTINGS_TIMEOUT", errorCode: 0x4, code: accused },

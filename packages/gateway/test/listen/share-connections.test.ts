@@ -18,7 +18,7 @@ import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
 
 const program = join(import.meta.dirname, "../../../testing/src/gateway/shared-greenhouse.ts");
 
-/** Resolves to the next message of a worker that is a text, which none of the gateway's is. */
+/** Resolves to the next message of a worker that is a string; those of the gateway are not. */
 function nextText(worker: ChildProcess): Promise<string> {
   const text = new Promise<string>((resolve) => {
     worker.on("message", (message) => {
@@ -28,7 +28,7 @@ function nextText(worker: ChildProcess): Promise<string> {
   return within(text, "a message of a worker");
 }
 
-/** Resolves when the port knows that so many connections of a worker have closed. */
+/** Resolves when the port has been notified that this many connections of a worker have closed. */
 function closings(worker: ChildProcess, count: number): Promise<void> {
   let closed = 0;
   const counted = new Promise<void>((resolve) => {
@@ -49,7 +49,7 @@ async function share(options: BindOptions = {}): Promise<SharedPort> {
   return shared;
 }
 
-/** Starts a process that takes connections, once it does. */
+/** Starts a process, and resolves when it accepts connections. */
 async function startWorker(shared: SharedPort, options: ListenOptions = {}): Promise<ChildProcess> {
   const worker = fork(program, { env: { ...process.env, LISTEN_OPTIONS: JSON.stringify(options) } });
   await handTo(shared, worker);
@@ -102,7 +102,7 @@ async function openMany(shared: SharedPort, count: number): Promise<Socket[]> {
   return sockets;
 }
 
-/** Returns how many of these each process answered. */
+/** Counts the responses of each process. */
 function countsOf(answers: readonly unknown[]): Map<unknown, number> {
   const counts = new Map<unknown, number>();
   for (const response of answers) counts.set(response, (counts.get(response) ?? 0) + 1);
@@ -116,7 +116,7 @@ async function openGrpc({ address, port }: SharedPort): Promise<ClientHttp2Sessi
   return session;
 }
 
-/** Resolves to the process that serves a call of a connection. */
+/** Resolves to the process that serves a call on a connection. */
 async function call(session: ClientHttp2Session): Promise<number> {
   const stream = session.request({
     ":method": "POST",
@@ -160,7 +160,7 @@ test("connections that arrive before any process are queued for the first", asyn
   socket?.write(request);
   const worker = await startWorker(shared);
   expect(socket && (await answererOf(socket))).toBe(worker.pid);
-  // It is not handed to the next one as well, which has none.
+  // The connection is not also passed to the next worker, which has none.
   const next = await startWorker(shared);
   expect(await ask(open(shared))).toBe(next.pid);
 });
@@ -172,12 +172,12 @@ test("without processes 1,024 connections are queued, and closed with the port",
   subscribe("net.server.socket", count);
   onTestFinished(() => void unsubscribe("net.server.socket", count));
   const sockets: Socket[] = [];
-  // A client has its connection once it is in the queue of the port, which has room for 511.
+  // A client is connected as soon as it is in the queue of the port, which holds 511.
   while (sockets.length < 1_030) {
     sockets.push(...(await openMany(shared, 103)));
     await expect.poll(() => taken).toBe(sockets.length);
   }
-  // The end of a connection is noticed only if it is read.
+  // Only a connection that is read reports its end.
   for (const socket of sockets) socket.resume();
   const closed = (): number => sockets.filter((socket) => socket.closed).length;
   await expect.poll(closed).toBe(6);
@@ -201,7 +201,7 @@ test("connections that a killed process has not confirmed are served by another"
 test("a running process whose channel has closed gets no more connections", async () => {
   const shared = await share();
   const [cut, other] = [await startWorker(shared), await startWorker(shared)];
-  // So that it does not end by itself.
+  // Keeps the process running.
   cut.kill("SIGSTOP");
   const closed = once(cut, "disconnect");
   cut.disconnect();
@@ -255,7 +255,7 @@ test.each(["a port", "a Unix socket"])(
     const worker = await startWorker(shared);
     worker.send("fill at the next");
     expect(await ask(open(shared))).toMatch(/ECONNRESET|EPIPE|closed/);
-    // It goes on with the next one.
+    // The port continues with the next connection.
     expect(await ask(open(shared))).toBe(worker.pid);
   },
 );
@@ -271,7 +271,7 @@ test("a connection for which a process has no file descriptor is closed when it 
   await expect.poll(filesOf).toBeGreaterThanOrEqual(64);
   const outcomes: (number | string)[] = [];
   const answers = sockets.map(async (socket) => void outcomes.push(await ask(socket)));
-  // Each that ends leaves a file for another one.
+  // Each connection that closes frees a file descriptor for another.
   await expect
     .poll(() => {
       for (const socket of sockets) if (socket.bytesRead > 0) socket.destroy();

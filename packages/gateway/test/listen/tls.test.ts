@@ -81,13 +81,13 @@ describe("a server with a timeout for handshakes and headers", () => {
   const certificate = createCertificate("first");
   let greenhouse: TestGreenhouse;
   beforeAll(async () => {
-    // A handshake has to be done by then, on a busy machine, too.
+    // A handshake must be complete by then, even on a busy machine.
     const limits = { headerTimeoutMs: 1000, idleTimeoutMs: 1000 };
     greenhouse = await startGreenhouse({}, { limits }, { tls: certificate });
   });
   afterAll(() => greenhouse[Symbol.asyncDispose]());
 
-  // A second each, and all of it waiting, so they wait together.
+  // Each test only waits, for a second, so they run concurrently.
   test.concurrent.for([
     { name: "begins a handshake and sends nothing more", says: Buffer.of(22, 3, 1, 2, 0) },
     { name: "sends invalid data in it", says: Buffer.from([22, ...Buffer.from("orders\r\n\r\n")]) },

@@ -12,7 +12,7 @@ import { startOnLoopback } from "../../../testing/src/carriers/listen-on-loopbac
 import { within } from "../../../testing/src/deadline.ts";
 import { acceptedSocket, startGreenhouse, type TestGreenhouse } from "../../../testing/src/gateway/greenhouse.ts";
 
-// What a server of node:http does not do by itself when it does not listen, and what it does before a program is asked.
+// What a server of node:http that does not listen fails to do, and what it does before its handler is called.
 
 type Implementation = Parameters<typeof startGreenhouse>[0];
 
@@ -151,7 +151,7 @@ test("on node:http, no header field is dropped, even of many", async () => {
   expect(last).toBe("here");
 });
 
-/** Calls that wait until they are released, with the beds that they came for. */
+/** Calls that wait until they are released, with the beds that they requested. */
 function heldCalls(): { readonly beds: bigint[]; readonly implementation: Implementation; release(): void } {
   const { promise, resolve } = Promise.withResolvers<void>();
   const beds: bigint[] = [];

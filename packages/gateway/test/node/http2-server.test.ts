@@ -19,7 +19,7 @@ import { within } from "../../../testing/src/deadline.ts";
 import { startGreenhouse, type TestGreenhouse, waterBedProcedure } from "../../../testing/src/gateway/greenhouse.ts";
 import { postHeader } from "../../../testing/src/http2/http2-requests.ts";
 
-// What a session of node:http2 does not do by itself, and what its defaults would do.
+// What a session of node:http2 does not do by itself, or does differently by default.
 
 type Implementation = Parameters<typeof startGreenhouse>[0];
 
@@ -68,7 +68,7 @@ describe("on node:http2, a header", () => {
   ])("$name gets $httpStatus, and is counted", async ({ header, httpStatus }) => {
     await using greenhouse = await startOnNode({});
     using connection = await openFrames(greenhouse.address);
-    // Of two of one name, the last.
+    // Of two fields with the same name, the last one counts.
     const fields = [...new Map(header)];
     connection.send(headersFrame(1, fields, frameFlag.endStream));
     expect(await connection.readEnd(1)).toMatchObject({ kind: "answered" });
@@ -112,7 +112,7 @@ describe("on node:http2, draining", () => {
   });
 });
 
-/** Reads until the server closes the connection, and returns the streams that were answered. */
+/** Reads until the server closes the connection, and returns the streams that had a response. */
 async function readToEnd(connection: FrameConnection): Promise<ReadonlySet<number>> {
   const answered = new Set<number>();
   await connection.readUntil(({ flags, streamId }) => {

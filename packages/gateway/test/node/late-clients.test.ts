@@ -19,7 +19,7 @@ import {
 } from "../../../testing/src/carriers/http2-frames.ts";
 import { startGreenhouse, type TestGreenhouse, waterBedProcedure } from "../../../testing/src/gateway/greenhouse.ts";
 
-// Node checks no timeouts of a server that does not listen.
+// Node does not check the timeouts of a server that does not listen.
 
 type Implementation = Parameters<typeof startGreenhouse>[0];
 
@@ -32,11 +32,11 @@ const head = `POST ${path} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json
 const wholeCall = `${head}content-length: 2\r\n\r\n{}`;
 const watch = "/greenhouse.v1.GreenhouseService/WatchReadings";
 
-/** Short, and longer than a busy machine keeps a request on its way. */
+/** Short, but longer than a request takes on a busy machine. */
 const timeoutMs = 500;
 const never = 60_000;
 
-// All of it waiting, so they wait together.
+// These tests only wait, so they run concurrently.
 describe.concurrent("on node:http, a client that is late", () => {
   test.for([
     { name: "its header", limits: { headerTimeoutMs: timeoutMs }, sent: head, httpStatus: 408 },
@@ -87,7 +87,7 @@ describe.concurrent("on node:http, a client that is late", () => {
   });
 
   test("to send another request keeps its connection until the idle timeout", async ({ expect }) => {
-    // The end of a body is read after its response, and is not the beginning of a head.
+    // The end of a body that follows its response must not be parsed as the head of the next request.
     const limits = { headerTimeoutMs: timeoutMs, requestTimeoutMs: never, idleTimeoutMs: never };
     await using greenhouse = await startOnNode({ waterBed: () => ({}) }, { limits, readMaxBytes: 10 });
     using connection = await openHttp1(greenhouse.address);
@@ -105,7 +105,7 @@ describe.concurrent("on node:http, a client that is late", () => {
     { name: "a response", target: path, type: "application/json", body: "{}" },
     { name: "a stream of messages", target: watch, type: "application/connect+json", body: "\0\0\0\0\x02{}" },
   ])("to read $name is disconnected, and its call is cancelled", async ({ target, type, body }, { expect }) => {
-    // More than the system takes for a client that does not read.
+    // More than the system buffers for a client that does not read.
     const bigText = "orders".repeat(3_000_000);
     await using greenhouse = await startOnNode(
       {
@@ -164,7 +164,7 @@ describe.concurrent("on node:http2, a client that is late", () => {
   });
 
   test("to read data that was sent before its reset is disconnected", async ({ expect }) => {
-    // More than the system takes for a client that does not read.
+    // More than the system buffers for a client that does not read.
     const note = "orders".repeat(3_000_000);
     const limits = { idleTimeoutMs: timeoutMs };
     await using greenhouse = await startOnNode({ waterBed: () => ({ note }) }, { limits });
@@ -187,7 +187,7 @@ describe.concurrent("on node:http2, a client that is late", () => {
     await using greenhouse = await startOnNode({ waterBed: () => slow.promise }, { limits });
     using connection = await openFrames(greenhouse.address);
     sendUnaryCall(connection, 1, waterBedProcedure);
-    // Another connection is told to go meanwhile, so the clock does run.
+    // Another connection gets GOAWAY in the meantime, which shows that the timer runs.
     using silent = await openFrames(greenhouse.address);
     expect(await silent.readUntil(({ type }) => type === frameType.goAway)).toBeDefined();
     slow.resolve({ bed: 7n });

@@ -46,13 +46,13 @@ const document = describeSink({
   onOmitted: ({ pattern }, reason) => omitted.push(`${pattern.httpMethod} ${pattern.pathTemplate}: ${reason}`),
 });
 
-/** What a gateway describes that has the settings which concern the fields of a large service. */
+/** The document of a gateway with the settings that apply to the fields of a large service. */
 const unusual = describeSink({
   describeHeader: ({ name }) => (name === "Query" ? [{ name: "X-Shade", schema: { type: "string" } }] : []),
   jsonOptions: { useProtoFieldName: true },
 });
 
-/** Describes a small service, in a fiftieth of the time. */
+/** Describes a small service, which takes a fiftieth of the time. */
 function describeOrders(options: Partial<OpenApiOptions>): OpenApiDocument {
   return createOpenApi([OrderService], { info, ...options });
 }
@@ -388,7 +388,7 @@ describe("names", () => {
     expect(paths["/old.v1.Finder"]?.get).toMatchObject({ tags: ["old.v1.Finder"], deprecated: true });
     const ids = Object.values(paths).map(({ get }) => get?.operationId);
     expect(ids).toEqual(["Finder_find", "Finder_find_2"]);
-    // Each two of the first sixteen.
+    // Each pair of the first sixteen.
     expect(components?.schemas?.["Query"]).toHaveProperty("not.anyOf.length", 120);
   });
 });
@@ -397,7 +397,7 @@ function getRule(selector: string, path: string) {
   return { selector, pattern: { case: "get", value: path } } as const;
 }
 
-/** A service with one RPC, itself deprecated and not its RPC, whose message is one of many texts. */
+/** A deprecated service with one RPC, not itself deprecated, whose message has many strings. */
 function retiredService(packageName: string): DescService {
   const type = `.${packageName}.Query`;
   const { STRING } = FieldDescriptorProto_Type;
@@ -532,7 +532,7 @@ test("a server stream with wrapped messages is described as wrapped in each JSON
   const rest: GatewayOptions["rest"] = {
     rules: [{ selector, pattern: { case: "get", value: "/health" } }],
     service: ({ typeName }) => ({ streamInResults: typeName === Health.typeName }),
-    // What a description has no use for is taken as well.
+    // Options that a description does not need are accepted, too.
     errorRecord: () => ({ httpStatus: 400, body: null }),
   };
   const message = { $ref: "#/components/schemas/HealthCheckResponse" };
@@ -622,7 +622,7 @@ test("in OpenAPI 3.2 a stream is described by its items, in both directions", ()
       },
     },
   });
-  // What is no stream is described as ever.
+  // RPCs without streams are described as before.
   expect(paths["/beds/{bed}:water"]).toEqual(
     createOpenApi([GreenhouseService], { info, rest: { rules } }).paths["/beds/{bed}:water"],
   );
@@ -635,7 +635,7 @@ test("every operation requires all credentials", () => {
 });
 
 const routes = compileRestRoutes(KitchenSink.methods);
-// The GET of a path that two RPCs share is described as the first one and answered by the more exact one.
+// The GET of a path that two RPCs share is described as the first one but handled by the more specific one.
 const operations = Object.entries(document.paths)
   .flatMap(([path, item]) => Object.entries(item).map(([method, { operationId }]) => ({ method, path, operationId })))
   .filter(({ operationId }) => operationId !== "matchRest");

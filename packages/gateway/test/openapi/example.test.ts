@@ -18,7 +18,7 @@ import { LegacySchema, LegacySink } from "../../../testing/src/gen/kitchensink/v
 import { Shelves } from "../../../testing/src/gen/kitchensink/v1/shelves_pb.ts";
 import { startKitchenSink } from "../../../testing/src/gateway/kitchen-sink.ts";
 
-/** Messages of which each requires the next, and one of some texts. The last requires the first if that is to be so. */
+/** Messages of which each requires the next, and one with some strings. Optionally the last requires the first. */
 function chainOf(names: readonly string[], isLoop: boolean, sides: readonly string[] = ["left", "right"]): DescMessage {
   const options = create(FieldOptionsSchema);
   setExtension(options, field_behavior, [FieldBehavior.REQUIRED]);
@@ -45,7 +45,7 @@ function chainOf(names: readonly string[], isLoop: boolean, sides: readonly stri
 const services = [KitchenSink, Shelves, LegacySink];
 const { paths, components } = createOpenApi(services, { info: { title: "Test", version: "1" } });
 
-// The example of a body, which a reference has at the message that it refers to.
+// The example of a body; of a reference, it is at the message that it refers to.
 function exampleOf(schema: Readonly<Record<string, unknown>> = {}): unknown {
   const name = String(schema["$ref"]).split("/").at(-1) ?? "";
   const { examples } = components?.schemas?.[name] ?? schema;
@@ -139,7 +139,7 @@ describe("an example", () => {
       examples: [{ next: { left: "text" }, left: "text" }],
     });
     expect(schemas.ofObject(chainOf(["One", "Two"], true))).not.toHaveProperty("examples");
-    // None of the others could stand in for it.
+    // None of the others could replace it.
     expect(schemas.ofObject(chainOf(["One"], false, ["left"]))).toMatchObject({ required: ["left"] });
   });
 

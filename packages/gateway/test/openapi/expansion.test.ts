@@ -16,7 +16,7 @@ import {
   operationFieldsMax,
 } from "../../src/openapi/expansion.ts";
 
-// What a document leaves out of definitions that would be too large, and where it says so.
+// What a document omits from definitions that would be too large, and where it notes that.
 
 type FileInit = Exclude<MessageInitShape<typeof FileDescriptorProtoSchema>, FileDescriptorProto>;
 type FieldInit = NonNullable<NonNullable<FileInit["messageType"]>[number]["field"]>[number];
@@ -44,7 +44,7 @@ function serviceOf(file: FileInit): DescService {
   return service;
 }
 
-/** Describes a service whose only RPC takes a message `L0`, by a rule. */
+/** Describes a service whose only RPC takes a message `L0`, with a rule. */
 function describeBy(rule: object, file: Partial<FileInit>, comments?: ReadonlyMap<string, string>): OpenApiDocument {
   const method = [{ name: "Send", inputType: ".nested.L0", outputType: ".nested.L0" }];
   const service = serviceOf({ service: [{ name: "Nested", method }], ...file });
@@ -57,7 +57,7 @@ function queryOf({ paths }: OpenApiDocument, path = "/nested"): readonly string[
 }
 
 describe("query parameters", () => {
-  // A message with more fields than may be listed comes before a text.
+  // A message with more fields than may be listed, before a string.
   const messageType = [
     { name: "L0", field: [message("deep", 1, "L1"), text("shallow", 2)] },
     { name: "L1", field: [message("deeper", 1, "L2"), ...texts(10, 2)] },
@@ -67,7 +67,7 @@ describe("query parameters", () => {
   test("above the limit, the least nested ones are listed in field order, and the operation notes the omission", () => {
     const document = describeBy({ get: "/nested" }, { messageType });
     const names = queryOf(document);
-    // The two messages count as well, and so does the first field that is too many.
+    // The two messages and the first field beyond the limit count as well.
     expect(names.length).toBe(operationFieldsMax - 2);
     expect([names[0], names.at(-1)]).toEqual(["deep.deeper.t0", "shallow"]);
     expect(document.paths["/nested"]?.get?.description.split("\n\n").at(-1)).toBe(cutOff);
@@ -107,7 +107,7 @@ describe("query parameters", () => {
       routes: (router) => void router.service(service, {}),
       rest: { rules },
     });
-    // Whoever is told that there is no handler has sent a request that can be read.
+    // A response that the handler is missing shows that the request was valid.
     const statusOf = async (name: string): Promise<number> =>
       (await gateway.fetch(new Request(`http://gateway/nested?${name}=x`))).status;
     expect([await statusOf(deepest), await statusOf(`next.${deepest}`)]).toEqual([501, 400]);
@@ -162,7 +162,7 @@ describe("a body", () => {
 });
 
 describe("an example", () => {
-  /** The example of a message with so many texts three levels below. */
+  /** The example of a message with this many strings three levels below. */
   function exampleOf(widths: readonly number[]): unknown {
     const messageType = widths.map((width, level) => ({
       name: `L${level}`,

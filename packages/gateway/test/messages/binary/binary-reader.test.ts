@@ -21,7 +21,7 @@ function integer(value: number): number[] {
 const unknown = { number: 1000 };
 const minusOne = [255, 255, 255, 255, 255, 255, 255, 255, 255, 1];
 
-/** A sink in a sink, so many times. */
+/** A sink nested this many levels deep. */
 function nested(depth: number): number[] {
   let bytes: number[] = [];
   for (let level = 1; level < depth; level += 1)
@@ -29,7 +29,7 @@ function nested(depth: number): number[] {
   return bytes;
 }
 
-/** A google.protobuf.Struct with a number, behind its length. */
+/** A google.protobuf.Struct with a number, with its length before it. */
 const struct = [16, 10, 14, 10, 1, 97, 18, 9, 17, 0, 0, 0, 0, 0, 0, 0, 64];
 
 const sinkRows: readonly (readonly [name: string, way: Way, bytes: readonly number[]])[] = [
@@ -121,7 +121,7 @@ describe("a reader", () => {
     const read = createBinaryReader(SinkSchema, undefined);
     const expected = outcomeOf(() => fromBinary(SinkSchema, message));
     const got = outcomeOf(() => read(message));
-    // What is written as another type than declared is refused here, and only here.
+    // Only here are fields refused whose wire type differs from the declared one.
     if (expected instanceof Error || !(got instanceof Error)) expect(got).toEqual(expected);
     else expect(way).toBe("left");
   });
@@ -147,7 +147,7 @@ describe("a reader", () => {
     const readText = (text: string): unknown => read(Uint8Array.from([10, text.length, ...Buffer.from(text)]));
     const characters = Array.from({ length: 95 }, (_, n) => String.fromCharCode(32 + n));
     const texts = characters.flatMap((first) => characters.map((second) => `a${first}${second}`));
-    // Among so many, some have the same hash as "a".
+    // Some of this many have the same hash as "a".
     for (const text of texts) {
       expect(readText(text)).toHaveProperty("value", text);
       expect(readText("a")).toHaveProperty("value", "a");
@@ -174,7 +174,7 @@ describe("a reader", () => {
 
 const shade = LegacySchema.field.shade.number << 3;
 
-/** Messages with every kind of field, which are to be read quickly. */
+/** Messages with every kind of field, all of which the fast reader must read. */
 test.each<{ name: string; desc: DescMessage; message: Message }>([
   {
     name: "a sink",
@@ -227,7 +227,7 @@ test.each<{ name: string; desc: DescMessage; message: Message }>([
 ])("$name is read on the fast path", ({ desc, message }) => {
   const bytes = toBinary(desc, message);
   expect(readBothWays(desc, bytes)).toBe("quick");
-  // As protobuf-es makes them, so that `isFieldSet` and defaults are what they are there.
+  // Created as by protobuf-es, so that `isFieldSet` and defaults work the same.
   const read = createBinaryReader(desc, undefined)(bytes);
   expect(Object.getPrototypeOf(read)).toBe(Object.getPrototypeOf(create(desc)));
 });

@@ -57,7 +57,7 @@ const rows: readonly { name: string; desc?: DescMessage; init: Init; way: Way }[
     way: "quick",
   },
   { name: "a short text that is not ASCII at its end", init: { fString: "abcdé" }, way: "quick" },
-  { name: "a float that is no number", init: { fFloat: Number.NaN }, way: "quick" },
+  { name: "a float that is NaN", init: { fFloat: Number.NaN }, way: "quick" },
   { name: "half a surrogate pair", init: { fString: "\ud800" }, way: "quick" },
   {
     name: "more than is kept for most messages",
@@ -89,7 +89,7 @@ const rows: readonly { name: string; desc?: DescMessage; init: Init; way: Way }[
   },
 ];
 
-// First, while this type has not been written: a message that fills most of the room that is made for it is not copied.
+// First, before this type has been written: a message that fills most of its buffer is not copied.
 test.each([
   ["large", 52_000],
   ["small", 10],
@@ -101,11 +101,11 @@ test.each([
   expect(Buffer.compare(first, before)).toBe(0);
 });
 
-// Before 2.16, protobuf-es forgets a key `__proto__` of a map.
+// Before 2.16, protobuf-es drops a key `__proto__` of a map.
 const comparable = rows.filter(({ name }) => name !== "every kind of field" || isSince("@bufbuild/protobuf", "2.16"));
 
 test.each(comparable)("$name is written as by protobuf-es, path: $way", ({ desc = SinkSchema, init, way }) => {
-  // create() takes neither unknown fields nor what is undefined.
+  // create() accepts neither unknown fields nor undefined.
   const rest = Object.entries(init).filter(([name, value]) => name === "$unknown" || value === undefined);
   const message = Object.assign(create(desc, init), Object.fromEntries(rest));
   expect(writeBothWays(desc, message)).toBe(way);
@@ -149,7 +149,7 @@ describe("a writer", () => {
   test("allocates the size of the last large message plus an eighth", () => {
     const writer = messageWriter(SinkSchema);
     writer.largeBytes = 0;
-    // Nearly all of what is tried first.
+    // Nearly all of the first buffer.
     const bytes = writeFast(writer, create(SinkSchema, { fBytes: new Uint8Array(240_000) }));
     expect(writer.largeBytes).toBe(Math.ceil(1.125 * Number(bytes?.byteLength)));
   });

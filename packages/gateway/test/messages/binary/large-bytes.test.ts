@@ -32,10 +32,10 @@ import { http2Servers } from "../../../../testing/src/gateway/listen-for-tests.t
 const large = 64 * 1024;
 const bytesOf = (length: number): Uint8Array<ArrayBuffer> => new Uint8Array(length).fill(7);
 
-/** A field that no definition here has: number 200, a varint. */
+/** An unknown field: number 200, a varint. */
 const unknown = { no: 200, wireType: 0, data: Uint8Array.of(1) };
 
-/** A message of proto2 that has nothing but a field of bytes that must be set. */
+/** A proto2 message with only a required field of bytes. */
 const requiredBytes = messageOf({
   name: "required.proto",
   messageType: [
@@ -53,7 +53,7 @@ describe("a message with large bytes", () => {
     ["alone", SinkSchema, { fBytes: bytesOf(large) }],
     ["one byte less", SinkSchema, { fBytes: bytesOf(large - 1) }],
     ["between others", SinkSchema, { fString: "a", fBytes: bytesOf(large), ids: [1n], nested: { text: "b" } }],
-    ["beside an unknown field", SinkSchema, { fBytes: bytesOf(large), $unknown: [unknown] }],
+    ["next to an unknown field", SinkSchema, { fBytes: bytesOf(large), $unknown: [unknown] }],
     ["of a repeated field", SinkSchema, { blobs: [bytesOf(large)] }],
     ["of a oneof", SinkSchema, { choice: { case: "choiceBytes", value: bytesOf(large) } }],
     ["of a message inside", SinkSchema, { child: { fBytes: bytesOf(large) } }],
@@ -88,11 +88,11 @@ describe.each(http2Servers)("over gRPC, %s", (http2) => {
     const memory = bytesOf(300_000);
     await using files = await startFiles(http2, { echo: ({ data }) => ({ data: memory.fill(data[0] ?? 0) }) });
     const { port } = files.address;
-    // Its windows admit a part; the rest waits until it is read.
+    // The windows admit a part; the rest waits until the client reads.
     const slow = await beginEcho(port, 1);
     expect((await clientOf(port).echo({ data: Uint8Array.of(2) })).data[0]).toBe(2);
     const response = await slow.readToEnd();
-    // Behind the prefix of the envelope, and tag and length of the field.
+    // After the prefix of the envelope and the tag and length of the field.
     expect(response.subarray(5 + 4).equals(Buffer.alloc(memory.byteLength, 1))).toBe(true);
   });
 
@@ -114,7 +114,7 @@ function clientOf(port: number): ReturnType<typeof createClient<typeof FileServi
   return createClient(FileService, createGrpcTransport({ baseUrl: `http://127.0.0.1:${port}` }));
 }
 
-/** Calls `Echo`, and reads its response only when asked to. */
+/** Calls `Echo`, and reads its response only on demand. */
 async function beginEcho(port: number, first: number): Promise<{ readToEnd: () => Promise<Buffer> }> {
   const session = connect(`http://127.0.0.1:${port}`);
   const stream = session.request({

@@ -3,20 +3,20 @@ import { goBothWays } from "../../../../testing/src/gateway/binary-oracle.ts";
 import { numRunsOf, testSeed } from "../../../../testing/src/test-seed.ts";
 import { isSince } from "../../../../testing/src/peer-version.ts";
 
-/** Each makes types of its own and some hundred messages of them. */
+/** Each creates its own types and some hundred messages of them. */
 const seeds = numRunsOf(10);
 
-// Older versions of protobuf-es read and write some of them in another way.
+// Older versions of protobuf-es read and write some of them differently.
 test.runIf(isSince("@bufbuild/protobuf", "2.16"))(
   "random messages of random types are read and written as protobuf-es does",
   () => {
     const all = Array.from({ length: seeds }, (_, n) => goBothWays(testSeed + n));
     const count = (what: "read" | "written" | "odd", way: "quick" | "left"): number =>
       all.reduce((sum, ways) => sum + ways[what][way], 0);
-    // Whatever leaves everything to protobuf-es agrees with it, too.
+    // Code that leaves everything to protobuf-es would agree with it, too.
     expect(count("read", "quick")).toBeGreaterThan(count("read", "left"));
     expect(count("written", "quick")).toBeGreaterThan(2 * count("written", "left"));
-    // Not all odd values are wrong where they are.
+    // Some odd values are valid where they occur.
     expect(count("odd", "quick")).toBeGreaterThan(0);
     expect(count("odd", "left")).toBeGreaterThan(0);
   },

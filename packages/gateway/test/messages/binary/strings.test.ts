@@ -3,7 +3,7 @@ import { ByteTarget } from "../../../src/messages/binary/byte-target.ts";
 import { readString } from "../../../src/messages/binary/string-reader.ts";
 import { writeString } from "../../../src/messages/binary/string-writer.ts";
 
-// Runtimes without node's Buffer have Uint8Array alone.
+// Runtimes without node's Buffer have only Uint8Array.
 
 const texts = [
   { name: "of ASCII", text: "a rose of the garden, by whatever other name" },

@@ -70,7 +70,7 @@ const rows: readonly { readonly name: string; readonly bytes: readonly number[];
   { name: "a key of a map as a number", bytes: [...tag(field.labels, length), 2, 8, 0], want: false },
   { name: "a value of a map as a number", bytes: [...tag(field.labels, length), 2, 16, 0], want: false },
   { name: "a number in a message as text", bytes: [...tag(field.wInt64, length), 2, 10, 1], want: false },
-  { name: "a message whose field goes on behind its end", bytes: [...tag(field.wInt64, length), 1, 8, 7], want: false },
+  { name: "a message whose field continues past its end", bytes: [...tag(field.wInt64, length), 1, 8, 7], want: false },
   { name: "an empty list that is packed", bytes: [...tag(field.ids, length), 0], want: true },
   {
     name: "a list of doubles that is packed",
@@ -78,12 +78,12 @@ const rows: readonly { readonly name: string; readonly bytes: readonly number[];
     want: true,
   },
   {
-    name: "a packed list whose number goes on behind its end",
+    name: "a packed list whose number continues past its end",
     bytes: [...tag(field.ids, length), 1, ...Buffer.from("8020a0067a080801200220032004", "hex")],
     want: false,
   },
   {
-    name: "a packed list whose double goes on behind its end",
+    name: "a packed list whose double continues past its end",
     bytes: [...tag(field.doubles, length), 4, ...Buffer.from("0000000020072008", "hex")],
     want: false,
   },
@@ -93,7 +93,7 @@ describe("hasDeclaredWireTypes()", () => {
   test.each(rows)("$name: $want", ({ bytes, want }) => {
     const message = Uint8Array.from(bytes);
     expect(hasDeclaredWireTypes(SinkSchema, message)).toBe(want);
-    // None of these is refused before: that is what the look is for.
+    // Nothing before this check refuses these.
     expect(() => fromBinary(SinkSchema, message)).not.toThrow();
   });
 });
@@ -115,7 +115,7 @@ describe("hasDeclaredWireTypes() for a message with a group", () => {
     ],
   });
   const desc = createFileRegistry(file, () => undefined).getMessage("Outer");
-  if (desc === undefined) throw new Error("there is no such message");
+  if (desc === undefined) throw new Error("the message is missing");
 
   test.each([
     { name: "its fields", bytes: [0x0b, 0x10, 7, 0x1a, 1, 0x61, 0x0c, 0x10, 8], want: true },

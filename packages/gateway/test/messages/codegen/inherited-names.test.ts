@@ -4,7 +4,7 @@ import { afterEach, expect, test } from "vitest";
 import { createBinaryReader, createBinaryWriter } from "../../../src/messages/binary/index.ts";
 import { createJsonMessageWriter, loadField } from "../../../src/messages/json/index.ts";
 
-/** A message with a field of its own type whose name every object has. */
+/** A recursive message whose field has the name of a property that every object inherits. */
 const holder = makeHolder();
 const [ownProperty] = holder.fields;
 
@@ -18,7 +18,7 @@ function makeHolder(): DescMessage {
   ];
   const file = { name: "holder.proto", syntax: "proto3", messageType: [{ name: "Holder", field }] };
   const made = createFileRegistry(create(FileDescriptorSetSchema, { file: [file] })).getMessage("Holder");
-  if (made === undefined) throw new Error("there is no such message");
+  if (made === undefined) throw new Error("the message is missing");
   return made;
 }
 
@@ -28,7 +28,7 @@ function withInner(inner: object): Message {
 
 const method: object = Reflect.get(Object.prototype, "hasOwnProperty");
 
-// Whatever went wrong in one row is no matter of the next.
+// A failure of one row must not affect the next.
 afterEach(() => {
   Reflect.deleteProperty(method, "note");
 });
@@ -36,7 +36,7 @@ afterEach(() => {
 test("reading a field named like an inherited method changes only its message", () => {
   const read = createBinaryReader(holder, undefined);
   for (const message of [withInner({ note: "Flora's" }), withInner({}), create(holder)]) {
-    // As text, because to compare such objects calls their methods.
+    // Compared as strings, because comparing such objects calls their methods.
     expect(JSON.stringify(read(toBinary(holder, message)))).toBe(JSON.stringify(message));
   }
   expect(Object.keys(method)).toEqual([]);

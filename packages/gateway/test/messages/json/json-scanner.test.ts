@@ -5,7 +5,7 @@ import { heldBytes } from "../../../../testing/src/carriers/held-bytes.ts";
 import { leastOf } from "../../../../testing/src/least-of.ts";
 import { numRunsOf } from "../../../../testing/src/test-seed.ts";
 
-// Builds what JSON.parse builds, with the scanner alone.
+// Builds the same value as JSON.parse, with only the scanner.
 function read(scanner: JsonScanner): unknown {
   const kind = scanner.peek();
   switch (kind) {
@@ -37,7 +37,7 @@ function readAll(text: string): unknown {
   return value;
 }
 
-// Tells whether all strings and keys of a value are Unicode text.
+// Returns whether all strings and keys of a value are well-formed Unicode.
 function isUnicode(value: unknown): boolean {
   if (typeof value === "string") return value.isWellFormed();
   if (typeof value !== "object" || value === null) return true;
@@ -92,7 +92,7 @@ const refused = [
   { why: "a plus sign", text: "+1" },
   { why: "a minus alone", text: "-" },
   { why: "a dot without digits", text: "1." },
-  { why: "a fraction without a whole part", text: ".5" },
+  { why: "a fraction without an integer part", text: ".5" },
   { why: "an exponent without digits", text: "1e" },
   { why: "an exponent with a sign alone", text: "1e+" },
   { why: "hexadecimal", text: "0x10" },
@@ -182,7 +182,7 @@ describe("JsonScanner", () => {
           expect(() => readAll(json)).toThrow(/^not valid JSON/);
           return;
         }
-        // JSON.parse is less strict in one point: it accepts a lone surrogate.
+        // JSON.parse also accepts a lone surrogate.
         if (!isUnicode(want)) expect(() => readAll(json)).toThrow(/surrogate/);
         else expect(readAll(json)).toEqual(want);
       }),

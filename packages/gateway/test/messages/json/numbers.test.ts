@@ -101,7 +101,7 @@ describe("parseExactInteger()", () => {
     { why: "an exponent beyond any number", text: `1e${"9".repeat(400)}`, range: int64 },
     { why: "a leading zero", text: "007", range: int64 },
     { why: "a dot without digits", text: "7.", range: int64 },
-    { why: "digits without a whole part", text: ".7", range: int64 },
+    { why: "a fraction without an integer part", text: ".7", range: int64 },
     { why: "an exponent without digits", text: "7e", range: int64 },
     { why: "nothing", text: "", range: int64 },
     { why: "a negative number for uint64", text: "-1.0", range: uint64 },

@@ -19,7 +19,7 @@ import { Dice } from "../../../../testing/src/dice.ts";
 import { readBothWays } from "../../../../testing/src/gateway/both-readers.ts";
 import { numRunsOf, testSeed } from "../../../../testing/src/test-seed.ts";
 
-// The value of a text, if it has as many strings as the text.
+// Returns the value of a JSON text if it has as many strings as the text.
 function parseWhole(text: string, canonical: boolean): unknown {
   const plain = parsePlain(text, canonical);
   return plain && countStrings(plain.value, plain.mayHaveLoneSurrogates) === plain.strings ? plain.value : undefined;
@@ -48,7 +48,7 @@ describe("parsePlain() and countStrings()", () => {
   test.each([
     ["a name twice", '{"a":1,"b":2,"a":1}'],
     ["a name twice, further in", '[{"a":{"b":"x","b":"x"}}]'],
-    ["a name twice, its first value with names of its own", '{"a":{"b":1},"a":2}'],
+    ["a duplicate name whose first value is an object with names", '{"a":{"b":1},"a":2}'],
     ["__proto__ twice", '{"__proto__":1,"__proto__":1}'],
     ["an escape in a name", '{"\\u0061":1}'],
     ["an escaped quote in a name, and space behind it", '{"\\"" \t\r\n:1}'],
@@ -104,7 +104,7 @@ describe("a JSON name of two fields means the one whose proto name it also is", 
     ],
   });
   const desc = createFileRegistry(file, () => undefined).getMessage("Order");
-  if (desc === undefined) throw new Error("there is no such message");
+  if (desc === undefined) throw new Error("the message is missing");
 
   test.each([
     { text: '{"id":"7"}', want: { id: 7n } },

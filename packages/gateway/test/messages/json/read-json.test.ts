@@ -54,7 +54,7 @@ function problemOf(desc: DescMessage, json: string | Uint8Array, options?: ReadJ
   throw new Error(`was taken: ${String(json)}`);
 }
 
-// What older versions of protobuf-es read or write wrong, or not at all.
+// Messages that older versions of protobuf-es read or write incorrectly, or refuse.
 const isReadByProtobuf = (json: string): boolean =>
   (isSince("@bufbuild/protobuf", "2.16") || !json.includes("__proto__")) &&
   (isSince("@bufbuild/protobuf", "2.10") || !/"value(s|ByName)":[^}]*null/.test(json));
@@ -320,7 +320,7 @@ describe("readJson() refuses", () => {
       const json = `${'{"child":'.repeat(levels)}{${names}}${"}".repeat(levels)}`;
       expect(problemOf(SinkSchema, json)).toMatch(/^unknown fields "(child\.)+.* and 29984 more$/);
     };
-    // Four times as much if the path to a name is written that nobody reads, and far more if each level rewrites it.
+    // Four times as much if unused paths of fields were built, and far more if each level rebuilt them.
     expect(await costRatio(unknownBelow(97), unknownBelow(1))).toBeLessThan(2.5);
   });
 
@@ -393,7 +393,7 @@ describe("readJson() with unknownFields: ignore", () => {
 });
 
 describe("readJson() compared with protobuf-es", () => {
-  // Messages parsed from random bytes: JSON must be able to express whatever the binary format can.
+  // Messages parsed from random bytes: JSON must be able to express everything that the binary format can.
   const field: fc.Arbitrary<MessageInitShape<typeof SinkSchema>> = fc.oneof(
     fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }).map((fInt64) => ({ fInt64 })),
     fc.bigInt({ min: 0n, max: 2n ** 64n - 1n }).map((fUint64) => ({ fUint64 })),

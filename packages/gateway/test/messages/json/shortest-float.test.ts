@@ -18,7 +18,7 @@ function digitsOf(decimal: number): number {
     .replace(/0+$/, "").length;
 }
 
-// Node's own conversion, tried with ever more digits.
+// Node's own conversion, with more and more digits.
 function fewestDigits(value: number): number {
   for (let digits = 1; digits < 9; digits++)
     if (Math.fround(Number(value.toPrecision(digits))) === value) return digitsOf(Number(value.toPrecision(digits)));
@@ -36,7 +36,7 @@ describe("shortestFloat()", () => {
     [Math.fround(1e-10), 1e-10],
     [Math.fround(1e22), 1e22],
     [Math.fround(1e38), 1e38],
-    // The largest float, the smallest normal one, and the smallest of all.
+    // The largest float, the smallest normal one, and the smallest one.
     [3.4028234663852886e38, 3.4028235e38],
     [1.1754943508222875e-38, 1.1754944e-38],
     [1.401298464324817e-45, 1e-45],

@@ -39,7 +39,7 @@ const messagesPerType = numRunsOf(4);
 // protobuf-es writes -0 as 0.
 const negativeZero = /(?<=[:[,])-0(?=[,\]}])/gu;
 
-// The text, or that there is none.
+// The JSON, or a note that the message has none.
 function outcomeOf(write: () => string): string {
   try {
     return write().replace(negativeZero, "0");
@@ -48,7 +48,7 @@ function outcomeOf(write: () => string): string {
   }
 }
 
-// Older versions of protobuf-es write some messages wrong, such as a negative Duration or a key `__proto__`.
+// Older versions of protobuf-es write some messages incorrectly, such as a negative Duration or a key `__proto__`.
 test
   .runIf(isSince("@bufbuild/protobuf", "2.16"))
   .each<WriteJsonOptions>([
@@ -91,7 +91,7 @@ test.each<[string, MessageInitShape<typeof SinkSchema>, string]>([
   ["a Value of -0", { values: [create(ValueSchema, { kind: { case: "numberValue", value: -0 } })] }, '{"values":[-0]}'],
   [
     "an Any of a FloatValue of -0",
-    // Older releases of protobuf-es leave such a field out.
+    // Older releases of protobuf-es omit such a field.
     { any: { typeUrl: `type.googleapis.com/${FloatValueSchema.typeName}`, value: Buffer.from("0d00000080", "hex") } },
     '{"any":{"@type":"type.googleapis.com/google.protobuf.FloatValue","value":-0}}',
   ],
@@ -115,7 +115,7 @@ test("generated code writes any message as closures do, or throws the same error
     outcomes.written += written;
     outcomes.refused += refused;
   }
-  // Older versions of protobuf-es refuse more of what is odd.
+  // Older versions of protobuf-es refuse more odd messages.
   expect(outcomes.written).toBeGreaterThan(outcomes.refused / 2);
   expect(outcomes.refused).toBeGreaterThan(0);
 });
@@ -143,7 +143,7 @@ test.each([
   expect(createJsonMessageWriter(BookSchema)(Object.assign(create(BookSchema), fields))).toBe(text);
 });
 
-// A hole, too, is no text.
+// A hole of an array is not a string either.
 const holed = ["Flora"];
 holed.length = 2;
 
@@ -163,7 +163,7 @@ test("the JSON object of an Any has no members with the value undefined", () => 
   expect(Object.keys(json)).toEqual(["@type", "title"]);
 });
 
-/** Defines a message with the fields `f0`, `f1` and so on, of these JSON names. */
+/** Defines a message with the fields `f0`, `f1` and so on, with these JSON names. */
 function defineOdd(jsonNames: readonly string[]): DescMessage {
   const field = { type: FieldDescriptorProto_Type.STRING, label: FieldDescriptorProto_Label.OPTIONAL };
   const fields = jsonNames.map((jsonName, at) => ({ ...field, name: `f${at}`, number: at + 1, jsonName }));
