@@ -141,7 +141,7 @@ function createHooks(
 ): Pick<GatewayOptions, "onRequest" | "onError" | "onResponse" | "cors"> &
   Required<Pick<GatewayOptions, "interceptors">> {
   const { corsOrigins } = options;
-  const requestIds = createRequestIds(options.requestIdResponses ?? "asked");
+  const requestIds = createRequestIds(options.requestIdResponses ?? "requested");
   const writeCall = createPlantCallLog(options, log);
   const onResponse = writeCall === undefined ? options.onResponse : bothOf(writeCall, options.onResponse);
   // Only the log uses the ids of plants.

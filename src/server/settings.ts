@@ -185,9 +185,9 @@ export const settings: { readonly [Key in keyof Configuration]: Setting<NonNulla
     title: "Request ids and logs",
     variable: "PLANTSTORE_REQUEST_ID_RESPONSES",
     about:
-      "which responses have x-request-id: always (all), or asked (errors, streams, and responses to requests that sent one)",
-    fallback: "asked",
-    read: oneOf(["asked", "always"]),
+      "which responses have x-request-id: always (all), or requested (errors, streams, and responses to requests that sent one)",
+    fallback: "requested",
+    read: oneOf(["requested", "always"]),
   },
   logLevel: {
     variable: "LOG_LEVEL",

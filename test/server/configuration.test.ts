@@ -102,7 +102,7 @@ test("readConfiguration returns the defaults", () => {
     ratePerAddress: undefined,
     tlsCertFile: undefined,
     tlsKeyFile: undefined,
-    requestIdResponses: "asked",
+    requestIdResponses: "requested",
     logLevel: "info",
     audit: "always",
     logProbes: "on",

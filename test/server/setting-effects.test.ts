@@ -196,7 +196,7 @@ const effects: Readonly<Record<keyof Configuration, TestReference | (() => Promi
   tlsKeyFile: ["server/certificate.test.ts", "a server does not start with a key of another certificate"],
   requestIdResponses: () =>
     compare({
-      off: { PLANTSTORE_REQUEST_ID_RESPONSES: "asked" },
+      off: { PLANTSTORE_REQUEST_ID_RESPONSES: "requested" },
       on: { PLANTSTORE_REQUEST_ID_RESPONSES: "always" },
       observe: async (server) => (await get(server, "/livez")).headers.has("x-request-id"),
     }),

@@ -117,14 +117,14 @@ describe("fetchText", () => {
 
   test("decodes a character split over two chunks, and omits the query from problems", async () => {
     await using provider = await startProvider((request, response) => {
-      if (request.url === "/gone?key=secret") return request.socket.destroy();
+      if (request.url === "/closed?key=secret") return request.socket.destroy();
       const bytes = Buffer.from("ä");
       response.write(bytes.subarray(0, 1), () => setImmediate(() => response.end(bytes.subarray(1))));
       return undefined;
     });
     expect(await fetchText({ url: provider.url, signal: neverAborted })).toMatchObject({ value: "ä" });
-    const gone = await fetchText({ url: new URL("/gone?key=secret", provider.url), signal: neverAborted });
-    expect(JSON.stringify(gone)).toContain(`${provider.url.origin}/gone: `);
-    expect(JSON.stringify(gone)).not.toContain("secret");
+    const closed = await fetchText({ url: new URL("/closed?key=secret", provider.url), signal: neverAborted });
+    expect(JSON.stringify(closed)).toContain(`${provider.url.origin}/closed: `);
+    expect(JSON.stringify(closed)).not.toContain("secret");
   });
 });

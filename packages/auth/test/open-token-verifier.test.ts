@@ -94,8 +94,8 @@ describe("openTokenVerifier", () => {
     const jwtOf = ({ issuer, keysUrl }: IdentityProvider): TokenSources => ({
       jwt: [{ issuer, audiences: [testAudience], keys: { url: keysUrl }, timing }],
     });
-    const twice = { jwt: [...(jwtOf(provider).jwt ?? []), { issuer: "urn:other", audiences: [] }] };
-    for (const sources of [twice, { ...jwtOf(provider), tokenHashesFile: "/nowhere/tokens" }])
+    const twoIssuers = { jwt: [...(jwtOf(provider).jwt ?? []), { issuer: "urn:other", audiences: [] }] };
+    for (const sources of [twoIssuers, { ...jwtOf(provider), tokenHashesFile: "/nowhere/tokens" }])
       expect(await openTokenVerifier(sources, quietLog)).toMatchObject({ kind: "problems" });
     const requestCount = provider.requests.length;
     const verifier = await open(jwtOf(other));
@@ -178,7 +178,7 @@ describe("openTokenVerifier", () => {
     writeFileSync(folder.file("file"), "");
     const sources: TokenSources = {
       tokenHashesFile: folder.file("file"),
-      jwt: [{ issuer: "urn:away", audiences: ["a"], keys: { url: "http://127.0.0.1:1/keys" } }],
+      jwt: [{ issuer: "urn:unavailable", audiences: ["a"], keys: { url: "http://127.0.0.1:1/keys" } }],
     };
     const program = `
       import { registerHooks } from "node:module";
@@ -211,7 +211,7 @@ describe("createVerifierChain", () => {
     { how: "synchronously", make: synchronous },
     { how: "with a promise", make: asynchronous },
   ])("with verifiers that respond $how", ({ make }) => {
-    test.each<[name: string, first: TokenOutcome, want: TokenOutcome["kind"], asked: readonly string[]]>([
+    test.each<[name: string, first: TokenOutcome, want: TokenOutcome["kind"], calls: readonly string[]]>([
       ["calls the next verifier for an unknown token", unknown, "principal", ["first", "second"]],
       ["stops at the first verifier that accepts the token", good, "principal", ["first"]],
       ["stops at the first verifier that rejects the token", { kind: "invalid", reason: "" }, "invalid", ["first"]],
@@ -227,11 +227,11 @@ describe("createVerifierChain", () => {
         "unavailable",
         ["first"],
       ],
-    ])("%s", async (_, first, want, asked) => {
-      const log: string[] = [];
-      const verifier = createVerifierChain([make(first, log, "first"), make(good, log, "second")]);
+    ])("%s", async (_, first, want, calls) => {
+      const called: string[] = [];
+      const verifier = createVerifierChain([make(first, called, "first"), make(good, called, "second")]);
       expect((await outcomeOf(verifier, "token")).kind).toBe(want);
-      expect(log).toEqual(asked);
+      expect(called).toEqual(calls);
     });
   });
 

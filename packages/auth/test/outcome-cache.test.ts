@@ -72,9 +72,9 @@ describe("OutcomeCache", () => {
     for (let n = 0; n < 50_500; n += 1) cache.set(String(n), { outcome, untilMs: 1000 });
     // From the last one back: a hit moves to the young generation, and evicts older ones.
     const last = Array.from({ length: 50_500 }, (_, n) => String(50_499 - n));
-    const kept = last.findIndex((digest) => cache.get(digest, 0) === undefined);
-    expect(kept).toBeGreaterThanOrEqual(least);
-    expect(kept).toBeLessThanOrEqual(most);
+    const size = last.findIndex((digest) => cache.get(digest, 0) === undefined);
+    expect(size).toBeGreaterThanOrEqual(least);
+    expect(size).toBeLessThanOrEqual(most);
   });
 
   test.each([

@@ -15,13 +15,13 @@ const shortest = "GET / HTTP/1.1\r\nHost:x\r\n\r\n";
 test("all connections together buffer at most the limit, and nothing after they have closed", async () => {
   const backlogBytes = 16 * 1024 * 1024;
   const pageBytes = 6 * 1024 * 1024;
-  const heldBytesMax = 1.5 * backlogBytes;
-  const stayBytesMax = 1024 * 1024;
+  const bufferedBytesMax = 1.5 * backlogBytes;
+  const retainedBytesMax = 1024 * 1024;
   // Not the sockets: a closed one still holds what was written to it.
-  let taken = 0;
+  let accepted = 0;
   let closed = 0;
   const admit: Admit = () => {
-    taken += 1;
+    accepted += 1;
     acceptedSocket().once("close", () => (closed += 1));
   };
   const page: Endpoint = {
@@ -33,29 +33,29 @@ test("all connections together buffer at most the limit, and nothing after they 
     {},
     { limits: { backlogBytes }, admit, endpoints: [page], onResponse: () => {} },
   );
-  // The least of all crowds.
-  let [held, stayed] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY];
+  // The lowest values of all runs.
+  let [buffered, retained] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY];
   /** Measures both, and returns the larger part of its bound. */
-  const crowd = async (): Promise<number> => {
+  const measure = async (): Promise<number> => {
     const beforeBytes = await heldBytes();
     const connections = await Promise.all(Array.from({ length: 8 }, () => openHttp1(greenhouse.address)));
     for (const connection of connections) {
       connection.socket.pause();
       connection.write(shortest);
     }
-    await expect.poll(() => taken === 8 && closed, { interval: 50 }).toBeGreaterThan(3);
+    await expect.poll(() => accepted === 8 && closed, { interval: 50 }).toBeGreaterThan(3);
     expect(closed).toBeLessThan(8);
-    const crowdedBytes = await heldBytes();
+    const busyBytes = await heldBytes();
     for (const connection of connections) connection[Symbol.dispose]();
     await expect.poll(() => closed).toBe(8);
-    taken = closed = 0;
-    held = Math.min(held, crowdedBytes - beforeBytes);
-    stayed = Math.min(stayed, (await heldBytes()) - beforeBytes);
-    return Math.max(held / heldBytesMax, stayed / stayBytesMax);
+    accepted = closed = 0;
+    buffered = Math.min(buffered, busyBytes - beforeBytes);
+    retained = Math.min(retained, (await heldBytes()) - beforeBytes);
+    return Math.max(buffered / bufferedBytesMax, retained / retainedBytesMax);
   };
-  await leastOf(crowd, 1);
-  expect(held).toBeLessThan(heldBytesMax);
-  expect(stayed).toBeLessThan(stayBytesMax);
+  await leastOf(measure, 1);
+  expect(buffered).toBeLessThan(bufferedBytesMax);
+  expect(retained).toBeLessThan(retainedBytesMax);
 });
 
 const refuseAtLength: Admit = () => {

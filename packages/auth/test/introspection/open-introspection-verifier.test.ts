@@ -273,10 +273,10 @@ describe("a failing introspection endpoint", () => {
   });
 
   test("is reported as a problem after five failed tokens, until an earlier request succeeds", async () => {
-    const asked = Promise.withResolvers<ServerResponse>();
-    await using endpoint = await openEndpoint((_request, response) => asked.resolve(response));
+    const firstRequest = Promise.withResolvers<ServerResponse>();
+    await using endpoint = await openEndpoint((_request, response) => firstRequest.resolve(response));
     const first = outcomeOf(endpoint, "first");
-    const response = await within(asked.promise, "the first request");
+    const response = await within(firstRequest.promise, "the first request");
     endpoint.response = (_request, failed) => void failed.writeHead(500).end();
     for (const token of ["one", "two", "three", "four", "five"]) await outcomeOf(endpoint, token);
     expect(endpoint.verifier.problem).toBeDefined();

@@ -82,10 +82,10 @@ describe("keys that are fetched in the background", () => {
     const timing = { refreshMs: 80 };
     using verifier = await openVerifierAt(provider, timing);
     for (let n = 0; n < 20; n += 1) await verifier.reload?.();
-    const asked = provider.requests.length;
+    const requestsBefore = provider.requests.length;
     for (let n = 0; n < 5; n += 1) await within(provider.nextRequest(), "the refresh");
     // Three quarters of the time at least; by the clock of a timer, which rounds.
-    expect(Math.min(...gaps.slice(asked, asked + 5))).toBeGreaterThan(55);
+    expect(Math.min(...gaps.slice(requestsBefore, requestsBefore + 5))).toBeGreaterThan(55);
   });
 
   test("are not fetched after close, which cancels a running fetch without a log line", async () => {
@@ -100,11 +100,11 @@ describe("keys that are fetched in the background", () => {
     const reloaded = verifier.reload?.();
     verifier.close?.();
     await within(Promise.resolve(reloaded), "the end of the fetch");
-    const asked = provider.requests.length;
+    const requests = provider.requests.length;
     // Another verifier shows that there was time for more requests.
     using _ = await openVerifierAt(other, timing);
     for (let n = 0; n < 10; n += 1) await within(other.nextRequest(), "the refresh of another one");
-    expect({ asked: provider.requests.length, warnings }).toEqual({ asked, warnings: [] });
+    expect({ requests: provider.requests.length, warnings }).toEqual({ requests, warnings: [] });
   });
 });
 
@@ -119,7 +119,7 @@ test("keys that are closed between fetches are not fetched again", async () => {
     timing: { backOffMs: 1 },
     fetchDocument: async () => {
       fetches += 1;
-      return notParsed("it is away");
+      return notParsed("it is missing");
     },
   });
   keys.close();

@@ -183,17 +183,17 @@ describe("a rejected token", () => {
   });
 
   test("has no kid although several keys match", async () => {
-    const twice = await startIdentityProvider(
+    const twoKeyProvider = await startIdentityProvider(
       await createSigningKey("ES256", "a"),
       await createSigningKey("ES256", "b"),
     );
-    const by = await open({ issuer: twice.issuer });
-    expect(await outcomeOf(await twice.sign({}, { kid: undefined }), by)).toMatchObject({
+    const by = await open({ issuer: twoKeyProvider.issuer });
+    expect(await outcomeOf(await twoKeyProvider.sign({}, { kid: undefined }), by)).toMatchObject({
       kind: "invalid",
       reason: expect.stringContaining("several keys match"),
     });
     by.close?.();
-    twice.stop();
+    twoKeyProvider.stop();
   });
 
   test.each<[name: string, spoil: (parts: readonly string[]) => string]>([

@@ -77,7 +77,7 @@ export class ChunkedReader {
     const { bytes, at } = incoming;
     const end = incoming.consumeSection();
     const length = (typeof end === "string" ? bytes.byteLength : end) - at;
-    if (end === "broken" || length > this.#trailerBytesMax) return notHttp();
+    if (end === "invalid" || length > this.#trailerBytesMax) return notHttp();
     if (end === "open") return "open";
     const fields = readFieldLines(bytes.toString("latin1", at, end));
     return fields === undefined || hasFramingField(fields) ? notHttp() : "end";

@@ -28,23 +28,23 @@ export class Incoming {
   /**
    * Consumes a section of lines, a head or a trailer section, up to the empty line that ends it (RFC 9112 §2.1).
    *
-   * @returns the position of the empty line; "open" if it has not arrived; "broken" if a line ends in a lone CR or LF,
+   * @returns the position of the empty line; "open" if it has not arrived; "invalid" if a line ends in a lone CR or LF,
    * which other recipients might accept (§2.2). Nothing is consumed in the last two cases
    */
-  consumeSection(): number | "open" | "broken" {
+  consumeSection(): number | "open" | "invalid" {
     const end = this.#findSectionEnd();
     if (typeof end === "number") this.consume(end + emptyLineBytes);
     return end;
   }
 
-  #findSectionEnd(): number | "open" | "broken" {
+  #findSectionEnd(): number | "open" | "invalid" {
     const { bytes, at } = this;
     if (bytes[at] === cr && bytes[at + 1] === lf) return at;
     const end = bytes.indexOf(lineEnds, Math.max(at, this.#searchedTo - 3));
     if (end >= 0) return end + 2;
     const from = Math.max(at, bytes[this.#searchedTo - 1] === cr ? this.#searchedTo - 1 : this.#searchedTo);
     this.#searchedTo = bytes.byteLength;
-    return loneLineEnd.test(bytes.toString("latin1", from)) ? "broken" : "open";
+    return loneLineEnd.test(bytes.toString("latin1", from)) ? "invalid" : "open";
   }
 
   /** Consumes what has arrived of the next `bytes`. */

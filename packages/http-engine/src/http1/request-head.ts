@@ -109,9 +109,9 @@ export class HeadReader {
   }
 
   /** Returns the problem of an incomplete or complete head: it is not HTTP, or it is too large. */
-  #problem(bytes: Buffer, start: number, lineEnd: number, end: number | "open" | "broken"): HttpProblem | undefined {
+  #problem(bytes: Buffer, start: number, lineEnd: number, end: number | "open" | "invalid"): HttpProblem | undefined {
     const { headerBytes, urlBytes } = this.#limits;
-    if (end === "broken" || cannotStartRequest(bytes[start])) return notHttp();
+    if (end === "invalid" || cannotStartRequest(bytes[start])) return notHttp();
     const length = (end === "open" ? bytes.byteLength : end) - start;
     const lineBytes = lineEnd === 0 ? length : lineEnd - start;
     if (length - lineBytes > headerBytes) return headerTooLarge(this.#limits);

@@ -44,11 +44,11 @@ export class ClientRules extends FrameRules<ClientStream, ResponseSection> {
     if (decoded.listBytes > limits.headerListBytes) return stream.reset(ErrorCode.enhanceYourCalm);
     // A block that is sent repeatedly is parsed once.
     const section = (decoded.head ??= readResponseSection(decoded.fields));
-    const ended = (flags & FrameFlag.endStream) !== 0;
-    if (section === undefined || !isExpected(section, stream, ended)) this.refuse(stream, ErrorCode.protocolError);
+    const endStream = (flags & FrameFlag.endStream) !== 0;
+    if (section === undefined || !isExpected(section, stream, endStream)) this.refuse(stream, ErrorCode.protocolError);
     else if (section.httpStatus === 0) stream.receiveEnd(section);
     else if (section.httpStatus < 200) this.parts.guard.count("ignoredFrames");
-    else stream.receiveHead(section, ended);
+    else stream.receiveHead(section, endStream);
   }
 
   /**
@@ -76,7 +76,7 @@ export class ClientRules extends FrameRules<ClientStream, ResponseSection> {
  * Returns whether a section is allowed now (§8.1): first the head, then the trailer, which ends the stream. An interim
  * response must not end it, and 101 is not allowed (§8.6).
  */
-function isExpected({ httpStatus }: ResponseSection, { headReceived }: ClientStream, ended: boolean): boolean {
-  if (headReceived) return httpStatus === 0 && ended;
-  return httpStatus >= 200 || (httpStatus !== 0 && httpStatus !== 101 && !ended);
+function isExpected({ httpStatus }: ResponseSection, { headReceived }: ClientStream, endStream: boolean): boolean {
+  if (headReceived) return httpStatus === 0 && endStream;
+  return httpStatus >= 200 || (httpStatus !== 0 && httpStatus !== 101 && !endStream);
 }

@@ -3,12 +3,12 @@ import { type FlowConnection, type FlowReceiver, StreamFlow } from "../http2/ind
 import type { ResponseSection } from "./response-section.ts";
 
 /**
- * Receives the response to a request. No method is called after {@link onEnd}, `onReset`, or an `onHead` with `ended`.
- * If a method throws, the stream is reset with INTERNAL_ERROR; other streams continue.
+ * Receives the response to a request. No method is called after {@link onEnd}, `onReset`, or an `onHead` with
+ * `endStream`. If a method throws, the stream is reset with INTERNAL_ERROR; other streams continue.
  */
 export interface ResponseReceiver extends FlowReceiver {
-  /** Called with the final header section; `ended` if the response has no body and no trailer. */
-  onHead(head: ResponseSection, ended: boolean): void;
+  /** Called with the final header section; `endStream` if the response has no body and no trailer. */
+  onHead(head: ResponseSection, endStream: boolean): void;
   /**
    * Called with a piece of the body, a view of its chunk; only what `detachFromChunk` returns may be kept. Must call
    * `stream.consumed(bytes)` after using it.
@@ -55,11 +55,11 @@ export class ClientStream extends StreamFlow<ResponseReceiver> {
   startBody(): void {}
 
   /** Handles the header section of the response. */
-  receiveHead(head: ResponseSection, ended: boolean): void {
+  receiveHead(head: ResponseSection, endStream: boolean): void {
     this.#headReceived = true;
-    this.remoteEnded = ended;
-    this.notify((receiver) => receiver.onHead(head, ended));
-    if (ended) this.#endResponse();
+    this.remoteEnded = endStream;
+    this.notify((receiver) => receiver.onHead(head, endStream));
+    if (endStream) this.#endResponse();
   }
 
   /** Handles a DATA frame of `length` bytes with padding. @returns its error, in which case nothing is passed on */

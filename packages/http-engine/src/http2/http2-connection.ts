@@ -85,7 +85,7 @@ export class Http2Connection
 
   protected createRules(parts: ConnectionParts<Http2Stream>, streamFailed: (code: ErrorCode) => void): ServerRules {
     return new ServerRules(parts, {
-      opened: (streamId, head, headTooLarge, ended) => this.#open(streamId, head, headTooLarge, ended),
+      opened: (streamId, head, headTooLarge, endStream) => this.#open(streamId, head, headTooLarge, endStream),
       pingAcknowledged: (payload) => {
         if (payload.equals(drainPing)) this.#finalGoAway();
       },
@@ -127,11 +127,11 @@ export class Http2Connection
     this.#probePeer();
   }
 
-  #open(streamId: number, head: Http2RequestHead, headTooLarge: boolean, ended: boolean): void {
+  #open(streamId: number, head: Http2RequestHead, headTooLarge: boolean, endStream: boolean): void {
     const sendWindow = this.rules.peer.initialWindowSize;
     const { contentLength, expectsContinue } = head;
     const nowMs = this.deadlines.lastReceivedAtMs;
-    const stream = new Http2Stream(this, streamId, { contentLength, ended, expectsContinue, sendWindow, nowMs });
+    const stream = new Http2Stream(this, streamId, { contentLength, endStream, expectsContinue, sendWindow, nowMs });
     this.streams.open.set(streamId, stream);
     const begin = (): void => stream.begin(this.#options.onStream, head, headTooLarge);
     // A resource for each request: on Node 22, what a handler enters stays in the resource in which it is called.

@@ -36,7 +36,7 @@ export interface StreamInit {
   /** The value of Content-Length; `undefined` without the field. */
   readonly contentLength: number | undefined;
   /** Whether the request has no body. */
-  readonly ended: boolean;
+  readonly endStream: boolean;
   /** Whether the peer waits for 100 Continue (RFC 9110 §10.1.1). */
   readonly expectsContinue: boolean;
   readonly sendWindow: number;
@@ -60,8 +60,8 @@ export class Http2Stream extends StreamFlow<StreamReceiver> {
   #droppedBytes = 0;
 
   constructor(connection: ServerStreamConnection, id: number, init: StreamInit) {
-    const { contentLength, ended, expectsContinue, sendWindow, nowMs } = init;
-    super(connection, id, sendWindow, ended);
+    const { contentLength, endStream, expectsContinue, sendWindow, nowMs } = init;
+    super(connection, id, sendWindow, endStream);
     this.openedAtMs = nowMs;
     this.#connection = connection;
     this.#contentLength = contentLength;

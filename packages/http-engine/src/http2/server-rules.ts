@@ -10,8 +10,8 @@ import { PeerSettings } from "./settings.ts";
 
 /** The events of {@link ServerRules} for a connection. */
 export interface ServerEffects extends FrameEffects {
-  /** Called with the header of each request; `ended` if it has no body. */
-  opened(streamId: number, head: Http2RequestHead, headTooLarge: boolean, ended: boolean): void;
+  /** Called with the header of each request; `endStream` if it has no body. */
+  opened(streamId: number, head: Http2RequestHead, headTooLarge: boolean, endStream: boolean): void;
 }
 
 /** Handles frames of a client: a header section is a request, and GOAWAY has no effect. */
@@ -61,9 +61,9 @@ export class ServerRules extends FrameRules<Http2Stream, Http2RequestHead> {
     guard.openedStreams++;
     // A block that is sent repeatedly is parsed once.
     const head = (decoded.head ??= readRequestHead(decoded.fields));
-    const ended = (flags & FrameFlag.endStream) !== 0;
+    const endStream = (flags & FrameFlag.endStream) !== 0;
     // §8.1.1: Content-Length must match the body, and this request has none.
-    const hasWrongLength = ended && head?.contentLength !== undefined && head.contentLength > 0;
+    const hasWrongLength = endStream && head?.contentLength !== undefined && head.contentLength > 0;
     if (head === undefined || hasWrongLength || dependsOn === streamId) {
       this.#rejectNew(streamId, ErrorCode.protocolError);
       guard.count("resets");
@@ -72,7 +72,7 @@ export class ServerRules extends FrameRules<Http2Stream, Http2RequestHead> {
       // §5.1.2: a peer that has not received our limit yet cannot respect it.
       if (this.settingsAcknowledged) guard.count("resets");
     } else if (sendFlow.queuedBytes >= limits.queuedBytes) this.#rejectNew(streamId, ErrorCode.refusedStream);
-    else this.#effects.opened(streamId, head, decoded.listBytes > limits.headerListBytes, ended);
+    else this.#effects.opened(streamId, head, decoded.listBytes > limits.headerListBytes, endStream);
   }
 
   /** Resets a stream that was not opened. */

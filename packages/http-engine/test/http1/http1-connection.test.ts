@@ -348,8 +348,8 @@ test("a client that reads as much as is sent meanwhile stays connected, one that
   // More than the kernel buffers, in one write after the buffered one.
   while (socket.writableLength < 32 * 1024 * 1024) connection.write(piece);
   const filledAtMs = performance.now();
-  const held = socket.writableLength;
-  while (socket.writableLength === held) {
+  const bufferedBytes = socket.writableLength;
+  while (socket.writableLength === bufferedBytes) {
     await within(once(client.resume(), "data"), "some of the response");
     client.pause();
   }

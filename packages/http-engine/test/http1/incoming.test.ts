@@ -118,7 +118,7 @@ function chunksOf(text: string, cuts: number): string[] {
   return ends.map((end, at) => text.slice(ends[at - 1] ?? 0, end));
 }
 
-/** Returns the length of each section, then the rest, or "broken". Retains bytes in mode 2. */
+/** Returns the length of each section, then the rest, or "invalid". Retains bytes in mode 2. */
 function sectionsOf(chunks: readonly string[], mode: number): (number | string)[] {
   const incoming = new Incoming();
   const found: (number | string)[] = [];
@@ -131,7 +131,7 @@ function sectionsOf(chunks: readonly string[], mode: number): (number | string)[
     for (;;) {
       const { at } = incoming;
       const end = incoming.consumeSection();
-      if (end === "broken") return [...found, end];
+      if (end === "invalid") return [...found, end];
       if (end === "open") break;
       found.push(end - at);
     }
@@ -147,7 +147,7 @@ function expectedOf(text: string, cuts: number): (number | string)[] {
     rest += chunk;
     for (;;) {
       const end = rest.startsWith("\r\n") ? 0 : rest.indexOf("\r\n\r\n") + 2;
-      if (end === 1 && /(?<!\r)\n|\r[^\n]/.test(rest)) return [...found, "broken"];
+      if (end === 1 && /(?<!\r)\n|\r[^\n]/.test(rest)) return [...found, "invalid"];
       if (end === 1) break;
       found.push(end);
       rest = rest.slice(end + 2);

@@ -95,10 +95,10 @@ class WindowClient {
   /** Sends a piece of a body, sometimes with padding. @returns whether the window allowed any */
   #send(stream: WindowStream): boolean {
     const left = stream.body.byteLength - stream.sentBytes;
-    const room = Math.min(this.#sendWindow, stream.sendWindow, 16_384);
-    if (stream.sentBytes < 0 || (left > 0 && room <= 0)) return false;
-    const bytes = left === 0 ? 0 : 1 + this.#choose(Math.min(left, room));
-    const padding = room > bytes && this.#choose(3) === 0 ? this.#choose(Math.min(256, room - bytes)) : undefined;
+    const allowed = Math.min(this.#sendWindow, stream.sendWindow, 16_384);
+    if (stream.sentBytes < 0 || (left > 0 && allowed <= 0)) return false;
+    const bytes = left === 0 ? 0 : 1 + this.#choose(Math.min(left, allowed));
+    const padding = allowed > bytes && this.#choose(3) === 0 ? this.#choose(Math.min(256, allowed - bytes)) : undefined;
     const piece = stream.body.subarray(stream.sentBytes, stream.sentBytes + bytes);
     const last = bytes === left;
     const end = last ? frameFlag.endStream : 0;
@@ -127,7 +127,7 @@ class WindowClient {
     this.#connection.send(frame(frameType.ping, 0, 0, Buffer.alloc(8)));
     for (;;) {
       const next = await this.#connection.readFrame();
-      if (next === undefined) throw new Error("the connection has ended");
+      if (next === undefined) throw new Error("the connection has closed");
       if (next.type === frameType.ping) return;
       this.#take(next);
     }
@@ -225,7 +225,7 @@ describe("the connection window", () => {
       "is complete and gets no response",
       (id: number) => [begun(id, ["used", "1"]), ...bodyFrames(id, pieceBytes), resetFrame(id, 8)],
     ],
-  ])("is restored after a stream that %s", async (_, leave) => {
+  ])("is restored after a stream that %s", async (_, framesOf) => {
     const used: string[] = [];
     await using engine = await startEngine({
       serve: (stream, head) => {
@@ -234,7 +234,7 @@ describe("the connection window", () => {
       },
       limits: { connectionWindowBytes: 65_535, resets: 1e6, emptyData: 1e6, streamWindowBytes: 65_535 },
     });
-    expect(await sendThroughStreams(engine, leave)).toBeGreaterThan(2_000_000 - 1);
+    expect(await sendThroughStreams(engine, framesOf)).toBeGreaterThan(2_000_000 - 1);
   });
 });
 
@@ -349,7 +349,7 @@ describe("a response that the client does not read", () => {
 });
 
 /** Sends so much that it fits only if each stream has returned its bytes to the window. */
-async function sendThroughStreams(engine: Engine, leave: (streamId: number) => readonly Frame[]): Promise<number> {
+async function sendThroughStreams(engine: Engine, framesOf: (streamId: number) => readonly Frame[]): Promise<number> {
   using connection = await openFrames(engine.address);
   let window = 65_535;
   let sent = 0;
@@ -358,10 +358,10 @@ async function sendThroughStreams(engine: Engine, leave: (streamId: number) => r
       const update = await connection.readUntil(
         ({ type, streamId: id }) => type === frameType.windowUpdate && id === 0,
       );
-      if (update === undefined) throw new Error("the connection has ended");
+      if (update === undefined) throw new Error("the connection has closed");
       window += update.payload.readUInt32BE(0);
     }
-    connection.send(...leave(streamId));
+    connection.send(...framesOf(streamId));
     window -= 4 * pieceBytes;
     sent += 4 * pieceBytes;
   }

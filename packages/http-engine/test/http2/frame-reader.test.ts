@@ -124,8 +124,8 @@ test("the output for random frames is the same in any chunks", async () => {
 });
 
 /** Returns the output of a server, independent of how it splits bodies into frames and windows into updates. */
-function outputOf(reply: Buffer): Said {
-  const output: Said = { bodies: {}, windows: {}, others: [] };
+function outputOf(reply: Buffer): Output {
+  const output: Output = { bodies: {}, windows: {}, others: [] };
   for (let at = 0, end = 0; at < reply.byteLength; at = end) {
     end = at + 9 + reply.readUIntBE(at, 3);
     const [type, flags, streamId] = [reply[at + 3], reply.readUInt8(at + 4), reply.readUInt32BE(at + 5)];
@@ -140,7 +140,7 @@ function outputOf(reply: Buffer): Said {
 }
 
 /** Bodies and windows by stream. */
-interface Said {
+interface Output {
   readonly bodies: Record<number, string>;
   readonly windows: Record<number, number>;
   readonly others: string[];

@@ -97,7 +97,7 @@ async function readData(connection: FrameConnection, bytes: number): Promise<Buf
   const pieces: Buffer[] = [];
   for (let left = bytes; left > 0;) {
     const next = await connection.readUntil(({ type }) => type === frameType.data);
-    if (next === undefined) throw new Error("the connection has ended");
+    if (next === undefined) throw new Error("the connection has closed");
     pieces.push(next.payload);
     left -= next.payload.byteLength;
   }

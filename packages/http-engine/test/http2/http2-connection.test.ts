@@ -254,9 +254,9 @@ describe("a connection whose client", () => {
         stream.receiver = receiving(stream, { onReset: (code) => codes.push(code) });
       },
     });
-    using dead = await openFrames(engine.address);
-    dead.send(begun(1));
-    expect((await dead.readUntil(() => false))?.type).toBeUndefined();
+    using connection = await openFrames(engine.address);
+    connection.send(begun(1));
+    expect((await connection.readUntil(() => false))?.type).toBeUndefined();
     await expect.poll(() => codes).toStrictEqual([ErrorCode.cancel]);
     expect(engine.connections.size).toBe(0);
   });

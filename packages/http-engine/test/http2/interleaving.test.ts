@@ -138,7 +138,7 @@ async function play(
   const decoder = new HpackDecoder(100_000);
   while (transcripts.some(({ end }) => end === undefined)) {
     const next = await connection.readFrame();
-    if (next === undefined || next.type === frameType.goAway) throw new Error("the connection has ended");
+    if (next === undefined || next.type === frameType.goAway) throw new Error("the connection has closed");
     const transcript = transcripts[numbers.get(next.streamId) ?? -1];
     if (transcript !== undefined) write(transcript, next, decoder);
   }

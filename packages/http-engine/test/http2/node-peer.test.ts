@@ -93,7 +93,7 @@ describe("node's client", () => {
     for (let i = 0; i < 12; i++) {
       const piece = Buffer.alloc(1_000_000, `${String(i)} of 12`);
       sent.update(piece);
-      if (!stream.write(piece)) await within(once(stream, "drain"), "room for more");
+      if (!stream.write(piece)) await within(once(stream, "drain"), "the drain event");
     }
     stream.end();
     await within(finished(stream), "the end of the response");

@@ -142,16 +142,16 @@ test("short responses are not blocked by long ones while the windows are small",
   const shorts = [3, 5, 7, 9];
   connection.send(settingFrame(4, 2 ** 31 - 1), ...[1, ...shorts].map(whole));
   const sentBytes = new Map<number, number>();
-  const ended: number[] = [];
-  while (ended.length < shorts.length) {
+  const completed: number[] = [];
+  while (completed.length < shorts.length) {
     const data = await connection.readUntil(({ type }) => type === frameType.data);
-    if (data === undefined) throw new Error("the connection has ended");
+    if (data === undefined) throw new Error("the connection has closed");
     sentBytes.set(data.streamId, (sentBytes.get(data.streamId) ?? 0) + data.payload.byteLength);
-    if (data.flags === frameFlag.endStream) ended.push(data.streamId);
+    if (data.flags === frameFlag.endStream) completed.push(data.streamId);
     // Less than one frame at a time.
     connection.send(windowUpdateFrame(0, data.payload.byteLength));
   }
-  expect(ended).toStrictEqual(shorts);
+  expect(completed).toStrictEqual(shorts);
   // Its first window, and then at most as many turns as the others.
   expect(sentBytes.get(1)).toBeLessThan(65_535 + shorts.length * 2 * 16_384);
 });

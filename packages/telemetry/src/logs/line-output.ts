@@ -33,7 +33,7 @@ export class LineOutput implements LineWriter {
   constructor(stream: Writable, formatDropped: (lines: number) => string) {
     this.#stream = stream;
     this.#formatDropped = formatDropped;
-    // The reader is gone, so the error cannot be reported.
+    // The reader has closed the stream, so the error cannot be reported.
     stream.on("error", ignore);
     process.on("exit", () => this.#send());
   }

@@ -49,7 +49,7 @@ export function requestIdOf(contextValues: ContextValues): string {
 }
 
 /** The responses with a request id: all, or only errors, streams and responses to requests that have sent one. */
-export type RequestIdResponses = "always" | "asked";
+export type RequestIdResponses = "always" | "requested";
 
 /** Gateway hooks for request ids. */
 export interface RequestIds {

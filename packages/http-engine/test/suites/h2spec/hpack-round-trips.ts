@@ -50,7 +50,7 @@ export async function runRoundTrips(firstSeed: number, connections: number): Pro
     const sent = randomLists(dice, octetOfField).map(withoutPseudoFields);
     child.stdin.write(`${JSON.stringify({ Lists: lists.map(toJson), Blocks: sent.map(encodeOurs) })}\n`);
     const { value } = await replies.next();
-    if (value === undefined) throw new Error("the program in Go has ended");
+    if (value === undefined) throw new Error("the program in Go has exited");
     const reply: Reply = JSON.parse(value);
     blocks += lists.length + sent.length;
     theirs ??= problemOfGoBlocks(lists, reply, seed);

@@ -4,9 +4,9 @@ import { frameType } from "../../../../testing/src/carriers/http2-frames.ts";
 /** Returns the problem of the engine's output; `undefined` if there is none. */
 export function problemOf(output: Buffer): string | undefined {
   let at = 0;
-  let ended = false;
+  let failed = false;
   while (at < output.byteLength) {
-    if (ended) return "frames follow a GOAWAY with an error";
+    if (failed) return "frames follow a GOAWAY with an error";
     if (output.byteLength - at < 9) return "a frame header is truncated";
     const length = output.readUIntBE(at, 3);
     const type = output.readUInt8(at + 3);
@@ -20,7 +20,7 @@ export function problemOf(output: Buffer): string | undefined {
       const code = payload.readUInt32BE(4);
       if (code > ErrorCode.http11Required) return `GOAWAY has the code ${String(code)}`;
       if (code === ErrorCode.internalError) return "the engine has sent INTERNAL_ERROR";
-      ended = code !== ErrorCode.noError;
+      failed = code !== ErrorCode.noError;
     }
     at += 9 + length;
   }

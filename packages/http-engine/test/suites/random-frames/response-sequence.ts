@@ -85,8 +85,8 @@ class RandomCall implements ResponseReceiver {
     this.#stream.reset(ErrorCode.cancel);
   }
 
-  onHead(_head: unknown, ended: boolean): void {
-    this.#advance("nothing", ended ? "end" : "head", "a header");
+  onHead(_head: unknown, endStream: boolean): void {
+    this.#advance("nothing", endStream ? "end" : "head", "a header");
   }
 
   onData(piece: Uint8Array): void {
