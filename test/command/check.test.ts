@@ -75,7 +75,7 @@ test("check fails when the database belongs to another program", async () => {
   using db = new DatabaseSync(folder.file("plants.db"));
   db.exec("CREATE TABLE mail (id INTEGER)");
   const { exitCode, err } = await check(folder);
-  expect({ exitCode, err }).toEqual({ exitCode: 1, err: [expect.stringContaining("another program's")] });
+  expect({ exitCode, err }).toEqual({ exitCode: 1, err: [expect.stringContaining("database of another program")] });
 });
 
 test.each([
