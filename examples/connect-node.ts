@@ -1,4 +1,4 @@
-// The plant store on @connectrpc/connect-node and node's own HTTP: npx node examples/connect-node.ts 8443
+// The plant store on @connectrpc/connect-node and node:http2: npx node examples/connect-node.ts 8443
 // The files "tokens" (plantstore token create NAME --file tokens), "cert.pem" and "key.pem" are in the current folder.
 import { readFileSync } from "node:fs";
 import { createSecureServer, type Http2SecureServer, type SecureServerOptions } from "node:http2";
@@ -14,11 +14,11 @@ import {
 } from "plantstore";
 
 /**
- * Creates a server of node:http2 with the same routes, interceptors and store as the plant store's own server.
+ * Creates a node:http2 server with the same routes, interceptors and store as `createPlantServer`.
  *
- * Connect's adapter serves gRPC, gRPC-Web and Connect; the gateway serves what the adapter does not know, which is REST.
- * It needs TLS: without it, node:http2 does not accept HTTP/1.1. Of two `Authorization` fields, node passes on the
- * first alone, which then decides; the plant store's own server refuses such a request.
+ * Connect's adapter serves gRPC, gRPC-Web and Connect; the gateway serves the other requests, which are REST. The server
+ * requires TLS, because without it node:http2 does not accept HTTP/1.1. Of two `Authorization` fields, Node.js passes on
+ * only the first one, while `createPlantServer` refuses such a request.
  */
 export function createConnectNodeServer(parts: PlantGatewayParts, tls: SecureServerOptions): Http2SecureServer {
   const plants = createPlantGatewayOptions(parts);

@@ -1,5 +1,5 @@
-// A plant server inside a program of one's own: npx node examples/embed.ts 8080
-// The file "tokens" beside it is made by: plantstore token create NAME --file tokens
+// A plant server inside a program: npx node examples/embed.ts 8080
+// Create the file "tokens" in the working directory first: plantstore token create NAME --file tokens
 import { createPlantServer, openLog, openSqliteStore, openTokenVerifier } from "plantstore";
 
 const [port = "8080"] = process.argv.slice(2);
@@ -26,5 +26,5 @@ async function stop(): Promise<void> {
   await server.drain();
   await store.close();
   verifier.close?.();
-  console.log(`${seconds.length} requests were answered`);
+  console.log(`${seconds.length} responses sent`);
 }

@@ -78,7 +78,7 @@ function targetsIn(node: Node): Node[] {
 
 /** Returns the name of the variable to whose value a member belongs. */
 function ownerOf({ type, object, property }: Node): string[] {
-  // A regular expression must be told where to start.
+  // lastIndex sets where the regular expression starts.
   const isMember = type === "MemberExpression" && !nodesIn(property).some(({ name }) => name === "lastIndex");
   if (!isMember) return [];
   return nodesIn(object).flatMap((owner) => (typeof owner["name"] === "string" ? [owner["name"]] : ownerOf(owner)));

@@ -122,13 +122,13 @@ const gives: Readonly<Record<string, (wrong: object) => unknown>> = {
 
 /** The other parameters of the API, and why they may have any names. */
 const others: Readonly<Record<string, string>> = {
-  AdmitRequest: "what a hook is given",
-  CompletedRequest: "what a hook is given",
-  RequestView: "what hooks are given",
-  EndpointRequest: "what an endpoint is given",
-  ReloadReport: "what a hook is given",
-  PresentedToken: "what a verifier is given",
-  DeleteCall: "what a store is given",
+  AdmitRequest: "an argument of hooks",
+  CompletedRequest: "an argument of hooks",
+  RequestView: "an argument of hooks",
+  EndpointRequest: "an argument of endpoints",
+  ReloadReport: "an argument of hooks",
+  PresentedToken: "an argument of verifiers",
+  DeleteCall: "an argument of stores",
   Exchange: "what HTTP servers make",
   RequestBody: "of an exchange",
   AbortReceiver: "of an exchange",

@@ -1,5 +1,5 @@
 // Deletes a plant over Connect: npx node examples/clients/delete-plant-connect.ts http://127.0.0.1:8080 TOKEN 42
-// In a browser the transport is that of @connectrpc/connect-web, and everything else stays as it is.
+// In a browser, use the transport of @connectrpc/connect-web; everything else stays the same.
 import { Code, ConnectError, createClient } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-node";
 import { bearer, PlantService } from "plantstore/connect";
@@ -9,7 +9,7 @@ const [baseUrl = "http://127.0.0.1:8080", token = "", id = "1"] = process.argv.s
 const transport = createConnectTransport({ baseUrl, httpVersion: "1.1", interceptors: [bearer(token)] });
 const client = createClient(PlantService, transport);
 
-// The same in every repetition of this call, so that an answer that was lost is given again.
+// Use the same key when you repeat this call, so that it gets the response of the first one.
 const headers = { "idempotency-key": `"${crypto.randomUUID()}"` };
 
 try {

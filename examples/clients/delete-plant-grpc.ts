@@ -4,7 +4,7 @@ import { createPlantClient, PlantClientError } from "plantstore/client";
 
 const [address = "127.0.0.1:8080", token = "", id = "1"] = process.argv.slice(2);
 
-// In clear: for a server on this machine only. Leave the credentials out for TLS.
+// Without TLS, for a server on this machine only. Omit the credentials for TLS.
 const plants = createPlantClient({ address, token, credentials: credentials.createInsecure() });
 
 try {

@@ -8,7 +8,7 @@ const [address = "127.0.0.1:8080", token = "", id = "1", timeoutMs = "5000"] = p
 if (BigInt.asIntN(64, BigInt(id)) !== BigInt(id)) throw new RangeError(`the id must be an int64, got ${id}`);
 
 const definition = loadSync("plantstore/v1/plant_service.proto", {
-  // In this repository, and in a project that has the package.
+  // In this repository, and in a project that installs the package.
   includeDirs: ["proto", "packages/gateway/proto", "node_modules/plantstore/proto"],
   // An int64 as a number would lose digits above 2^53.
   longs: String,
@@ -23,7 +23,7 @@ const client = new PlantService(address, credentials.createInsecure());
 
 const metadata = new Metadata();
 metadata.set("authorization", `Bearer ${token}`);
-// The same in every repetition of this call, so that a response that was lost is given again.
+// Use the same key when you repeat this call, so that it gets the response of the first one.
 metadata.set("idempotency-key", `"${crypto.randomUUID()}"`);
 
 const options = { deadline: Date.now() + Number(timeoutMs) };

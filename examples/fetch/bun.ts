@@ -5,7 +5,7 @@ import { gateway } from "./gateway.ts";
 const server = Bun.serve({
   hostname: "127.0.0.1",
   port: Number(process.argv[2] ?? 8080),
-  // Bun ends a connection that is quiet for ten seconds, which a stream may be.
+  // By default Bun closes connections that are idle for ten seconds, including streams.
   idleTimeout: 60,
   fetch: (request, bun) => {
     const peer = bun.requestIP(request);

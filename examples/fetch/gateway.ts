@@ -1,10 +1,10 @@
-// The greenhouse over Fetch, for the programs beside this one.
+// The greenhouse over Fetch, for the programs in this folder.
 import { createFetchGateway, type FetchGateway } from "@plantstore/gateway/fetch";
 import { routes } from "../servers/greenhouse.ts";
 
 const service = "greenhouse.v1.GreenhouseService";
 
-/** Answers REST, Connect and gRPC-Web, with the readings of a sensor as a stream, and takes a stream of readings. */
+/** Serves REST, Connect and gRPC-Web, including streams of readings from and to the server. */
 export const gateway: FetchGateway = createFetchGateway({
   routes,
   rest: {

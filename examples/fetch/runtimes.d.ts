@@ -1,4 +1,4 @@
-// As much of Deno and Bun as the examples use, so that they are checked without the types of either.
+// The parts of Deno and Bun that the examples use, so that they are type-checked without the types of either.
 
 declare const Deno: {
   readonly args: readonly string[];

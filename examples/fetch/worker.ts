@@ -7,5 +7,5 @@ const worker: { fetch(request: Request): Promise<Response> } = {
     return gateway.fetch(request, address === null ? {} : { peer: { address, port: 0 } });
   },
 };
-// oxlint-disable-next-line import/no-default-export -- this is how a runtime finds a worker
+// oxlint-disable-next-line import/no-default-export -- runtimes require a default export
 export default worker;

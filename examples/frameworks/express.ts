@@ -12,7 +12,7 @@ const gateway = createGateway({ routes });
 const app = express();
 
 app.use(helmet(), cors({ origin: "https://shop.example" }));
-// Before any body parser: the gateway reads bodies itself, and passes on untouched what is not its own.
+// Before any body parser, because the gateway reads bodies itself. It passes on other requests unchanged.
 app.use(gateway.handler);
 app.use(express.json());
 app.get("/", (_request, response) => void response.send("<h1>Greenhouse</h1>\n"));

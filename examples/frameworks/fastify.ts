@@ -12,22 +12,22 @@ const app = fastify();
 
 app.register(helmet);
 app.register(cors, { origin: "https://shop.example" });
-// A plugin, encapsulated: its hooks and body parsers are not those of the application. Its route takes what no other
-// route takes, and hands back what is not the gateway's own.
+// An encapsulated plugin, so that its body parsers do not affect the application. Its route gets the requests that match
+// no other route, and passes on those that the gateway does not serve.
 app.register(async (greenhouse: FastifyInstance) => {
   greenhouse.removeAllContentTypeParsers();
   // The gateway reads bodies itself.
   greenhouse.addContentTypeParser("*", (_request, _body, done) => done(null));
-  // A plugin for CORS has a route of its own for every OPTIONS.
-  const taken = greenhouse.hasRoute({ method: "OPTIONS", url: "/*" }) ? ["OPTIONS"] : [];
+  // The CORS plugin already has a route for all OPTIONS requests.
+  const registered = greenhouse.hasRoute({ method: "OPTIONS", url: "/*" }) ? ["OPTIONS"] : [];
   greenhouse.route({
-    method: greenhouse.supportedMethods.filter((method) => !taken.includes(method)),
+    method: greenhouse.supportedMethods.filter((method) => !registered.includes(method)),
     url: "/*",
     handler: (request, reply) => {
-      // What hooks have set on `reply` would otherwise not be sent with the gateway's response.
+      // Sends the headers that hooks have set on `reply` with the response of the gateway.
       for (const [name, value = ""] of Object.entries(reply.getHeaders())) reply.raw.setHeader(name, value);
-      gateway.handler(request.raw, reply.raw, (fault) =>
-        fault === undefined ? reply.callNotFound() : reply.send(fault),
+      gateway.handler(request.raw, reply.raw, (error) =>
+        error === undefined ? reply.callNotFound() : reply.send(error),
       );
     },
   });

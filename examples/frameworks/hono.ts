@@ -6,13 +6,13 @@ import { gateway } from "../fetch/gateway.ts";
 
 const app = new Hono();
 
-// Before whatever reads bodies. What is not the gateway's own goes on to the routes behind it.
+// Before any middleware that reads bodies. Requests that the gateway does not serve continue to the next routes.
 app.use(async (context, next) => {
-  const goOn = async (): Promise<Response> => {
+  const continueToRoutes = async (): Promise<Response> => {
     await next();
     return context.res;
   };
-  return await gateway.fetch(context.req.raw, { next: goOn });
+  return await gateway.fetch(context.req.raw, { next: continueToRoutes });
 });
 app.get("/", (context) => context.html("<h1>Greenhouse</h1>\n"));
 app.post("/echo", async (context) => context.json(await context.req.json()));

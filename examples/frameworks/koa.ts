@@ -12,16 +12,16 @@ const gateway = createGateway({ routes });
 const app = new Koa();
 
 app.use(cors({ origin: "https://shop.example" }));
-// Before any body parser. Koa itself answers unless `respond` is false; what is not the gateway's own goes on to the
-// middleware behind it.
+// Before any body parser. With `respond` set to false, Koa does not respond itself. Requests that the gateway does not
+// serve continue to the next middleware.
 app.use(async (context, next) => {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   context.respond = false;
   context.res.once("close", resolve);
-  gateway.handler(context.req, context.res, (fault) => {
+  gateway.handler(context.req, context.res, (error) => {
     context.respond = true;
-    if (fault === undefined) resolve(next());
-    else reject(fault);
+    if (error === undefined) resolve(next());
+    else reject(error);
   });
   await promise;
 });

@@ -18,7 +18,7 @@ class PageController {
 }
 class AppModule {}
 
-// Node strips types, but compiles no decorators. Nest's compiler lets you write @Controller() and so on at their place.
+// Node.js strips types but does not support decorators. With Nest's compiler, write @Controller() and the others as usual.
 const { prototype } = PageController;
 Controller()(PageController);
 Get()(prototype, "page", { value: prototype.page });
@@ -29,7 +29,7 @@ Module({ controllers: [PageController] })(AppModule);
 const app = await NestFactory.create(AppModule, { logger: ["error", "warn"] });
 app.use(helmet());
 app.enableCors({ origin: "https://shop.example" });
-// Before Nest's body parser, which comes with init(). What is not the gateway's own goes on to the controllers.
+// Before init(), which adds Nest's body parser. Requests that the gateway does not serve continue to the controllers.
 app.use(createGateway({ routes }).handler);
 await app.init();
 announce(app.getHttpServer());

@@ -1,4 +1,4 @@
-// The service of these examples, written for Connect alone: no server is mentioned here.
+// The service of these examples, written only for Connect and independent of the server.
 import { Code, ConnectError, type ConnectRouter } from "@connectrpc/connect";
 import { GreenhouseService } from "../gen/greenhouse/v1/greenhouse_pb.ts";
 
@@ -6,7 +6,7 @@ const degreesBySensor: ReadonlyMap<string, number> = new Map([
   ["door", 12.5],
   ["palm", 21],
 ]);
-const wantedDegrees = 20;
+const targetDegrees = 20;
 const wattsPerDegree = 100;
 
 /** Registers the greenhouse; RPCs of all four stream types. */
@@ -38,7 +38,7 @@ export function routes(router: ConnectRouter): void {
 
     async *controlClimate(readings) {
       for await (const { sensor, degreesCelsius } of readings) {
-        yield { sensor, heatWatts: Math.max(0, wantedDegrees - degreesCelsius) * wattsPerDegree };
+        yield { sensor, heatWatts: Math.max(0, targetDegrees - degreesCelsius) * wattsPerDegree };
       }
     },
   });

@@ -1,4 +1,4 @@
-// The greenhouse in a server of node:http, beside pages of its own: npx node examples/servers/node-http.ts 8080
+// The greenhouse in a node:http server that also has its own pages: npx node examples/servers/node-http.ts 8080
 //   curl http://127.0.0.1:8080/api/sensors/palm/reading
 import { createServer } from "node:http";
 import { createGateway } from "@plantstore/gateway";
@@ -9,7 +9,7 @@ const gateway = createGateway({ routes, requestPathPrefix: "/api" });
 
 announce(
   createServer((request, response) => {
-    // What is no path of the gateway's is left to the application.
+    // The application handles requests that the gateway does not serve.
     gateway.handler(request, response, () => {
       response.setHeader("content-type", "text/html; charset=utf-8");
       response.end("<h1>Greenhouse</h1>\n");

@@ -1,4 +1,4 @@
-// The greenhouse over HTTP/2 without TLS. This file exists twice, and only this import differs:
+// The greenhouse over HTTP/2 without TLS. The two files on-… differ only in this import:
 import { connectNodeAdapter } from "@plantstore/gateway";
 import { createServer } from "node:http2";
 import { announce } from "./announce.ts";

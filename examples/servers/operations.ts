@@ -1,5 +1,5 @@
-// The greenhouse with all that an operator asks for: gRPC health and reflection, probes, a page about it, and metrics
-// on a port of their own: npx node examples/servers/operations.ts 8080 9464
+// The greenhouse with gRPC health and reflection, probes, a docs page, and metrics on a separate port:
+// npx node examples/servers/operations.ts 8080 9464
 //   curl http://127.0.0.1:8080/readyz
 //   curl http://127.0.0.1:9464/metrics
 import { createGateway, createOpenApi } from "@plantstore/gateway";
@@ -25,7 +25,7 @@ import { routes } from "./greenhouse.ts";
 
 const [port = "8080", adminPort = "9464"] = process.argv.slice(2);
 
-// What calls depend on, such as a database, and its `problem`; here nothing can fail.
+// The dependencies of calls, such as a database, with their `problem`; here nothing can fail.
 const readiness = new Readiness({ tank: { problem: undefined } });
 const metrics = new Metrics();
 const describe = (): string =>
@@ -48,7 +48,7 @@ measureGateway(metrics, gateway);
 measureReadiness(metrics, readiness);
 measureProcess(metrics);
 
-// Only Prometheus is to reach this one: it asks for no credential.
+// Requires no credential, so only Prometheus must be able to reach this port.
 const admin = createGateway({ routes: () => {}, endpoints: [createMetricsEndpoint(() => metrics.collect())] });
 
 const at = await gateway.listen({ port: Number(port) });

@@ -1,14 +1,14 @@
-// The greenhouse on every core. This process listens, and hands each connection to one of its workers, which are this
-// program too: npx node examples/servers/workers.ts 8080
+// The greenhouse on every core. This process listens, and hands over each connection to a worker, which runs the same
+// program: npx node examples/servers/workers.ts 8080
 //   curl http://127.0.0.1:8080/sensors/palm/reading
 import { fork } from "node:child_process";
 import { availableParallelism } from "node:os";
 import { createGateway, shareConnections } from "@plantstore/gateway";
 import { routes } from "./greenhouse.ts";
 
-const [what = "8080"] = process.argv.slice(2);
-if (what === "worker") await work();
-else await share(Number(what));
+const [argument = "8080"] = process.argv.slice(2);
+if (argument === "worker") await work();
+else await share(Number(argument));
 
 async function share(port: number): Promise<void> {
   const shared = await shareConnections({ port });
@@ -29,9 +29,9 @@ async function work(): Promise<void> {
     await gateway.drain(10_000);
     if (process.connected) process.disconnect?.();
   };
-  // Now, because the order may come before it listens.
+  // Registered now, because the message may arrive before the gateway listens.
   process.on("message", (message) => message === "drain" && void drain());
-  // Without the process that listens there is nothing to wait for.
+  // The listening process has exited.
   process.once("disconnect", () => void drain());
   await listening;
 }

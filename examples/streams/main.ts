@@ -2,8 +2,8 @@
 //   curl -N "http://127.0.0.1:8080/sensors/palm/readings?count=3"
 //   curl -T examples/streams/photos.ts http://127.0.0.1:8080/photos/palm
 //   curl -r 3-8 http://127.0.0.1:8080/photos/palm
-// http://127.0.0.1:8080/readings.html shows readings as they come, http://127.0.0.1:8080/photo.html downloads a photo
-// with a progress bar. Any file will do for a photo; they are kept in a folder of their own until the program ends.
+// http://127.0.0.1:8080/readings.html shows readings as they arrive, http://127.0.0.1:8080/photo.html downloads a photo
+// with a progress bar. Any file can be a photo. They are stored in a temporary folder until the program stops.
 import { createGateway, type Endpoint } from "@plantstore/gateway";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";

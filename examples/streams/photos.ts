@@ -1,20 +1,20 @@
-// Photos in a folder: uploads and downloads of any size in little memory, with ranges and conditional requests, which
-// the gateway leaves to handlers.
+// Photos in a folder: uploads and downloads of any size with little memory, including ranges and conditional requests,
+// which handlers implement themselves.
 import { Code, ConnectError, type ConnectRouter, type HandlerContext } from "@connectrpc/connect";
 import { randomUUID } from "node:crypto";
 import { type FileHandle, open, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { PhotoService, type UploadPhotoRequest } from "../gen/greenhouse/v1/photos_pb.ts";
 
-/** Returns the routes of the photos that are kept in a folder. */
+/** Returns the routes of the photos in a folder. */
 export function photosIn(folder: string): (router: ConnectRouter) => void {
   return (router) =>
     router.service(PhotoService, {
       async uploadPhoto(pieces, { responseHeader }) {
-        // Under another name first, so that nobody sees half of it.
+        // Under another name first, so that no client gets an incomplete photo.
         const part = join(folder, `${randomUUID()}.part`);
         try {
-          const photo = await keep(pieces, part);
+          const photo = await save(pieces, part);
           await rename(part, fileOf(folder, photo.name));
           responseHeader.set("status", "201");
           return photo;
@@ -34,8 +34,8 @@ export function photosIn(folder: string): (router: ConnectRouter) => void {
     });
 }
 
-/** Writes the pieces of a photo to a file. Throws if the client leaves before the last one. */
-async function keep(pieces: AsyncIterable<UploadPhotoRequest>, path: string): Promise<{ name: string; bytes: bigint }> {
+/** Writes the parts of a photo to a file. Throws if the client disconnects before the last one. */
+async function save(pieces: AsyncIterable<UploadPhotoRequest>, path: string): Promise<{ name: string; bytes: bigint }> {
   const photo = { name: "", bytes: 0n };
   await using file = await open(path, "wx");
   for await (const { name, data } of pieces) {
@@ -51,27 +51,27 @@ function fileOf(folder: string, name: string): string {
   return join(folder, `${requireName(name)}.jpg`);
 }
 
-// A name from a client is a path as soon as it may have a slash or a dot.
+// A slash or a dot in the name of a client could lead to another path.
 function requireName(name: string): string {
   if (/^[a-z0-9-]{1,64}$/.test(name)) return name;
-  throw new ConnectError("a photo is named by small letters, digits and hyphens", Code.InvalidArgument);
+  throw new ConnectError("the name must be 1 to 64 lowercase letters, digits or hyphens", Code.InvalidArgument);
 }
 
 async function openPhoto(path: string): Promise<FileHandle> {
   try {
     return await open(path);
   } catch {
-    throw new ConnectError("there is no such photo", Code.NotFound);
+    throw new ConnectError("photo not found", Code.NotFound);
   }
 }
 
-/** The first and the last byte of what is sent. */
+/** The first and the last byte of the response. */
 interface Range {
   readonly start: number;
   readonly end: number;
 }
 
-/** Chooses the status of a download, and returns what is sent with it; `undefined` for nothing. */
+/** Sets the status of a download, and returns the range to send; `undefined` for an empty body. */
 async function negotiate(file: FileHandle, context: HandlerContext): Promise<Range | undefined> {
   const { requestHeader, responseHeader } = context;
   const { size, mtimeMs } = await file.stat();
@@ -100,14 +100,14 @@ async function negotiate(file: FileHandle, context: HandlerContext): Promise<Ran
 }
 
 /**
- * Reads a field of one range (RFC 9110 §14.1.2). Any other is ignored, as §14.2 allows.
+ * Parses a Range field with a single range (RFC 9110 §14.1.2). Ignores any other, as §14.2 allows.
  *
- * @returns `undefined` for the whole; a range that ends before it starts for one behind the end
+ * @returns `undefined` for the complete photo; a range whose end is before its start if it is after the last byte
  */
 function readRange(field: string | null, size: number): Range | undefined {
   const [, first = "", last = ""] = /^bytes=(\d*)-(\d*)$/.exec(field ?? "") ?? [];
   if (first === "" && last === "") return undefined;
-  // The last so many bytes.
+  // A suffix range: the last bytes.
   if (first === "") return { start: last === "0" ? size : Math.max(0, size - Number(last)), end: size - 1 };
   if (last !== "" && Number(last) < Number(first)) return undefined;
   return { start: Number(first), end: last === "" ? size - 1 : Math.min(Number(last), size - 1) };

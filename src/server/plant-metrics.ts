@@ -29,7 +29,7 @@ export function commitAttributes(database: Database["kind"]): Attributes {
 
 /** The metrics of a plant server. Created before the store and the gateway, which get its hooks. */
 export class PlantMetrics implements Disposable {
-  readonly onResponse: (answer: CompletedRequest) => void;
+  readonly onResponse: (request: CompletedRequest) => void;
   readonly onBatch: OnBatch;
   readonly #metrics = new Metrics();
   readonly #process: Disposable;

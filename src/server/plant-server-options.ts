@@ -57,7 +57,7 @@ export interface PlantServerOptions extends Partial<SettingOptions> {
   /** Called with every request before its credential is checked, for example for traces. */
   readonly onRequest?: ((request: AdmitRequest) => void) | undefined;
   /** Called after every response, including those to refused requests and probes, for example for metrics. */
-  readonly onResponse?: ((answer: CompletedRequest) => void) | undefined;
+  readonly onResponse?: ((request: CompletedRequest) => void) | undefined;
 }
 
 /** The names of {@link PlantServerOptions}. */

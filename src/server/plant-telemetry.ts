@@ -61,9 +61,9 @@ function tracedHooks(
     hooks: {
       onRequest: tracing.onRequest,
       interceptors: [tracing.interceptor],
-      onResponse: (answer) => {
-        metrics.onResponse(answer);
-        tracing.onResponse(answer);
+      onResponse: (request) => {
+        metrics.onResponse(request);
+        tracing.onResponse(request);
       },
       logFields: (contextValues) => traceIdsOf(contextValues) ?? {},
     },

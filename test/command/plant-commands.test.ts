@@ -6,7 +6,7 @@ import { deleteCall } from "../support/plants/delete-call.ts";
 import { runCommand } from "../support/process/run-command.ts";
 import { createTempFolder, type TempFolder } from "../../packages/testing/src/process/temp-folder.ts";
 
-/** Creates a store in the folder with plants 1 to 3, and deletes the given ones. */
+/** Creates a store in the folder with plants 1 to 3, and deletes some of them. */
 async function makeStore(folder: TempFolder, deleted: readonly bigint[] = []): Promise<{ DATABASE_URL: string }> {
   const file = folder.file("plants.db");
   openDatabase({ file, plantsWhenCreated: { first: 1n, last: 3n } }).close();

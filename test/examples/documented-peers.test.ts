@@ -70,11 +70,11 @@ async function send(address: Address, { request, body }: Pick<Sent, "request" | 
 describe("the documented response to DELETE /plants/{id}", () => {
   let gateway: Gateway;
   let address: Address;
-  let given: bigint | undefined;
+  let received: bigint | undefined;
   const routes = (router: ConnectRouter): void => {
     router.service(PlantService, {
       deletePlant: ({ id }) => {
-        given = id;
+        received = id;
         return {};
       },
     });
@@ -106,9 +106,9 @@ describe("the documented response to DELETE /plants/{id}", () => {
   ];
 
   test.each(rows)("$about", async ({ about, cell, ...request }) => {
-    given = undefined;
+    received = undefined;
     const response = await send(address, request);
-    const plain = given === undefined ? `${response.httpStatus}` : `${response.httpStatus} → ${String(given)}`;
+    const plain = received === undefined ? `${response.httpStatus}` : `${response.httpStatus} → ${String(received)}`;
     expect(cell?.(response) ?? plain).toBe(ownCell(about));
   });
 

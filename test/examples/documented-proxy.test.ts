@@ -15,7 +15,7 @@ const blocks = blocksRunBy("test/examples/documented-proxy.test.ts");
 const [yaml = "", session = "", program = ""] = ["yaml", "console", "ts"].map(
   (language) => blocks.find((block) => block.language === language)?.text ?? "",
 );
-const [, command = "", serves = "", url = "", answer = ""] =
+const [, command = "", serves = "", url = "", body = ""] =
   /^\$ npx @plantstore\/proxy (.*)\n.*? (serves .*)\n\$ curl (.*)\n(.*)$/.exec(session) ?? [];
 
 const folder = createTempFolder();
@@ -52,7 +52,7 @@ test("the command of the page serves the documented response", async () => {
   await expect.poll(() => printed.length, { timeout: 10_000 }).toBe(1);
   expect(printed[0]).toContain(` ${serves}`);
   const response = await fetch(url.replace("http://127.0.0.1:8080", printed[0]?.split(" ")[0] ?? ""));
-  expect(await response.text()).toBe(answer);
+  expect(await response.text()).toBe(body);
   stop?.();
   expect(await within(done, "the end of the command")).toBe(0);
 });
@@ -66,7 +66,7 @@ test("the program of the page serves the same response", async () => {
   const proxy = await createProxy({ upstreams: [{ upstream: address, descriptors: "reflection", rules, services }] });
   try {
     const response = await proxy.fetch(new Request("http://localhost/health"));
-    expect(await response.text()).toBe(answer);
+    expect(await response.text()).toBe(body);
   } finally {
     await proxy.close();
   }

@@ -28,7 +28,7 @@ test("embed.ts serves plants with a token of its file, counts requests, and drai
   }
   server.process.kill("SIGTERM");
   expect({ exitCode: await server.end(), statuses }).toEqual({ exitCode: 0, statuses: [204, 400, 204] });
-  expect(server.stdout()).toContain("3 requests were answered");
+  expect(server.stdout()).toContain("3 responses sent");
 });
 
 test("connect-node.ts serves REST and gRPC over TLS with a token of its file, and stops on SIGTERM", async () => {

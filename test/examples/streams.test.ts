@@ -32,21 +32,21 @@ afterAll(() => folder[Symbol.dispose]());
 describe("a photo", () => {
   test("is downloaded unchanged, with its length and ETag", async () => {
     const { httpStatus, header, body } = await ask(["GET", "/photos/palm"]);
-    const seen = ["content-type", "content-length", "accept-ranges", "etag"].map((name) => fieldValue(header, name));
-    expect([httpStatus, ...seen]).toEqual([200, "image/jpeg", "200000", "bytes", etag]);
+    const fields = ["content-type", "content-length", "accept-ranges", "etag"].map((name) => fieldValue(header, name));
+    expect([httpStatus, ...fields]).toEqual([200, "image/jpeg", "200000", "bytes", etag]);
     expect(body.equals(photo)).toBe(true);
   });
 
   // The bytes that are sent; none with 304.
-  const whole = [0, 200_000] as const;
+  const complete = [0, 200_000] as const;
   test.each<{ header: readonly (readonly [string, string])[]; want: number; sent: readonly [number, number] }>([
     { header: [["range", "bytes=0-9"]], want: 206, sent: [0, 10] },
     { header: [["range", "bytes=100000-"]], want: 206, sent: [100_000, 200_000] },
     { header: [["range", "bytes=-5"]], want: 206, sent: [199_995, 200_000] },
-    { header: [["range", "bytes=9-0"]], want: 200, sent: whole },
-    { header: [["range", "bytes=0-1,3-4"]], want: 200, sent: whole },
+    { header: [["range", "bytes=9-0"]], want: 200, sent: complete },
+    { header: [["range", "bytes=0-1,3-4"]], want: 200, sent: complete },
     { header: [["if-none-match", "TAG"]], want: 304, sent: [0, 0] },
-    { header: [["if-none-match", '"other"']], want: 200, sent: whole },
+    { header: [["if-none-match", '"other"']], want: 200, sent: complete },
     {
       header: [
         ["if-range", "TAG"],
@@ -61,7 +61,7 @@ describe("a photo", () => {
         ["range", "bytes=0-9"],
       ],
       want: 200,
-      sent: whole,
+      sent: complete,
     },
   ])("requested with $header gets $want with the bytes $sent", async ({ header, want, sent: [from, to] }) => {
     const fields = header.map(([name, value]) => [name, value.replace("TAG", etag)] as const);

@@ -27,18 +27,18 @@ async function open(path: string): Promise<void> {
 
 /** Waits for the outcome that the page shows. */
 async function outcome(): Promise<string> {
-  return await page.locator("p:not(:text-is('under way'))").innerText();
+  return await page.locator("p:not(:text-is('loading'))").innerText();
 }
 
 test("the page shows readings until the end of their stream", async () => {
   await open("/readings.html");
-  expect(await outcome()).toBe("that was all");
+  expect(await outcome()).toBe("complete");
   expect(await page.locator("li").allInnerTexts()).toEqual(Array.from({ length: 5 }, () => "21 °C"));
 });
 
 test("the page reports a missing photo", async () => {
   await open("/photo.html");
-  expect(await outcome()).toBe("there is no such photo");
+  expect(await outcome()).toBe("photo not found");
 });
 
 test("the page downloads a photo in chunks and shows the progress", async () => {

@@ -2,7 +2,7 @@
 // @generated from file greenhouse/v1/greenhouse.proto (package greenhouse.v1, syntax proto3)
 /* eslint-disable */
 
-// A greenhouse with sensors and beds: one service with RPCs of all four stream types.
+// A greenhouse with sensors and beds: a service with RPCs of all four kinds.
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
@@ -179,7 +179,7 @@ export const AdjustmentSchema: GenMessage<Adjustment> = /*@__PURE__*/
  */
 export const GreenhouseService: GenService<{
   /**
-   * What a sensor reads now.
+   * Returns the current reading of a sensor.
    *
    * @generated from rpc greenhouse.v1.GreenhouseService.GetReading
    */
@@ -199,7 +199,7 @@ export const GreenhouseService: GenService<{
     output: typeof WaterBedResponseSchema;
   },
   /**
-   * What a sensor reads, as often as asked.
+   * Returns a number of readings of a sensor.
    *
    * @generated from rpc greenhouse.v1.GreenhouseService.WatchReadings
    */
@@ -209,7 +209,7 @@ export const GreenhouseService: GenService<{
     output: typeof ReadingSchema;
   },
   /**
-   * Takes readings in and answers with their mean.
+   * Records readings and returns their mean.
    *
    * @generated from rpc greenhouse.v1.GreenhouseService.RecordReadings
    */
@@ -219,7 +219,7 @@ export const GreenhouseService: GenService<{
     output: typeof RecordReadingsResponseSchema;
   },
   /**
-   * Answers each reading with what to do about it.
+   * Returns an adjustment for each reading.
    *
    * @generated from rpc greenhouse.v1.GreenhouseService.ControlClimate
    */

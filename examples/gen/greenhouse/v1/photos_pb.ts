@@ -2,7 +2,7 @@
 // @generated from file greenhouse/v1/photos.proto (package greenhouse.v1, syntax proto3)
 /* eslint-disable */
 
-// Photos of a greenhouse, which are sent as they are, in both directions.
+// Photos of a greenhouse, which are uploaded and downloaded as plain bytes.
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
@@ -18,7 +18,7 @@ export const file_greenhouse_v1_photos: GenFile = /*@__PURE__*/
   fileDesc("ChpncmVlbmhvdXNlL3YxL3Bob3Rvcy5wcm90bxINZ3JlZW5ob3VzZS52MSJGChJVcGxvYWRQaG90b1JlcXVlc3QSDAoEbmFtZRgBIAEoCRIiCgRkYXRhGAIgASgLMhQuZ29vZ2xlLmFwaS5IdHRwQm9keSIkCgVQaG90bxIMCgRuYW1lGAEgASgJEg0KBWJ5dGVzGAIgASgDIiQKFERvd25sb2FkUGhvdG9SZXF1ZXN0EgwKBG5hbWUYASABKAky3AEKDFBob3RvU2VydmljZRJmCgtVcGxvYWRQaG90bxIhLmdyZWVuaG91c2UudjEuVXBsb2FkUGhvdG9SZXF1ZXN0GhQuZ3JlZW5ob3VzZS52MS5QaG90byIcgtPkkwIWOgRkYXRhGg4vcGhvdG9zL3tuYW1lfSgBEmQKDURvd25sb2FkUGhvdG8SIy5ncmVlbmhvdXNlLnYxLkRvd25sb2FkUGhvdG9SZXF1ZXN0GhQuZ29vZ2xlLmFwaS5IdHRwQm9keSIWgtPkkwIQEg4vcGhvdG9zL3tuYW1lfTABYgZwcm90bzM", [file_google_api_annotations, file_google_api_httpbody]);
 
 /**
- * A piece of a photo. The first one has its name.
+ * A part of a photo. The first message contains the name.
  *
  * @generated from message greenhouse.v1.UploadPhotoRequest
  */
@@ -85,7 +85,7 @@ export const DownloadPhotoRequestSchema: GenMessage<DownloadPhotoRequest> = /*@_
  */
 export const PhotoService: GenService<{
   /**
-   * Keeps a photo. It replaces the one of the same name once it is complete.
+   * Stores a photo. Once it is complete, it replaces the photo with the same name.
    *
    * @generated from rpc greenhouse.v1.PhotoService.UploadPhoto
    */
@@ -95,7 +95,7 @@ export const PhotoService: GenService<{
     output: typeof PhotoSchema;
   },
   /**
-   * A photo, or a range of it.
+   * Returns a photo, or a range of it.
    *
    * @generated from rpc greenhouse.v1.PhotoService.DownloadPhoto
    */
