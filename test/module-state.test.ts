@@ -10,7 +10,7 @@ const moduleVariables: Readonly<Record<string, readonly string[]>> = {
   "gateway/exchange/buffered-body.ts": ["shared", "sharedBytes"],
   "gateway/listen/date-fields.ts": ["dateSecond", "date"],
   "gateway/messages/codegen/compile-function.ts": ["isAllowed"],
-  "gateway/compression/window-budget.ts": ["takenBytes"],
+  "gateway/compression/window-budget.ts": ["reservedBytes"],
 };
 
 /** Constants of modules with members that a function assigns, by file: caches whose comments state their size. */

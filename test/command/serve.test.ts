@@ -33,7 +33,8 @@ describe("a server", () => {
 
   test("does not load telemetry modules without metrics and traces", () => {
     expect(server.stdout()).toContain("server/start-server.ts");
-    expect(server.stdout()).not.toMatch(/^operators\/(?:open)?telemetry\//m);
+    expect(server.stdout()).toMatch(/^logs\/call-log\.ts$/m);
+    expect(server.stdout()).not.toMatch(/^(?:metrics|opentelemetry)\/|^server\/plant-telemetry\.ts$/m);
   });
 
   test("reloads its credentials on SIGHUP and keeps running", async () => {
