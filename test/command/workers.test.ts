@@ -72,7 +72,7 @@ async function deletePlant(baseUrl: string, id: number): Promise<number> {
 test("workers share a port, delete every plant once, and follow the signals of their supervisor", async () => {
   using folder = createTempFolder();
   const { server, baseUrl, database } = await serve(folder);
-  await using _ = server;
+  await using running = server;
   const requests = Array.from({ length: 200 }, (_, index) => deletePlant(baseUrl, (index % 100) + 1));
   const statuses = await Promise.all(requests);
   expect(statuses.filter((status) => status === 204)).toHaveLength(100);
@@ -80,7 +80,7 @@ test("workers share a port, delete every plant once, and follow the signals of t
   server.process.kill("SIGHUP");
   await server.find(repeatedMessage("reloading", 3));
   server.process.kill("SIGTERM");
-  expect(await server.end()).toBe(0);
+  expect(await running.end()).toBe(0);
   expect(server.stderr().match(/"msg":"(?:reloading|stopped)"/g)).toHaveLength(6);
   expect(server.stderr()).not.toContain("is being replaced");
 });
@@ -98,10 +98,10 @@ test("workers have the node flags of their supervisor", async () => {
 test("workers drain and exit when their supervisor is killed", async () => {
   using folder = createTempFolder();
   const { server } = await serve(folder);
-  await using _ = server;
+  await using running = server;
   server.process.kill("SIGKILL");
   // The output, which the workers share, ends when the last of them exits.
-  expect(await server.end()).toBe(null);
+  expect(await running.end()).toBe(null);
   expect(server.stderr().match(/"msg":"stopped"/g)).toHaveLength(3);
 });
 
@@ -127,7 +127,7 @@ test("SIGHUP does not stop a supervisor whose first worker is starting", async (
 test("a killed worker is replaced while the port stays available, except after a stop signal", async () => {
   using folder = createTempFolder();
   const { server, baseUrl } = await serve(folder);
-  await using _ = server;
+  await using running = server;
   const killOne = async (): Promise<void> => {
     const pids = [...server.stderr().matchAll(/"pid":(\d+),"address"/g)].map(([, pid]) => pid);
     // NaN without a pid, which kill() refuses; 0 would kill the process group of this test.
@@ -142,13 +142,13 @@ test("a killed worker is replaced while the port stays available, except after a
   expect(await deletePlant(baseUrl, 1)).toBe(204);
   await killOne();
   server.process.kill("SIGTERM");
-  expect(await server.end()).toBe(0);
+  expect(await running.end()).toBe(0);
 });
 
 test("one address serves the metrics of all workers by slot, and a replacement keeps the slot", async () => {
   using folder = createTempFolder();
   const { server, baseUrl } = await serve(folder, 0, { PLANTSTORE_ADMIN_ADDRESS: "0" });
-  await using _ = server;
+  await using running = server;
   const { scrape } = await metricsOf(server);
   expect(await scrape()).toMatch(/^plantstore_workers 3$/m);
   const statuses = Array.from({ length: 30 }, (_, index) => deletePlant(baseUrl, index + 1));
@@ -167,7 +167,7 @@ test("one address serves the metrics of all workers by slot, and a replacement k
   const slots = [...(await scrape()).matchAll(/^gateway_ready\{worker="(\d)"\} 1$/gm)].map(([, slot]) => slot);
   expect(new Set(slots)).toEqual(new Set(["1", "2", "3"]));
   server.process.kill("SIGTERM");
-  expect(await server.end()).toBe(0);
+  expect(await running.end()).toBe(0);
 });
 
 test.each([
@@ -185,7 +185,7 @@ test.each([
 test("concurrent scrapes share one collection of the workers' metrics", async () => {
   using folder = createTempFolder();
   const { server } = await serve(folder, 0, { PLANTSTORE_ADMIN_ADDRESS: "0" });
-  await using _ = server;
+  await using running = server;
   const { url, scrape } = await metricsOf(server);
   const [, pid = ""] = await server.find(/"pid":(\d+),"address"/);
   await scrape();
@@ -198,7 +198,7 @@ test("concurrent scrapes share one collection of the workers' metrics", async ()
   process.kill(Number(pid), "SIGCONT");
   expect(new Set(await Promise.all(others))).toEqual(new Set([await first]));
   server.process.kill("SIGTERM");
-  expect(await server.end()).toBe(0);
+  expect(await running.end()).toBe(0);
 });
 
 test("the command exits before it starts workers when the admin address is in use", async () => {
@@ -221,13 +221,13 @@ test("the command exits before it starts workers when the admin address is in us
 test("draining workers serve metrics, and a second signal kills them immediately", async () => {
   using folder = createTempFolder();
   const { server } = await serve(folder, 60_000, { PLANTSTORE_ADMIN_ADDRESS: "0" });
-  await using _ = server;
+  await using running = server;
   server.process.kill("SIGTERM");
   await server.find(repeatedMessage("draining", 3));
   const { scrape } = await metricsOf(server);
   expect(await scrape()).toMatch(/^plantstore_workers 3$/m);
   server.process.kill("SIGINT");
-  expect(await server.end()).toBe(1);
+  expect(await running.end()).toBe(1);
   expect(server.stderr()).not.toContain('"msg":"stopped"');
 });
 
