@@ -17,8 +17,8 @@ const gauge: DataPointType.GAUGE = 2;
 const sum: DataPointType.SUM = 3;
 
 /**
- * Creates a producer that passes our metrics to a metric reader of the OpenTelemetry SDK, in addition to those of its own
- * meters. Sums are cumulative, so a failed export loses no counts.
+ * Creates a producer that passes the server's metrics to a metric reader of the OpenTelemetry SDK, in addition to those of
+ * the SDK's meters. Sums are cumulative, so a failed export loses no counts.
  *
  * @param collect - returns the current metrics
  */

@@ -25,7 +25,7 @@ const connections = 4000;
 const warmUpConnections = 1000;
 
 /** Concurrent connections. */
-const atOnce = 20;
+const concurrentConnections = 20;
 
 /** A leak per connection is at least a socket or a session, kilobytes; 200 bytes each are noise of the heap. */
 const growthLimitBytes = connections * 200;
@@ -98,8 +98,10 @@ test.each(conversations)(
 
 /** Opens connections, sends each a little more of a conversation than the one before, and cuts them. */
 async function cutConnections(address: Address, bytes: Buffer, count: number): Promise<void> {
-  for (let done = 0; done < count; done += atOnce) {
-    const portions = Array.from({ length: atOnce }, (_, at) => bytes.subarray(0, (done + at) % (bytes.byteLength + 1)));
+  for (let done = 0; done < count; done += concurrentConnections) {
+    const portions = Array.from({ length: concurrentConnections }, (_, at) =>
+      bytes.subarray(0, (done + at) % (bytes.byteLength + 1)),
+    );
     await Promise.all(portions.map((portion) => cutAfter(address, portion)));
   }
 }

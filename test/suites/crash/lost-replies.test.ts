@@ -22,7 +22,7 @@ const lostReplies = Number(process.env["LOST_REPLIES"] ?? 2_000);
 
 /** Connections that are cut repeatedly, and the calls in flight on each: as many as the server accepts. */
 const connections = 16;
-const callsAtOnce = 256;
+const concurrentCalls = 256;
 
 /** The most bytes of a connection between two cuts: enough for the responses to the calls in flight. */
 const bytesMax = 4_096;
@@ -91,7 +91,7 @@ describe.each(["sqlite", "postgres"] as const)("over breaking connections, with 
                 outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1);
               }
             };
-            await Promise.all(Array.from({ length: callsAtOnce }, callOneAfterAnother));
+            await Promise.all(Array.from({ length: concurrentCalls }, callOneAfterAnother));
             client.close();
           }),
         );

@@ -15,7 +15,7 @@ test("a migration ignores the transaction_timeout of a role, which is for deleti
   const url = await createSchemaOfVersion(server, 2);
   await runSql(url, "CREATE ROLE hasty LOGIN SUPERUSER; ALTER ROLE hasty SET transaction_timeout = '1s'");
   const reader = new Session(readServerUrl(url));
-  // The build of the index waits for whoever reads an older snapshot.
+  // The build of the index waits for readers of older snapshots.
   await reader.begin("ISOLATION LEVEL REPEATABLE READ; SELECT 1");
   const running = migratePostgres(url.replace("user=tester", "user=hasty"), undefined, laterSteps);
   const late = `SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE 'CREATE UNIQUE INDEX%'

@@ -80,12 +80,12 @@ export function describePlantDatabase(openEmpty: () => Promise<OpenedDatabase>):
       await using opened = await open();
       await importInto(opened.database, [ids]);
       for (const id of deleted) await opened.store.delete(id, deleteCall());
-      const beside = [...ids.filter((id) => !deleted.includes(id)), fresh];
-      await expect(importInto(opened.database, [ids, beside])).resolves.toEqual([
+      const presentAndFresh = [...ids.filter((id) => !deleted.includes(id)), fresh];
+      await expect(importInto(opened.database, [ids, presentAndFresh])).resolves.toEqual([
         { added: 0, present: ids.length - deleted.length, deleted: deleted.length },
-        { added: 1, present: beside.length - 1, deleted: 0 },
+        { added: 1, present: presentAndFresh.length - 1, deleted: 0 },
       ]);
-      expect(await exported(opened.database)).toEqual(beside.toSorted((one, other) => (one < other ? -1 : 1)));
+      expect(await exported(opened.database)).toEqual(presentAndFresh.toSorted((one, other) => (one < other ? -1 : 1)));
     });
 
     test("restores deleted plants with the option restore, and they can be deleted again", async () => {
@@ -187,7 +187,7 @@ export function describePlantDatabase(openEmpty: () => Promise<OpenedDatabase>):
       ]);
       expect(listed[0]?.batch).not.toEqual(listed[1]?.batch);
       for (const { deletedAt } of listed) {
-        // A database server has a clock of its own.
+        // A database server has a separate clock.
         expect(Math.abs(deletedAt.getTime() - before)).toBeLessThan(60_000);
       }
     });

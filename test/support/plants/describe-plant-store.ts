@@ -4,7 +4,7 @@ import type { PlantStore } from "../../../src/service/plant-store.ts";
 import { deleteCall } from "./delete-call.ts";
 import { refusalOf } from "./refusal.ts";
 
-/** A store with plants in it, and a way to see what is left that does not go through the store. */
+/** A store with plants, and a way to read the remaining ones without the store. */
 export interface OpenedStore extends AsyncDisposable {
   readonly store: PlantStore;
   /** The ids that are there, in ascending order. */

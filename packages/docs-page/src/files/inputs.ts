@@ -30,7 +30,7 @@ const integerPattern = "0|-?[1-9][0-9]*";
 const segmentPattern = "^[^/]+$";
 
 /** More optional parameters than this are collapsed. */
-const shownAtOnce = 6;
+const visibleMax = 6;
 
 /** The most visible rows of the body. */
 const bodyRowsMax = 18;
@@ -40,7 +40,7 @@ export function parameterInputs(description: Description, { parameters = [] }: O
   const inputs = parameters.map((parameter) => inputOf(description, parameter));
   const needed = inputs.filter(({ control }) => control.required).map(({ field }) => field);
   const others = inputs.filter(({ control }) => !control.required).map(({ field }) => field);
-  const more = others.length <= shownAtOnce ? others : [folded(`${others.length} more parameters`, ...others)];
+  const more = others.length <= visibleMax ? others : [folded(`${others.length} more parameters`, ...others)];
   return {
     fields: [...needed, ...more],
     read: () => ({ values: new Map(inputs.map(({ key, control }) => [key, control.value.trim()])) }),

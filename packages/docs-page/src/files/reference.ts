@@ -6,7 +6,7 @@ import { jsonText } from "./json-text.js";
 import { prose } from "./prose.js";
 
 /** A longer list is collapsed. */
-const shownAtOnce = 8;
+const visibleMax = 8;
 
 /** Shows the parameters, the body and the responses of an operation. */
 export function showReference(description: Description, object: OperationObject, heading: "h2" | "h3"): HTMLElement {
@@ -72,5 +72,5 @@ function showBody(description: Description, content: Content | undefined, leftOu
 
 function limited(list: HTMLElement, what: string): HTMLElement {
   const count = [...list.children].filter(({ localName }) => localName === "dt").length;
-  return count <= shownAtOnce ? list : folded(`All ${count} ${what}`, list);
+  return count <= visibleMax ? list : folded(`All ${count} ${what}`, list);
 }

@@ -34,7 +34,7 @@ interface Read {
 
 /** Connections of the property test, unless it runs out of time; other ones each night. */
 const connectionsPerProperty = numRunsOf(200);
-const connectionsAtOnce = 40;
+const concurrentConnections = 40;
 
 /** The requests of each server, by the port of the client. */
 const readByOwn = new Map<number | undefined, Read[]>();
@@ -212,7 +212,7 @@ const mutated: fc.Arbitrary<string> = fc
   );
 
 test("every accepted request is parsed as node parses it", async () => {
-  const batch = fc.array(mutated, { minLength: connectionsAtOnce, maxLength: connectionsAtOnce });
+  const batch = fc.array(mutated, { minLength: concurrentConnections, maxLength: concurrentConnections });
   let [sent, accepted] = [0, 0];
   const exchange = async (text: string): Promise<void> => {
     const bytes = Buffer.from(text, "latin1");
@@ -230,7 +230,7 @@ test("every accepted request is parsed as node parses it", async () => {
   };
   await fc.assert(
     fc.asyncProperty(batch, async (texts) => void (await Promise.all(texts.map(exchange)))),
-    { numRuns: connectionsPerProperty / connectionsAtOnce },
+    { numRuns: connectionsPerProperty / concurrentConnections },
   );
   expect(sent).toBeGreaterThan(0);
   expect(accepted).toBeGreaterThanOrEqual(sent / 4);
@@ -302,6 +302,6 @@ test("requests are parsed alike wherever their bytes are split", async () => {
   const exchange = async (at: number): Promise<void> => {
     expect(await ourReading(bytes.subarray(0, at), bytes.subarray(at)), `split at ${String(at)}`).toEqual(complete);
   };
-  while (splits.length > 0) await Promise.all(splits.splice(0, connectionsAtOnce).map(exchange));
+  while (splits.length > 0) await Promise.all(splits.splice(0, concurrentConnections).map(exchange));
   expect(await ourReading(...Array.from(bytes, (octet) => Buffer.of(octet)))).toEqual(complete);
 });

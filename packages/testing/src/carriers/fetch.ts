@@ -37,7 +37,7 @@ export interface Upload extends Disposable {
   readAnswer(): Promise<HttpAnswer>;
   /** Reads what is sent next, until it has some text. */
   readUntil(text: string): Promise<string>;
-  /** Gives the request up at once: by a RST of TCP, a RST_STREAM of HTTP/2, or a body that fails. */
+  /** Cancels the request immediately: by a RST of TCP, a RST_STREAM of HTTP/2, or a body that fails. */
   reset(): void;
 }
 

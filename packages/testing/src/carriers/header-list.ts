@@ -5,7 +5,7 @@ export function headerOfListBytes(header: readonly Field[], bytes: number): Fiel
   const list = [...header];
   const left = (): number => bytes - list.reduce((sum, [name, value]) => sum + name.length + value.length + 32, 0);
   while (left() >= 2 * smallFieldBytes) list.push(["a", "b"]);
-  // What is left is enough for one field and not for two.
+  // The remaining bytes are enough for one field, but not for two.
   list.push(["a", "b".repeat(left() - smallFieldBytes + 1)]);
   return list;
 }

@@ -51,7 +51,7 @@ export function overHttp1(socket: Socket, reader: ByteReader, host: string): Htt
   };
 }
 
-/** One request on a connection of its own. */
+/** Sends one request on a separate connection, and returns its response. */
 export async function exchangeHttp1(address: Address, request: HttpRequest): Promise<Http1Answer> {
   using connection = await openHttp1(address);
   connection.request(request);

@@ -67,7 +67,7 @@ export async function openHttp2(address: Address, tls?: SecureClientSessionOptio
   };
 }
 
-/** One request on a connection of its own. */
+/** Sends one request on a separate connection, and returns its response. */
 export async function exchangeHttp2(address: Address, request: HttpRequest): Promise<Http2Answer> {
   using connection = await openHttp2(address);
   return await connection.exchange(request);

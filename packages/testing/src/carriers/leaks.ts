@@ -24,7 +24,7 @@ export async function expectNothingKept(work: () => Promise<void>, limitBytes: n
   expect(Math.min(...growths), `growth of ${growths.join(", ")} bytes`).toBeLessThan(limitBytes);
 }
 
-/** What is in `all` beyond `some`. A time-out that was open before the work, and is over by now, is no leak. */
+/** Returns what is in `all` and not in `some`. A timeout that was open before the work, and is over now, is not a leak. */
 function without(all: readonly string[], some: readonly string[]): string[] {
   const left = [...some];
   return all.filter((one) => {

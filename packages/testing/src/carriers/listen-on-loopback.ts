@@ -26,7 +26,7 @@ export interface LoopbackServer {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-/** Does what {@link listenOnLoopback} does. That a connection fails is no error of the server. */
+/** Starts a server like {@link listenOnLoopback}. Ignores errors of connections. */
 export async function startOnLoopback(server: Server, at?: { host: string; port: number }): Promise<LoopbackServer> {
   const sockets = new Set<Socket>();
   server.on("connection", (socket: Socket) => {

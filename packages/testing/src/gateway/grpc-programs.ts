@@ -19,7 +19,7 @@ export interface GrpcProgram {
   readonly folder: string;
 }
 
-/** A server of gRPC in a process of its own. Dispose of it with `await using`. */
+/** A gRPC server in a separate process. Dispose of it with `await using`. */
 export interface GrpcServerProcess extends AsyncDisposable {
   readonly port: number;
   /** For an upstream. */
@@ -30,7 +30,7 @@ export interface GrpcServerProcess extends AsyncDisposable {
 /** The echo contract of the transcoding suite. */
 export const echoFiles: readonly DescFile[] = [file_transcoding_v1_echo];
 
-/** The kitchen sink. Its paths are also those of the contract, so that it has a proxy of its own. */
+/** The kitchen sink. It has a separate proxy, because its paths are also those of the contract. */
 export const sinkFiles: readonly DescFile[] = [KitchenSink.file, LegacySink.file, Shelves.file];
 
 /** Starts a program that prints the port that it has taken on loopback. */

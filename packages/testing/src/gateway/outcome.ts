@@ -9,7 +9,7 @@ export interface Outcome {
   readonly message: string;
 }
 
-/** Reads what an answer says in the words of its protocol. Throws when it is no answer of that protocol. */
+/** Returns the outcome in a response, as its protocol encodes it. Throws when the response is not of that protocol. */
 export function readOutcome(format: WireFormat, answer: HttpAnswer): Outcome {
   return readers[format.protocol](answer, format);
 }

@@ -13,7 +13,7 @@ export interface BegunAnswer {
   [Symbol.dispose](): void;
 }
 
-/** Sends a GET, on a connection of its own, and waits for the header of its answer. Dispose of it with `using`. */
+/** Sends a GET on a separate connection, and waits for the header of its response. Dispose of it with `using`. */
 export async function openAnswer(
   { address: { address, port }, gateway }: { readonly address: Address; readonly gateway: Gateway },
   version: HttpVersion | "fetch",

@@ -6,7 +6,7 @@ import { openFetchUpload, type Upload } from "../carriers/fetch.ts";
 import { openHttp1 } from "../carriers/http1-connection.ts";
 import { openHttp2, readHttp2Answer } from "../carriers/http2-connection.ts";
 
-/** Sends the header of a request, on a connection of its own. */
+/** Sends the header of a request on a separate connection. */
 export async function openUpload(
   { address, gateway }: { readonly address: Address; readonly gateway: Gateway },
   version: HttpVersion | "fetch",

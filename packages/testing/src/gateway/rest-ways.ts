@@ -8,7 +8,7 @@ interface RestWay {
   readonly http2: Http2Server;
 }
 
-/** The ways in which bodies are read and written by code of their own. */
+/** The transports over REST that have separate code for bodies. */
 export const restWays: readonly RestWay[] = [
   { name: "HTTP/1.1", version: "1.1", http2: "own" },
   { name: "HTTP/2", version: "2", http2: "own" },

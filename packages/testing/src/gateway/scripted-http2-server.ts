@@ -49,7 +49,7 @@ export interface ScriptedServer {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-/** Starts a {@link ScriptedServer}. With a port, it listens on it at an address of its own, as another server of a name. */
+/** Starts a {@link ScriptedServer}. @param at - another address and port, for a second server with the same name */
 export async function startScriptedServer(
   { opening, request, frame: seen }: Script,
   at?: { readonly host: string; readonly port: number },
@@ -85,7 +85,7 @@ export async function startScriptedServer(
         request?.(connection, next.streamId);
       }
     };
-    // A connection that breaks off is part of the script.
+    // The script may close the connection early.
     read().catch(() => undefined);
   });
   const { baseUrl, sockets, [Symbol.asyncDispose]: close } = await startOnLoopback(server, at);

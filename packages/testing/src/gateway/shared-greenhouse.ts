@@ -18,7 +18,7 @@ async function getReading({ sensor }: GetReadingRequest): Promise<{ sensor: stri
   return { sensor: String(process.pid) };
 }
 
-/** More than a channel takes at once. */
+/** More bytes than a channel buffers. */
 const fillingBytes = 4_000_000;
 
 let atNext: (() => void) | undefined;

@@ -118,7 +118,7 @@ export function rpcRequest(
   };
 }
 
-/** Sends a request on a connection of its own. */
+/** Sends a request on a separate connection. */
 export async function exchange(address: Address, version: HttpVersion, request: HttpRequest): Promise<HttpAnswer> {
   return version === "1.1" ? await exchangeHttp1(address, request) : await exchangeHttp2(address, request);
 }

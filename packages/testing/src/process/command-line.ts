@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { compileCache } from "./child-program.ts";
 import { within } from "../deadline.ts";
 
-/** A command in a process of its own. Dispose of it with `await using`. */
+/** A command in a separate process. Dispose of it with `await using`. */
 export interface CommandLine {
   readonly process: ChildProcessWithoutNullStreams;
   readonly stdout: () => string;
@@ -30,7 +30,7 @@ export function startNode(
 /**
  * Starts any program, in a folder and with only PATH and the given environment.
  *
- * @param detached - whether it leads a process group of its own, which gets the signals that a terminal would send
+ * @param detached - whether it leads a separate process group, which gets the signals that a terminal would send
  */
 export function startProgram(
   file: string,

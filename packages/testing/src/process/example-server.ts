@@ -3,7 +3,7 @@ import type { Address } from "../carriers/exchange.ts";
 import { projectFolder } from "./child-program.ts";
 import { type CommandLine, startNode } from "./command-line.ts";
 
-/** An example that serves, in a process of its own. Dispose of it with `await using`. */
+/** An example server in a separate process. Dispose of it with `await using`. */
 export interface ExampleServer extends CommandLine {
   readonly address: Address;
 }

@@ -27,7 +27,7 @@ export async function fuzz(
   );
   const args = ["run", file, "--generation-unique-inputs", ...flags];
   const output = await buildStep(join(programs, "schemathesis"), args, {
-    // It keeps a folder of its own where it runs.
+    // It writes a folder to its working directory.
     folder: toolsFolder("schemathesis"),
   });
   const [, generated, passed] = /(\d+) generated, (\d+) passed/.exec(output) ?? [];

@@ -14,7 +14,7 @@ export const traceparent: Field = ["traceparent", `00-${caller.traceId}-${caller
 /** A request over REST. */
 export const reading: HttpRequest = { httpMethod: "GET", path: "/sensors/7/reading", header: [] };
 
-/** A greenhouse whose options went through `withOpenTelemetry`, and what `onFault` was told of it. */
+/** A greenhouse with the options of `withOpenTelemetry`, and the errors that `onFault` got. */
 export type TracedGreenhouse = Omit<TestGreenhouse, "answers"> & { readonly faults: readonly unknown[] };
 
 /** What a {@link TracedGreenhouse} is started with, besides its handlers. */

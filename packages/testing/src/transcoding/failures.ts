@@ -3,8 +3,8 @@ import { type Case, type Exchange, type Result, run } from "../../../conformance
 import { waitLimitMs } from "../deadline.ts";
 import { isSince } from "../peer-version.ts";
 
-// What this gateway does otherwise, as the standard allows: it refuses what is there twice, reads streams of its own
-// content types alone, and takes the numbers of enums in URLs.
+// The cases that this gateway passes by an alternative: it rejects duplicates, reads streams only with their content types,
+// and accepts the numbers of enums in URLs.
 const byAlternative = new Set([
   "body.star.path.null",
   "body.twice",

@@ -55,7 +55,7 @@ const probeRecordSql = ({ deletions }: StoreSchema, id: bigint): string => `
  *   records.
  */
 export function citusPlacement(schema: StoreSchema, shards: Shards, isByDay: boolean): Placement {
-  // Day partitions have no records with a key, and none that are dropped row by row.
+  // Day partitions have no records with a key, and are dropped as a whole instead of row by row.
   const inAllDays = isByDay ? "day IS NULL" : "true";
   const findKeyRecordsSql = findKeysSql(schema, `${keysSql} AND ${inAllDays}`, "true");
   const callOnWorker = deleteOnWorkerSql(schema);

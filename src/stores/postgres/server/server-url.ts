@@ -48,7 +48,7 @@ const portDefault = "5432";
 // In seconds. A running server responds within 10 ms; a network that drops packets never does.
 const connectTimeoutSDefault = 5;
 
-// In seconds. A slower host is useless to callers. So 0, which is no limit in libpq, is refused: a host that accepts
+// In seconds. A slower host is useless to callers. So 0, which means unlimited in libpq, is refused: a host that accepts
 // connections but never responds would block the attempts with other hosts.
 const connectTimeoutSMax = 60;
 
