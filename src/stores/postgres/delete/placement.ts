@@ -27,8 +27,8 @@ export interface Placement {
   toRecordedCall(call: DeleteCall, id: bigint): DeleteCall;
   /**
    * Deletes the plants of a batch and records that, in one statement, round trip and commit, after waiting for their
-   * locks. Plants whose key is used are skipped if the statement can see that. Others may be skipped, too: {@link
-   * findPlants} finds them, and {@link deleteUnlockedPlants} deletes them. Returns the deleted ones.
+   * locks. Plants whose key is used are skipped if the statement can see that. Others may be skipped, too:
+   * {@link findPlants} finds them, and {@link deleteUnlockedPlants} deletes them. Returns the deleted ones.
    */
   deletePlants(session: Session, batch: PreparedBatch): Promise<readonly bigint[]>;
   /**

@@ -3,8 +3,8 @@ import { type SchemaVersion, schemaAfter, type SchemaStep } from "../../schema-v
 /** One step to a newer schema, run while servers of the previous release delete plants. */
 export interface Migration extends SchemaStep {
   /**
-   * Run in one transaction, in whose `search_path` its names are, possibly several times, so it must use `IF NOT
-   * EXISTS`. It may lock its table for a moment.
+   * Run in one transaction, in whose `search_path` its names are, possibly several times, so it must use
+   * `IF NOT EXISTS`. It may lock its table for a moment.
    */
   readonly sql: string;
   /** The table that `sql` locks. */
