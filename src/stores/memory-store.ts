@@ -12,8 +12,8 @@ export function openMemoryStore(plants: Set<bigint> = new Set()): PlantStore {
       if (closed) return Promise.reject(storeUnavailable());
       if (idempotencyKey === undefined) return Promise.resolve(plants.delete(id));
       const record = byKey.get(idempotencyKey);
-      const isTaken = record !== undefined && (record.plantId !== id || record.subject !== subject);
-      if (isTaken) return Promise.reject(idempotencyKeyReused());
+      const isReused = record !== undefined && (record.plantId !== id || record.subject !== subject);
+      if (isReused) return Promise.reject(idempotencyKeyReused());
       const isDeleted = record !== undefined || plants.delete(id);
       if (isDeleted) byKey.set(idempotencyKey, { plantId: id, subject });
       return Promise.resolve(isDeleted);

@@ -30,31 +30,31 @@ export function schemaAfter(steps: readonly SchemaStep[]): SchemaVersion {
  * A release supports the schema of its own version and the next one, unless that one is marked as breaking. So its
  * servers keep deleting while `migrate` of the next release changes the schema, and can be restarted afterwards.
  *
- * @param own - the schema version of the release
+ * @param supported - the schema version of the release
  */
-export function schemaProblem({ version, oldestServer }: SchemaVersion, own: number): string | undefined {
+export function schemaProblem({ version, oldestServer }: SchemaVersion, supported: number): string | undefined {
   if (version === 0) return "it does not contain a plant store yet: run `plantstore migrate` to create it";
-  if (version < own) {
+  if (version < supported) {
     return (
-      `its schema has version ${version}, but this release supports versions ${own} and ${own + 1}: ` +
+      `its schema has version ${version}, but this release supports versions ${supported} and ${supported + 1}: ` +
       "run `plantstore migrate` of this release"
     );
   }
   const oldest = Math.max(oldestServer, version - 1);
-  if (oldest <= own) return undefined;
+  if (oldest <= supported) return undefined;
   return (
     `its schema has version ${version}, which requires a release of schema version ${oldest} or newer, ` +
-    `but this release has schema version ${own}: use a newer release`
+    `but this release has schema version ${supported}: use a newer release`
   );
 }
 
 /**
  * Checks that a release can use the schema of a store.
  *
- * @param own - the schema version of the release
+ * @param supported - the schema version of the release
  * @throws StoreOpenError with the reason and what to do
  */
-export function assertUsableSchema(found: SchemaVersion, own: number): void {
-  const problem = schemaProblem(found, own);
+export function assertUsableSchema(found: SchemaVersion, supported: number): void {
+  const problem = schemaProblem(found, supported);
   if (problem !== undefined) throw new StoreOpenError(problem);
 }

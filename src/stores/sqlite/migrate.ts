@@ -67,11 +67,11 @@ function createTables(db: DatabaseSync, plants: IdRange | undefined): void {
 /**
  * Checks that a release can use the schema of a plant store.
  *
- * @param own - the schema version of the release; by default of this one
+ * @param supported - the schema version of the release; by default of this one
  * @throws StoreOpenError when it cannot, or the file belongs to another program
  */
-export function assertUsable(db: DatabaseSync, own: number = ownSchema.version): void {
-  assertUsableSchema(versionOf(db), own);
+export function assertUsable(db: DatabaseSync, supported: number = ownSchema.version): void {
+  assertUsableSchema(versionOf(db), supported);
 }
 
 /**

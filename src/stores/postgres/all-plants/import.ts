@@ -161,6 +161,6 @@ async function idsWithRecord({ session, schema }: Target, ids: BigInt64Array): P
   }
   const between = await session.query(findDeletedBetween(schema), [first, last]);
   if (between.length === 0) return new Set();
-  const wanted = new Set(Array.from(ids, String));
-  return new Set(between.map(([id]) => id ?? "").filter((id) => wanted.has(id)));
+  const requested = new Set(Array.from(ids, String));
+  return new Set(between.map(([id]) => id ?? "").filter((id) => requested.has(id)));
 }

@@ -108,7 +108,7 @@ export class Citus implements Workers {
   async cancelWaits(session: Session): Promise<void> {
     const stuck = this.#stuck;
     if (stuck.length === 0) return;
-    const own = session.processId;
+    const ownProcess = session.processId;
     // No other session must do the same meanwhile.
     this.#stuck = [];
     try {
@@ -119,7 +119,7 @@ export class Citus implements Workers {
       // A worker that sent a warning, maybe that the wait was already over, has run the statement.
       if (fault instanceof InDoubtError) return void (this.#stuck = [...stuck, ...this.#stuck]);
       // All are forgotten, including the process of this statement: an unavailable worker would delay every connection.
-      this.#stuck = this.#stuck.filter((process) => process !== own);
+      this.#stuck = this.#stuck.filter((process) => process !== ownProcess);
       if (sqlStateOf(fault) === undefined) session.discard();
     }
   }

@@ -30,10 +30,10 @@ export class Shards {
   }
 
   #findOneOfEach(): readonly bigint[] {
-    const left = new Set(this.worker);
+    const remaining = new Set(this.worker);
     const found: bigint[] = [];
-    for (let id = 0n; left.size > 0 && id < searchedIdsMax; id++) {
-      if (left.delete(this.workerOf(id))) found.push(id);
+    for (let id = 0n; remaining.size > 0 && id < searchedIdsMax; id++) {
+      if (remaining.delete(this.workerOf(id))) found.push(id);
     }
     return found;
   }

@@ -138,9 +138,9 @@ export class Session {
     const { hosts, mustBeWritable } = this.#server;
     const options = { ...this.#connectOptions, mustBeWritable, deadlineMs: this.deadlineMs };
     let fault: unknown = closed();
-    for (let tried = 0; tried < hosts.length && !this.#isClosed; tried++) {
+    for (let attempts = 0; attempts < hosts.length && !this.#isClosed; attempts++) {
       // Without time for it, the error would name a host that was not tried.
-      if (tried > 0 && this.remainingMs <= 0) break;
+      if (attempts > 0 && this.remainingMs <= 0) break;
       const host = hosts[this.#host % hosts.length];
       try {
         if (host !== undefined) return await this.#adoptFrom(connectTo(host, options));
