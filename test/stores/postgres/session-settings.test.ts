@@ -332,7 +332,7 @@ describe("with session_replication_role = replica", () => {
       const kept = Promise.withResolvers<boolean>();
       const pending = [{ ...pendingOf(1n), resolve: kept.resolve, reject: kept.reject }];
       await runOn(session, pending, { skipsLocked });
-      await expect(kept.promise).rejects.toThrow(/keeps plant 1|may not be deleted|refuses/);
+      await expect(kept.promise).rejects.toThrow(/does not allow deleting plant 1|may not be deleted|refuses/);
     }
     await session.close();
     expect(await runSql(url, "SELECT id FROM plants ORDER BY id")).toEqual([{ id: "1" }, { id: "2" }]);
