@@ -286,13 +286,13 @@ describe("readDescriptorSet() refuses a definition", () => {
     let length = 0;
     const wrap = (tag: number): void => {
       const head = Buffer.from([tag, ...varint(length)]);
-      pieces.unshift(head);
+      pieces.push(head);
       length += head.length;
     };
     for (let level = 0; level < levels; level += 1) wrap(0x1a);
     wrap(0x22);
     wrap(0x0a);
-    expect(() => readDescriptorSet(Buffer.concat(pieces))).toThrow(
+    expect(() => readDescriptorSet(Buffer.concat(pieces.toReversed()))).toThrow(
       // Older releases of protobuf-es read as much as fits their stack, and then the name of the file is missing.
       /^(?:messages must not be nested|a file has no name)/,
     );
