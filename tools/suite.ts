@@ -20,6 +20,9 @@ interface Run {
   readonly commands: readonly (readonly [program: string, ...args: string[]])[];
 }
 
+/** The width of the column of names in the list, in characters. */
+const nameWidth = Math.max(...suites.map(({ name }) => name.length)) + 2;
+
 /**
  * Returns the commands that run suites. Suites of test files share one run of vitest, with the lowest number of workers
  * of any of them.
@@ -67,7 +70,7 @@ export function describeSuite({ name, about, whySeparate, needs = [], occasion }
     ...(whySeparate === undefined ? [] : [whySeparate]),
     ...(needs.length === 0 ? [] : [`needs ${needs.join(", ")}`]),
   ];
-  return `${name.padEnd(16)}${about}\n${" ".repeat(16)}${details.join("; ")}`;
+  return `${name.padEnd(nameWidth)}${about}\n${" ".repeat(nameWidth)}${details.join("; ")}`;
 }
 
 /** Returns how to install a requirement, as a word for .ci/install-tools and its argument. */
