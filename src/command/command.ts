@@ -31,10 +31,10 @@ export interface Operand {
 }
 
 /** The flags of a command line by name, as `parseArgs` of node:util returns them: a string, `true`, or an array. */
-export type GivenFlags = Readonly<Record<string, string | boolean | readonly (string | boolean)[] | undefined>>;
+export type ParsedFlags = Readonly<Record<string, string | boolean | readonly (string | boolean)[] | undefined>>;
 
 /** Returns the value of a flag, or `undefined` if it is missing. */
-export function textOf(flag: GivenFlags[string]): string | undefined {
+export function textOf(flag: ParsedFlags[string]): string | undefined {
   return typeof flag === "string" ? flag : undefined;
 }
 
@@ -56,7 +56,7 @@ export interface Command {
    * @throws UsageError when the arguments are invalid, ConfigurationError when a setting is invalid; any other error is a
    * failure of the command
    */
-  readonly run: (flags: GivenFlags, operands: readonly string[], terminal: Terminal) => Promise<number>;
+  readonly run: (flags: ParsedFlags, operands: readonly string[], terminal: Terminal) => Promise<number>;
 }
 
 /** The error for an invalid command line. */

@@ -10,7 +10,7 @@ export function overview(commands: readonly Command[]): string[] {
     ...inColumns(commands.map(({ name, summary }) => [name, summary])),
     "",
     '"plantstore help COMMAND" and "plantstore COMMAND -h" show the flags of a command, "plantstore -v" the version.',
-    "Exit codes: 0 success, 1 failure, 2 invalid usage, 78 invalid configuration.",
+    "Exit codes: 0 success, 1 failure, 2 invalid usage, 74 failed store, 78 invalid configuration.",
   ];
 }
 

@@ -1,4 +1,4 @@
-import { describePlantStore, settings } from "../server/index.ts";
+import { createPlantStoreOpenApi, settings } from "../server/index.ts";
 import { exitCode, type Command, textOf, UsageError } from "./command.ts";
 
 const { publicUrl, host, port } = settings;
@@ -20,7 +20,7 @@ export const openApiCommand: Command = {
     const source = flag === undefined ? publicUrl.variable : "--public-url";
     if (reading.kind === "problems") throw new UsageError(`${source} must ${reading.problems.join(", ")}`);
     // Without a trailing slash, because the paths start with one.
-    terminal.out(JSON.stringify(describePlantStore(reading.value.href.replace(/\/+$/, "")), undefined, 2));
+    terminal.out(JSON.stringify(createPlantStoreOpenApi(reading.value.href.replace(/\/+$/, "")), undefined, 2));
     return exitCode.ok;
   },
 };

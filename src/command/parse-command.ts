@@ -1,6 +1,6 @@
 import { parseArgs, type ParseArgsOptionsConfig } from "node:util";
 import { nearestName } from "../server/index.ts";
-import { type Command, type Flag, type GivenFlags, UsageError } from "./command.ts";
+import { type Command, type Flag, type ParsedFlags, UsageError } from "./command.ts";
 import { flagsOf } from "./setting-flags.ts";
 
 /**
@@ -11,7 +11,7 @@ import { flagsOf } from "./setting-flags.ts";
 export function parseCommand(
   command: Command,
   words: readonly string[],
-): { readonly flags: GivenFlags; readonly operands: readonly string[] } {
+): { readonly flags: ParsedFlags; readonly operands: readonly string[] } {
   const options = optionsOf(flagsOf(command));
   const { tokens } = parseArgs({ args: [...words], options, allowPositionals: true, strict: false, tokens: true });
   for (const token of tokens) {

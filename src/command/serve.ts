@@ -13,7 +13,7 @@ import {
   type StartOptions,
   trimmedSettings,
 } from "../server/index.ts";
-import { exitCode, type Command, type GivenFlags, type Terminal, UsageError } from "./command.ts";
+import { exitCode, type Command, type ParsedFlags, type Terminal, UsageError } from "./command.ts";
 import { demoLines, demoPlants, demoSettings, firstPlants, prepareDemo } from "./demo.ts";
 import { firstStopSignal } from "./stop-signals.ts";
 import { connectToSupervisor, workerVariable } from "./worker.ts";
@@ -57,7 +57,7 @@ function logTrimmed(trimmed: readonly string[], { logLevel }: Configuration): vo
   openLog(logLevel).warn({ settings: trimmed }, "removed the line break at the end of settings");
 }
 
-function printConfiguration(flags: GivenFlags, terminal: Terminal): number {
+function printConfiguration(flags: ParsedFlags, terminal: Terminal): number {
   const shown = showConfiguration(sourcesOf(flags, terminal.environment));
   const width = Math.max(...shown.map(({ variable }) => variable.length));
   for (const { variable, text = "-", source } of shown) {
@@ -66,7 +66,7 @@ function printConfiguration(flags: GivenFlags, terminal: Terminal): number {
   return exitCode.ok;
 }
 
-async function serveDemo(flags: GivenFlags, terminal: Terminal): Promise<number> {
+async function serveDemo(flags: ParsedFlags, terminal: Terminal): Promise<number> {
   const others = Object.keys(flags).filter((flag) => !demoFlags.has(flag));
   if (others.length > 0) throw new UsageError(`--demo cannot be combined with --${others.join(", --")}`);
   using demo = await prepareDemo(terminal.environment);

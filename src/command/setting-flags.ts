@@ -1,5 +1,5 @@
 import { type ConfigurationSources, flagOf, settings } from "../server/index.ts";
-import { type Command, type Flag, type GivenFlags, type Terminal, textOf } from "./command.ts";
+import { type Command, type Flag, type ParsedFlags, type Terminal, textOf } from "./command.ts";
 
 const settingFlags: Readonly<Record<string, Flag>> = Object.fromEntries(
   Object.values(settings).flatMap((setting) => {
@@ -14,7 +14,7 @@ export function flagsOf({ flags = {}, settings: accepted }: Command): Readonly<R
 }
 
 /** Returns the sources of a command's settings: its flags and the environment. */
-export function sourcesOf(flags: GivenFlags, environment: Terminal["environment"]): ConfigurationSources {
+export function sourcesOf(flags: ParsedFlags, environment: Terminal["environment"]): ConfigurationSources {
   const texts = Object.entries(flags).map(([name, flag]) => [name, textOf(flag)]);
   return { environment, flags: Object.fromEntries(texts) };
 }

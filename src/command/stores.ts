@@ -9,7 +9,7 @@ import {
   restore,
   settings,
 } from "../server/index.ts";
-import { exitCode, type Command, type Flag, type GivenFlags, type Terminal, textOf, UsageError } from "./command.ts";
+import { exitCode, type Command, type Flag, type ParsedFlags, type Terminal, textOf, UsageError } from "./command.ts";
 import { parseDurationMs } from "./duration.ts";
 import { formatInteger, showProgress } from "./import-progress.ts";
 
@@ -22,7 +22,7 @@ const databaseFlag: Readonly<Record<string, Flag>> = {
 };
 
 /** Returns the location of the store that a command uses. Throws ConfigurationError when it is not configured. */
-function databaseOf(flags: GivenFlags, { environment }: Terminal): ReturnType<typeof plantLocationOf> {
+function databaseOf(flags: ParsedFlags, { environment }: Terminal): ReturnType<typeof plantLocationOf> {
   return plantLocationOf(textOf(flags["database-url"]) ?? environment[variable], environment[fileVariable]);
 }
 
@@ -102,7 +102,7 @@ export const deletionsCommand: Command = {
 // RFC 3339, or a date, which means midnight UTC. Date.parse would also accept "5" and "tomorrow 12".
 const dateTime = /^\d{4}-\d\d-\d\d(T\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d))?$/;
 
-function sinceOf(flags: GivenFlags): Date | undefined {
+function sinceOf(flags: ParsedFlags): Date | undefined {
   const text = textOf(flags["since"]);
   if (text === undefined) return undefined;
   const agoMs = parseDurationMs(text);
@@ -119,7 +119,7 @@ function isDay(text: string): boolean {
   return new Date(text).toISOString().startsWith(text);
 }
 
-function plantOf(flags: GivenFlags): bigint | undefined {
+function plantOf(flags: ParsedFlags): bigint | undefined {
   const text = textOf(flags["plant"]);
   if (text === undefined) return undefined;
   const id = parseId(text);

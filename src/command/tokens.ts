@@ -1,5 +1,5 @@
 import { ConfigurationError, issuePlantToken, listTokens, revokeToken, settings } from "../server/index.ts";
-import { exitCode, type Command, type Flag, type GivenFlags, type Terminal, textOf, UsageError } from "./command.ts";
+import { exitCode, type Command, type Flag, type ParsedFlags, type Terminal, textOf, UsageError } from "./command.ts";
 import { parseDurationMs } from "./duration.ts";
 
 const { variable } = settings.tokenHashesFile;
@@ -8,12 +8,12 @@ const fileFlag: Readonly<Record<string, Flag>> = {
   file: { value: "FILE", about: `the file of token hashes; default ${variable}` },
 };
 
-function configuredFile(flags: GivenFlags, { environment }: Terminal): string | undefined {
+function configuredFile(flags: ParsedFlags, { environment }: Terminal): string | undefined {
   return (textOf(flags["file"]) ?? environment[variable]) || undefined;
 }
 
 /** Returns the file of token hashes that a command uses. Throws ConfigurationError when it is not configured. */
-function fileOf(flags: GivenFlags, terminal: Terminal): string {
+function fileOf(flags: ParsedFlags, terminal: Terminal): string {
   const file = configuredFile(flags, terminal);
   if (file === undefined) throw new ConfigurationError([`the file is missing; set --file or ${variable}`]);
   return file;

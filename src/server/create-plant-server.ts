@@ -31,7 +31,7 @@ import { idempotencyKeyField, type PlantStore, plantScopes, createPlantGatewayOp
 import { auditOf, rememberPlantId } from "./audit.ts";
 import { limitRates } from "./limit-rates.ts";
 import { isLoopback } from "@plantstore/auth/inputs";
-import { describePlantStore } from "./describe-plant-store.ts";
+import { createPlantStoreOpenApi } from "./plant-store-open-api.ts";
 import { httpEngineOf } from "./http-engine.ts";
 import { plantServerOptionNames, type PlantServerOptions } from "./plant-server-options.ts";
 
@@ -163,7 +163,7 @@ function resourceOf({ publicUrl, jwtIssuers, providerScopes }: PlantServerOption
     name: "Plant Store",
     publicUrl,
     issuers: jwtIssuers ?? [],
-    scopes: providerScopes === "demanded" ? plantScopes : [],
+    scopes: providerScopes === "enforced" ? plantScopes : [],
   });
 }
 
@@ -176,7 +176,7 @@ function locationOptions(
   const { publicUrl, limits } = options;
   // A relative URL in `servers` is relative to the document, so it works with every host and port that clients use.
   const baseUrl = publicUrl === undefined ? "/" : withoutSlash(publicUrl.href);
-  const document = (): string => JSON.stringify(describePlantStore(baseUrl));
+  const document = (): string => JSON.stringify(createPlantStoreOpenApi(baseUrl));
   return {
     endpoints: [
       ...createProbes(readiness),

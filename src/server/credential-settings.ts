@@ -25,7 +25,7 @@ export interface CredentialConfiguration {
   readonly jwksFile: string | undefined;
   readonly jwtAlgorithms: readonly JwtAlgorithm[];
   readonly jwtType: "any" | "at+jwt";
-  readonly providerScopes: "ignored" | "demanded";
+  readonly providerScopes: "ignored" | "enforced";
   readonly jwtScopeClaims: readonly string[];
   readonly introspectionUrl: string | undefined;
   readonly introspectionClientId: string | undefined;
@@ -90,9 +90,9 @@ export const credentialSettings: {
   },
   providerScopes: {
     variable: "PLANTSTORE_PROVIDER_SCOPES",
-    about: "whether the scopes of tokens from identity providers are ignored or demanded",
+    about: "whether the scopes of tokens from identity providers are ignored or enforced",
     fallback: "ignored",
-    read: oneOf(["ignored", "demanded"]),
+    read: oneOf(["ignored", "enforced"]),
   },
   jwtScopeClaims: {
     variable: "PLANTSTORE_JWT_SCOPE_CLAIMS",
@@ -154,8 +154,8 @@ export function credentialContradictions(
       "PLANTSTORE_JWKS_FILE requires a single issuer, and must not be combined with PLANTSTORE_JWKS_URL",
     ],
     [
-      has("jwtScopeClaims") && !(has("jwtIssuers") && providerScopes === "demanded"),
-      "PLANTSTORE_JWT_SCOPE_CLAIMS requires PLANTSTORE_JWT_ISSUER and PLANTSTORE_PROVIDER_SCOPES=demanded",
+      has("jwtScopeClaims") && !(has("jwtIssuers") && providerScopes === "enforced"),
+      "PLANTSTORE_JWT_SCOPE_CLAIMS requires PLANTSTORE_JWT_ISSUER and PLANTSTORE_PROVIDER_SCOPES=enforced",
     ],
     [
       introspection.size > 1,
@@ -214,7 +214,7 @@ function jwtSourceOf(issuer: string, index: number, configuration: CredentialCon
     keys: keys || undefined,
     algorithms: configuration.jwtAlgorithms,
     requireAccessTokenType: jwtType === "at+jwt",
-    enforceScopes: providerScopes === "demanded",
+    enforceScopes: providerScopes === "enforced",
     scopeClaims: configuration.jwtScopeClaims,
   };
 }
@@ -223,7 +223,7 @@ function introspectionOf(configuration: CredentialConfiguration): IntrospectionS
   const { introspectionUrl: url, introspectionClientId: clientId } = configuration;
   const { introspectionClientSecretFile: clientSecretFile, introspectionAudiences: audiences } = configuration;
   if (url === undefined || clientId === undefined || clientSecretFile === undefined) return undefined;
-  return { url, clientId, clientSecretFile, audiences, enforceScopes: configuration.providerScopes === "demanded" };
+  return { url, clientId, clientSecretFile, audiences, enforceScopes: configuration.providerScopes === "enforced" };
 }
 
 function readTokens(text: string): ParseResult<readonly StaticToken[]> {

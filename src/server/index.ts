@@ -4,7 +4,7 @@
  * Reads the settings into a configuration, opens the store, the verifier and the log that it describes, and combines them
  * in {@link createPlantServer}. No other module depends on all the others.
  */
-export { describePlantStore } from "./describe-plant-store.ts";
+export { createPlantStoreOpenApi } from "./plant-store-open-api.ts";
 export { openLog } from "@plantstore/telemetry/logs";
 export { backUp, importPlants, migratePlants, openPlantDatabase, parseId, restore } from "../stores/index.ts";
 export type { PlantErrorCode } from "../service/index.ts";

@@ -156,7 +156,7 @@ const groups: readonly Group[] = [
   },
   { valid: [{}, { PLANTSTORE_JWT_TYPE: "any" }], invalid: each("PLANTSTORE_JWT_TYPE", "jwt", "at+JWT") },
   {
-    valid: [{}, { PLANTSTORE_PROVIDER_SCOPES: "demanded" }],
+    valid: [{}, { PLANTSTORE_PROVIDER_SCOPES: "enforced" }],
     invalid: [...each("PLANTSTORE_PROVIDER_SCOPES", "yes", "Ignored"), { PLANTSTORE_JWT_SCOPE_CLAIMS: "scope" }],
   },
   {

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { describePlantStore } from "../../src/server/index.ts";
+import { createPlantStoreOpenApi } from "../../src/server/index.ts";
 import { projectFolder } from "../../packages/testing/src/process/child-program.ts";
 import { runCommand } from "../support/process/run-command.ts";
 
@@ -21,7 +21,7 @@ test.each([
 ])("openapi uses the base URL of $name", async ({ words, environment }) => {
   const { exitCode, out } = await runCommand(["openapi", ...words], environment);
   expect(exitCode).toBe(0);
-  expect(JSON.parse(out.join("\n"))).toEqual(describePlantStore("https://plants.example/api"));
+  expect(JSON.parse(out.join("\n"))).toEqual(createPlantStoreOpenApi("https://plants.example/api"));
 });
 
 test("openapi refuses an invalid base URL as a usage error", async () => {

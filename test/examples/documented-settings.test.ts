@@ -63,7 +63,7 @@ describe.each(jwtRecipes)("the settings at line $line of $page", ({ text: recipe
   let provider: IdentityProvider;
   let environment: Record<string, string>;
   const audience = variables["PLANTSTORE_JWT_AUDIENCE"];
-  const demanded = variables["PLANTSTORE_PROVIDER_SCOPES"] === "demanded";
+  const enforced = variables["PLANTSTORE_PROVIDER_SCOPES"] === "enforced";
   const scopeClaims = (variables["PLANTSTORE_JWT_SCOPE_CLAIMS"] ?? "scope,scp").split(",");
 
   beforeAll(async () => {
@@ -85,9 +85,9 @@ describe.each(jwtRecipes)("the settings at line $line of $page", ({ text: recipe
     expect(await deletePlant(environment, token)).toBe(400);
   });
 
-  test(`${demanded ? "refuse" : "accept"} a token without the scope`, async () => {
+  test(`${enforced ? "refuse" : "accept"} a token without the scope`, async () => {
     const token = await provider.sign({ aud: audience });
-    expect(await deletePlant(environment, token)).toBe(demanded ? 400 : 204);
+    expect(await deletePlant(environment, token)).toBe(enforced ? 400 : 204);
   });
 });
 

@@ -88,13 +88,13 @@ describe("tokenSourcesOf", () => {
         ...jwt,
         PLANTSTORE_JWT_ALGORITHMS: "ES256, EdDSA",
         PLANTSTORE_JWT_TYPE: "at+jwt",
-        PLANTSTORE_PROVIDER_SCOPES: "demanded",
+        PLANTSTORE_PROVIDER_SCOPES: "enforced",
       },
       want: { jwt: [{ ...issuer, algorithms: ["ES256", "EdDSA"], requireAccessTokenType: true, enforceScopes: true }] },
     },
     {
       name: "an issuer with other scope claims",
-      environment: { ...jwt, PLANTSTORE_PROVIDER_SCOPES: "demanded", PLANTSTORE_JWT_SCOPE_CLAIMS: "scp, roles" },
+      environment: { ...jwt, PLANTSTORE_PROVIDER_SCOPES: "enforced", PLANTSTORE_JWT_SCOPE_CLAIMS: "scp, roles" },
       want: { jwt: [{ ...issuer, enforceScopes: true, scopeClaims: ["scp", "roles"] }] },
     },
     {
@@ -102,7 +102,7 @@ describe("tokenSourcesOf", () => {
       environment: {
         ...introspection,
         PLANTSTORE_INTROSPECTION_AUDIENCE: "plants",
-        PLANTSTORE_PROVIDER_SCOPES: "demanded",
+        PLANTSTORE_PROVIDER_SCOPES: "enforced",
       },
       want: {
         introspection: {
@@ -175,16 +175,16 @@ describe("readConfiguration", () => {
     {
       name: "scope claims while scopes are ignored",
       environment: { ...jwt, PLANTSTORE_JWT_SCOPE_CLAIMS: "roles" },
-      want: "PLANTSTORE_JWT_SCOPE_CLAIMS requires PLANTSTORE_JWT_ISSUER and PLANTSTORE_PROVIDER_SCOPES=demanded",
+      want: "PLANTSTORE_JWT_SCOPE_CLAIMS requires PLANTSTORE_JWT_ISSUER and PLANTSTORE_PROVIDER_SCOPES=enforced",
     },
     {
       name: "scope claims without a JWT issuer",
-      environment: { ...introspection, PLANTSTORE_PROVIDER_SCOPES: "demanded", PLANTSTORE_JWT_SCOPE_CLAIMS: "roles" },
-      want: "PLANTSTORE_JWT_SCOPE_CLAIMS requires PLANTSTORE_JWT_ISSUER and PLANTSTORE_PROVIDER_SCOPES=demanded",
+      environment: { ...introspection, PLANTSTORE_PROVIDER_SCOPES: "enforced", PLANTSTORE_JWT_SCOPE_CLAIMS: "roles" },
+      want: "PLANTSTORE_JWT_SCOPE_CLAIMS requires PLANTSTORE_JWT_ISSUER and PLANTSTORE_PROVIDER_SCOPES=enforced",
     },
     {
       name: "an empty scope claim",
-      environment: { ...jwt, PLANTSTORE_PROVIDER_SCOPES: "demanded", PLANTSTORE_JWT_SCOPE_CLAIMS: "scp," },
+      environment: { ...jwt, PLANTSTORE_PROVIDER_SCOPES: "enforced", PLANTSTORE_JWT_SCOPE_CLAIMS: "scp," },
       want: 'PLANTSTORE_JWT_SCOPE_CLAIMS must be a comma-separated list without empty items, got "scp,"',
     },
     {

@@ -152,7 +152,7 @@ const effects: Readonly<Record<keyof Configuration, TestReference | (() => Promi
     });
   },
   jwtType: ["server/start-server.test.ts", "work for Auth0"],
-  providerScopes: ["server/start-server.test.ts", "requires the scope with PLANTSTORE_PROVIDER_SCOPES=demanded"],
+  providerScopes: ["server/start-server.test.ts", "requires the scope with PLANTSTORE_PROVIDER_SCOPES=enforced"],
   jwtScopeClaims: ["server/start-server.test.ts", "work for Entra daemons"],
   introspectionUrl: ["server/start-server.test.ts", "work for opaque tokens"],
   introspectionClientId: ["server/start-server.test.ts", "work for opaque tokens"],

@@ -133,12 +133,12 @@ describe("a server with an identity provider", () => {
     expect(await request(server, "DELETE", "/plants/1", await provider.sign())).toMatchObject({ httpStatus: 204 });
   });
 
-  test("requires the scope with PLANTSTORE_PROVIDER_SCOPES=demanded", async () => {
+  test("requires the scope with PLANTSTORE_PROVIDER_SCOPES=enforced", async () => {
     using provider = await startProvider();
     await using server = await start({
       PLANTSTORE_JWT_ISSUER: provider.issuer,
       PLANTSTORE_JWT_AUDIENCE: testAudience,
-      PLANTSTORE_PROVIDER_SCOPES: "demanded",
+      PLANTSTORE_PROVIDER_SCOPES: "enforced",
     });
     expect(await request(server, "DELETE", "/plants/1", await provider.sign())).toMatchObject({
       httpStatus: 400,
@@ -182,7 +182,7 @@ describe("the recipes of docs/how-to/authentication.md", () => {
     await using server = await start({
       PLANTSTORE_JWT_ISSUER: provider.issuer,
       PLANTSTORE_JWT_AUDIENCE: "plantstore",
-      PLANTSTORE_PROVIDER_SCOPES: "demanded",
+      PLANTSTORE_PROVIDER_SCOPES: "enforced",
     });
     const claims = {
       aud: ["plantstore", "account"],
@@ -203,7 +203,7 @@ describe("the recipes of docs/how-to/authentication.md", () => {
       PLANTSTORE_JWT_ISSUER: provider.issuer,
       PLANTSTORE_JWT_AUDIENCE: "https://plants.example",
       PLANTSTORE_JWT_TYPE: "at+jwt",
-      PLANTSTORE_PROVIDER_SCOPES: "demanded",
+      PLANTSTORE_PROVIDER_SCOPES: "enforced",
     });
     const aud = ["https://plants.example", `${provider.issuer}userinfo`];
     const token = await provider.sign({ aud, scope: "plants:delete", sub: "cleanup@clients" }, { typ: "at+jwt" });
@@ -223,7 +223,7 @@ describe("the recipes of docs/how-to/authentication.md", () => {
       PLANTSTORE_JWT_ISSUER: `${provider.issuer},${older}`,
       PLANTSTORE_JWKS_URL: `${provider.keysUrl},${provider.keysUrl}`,
       PLANTSTORE_JWT_AUDIENCE: `${nobody},api://plantstore`,
-      PLANTSTORE_PROVIDER_SCOPES: "demanded",
+      PLANTSTORE_PROVIDER_SCOPES: "enforced",
     });
     const version2 = await provider.sign({ aud: nobody, scp: "plants:delete", ver: "2.0" }, { typ: "JWT" });
     const version1 = await provider.sign(
@@ -241,7 +241,7 @@ describe("the recipes of docs/how-to/authentication.md", () => {
       PLANTSTORE_JWT_ISSUER: provider.issuer,
       PLANTSTORE_JWKS_URL: provider.keysUrl,
       PLANTSTORE_JWT_AUDIENCE: nobody,
-      PLANTSTORE_PROVIDER_SCOPES: "demanded",
+      PLANTSTORE_PROVIDER_SCOPES: "enforced",
       PLANTSTORE_JWT_SCOPE_CLAIMS: "scp,roles",
     });
     const daemon = { aud: nobody, azp: nobody, azpacr: "1", idtyp: "app", oid: nobody, sub: nobody, ver: "2.0" };
@@ -271,7 +271,7 @@ describe("the recipes of docs/how-to/authentication.md", () => {
       PLANTSTORE_INTROSPECTION_CLIENT_ID: "plantstore",
       PLANTSTORE_INTROSPECTION_CLIENT_SECRET_FILE: clientSecretFile,
       PLANTSTORE_INTROSPECTION_AUDIENCE: "plantstore",
-      PLANTSTORE_PROVIDER_SCOPES: "demanded",
+      PLANTSTORE_PROVIDER_SCOPES: "enforced",
     });
     expect(await request(server, "DELETE", "/plants/1", "opaque")).toMatchObject({ httpStatus: 204 });
     expect(credentials).toEqual([`Basic ${Buffer.from("plantstore:s3cret").toString("base64")}`]);
@@ -284,7 +284,7 @@ describe("the metadata of the protected resource (RFC 9728)", () => {
     await using server = await start({
       PLANTSTORE_JWT_ISSUER: provider.issuer,
       PLANTSTORE_JWT_AUDIENCE: testAudience,
-      PLANTSTORE_PROVIDER_SCOPES: "demanded",
+      PLANTSTORE_PROVIDER_SCOPES: "enforced",
       PLANTSTORE_PUBLIC_URL: "https://plants.example/",
     });
     const { challenge } = await request(server, "DELETE", "/plants/1");

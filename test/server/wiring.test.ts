@@ -162,7 +162,7 @@ function createEffects(): Readonly<Record<keyof PlantServerOptions, Effect | Tes
     },
     providerScopes: {
       with: { publicUrl },
-      on: { providerScopes: "demanded" },
+      on: { providerScopes: "enforced" },
       observe: (server) => bodyOf(server.getResource()),
     },
     drainDelayMs: ["command/serve.test.ts", "a draining server is not ready, keeps serving during the delay"],

@@ -1,14 +1,14 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { describePlantStore } from "../../src/server/index.ts";
+import { createPlantStoreOpenApi } from "../../src/server/index.ts";
 import { exchangeHttp1 } from "../../packages/testing/src/carriers/http1-connection.ts";
 import { authorized, startPlantServer } from "../support/server/plant-server.ts";
 
-const document = describePlantStore("https://plants.example/api");
+const document = createPlantStoreOpenApi("https://plants.example/api");
 
 test("openapi.json is the description for the default address", () => {
   const committed: unknown = JSON.parse(readFileSync(new URL("../../openapi.json", import.meta.url), "utf8"));
-  expect(committed).toEqual(describePlantStore("http://127.0.0.1:8080"));
+  expect(committed).toEqual(createPlantStoreOpenApi("http://127.0.0.1:8080"));
 });
 
 // Compares the complete document, so that nothing can be added to the specification.
@@ -99,5 +99,5 @@ test.each([
   const at = publicUrl === undefined ? {} : { publicUrl: new URL(publicUrl) };
   await using server = await startPlantServer({ docs: "open", ...at });
   const response = await exchangeHttp1(server.address, { httpMethod: "GET", path, header: [] });
-  expect(JSON.parse(response.body.toString("utf8"))).toEqual(describePlantStore(want));
+  expect(JSON.parse(response.body.toString("utf8"))).toEqual(createPlantStoreOpenApi(want));
 });

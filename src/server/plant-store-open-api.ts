@@ -5,11 +5,11 @@ import { ErrorSchema, PlantService } from "../gen/es/plantstore/v1/plant_service
 import { idempotencyKeyField, idempotencyKeyPattern, policyOf, restOptions } from "../service/index.ts";
 
 /**
- * Describes the REST interface of the plant store, version 1.0.0, as an OpenAPI 3.1 document.
+ * Creates the description of the REST interface of the plant store, version 1.0.0, as an OpenAPI 3.1 document.
  *
  * @param baseUrl - the base of the paths: absolute, or relative to the document
  */
-export function describePlantStore(baseUrl: string): OpenApiDocument {
+export function createPlantStoreOpenApi(baseUrl: string): OpenApiDocument {
   return createOpenApi([PlantService], {
     info: {
       title: "Plant Store",
