@@ -72,7 +72,7 @@ export interface Gateway extends FetchGateway {
   readonly checkContinue: NodeHandler;
   /**
    * Listens on one port, or one Unix socket, for HTTP/1.1 and HTTP/2, once. Rejects with the errors of `net.Server`,
-   * such as EADDRINUSE, and when the gateway has been drained, be it meanwhile.
+   * such as EADDRINUSE, and when the gateway is drained before or in the meantime.
    *
    * Publishes each request on node's diagnostics channels `http.server.request.start` and `http.server.response.finish`
    * while anybody subscribes to one of them. The messages have the members of node's own: `socket` and `server`
@@ -84,17 +84,17 @@ export interface Gateway extends FetchGateway {
   readonly load: GatewayLoad;
   /** Uses a renewed certificate for new connections. */
   setSecureContext(context: SecureContextOptions): void;
-  /** Stops accepting, lets requests in flight finish, and cuts off what is left after `timeoutMs`. */
+  /** Stops accepting connections, waits for requests in flight, and aborts the remaining ones after `timeoutMs`. */
   drain(timeoutMs: number): Promise<void>;
-  /** Closes at once, and cuts off calls in flight. */
+  /** Closes immediately, and aborts calls in flight. */
   close(): Promise<void>;
 }
 
 /**
  * Creates a gateway from Connect routes.
  *
- * @throws Error listing every problem of the HTTP rules, and of `requestPathPrefix`, at once; TypeError for options that
- * do not exist, and naming an entry of `trustedProxies` that is not an address
+ * @throws Error listing all problems of the HTTP rules and of `requestPathPrefix`; TypeError for options that do not exist,
+ * and for an entry of `trustedProxies` that is not an address
  */
 export function createGateway(options: GatewayOptions): Gateway {
   refuseUnknownOptions(options, gatewayOptionNames, "createGateway");
@@ -160,7 +160,7 @@ export function assembleGateway(server: Server, options: NodeHandlerOptions & Pi
  * Creates a gateway and returns its handler, under the name that `@connectrpc/connect-node` uses: a server built on
  * that package need only change its import.
  *
- * @throws Error listing every problem of the HTTP rules at once
+ * @throws Error listing all problems of the HTTP rules
  */
 export function connectNodeAdapter(options: GatewayOptions): NodeHandler {
   return createGateway(options).handler;

@@ -118,7 +118,7 @@ async function callByTransport(codegen: boolean): Promise<string> {
 test.each([
   { name: "createGateway", ask: (codegen: boolean) => askGateway({ routes: sinkRoutes(), codegen }) },
   {
-    name: "createGateway, for an RPC with options of its own,",
+    name: "createGateway, for an RPC with separate options,",
     ask: (codegen: boolean) =>
       askGateway({
         routes: sinkRoutes({ jsonOptions: { useProtoFieldName: true }, binaryOptions: { writeUnknownFields: true } }),

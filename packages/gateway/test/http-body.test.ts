@@ -217,7 +217,7 @@ describe.each(restWays)("a body of bytes over $name", (way) => {
     { status: "206", field: ["content-range", "bytes 0-4/9"], want: 206, body: bytes },
     { status: "304", field: ["etag", '"1"'], want: 304, body: Buffer.of() },
     { status: "204", field: ["x-a", "b"], want: 204, body: Buffer.of() },
-    // What is no success is no status of an answer.
+    // Only a status of success is used for a response.
     { status: "416", field: ["x-a", "b"], want: 200, body: bytes },
     { status: "100", field: ["x-a", "b"], want: 200, body: bytes },
     { status: "206 Partial Content", field: ["x-a", "b"], want: 200, body: bytes },
@@ -280,16 +280,16 @@ describe.each(restWays)("a body of bytes over $name", (way) => {
   });
 
   test.each([
-    { pieces: 1, atOnce: true },
-    { pieces: 3, atOnce: true },
-    { pieces: 3, atOnce: false },
-  ])("comes in $pieces pieces with the length that its handler knows, at once: $atOnce", async (row) => {
+    { pieces: 1, isImmediate: true },
+    { pieces: 3, isImmediate: true },
+    { pieces: 3, isImmediate: false },
+  ])("is sent in $pieces pieces with the length that its handler sets, immediately: $isImmediate", async (row) => {
     await using files = await startFiles(http2, {
       async *download(_, { responseHeader }) {
         responseHeader.set("content-length", String(row.pieces * bytes.byteLength));
         for (let sent = 0; sent < row.pieces; sent += 1) {
           yield { data: bytes };
-          if (!row.atOnce) await new Promise((resolve) => setTimeout(resolve));
+          if (!row.isImmediate) await new Promise((resolve) => setTimeout(resolve));
         }
       },
     });
@@ -398,7 +398,7 @@ describe.each(restWays)("a body of bytes over $name", (way) => {
     expect(kept[0]).toMatchObject({ name: "a", contentType: "c/d" });
   });
 
-  test("goes in and comes out at once", async () => {
+  test("is sent in both directions at the same time", async () => {
     await using files = await startFiles(http2, {
       async *pipe(pieces: AsyncIterable<HttpBody>) {
         for await (const { contentType, data } of pieces) yield { contentType, data };

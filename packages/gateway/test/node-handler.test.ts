@@ -85,7 +85,7 @@ async function read(request: IncomingMessage | Http2ServerRequest): Promise<void
   await within(text(request), "the body");
 }
 
-/** An application with trailers of its own. */
+/** An application that sends trailers. */
 function trailing(_: unknown, response: Response): void {
   response.addTrailers({ "x-app-trailer": "yes" });
   response.end("app");
@@ -184,7 +184,7 @@ describe("the handler in a server of HTTP/1.1", () => {
     expect(answered).toEqual([]);
   });
 
-  describe("carries out nothing behind an answer of its own that ends the connection,", () => {
+  describe("ignores requests after a response of the gateway that closes the connection,", () => {
     const behind = "POST /beds/8:water HTTP/1.1\r\nhost: x\r\ncontent-length: 0\r\n\r\n";
     const inAnotherCoding = requestRefused("1.1", ["transfer-encoding: gzip, chunked"], "0\r\n\r\n");
 
@@ -417,7 +417,7 @@ describe.each(versions)("the handler in a server of HTTP/%s", (version) => {
       expect(admitted).toBe(0);
     });
 
-    test("says so in its answer, and the server goes on", async () => {
+    test("responds with an error that names the body parser, and the server keeps running", async () => {
       const handler = mount();
       await using server = await serve(
         version,
@@ -599,7 +599,7 @@ test("the handler in a server of HTTP/2 refuses a body by its announced length, 
   expect((await within(upload.readAnswer(), "a response")).httpStatus).toBe(413);
 });
 
-test("the handler in a server of HTTP/2 stops a body that goes on after its answer before a megabyte has come", async () => {
+test("the handler in an HTTP/2 server resets a body that continues after its response within a megabyte", async () => {
   let taken = 0;
   const handler = mount();
   await using server = await serve("2", (request, response) => {

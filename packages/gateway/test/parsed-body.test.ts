@@ -66,7 +66,7 @@ describe.each(versions)("behind a body parser on HTTP/%s", (version) => {
     test.each([
       { name: "bytes", parse: keepBytes },
       { name: "text", parse: parseText },
-      { name: "bytes beside what was parsed of them", parse: keepBoth },
+      { name: "bytes in addition to the parsed body", parse: keepBoth },
     ])("reads $name without loss", async ({ parse }) => {
       const answer = await ask(version, parse, post(path, '{"fInt64":9007199254740993}'));
       expect([answer.httpStatus, JSON.parse(String(answer.body))]).toEqual([

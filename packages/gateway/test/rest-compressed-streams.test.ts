@@ -12,8 +12,8 @@ import { startGreenhouse, type TestGreenhouse } from "../../testing/src/gateway/
 import { openAnswer } from "../../testing/src/gateway/rest-answer.ts";
 import { exchange } from "../../testing/src/gateway/wire-format.ts";
 
-// How compressed answers on REST are told of, above all streams, and what becomes of them if their coding fails or takes
-// long, as one of the program's own may.
+// What hooks report about compressed responses over REST, mainly streams, and what happens when their coding fails or is
+// slow, as a custom coding may.
 
 const service = "greenhouse.v1.GreenhouseService";
 const rules: NonNullable<GatewayOptions["rest"]>["rules"] = [
@@ -56,7 +56,7 @@ const notFound = (): never => {
 interface StoppableClock extends Disposable {
   /** Stops it, for the deadlines that are set from here on. */
   stop(): void;
-  /** Waits until it is stopped, makes so much time pass at once, and lets it go on. */
+  /** Waits until the clock is stopped, advances it by some time, and restarts it. */
   pass(ms: number): Promise<void>;
 }
 
@@ -71,7 +71,7 @@ function stoppableClock(): StoppableClock {
       await within(stopped.promise, "the clock to be stopped");
       vi.advanceTimersByTime(ms);
       vi.useRealTimers();
-      // What was waiting for that time has its turn.
+      // Lets callbacks of expired timers run.
       await nextTurn();
     },
     [Symbol.dispose]: () => void vi.useRealTimers(),
@@ -106,11 +106,11 @@ describe.each<Way>([
 
   describe.each<{ name: string; request: HttpRequest }>([
     { name: "a stream of messages", request: { httpMethod: "GET", path: "/readings", header } },
-    { name: "the answer to a stream", request: { httpMethod: "POST", path: "/readings", header } },
-    { name: "the answer to a message", request: { httpMethod: "POST", path: "/beds/7:water", header } },
-  ])("$name that ends at once", ({ request }) => {
-    test("is told of with the status of its answer", async () => {
-      // Read when it is told, as logs and metrics do; it may be another one later.
+    { name: "the response to a stream", request: { httpMethod: "POST", path: "/readings", header } },
+    { name: "the response to a message", request: { httpMethod: "POST", path: "/beds/7:water", header } },
+  ])("$name that ends immediately", ({ request }) => {
+    test("is reported with the status of its response", async () => {
+      // Read when the hook is called, like logs and metrics do; it may change later.
       const reported = Promise.withResolvers<object>();
       const onResponse = ({ httpStatus, error }: CompletedRequest): void => reported.resolve({ httpStatus, error });
       await using greenhouse = await start(codingWith(same), [], { onResponse });
@@ -119,7 +119,7 @@ describe.each<Way>([
       expect(await within(reported.promise, "onResponse")).toEqual({ httpStatus: 200, error: undefined });
     });
 
-    test("is told of with the status of its error", async () => {
+    test("is reported with the status of its error", async () => {
       const reported = Promise.withResolvers<object>();
       const onResponse = ({ httpStatus, error }: CompletedRequest): void =>
         reported.resolve({ httpStatus, code: error?.code });
@@ -149,7 +149,7 @@ describe.each<Way>([
       expect(faults).toEqual([failure]);
     });
 
-    test("is answered and told of as late if its deadline passes while it is being compressed", async () => {
+    test("fails and is reported as DEADLINE_EXCEEDED if its deadline passes while it is compressed", async () => {
       const faults: unknown[] = [];
       const compressed = Promise.withResolvers<void>();
       const compress: StreamCompression["compress"] = async (bytes) => {
@@ -168,7 +168,7 @@ describe.each<Way>([
   });
 
   test.each<{ name: string; encoder: () => Partial<PieceEncoder>; last: (signal: AbortSignal) => Promise<unknown> }>([
-    { name: "a piece cannot be encoded while its handler goes on", encoder: failingPiece, last: reasonOf },
+    { name: "a piece cannot be encoded while its handler continues", encoder: failingPiece, last: reasonOf },
     { name: "a piece cannot be encoded when its handler ends", encoder: failingPiece, last: ends },
     { name: "a piece cannot be encoded when its handler fails", encoder: failingPiece, last: fails },
     { name: "the end cannot be encoded", encoder: failingEnd, last: ends },
@@ -194,7 +194,7 @@ describe.each<Way>([
     expect([faults, closed]).toEqual([[failure], 1]);
   });
 
-  test("a stream of messages that ends at once keeps them before an error that is never compressed", async () => {
+  test("a stream that ends immediately sends its messages before an error whose compression hangs", async () => {
     using clock = stoppableClock();
     const coding = codingWith(() => {
       clock.stop();

@@ -77,7 +77,7 @@ function headerOf(answer: HttpAnswer): Record<string, string> {
 
 test.each([
   {
-    why: "a prefix that is no path",
+    why: "a prefix that is not a path",
     options: { requestPathPrefix: "api" },
     problem: 'requestPathPrefix must be a path such as "/api", got "api"',
   },
@@ -202,7 +202,7 @@ describe.each(carriers)("REST over %s", (carrier) => {
     ["a refusal", get("/v1/int64/x", ["origin", shop]), 400],
     ["a path that is nowhere", get("/nowhere", ["origin", shop]), 404],
     ["a method that is not allowed", { ...get("/v1/query", ["origin", shop]), httpMethod: "PATCH" }, 405],
-    ["an OPTIONS that is no preflight", { ...get("/v1/query", ["origin", shop]), httpMethod: "OPTIONS" }, 405],
+    ["an OPTIONS that is not a preflight", { ...get("/v1/query", ["origin", shop]), httpMethod: "OPTIONS" }, 405],
   ])("lets a listed origin read %s", async (_, request, httpStatus) => {
     const answer = await exchange(carrier, request);
     expect(answer.httpStatus).toBe(httpStatus);

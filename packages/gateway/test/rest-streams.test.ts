@@ -135,7 +135,7 @@ describe.each(restWays)("a server stream on REST over $name", (way) => {
     expect(answer.body.toString()).toBe(`{"result":{"sensor":"s0"}}\n{"error":${record}}\n`);
   });
 
-  test("has a status and a record of its own for an error before the first message", async () => {
+  test("responds with an error status and record to an error before the first message", async () => {
     await using greenhouse = await start();
     const answer = await get(greenhouse, "/sensors/broken/readings", "text/event-stream");
     expect([answer.httpStatus, answer.body.toString()]).toEqual([404, record]);
@@ -265,7 +265,7 @@ describe.each(restWays)("a server stream on REST over $name", (way) => {
     { acceptEncoding: "gzip;q=0, identity", count: 100, coding: undefined },
     { acceptEncoding: "gzip", count: 1, coding: undefined },
     { acceptEncoding: "gzip", count: 100, coding: "gzip" },
-  ])("that ends at once has the coding $coding for $acceptEncoding and $count messages", async (row) => {
+  ])("that ends immediately has the coding $coding for $acceptEncoding and $count messages", async (row) => {
     await using greenhouse = await start();
     const header: [string, string][] = [["accept-encoding", row.acceptEncoding]];
     const path = `/sensors/a/readings?count=${row.count}`;

@@ -50,7 +50,7 @@ export class CollectedBytes {
 function sizeOf(announcedBytes: number, arrivedBytes: number): number {
   const most = growthAnnounced * arrivedBytes;
   if (announcedBytes <= most) return announcedBytes;
-  // The buffer is copied when an eighth has arrived, so it is no larger than that.
+  // The buffer is copied when an eighth has arrived, so it is not larger than that.
   return Math.min(most, Math.ceil(announcedBytes / growthAnnounced));
 }
 

@@ -62,7 +62,7 @@ export function createCors(options: CorsOptions, httpMethods: readonly string[])
   const exposed = joinNames(connectCors.exposedHeaders, protocolResponseHeaders, options.exposedHeaders);
   const preflightFields = [
     "access-control-allow-methods",
-    // Fetch §3.2.3: "*" means every method because the browser sends no credentials of its own.
+    // Fetch §3.2.3: "*" means every method because the browser sends no cookies or other credentials by itself.
     httpMethods.includes("*") ? "*" : [...new Set([...protocolMethods, ...httpMethods])].toSorted().join(", "),
     "access-control-allow-headers",
     allowed,

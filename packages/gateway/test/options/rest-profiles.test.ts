@@ -9,7 +9,7 @@ import { projectFolder } from "../../../testing/src/process/child-program.ts";
 import { createGateway, createOpenApi, type RestOptions, type RestProfile } from "../../src/index.ts";
 import { restProfiles } from "../../src/protocols/rest/rules/index.ts";
 
-// rest.profile, and profile of rest.service: what each turns on, which an option of its own turns off again.
+// rest.profile and profile of rest.service: the options that each profile sets, and that a single option overrides it.
 
 const rules: NonNullable<RestOptions["rules"]> = [
   {

@@ -98,7 +98,7 @@ class FieldSource {
     const wireType = wireTypeOf(scalarOf(field));
     const one = this.#case(wireType, this.#value(field, "end") + push);
     if (wireType === WireType.LengthDelimited) return [one];
-    // Parsers accept packed and unpacked values, whichever is declared.
+    // Parsers accept packed and unpacked values, regardless of the declaration.
     const packed = `${lengthSource("end")}stop = at + length;
 entry = ${this.#property};
 while (at < stop) { ${this.#value(field, "stop")}entry.push(value); }

@@ -72,7 +72,7 @@ function fieldLayoutOf(field: DescField): FieldLayout {
   if (field.fieldKind !== "list" || field.listKind === "message") return value;
   const wireType = wireTypeOf(scalarOf(field));
   if (wireType === WireType.LengthDelimited) return value;
-  // Parsers accept packed and unpacked values, whichever is declared.
+  // Parsers accept packed and unpacked values, regardless of the declaration.
   return { ...value, wireTypes: value.wireTypes | (1 << WireType.LengthDelimited), packed: wireType };
 }
 

@@ -34,7 +34,7 @@ interface Served {
  */
 const timed = /^(?:Deadline Propagation|Timeouts)\/|^Client Cancellation\/.*\/cancel-after-close-send$/;
 
-/** node:https drops connections when the machine is busy, whichever handler it has. */
+/** node:https drops connections when the machine is busy, regardless of its handler. */
 const overNodeHttps = /\/HTTPVersion:1\/.*\bTLS:true\//;
 
 const servers: readonly Served[] = [

@@ -273,7 +273,7 @@ describe("compileRestRoutes() accepts", () => {
       "a rule of which others take the shortest paths",
       ["GET /a/**", "GET /a", "GET /a/{f_string}", "GET /a/{f_string}/{nested.text}"],
     ],
-    ["a wildcard beside whatever others spell out", ["GET /x", "GET /xx", "GET /undefined", "GET /%2A", "GET /*"]],
+    ["a wildcard next to literals of all kinds", ["GET /x", "GET /xx", "GET /undefined", "GET /%2A", "GET /*"]],
     ["verbs next to a variable", ["GET /a/{f_string}", "GET /a/{f_string}:b", "GET /a:b", "GET /{f_string=**}:b"]],
     ["one path for many methods", ["GET /a", "PUT /a", "* /a", "HEAD /a"]],
     ["the path of an RPC with a verb", ["GET /kitchensink.v1.KitchenSink/Unbound:x"]],
@@ -347,7 +347,7 @@ describe("compileRestRoutes() with external rules", () => {
 });
 
 // The rules of googleapis/gapic-showcase's compliance.proto (schema/google/showcase/v1beta1), with fields of the
-// kitchen sink instead of its own: info is child, f_kingdom is f_enum.
+// kitchen sink instead of those of the original: info is child, f_kingdom is f_enum.
 describe("the rules of gapic-showcase's compliance service", () => {
   const repeat = "/v1beta1/repeat";
   const [first, ...others] = [
