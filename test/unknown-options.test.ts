@@ -138,7 +138,7 @@ const others: Readonly<Record<string, string>> = {
   CallAudit: "returned by a hook for each call",
   EndpointResponse: "returned by an endpoint for each request",
   Endpoint:
-    "may be of any class; a misspelt member is refused (packages/gateway/test/serve/members-of-objects.test.ts)",
+    "may be of any class; a misspelt member is refused (packages/gateway/test/serve/misspelled-members.test.ts)",
   DescriptorSource: "may be of any class",
   Instruments: "may be of any class",
   Instrument: "of instruments",

@@ -40,7 +40,7 @@ export function findMisspelled(
 }
 
 // Names are shorter than this, and the work grows with the square of the length.
-// No test can tell: one letter more or less changes no guess.
+// equivalent mutant: one letter more or less changes no result.
 const comparedLengthMax = 64;
 
 /** Returns the Levenshtein distance; every letter beyond {@link comparedLengthMax} counts as an edit. */

@@ -61,7 +61,7 @@ export interface ServingOptions extends ConnectRouterOptions {
   /** Called before an error response is sent. Errors that it throws are passed to {@link onFault}, once per cause. */
   readonly onError?: (request: AdmitRequest, error: ConnectError) => void;
   /** Called after every response. Errors that it throws are passed to {@link onFault}, once per cause. */
-  readonly onResponse?: (answer: CompletedRequest) => void;
+  readonly onResponse?: (request: CompletedRequest) => void;
   /**
    * Called with the faults of the server, which no response reveals: a handler or an `admit` that threw anything but a
    * `ConnectError`, a response that cannot be written, a callback that failed. Default: prints them on standard error

@@ -175,7 +175,7 @@ export class ServedRequest implements ViewedRequest, AbortReceiver {
 
   /** Starts reading a body that names the RPC. It has no deadline; the HTTP server limits the time for any body. */
   beginBody(call: AnyCall): void {
-    // Equivalent mutant: after the response, a body is not read anyway.
+    // equivalent mutant: after the response, a body is not read anyway.
     if (this.#open(call)) this.#read(call);
   }
 

@@ -13,7 +13,7 @@ export interface Server {
   readonly toError: (thrown: unknown, context: HandlerContext) => ConnectError;
   readonly onRequest: ((request: AdmitRequest) => void) | undefined;
   readonly onError: ((request: AdmitRequest, error: ConnectError) => void) | undefined;
-  readonly onResponse: ((answer: CompletedRequest) => void) | undefined;
+  readonly onResponse: ((request: CompletedRequest) => void) | undefined;
   readonly report: FaultReporter;
   readonly limits: Limits;
   /** Milliseconds for a unary call whose client sets no deadline; `undefined` for no limit. */

@@ -43,7 +43,7 @@ const coders = {
 /** A started body in a coding, and whether its first line was read; otherwise the response. */
 interface Begun {
   readonly upload: Upload;
-  readonly answer: HttpAnswer | undefined;
+  readonly response: HttpAnswer | undefined;
 }
 
 type Version = Parameters<typeof openUpload>[1];
@@ -57,19 +57,19 @@ async function begin(
 ): Promise<Begun> {
   const sensor = `${kind} ${sensorsSoFar++}`;
   const upload = await openUpload(greenhouse, version, ["POST", path], [["content-encoding", coding], ...header]);
-  const answered = upload.readAnswer();
-  answered.catch(() => undefined);
+  const responded = upload.readAnswer();
+  responded.catch(() => undefined);
   const read = new Promise<undefined>((resolve) => onRead.set(sensor, () => resolve(undefined)));
   upload.write(coders[coding](`{"sensor":"${sensor}"}\n${more}`));
-  return { upload, answer: await within(Promise.race([read, answered]), "the answer, or that the line is read") };
+  return { upload, response: await within(Promise.race([read, responded]), "the response, or that the line is read") };
 }
 
 /** Starts a body as soon as the budget allows it. */
 async function beginWhenFree(...args: Parameters<typeof begin>): Promise<Upload> {
   const sinceMs = performance.now();
   while (performance.now() - sinceMs < waitLimitMs) {
-    const { upload, answer } = await begin(...args);
-    if (answer === undefined) return upload;
+    const { upload, response } = await begin(...args);
+    if (response === undefined) return upload;
     upload[Symbol.dispose]();
     await nextTurn();
   }
@@ -90,13 +90,13 @@ test.each([
   await using greenhouse = await start();
   const others = await fill(greenhouse, coding, most);
   try {
-    const { upload, answer } = await begin(greenhouse, "1.1", coding);
+    const { upload, response } = await begin(greenhouse, "1.1", coding);
     upload[Symbol.dispose]();
     const message = "too many br or zstd bodies are being decompressed at the same time";
-    expect([answer?.httpStatus, JSON.parse(String(answer?.body))]).toMatchObject([429, { code: 8, message }]);
+    expect([response?.httpStatus, JSON.parse(String(response?.body))]).toMatchObject([429, { code: 8, message }]);
     const small = await begin(greenhouse, "1.1", "gzip");
     small.upload[Symbol.dispose]();
-    expect(small.answer).toBeUndefined();
+    expect(small.response).toBeUndefined();
   } finally {
     others[Symbol.dispose]();
   }

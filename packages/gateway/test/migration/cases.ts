@@ -12,7 +12,7 @@ export interface Case {
   readonly header?: readonly Field[];
   readonly body?: string;
   /** The response that they expect: the status and the body, parsed if it is JSON. */
-  readonly answer: readonly [httpStatus: number, body?: unknown];
+  readonly response: readonly [httpStatus: number, body?: unknown];
   /** The header fields of the response that they check. */
   readonly fields?: Readonly<Record<string, string>>;
   readonly trailer?: readonly Field[];
@@ -27,7 +27,7 @@ export interface Case {
 }
 
 interface Otherwise {
-  readonly answer: readonly [httpStatus: number, body?: unknown];
+  readonly response: readonly [httpStatus: number, body?: unknown];
   readonly because: string;
 }
 
@@ -35,10 +35,10 @@ interface Otherwise {
 function sent(
   of: string | readonly string[],
   request: string,
-  answer: Case["answer"],
-  more: Omit<Case, "of" | "request" | "answer"> = {},
+  response: Case["response"],
+  more: Omit<Case, "of" | "request" | "response"> = {},
 ): Case {
-  return { of: typeof of === "string" ? [of] : of, request, answer, ...more };
+  return { of: typeof of === "string" ? [of] : of, request, response, ...more };
 }
 
 const json: readonly Field[] = [["content-type", "application/json"]];
@@ -128,7 +128,7 @@ const letters: readonly Case[] = [
     {
       body: '{"struct":{"a":{"b":"c"}},"value":{"d":"e"}}',
       refused: {
-        answer: [200, { body: { struct: { a: { b: "c" } }, value: { d: "e" } }, updateMask: "struct,value" }],
+        response: [200, { body: { struct: { a: { b: "c" } }, value: { d: "e" } }, updateMask: "struct,value" }],
         because: "field_mask.proto: a repeated field, as the map in a Struct is, stands at the end of a path only",
       },
     },
@@ -136,20 +136,20 @@ const letters: readonly Case[] = [
   sent("TestForwardResponseOption", "GET /v1/greetings/Alice", [200, { name: "Alice" }], {
     fields: { "content-type": "application/vnd.docker.plugins.v1.1+json" },
     missing: {
-      answer: [200, { name: "Alice" }],
+      response: [200, { name: "Alice" }],
       because: "JSON is application/json, as the OpenAPI document says; a google.api.HttpBody has any type",
     },
   }),
   sent("TestForwardResponseOptionHTTPPathPattern", "GET /v1/greetings/Alice", [200, { name: "Alice" }], {
     fields: { "content-type": "/v1/greetings/{name}" },
     refused: {
-      answer: [200, { name: "Alice" }],
+      response: [200, { name: "Alice" }],
       because: "RFC 9110 §8.3.1: a content type is a media type, type/subtype; this one is a path",
     },
   }),
   sent("TestNotImplemented", "GET /v1/letters/a", [501], {
     refused: {
-      answer: [405, { code: 12, status: "UNIMPLEMENTED", message: "GET is not allowed for this path", details: [] }],
+      response: [405, { code: 12, status: "UNIMPLEMENTED", message: "GET is not allowed for this path", details: [] }],
       because: "RFC 9110 §15.5.6: 405 is for a method that is known, and not supported by this resource",
     },
   }),
@@ -158,7 +158,10 @@ const letters: readonly Case[] = [
   sent("TestRequestParseForm", "POST /v1/letters/a", [200, { id: "a", number: "1" }], {
     header: form,
     body: "number=1",
-    refused: { answer: [200, { id: "a" }], because: "http.proto, body: a rule that omits it has no HTTP request body" },
+    refused: {
+      response: [200, { id: "a" }],
+      because: "http.proto, body: a rule that omits it has no HTTP request body",
+    },
   }),
   sent("TestOracle_SayHello", "GET /v1/greetings/Alice", [200, { name: "Alice" }]),
   sent("TestOracle_SayHello_Int32ValBinding", "GET /v1/greetings/number/42", [200, { number: 42 }]),
@@ -295,7 +298,7 @@ const samples: readonly Case[] = [
   }),
   sent(["TestABE testABEDownload", "TestResponseBodyStreamHttpBody"], "GET /v1/download", [200, "Hello 1\nHello 2\n"], {
     refused: {
-      answer: [200, "Hello 1Hello 2"],
+      response: [200, "Hello 1Hello 2"],
       because: "httpbody.proto, data: the body as raw binary; a line break between two pieces changes the file",
     },
   }),
@@ -305,7 +308,7 @@ const samples: readonly Case[] = [
     [200, 'Hello 1\nHello 2\n{"error":{"code":3,"message":"error","details":[]}}\n'],
     {
       refused: {
-        answer: [400, { code: 3, status: "INVALID_ARGUMENT", message: "error", details: [] }],
+        response: [400, { code: 3, status: "INVALID_ARGUMENT", message: "error", details: [] }],
         because: "httpbody.proto, data: an error record is no part of the file",
       },
     },
@@ -329,7 +332,7 @@ const samples: readonly Case[] = [
   ),
   sent("TestABE testAdditionalBindings (query)", "GET /v2/texts?value=hello", [200, { value: "hello" }]),
   sent("TestABE testABERepeated", "GET /v1/many/1,2", [200, { numbers: ["1", "2"] }], {
-    refused: { answer: [404], because: "http.proto: a path variable must not refer to a repeated field" },
+    refused: { response: [404], because: "http.proto: a path variable must not refer to a repeated field" },
   }),
   sent("TestABE testABEExists", "HEAD /v1/samples/some", [200]),
   sent("TestABE testABEExistsNotFound", "HEAD /v1/samples/none", [404]),
@@ -421,7 +424,10 @@ const queries: readonly Case[] = [
       header: form,
       body: "f_string=b&tags=c&tags=d&maybe_string=e",
       refused: {
-        answer: [405, { code: 12, status: "UNIMPLEMENTED", message: "POST is not allowed for this path", details: [] }],
+        response: [
+          405,
+          { code: 12, status: "UNIMPLEMENTED", message: "POST is not allowed for this path", details: [] },
+        ],
         because: "RFC 9110 §9.1: the method is the primary source of what a request means, and the rule says GET",
       },
     },
@@ -450,11 +456,17 @@ const waits: readonly Case[] = [
   }),
   sent("TestExcessBody testExcessBodyRPCWithBodyUnexpected", "POST /v2/wait/with_body", [200], {
     body: "{}.",
-    refused: { answer: [400], because: "RFC 8259 §2: a JSON text is one value, and nothing but white space after it" },
+    refused: {
+      response: [400],
+      because: "RFC 8259 §2: a JSON text is one value, and nothing but white space after it",
+    },
   }),
   sent("TestExcessBody testExcessBodyStreamWithBodyUnexpected", "POST /v2/wait_stream/with_body", [200], {
     body: `{}${".".repeat(511)}`,
-    refused: { answer: [400], because: "RFC 8259 §2: a JSON text is one value, and nothing but white space after it" },
+    refused: {
+      response: [400],
+      because: "RFC 8259 §2: a JSON text is one value, and nothing but white space after it",
+    },
   }),
 ];
 

@@ -5,7 +5,7 @@ import { Answers, type Letter, Letters, PlainLetters, Samples } from "../../../t
 import { SinkSchema } from "../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 
 /** Handlers equivalent to those of grpc-gateway's integration tests. Calls `onWait` for each call that waits. */
-export function movedOptions(rest: RestOptions, onWait: (signal: AbortSignal) => void = () => {}): GatewayOptions {
+export function migrationOptions(rest: RestOptions, onWait: (signal: AbortSignal) => void = () => {}): GatewayOptions {
   const wait = async ({ signal }: HandlerContext): Promise<never> => {
     onWait(signal);
     return await new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));

@@ -41,6 +41,6 @@ test.each([
   { jsonOptions: { ...emitImplicit, useProtoFieldName: true }, written: ['"f_int64":"0"'] },
 ])("an empty message is written as $written with the JSON options $jsonOptions", async ({ jsonOptions, written }) => {
   await using gateway = await startKitchenSink({ jsonOptions });
-  const answer = await gateway.fetch(new Request("http://orders.example/v1/query"));
-  expect((await answer.text()).match(/"f_?[iI]nt64":[^,}]*/g) ?? []).toEqual(written);
+  const response = await gateway.fetch(new Request("http://orders.example/v1/query"));
+  expect((await response.text()).match(/"f_?[iI]nt64":[^,}]*/g) ?? []).toEqual(written);
 });

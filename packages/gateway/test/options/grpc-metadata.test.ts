@@ -132,8 +132,8 @@ test("without grpcMetadata, header fields have one name", async () => {
     ["grpc-metadata-x-user", "mallow"],
     ["te", "trailers"],
   ];
-  const answer = await gateway.ask("our HTTP/1.1", { httpMethod: "GET", path: "/sensors/x-user/reading", header });
-  expect(String(answer.body)).toBe('{"sensor":"x-user=null"}');
-  expect(fieldValue(answer.header, "grpc-metadata-x-early")).toBeUndefined();
-  expect(answer.trailer).toEqual([]);
+  const response = await gateway.ask("our HTTP/1.1", { httpMethod: "GET", path: "/sensors/x-user/reading", header });
+  expect(String(response.body)).toBe('{"sensor":"x-user=null"}');
+  expect(fieldValue(response.header, "grpc-metadata-x-early")).toBeUndefined();
+  expect(response.trailer).toEqual([]);
 });

@@ -36,8 +36,8 @@ describe("with ignoreBodies, the body of a request whose rule has none", () => {
         const deleting = { ...request, httpMethod: "DELETE", path: "/v1/sinks/7" };
         // Fetch does not support a body with GET.
         if (carrier !== "Fetch") {
-          const { httpStatus, body: answer } = await gateway.ask(carrier, request);
-          expect([httpStatus, String(answer)]).toEqual([200, '{"rpc":"Types","sink":{"fInt64":"7"}}']);
+          const { httpStatus, body: response } = await gateway.ask(carrier, request);
+          expect([httpStatus, String(response)]).toEqual([200, '{"rpc":"Types","sink":{"fInt64":"7"}}']);
         }
         expect((await gateway.ask(carrier, deleting)).httpStatus).toBe(200);
       }
@@ -45,8 +45,8 @@ describe("with ignoreBodies, the body of a request whose rule has none", () => {
 
     test("is still read if the rule has one", async () => {
       const body = Buffer.from('{"nested":1}');
-      const answer = await plain.ask(carrier, { httpMethod: "POST", path: "/v1/sinks", header: [], body });
-      expect(answer.httpStatus).toBe(400);
+      const response = await plain.ask(carrier, { httpMethod: "POST", path: "/v1/sinks", header: [], body });
+      expect(response.httpStatus).toBe(400);
     });
   });
 

@@ -106,8 +106,8 @@ describe("a client stream as application/json", () => {
     { body: `{"sensor":${"[".repeat(500)}`, seen: 0, message: "message 1: sensor: must be a string" },
   ])("is refused: $body", async ({ body, seen, message }) => {
     for (const pieces of [[body], cut(body)]) {
-      const answer = await send(pieces);
-      expect([answer.httpStatus, answer.seen.length, answer.message]).toEqual([
+      const response = await send(pieces);
+      expect([response.httpStatus, response.seen.length, response.message]).toEqual([
         400,
         seen,
         expect.stringContaining(message),
@@ -118,8 +118,8 @@ describe("a client stream as application/json", () => {
   test("is refused if a message is over the limit, in any number of pieces", async () => {
     const long = `{"sensor":"${"x".repeat(100)}"}`;
     for (const pieces of [[long], cut(long)]) {
-      const answer = await send(['{"sensor":"a"}', ...pieces], { readMaxBytes: 100 });
-      expect(answer).toEqual({
+      const response = await send(['{"sensor":"a"}', ...pieces], { readMaxBytes: 100 });
+      expect(response).toEqual({
         seen: ["a:0"],
         httpStatus: 413,
         message: "message 2: the message is larger than 100 bytes",
@@ -129,8 +129,8 @@ describe("a client stream as application/json", () => {
   });
 
   test("is read as lines if its content type is that of lines", async () => {
-    const answer = await send(['{"sensor":"a"}{"sensor":"b"}'], { type: "application/x-ndjson" });
-    expect(answer.message).toMatch(/^line 1: /);
+    const response = await send(['{"sensor":"a"}{"sensor":"b"}'], { type: "application/x-ndjson" });
+    expect(response.message).toMatch(/^line 1: /);
   });
 
   test("passes each message to the handler while the client still sends", async () => {

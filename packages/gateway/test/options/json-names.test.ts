@@ -219,8 +219,8 @@ test("a client stream has the format of the field with the proto name in the rul
 
 test("the response body is the field with the proto name in the rule", async () => {
   expect(await ask(strict, "POST", "/answers", { legacyId: "7", id: "a" })).toEqual({ status: 200, json: "7" });
-  const answer = strict.document.paths["/answers"]?.post?.responses["200"];
-  expect(answer?.content?.["application/json"]?.schema).toMatchObject({ format: "int64" });
+  const response = strict.document.paths["/answers"]?.post?.responses["200"];
+  expect(response?.content?.["application/json"]?.schema).toMatchObject({ format: "int64" });
 });
 
 // Other implementations convert the case of mask paths without a descriptor, so JSON names do not matter.

@@ -18,9 +18,11 @@ function createSink(
     const [httpMethod = "", path = ""] = request.split(" ");
     const header: readonly Field[] = type === undefined ? [] : [["content-type", type]];
     const sent = { httpMethod, path, header, ...(body !== undefined && { body: Buffer.from(body) }) };
-    const answer = await exchangeFetch(gateway.fetch, sent);
-    const json: { sink?: unknown; message?: unknown } = JSON.parse(String(answer.body));
-    return answer.httpStatus === 200 ? { sink: json.sink } : { httpStatus: answer.httpStatus, message: json.message };
+    const response = await exchangeFetch(gateway.fetch, sent);
+    const json: { sink?: unknown; message?: unknown } = JSON.parse(String(response.body));
+    return response.httpStatus === 200
+      ? { sink: json.sink }
+      : { httpStatus: response.httpStatus, message: json.message };
   };
 }
 

@@ -17,11 +17,11 @@ test.each([
   },
 ])("unknown fields of a message in JSON are $name", async ({ jsonOptions, httpStatus }) => {
   await using greenhouse = await startGreenhouse({ waterBed: () => ({}) }, { ...(jsonOptions && { jsonOptions }) });
-  const answer = await exchangeHttp1(greenhouse.address, {
+  const response = await exchangeHttp1(greenhouse.address, {
     httpMethod: "POST",
     path: waterBedProcedure,
     header: [["content-type", "application/json"]],
     body: Buffer.from('{"nobodyKnows": 1}'),
   });
-  expect(answer.httpStatus).toBe(httpStatus);
+  expect(response.httpStatus).toBe(httpStatus);
 });

@@ -242,12 +242,12 @@ describe("every protocol", () => {
       const field = added[situation];
       const header = field === undefined ? request.header : [...request.header, field];
       const before = greenhouse.answers.length;
-      const answer = await connections.exchange(greenhouse.address, httpVersion, { ...request, header });
+      const response = await connections.exchange(greenhouse.address, httpVersion, { ...request, header });
       expect({
-        httpStatus: answer.httpStatus,
-        header: toRecord(answer.header),
-        body: answer.body.toString("latin1"),
-        trailer: toRecord(answer.trailer),
+        httpStatus: response.httpStatus,
+        header: toRecord(response.header),
+        body: response.body.toString("latin1"),
+        trailer: toRecord(response.trailer),
       }).toEqual({ trailer: {}, ...responses[situation] });
       // Hooks, logs and metrics get the protocol.
       expect((await greenhouse.answered(before + 1)).protocol).toBe(protocol);

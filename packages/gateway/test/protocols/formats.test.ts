@@ -209,12 +209,12 @@ describe("a call in every format through every protocol", () => {
   };
 
   test.each(ways)("responds in the format and with the content type of the call: $name", async (way) => {
-    const answer = await ask(way, "a");
-    expect({ httpStatus: answer.httpStatus, type: fieldValue(answer.header, "content-type") }).toEqual({
+    const response = await ask(way, "a");
+    expect({ httpStatus: response.httpStatus, type: fieldValue(response.header, "content-type") }).toEqual({
       httpStatus: 200,
       type: way.want,
     });
-    expect(readMessages(way, answer)).toMatchObject(way.kind.received);
+    expect(readMessages(way, response)).toMatchObject(way.kind.received);
   });
 
   test.each(ways)("has the content type of an error when the handler fails: $name", async (way) => {

@@ -29,9 +29,12 @@ describe("negotiateEncodings", () => {
     { sent: null, accepted: "deflate", request: undefined, response: undefined },
     { sent: null, accepted: `${"x,".repeat(15)}gzip`, request: undefined, response: "gzip" },
     { sent: null, accepted: `${"x,".repeat(16)}gzip`, request: undefined, response: undefined },
-  ])("reads $sent and answers clients that accept $accepted by $response", ({ sent, accepted, request, response }) => {
-    expect(negotiate(sent, accepted)).toEqual({ request, response, problem: undefined });
-  });
+  ])(
+    "reads $sent and responses clients that accept $accepted by $response",
+    ({ sent, accepted, request, response }) => {
+      expect(negotiate(sent, accepted)).toEqual({ request, response, problem: undefined });
+    },
+  );
 
   test.each(["deflate", "GZIP", "gzip, br", "constructor"])(
     "refuses the encoding %j and lists the supported ones",

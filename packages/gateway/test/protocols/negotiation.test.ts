@@ -32,7 +32,7 @@ describe("negotiateCoding()", () => {
     { sent: `${"x,".repeat(16)}gzip`, want: undefined },
     { sent: `${"x".repeat(1019)},gzip`, want: "gzip" },
     { sent: `${"x".repeat(1020)},gzip`, want: undefined },
-  ])("answers Accept-Encoding $sent with $want", ({ sent, want }) => {
+  ])("returns $want for Accept-Encoding $sent", ({ sent, want }) => {
     const codings = available.map((name) => ({ name }));
     expect(negotiateCoding(sent, codings)?.name).toBe(want);
   });

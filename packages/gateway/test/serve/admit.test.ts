@@ -183,8 +183,8 @@ describe("admit", () => {
     "is called exactly once for $name over HTTP/$version",
     async ({ version, request, procedure, protocol, httpStatus }) => {
       const before = greenhouse.answers.length;
-      const answer = await send(version, request);
-      expect(answer.httpStatus).toBe(httpStatus);
+      const response = await send(version, request);
+      expect(response.httpStatus).toBe(httpStatus);
       expect(asked).toMatchObject([{ procedure, protocol, peer: { address: "127.0.0.1" } }]);
       const reported = await greenhouse.answered(before + 1);
       expect(reported).toMatchObject({ procedure, protocol, httpStatus, httpMethod: request.httpMethod });
@@ -199,13 +199,13 @@ describe("admit", () => {
     "refuses $name before any other error is sent over HTTP/$version",
     async ({ version, request, protocol, refusedStatus }) => {
       const before = greenhouse.answers.length;
-      const answer = await send(version, request, ["x-refuse", "1"]);
-      expect(answer.httpStatus).toBe(refusedStatus);
-      expect(String(answer.body) + JSON.stringify([answer.header, answer.trailer]) + decoded(answer)).toMatch(
+      const response = await send(version, request, ["x-refuse", "1"]);
+      expect(response.httpStatus).toBe(refusedStatus);
+      expect(String(response.body) + JSON.stringify([response.header, response.trailer]) + decoded(response)).toMatch(
         /who are you|who%20are%20you/,
       );
       if (protocol !== "grpc-web" && request !== connectStream) {
-        expect(fieldValue(answer.header, "www-authenticate")).toBe("Bearer");
+        expect(fieldValue(response.header, "www-authenticate")).toBe("Bearer");
       }
       expect(await greenhouse.answered(before + 1)).toMatchObject({ error: { code: Code.Unauthenticated } });
       expect(subjects).toEqual([]);
@@ -217,9 +217,9 @@ describe("admit", () => {
     "that fails results in an error without its message for $name over HTTP/$version",
     async ({ version, request }) => {
       const before = greenhouse.answers.length;
-      const answer = await send(version, request, ["x-fault", "1"]);
+      const response = await send(version, request, ["x-fault", "1"]);
       expect(
-        `${String(answer.body)}${decoded(answer)}${JSON.stringify([answer.header, answer.trailer])}`,
+        `${String(response.body)}${decoded(response)}${JSON.stringify([response.header, response.trailer])}`,
       ).not.toContain("secret");
       expect(await greenhouse.answered(before + 1)).toMatchObject({ error: { code: Code.Internal } });
     },
@@ -276,7 +276,7 @@ test.each(both)(
       // All members of a request except its connection, including inherited ones.
       const own = Object.entries(request).map(([name, value]) => (name === "connection" ? undefined : value));
       for (const value of [request, request.header, ...own])
-        if (typeof value === "object" && value !== null && "answer" in value) seen.push(value);
+        if (typeof value === "object" && value !== null && "respond" in value) seen.push(value);
     };
     const handle: Endpoint["handle"] = (request) => {
       look(request);
@@ -377,10 +377,10 @@ test("admit gets the method, the route, and whether another server has passed th
   const calls: unknown[] = [];
   const admit = ({ httpMethod, httpRoute, isMounted }: AdmitRequest): void =>
     void calls.push([httpMethod, httpRoute, isMounted]);
-  const answered = { getReading: () => ({}) };
+  const implementation = { getReading: () => ({}) };
   const path = "/sensors/7/reading";
   for (const [http2, version] of [["own", "1.1"] as const, ["own", "2"] as const, ["mounted", "2"] as const]) {
-    await using greenhouse = await startGreenhouse(answered, { admit }, { http2 });
+    await using greenhouse = await startGreenhouse(implementation, { admit }, { http2 });
     await exchange(greenhouse.address, version, get(path));
     if (version === "2")
       await greenhouse.gateway.fetch(new Request(`http://orders.example${path}`, { method: "HEAD" }));

@@ -152,8 +152,8 @@ test("streams of one connection are iterated in their own contexts", async () =>
     },
   });
   using connection = await openHttp2(greenhouse.address);
-  const answers = ["a", "b", "c"].map((sensor) => connection.exchange(watchReadings(sensor)));
-  for (const { body } of await Promise.all(answers)) expect(body.byteLength).toBeGreaterThan(20 * 50_000);
+  const responses = ["a", "b", "c"].map((sensor) => connection.exchange(watchReadings(sensor)));
+  for (const { body } of await Promise.all(responses)) expect(body.byteLength).toBeGreaterThan(20 * 50_000);
   expect(strays).toEqual([]);
 });
 

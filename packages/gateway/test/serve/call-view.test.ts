@@ -28,7 +28,7 @@ describe.each(callings)("a unary call by $name", (calling) => {
         },
       });
       const seen: Record<string, Headers> = {};
-      const answer = await greenhouseClient(calling, greenhouse.address).waterBed(
+      const response = await greenhouseClient(calling, greenhouse.address).waterBed(
         { bed: 7n },
         {
           headers: { "x-sent": "by the client" },
@@ -38,7 +38,7 @@ describe.each(callings)("a unary call by $name", (calling) => {
         },
       );
       const path = "/greenhouse.v1.GreenhouseService/WaterBed";
-      expect(answer.note).toBe(`WaterBed greenhouse.v1.GreenhouseService POST ${path} none true false true`);
+      expect(response.note).toBe(`WaterBed greenhouse.v1.GreenhouseService POST ${path} none true false true`);
       expect(seen["header"]?.get("x-header")).toBe("by the client");
       expect(seen["trailer"]?.get("x-trailer")).toBe("last");
     });
@@ -58,7 +58,7 @@ describe.each(callings)("a unary call by $name", (calling) => {
         ["x-bytes-bin", "AAEC/w"],
       ]);
       const seen: string[] = [];
-      const answer = await greenhouseClient(calling, greenhouse.address).waterBed(
+      const response = await greenhouseClient(calling, greenhouse.address).waterBed(
         {},
         {
           headers,
@@ -66,7 +66,7 @@ describe.each(callings)("a unary call by $name", (calling) => {
           onTrailer: (trailer) => seen.push(trailer.get("x-bytes-bin") ?? ""),
         },
       );
-      expect(answer.note).toBe("1, 2");
+      expect(response.note).toBe("1, 2");
       expect(seen).toEqual(["a, b", "AAEC/w"]);
     });
 
@@ -127,8 +127,8 @@ describe.each(callings)("a unary call by $name", (calling) => {
         { interceptors: [interceptor] },
       );
       const client = greenhouseClient(calling, greenhouse.address);
-      const answer = await client.waterBed({}, { headers: { "x-sent": "sent" } });
-      expect(answer.note).toBe(want);
+      const response = await client.waterBed({}, { headers: { "x-sent": "sent" } });
+      expect(response.note).toBe(want);
     });
 
     test("the remaining milliseconds, which a client can use as its deadline", async () => {
@@ -159,14 +159,14 @@ describe.each(callings)("a unary call by $name", (calling) => {
         { interceptors: [respond] },
       );
       const seen: unknown[] = [];
-      const answer = await greenhouseClient(calling, greenhouse.address).waterBed(
+      const response = await greenhouseClient(calling, greenhouse.address).waterBed(
         {},
         {
           onHeader: (header) => seen.push(header.get("x-header"), header.get("x-first")),
           onTrailer: (trailer) => seen.push(trailer.get("x-trailer")),
         },
       );
-      expect(answer.note).toBe("replaced");
+      expect(response.note).toBe("replaced");
       expect(seen).toEqual(["replaced", null, "replaced"]);
     });
 

@@ -72,9 +72,9 @@ describe.each(policies)("with the origins $origins", ({ origins, want }) => {
   test.each(requests.flatMap((row) => row.carriers.map((carrier) => ({ ...row, carrier }))))(
     "pages can read the $httpStatus to $name, $carrier",
     async ({ carrier, request, httpStatus }) => {
-      const answer = await carriers.ask(carrier, request);
-      expect(answer.httpStatus).toBe(httpStatus);
-      expect(corsFields(answer)).toEqual(want);
+      const response = await carriers.ask(carrier, request);
+      expect(response.httpStatus).toBe(httpStatus);
+      expect(corsFields(response)).toEqual(want);
     },
   );
 });
@@ -135,17 +135,17 @@ describe.each(engines)("on $name", ({ engine }) => {
     async ({ sent, httpStatus, originFirst }) => {
       const [line = "", ...fields] = sent.split(/(?<=\r\n)/);
       const lines = originFirst ? [line, origin, ...fields] : [line, ...fields, origin];
-      const answer = await answerTo(`${lines.join("")}\r\n`);
-      expect(answer.httpStatus).toBe(httpStatus);
-      expect(corsFields(answer)).toEqual(allowed);
+      const response = await answerTo(`${lines.join("")}\r\n`);
+      expect(response.httpStatus).toBe(httpStatus);
+      expect(corsFields(response)).toEqual(allowed);
     },
   );
 
   test("pages of other origins cannot read it", async () => {
-    const answer = await answerTo(
+    const response = await answerTo(
       `GET /beds/7 HTTP/1.1\r\nhost: x\r\nfo o: bar\r\nOrigin: https://evil.example\r\n\r\n`,
     );
-    expect(corsFields(answer)).toEqual([["vary", "origin"]]);
+    expect(corsFields(response)).toEqual([["vary", "origin"]]);
   });
 });
 
@@ -155,9 +155,9 @@ test.each(engines)(
     await using greenhouse = await startGreenhouse({}, { engine, cors: { origins: "*" }, limits });
     using connection = await openHttp1(greenhouse.address);
     connection.write("NOT HTTP\r\n\r\n");
-    const answer = await connection.readAnswer();
-    expect(answer.httpStatus).toBe(400);
-    expect(corsFields(answer)).toEqual([["access-control-allow-origin", "*"]]);
+    const response = await connection.readAnswer();
+    expect(response.httpStatus).toBe(400);
+    expect(corsFields(response)).toEqual([["access-control-allow-origin", "*"]]);
   },
 );
 
@@ -166,7 +166,7 @@ test("on http-engine, pages can read the 408 to a header that does not end", asy
   await using greenhouse = await startGreenhouse({}, options);
   using connection = await openHttp1(greenhouse.address);
   connection.write(`GET /beds/7 HTTP/1.1\r\n${origin}`);
-  const answer = await connection.readAnswer();
-  expect(answer.httpStatus).toBe(408);
-  expect(fieldValue(answer.header, "access-control-allow-origin")).toBe(shop);
+  const response = await connection.readAnswer();
+  expect(response.httpStatus).toBe(408);
+  expect(fieldValue(response.header, "access-control-allow-origin")).toBe(shop);
 });

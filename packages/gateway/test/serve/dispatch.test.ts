@@ -122,8 +122,8 @@ describe.each(http2Servers)("an asynchronous endpoint, server: %s,", (http2) => 
       const { httpStatus, body } = await exchange(greenhouse.address, version, request);
       expect({ httpStatus, text: String(body) }).toEqual(want);
     }
-    const answered = await greenhouse.answered(versionsBy[http2].length);
-    expect(answered).toMatchObject({ httpStatus: want.httpStatus, httpRoute: "/page" });
+    const completed = await greenhouse.answered(versionsBy[http2].length);
+    expect(completed).toMatchObject({ httpStatus: want.httpStatus, httpRoute: "/page" });
   });
 
   test.each(versionsBy[http2])(
@@ -170,7 +170,7 @@ describe("a completed request", () => {
     await using greenhouse = await startGreenhouse({ getReading: () => ({}) }, options);
     for (const version of versionsBy.own) await exchange(greenhouse.address, version, get(path));
     const versions = await Promise.all([1, 2].map((count) => greenhouse.answered(count)));
-    expect(versions.map((answer) => ({ route: answer.httpRoute, version: answer.httpVersion }))).toEqual([
+    expect(versions.map((response) => ({ route: response.httpRoute, version: response.httpVersion }))).toEqual([
       { route: httpRoute, version: "1.1" },
       { route: httpRoute, version: "2.0" },
     ]);
@@ -187,8 +187,8 @@ describe("a completed request", () => {
 
   test("has no credential in any member", async () => {
     const logged: string[] = [];
-    const onResponse: GatewayOptions["onResponse"] = (answer) => {
-      logged.push(inspect(answer, { depth: Infinity }), JSON.stringify(answer));
+    const onResponse: GatewayOptions["onResponse"] = (response) => {
+      logged.push(inspect(response, { depth: Infinity }), JSON.stringify(response));
     };
     await using greenhouse = await startGreenhouse({}, { onResponse });
     const request = { ...get("/nothing"), header: [["authorization", "Bearer s3cret"]] satisfies Field[] };
@@ -250,30 +250,34 @@ describe("CORS", () => {
     for (const version of versionsBy.own) {
       for (const more of [[], [["x-refuse", "1"] as const]]) {
         const header = [...request.header, origin, ...more];
-        const answer = await exchange(greenhouse.address, version, { ...request, header });
-        expect(fieldValue(answer.header, "access-control-allow-origin")).toBe("https://shop.example");
-        expect(fieldValue(answer.header, "access-control-expose-headers")).toMatch(/grpc-status/i);
-        expect(fieldValue(answer.header, "vary")).toMatch(/origin/);
+        const response = await exchange(greenhouse.address, version, { ...request, header });
+        expect(fieldValue(response.header, "access-control-allow-origin")).toBe("https://shop.example");
+        expect(fieldValue(response.header, "access-control-expose-headers")).toMatch(/grpc-status/i);
+        expect(fieldValue(response.header, "vary")).toMatch(/origin/);
       }
     }
   });
 
   test.each(calls)("allows no page of another origin to read the response of $name", async ({ request }) => {
     const header = [...request.header, ["origin", "https://other.example"] as const];
-    const answer = await exchange(greenhouse.address, "1.1", { ...request, header });
-    expect(fieldValue(answer.header, "access-control-allow-origin")).toBeUndefined();
+    const response = await exchange(greenhouse.address, "1.1", { ...request, header });
+    expect(fieldValue(response.header, "access-control-allow-origin")).toBeUndefined();
   });
 
   test.each(calls)("responds to the preflight of $name without calling admit", async ({ request }) => {
     asked = 0;
     for (const version of versionsBy.own) {
       const header: Field[] = [origin, ["access-control-request-method", request.httpMethod], ["x-refuse", "1"]];
-      const answer = await exchange(greenhouse.address, version, { httpMethod: "OPTIONS", path: request.path, header });
-      expect(answer).toMatchObject({ httpStatus: 204, body: empty });
-      expect(fieldValue(answer.header, "access-control-allow-origin")).toBe("https://shop.example");
-      expect(fieldValue(answer.header, "access-control-allow-headers")).toMatch(/authorization/i);
-      expect(fieldValue(answer.header, "access-control-allow-headers")).toMatch(/connect-protocol-version/i);
-      expect(fieldValue(answer.header, "access-control-allow-headers")).toMatch(/x-grpc-web/i);
+      const response = await exchange(greenhouse.address, version, {
+        httpMethod: "OPTIONS",
+        path: request.path,
+        header,
+      });
+      expect(response).toMatchObject({ httpStatus: 204, body: empty });
+      expect(fieldValue(response.header, "access-control-allow-origin")).toBe("https://shop.example");
+      expect(fieldValue(response.header, "access-control-allow-headers")).toMatch(/authorization/i);
+      expect(fieldValue(response.header, "access-control-allow-headers")).toMatch(/connect-protocol-version/i);
+      expect(fieldValue(response.header, "access-control-allow-headers")).toMatch(/x-grpc-web/i);
     }
     expect(asked).toBe(0);
   });
@@ -281,8 +285,8 @@ describe("CORS", () => {
 
 test("a gRPC call of an unknown RPC gets an error in gRPC", async () => {
   await using greenhouse = await startGreenhouse({});
-  const answer = await exchange(greenhouse.address, "2", rpc("grpc", "/a.B/C"));
-  expect(readOutcome(wireFormats.grpc, answer).code).toBe(Code.Unimplemented);
+  const response = await exchange(greenhouse.address, "2", rpc("grpc", "/a.B/C"));
+  expect(readOutcome(wireFormats.grpc, response).code).toBe(Code.Unimplemented);
 });
 
 describe("an error received from another server", () => {

@@ -56,28 +56,28 @@ async function startWatched(options: Partial<GatewayOptions>): Promise<TestGreen
 describe("a call whose deadline passes", () => {
   test("before it arrives reaches neither interceptor nor handler", async () => {
     await using greenhouse = await startWatched({});
-    const answer = await exchangeHttp1(greenhouse.address, call(["connect-timeout-ms", "0"]));
-    expect(readOutcome(format, answer).code).toBe(Code.DeadlineExceeded);
+    const response = await exchangeHttp1(greenhouse.address, call(["connect-timeout-ms", "0"]));
+    expect(readOutcome(format, response).code).toBe(Code.DeadlineExceeded);
     // A timer of 0 ms would have fired by then.
     await new Promise((resolve) => setTimeout(resolve, 3));
     expect(greenhouse.ran).toEqual([]);
   });
 
   test("while its message is decompressed reaches neither of them", async () => {
-    const answered = Promise.withResolvers<void>();
+    const responded = Promise.withResolvers<void>();
     const slow: Compression = {
       name: "gzip",
       compress: async (bytes) => new Uint8Array(gzipSync(bytes)),
       decompress: async (bytes) => {
-        await answered.promise;
+        await responded.promise;
         return new Uint8Array(gunzipSync(bytes));
       },
     };
     await using greenhouse = await startWatched({ acceptCompression: [slow] });
     const request = { ...call(["connect-timeout-ms", "30"], ["content-encoding", "gzip"]), body: gzipSync("{}") };
-    const answer = await exchangeHttp1(greenhouse.address, request);
-    expect(readOutcome(format, answer).code).toBe(Code.DeadlineExceeded);
-    answered.resolve();
+    const response = await exchangeHttp1(greenhouse.address, request);
+    expect(readOutcome(format, response).code).toBe(Code.DeadlineExceeded);
+    responded.resolve();
     await nextTurn();
     expect(greenhouse.ran).toEqual([]);
   });
@@ -104,7 +104,7 @@ describe("a call whose deadline passes", () => {
   ] satisfies readonly Packed[])(
     "while its message is queued is not decompressed, over $name",
     async ({ request, body, late }) => {
-      const answered = Promise.withResolvers<void>();
+      const responded = Promise.withResolvers<void>();
       const allAtOnce = Promise.withResolvers<void>();
       let unpacked = 0;
       // Only built-in compressions are queued.
@@ -114,7 +114,7 @@ describe("a call whose deadline passes", () => {
         decompress: async (bytes) => {
           unpacked += 1;
           if (unpacked === 10) allAtOnce.resolve();
-          await answered.promise;
+          await responded.promise;
           return new Uint8Array(gunzipSync(bytes));
         },
       };
@@ -125,16 +125,16 @@ describe("a call whose deadline passes", () => {
       await within(allAtOnce.promise, "ten messages");
       await ask(late);
       expect(greenhouse.answers).toMatchObject([{ error: { code: Code.DeadlineExceeded } }]);
-      answered.resolve();
+      responded.resolve();
       await Promise.all(others);
       expect(unpacked).toBe(10);
     },
   );
 
   test("while its response is compressed gets DEADLINE_EXCEEDED, which is reported", async () => {
-    const answered = Promise.withResolvers<void>();
+    const responded = Promise.withResolvers<void>();
     const compress: Compression["compress"] = async (bytes) => {
-      await answered.promise;
+      await responded.promise;
       return unchanged(bytes);
     };
     const slow: Compression = { name: "gzip", compress, decompress: unchanged };
@@ -146,9 +146,9 @@ describe("a call whose deadline passes", () => {
       ["connect-timeout-ms", "30"],
     ];
     const request = { httpMethod: "POST", path: waterBedProcedure, header };
-    const answer = await exchangeHttp1(greenhouse.address, request);
-    expect(readOutcome(format, answer).code).toBe(Code.DeadlineExceeded);
-    answered.resolve();
+    const response = await exchangeHttp1(greenhouse.address, request);
+    expect(readOutcome(format, response).code).toBe(Code.DeadlineExceeded);
+    responded.resolve();
     expect(await greenhouse.answered(1)).toMatchObject({ httpStatus: 504, error: { code: Code.DeadlineExceeded } });
     // Not again when the compression finishes.
     await nextTurn();
@@ -170,8 +170,8 @@ describe("a call whose deadline passes", () => {
       ["content-length", "2"],
     ];
     connection.request({ ...call(...header), body: Buffer.of() });
-    const { interim, ...answer } = await connection.readAnswer();
-    expect(readOutcome(format, answer).code).toBe(Code.DeadlineExceeded);
+    const { interim, ...response } = await connection.readAnswer();
+    expect(readOutcome(format, response).code).toBe(Code.DeadlineExceeded);
     await within(passed.promise, "the gate");
     expect(interim).toEqual([]);
     expect(String(await connection.readToEnd())).toBe("");
@@ -192,8 +192,8 @@ test("a stream whose deadline passes while the request gate runs reaches no inte
     ["connect-timeout-ms", "30"],
   ];
   const path = "/greenhouse.v1.GreenhouseService/RecordReadings";
-  const answer = await exchangeHttp1(greenhouse.address, { httpMethod: "POST", path, header, body: Buffer.of() });
-  expect(String(answer.body)).toContain("deadline_exceeded");
+  const response = await exchangeHttp1(greenhouse.address, { httpMethod: "POST", path, header, body: Buffer.of() });
+  expect(String(response.body)).toContain("deadline_exceeded");
   await within(passed.promise, "the gate");
   await nextTurn();
   expect(greenhouse.ran).toEqual([]);
@@ -222,8 +222,8 @@ test("a stream that an interceptor returns after its deadline is closed", async 
     ["connect-timeout-ms", "30"],
   ];
   const path = "/greenhouse.v1.GreenhouseService/RecordReadings";
-  const answer = await exchangeHttp1(greenhouse.address, { httpMethod: "POST", path, header, body: Buffer.of() });
-  expect(String(answer.body)).toContain("deadline_exceeded");
+  const response = await exchangeHttp1(greenhouse.address, { httpMethod: "POST", path, header, body: Buffer.of() });
+  expect(String(response.body)).toContain("deadline_exceeded");
   await within(ended.promise, "the end of the stream");
 });
 
@@ -258,8 +258,8 @@ test("a stream whose deadline passes releases its decoder even if its handler st
     ["x-server-timeout", "0.1"],
   ];
   const body = Buffer.from('{"sensor":"one"}\n{"sensor":"two"}\n');
-  const answer = await exchangeHttp1(greenhouse.address, { httpMethod: "POST", path: "/readings", header, body });
-  expect(answer.httpStatus).toBe(504);
+  const response = await exchangeHttp1(greenhouse.address, { httpMethod: "POST", path: "/readings", header, body });
+  expect(response.httpStatus).toBe(504);
   await within(closed.promise, "the end of the decoder");
 });
 
@@ -297,8 +297,8 @@ test("a call that an interceptor has aborted does not reach its handler", async 
   await using greenhouse = await startWatched({
     interceptors: [(next) => (request) => next({ ...request, signal: AbortSignal.abort(reason) })],
   });
-  const answer = await exchangeHttp1(greenhouse.address, call());
-  expect(readOutcome(format, answer)).toMatchObject({ code: Code.Aborted, message: "no more" });
+  const response = await exchangeHttp1(greenhouse.address, call());
+  expect(readOutcome(format, response)).toMatchObject({ code: Code.Aborted, message: "no more" });
   expect(greenhouse.ran).toEqual(["interceptor"]);
 });
 

@@ -60,8 +60,8 @@ describe("an endpoint with methods other than GET", () => {
     test.each(["POST", "PUT"])("gets the bytes of a %s", async (httpMethod) => {
       const body = gzipSync('{"id": 9007199254740993}');
       const header: readonly Field[] = [["content-type", "application/json"], ["content-encoding", "gzip"], sign(body)];
-      const answer = await gateway.ask(carrier, { httpMethod, path, header, body });
-      expect([answer.httpStatus, String(answer.body)]).toEqual([
+      const response = await gateway.ask(carrier, { httpMethod, path, header, body });
+      expect([response.httpStatus, String(response.body)]).toEqual([
         202,
         `${httpMethod} ${path} ${String(body.byteLength)}`,
       ]);
@@ -76,13 +76,13 @@ describe("an endpoint with methods other than GET", () => {
       { httpStatus: 200.5, want: 500 },
       { httpStatus: Number.NaN, want: 500 },
     ])("that returns the status $httpStatus responds with $want", async ({ httpStatus, want }) => {
-      const answer = await gateway.ask(carrier, { httpMethod: "GET", path: `/status?${httpStatus}`, header: [] });
-      expect(answer.httpStatus).toBe(want);
+      const response = await gateway.ask(carrier, { httpMethod: "GET", path: `/status?${httpStatus}`, header: [] });
+      expect(response.httpStatus).toBe(want);
     });
 
     test("gets no bytes without a body", async () => {
-      const answer = await gateway.ask(carrier, { httpMethod: "POST", path, header: [sign(Buffer.of())] });
-      expect([answer.httpStatus, String(answer.body)]).toEqual([202, `POST ${path} 0`]);
+      const response = await gateway.ask(carrier, { httpMethod: "POST", path, header: [sign(Buffer.of())] });
+      expect([response.httpStatus, String(response.body)]).toEqual([202, `POST ${path} 0`]);
     });
 
     test("refuses a body above its limit", async () => {
@@ -92,8 +92,8 @@ describe("an endpoint with methods other than GET", () => {
     });
 
     test("responds with the error that it throws", async () => {
-      const answer = await gateway.ask(carrier, { httpMethod: "POST", path, header: [], body: Buffer.from("x") });
-      expect([answer.httpStatus, String(answer.body)]).toEqual([
+      const response = await gateway.ask(carrier, { httpMethod: "POST", path, header: [], body: Buffer.from("x") });
+      expect([response.httpStatus, String(response.body)]).toEqual([
         403,
         expect.stringContaining("the signature is wrong"),
       ]);
@@ -101,8 +101,8 @@ describe("an endpoint with methods other than GET", () => {
 
     test("may leave its body unread", async () => {
       const body = Buffer.alloc(100_000);
-      const answer = await gateway.ask(carrier, { httpMethod: "POST", path: "/form", header: [], body });
-      expect([answer.httpStatus, String(answer.body)]).toEqual([200, "page"]);
+      const response = await gateway.ask(carrier, { httpMethod: "POST", path: "/form", header: [], body });
+      expect([response.httpStatus, String(response.body)]).toEqual([200, "page"]);
     });
 
     test.each([
@@ -112,13 +112,13 @@ describe("an endpoint with methods other than GET", () => {
       { httpMethod: "DELETE", path: "/form", allow: "GET, HEAD, POST" },
       { httpMethod: "POST", path: "/page", allow: "GET, HEAD" },
     ])("refuses $httpMethod $path, and allows $allow", async ({ httpMethod, path: at, allow }) => {
-      const answer = await gateway.ask(carrier, { httpMethod, path: at, header: [] });
-      expect([answer.httpStatus, fieldValue(answer.header, "allow")]).toEqual([405, allow]);
+      const response = await gateway.ask(carrier, { httpMethod, path: at, header: [] });
+      expect([response.httpStatus, fieldValue(response.header, "allow")]).toEqual([405, allow]);
     });
 
     test("responds to HEAD if it accepts GET", async () => {
-      const answer = await gateway.ask(carrier, { httpMethod: "HEAD", path: "/form", header: [] });
-      expect([answer.httpStatus, fieldValue(answer.header, "content-length")]).toEqual([200, "4"]);
+      const response = await gateway.ask(carrier, { httpMethod: "HEAD", path: "/form", header: [] });
+      expect([response.httpStatus, fieldValue(response.header, "content-length")]).toEqual([200, "4"]);
     });
   });
 });
@@ -140,8 +140,8 @@ test.each([
   async ({ carrier, httpMethod, want }) => {
     for (const requestPathPrefix of ["", "/api"]) {
       await using gateway = await openEveryCarrier({ ...kitchenSinkOptions, requestPathPrefix, admit: admitNobody });
-      const answer = await gateway.ask(carrier, { httpMethod, path: "*", header: [] });
-      expect([answer.httpStatus, answer.body.byteLength > 0]).toEqual([want, want !== 204]);
+      const response = await gateway.ask(carrier, { httpMethod, path: "*", header: [] });
+      expect([response.httpStatus, response.body.byteLength > 0]).toEqual([want, want !== 204]);
     }
   },
 );
@@ -253,8 +253,10 @@ test("a page of another origin may use the methods of endpoints", async () => {
   const endpoints = [{ ...hook, httpMethods: ["REPORT"] }];
   const { fetch } = createGateway({ routes: () => undefined, endpoints, cors });
   const headers = { origin: "https://a.example", "access-control-request-method": "REPORT" };
-  const { headers: answered } = await fetch(new Request("http://a/hooks/payment", { method: "OPTIONS", headers }));
-  expect(answered.get("access-control-allow-methods")).toBe("GET, HEAD, POST, REPORT");
+  const { headers: responseHeader } = await fetch(
+    new Request("http://a/hooks/payment", { method: "OPTIONS", headers }),
+  );
+  expect(responseHeader.get("access-control-allow-methods")).toBe("GET, HEAD, POST, REPORT");
 });
 
 test.each(["post", "CONNECT"])("createGateway() rejects an endpoint with the method %s", (httpMethod) => {

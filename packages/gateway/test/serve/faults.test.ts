@@ -232,8 +232,8 @@ describe("toError converts the errors of a call:", () => {
   ])("$name", async ({ waterBed, interceptors }) => {
     await using greenhouse = await startGreenhouse({ waterBed }, { toError, interceptors: [...interceptors] });
     for (const version of both) {
-      const answer = await exchange(greenhouse.address, version, { ...water, body: Buffer.of() });
-      expect(answer.body.toString()).toContain('"message":"WaterBed without rain"');
+      const response = await exchange(greenhouse.address, version, { ...water, body: Buffer.of() });
+      expect(response.body.toString()).toContain('"message":"WaterBed without rain"');
     }
   });
 
@@ -259,8 +259,8 @@ describe("toError converts the errors of a call:", () => {
       body: encodeEnvelope(0, Buffer.from("{}")),
     };
     for (const version of both) {
-      const answer = await exchange(greenhouse.address, version, request);
-      expect(answer.body.toString()).toContain('"message":"WatchReadings without rain"');
+      const response = await exchange(greenhouse.address, version, request);
+      expect(response.body.toString()).toContain('"message":"WatchReadings without rain"');
     }
   });
 
@@ -268,8 +268,8 @@ describe("toError converts the errors of a call:", () => {
     const faults: Fault[] = [];
     const options = { toError: throws(failure), ...collecting(faults) };
     await using greenhouse = await startGreenhouse({ waterBed: throws("rain") }, options);
-    const answer = await exchange(greenhouse.address, "2", { ...water, body: Buffer.of() });
-    expect(answer.body.toString()).toContain('"message":"internal error"');
+    const response = await exchange(greenhouse.address, "2", { ...water, body: Buffer.of() });
+    expect(response.body.toString()).toContain('"message":"internal error"');
     expect(faults).toMatchObject([{ what: "toError failed", error: failure }]);
   });
 });
@@ -300,8 +300,8 @@ describe("a response that cannot be written is reported:", () => {
     const faults: Fault[] = [];
     await using greenhouse = await startGreenhouse({ waterBed: withoutTypes }, collecting(faults));
     for (const version of both) {
-      const answer = await exchange(greenhouse.address, version, { ...water, body: Buffer.of() });
-      expect(answer.httpStatus).toBe(500);
+      const response = await exchange(greenhouse.address, version, { ...water, body: Buffer.of() });
+      expect(response.httpStatus).toBe(500);
     }
     expect(faults).toMatchObject([{ what }, { what }]);
   });
@@ -377,9 +377,9 @@ describe("a response that cannot be written is reported:", () => {
       {},
       { admit: throws(new TypeError("secret")), ...collecting(faults) },
     );
-    const answer = await exchange(greenhouse.address, "2", water);
-    expect(answer.httpStatus).toBe(500);
-    expect(String(answer.body)).not.toContain("secret");
+    const response = await exchange(greenhouse.address, "2", water);
+    expect(response.httpStatus).toBe(500);
+    expect(String(response.body)).not.toContain("secret");
     expect(faults).toMatchObject([{ error: { message: "secret" } }]);
   });
 });
@@ -396,11 +396,11 @@ describe.each([0, 99, "NotFound", "5"])("an error with the invalid code %j is UN
       const message = Buffer.from(format.codec === "json" ? "{}" : "");
       const request = format.protocol === "rest" ? water : rpcRequest(format, message, [], waterBedProcedure);
       const sent = format.protocol === "rest" ? { ...request, body: Buffer.of() } : request;
-      const answer = await exchange(greenhouse.address, "2", sent);
+      const response = await exchange(greenhouse.address, "2", sent);
       if (format.protocol === "rest") {
-        expect(answer.httpStatus).toBe(500);
-        expect(JSON.parse(String(answer.body))).toMatchObject(unknown);
-      } else expect(readOutcome(format, answer)).toMatchObject(unknown);
+        expect(response.httpStatus).toBe(500);
+        expect(JSON.parse(String(response.body))).toMatchObject(unknown);
+      } else expect(readOutcome(format, response)).toMatchObject(unknown);
     }
   });
 
@@ -415,8 +415,8 @@ describe.each([0, 99, "NotFound", "5"])("an error with the invalid code %j is UN
     for (const watchReadings of fails) {
       await using greenhouse = await startGreenhouse({ watchReadings });
       const procedure = "/greenhouse.v1.GreenhouseService/WatchReadings";
-      const answer = await exchange(greenhouse.address, "2", rpcRequest(format, Buffer.of(), [], procedure));
-      expect(readOutcome(format, answer)).toMatchObject(unknown);
+      const response = await exchange(greenhouse.address, "2", rpcRequest(format, Buffer.of(), [], procedure));
+      expect(readOutcome(format, response)).toMatchObject(unknown);
     }
   });
 });

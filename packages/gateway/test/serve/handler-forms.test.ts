@@ -187,11 +187,11 @@ async function expectEnds(
     await using greenhouse = await startGreenhouse(handlers, options, calling.listen);
     const end = await within(calls[kind](greenhouseClient(calling, greenhouse.address)), `a call by ${calling.name}`);
     const { error } = await greenhouse.answered(1);
-    expect.soft({ calling: calling.name, ...end, answered: error?.code, faults }).toEqual({
+    expect.soft({ calling: calling.name, ...end, reported: error?.code, faults }).toEqual({
       calling: calling.name,
       messages: want.messages,
       code: want.code,
-      answered: want.code,
+      reported: want.code,
       faults: want.faults,
     });
   }

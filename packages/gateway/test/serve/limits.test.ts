@@ -60,9 +60,9 @@ function requestOf(format: WireFormat, bytes: number, ...more: readonly Field[])
 }
 
 /** The code of a response; 0 for a message. */
-function codeOf(format: WireFormat, answer: HttpAnswer): unknown {
-  if (format.protocol !== "rest") return readOutcome(format, answer).code;
-  const body: unknown = JSON.parse(String(answer.body));
+function codeOf(format: WireFormat, response: HttpAnswer): unknown {
+  if (format.protocol !== "rest") return readOutcome(format, response).code;
+  const body: unknown = JSON.parse(String(response.body));
   return typeof body === "object" && body !== null && "code" in body ? body.code : 0;
 }
 
@@ -99,8 +99,8 @@ describe("readMaxBytes", () => {
   test.each(rows)("limits the size of a message, $name", async ({ format, httpVersion, http2 }) => {
     const codes: unknown[] = [];
     for (const bytes of [limitBytes, limitBytes + 1]) {
-      const answer = await exchange(greenhouses.address(http2), httpVersion, requestOf(format, bytes));
-      codes.push(codeOf(format, answer));
+      const response = await exchange(greenhouses.address(http2), httpVersion, requestOf(format, bytes));
+      codes.push(codeOf(format, response));
     }
     expect(codes).toEqual([0, tooMuch]);
   });
@@ -114,8 +114,8 @@ describe("readMaxBytes", () => {
       const message = create(GetReadingRequestSchema, { sensor: "n".repeat(bytes - 2) });
       const query = parameters(Buffer.from(toBinary(GetReadingRequestSchema, message)));
       const request = { httpMethod: "GET", path: `${getReadingProcedure}?encoding=proto&${query}`, header: [] };
-      const answer = await exchange(greenhouses.address("own"), "1.1", request);
-      codes.push(codeOf(wireFormats["connect-proto"], answer));
+      const response = await exchange(greenhouses.address("own"), "1.1", request);
+      codes.push(codeOf(wireFormats["connect-proto"], response));
     }
     expect(codes).toEqual([0, tooMuch]);
   });
@@ -147,7 +147,7 @@ async function sendChunks({ address, request, parts, ends, sent }: SlowRequest):
 async function sendFrames({ address, request, parts, ends, sent }: SlowRequest): Promise<HttpAnswer> {
   using connection = await openHttp2(address);
   const stream = connection.open(request, { endStream: false });
-  const answer = ends ? readHttp2Answer(stream) : readUnfinished(stream);
+  const response = ends ? readHttp2Answer(stream) : readUnfinished(stream);
   // Everything sent before a PING has arrived once its response is back.
   const settled = (): Promise<unknown> => new Promise((resolve) => connection.session.ping(resolve));
   for (const part of parts) {
@@ -157,7 +157,7 @@ async function sendFrames({ address, request, parts, ends, sent }: SlowRequest):
   if (ends) stream.end();
   await settled();
   sent?.();
-  return await answer;
+  return await response;
 }
 
 /** The response to a request that does not end. */
@@ -230,16 +230,16 @@ describe("a response", () => {
     // The last one is long enough to be sent without a copy.
     for (const bytes of [limitBytes - 1, limitBytes, 64 * 1024]) {
       const request = requestOf(format, bytes, ...accepting);
-      const answer = await exchange(compressing.address("own"), httpVersion, request);
-      compressed.push(isCompressed(format, answer));
+      const response = await exchange(compressing.address("own"), httpVersion, request);
+      compressed.push(isCompressed(format, response));
     }
     expect(compressed).toEqual([false, true, true]);
   });
 
   test.each(carriages)("is compressed only for clients that accept it, $name", async ({ format, httpVersion }) => {
-    const answer = await exchange(compressing.address("own"), httpVersion, requestOf(format, 64 * 1024));
-    expect(codeOf(format, answer)).toBe(0);
-    expect(isCompressed(format, answer)).toBe(false);
+    const response = await exchange(compressing.address("own"), httpVersion, requestOf(format, 64 * 1024));
+    expect(codeOf(format, response)).toBe(0);
+    expect(isCompressed(format, response)).toBe(false);
   });
 
   test.each(carriages.filter(({ format }) => format.protocol !== "rest"))(
@@ -247,8 +247,8 @@ describe("a response", () => {
     async ({ format, httpVersion }) => {
       const codes: unknown[] = [];
       for (const bytes of [limitBytes, limitBytes + 1]) {
-        const answer = await exchange(limited.address("own"), httpVersion, requestOf(format, bytes));
-        codes.push(codeOf(format, answer));
+        const response = await exchange(limited.address("own"), httpVersion, requestOf(format, bytes));
+        codes.push(codeOf(format, response));
       }
       expect(codes).toEqual([0, tooMuch]);
     },
@@ -270,8 +270,8 @@ describe("maxTimeoutMs", () => {
     const codes: unknown[] = [];
     for (const timeoutMs of [60_000, 60_001]) {
       const field = format.timeout?.(timeoutMs) ?? (["connect-timeout-ms", String(timeoutMs)] as const);
-      const answer = await exchange(greenhouses.address("own"), httpVersion, requestOf(format, limitBytes, field));
-      codes.push(codeOf(format, answer));
+      const response = await exchange(greenhouses.address("own"), httpVersion, requestOf(format, limitBytes, field));
+      codes.push(codeOf(format, response));
     }
     expect(codes).toEqual([0, Code.InvalidArgument]);
   });

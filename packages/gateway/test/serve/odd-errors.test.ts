@@ -109,7 +109,7 @@ const interceptor: Interceptor = (next) => (request) => {
 /** Stores the header for `onResponse`. */
 const headerKey = createContextKey<AdmitRequest["header"] | undefined>(undefined);
 const reported: string[] = [];
-const answered: string[] = [];
+const outcomes: string[] = [];
 const failed: Code[] = [];
 
 const options: GatewayOptions = {
@@ -137,7 +137,7 @@ const options: GatewayOptions = {
   },
   onError: (_, { code }) => failed.push(code),
   onResponse: ({ httpStatus, error, contextValues }) => {
-    answered.push(`${String(httpStatus)} ${String(error?.code)}`);
+    outcomes.push(`${String(httpStatus)} ${String(error?.code)}`);
     failAt("onResponse", (name) => contextValues.get(headerKey)?.get(name));
   },
   onFault: (_, what) => reported.push(what),
@@ -164,7 +164,7 @@ const faultOfRequest = "cannot process the request";
 
 beforeEach(() => {
   reported.length = 0;
-  answered.length = 0;
+  outcomes.length = 0;
   failed.length = 0;
 });
 
@@ -182,7 +182,7 @@ describe.each(carrierNames)("over %s", (carrier) => {
       expect.soft(body.toString(), place).not.toContain("secret");
       const what = judging.includes(place) ? faultOfRequest : "a handler or an interceptor failed";
       expect.soft(reported.splice(0), place).toEqual(isFault ? [what] : []);
-      expect.soft(answered.splice(0), place).toMatchObject([expect.stringMatching(` ${want.code}$`)]);
+      expect.soft(outcomes.splice(0), place).toMatchObject([expect.stringMatching(` ${want.code}$`)]);
     }
   });
 
@@ -195,22 +195,22 @@ describe.each(carrierNames)("over %s", (carrier) => {
 describe.each(rpcFormats)("over $name", (format) => {
   test.each(oddErrors)("$name results in an error response", async (error) => {
     for (const place of ["admit", "a handler"]) {
-      const answer = await gateway.ask("our HTTP/2", water(place, error, format));
-      expect.soft(readOutcome(format, answer), place).toEqual(error.want);
+      const response = await gateway.ask("our HTTP/2", water(place, error, format));
+      expect.soft(readOutcome(format, response), place).toEqual(error.want);
     }
   });
 });
 
 test("the valid details and metadata of an error are sent", async () => {
-  const answers = await Promise.all(
+  const responses = await Promise.all(
     oddErrors.map(async (error) => await gateway.ask("our HTTP/2", water("admit", error))),
   );
-  const bodies = answers.map(({ body }): unknown => JSON.parse(body.toString()));
+  const bodies = responses.map(({ body }): unknown => JSON.parse(body.toString()));
   const details: unknown = [expect.objectContaining({ note: "enough" })];
   for (const message of ["not you", "\ufffd"])
     expect(bodies).toContainEqual(expect.objectContaining({ message, details }));
   // Metadata from another server describe another call.
-  expect(answers.flatMap(({ header }) => header.filter(([name]) => name === "x-why"))).toEqual([["x-why", "rain"]]);
+  expect(responses.flatMap(({ header }) => header.filter(([name]) => name === "x-why"))).toEqual([["x-why", "rain"]]);
 });
 
 describe.each(["a handler in node:http", "a handler in node:http2"] as const)("over %s", (carrier) => {
@@ -219,15 +219,15 @@ describe.each(["a handler in node:http", "a handler in node:http2"] as const)("o
     expect(JSON.parse(body.toString())).toMatchObject(error.want);
     expect(reported).toEqual(error.isFault ? [faultOfRequest] : []);
     expect(failed).toEqual([error.want.code]);
-    expect(answered).toMatchObject([expect.stringMatching(` ${error.want.code}$`)]);
+    expect(outcomes).toMatchObject([expect.stringMatching(` ${error.want.code}$`)]);
   });
 
   const version = carrier === "a handler in node:http" ? "1.1" : "2";
   const formats = rpcFormats.filter(({ httpVersions }) => httpVersions.includes(version));
   test.each(formats)("errors in contextValues result in an error response in $name", async (format) => {
     for (const error of oddErrors) {
-      const answer = await gateway.ask(carrier, water("contextValues", error, format));
-      expect.soft(readOutcome(format, answer), error.name).toEqual(error.want);
+      const response = await gateway.ask(carrier, water("contextValues", error, format));
+      expect.soft(readOutcome(format, response), error.name).toEqual(error.want);
     }
   });
 });

@@ -81,7 +81,7 @@ const watchReadings = "/greenhouse.v1.GreenhouseService/WatchReadings";
 interface Way {
   readonly name: string;
   readonly request: (header: readonly Field[]) => HttpRequest;
-  readonly codeOf: (answer: HttpAnswer) => number;
+  readonly codeOf: (response: HttpAnswer) => number;
 }
 
 function wayOf(name: string, format: WireFormat, procedure: string): Way {
@@ -89,7 +89,7 @@ function wayOf(name: string, format: WireFormat, procedure: string): Way {
   return {
     name,
     request: (header) => rpcRequest(format, message, header, procedure),
-    codeOf: (answer) => readOutcome(format, answer).code,
+    codeOf: (response) => readOutcome(format, response).code,
   };
 }
 
@@ -138,8 +138,8 @@ describe.each(rows)("over $carrier in $way.name", ({ carrier, way }) => {
         ["x-odd", String(odd.findIndex((row) => row.header === header))],
         ["x-place", place],
       ]);
-      const answer = await gateway.ask(carrier, request);
-      expect.soft(way.codeOf(answer), place).toBe(13);
+      const response = await gateway.ask(carrier, request);
+      expect.soft(way.codeOf(response), place).toBe(13);
       expect.soft(reported.splice(0), place).toEqual(["cannot write the response"]);
     }
   });
@@ -149,9 +149,9 @@ describe.each(rows)("over $carrier in $way.name", ({ carrier, way }) => {
       ["x-odd", "its own"],
       ["x-place", "header"],
     ]);
-    const answer = await gateway.ask(carrier, request);
-    expect(way.codeOf(answer)).toBe(0);
-    expect(answer.header).toContainEqual(["x-odd", "its own"]);
+    const response = await gateway.ask(carrier, request);
+    expect(way.codeOf(response)).toBe(0);
+    expect(response.header).toContainEqual(["x-odd", "its own"]);
     expect(reported).toEqual([]);
   });
 
@@ -159,9 +159,9 @@ describe.each(rows)("over $carrier in $way.name", ({ carrier, way }) => {
     "fields of the gateway itself occur once, unchanged by fields that are %s",
     async (how) => {
       const plain = await gateway.ask(carrier, way.request([["x-odd", "none"]]));
-      const answer = await gateway.ask(carrier, way.request([["x-odd", how]]));
-      expect(dated(answer)).toEqual(dated(plain));
-      expect(way.codeOf(answer)).toBe(0);
+      const response = await gateway.ask(carrier, way.request([["x-odd", how]]));
+      expect(dated(response)).toEqual(dated(plain));
+      expect(way.codeOf(response)).toBe(0);
       expect(reported).toEqual([]);
     },
   );

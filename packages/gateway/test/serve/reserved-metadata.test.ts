@@ -89,26 +89,26 @@ describe.each(rows)("over $carrier, the status of a $kind call of $name", ({ car
   };
 
   test.each(places)("stays OK when the handler sets another one: %s", async (place) => {
-    const answer = await ask(place, "7", false);
-    expect(readOutcome(format, answer)).toEqual({ code: 0, message: "" });
+    const response = await ask(place, "7", false);
+    expect(readOutcome(format, response)).toEqual({ code: 0, message: "" });
     if (name === "connect-proto") return;
-    const trailer = name === "grpc" ? answer.trailer : readWebTrailer(format, answer);
-    expect([...answer.header, ...trailer].filter(([field]) => field.startsWith("grpc-status"))).toEqual([
+    const trailer = name === "grpc" ? response.trailer : readWebTrailer(format, response);
+    expect([...response.header, ...trailer].filter(([field]) => field.startsWith("grpc-status"))).toEqual([
       ["grpc-status", "0"],
     ]);
-    const all = [...answer.header, ...trailer];
+    const all = [...response.header, ...trailer];
     expect(fieldValue(all, "grpc-message")).toBeUndefined();
     for (const field of ["grpc-encoding", "connect-content-encoding"])
-      expect.soft(fieldValue(answer.header, field), field).toBeUndefined();
+      expect.soft(fieldValue(response.header, field), field).toBeUndefined();
     if (place !== "removed") expect(all).toContainEqual(["x-kept", "kept"]);
   });
 
   test.each(["header", "trailer"] as const)("stays an error when the handler sets OK: %s", async (place) => {
-    const answer = await ask(place, "0", true);
-    expect(readOutcome(format, answer)).toEqual({ code: Code.NotFound, message: "the bed is away" });
+    const response = await ask(place, "0", true);
+    expect(readOutcome(format, response)).toEqual({ code: Code.NotFound, message: "the bed is away" });
     if (name === "connect-proto") return;
-    const trailer = name === "grpc" ? answer.trailer : readWebTrailer(format, answer);
-    const statuses = [...answer.header, ...trailer].filter(([field]) => field.startsWith("grpc-status"));
+    const trailer = name === "grpc" ? response.trailer : readWebTrailer(format, response);
+    const statuses = [...response.header, ...trailer].filter(([field]) => field.startsWith("grpc-status"));
     expect(statuses).toEqual([["grpc-status", "5"]]);
   });
 });

@@ -17,7 +17,7 @@ const getReading = `${getReadingProcedure}?encoding=json&message=%7B%7D`;
 const implementation = { waterBed: () => ({}), getReading: () => ({}) };
 
 /** Returns which requests are served as calls: one in each protocol, and a GET. */
-async function answered(options: Partial<GatewayOptions>, override?: Override): Promise<readonly string[]> {
+async function servedCalls(options: Partial<GatewayOptions>, override?: Override): Promise<readonly string[]> {
   await using stack = new AsyncDisposableStack();
   const gateway = createGateway({
     ...options,
@@ -29,8 +29,8 @@ async function answered(options: Partial<GatewayOptions>, override?: Override): 
   for (const name of ["connect-json", "grpc-json", "grpc-web-json"] as const) {
     const format = wireFormats[name];
     const request = rpcRequest(format, Buffer.from("{}"), [], waterBedProcedure);
-    const answer = await exchangeHttp2(address, request);
-    if (answer.httpStatus === 200) found.push(format.protocol);
+    const response = await exchangeHttp2(address, request);
+    if (response.httpStatus === 200) found.push(format.protocol);
   }
   const got = await exchangeHttp2(address, { httpMethod: "GET", path: getReading, header: [] });
   return [...found, got.httpStatus === 200 ? "GET" : (fieldValue(got.header, "allow") ?? "")];
@@ -95,7 +95,7 @@ describe("a router's options", () => {
     },
   ];
   test.for(rows)("select the served protocols: $title", async ({ of = {}, own, want }) => {
-    expect(await answered(of, own)).toEqual(want);
+    expect(await servedCalls(of, own)).toEqual(want);
   });
 
   const none: Override = { grpc: false, grpcWeb: false, connect: false };

@@ -227,10 +227,10 @@ describe.each(servers)("a protocol that names the RPC in the body, over $name,",
 
   test.each(cases)("responds to $name", async ({ request, httpStatus = 200, response, procedure, code, ...wanted }) => {
     const before = greenhouse.answers.length;
-    const answer = await connections.exchange(greenhouse.address, version, request);
-    expect(answer.httpStatus).toBe(httpStatus);
-    expect(fieldValue(answer.header, "content-type")).toBe("application/json");
-    expect(JSON.parse(String(answer.body))).toEqual(response);
+    const actual = await connections.exchange(greenhouse.address, version, request);
+    expect(actual.httpStatus).toBe(httpStatus);
+    expect(fieldValue(actual.header, "content-type")).toBe("application/json");
+    expect(JSON.parse(String(actual.body))).toEqual(response);
     const reported = await greenhouse.answered(before + 1);
     expect(reported).toMatchObject({ procedure, protocol: "json-rpc", httpRoute: jsonRpcPath, httpStatus });
     expect(reported.error?.code).toBe(code);
@@ -239,13 +239,13 @@ describe.each(servers)("a protocol that names the RPC in the body, over $name,",
   });
 
   test("refuses another HTTP method and lists POST in Allow", async () => {
-    const answer = await connections.exchange(greenhouse.address, version, {
+    const response = await connections.exchange(greenhouse.address, version, {
       httpMethod: "GET",
       path: jsonRpcPath,
       header: [gardener],
     });
-    expect(answer.httpStatus).toBe(405);
-    expect(fieldValue(answer.header, "allow")).toBe("POST");
+    expect(response.httpStatus).toBe(405);
+    expect(fieldValue(response.header, "allow")).toBe("POST");
   });
 });
 
@@ -260,9 +260,9 @@ describe("a request whose body names the RPC", () => {
     await using greenhouse = await startGuarded({}, () => {});
     using connection = await openHttp1(greenhouse.address);
     beginCall(connection, bodyOf({}), 0, []);
-    const answer = await connection.readAnswer();
-    expect(answer.httpStatus).toBe(401);
-    expect(fieldValue(answer.header, "www-authenticate")).toBe("Bearer");
+    const response = await connection.readAnswer();
+    expect(response.httpStatus).toBe(401);
+    expect(fieldValue(response.header, "www-authenticate")).toBe("Bearer");
   });
 
   test("starts the deadline of its header when the RPC is known", async () => {

@@ -268,7 +268,7 @@ describe.each(bidirectional)("bidirectional streams by $name", (calling) => {
       {},
       calling.listen,
     );
-    const answered: string[] = [];
+    const received: string[] = [];
     const turns = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     async function* ask(): AsyncGenerator<{ sensor: string }> {
       yield { sensor: "a" };
@@ -277,8 +277,8 @@ describe.each(bidirectional)("bidirectional streams by $name", (calling) => {
       await turns[1]?.promise;
     }
     const stream = greenhouseClient(calling, greenhouse.address).controlClimate(ask());
-    for await (const { sensor } of stream) turns[answered.push(sensor) - 1]?.resolve();
-    expect(answered).toEqual(["a!", "b!"]);
+    for await (const { sensor } of stream) turns[received.push(sensor) - 1]?.resolve();
+    expect(received).toEqual(["a!", "b!"]);
   });
 
   test("end when the handler stops reading", async () => {
@@ -495,25 +495,25 @@ describe("messages that arrive after the deadline of their call", () => {
   ] as const)(
     "are not omitted from a complete stream over HTTP/2 by $engine, if $read were read and the last arrives $name",
     async ({ engine, read, frames }) => {
-      const answered = Promise.withResolvers<void>();
-      const { greenhouse, received } = await startLate({ http2: engine, read, goOn: answered.promise });
+      const responded = Promise.withResolvers<void>();
+      const { greenhouse, received } = await startLate({ http2: engine, read, goOn: responded.promise });
       await using _ = greenhouse;
       using connection = await openFrames(greenhouse.address);
       const header = [...grpcHeader(recordReadings), ["grpc-timeout", "30m"]] as const;
       connection.send(headersFrame(1, header), dataFrame(1, emptyMessage));
       await greenhouse.answered(1);
-      if (read > 0) answered.resolve();
+      if (read > 0) responded.resolve();
       connection.send(...frames, headersFrame(3, grpcHeader("/nothing"), frameFlag.endStream));
       await greenhouse.answered(2);
-      answered.resolve();
+      responded.resolve();
       const { sensors, error } = await received;
       expect(sensors.length === 2 - read || error !== undefined).toBe(true);
     },
   );
 
   test("do not prevent the next request of their HTTP/1.1 connection", async () => {
-    const answered = Promise.withResolvers<void>();
-    const { greenhouse, received } = await startLate({ http2: "own", read: 1, goOn: answered.promise });
+    const responded = Promise.withResolvers<void>();
+    const { greenhouse, received } = await startLate({ http2: "own", read: 1, goOn: responded.promise });
     await using _ = greenhouse;
     using connection = await openHttp1(greenhouse.address);
     // More than node reads ahead, and less than the limit for discarding a body on a kept connection.
@@ -531,7 +531,7 @@ describe("messages that arrive after the deadline of their call", () => {
     connection.write(Buffer.alloc(bodyBytes - 5));
     connection.write("GET /nothing HTTP/1.1\r\nhost: x\r\n\r\n");
     expect((await connection.readAnswer()).httpStatus).toBe(404);
-    answered.resolve();
+    responded.resolve();
     expect((await received).error).toBeDefined();
   });
 });

@@ -402,9 +402,9 @@ test.each(binaryCallings)(
   async ({ format, httpVersion, http2, httpStatus }) => {
     await using greenhouse = await startGreenhouse({ waterBed: () => ({}) }, {}, { http2 });
     const request = rpcRequest(format, Buffer.of(0xff), [], waterBedProcedure);
-    const answer = await exchange(greenhouse.address, httpVersion, request);
-    expect(answer.httpStatus).toBe(httpStatus);
-    expect(readOutcome(format, answer).code).toBe(Code.InvalidArgument);
+    const response = await exchange(greenhouse.address, httpVersion, request);
+    expect(response.httpStatus).toBe(httpStatus);
+    expect(readOutcome(format, response).code).toBe(Code.InvalidArgument);
   },
 );
 

@@ -65,21 +65,21 @@ export class ConnectUnaryWire implements UnaryWire {
 
   writeMessage(response: ResponseParts): void | Promise<void> {
     const header = headerFieldsToSend(response.header, this.#headerFields);
-    return this.#answer(200, header, response.trailer, this.#codec.encode(response.message));
+    return this.#respond(200, header, response.trailer, this.#codec.encode(response.message));
   }
 
   writeError(error: ConnectError): void | Promise<void> {
     const { responseHeader: header, responseTrailer: trailer } = this;
     header.set("content-type", "application/json");
     const { fields, body } = unaryError(error, header.fields, this.#rpc.options.jsonOptions);
-    return this.#answer(codeToHttpStatus(error.code), fields, trailer, body);
+    return this.#respond(codeToHttpStatus(error.code), fields, trailer, body);
   }
 
   disableCompression(): void {
     this.#isCompressionDisabled = true;
   }
 
-  #answer(httpStatus: number, header: HeaderFields, trailer: Headers, body: Uint8Array): void | Promise<void> {
+  #respond(httpStatus: number, header: HeaderFields, trailer: Headers, body: Uint8Array): void | Promise<void> {
     const fields = withTrailer(header, trailer);
     const compression = this.#encodings.response;
     if (

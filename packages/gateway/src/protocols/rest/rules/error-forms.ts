@@ -2,15 +2,15 @@ import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 import type { Code } from "@connectrpc/connect";
 
 /**
- * The forms of errors on REST:
+ * The formats of errors on REST:
  *
  * - `"status"`: google.rpc.Status as JSON, with the name of the code
- * - `"google"`: as Google's APIs send them (AIP-193): `{"error":{"code":404,"message":…,"status":"NOT_FOUND"}}`
+ * - `"google"`: the format of Google's APIs (AIP-193): `{"error":{"code":404,"message":…,"status":"NOT_FOUND"}}`
  * - `"problem"`: problem details (RFC 9457), as `application/problem+json`
  */
 export type ErrorForm = "status" | "google" | "problem";
 
-/** What a form is made of. */
+/** The parts of an error that a format uses. */
 export interface ErrorParts {
   readonly code: Code;
   /** The name of the code in google/rpc/code.proto. */
@@ -21,13 +21,13 @@ export interface ErrorParts {
   readonly details: JsonObject[];
 }
 
-/** How an error is written. */
+/** A format of errors. */
 interface ErrorFormat {
   readonly contentType: string;
   toJson(parts: ErrorParts): JsonObject;
 }
 
-/** The formats by their names. */
+/** The formats by name. */
 export const errorFormats: Readonly<Record<ErrorForm, ErrorFormat>> = {
   status: {
     contentType: "application/json",
@@ -41,7 +41,7 @@ export const errorFormats: Readonly<Record<ErrorForm, ErrorFormat>> = {
   },
   problem: {
     contentType: "application/problem+json",
-    // RFC 9457 §4.2.1: without a type, the title is the phrase of the status. The code and the details are extensions.
+    // RFC 9457 §4.2.1: without a type, the title is the reason phrase of the status. Code and details are extensions.
     toJson: ({ codeName, httpStatus, message, details }) => ({
       type: "about:blank",
       ...titleOf(httpStatus),
@@ -58,12 +58,12 @@ function ifAny(details: JsonObject[]): { readonly details?: JsonValue } {
 }
 
 function titleOf(httpStatus: number): { readonly title?: string } {
-  const title = phrases.get(httpStatus);
+  const title = reasonPhrases.get(httpStatus);
   return title === undefined ? {} : { title };
 }
 
-/** The phrases of the statuses that errors have (RFC 9110 §15, RFC 6585). */
-const phrases: ReadonlyMap<number, string> = new Map([
+/** The reason phrases of error statuses (RFC 9110 §15, RFC 6585). */
+const reasonPhrases: ReadonlyMap<number, string> = new Map([
   [400, "Bad Request"],
   [401, "Unauthorized"],
   [403, "Forbidden"],

@@ -116,13 +116,13 @@ describe("a service with sameValueAsPath", () => {
     await using gateway = await startKitchenSink({
       rest: { service: () => ({ sameValueAsPath: true, updateMaskFromBody: true }) },
     });
-    const answer = await exchangeHttp2(gateway.address, {
+    const response = await exchangeHttp2(gateway.address, {
       httpMethod: "PATCH",
       path: "/v1/shelves/1",
       header: [["content-type", "application/json"]],
       body: Buffer.from('{"name":"shelves/1","theme":"a","widthMm":"1"}'),
     });
-    expect(JSON.parse(answer.body.toString())).toEqual({
+    expect(JSON.parse(response.body.toString())).toEqual({
       shelf: { name: "shelves/1", theme: "a", widthMm: "1" },
       updateMask: "theme,widthMm",
     });

@@ -5,7 +5,7 @@ import { type Address, fieldValue, type HttpRequest } from "../../../testing/src
 import { exchangeHttp1, openHttp1 } from "../../../testing/src/carriers/http1-connection.ts";
 import { within } from "../../../testing/src/deadline.ts";
 import { type Case, cases } from "./cases.ts";
-import { movedOptions } from "./handlers.ts";
+import { migrationOptions } from "./handlers.ts";
 
 // The requests of grpc-gateway's integration tests: which get the same response, by default or with options.
 
@@ -35,7 +35,9 @@ class Gateways implements AsyncDisposable {
 
   async #start(options: readonly (keyof RestServiceOptions)[]): Promise<readonly [Gateway, Address]> {
     const service = Object.fromEntries(options.map((name) => [name, true]));
-    const gateway = createGateway(movedOptions({ service: () => service }, (signal) => void this.waiting.push(signal)));
+    const gateway = createGateway(
+      migrationOptions({ service: () => service }, (signal) => void this.waiting.push(signal)),
+    );
     return [gateway, await gateway.listen({ host: "127.0.0.1", port: 0 })];
   }
 
@@ -52,14 +54,14 @@ function requestOf({ request, header = [], body }: Case): HttpRequest {
 }
 
 /** The part of the response that a case compares, in the form of the case. */
-async function responseTo(one: Case, address: Address): Promise<Pick<Case, "answer" | "fields" | "trailer">> {
+async function responseTo(one: Case, address: Address): Promise<Pick<Case, "response" | "fields" | "trailer">> {
   const { httpStatus, header, trailer, body } = await exchangeHttp1(address, requestOf(one));
   const text = String(body);
   const isOneValue = fieldValue(header, "content-type") === "application/json" && !text.includes("\n") && text !== "";
-  const [, expectedBody] = one.refused?.answer ?? one.missing?.answer ?? one.answer;
+  const [, expectedBody] = one.refused?.response ?? one.missing?.response ?? one.response;
   const content: unknown = isOneValue ? JSON.parse(text) : text;
   return {
-    answer: expectedBody === undefined ? [httpStatus] : [httpStatus, content],
+    response: expectedBody === undefined ? [httpStatus] : [httpStatus, content],
     ...(one.fields !== undefined && {
       fields: Object.fromEntries(Object.keys(one.fields).map((name) => [name, fieldValue(header, name) ?? ""])),
     }),
@@ -67,8 +69,8 @@ async function responseTo(one: Case, address: Address): Promise<Pick<Case, "answ
   };
 }
 
-function expectedOf({ answer, fields, trailer }: Case): Pick<Case, "answer" | "fields" | "trailer"> {
-  return { answer, ...(fields !== undefined && { fields }), ...(trailer !== undefined && { trailer }) };
+function expectedOf({ response, fields, trailer }: Case): Pick<Case, "response" | "fields" | "trailer"> {
+  return { response, ...(fields !== undefined && { fields }), ...(trailer !== undefined && { trailer }) };
 }
 
 /** Sends a request whose client disconnects while the handler runs. Returns `false` if the response came first. */
@@ -139,10 +141,10 @@ describe("grpc-gateway's integration tests:", () => {
   });
 
   test.each(different)("$name gets a different response with any options", async (one) => {
-    const { answer } = one.refused ?? one.missing ?? one;
+    const { response } = one.refused ?? one.missing ?? one;
     const address = await gateways.addressWith(everyOption);
     const got = await responseTo(one, address);
-    expect(got.answer).toEqual(answer);
+    expect(got.response).toEqual(response);
     expect(got).not.toEqual(expectedOf(one));
   });
 

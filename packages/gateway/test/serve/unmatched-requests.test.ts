@@ -190,14 +190,14 @@ describe.each([
   afterAll(() => greenhouse[Symbol.asyncDispose]());
 
   test.each(rows)("refuses $name with $httpStatus by $by, over HTTP/$httpVersion", async (row) => {
-    const answer = await exchange(greenhouse.address, row.httpVersion, row.request);
+    const response = await exchange(greenhouse.address, row.httpVersion, row.request);
     expect({
-      httpStatus: answer.httpStatus,
-      allow: fieldValue(answer.header, "allow"),
-      acceptEncoding: fieldValue(answer.header, "accept-encoding"),
-      contentType: fieldValue(answer.header, "content-type"),
-      grpcStatus: fieldValue(answer.header, "grpc-status"),
-      body: String(answer.body),
+      httpStatus: response.httpStatus,
+      allow: fieldValue(response.header, "allow"),
+      acceptEncoding: fieldValue(response.header, "accept-encoding"),
+      contentType: fieldValue(response.header, "content-type"),
+      grpcStatus: fieldValue(response.header, "grpc-status"),
+      body: String(response.body),
     }).toEqual({
       allow: row.allow,
       acceptEncoding: row.acceptEncoding,
