@@ -10,7 +10,7 @@ import { createTempFolder, type TempFolder } from "../../../packages/testing/src
 import {
   deployedFolder,
   type Prometheus,
-  type QueryAnswer,
+  type QueryResponse,
   startPrometheus,
   withShortTimes,
 } from "../../../packages/testing/src/telemetry/prometheus.ts";
@@ -119,7 +119,7 @@ describe("a Prometheus", () => {
     expect(queries.length).toBeGreaterThan(20);
     for (const query of queries) {
       const plain = query.replaceAll("$__rate_interval", "10s").replaceAll("$instance", ".*");
-      const { status, error } = await prometheus.ask<QueryAnswer>(`/api/v1/query?query=${encodeURIComponent(plain)}`);
+      const { status, error } = await prometheus.ask<QueryResponse>(`/api/v1/query?query=${encodeURIComponent(plain)}`);
       expect({ query, status, error }).toEqual({ query, status: "success", error: undefined });
     }
   });

@@ -8,7 +8,7 @@ import { quietLog } from "../operations/quiet-log.ts";
 /** Longer than any test. */
 export const hourMs = 3_600_000;
 
-/** Only what a test asks for is fetched: the timer of the background does not come in between. */
+/** Timers that do not fire during a test, so that keys are fetched only on demand. */
 export const byDemand: NonNullable<JwtSource["timing"]> = {
   refreshMs: hourMs,
   backOffMs: hourMs,
@@ -23,11 +23,11 @@ export async function openVerifier(
 ): Promise<TokenVerifier & Disposable> {
   const result = await openJwtVerifier([{ audiences: [testAudience], timing: byDemand, ...source }], log);
   if (result.kind === "problems") throw new Error(result.problems.join("; "));
-  // Members are handed on by getters: `problem` changes.
+  // Inherits from the verifier, because `problem` is a getter whose value changes.
   return Object.assign(Object.create(result.value), { [Symbol.dispose]: () => result.value.close?.() });
 }
 
-/** The verifier of the tokens of a provider, whose keys are fetched without discovery. */
+/** Opens the verifier of the tokens of a provider, whose keys are fetched without discovery. */
 export function openVerifierAt(
   { issuer, keysUrl }: IdentityProvider,
   timing: JwtSource["timing"] = byDemand,
@@ -36,7 +36,7 @@ export function openVerifierAt(
   return openVerifier({ issuer, keys: { url: keysUrl }, timing }, log);
 }
 
-/** What a verifier says of a token. */
+/** Returns the outcome of verifying a token. */
 export async function outcomeOf(verifier: TokenVerifier, token: string): Promise<TokenOutcome> {
   return await within(Promise.resolve(verifier.verify({ text: token, digest: digestOf(token) })), "the outcome");
 }

@@ -8,63 +8,63 @@ export interface SigningKey {
   readonly algorithm: string;
   readonly keyId: string;
   readonly privateKey: CryptoKey;
-  /** The public key as it stands in a key set. */
+  /** The public key as in a key set. */
   readonly jwk: JWK;
 }
 
-/** An identity provider on the loopback address: a real HTTP server, whose answers a test may replace. */
+/** An identity provider on the loopback address: a real HTTP server, whose responses a test can replace. */
 export interface IdentityProvider {
-  /** What it calls itself. */
+  /** Its issuer identifier. */
   readonly issuer: string;
   readonly keysUrl: string;
   /** Paths of the requests so far, oldest first. */
   readonly requests: readonly string[];
-  /** The keys it publishes. */
+  /** The published keys. */
   keys: readonly SigningKey[];
-  /** Paths at which it answers 404. */
+  /** Paths that respond with 404. */
   hidden: readonly string[];
-  /** Answers instead of it, until set to `undefined`. */
+  /** Handles requests instead of the provider, unless `undefined`. */
   answer: RequestListener | undefined;
   /** Resolves with the path of the next request. */
   nextRequest(): Promise<string>;
-  /** Signs a token of this provider; what is given replaces what a good token has, `undefined` leaves it out. */
+  /** Signs a token. Claims and header fields replace those of a valid token; `undefined` omits one. */
   sign(claims?: TestClaims, header?: TestHeader, key?: SigningKey): Promise<string>;
-  /** Stops to listen and cuts every connection; the port answers nothing from then on. */
+  /** Stops listening and closes all connections. */
   stop(): void;
   [Symbol.dispose](): void;
 }
 
-/** Claims in addition to the usual ones, or the whole payload as text. */
+/** Claims in addition to the default ones, or the complete payload as a string. */
 export type TestClaims = Readonly<Record<string, unknown>> | string;
 
 /** Members of the protected header in addition to `alg` and `kid`. */
 export type TestHeader = Readonly<Record<string, unknown>>;
 
-/** A header that a token may call critical and that no verifier knows. */
+/** A header that a token may list as critical, unknown to all verifiers. */
 export const testExtension = "urn:example:extension";
 
-/** The audience of the tokens that a provider signs unless told otherwise. */
+/** The default audience of signed tokens. */
 export const testAudience = "https://orders.example";
 
-/** Makes a key pair. */
+/** Creates a key pair. */
 export async function createSigningKey(algorithm: string, keyId: string): Promise<SigningKey> {
   const { privateKey, publicKey } = await generateKeyPair(algorithm, { extractable: true });
   return { algorithm, keyId, privateKey, jwk: { ...(await exportJWK(publicKey)), kid: keyId, use: "sig" } };
 }
 
-/** Where a provider has what on its host. */
+/** Paths of a provider. */
 export interface ProviderPaths {
-  /** What follows the host in the issuer: "" or "/realms/orders". */
+  /** The path of the issuer: "" or "/realms/orders". */
   readonly issuer: string;
   readonly keys: string;
 }
 
-/** Starts a provider that publishes the given keys at `/keys`, and says so at both well-known places. */
+/** Starts a provider that publishes keys at `/keys`, with discovery at both well-known paths. */
 export async function startIdentityProvider(...keys: readonly SigningKey[]): Promise<IdentityProvider> {
   return await startIdentityProviderAt({ issuer: "", keys: "/keys" }, ...keys);
 }
 
-/** Starts a provider with paths like those of a product. */
+/** Starts a provider with custom paths, like those of a product. */
 export async function startIdentityProviderAt(
   paths: ProviderPaths,
   ...keys: readonly SigningKey[]
@@ -75,7 +75,7 @@ export async function startIdentityProviderAt(
     const path = request.url ?? "";
     requests.push(path);
     for (const resolve of waiting.splice(0)) resolve(path);
-    if (provider.answer === undefined) answerAsUsual(provider, request, response);
+    if (provider.answer === undefined) respondByDefault(provider, request, response);
     else provider.answer(request, response);
   });
   const baseUrl = await listenOnLoopback(server);
@@ -101,7 +101,7 @@ export async function startIdentityProviderAt(
   return provider;
 }
 
-function answerAsUsual(
+function respondByDefault(
   { issuer, keysUrl, keys, hidden }: IdentityProvider,
   request: IncomingMessage,
   response: ServerResponse,
@@ -114,10 +114,10 @@ function answerAsUsual(
     [`/.well-known/oauth-authorization-server${issuerPath}`]: { issuer, jwks_uri: keysUrl },
   };
   const path = request.url ?? "";
-  // Its documents are read by GET, as JSON or, first of all, as what they are (RFC 7517 §8.5).
+  // Requests must be GET, and prefer the media type of the document (RFC 7517 §8.5).
   const type = path === new URL(keysUrl).pathname ? "application/jwk-set+json" : "application/json";
-  const isAskedFor = request.method === "GET" && request.headers.accept?.startsWith(type) === true;
-  const document = !isAskedFor || hidden.includes(path) ? undefined : documents[path];
+  const isAccepted = request.method === "GET" && request.headers.accept?.startsWith(type) === true;
+  const document = !isAccepted || hidden.includes(path) ? undefined : documents[path];
   response.writeHead(document === undefined ? 404 : 200, { "content-type": "application/json" });
   response.end(JSON.stringify(document ?? {}));
 }

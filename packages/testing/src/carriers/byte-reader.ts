@@ -1,19 +1,19 @@
 import type { Readable } from "node:stream";
 import { within } from "../deadline.ts";
 
-/** Reads a connection's bytes in the portions a parser asks for; every wait has a deadline. */
+/** Reads bytes of a connection as a parser needs them; every wait has a timeout. */
 export interface ByteReader {
-  /** The next `length` bytes. Rejects when the peer ends before that. */
+  /** Reads the next `length` bytes. Rejects if the peer closes before. */
   readExactly(length: number, what: string): Promise<Buffer>;
-  /** Everything up to and including the next `delimiter`. Rejects when the peer ends before that. */
+  /** Reads up to and including the next `delimiter`. Rejects if the peer closes before. */
   readThrough(delimiter: string, what: string): Promise<Buffer>;
-  /** Everything until the peer ends or resets the connection. */
+  /** Reads until the peer closes or resets the connection. */
   readToEnd(what: string): Promise<Buffer>;
-  /** Whether the peer has ended and every byte was read. */
+  /** Returns whether the peer has closed and every byte was read. */
   atEnd(): Promise<boolean>;
 }
 
-/** Reads from `socket`. A reset counts as an end: tests look at the bytes that came before it. */
+/** Creates a reader of a socket. A reset counts as a close: tests check the bytes received before it. */
 export function createByteReader(socket: Readable): ByteReader {
   const chunks: Buffer[] = [];
   let available = 0;
@@ -30,7 +30,7 @@ export function createByteReader(socket: Readable): ByteReader {
   });
   socket.on("end", end).on("close", end).on("error", end);
 
-  // Joined only to be searched or taken from, so that a large body is not copied with each of its pieces.
+  // Chunks are joined only for reads, so that a large body is not copied with each chunk.
   const joined = (): Buffer => {
     const bytes = Buffer.concat(chunks);
     chunks.splice(0, chunks.length, bytes);
@@ -46,7 +46,7 @@ export function createByteReader(socket: Readable): ByteReader {
     for (;;) {
       const length = ready();
       if (length !== undefined) return take(length);
-      if (ended) throw new Error(`the peer ended before ${what}; unread: ${quote(joined())}`);
+      if (ended) throw new Error(`the peer closed before ${what}; unread: ${quote(joined())}`);
       await new Promise<void>((resolve) => {
         wake = resolve;
       });
@@ -83,7 +83,7 @@ export function createByteReader(socket: Readable): ByteReader {
   };
 }
 
-/** A screen of text at most: what is unread may be megabytes. */
+/** Maximum bytes in an error message. The unread bytes may be megabytes. */
 const quotedBytesMax = 1000;
 
 function quote(bytes: Buffer): string {

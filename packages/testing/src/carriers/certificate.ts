@@ -12,7 +12,7 @@ const commonName = Buffer.from("550403", "hex");
 const subjectAltName = Buffer.from("551d11", "hex");
 const basicConstraints = Buffer.from("551d13", "hex");
 
-/** DER's tags (ITU-T X.690), as far as a certificate needs them. */
+/** The DER tags (ITU-T X.690) of certificates. */
 const tag = {
   boolean: 0x01,
   integer: 0x02,
@@ -30,10 +30,10 @@ const tag = {
 } as const;
 
 /**
- * Makes a certificate for localhost and 127.0.0.1 that has signed itself (RFC 5280), good from 2020 until the end of this
- * century, or from and until another time.
+ * Creates a self-signed certificate for localhost and 127.0.0.1 (RFC 5280), by default valid from 2020 until the end of this
+ * century.
  *
- * It is its own authority, so it also vouches for a client that shows it.
+ * It is its own authority, so it also authenticates a client.
  */
 export function createCertificate(
   name: string,
@@ -54,8 +54,8 @@ export function createCertificate(
 }
 
 /**
- * Makes a certificate for localhost and 127.0.0.1 and the authority that has issued it: some clients take no
- * certificate of a server that is an authority itself.
+ * Creates a certificate for localhost and 127.0.0.1, and the authority that issued it, because some clients reject a server
+ * certificate that is an authority.
  */
 export function createIssuedCertificate(name: string): Certificate & { readonly authority: string } {
   const [authority, server] = [generateKeys(), generateKeys()];
@@ -69,7 +69,7 @@ export function createIssuedCertificate(name: string): Certificate & { readonly 
   };
 }
 
-interface ToIssue {
+interface CertificateRequest {
   readonly subject: string;
   readonly publicKey: KeyObject;
   readonly isAuthority: boolean;
@@ -82,10 +82,18 @@ interface ToIssue {
 const startOfValidity = new Date("2020-01-01T00:00:00Z");
 const endOfCentury = new Date("2099-12-31T23:59:59Z");
 
-function issue({ subject, publicKey, isAuthority, issuer, issuerKey, notBefore, notAfter }: ToIssue): string {
+function issue({
+  subject,
+  publicKey,
+  isAuthority,
+  issuer,
+  issuerKey,
+  notBefore,
+  notAfter,
+}: CertificateRequest): string {
   const algorithm = sequence(der(tag.oid, ecdsaWithSha256));
   const names = sequence(der(tag.dnsName, Buffer.from("localhost")), der(tag.ipAddress, Buffer.of(127, 0, 0, 1)));
-  // DER leaves out what is the default, which is to be no authority.
+  // DER omits default values, and the default is not to be an authority.
   const authority = isAuthority ? sequence(der(tag.boolean, Buffer.of(0xff))) : sequence();
   const toBeSigned = sequence(
     // Version 3.
@@ -100,7 +108,7 @@ function issue({ subject, publicKey, isAuthority, issuer, issuerKey, notBefore, 
     der(tag.context3, sequence(extension(subjectAltName, names), extension(basicConstraints, authority))),
   );
   const signature = sign("sha256", toBeSigned, issuerKey);
-  // A bit string starts with the number of bits that are not used.
+  // A bit string starts with the number of unused bits.
   return pem(sequence(toBeSigned, algorithm, der(tag.bitString, Buffer.of(0), signature)));
 }
 
@@ -121,7 +129,7 @@ function der(tagByte: number, ...contents: readonly Buffer[]): Buffer {
   return Buffer.concat([Buffer.of(tagByte, ...lengthOf(content)), content]);
 }
 
-// As short as it can be, as DER demands.
+// DER requires the shortest form.
 function lengthOf({ byteLength }: Buffer): readonly number[] {
   if (byteLength < 0x80) return [byteLength];
   return byteLength < 0x100 ? [0x81, byteLength] : [0x82, byteLength >> 8, byteLength & 0xff];

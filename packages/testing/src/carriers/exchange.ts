@@ -1,40 +1,40 @@
 import { type AddressInfo, connect, type Socket } from "node:net";
 
-/** Which HTTP carries a request: HTTP/1.1, or HTTP/2 with prior knowledge. */
+/** The HTTP version of a request: HTTP/1.1, or HTTP/2 with prior knowledge. */
 export type HttpVersion = "1.1" | "2";
 
-/** One header or trailer field as it stands on the wire, the name in lower case. */
+/** A header or trailer field as on the wire, with the name in lower case. */
 export type Field = readonly [name: string, value: string];
 
-/** A request as a client writes it; nothing is added but what the HTTP version demands. */
+/** A request; nothing is added but what the HTTP version requires. */
 export interface HttpRequest {
   readonly httpMethod: string;
-  /** The request target, sent as it is. */
+  /** The request target, sent unchanged. */
   readonly path: string;
   readonly header: readonly Field[];
-  /** Sent with a `content-length` on HTTP/1.1, unless the header says otherwise. Without it, no body at all. */
+  /** Sent with `content-length` on HTTP/1.1, unless the header has framing fields. Default: no body. */
   readonly body?: Uint8Array;
 }
 
-/** An answer as it came over the wire, whole. */
+/** A complete response as on the wire. */
 export interface HttpAnswer {
   readonly httpStatus: number;
-  /** In the order they came; on HTTP/2 without the pseudo-header. */
+  /** In the received order; on HTTP/2 without the pseudo-header field. */
   readonly header: readonly Field[];
   readonly trailer: readonly Field[];
   readonly body: Buffer;
 }
 
-/** Where a server under test listens: an IP address and a port, or the path of a Unix socket. */
+/** The address of a server under test: an IP address and a port, or the path of a Unix socket. */
 export type Address = Pick<AddressInfo, "address" | "port">;
 
 /** Opens a connection to a server under test. */
 export function openSocket({ address, port }: Address): Socket {
-  const place = isPath(address) ? { path: address } : { host: address, port, noDelay: true };
-  return connect({ ...place, allowHalfOpen: true });
+  const target = isPath(address) ? { path: address } : { host: address, port, noDelay: true };
+  return connect({ ...target, allowHalfOpen: true });
 }
 
-/** The authority of requests to a server under test. */
+/** Returns the authority of requests to a server under test. */
 export function authorityOf({ address, port }: Address): string {
   return isPath(address) ? "localhost" : `${address}:${String(port)}`;
 }
@@ -43,13 +43,13 @@ function isPath(address: string): boolean {
   return address.startsWith("/");
 }
 
-/** All values of a field joined by ", ", or `undefined` when it did not come. `name` is in lower case. */
+/** Returns all values of a field joined by ", "; `undefined` if there are none. @param name - in lower case */
 export function fieldValue(fields: readonly Field[], name: string): string | undefined {
   const values = fields.filter((field) => field[0] === name).map((field) => field[1]);
   return values.length === 0 ? undefined : values.join(", ");
 }
 
-/** Node's flat list of names and values, paired. */
+/** Converts node's flat list of names and values to pairs. */
 export function fieldsOf(rawHeader: readonly string[]): Field[] {
   return Array.from({ length: rawHeader.length / 2 }, (_, at) => [
     (rawHeader[2 * at] ?? "").toLowerCase(),
@@ -57,7 +57,7 @@ export function fieldsOf(rawHeader: readonly string[]): Field[] {
   ]);
 }
 
-/** The fields by which HTTP frames an answer, and what node adds to it. */
+/** The fields that frame a response, and those that node adds. */
 export const framing: ReadonlySet<string> = new Set([
   "date",
   "connection",

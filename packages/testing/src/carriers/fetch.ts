@@ -3,7 +3,7 @@ import type { Field, HttpAnswer, HttpRequest } from "./exchange.ts";
 
 const origin = "http://fetch.example";
 
-/** Sends a request through a handler of Fetch, and reads its answer whole. */
+/** Sends a request to a Fetch handler, and reads the complete response. */
 export async function exchangeFetch(fetch: FetchHandler, request: HttpRequest): Promise<HttpAnswer> {
   return await readAnswer(await openFetch(fetch, request));
 }
@@ -13,7 +13,7 @@ async function readAnswer(response: Response): Promise<HttpAnswer> {
   return { httpStatus: response.status, header: [...response.headers], trailer: [], body };
 }
 
-/** Sends a request through a handler of Fetch, and leaves the body of its answer to be read. */
+/** Sends a request to a Fetch handler, and returns the response with its unread body. */
 export async function openFetch(
   fetch: FetchHandler,
   { httpMethod, path, header, body }: HttpRequest,
@@ -25,23 +25,23 @@ export async function openFetch(
 }
 
 /**
- * A request whose body is sent piece by piece: in chunks on HTTP/1.1, in DATA frames on HTTP/2, as a stream on Fetch.
- * Dispose of it with `using`: the request is then aborted.
+ * A request whose body is sent in pieces: in chunks on HTTP/1.1, in DATA frames on HTTP/2, as a stream on Fetch. Dispose of
+ * it with `using`, which aborts the request.
  */
 export interface Upload extends Disposable {
-  /** Bytes that were written and that the server has not taken. */
+  /** Bytes that were written and that the server has not received yet. */
   readonly waitingBytes: number;
   write(piece: Uint8Array | string): void;
   end(): void;
-  /** Reads the whole answer, which may come before the end of the body. */
+  /** Reads the complete response, which may arrive before the end of the body. */
   readAnswer(): Promise<HttpAnswer>;
-  /** Reads what is sent next, until it has some text. */
+  /** Reads until the received bytes contain a string. */
   readUntil(text: string): Promise<string>;
   /** Cancels the request immediately: by a RST of TCP, a RST_STREAM of HTTP/2, or a body that fails. */
   reset(): void;
 }
 
-/** Sends the header of a request whose body follows piece by piece. */
+/** Sends the header of a request whose body follows in pieces. */
 export function openFetchUpload(
   fetch: FetchHandler,
   [method, path]: readonly [httpMethod: string, path: string],
@@ -59,20 +59,20 @@ export function openFetchUpload(
     write: (piece): void => {
       const bytes = new Uint8Array(Buffer.from(piece));
       waitingBytes += bytes.byteLength;
-      const taken = (): void => void (waitingBytes -= bytes.byteLength);
-      writer.write(bytes).then(taken, () => undefined);
+      const onWritten = (): void => void (waitingBytes -= bytes.byteLength);
+      writer.write(bytes).then(onWritten, () => undefined);
     },
     end: (): void => void writer.close().catch(() => undefined),
     readAnswer: async (): Promise<HttpAnswer> => await readAnswer(await answer),
     readUntil: async (text): Promise<string> => {
       reader ??= (await answer).body?.pipeThrough(new TextDecoderStream()).getReader();
-      let seen = "";
-      while (!seen.includes(text)) {
+      let received = "";
+      while (!received.includes(text)) {
         const { value } = (await reader?.read()) ?? {};
-        if (value === undefined) throw new Error(`the answer ended after ${JSON.stringify(seen)}`);
-        seen += value;
+        if (value === undefined) throw new Error(`the response ended after ${JSON.stringify(received)}`);
+        received += value;
       }
-      return seen;
+      return received;
     },
     reset: (): void => void writer.abort().catch(() => undefined),
     [Symbol.dispose]: (): void => void writer.abort().catch(() => undefined),
@@ -83,7 +83,7 @@ function tuples(header: readonly Field[]): [string, string][] {
   return header.map(([name, value]) => [name, value]);
 }
 
-/** Whether a request can be said by Fetch: its URL parser rewrites some targets, and a GET has no body. */
+/** Returns whether Fetch can express a request: its URL parser rewrites some targets, and a GET has no body. */
 export function isSayable({ httpMethod, path, body }: HttpRequest): boolean {
   if (body !== undefined && (httpMethod === "GET" || httpMethod === "HEAD")) return false;
   try {

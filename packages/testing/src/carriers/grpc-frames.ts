@@ -2,10 +2,10 @@ import { encodeEnvelope } from "../gateway/envelope.ts";
 import type { Field } from "./exchange.ts";
 import { dataFrame, type FrameConnection, frameFlag, headersFrame } from "./http2-frames.ts";
 
-/** A message without a field, in its envelope. */
+/** A message without fields, in its envelope. */
 export const emptyMessage: Buffer = encodeEnvelope(0, Buffer.alloc(0));
 
-/** The header of a gRPC call over plain HTTP/2. */
+/** Returns the header of a gRPC call over HTTP/2 without TLS. */
 export function grpcHeader(procedure: string): Field[] {
   return [
     [":method", "POST"],
@@ -17,7 +17,7 @@ export function grpcHeader(procedure: string): Field[] {
   ];
 }
 
-/** Sends a whole unary call on a stream. */
+/** Sends a complete unary call on a stream. */
 export function sendUnaryCall(connection: FrameConnection, streamId: number, procedure: string): void {
   connection.send(
     headersFrame(streamId, grpcHeader(procedure)),

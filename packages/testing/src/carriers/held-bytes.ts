@@ -4,17 +4,17 @@ import { runInNewContext } from "node:vm";
 setFlagsFromString("--expose-gc");
 const collect: (options?: { readonly type: "minor" }) => void = runInNewContext("gc");
 
-/** What the process holds that is not garbage: its heap, and the memory of buffers outside of it. */
+/** Returns the bytes that the process retains after garbage collection, on the heap and in external buffers. */
 export async function heldBytes(): Promise<number> {
   collectGarbage();
-  // The memory of buffers is given back a turn later, at the next collection of any kind.
+  // External memory is released one turn later, at the next collection of any kind.
   await new Promise(setImmediate);
   collect({ type: "minor" });
   const { heapUsed, external } = process.memoryUsage();
   return heapUsed + external;
 }
 
-/** Collects all garbage of the heap now. */
+/** Runs a full garbage collection. */
 export function collectGarbage(): void {
   collect();
 }

@@ -5,31 +5,31 @@ import { createByteReader, type ByteReader } from "./byte-reader.ts";
 import { within } from "../deadline.ts";
 import { type Address, authorityOf, type Field, type HttpAnswer, type HttpRequest, openSocket } from "./exchange.ts";
 
-/** One answer on an HTTP/1.1 connection, with what only HTTP/1.1 has. */
+/** A response on an HTTP/1.1 connection, with its raw head. */
 export interface Http1Answer extends HttpAnswer {
-  /** The bytes from the status line to the empty line, as text. */
+  /** The status line and the header, up to the empty line. */
   readonly head: string;
-  /** The interim (1xx) statuses that came first. */
+  /** The interim (1xx) statuses received before. */
   readonly interim: readonly number[];
 }
 
-/** A client's HTTP/1.1 connection that sends exactly the bytes it is given. */
+/** A client connection over HTTP/1.1 that sends exactly the bytes of the test. */
 export interface Http1Connection {
   readonly socket: Socket;
-  /** Sends bytes as they are; text is sent as Latin-1, so that any byte can be written as an escape. */
+  /** Sends bytes. A string is encoded as Latin-1, so that any byte can be written as an escape. */
   write(bytes: string | Uint8Array): void;
-  /** Writes one well-formed request; several may follow each other before an answer is read. */
+  /** Writes a well-formed request. Several may be pipelined before a response is read. */
   request(request: HttpRequest): void;
-  /** Reads one whole answer. `httpMethod` matters because the answer to a HEAD has no body. */
+  /** Reads a complete response. @param httpMethod - because the response to HEAD has no body */
   readAnswer(httpMethod?: string): Promise<Http1Answer>;
-  /** Everything until the server closes the connection. */
+  /** Reads until the server closes the connection. */
   readToEnd(): Promise<Buffer>;
-  /** Whether the server closed the connection and sent nothing more. Waits for one or the other. */
+  /** Waits for a close or more bytes, and returns whether the server closed the connection. */
   atEnd(): Promise<boolean>;
   [Symbol.dispose](): void;
 }
 
-/** Opens an HTTP/1.1 connection, inside TLS if there are options for it. Dispose of it with `using`. */
+/** Opens an HTTP/1.1 connection, with TLS if `tls` is set. Dispose of it with `using`. */
 export async function openHttp1(address: Address, tls?: ConnectionOptions): Promise<Http1Connection> {
   const outer = openSocket(address);
   const socket = tls === undefined ? outer : connectTls({ socket: outer, ALPNProtocols: ["http/1.1"], ...tls });
@@ -38,7 +38,7 @@ export async function openHttp1(address: Address, tls?: ConnectionOptions): Prom
   return overHttp1(socket, reader, authorityOf(address));
 }
 
-/** Speaks HTTP/1.1 over a socket that is connected, a TLS socket for one. `host` is the Host field of requests. */
+/** Uses HTTP/1.1 on a connected socket, such as a TLS socket. @param host - the Host field of requests */
 export function overHttp1(socket: Socket, reader: ByteReader, host: string): Http1Connection {
   return {
     socket,
@@ -72,7 +72,7 @@ function requestBytes(request: HttpRequest, host: string): Buffer {
 async function readAnswer(reader: ByteReader, httpMethod: string): Promise<Http1Answer> {
   const interim: number[] = [];
   for (;;) {
-    const head = (await reader.readThrough("\r\n\r\n", "the head of an answer")).toString("latin1");
+    const head = (await reader.readThrough("\r\n\r\n", "the head of a response")).toString("latin1");
     const httpStatus = readStatus(head);
     if (httpStatus < 200 && httpStatus !== 101) {
       interim.push(httpStatus);
@@ -86,7 +86,7 @@ async function readAnswer(reader: ByteReader, httpMethod: string): Promise<Http1
 
 function readStatus(head: string): number {
   const status = /^HTTP\/1\.1 (\d{3})(?: [^\r\n]*)?\r\n/.exec(head)?.[1];
-  if (status === undefined) throw new Error(`no HTTP/1.1 status line: ${JSON.stringify(head)}`);
+  if (status === undefined) throw new Error(`not an HTTP/1.1 status line: ${JSON.stringify(head)}`);
   return Number(status);
 }
 
@@ -107,7 +107,7 @@ async function readBody(
   httpStatus: number,
   header: readonly Field[],
 ): Promise<{ body: Buffer; trailer: readonly Field[] }> {
-  // RFC 9112 §6.3: what follows the head, in the order of its rules.
+  // RFC 9112 §6.3, in the order of its rules.
   if (httpMethod === "HEAD" || httpStatus === 204 || httpStatus === 304) return { body: Buffer.alloc(0), trailer: [] };
   const field = (name: string): string | undefined => header.find((candidate) => candidate[0] === name)?.[1];
   if (field("transfer-encoding") === "chunked") return await readChunked(reader);

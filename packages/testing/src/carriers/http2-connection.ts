@@ -18,34 +18,34 @@ import {
   type HttpRequest,
 } from "./exchange.ts";
 
-/** One answer on an HTTP/2 stream, with what only HTTP/2 has. */
+/** A response on an HTTP/2 stream, with its error code. */
 export interface Http2Answer extends HttpAnswer {
-  /** The stream's error code: 0 (NO_ERROR) when it ended as it should. */
+  /** The error code of the stream: 0 (NO_ERROR) if it was not reset. */
   readonly resetCode: number;
 }
 
-/** An HTTP/2 connection of node's own client, for frames as they should be. */
+/** An HTTP/2 connection of node's client, which sends only valid frames. */
 export interface Http2Connection {
   readonly session: ClientHttp2Session;
-  /** Opens a stream and sends the head only, with the END_STREAM flag when there is to be no body. */
+  /** Opens a stream and sends only the header, with END_STREAM if there is no body. */
   open(request: HttpRequest, options?: { readonly endStream: boolean }): ClientHttp2Stream;
-  /** Sends a request whole and reads the answer whole. */
+  /** Sends a complete request and reads the complete response. */
   exchange(request: HttpRequest): Promise<Http2Answer>;
   [Symbol.dispose](): void;
 }
 
-/** Opens an HTTP/2 connection with prior knowledge, or over TLS when `tls` is given. Dispose of it with `using`. */
+/** Opens an HTTP/2 connection with prior knowledge, or over TLS if `tls` is set. Dispose of it with `using`. */
 export async function openHttp2(address: Address, tls?: SecureClientSessionOptions): Promise<Http2Connection> {
   const authority = authorityOf(address);
   const scheme = tls === undefined ? "http" : "https";
-  // Not strict, so that a field that may come once can be sent twice: what the server makes of it is a row of the contract.
+  // Not strict, because the contract tests fields that are sent twice although they are singletons.
   const sessionOptions: SecureClientSessionOptions & { strictSingleValueFields: boolean } = {
     ...tls,
     strictSingleValueFields: false,
     ...(tls === undefined && { createConnection: () => openSocket(address) }),
   };
   const session = connect(`${scheme}://${authority}`, sessionOptions);
-  // What goes wrong with the session shows at the streams that are waited for.
+  // Errors of the session also fail its streams.
   session.on("error", () => {});
   await within(once(session, "connect"), "an HTTP/2 connection");
   const open: Http2Connection["open"] = (request, options) => {
@@ -74,10 +74,10 @@ export async function exchangeHttp2(address: Address, request: HttpRequest): Pro
 }
 
 /**
- * Reads the answer of a stream to its end.
+ * Reads the complete response of a stream.
  *
- * A stream that is reset after its head came still has an answer: the reset code tells. One that is
- * reset before that has none, and this rejects with the code's name.
+ * A stream that is reset after the header still has a response, with a reset code. Rejects with the code for a stream that
+ * is reset before.
  */
 export async function readHttp2Answer(stream: ClientHttp2Stream): Promise<Http2Answer> {
   let httpStatus = 0;
@@ -90,11 +90,11 @@ export async function readHttp2Answer(stream: ClientHttp2Stream): Promise<Http2A
   });
   stream.on("trailers", (_: unknown, _flags: number, raw: string[]) => (trailer = fieldsOf(raw)));
   stream.on("data", (chunk: Buffer) => chunks.push(chunk));
-  // A reset with an error code is told by 'close' too, with the code at hand.
+  // 'close' is emitted after an error, too, and the code is available then.
   stream.on("error", () => {});
   if (!stream.closed || !stream.destroyed)
     await within(new Promise<void>((resolve) => stream.once("close", resolve)), "the end of an HTTP/2 stream");
   const resetCode = stream.rstCode ?? constants.NGHTTP2_NO_ERROR;
-  if (httpStatus === 0) throw new Error(`the stream ended without an answer, with error code ${String(resetCode)}`);
+  if (httpStatus === 0) throw new Error(`the stream ended without a response, with error code ${String(resetCode)}`);
   return { httpStatus, header, trailer, body: Buffer.concat(chunks), resetCode };
 }

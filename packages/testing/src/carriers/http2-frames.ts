@@ -31,38 +31,38 @@ export interface Frame {
   readonly payload: Buffer;
 }
 
-/** What every client sends first (RFC 9113 §3.4); a SETTINGS frame must follow. */
+/** The client connection preface (RFC 9113 §3.4), which a SETTINGS frame must follow. */
 export const clientPreface: Buffer = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "latin1");
 
-/** What the server sends on a connection. */
+/** The frames that the server sends on a connection. */
 export interface FrameStream {
-  /** The next frame, or `undefined` when the server has ended the connection. */
+  /** Reads the next frame; `undefined` if the server has closed the connection. */
   readFrame(): Promise<Frame | undefined>;
-  /** Reads until a frame satisfies `wanted`; `undefined` when the connection ends before. */
-  readUntil(wanted: (frame: Frame) => boolean): Promise<Frame | undefined>;
-  /** How the stream ended: as it should, by a reset, or with the connection. */
+  /** Reads until a frame matches; `undefined` if the connection is closed before. */
+  readUntil(matches: (frame: Frame) => boolean): Promise<Frame | undefined>;
+  /** Reads until the stream has ended: by END_STREAM, a reset, GOAWAY with an error, or a close. */
   readEnd(streamId: number): Promise<StreamEnd>;
 }
 
-/** A client's HTTP/2 connection on a plain socket, for the frames that no client library sends. */
+/** A client connection over HTTP/2 on a plain socket, for frames that no client library sends. */
 export interface FrameConnection extends FrameStream, Disposable {
   readonly socket: Socket;
   /** Sends frames in one write. */
   send(...frames: readonly Frame[]): void;
 }
 
-/** How a stream ended, and the status it was answered with (0 when it was not, or not by a common status). */
+/** How a stream ended, and its HTTP status; 0 if there was none, or not one of the static table. */
 export type StreamEnd =
   | { readonly kind: "answered"; readonly httpStatus: number }
   | { readonly kind: "reset"; readonly httpStatus: number; readonly errorCode: number }
   | { readonly kind: "go-away"; readonly httpStatus: number; readonly errorCode: number }
   | { readonly kind: "closed"; readonly httpStatus: number };
 
-/** How {@link openFrames} opens a connection. */
+/** Options of {@link openFrames}. */
 export interface FrameConnectionOptions {
-  /** Default true: with false nothing is sent by itself. */
+  /** Whether preface and SETTINGS are sent. Default true. */
   readonly settled?: boolean;
-  /** Whom to trust; without it the connection is in clear. */
+  /** TLS options. Default: no TLS. */
   readonly tls?: ConnectionOptions;
 }
 
@@ -85,42 +85,42 @@ export async function openFrames(
   };
 }
 
-/** Reads frames from a connection that is opened elsewhere. */
+/** Reads frames from an open connection. */
 export function readFrames(socket: Readable): FrameStream {
   const reader = createByteReader(socket);
   const readFrame = async (): Promise<Frame | undefined> => ((await reader.atEnd()) ? undefined : nextFrame(reader));
-  const readUntil: FrameStream["readUntil"] = async (wanted) => {
+  const readUntil: FrameStream["readUntil"] = async (matches) => {
     for (;;) {
       const next = await readFrame();
-      if (next === undefined || wanted(next)) return next;
+      if (next === undefined || matches(next)) return next;
     }
   };
   return { readFrame, readUntil, readEnd: (streamId) => readEnd(streamId, readUntil) };
 }
 
-/** Makes a frame; the payload defaults to none. */
+/** Creates a frame. Default: no payload. */
 export function frame(type: number, flags: number, streamId: number, payload: Uint8Array = Buffer.alloc(0)): Frame {
   return { type, flags, streamId, payload: Buffer.from(payload) };
 }
 
-/** A HEADERS frame with the whole header list in it. `flags` come on top of END_HEADERS. */
+/** Creates a HEADERS frame with the complete header list. @param flags - in addition to END_HEADERS */
 export function headersFrame(streamId: number, header: readonly Field[], flags: number = 0): Frame {
   return frame(frameType.headers, flags | frameFlag.endHeaders, streamId, headerBlock(header));
 }
 
-/** A DATA frame; `flags` is usually 0 or END_STREAM. */
+/** Creates a DATA frame. @param flags - usually 0 or END_STREAM */
 export function dataFrame(streamId: number, bytes: Uint8Array, flags: number = 0): Frame {
   return frame(frameType.data, flags, streamId, bytes);
 }
 
-/** A RST_STREAM frame with an error code of RFC 9113 §7. */
+/** Creates a RST_STREAM frame with an error code of RFC 9113 §7. */
 export function resetFrame(streamId: number, errorCode: number): Frame {
   const payload = Buffer.alloc(4);
   payload.writeUInt32BE(errorCode);
   return frame(frameType.resetStream, 0, streamId, payload);
 }
 
-/** A header list in HPACK as literals without indexing and without Huffman (RFC 7541 §6.2.2): any bytes can be sent. */
+/** Encodes a header list as HPACK literals without indexing or Huffman coding (RFC 7541 §6.2.2), for arbitrary bytes. */
 export function headerBlock(header: readonly Field[]): Buffer {
   return Buffer.concat(header.flatMap(([name, value]) => [Buffer.of(0), hpackString(name), hpackString(value)]));
 }
@@ -142,7 +142,7 @@ function hpackInteger(value: number): Buffer {
   return Buffer.from([...bytes, rest]);
 }
 
-/** A frame as it is on the wire (RFC 9113 §4.1). */
+/** Encodes a frame (RFC 9113 §4.1). */
 export function frameBytes({ type, flags, streamId, payload }: Frame): Buffer {
   const head = Buffer.alloc(9);
   head.writeUIntBE(payload.byteLength, 0, 3);
@@ -176,7 +176,7 @@ async function readEnd(streamId: number, readUntil: FrameStream["readUntil"]): P
   return { kind: "answered", httpStatus };
 }
 
-// RFC 7541 appendix A: entries 8 to 14 of the static table are whole `:status` fields, and encoders use them.
+// RFC 7541 appendix A: entries 8 to 14 of the static table are complete `:status` fields, which encoders use.
 const indexedStatuses: ReadonlyMap<number, number> = new Map([
   [0x88, 200],
   [0x89, 204],

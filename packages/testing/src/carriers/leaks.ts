@@ -2,14 +2,14 @@ import { expect } from "vitest";
 import { within } from "../deadline.ts";
 import { collectGarbage } from "./held-bytes.ts";
 
-/** Rounds in which a leak has to show: one in which nothing grew shows that nothing does. */
+/** Maximum rounds. One round without growth proves that there is no leak. */
 const rounds = 4;
 
 /**
- * Expects work to leave nothing behind: neither open resources nor more than `limitBytes` of the heap.
+ * Expects that work leaks neither open resources nor more than `limitBytes` of the heap.
  *
- * A leak is in every round of the work. What the process keeps once (compiled code, grown tables) comes in some
- * round or other, so the round that grew least is the one that counts.
+ * A leak occurs in every round. Memory that is allocated once (compiled code, larger tables) occurs only in some rounds, so
+ * the round with the least growth counts.
  */
 export async function expectNothingKept(work: () => Promise<void>, limitBytes: number): Promise<void> {
   const growths: number[] = [];
@@ -24,12 +24,12 @@ export async function expectNothingKept(work: () => Promise<void>, limitBytes: n
   expect(Math.min(...growths), `growth of ${growths.join(", ")} bytes`).toBeLessThan(limitBytes);
 }
 
-/** Returns what is in `all` and not in `some`. A timeout that was open before the work, and is over now, is not a leak. */
+/** Returns the items of `all` that are not in `some`. A timer that was open before and has ended is not a leak. */
 function without(all: readonly string[], some: readonly string[]): string[] {
-  const left = [...some];
+  const remaining = [...some];
   return all.filter((one) => {
-    const at = left.indexOf(one);
-    if (at >= 0) left.splice(at, 1);
+    const at = remaining.indexOf(one);
+    if (at >= 0) remaining.splice(at, 1);
     return at < 0;
   });
 }
@@ -37,7 +37,7 @@ function without(all: readonly string[], some: readonly string[]): string[] {
 async function settle(): Promise<{ heapBytes: number; resources: string[] }> {
   await within(socketsClosed(), "every connection to be closed");
   collectGarbage();
-  // An immediate is work for this very turn.
+  // An Immediate belongs to the current turn.
   const resources = process.getActiveResourcesInfo().filter((resource) => resource !== "Immediate");
   return { heapBytes: process.memoryUsage().heapUsed, resources };
 }

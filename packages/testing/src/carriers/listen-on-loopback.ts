@@ -3,8 +3,8 @@ import type { Server, Socket } from "node:net";
 import type { Address } from "./exchange.ts";
 
 /**
- * Lets a server listen on a loopback address, by default on a free port of 127.0.0.1, and returns its base URL, without a
- * slash at the end.
+ * Starts listening on a loopback address, by default on a free port of 127.0.0.1, and returns the base URL without a
+ * trailing slash.
  */
 export function listenOnLoopback(server: Server, at = { host: "127.0.0.1", port: 0 }): Promise<string> {
   return new Promise((resolve, reject) => {
@@ -17,11 +17,11 @@ export function listenOnLoopback(server: Server, at = { host: "127.0.0.1", port:
   });
 }
 
-/** A server that listens on a loopback address. Dispose of it with `await using`: its connections end, too. */
+/** A server on a loopback address. Dispose of it with `await using`, which also closes its connections. */
 export interface LoopbackServer {
   readonly baseUrl: string;
   readonly address: Address;
-  /** Those that are open. */
+  /** The open connections. */
   readonly sockets: ReadonlySet<Socket>;
   [Symbol.asyncDispose](): Promise<void>;
 }

@@ -2,21 +2,21 @@ import { connect, createServer } from "node:net";
 import type { Address } from "./exchange.ts";
 import { startOnLoopback } from "./listen-on-loopback.ts";
 
-/** A proxy in front of a server, which loses what the server answers. */
+/** A proxy in front of a server that can lose its responses. */
 export interface LossyProxy extends AsyncDisposable {
-  /** Where it listens, as a gRPC target. */
+  /** Its address, as a gRPC target. */
   readonly target: string;
   /** How many connections were cut. */
   readonly cuts: number;
   /** How many connections are open. */
   readonly open: number;
-  /** Whether a cut is to come. */
+  /** Whether a cut is pending. */
   readonly isArmed: boolean;
-  /** Cuts the connection that brings the byte of the server after so many further ones, which still pass. */
+  /** Cuts a connection after this many further bytes of the server, which are still forwarded. */
   cutAfter(bytes: number): void;
 }
 
-/** Starts a proxy to a server, which cuts nothing until it is told to. */
+/** Starts a proxy to a server. It cuts no connection before {@link LossyProxy.cutAfter} is called. */
 export async function startLossyProxy(server: Address): Promise<LossyProxy> {
   let bytesLeft = Number.POSITIVE_INFINITY;
   let cuts = 0;
@@ -37,7 +37,7 @@ export async function startLossyProxy(server: Address): Promise<LossyProxy> {
         client.write(data);
         return;
       }
-      // The bytes before the cut arrive, as they may on a network that fails.
+      // The bytes before the cut arrive, as on a failing network.
       client.end(data.subarray(0, bytesLeft));
       upstream.destroy();
       bytesLeft = Number.POSITIVE_INFINITY;

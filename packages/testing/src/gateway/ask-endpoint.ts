@@ -1,12 +1,12 @@
 import { createContextValues } from "@connectrpc/connect";
 import type { Endpoint, EndpointResponse } from "../../../gateway/src/index.ts";
 
-/** Asks an endpoint without a gateway around it. @param header - the fields of the request, in lower case */
+/** Calls an endpoint without a gateway. @param header - the request fields, in lower case */
 export async function askEndpoint(
   endpoint: Endpoint | undefined,
   header: Readonly<Record<string, string>> = {},
 ): Promise<EndpointResponse> {
-  if (endpoint === undefined) throw new Error("there is no such endpoint");
+  if (endpoint === undefined) throw new Error("the endpoint is missing");
   return await endpoint.handle({
     httpMethod: "GET",
     target: endpoint.path,

@@ -8,7 +8,7 @@ import { within } from "../deadline.ts";
 
 const registry = createRegistry(NestedSchema);
 
-/** Asks a server for a sink; returns the answer's message as it is, or the error. */
+/** Calls `Query` of a server, and returns the message of the response, or the error. */
 export async function ask(
   answer: (response: ServerResponse) => void,
   options: Partial<RestTransportOptions> = {},
@@ -18,11 +18,11 @@ export async function ask(
   const call = createClient(KitchenSink, transport).query({});
   return await within(
     call.catch((error: unknown) => asError(error)),
-    "an answer",
+    "a response",
   );
 }
 
-/** Returns an error as it is. Throws what is none. */
+/** Returns a ConnectError unchanged. Throws any other value. */
 export function asError(value: unknown): ConnectError {
   if (value instanceof ConnectError) return value;
   throw value;

@@ -16,7 +16,7 @@ export type Way = "quick" | "left";
 /** How many messages went which way: read, written as they were read, and with a value that may not belong there. */
 export type BothWays = Readonly<Record<"read" | "written" | "odd", Record<Way, number>>>;
 
-/** Messages of each random type. */
+/** Number of messages of each random type. */
 const messagesPerType = 100;
 
 /**

@@ -1,13 +1,13 @@
 import { create } from "@bufbuild/protobuf";
 import { type Book, BookSchema, Genre } from "../gen/library/v1/library_pb.ts";
 
-/** The books of a long list. */
+/** Number of books in a long list. */
 export const booksMax = 100;
 
-/** The books of a list of some 10 MB of JSON. */
+/** Number of books in a list of about 10 MB of JSON. */
 export const longListBooks = 17_600;
 
-/** Returns so many books of a shelf, from its beginning, and again from there when it has fewer. */
+/** Returns this many books of a shelf, repeating it if it has fewer. */
 export function takeBooks<Item>(shelf: readonly Item[], count: number): Item[] {
   if (count <= shelf.length) return shelf.slice(0, count);
   return Array.from({ length: Math.ceil(count / shelf.length) }, () => shelf)
@@ -16,10 +16,10 @@ export function takeBooks<Item>(shelf: readonly Item[], count: number): Item[] {
 }
 
 /**
- * Returns the n-th book: 595 bytes of JSON and 375 of protobuf, more or less, and the same in every process.
+ * Returns the n-th book: about 595 bytes of JSON and 375 of protobuf, the same in every process.
  *
- * It has what the messages of most services have and a minimal one lacks: times with and without a fraction, a map, a
- * list, a message inside, 64-bit integers, an enum, a double, text beyond ASCII and text that JSON has to escape.
+ * It has fields like the messages of most services: times with and without a fraction, a map, a list, a nested message,
+ * 64-bit integers, an enum, a double, non-ASCII text and text that JSON must escape.
  */
 export function makeBook(n: number): Book {
   return create(BookSchema, {
@@ -39,7 +39,7 @@ export function makeBook(n: number): Book {
   });
 }
 
-/** The list of the first books. */
+/** Returns the first books. */
 export function makeBooks(count: number): Book[] {
   return Array.from({ length: count }, (_, n) => makeBook(n));
 }

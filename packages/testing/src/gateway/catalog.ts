@@ -11,7 +11,7 @@ import {
 import { type Book, Book_State, BookSchema, Catalog, Loan_State } from "../gen/catalog/v1/catalog_pb.ts";
 import type { TestGateway } from "./kitchen-sink.ts";
 
-/** Starts a gateway with a catalog that is empty, and with reflection, on a free port of loopback. */
+/** Starts a gateway with an empty catalog and reflection, on a free port of loopback. */
 export async function startCatalog(options: Partial<GatewayOptions> = {}): Promise<TestGateway> {
   const gateway = createTestGateway({ routes: catalogRoutes(), ...options });
   const address = await gateway.listen({ host: "127.0.0.1", port: 0 });
@@ -21,7 +21,7 @@ export async function startCatalog(options: Partial<GatewayOptions> = {}): Promi
 function catalogRoutes(): (router: ConnectRouter) => void {
   const books = new Map<string, Book>();
   const scans = new Map<string, { readonly contentType: string; readonly data: Uint8Array }>();
-  const find = (name: string): Book => books.get(name) ?? fail(`there is no ${name}`);
+  const find = (name: string): Book => books.get(name) ?? fail(`${name} not found`);
   const of = (parent: string): Book[] => [...books.values()].filter(({ name }) => name.startsWith(`${parent}/books/`));
   const reflection = createReflectionService([Catalog]);
   return (router) => {
@@ -46,7 +46,7 @@ function catalogRoutes(): (router: ConnectRouter) => void {
       updateBook({ book = create(BookSchema), updateMask }) {
         const [kept, sent] = [reflect(BookSchema, find(book.name)), reflect(BookSchema, book)];
         for (const path of updateMask?.paths ?? []) {
-          const field = BookSchema.fields.find(({ name }) => name === path) ?? fail(`there is no field ${path}`);
+          const field = BookSchema.fields.find(({ name }) => name === path) ?? fail(`unknown field ${path}`);
           if (sent.isSet(field)) kept.set(field, sent.get(field));
           else kept.clear(field);
         }

@@ -1,10 +1,10 @@
-/** One envelope of gRPC, gRPC-Web or a Connect stream: a flag byte, a length of four bytes, and that many bytes. */
+/** An envelope of gRPC, gRPC-Web or a Connect stream: a flag byte, a length of four bytes, and the message. */
 export interface Envelope {
   readonly flags: number;
   readonly bytes: Buffer;
 }
 
-/** The bytes of an envelope; `length` may lie about them. */
+/** Encodes an envelope. @param length - the length field, which may be wrong */
 export function encodeEnvelope(flags: number, bytes: Uint8Array, length: number = bytes.byteLength): Buffer {
   const head = Buffer.alloc(5);
   head.writeUInt8(flags, 0);
@@ -12,7 +12,7 @@ export function encodeEnvelope(flags: number, bytes: Uint8Array, length: number 
   return Buffer.concat([head, bytes]);
 }
 
-/** Splits a body into its envelopes. Throws when it ends inside one. */
+/** Splits a body into envelopes. @throws Error if it ends within one */
 export function decodeEnvelopes(body: Buffer): Envelope[] {
   const envelopes: Envelope[] = [];
   for (let at = 0; at < body.byteLength;) {

@@ -5,13 +5,13 @@ import { FileService } from "../gen/files/v1/files_pb.ts";
 import type { Address } from "../carriers/exchange.ts";
 import { type Http2Server, listenForTests } from "./listen-for-tests.ts";
 
-/** A gateway with a service of files behind it. Dispose of it with `await using`. */
+/** A gateway with a file service. Dispose of it with `await using`. */
 export interface TestFiles extends AsyncDisposable {
   readonly address: Address;
   readonly gateway: Gateway;
 }
 
-/** Starts a gateway. RPCs that the implementation leaves out are unimplemented. */
+/** Starts a gateway. RPCs without an implementation are unimplemented. */
 export async function startFiles(
   http2: Http2Server,
   implementation: Partial<ServiceImpl<typeof FileService>>,

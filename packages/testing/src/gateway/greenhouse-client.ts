@@ -10,32 +10,32 @@ import {
 import { within } from "../deadline.ts";
 import { envelope, grpcAnswer, type Script } from "./scripted-http2-server.ts";
 
-/** The answer of `WaterBed` to bed 7. */
+/** The response of `WaterBed` for bed 7. */
 export const waterBedResponse: Uint8Array = toBinary(
   WaterBedResponseSchema,
   create(WaterBedResponseSchema, { bed: 7n, liters: 3 }),
 );
 
-/** The same in its envelope. */
+/** The same response in its envelope. */
 export const watered: Buffer = envelope(waterBedResponse);
 
-/** Answers each request so. */
+/** Responds with {@link watered} to each request. */
 export const answering: Script = { request: (connection, id) => connection.send(...grpcAnswer(id, watered)) };
 
-/** A client of the greenhouse, and its upstream. Dispose of it with `await using`; calls that go on then fail. */
+/** A greenhouse client and its upstream. Dispose of it with `await using`; calls in flight then fail. */
 export interface GreenhouseClient extends AsyncDisposable {
   readonly greenhouse: Client<typeof GreenhouseService>;
   readonly upstream: Upstream;
 }
 
-/** Opens a client of the greenhouse. */
+/** Opens a greenhouse client. */
 export function openGreenhouse(options: UpstreamOptions): GreenhouseClient {
   const upstream = createUpstream(options);
   const greenhouse = createClient(GreenhouseService, createGrpcTransport({ baseUrl: upstream }));
   return { greenhouse, upstream, [Symbol.asyncDispose]: () => upstream.drain(1) };
 }
 
-/** What a call ends with: "ok", or its code and message. */
+/** Returns the outcome of a call: "ok", or its code and message. */
 export async function outcomeOf(call: Promise<unknown>): Promise<string> {
   try {
     await within(call, "a call");
@@ -46,7 +46,7 @@ export async function outcomeOf(call: Promise<unknown>): Promise<string> {
   }
 }
 
-/** What a call of `WaterBed` ends with. */
+/** Calls `WaterBed`, and returns its outcome. */
 export function wateringOf({ greenhouse }: GreenhouseClient): Promise<string> {
   return outcomeOf(greenhouse.waterBed({}));
 }

@@ -10,15 +10,15 @@ import type { Address } from "../carriers/exchange.ts";
 import { listenForTests, type TestListenOptions } from "./listen-for-tests.ts";
 import { createTestGateway } from "./test-engine.ts";
 
-/** The procedures that tests call by hand. */
+/** Procedures that tests call without a client. */
 export const waterBedProcedure = "/greenhouse.v1.GreenhouseService/WaterBed";
 export const getReadingProcedure = "/greenhouse.v1.GreenhouseService/GetReading";
 
-/** A gateway with a greenhouse behind it, on a free port of loopback. Dispose of it with `await using`. */
+/** A gateway with a greenhouse, on a free port of loopback. Dispose of it with `await using`. */
 export interface TestGreenhouse {
   readonly gateway: Gateway;
   readonly address: Address;
-  /** How many requests are open. */
+  /** Returns the number of open requests. */
   openRequests(): number;
   /** What `onResponse` was told, in order. */
   readonly answers: readonly CompletedRequest[];
@@ -33,22 +33,22 @@ subscribe("net.server.socket", (message) => {
     accepted = message.socket;
 });
 
-/** Returns the server's end of the connection that was made last. Call it in `admit`. */
+/** Returns the server socket of the last connection. Call it in `admit`. */
 export function acceptedSocket(): Socket {
-  if (accepted === undefined) throw new TypeError("no connection was made");
+  if (accepted === undefined) throw new TypeError("no connection was accepted");
   return accepted;
 }
 
-/** Waits for an event of the server's end of the connection that was made last. Call it in `admit`. */
+/** Waits for an event of the server socket of the last connection. Call it in `admit`. */
 export function nextEvent(event: "close" | "end" | "pause"): Promise<unknown> {
   // Not `events.once`, which rejects when the client resets the connection first.
   return new Promise((resolve) => acceptedSocket().once(event, resolve));
 }
 
 /**
- * Starts a gateway. RPCs that the implementation leaves out are unimplemented.
+ * Starts a gateway. RPCs without an implementation are unimplemented.
  *
- * @param create - creates the gateway, if not with the usual protocols
+ * @param create - creates the gateway. Default: with the usual protocols
  */
 export async function startGreenhouse(
   implementation: Partial<ServiceImpl<typeof GreenhouseService>>,
@@ -86,7 +86,7 @@ export async function startGreenhouse(
   };
 }
 
-/** One way for Connect's own client to call, and how the server must listen for it. */
+/** A protocol of Connect's client, and how the server must listen for it. */
 export interface Calling {
   readonly name: string;
   readonly listen: TestListenOptions;
@@ -97,7 +97,7 @@ function baseUrl(address: Address): string {
   return `http://${address.address}:${String(address.port)}`;
 }
 
-/** Connect's client over every protocol, every version of HTTP and every server of HTTP/2, each at least once. */
+/** Covers every protocol, HTTP version and HTTP/2 server with Connect's client. */
 export const callings: readonly Calling[] = [
   {
     name: "Connect over HTTP/1.1",
@@ -117,7 +117,7 @@ export const callings: readonly Calling[] = [
   { name: "gRPC", listen: {}, transport: (address) => createGrpcTransport({ baseUrl: baseUrl(address) }) },
 ];
 
-/** A client of the greenhouse. */
+/** Creates a greenhouse client. */
 export function greenhouseClient(calling: Calling, address: Address): Client<typeof GreenhouseService> {
   return createClient(GreenhouseService, calling.transport(address));
 }

@@ -12,7 +12,7 @@ import { openPython } from "../process/python.ts";
 import { toolsFolder } from "../process/tools-folder.ts";
 import { descriptorSetOf } from "./descriptor-set.ts";
 
-/** A program, its first arguments, and the folder that it starts in. */
+/** A program, its arguments, and its working directory. */
 export interface GrpcProgram {
   readonly file: string;
   readonly args: readonly string[];
@@ -22,7 +22,7 @@ export interface GrpcProgram {
 /** A gRPC server in a separate process. Dispose of it with `await using`. */
 export interface GrpcServerProcess extends AsyncDisposable {
   readonly port: number;
-  /** For an upstream. */
+  /** The address for an upstream. */
   readonly address: string;
   readonly process: CommandLine["process"];
 }
@@ -30,12 +30,12 @@ export interface GrpcServerProcess extends AsyncDisposable {
 /** The echo contract of the transcoding suite. */
 export const echoFiles: readonly DescFile[] = [file_transcoding_v1_echo];
 
-/** The kitchen sink. It has a separate proxy, because its paths are also those of the contract. */
+/** The kitchen sink. It needs a separate proxy, because its paths conflict with those of the contract. */
 export const sinkFiles: readonly DescFile[] = [KitchenSink.file, LegacySink.file, Shelves.file];
 
-/** Starts a program that prints the port that it has taken on loopback. */
+/** Starts a program that prints its port on loopback. */
 export async function startGrpcProgram({ file, args, folder }: GrpcProgram): Promise<GrpcServerProcess> {
-  // Where the JVM, Go and Python look for what is theirs.
+  // The JVM, Go and Python need HOME for their caches.
   const server = startProgram(file, args, folder, { HOME: process.env["HOME"] ?? "" });
   try {
     const [, port = ""] = await server.find(/^(\d+)$/m);
@@ -51,32 +51,32 @@ export async function startGrpcProgram({ file, args, folder }: GrpcProgram): Pro
   }
 }
 
-/** The servers of {@link echoFiles} and {@link sinkFiles}, and how each is built; what an earlier run has built is taken. */
+/** The servers of {@link echoFiles} and {@link sinkFiles}, and their builds, which are reused by later runs. */
 export const echoServers: readonly EchoServer[] = [
   { name: "grpc-go", build: () => buildGo("echo"), knownFailing: [] },
   { name: "grpc-java", build: () => buildJava(), knownFailing: [] },
   { name: "grpcio", build: () => buildPython(), knownFailing: [] },
-  // What it was given it says as null: prost-reflect has no NaN in JSON.
+  // Returns its request as null, because prost-reflect does not support NaN in JSON.
   { name: "tonic", build: () => buildRust(), knownFailing: ["type.wrapper.double"] },
 ];
 
-/** A server of another maker. */
+/** A server of another implementation. */
 interface EchoServer {
   readonly name: string;
   readonly build: () => Promise<GrpcProgram>;
-  /** The cases of the transcoding suite that its own JSON fails, in which it says what it was given. */
+  /** The cases of the transcoding suite that fail because of its JSON of the request. */
   readonly knownFailing: readonly string[];
 }
 
-/** Builds one of the programs of `packages/proxy/test/suites/interop/go/`. */
+/** Builds a program of `packages/proxy/test/suites/interop/go/`. */
 export async function buildGo(name: "echo" | "interop" | "caller"): Promise<GrpcProgram> {
-  const folder = layOut("packages/proxy/test/suites/interop/go");
+  const folder = copyRecipe("packages/proxy/test/suites/interop/go");
   await buildStep("go", ["build", "-o", "bin/", `./${name}`], { folder });
   return { file: join(folder, "bin", name), args: [definitionsFile], folder };
 }
 
 async function buildJava(): Promise<GrpcProgram> {
-  const folder = layOut("packages/proxy/test/suites/interop/java");
+  const folder = copyRecipe("packages/proxy/test/suites/interop/java");
   await buildStep("mvn", ["--batch-mode", "--quiet", "compile"], { folder });
   const classes = join(folder, "target/classes");
   const libraries = readFileSync(join(folder, "target/classpath"), "utf8").trim();
@@ -84,22 +84,22 @@ async function buildJava(): Promise<GrpcProgram> {
 }
 
 async function buildPython(): Promise<GrpcProgram> {
-  const folder = layOut("packages/conformance/servers/python");
+  const folder = copyRecipe("packages/conformance/servers/python");
   const programs = await openPython(join(folder, "requirements.txt"));
   return { file: join(programs, "python"), args: ["echo.py", "0"], folder };
 }
 
 async function buildRust(): Promise<GrpcProgram> {
-  const folder = layOut("packages/conformance/servers/rust");
+  const folder = copyRecipe("packages/conformance/servers/rust");
   await buildStep("cargo", ["build", "--locked"], { folder });
   return { file: join(folder, "target/debug/transcoding-echo"), args: ["0"], folder };
 }
 
-// Where the backends of packages/conformance/servers/ look for it.
+// The file name that the backends of packages/conformance/servers/ expect.
 const definitionsFile = "echo.binpb";
 
-/** Copies the recipe of a server to a folder that is kept from one run to the next, and returns that folder. */
-function layOut(recipe: string): string {
+/** Copies the source of a server to a folder that is kept between runs, and returns that folder. */
+function copyRecipe(recipe: string): string {
   const folder = toolsFolder(`proxy-${basename(recipe)}`);
   mkdirSync(folder, { recursive: true });
   cpSync(join(projectFolder, recipe), folder, { recursive: true, preserveTimestamps: true });

@@ -21,15 +21,15 @@ import { readRestTimeout } from "../../../gateway/src/protocols/shared/timeouts.
 /** The path of all JSON-RPC calls. */
 export const jsonRpcPath = "/json-rpc";
 
-/** The most bytes that the body of a JSON-RPC call may have. */
+/** Maximum bytes of the body of a JSON-RPC call. */
 export const jsonRpcBytesMax = 1024;
 
 /** The error codes of JSON-RPC 2.0 ("Error object"), and one of those that servers may define. */
 export const jsonRpcErrors = { parse: -32700, invalidRequest: -32600, methodNotFound: -32601, server: -32000 } as const;
 
 /**
- * Creates a gateway that also serves unary RPCs over JSON-RPC 2.0, a protocol that names the RPC in the body. It has what
- * tests of such protocols need: no batches, no notifications, and ids that are integers.
+ * Creates a gateway that also serves unary RPCs over JSON-RPC 2.0, a protocol that names the RPC in the body. It supports no
+ * batches, no notifications, and only integer ids.
  */
 export function createJsonRpcGateway(options: GatewayOptions): Gateway {
   const report = createFaultReporter(options.onFault);

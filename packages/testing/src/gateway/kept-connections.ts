@@ -3,14 +3,14 @@ import { type Http1Connection, openHttp1 } from "../carriers/http1-connection.ts
 import { type Http2Connection, openHttp2 } from "../carriers/http2-connection.ts";
 
 /**
- * Sends requests one after another, those to the same address on the same connection for as long as it lasts: to open one
- * costs twice what most calls do. Dispose of it before the servers, some of which wait for their connections.
+ * Sends requests one after another, reusing one connection per address while it is open, because opening one takes twice as
+ * long as most calls. Dispose of it before the servers, some of which wait for their connections.
  */
 export class KeptConnections implements Disposable {
   readonly #opened = new Map<Address, Promise<Http2Connection>>();
   readonly #idle = new Map<Address, Http1Connection>();
 
-  /** Sends a request whole and reads the answer whole. */
+  /** Sends a complete request and reads the complete response. */
   async exchange(address: Address, version: HttpVersion, request: HttpRequest): Promise<HttpAnswer> {
     if (version === "1.1") return await this.#exchangeHttp1(address, request);
     const connection = await (this.#opened.get(address) ?? this.#open(address));

@@ -8,7 +8,7 @@ import { file_kitchensink_v1_legacy, LegacySink } from "../gen/kitchensink/v1/le
 import { GetShelfRequestSchema, Shelves } from "../gen/kitchensink/v1/shelves_pb.ts";
 import type { Address } from "../carriers/exchange.ts";
 
-/** A gateway with the kitchen sink behind it, on a free port of loopback. Dispose of it with `await using`. */
+/** A gateway with the kitchen sink, on a free port of loopback. Dispose of it with `await using`. */
 export interface TestGateway extends FetchGateway {
   readonly address: Address;
   [Symbol.asyncDispose](): Promise<void>;
@@ -22,13 +22,13 @@ export const kitchenSinkRegistry: ReturnType<typeof createRegistry> = createRegi
   file_kitchensink_v1_legacy,
 );
 
-/** The options of a gateway whose handlers answer with what they were given. */
+/** The options of a gateway whose handlers echo their requests. */
 export const kitchenSinkOptions: GatewayOptions = {
   routes: kitchenSinkRoutes,
   jsonOptions: { registry: kitchenSinkRegistry },
 };
 
-/** Starts a gateway whose handlers answer with what they were given. */
+/** Starts a gateway whose handlers echo their requests. */
 export async function startKitchenSink(options: Partial<GatewayOptions> = {}): Promise<TestGateway> {
   const gateway = createTestGateway({ ...kitchenSinkOptions, ...options });
   const address = await gateway.listen({ host: "127.0.0.1", port: 0 });

@@ -6,31 +6,31 @@ import { type Certificate, createCertificate } from "../carriers/certificate.ts"
 import type { Address } from "../carriers/exchange.ts";
 import { type LoopbackServer, startOnLoopback } from "../carriers/listen-on-loopback.ts";
 
-/** What serves HTTP/2: the gateway itself, or a server of node:http2 in which its handler is mounted. */
+/** The HTTP/2 server: the gateway itself, or a node:http2 server in which its handler is mounted. */
 export const http2Servers = ["own", "mounted"] as const;
 
 /** One of the {@link http2Servers}. */
 export type Http2Server = (typeof http2Servers)[number];
 
-/** Where a gateway listens, and what serves HTTP/2 there: "own" by default. A mounted one speaks nothing else. */
+/** Listen options, and the HTTP/2 server: "own" by default. A mounted one supports only HTTP/2. */
 export interface TestListenOptions extends ListenOptions {
   readonly http2?: Http2Server;
 }
 
-/** A gateway that listens. */
+/** A listening gateway. */
 export interface Listening {
-  /** Where clients in clear reach it. */
+  /** The address for clients without TLS. */
   readonly address: Address;
-  /** How many requests are open. */
+  /** Returns the number of open requests. */
   openRequests(): number;
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-/** Whether tables of rows in clear are to go through a tunnel of TLS: `npm run suite -- tls`. */
+/** Whether plaintext test cases go through a TLS tunnel: `npm run suite -- tls`. */
 const byTls = process.env["TEST_TLS"] === "1";
 const certificate = createCertificate("tests");
 
-/** Lets a gateway listen, behind a tunnel of TLS where that is wanted and nothing else is said of where. */
+/** Starts listening, behind a TLS tunnel if enabled and the options set neither path nor TLS. */
 export async function listenForTests(
   gateway: Gateway,
   { http2, ...options }: TestListenOptions = {},
@@ -52,7 +52,7 @@ export async function listenForTests(
   };
 }
 
-/** Mounts a gateway in a server of node:http2, in clear, which leaves it to the gateway to ask for bodies that wait. */
+/** Mounts a gateway in a node:http2 server without TLS, which leaves `Expect: 100-continue` to the gateway. */
 async function mount(gateway: Gateway): Promise<Listening> {
   const server = createHttp2Server(gateway.handler).on("checkContinue", gateway.checkContinue);
   let open = 0;
@@ -72,8 +72,8 @@ async function mount(gateway: Gateway): Promise<Listening> {
 }
 
 /**
- * Opens a tunnel to a server of TLS, so that whatever tests say in clear reaches it encrypted, with HTTP/2 by ALPN. Ends
- * and resets of one side are passed on to the other.
+ * Opens a tunnel to a TLS server, which encrypts the plaintext of tests, with HTTP/2 by ALPN. Closes and resets of one side
+ * are forwarded to the other.
  */
 async function openTlsTunnel(to: Address, { cert }: Certificate): Promise<LoopbackServer> {
   const server = createServer({ allowHalfOpen: true, noDelay: true }, (near) => {

@@ -9,11 +9,11 @@ import {
 import { readDescriptorSet } from "../../../gateway/src/descriptors/index.ts";
 import { parseHttpRules, type RestOptions } from "../../../gateway/src/index.ts";
 
-// A definition whose JSON names are no identifiers, or are names of other fields: protoc accepts all of them.
+// A definition whose JSON names are not identifiers, or are names of other fields. protoc accepts all of them.
 
 type FieldInit = MessageInitShape<typeof FieldDescriptorProtoSchema>;
 
-/** JSON names with characters that mean something in a URL, a template, a shell or JSON. */
+/** JSON names with special characters of URLs, templates, shells or JSON. */
 export const specialNames: readonly string[] = [
   "page.size",
   "page",
@@ -36,7 +36,7 @@ const message = { label: Label.OPTIONAL, type: Type.MESSAGE };
 const list = { label: Label.REPEATED, type: Type.STRING };
 const map = { label: Label.REPEATED, type: Type.MESSAGE, typeName: ".names.Request.LabelsEntry" };
 
-/** Fields whose JSON names are those of others, in a chain and in a circle. */
+/** Fields whose JSON names are the names of other fields, in a chain and in a cycle. */
 const exchanged: readonly FieldInit[] = [
   { ...text, name: "uuid", number: 110, jsonName: "id" },
   { ...long, name: "id", number: 111, jsonName: "legacyId" },
@@ -61,16 +61,16 @@ const set = create(FileDescriptorSetSchema, {
             ...exchanged,
             { ...message, name: "inner", number: 100, jsonName: "in.ner", typeName: ".names.Inner" },
             { ...message, name: "loop", number: 101, jsonName: "loop", typeName: ".names.Loop" },
-            // The path of a field inside another.
+            // Equals the path of a nested field.
             { ...text, name: "direct", number: 102, jsonName: "loop.text" },
-            // Entries of maps, one of which could be the other field.
+            // Map entries that could be confused with other fields.
             { ...map, name: "labels", number: 103, jsonName: "labels[x]" },
             { ...map, name: "filter", number: 104, jsonName: "filter" },
             { ...map, name: "notes", number: 105, jsonName: "note[s]" },
-            // Two ways to split a name in two.
+            // A name that can be split in two ways.
             { ...message, name: "left", number: 106, jsonName: "p", typeName: ".names.Left" },
             { ...message, name: "right", number: 107, jsonName: "p.q", typeName: ".names.Right" },
-            // Each the name of one of another kind.
+            // Each has the name of a field of another kind.
             { ...text, name: "plain", number: 120, jsonName: "entries" },
             { ...map, name: "entries", number: 121, jsonName: "plain" },
             { ...text, name: "single", number: 122, jsonName: "items" },
@@ -141,7 +141,7 @@ function serviceOf([service]: readonly DescService[]): DescService {
   return service;
 }
 
-/** Its rules, whose names are those of the definition. */
+/** Its HTTP rules, with the names of the definition. */
 export const oddRules: NonNullable<RestOptions["rules"]> = parseHttpRules(
   JSON.stringify({
     rules: [
@@ -158,7 +158,7 @@ export const oddRules: NonNullable<RestOptions["rules"]> = parseHttpRules(
   }),
 );
 
-/** Finds one of its RPCs. */
+/** Returns one of its RPCs. */
 export function oddMethod(name: string): DescMethod {
   const method = oddNames.methods.find((each) => each.name === name);
   if (method === undefined) throw new Error(`the service has no RPC ${name}`);

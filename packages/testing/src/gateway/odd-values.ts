@@ -1,6 +1,6 @@
 import type { Dice } from "../dice.ts";
 
-/** What a handler in plain JavaScript may put into a message, whatever the type of the field. */
+/** Values that a handler in JavaScript may set, regardless of the type of the field. */
 const odd: readonly (() => unknown)[] = [
   () => undefined,
   () => null,
@@ -42,7 +42,7 @@ const odd: readonly (() => unknown)[] = [
   () => ({ "1e3": "a" }),
 ];
 
-/** Puts an odd value somewhere into a message: a field, an item of a list, a value of a map, or of a message inside. */
+/** Sets a random field, list item or map value of a message or nested message to an unexpected value. */
 export function putSomethingOdd(message: object, dice: Dice): void {
   const names = Object.keys(message);
   const name = dice.oneOf(names);

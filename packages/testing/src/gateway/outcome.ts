@@ -3,7 +3,7 @@ import { decodeEnvelopes } from "./envelope.ts";
 import { fieldValue, type Field, type HttpAnswer } from "../carriers/exchange.ts";
 import type { WireFormat } from "./wire-format.ts";
 
-/** What a call came to, the same for every protocol: OK is code 0, other codes are gRPC's. */
+/** The outcome of a call, for every protocol: code 0 is OK, others are gRPC codes. */
 export interface Outcome {
   readonly code: number;
   readonly message: string;
@@ -24,11 +24,11 @@ const readers: Readonly<Record<Protocol, (answer: HttpAnswer, format: WireFormat
 /** Reads the status of gRPC and gRPC-Web, which respond with HTTP 200 to every call. */
 function readGrpc(answer: HttpAnswer, format: WireFormat, trailer: readonly Field[]): Outcome {
   if (answer.httpStatus !== 200) throw new Error(`no answer of ${format.name}: ${describe(answer)}`);
-  // Where there is a body, the status is behind it.
+  // With a body, the status is in the trailer.
   return readGrpcStatus(answer.body.byteLength === 0 ? [...answer.header, ...trailer] : trailer);
 }
 
-/** The trailers that gRPC-Web carries as the last envelope of the body; none when the answer has no body. */
+/** Returns the gRPC-Web trailers, the last envelope of the body; none without a body. */
 export function readWebTrailer(format: WireFormat, answer: HttpAnswer): Field[] {
   const body = format.name === "grpc-web-text" ? decodeBase64Parts(answer.body) : answer.body;
   const last = decodeEnvelopes(body).find((envelope) => (envelope.flags & 0x80) !== 0);
@@ -60,7 +60,7 @@ const connectCodes: Readonly<Record<string, number>> = {
   unauthenticated: 16,
 };
 
-/** The bytes of gRPC-Web's text form, which may be several base64 texts one after the other, each padded on its own. */
+/** Decodes gRPC-Web text, which may be several base64 strings, each with its own padding. */
 export function decodeBase64Parts(body: Buffer): Buffer {
   const parts = body.toString("latin1").match(/[^=]+=*/g) ?? [];
   return Buffer.concat(parts.map((part) => Buffer.from(part, "base64")));

@@ -1,12 +1,12 @@
 /** The signature of version 2 of the PROXY protocol. */
 const signature = Buffer.from("0d0a0d0a000d0a515549540a", "hex");
 
-/** A header of version 2: command and family as they are on the wire, then addresses and TLVs. */
-export function binaryHeader(command: number, family: number, content: Uint8Array, lengthSaid?: number): Buffer {
+/** Encodes a header of version 2: command, family, then addresses and TLVs. */
+export function binaryHeader(command: number, family: number, content: Uint8Array, length?: number): Buffer {
   const head = Buffer.alloc(4);
   head.writeUInt8(command, 0);
   head.writeUInt8(family, 1);
-  head.writeUInt16BE(lengthSaid ?? content.byteLength, 2);
+  head.writeUInt16BE(length ?? content.byteLength, 2);
   return Buffer.concat([signature, head, content]);
 }
 

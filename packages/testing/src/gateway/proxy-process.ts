@@ -7,14 +7,14 @@ export interface ProxyProcess extends AsyncDisposable {
   readonly command: CommandLine;
   readonly baseUrl: string;
   readonly port: number;
-  /** Where it serves probes and metrics. */
+  /** The URL of probes and metrics. */
   readonly adminUrl: string;
 }
 
 /** Starts the command, with an admin port, and resolves once it serves. */
-export async function startProxyProcess(words: readonly string[]): Promise<ProxyProcess> {
+export async function startProxyProcess(args: readonly string[]): Promise<ProxyProcess> {
   const main = join(projectFolder, "packages/proxy/src/command/main.ts");
-  const command = startNode([main, "--admin-port", "0", ...words], projectFolder);
+  const command = startNode([main, "--admin-port", "0", ...args], projectFolder);
   try {
     const [, adminUrl = ""] = await command.find(/^health and metrics at (\S+)/m);
     const [, baseUrl = ""] = await command.find(/^(\S+) serves/m);

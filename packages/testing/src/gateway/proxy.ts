@@ -17,12 +17,12 @@ export interface TestProxy {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-/** A request of which rules for fields look at the caller's address alone. */
+/** Returns a request with only the address of the caller, for rules of header fields. */
 export function requestFrom(address: string): AdmitRequest {
   return Object.assign(Object.create(null), { peer: { address } });
 }
 
-/** Starts a proxy before one upstream. */
+/** Starts a proxy in front of one upstream. */
 export async function startProxy(
   upstream: string,
   files: readonly DescFile[],

@@ -1,13 +1,13 @@
 import { type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf";
 import type { Dice } from "../dice.ts";
 
-/** How likely something odd is: one of so many. */
+/** The frequency of invalid parts: one in this many. */
 interface Oddness {
   readonly inField: number;
   readonly inBytes: number;
 }
 
-/** Bytes that are mostly a message of a type, and sometimes not: cut, with a bit flipped, or lengths that lie. */
+/** Returns random bytes that are mostly a valid message, and sometimes truncated, with flipped bits or wrong lengths. */
 export function randomBytes(desc: DescMessage, dice: Dice, { inField, inBytes }: Oddness): Buffer {
   const bytes = fieldsOf(desc, dice, inField, 0);
   if (bytes.length > 0 && dice.roll(inBytes) === 0) {
@@ -40,7 +40,7 @@ function fieldsOf(desc: DescMessage, dice: Dice, oddness: number, depth: number)
   return bytes;
 }
 
-/** A field of another type than declared, or one that is not declared. */
+/** Returns an undeclared field, or one of another type than declared. */
 function oddField(declared: number, dice: Dice): number[] {
   const number = dice.oneOf([declared, declared, 0, 99, 5000, 536_870_911]);
   const wireType = dice.roll(8);
@@ -155,7 +155,7 @@ function scalar(type: ScalarType, dice: Dice): number[] {
   }
 }
 
-/** A varint, sometimes of more bytes than it needs. */
+/** Encodes a varint, sometimes in more bytes than needed. */
 function varint(value: bigint, dice: Dice): number[] {
   const bytes: number[] = [];
   let rest = value;

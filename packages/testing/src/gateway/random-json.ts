@@ -3,8 +3,7 @@ import type { Dice } from "../dice.ts";
 import { randomMessageTypes } from "./random-message.ts";
 
 /**
- * Rolls a JSON text for a message of a type: often one that can be read, often one with something in it that has to be
- * refused, or that a reader could easily take for something else.
+ * Returns random JSON for a message type: often valid, often with a part that must be rejected or is easily misread.
  */
 export function rollJsonText(dice: Dice, desc: DescMessage): string {
   const text = new TextRoller(dice).message(desc, 0);
@@ -69,7 +68,7 @@ const spaces = ["", "", "", "", " ", "\n", "\r\t "];
 
 class TextRoller {
   readonly #dice: Dice;
-  /** One text in a few has mistakes, and then one place in a few. */
+  /** Whether the text may have mistakes. */
   readonly #isHostile: boolean;
 
   constructor(dice: Dice) {
@@ -172,7 +171,7 @@ class TextRoller {
     return this.#object(this.#times(() => this.#member(this.#string(), this.#plain(depth + 1))));
   }
 
-  // A name of a field, as JSON text: by one of its names, now and then with an escape.
+  // One of the two names of a field, as a JSON string, sometimes with an escape.
   #nameOf({ name, jsonName }: DescField): string {
     const chosen = this.#dice.roll(3) === 0 ? name : jsonName;
     if (this.#dice.roll(20) > 0) return `"${chosen}"`;
@@ -220,7 +219,7 @@ class TextRoller {
 
 const cuts = ['"', "\\", "{", "}", "[", "]", ",", ":", "0", ".", "e", "-", " ", "\ufeff", "\u0000", "\ud800", "null"];
 
-// Removes, repeats or inserts something somewhere.
+// Removes, repeats or inserts characters at a random position.
 function mutate(dice: Dice, text: string): string {
   const at = dice.roll(text.length + 1);
   const end = Math.min(text.length, at + dice.roll(6));

@@ -31,7 +31,7 @@ import { file_kitchensink_v1_shelves } from "../gen/kitchensink/v1/shelves_pb.ts
 import { file_library_v1_library } from "../gen/library/v1/library_pb.ts";
 import type { Dice } from "../dice.ts";
 
-/** The types of random messages: proto3, proto2 with extensions, and the definitions of definitions. */
+/** The types of random messages: proto3, proto2 with extensions, and descriptor.proto. */
 export const randomTypes: Registry = createRegistry(
   file_google_protobuf_any,
   file_google_protobuf_descriptor,
@@ -55,7 +55,7 @@ const extensions: readonly DescExtension[] = all.filter((desc) => desc.kind === 
 
 const depthMax = 4;
 
-/** Rolls a message of a type: most are valid, and each may have values that no reader would have made. */
+/** Returns a random message of a type. Most are valid; some have values that no decoder returns. */
 export function rollMessage(dice: Dice, desc: DescMessage, depth = 0): Message {
   const message = create(desc);
   if (desc.typeName === "google.protobuf.Any") return rollAny(dice, depth);
@@ -79,7 +79,7 @@ function extend(dice: Dice, message: Message, extension: DescExtension, depth: n
   try {
     setExtension(message, extension, rollFieldValue(dice, field, depth + 1));
   } catch {
-    // It cannot be set to that value.
+    // The extension does not accept this value.
   }
 }
 

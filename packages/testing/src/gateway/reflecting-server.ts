@@ -6,15 +6,15 @@ import { ServerReflection } from "../../../gateway/src/reflection/index.ts";
 
 type Answer = NonNullable<MessageInitShape<typeof ServerReflectionResponseSchema>["messageResponse"]>;
 
-/** A server that has nothing but reflection. Dispose of it with `await using`. */
+/** A server with only reflection. Dispose of it with `await using`. */
 export interface ReflectingServer {
   readonly address: string;
-  /** What it tells from now on. */
+  /** The files that it returns. */
   files: readonly MessageInitShape<typeof FileDescriptorProtoSchema>[];
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-/** Starts a server whose reflection gives files as they are, one at a time, however wrong or incomplete they are. */
+/** Starts a server whose reflection returns files unchanged, one at a time, even if they are invalid or incomplete. */
 export async function startReflectingServer(files: ReflectingServer["files"]): Promise<ReflectingServer> {
   const gateway = createTestGateway({
     routes: (router) => {

@@ -1,18 +1,18 @@
-// Runs without node: in a page, or where nothing of node is.
+// Runs without node: in a page, or in another runtime.
 import { createClient } from "@connectrpc/connect";
 import { createRestTransport } from "../../../rest-client/src/index.ts";
 import { Catalog } from "../gen/catalog/v1/catalog_pb.ts";
 import { FileService } from "../gen/files/v1/files_pb.ts";
 import { KitchenSink } from "../gen/kitchensink/v1/kitchen_sink_pb.ts";
 
-/** Calls an RPC of the kitchen sink, and returns what it has answered as text. */
+/** Calls an RPC of the kitchen sink, and returns its response as a string. */
 export async function replaceSink(baseUrl: string): Promise<string> {
   const client = createClient(KitchenSink, createRestTransport({ baseUrl }));
   const { rpc, sink } = await client.replace({ fInt64: 2n ** 53n + 1n, fString: "tree" }, { timeoutMs: 5_000 });
   return `${rpc} ${sink?.fInt64} ${sink?.fString}`;
 }
 
-/** Asks for a resource that no path can name, and returns the error. */
+/** Requests a resource that no path can name, and returns the error. */
 export async function askForDots(baseUrl: string): Promise<string> {
   const client = createClient(KitchenSink, createRestTransport({ baseUrl }));
   return await client.any({ fString: ".." }).then(
@@ -21,7 +21,7 @@ export async function askForDots(baseUrl: string): Promise<string> {
   );
 }
 
-/** Puts books into a catalog, and returns their titles as a stream has them. */
+/** Creates books in a catalog, and returns their titles from a stream. */
 export async function watchTitles(baseUrl: string): Promise<readonly string[]> {
   const client = createClient(Catalog, createRestTransport({ baseUrl }));
   const parent = "shelves/1";
@@ -31,7 +31,7 @@ export async function watchTitles(baseUrl: string): Promise<readonly string[]> {
   return titles;
 }
 
-/** Uploads so many pieces of so many bytes, and returns the length that was counted, or the error. */
+/** Uploads pieces, and returns the received length, or the error. */
 export async function uploadPieces(baseUrl: string, count: number, byteLength: number): Promise<string> {
   async function* pieces() {
     for (let at = 0; at < count; at++) {

@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import { buffer } from "node:stream/consumers";
 import { startOnLoopback } from "../carriers/listen-on-loopback.ts";
 
-/** A request as a server of REST has seen it. */
+/** A request that a REST server received. */
 export interface SeenRequest {
   /** Method and target: `GET /v1/things?a=b`. */
   readonly line: string;
@@ -10,11 +10,11 @@ export interface SeenRequest {
   readonly body: string;
 }
 
-/** A server that answers each request as a test says. Dispose of it with `await using`. */
+/** A server whose responses the test defines. Dispose of it with `await using`. */
 export interface RestServer extends AsyncDisposable {
   readonly baseUrl: string;
   readonly seen: readonly SeenRequest[];
-  /** How many requests are open. */
+  /** Returns the number of open requests. */
   open(): number;
 }
 

@@ -52,9 +52,9 @@ async function openHttp2Upload(
   const connection = await openHttp2(address);
   const stream = connection.open({ httpMethod, path, header }, { endStream: false });
   const answer = readHttp2Answer(stream);
-  // A server that has answered waits for the end of the body, which may never come.
+  // After its response, a server waits for the end of the body, which may never come.
   stream.on("end", () => stream.close());
-  // An upload that is aborted has no answer, and not every test wants one.
+  // An aborted upload has no response, and not every test reads it.
   answer.catch(() => undefined);
   return {
     get waitingBytes() {
@@ -64,7 +64,7 @@ async function openHttp2Upload(
     end: () => void stream.end(),
     readAnswer: () => answer,
     readUntil: (text) => readUntil(stream, text),
-    // Its method `close` ends the body before it resets the stream.
+    // `close` would end the body before it resets the stream.
     reset: () => void stream.destroy(new Error("reset")),
     [Symbol.dispose]: () => connection[Symbol.dispose](),
   };

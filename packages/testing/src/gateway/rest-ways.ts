@@ -1,7 +1,7 @@
 import type { HttpVersion } from "../carriers/exchange.ts";
 import type { Http2Server } from "./listen-for-tests.ts";
 
-/** A way in which a body over REST comes and goes. */
+/** A transport of REST bodies. */
 interface RestWay {
   readonly name: string;
   readonly version: HttpVersion | "fetch";
@@ -16,7 +16,7 @@ export const restWays: readonly RestWay[] = [
   { name: "Fetch", version: "fetch", http2: "own" },
 ];
 
-/** The rows of a table where the way is the first, and none for the others: for what nobody who carries a body sees. */
+/** Returns the test cases for the first transport, and none for the others: for features that do not depend on it. */
 export function onFirstWay<Row>(way: Pick<RestWay, "name">, rows: readonly Row[]): readonly Row[] {
   return way.name === restWays[0]?.name ? rows : [];
 }

@@ -18,40 +18,40 @@ import { encodeEnvelope } from "./envelope.ts";
 /** One connection to a {@link ScriptedServer}. */
 export interface ScriptedConnection {
   readonly socket: Socket;
-  /** Which one it is, from 0. */
+  /** Its index, from 0. */
   readonly index: number;
-  /** Requests that have arrived whole on it, this one among them. */
+  /** Complete requests received on it, including the current one. */
   readonly requests: number;
   /** Sends frames in one write. */
   send(...frames: readonly Frame[]): void;
 }
 
-/** What a server does that follows no rules but these. */
+/** The behavior of a {@link ScriptedServer}. */
 export interface Script {
-  /** What it sends first; empty SETTINGS by default. */
+  /** The first frames that it sends. Default: empty SETTINGS. */
   readonly opening?: readonly Frame[] | Buffer;
-  /** Called for each request that has arrived whole. */
+  /** Called for each complete request. */
   readonly request?: (connection: ScriptedConnection, streamId: number) => void;
-  /** Called for each frame, before that. */
+  /** Called for each frame, before `request`. */
   readonly frame?: (connection: ScriptedConnection, received: Frame) => void;
 }
 
-/** A server of HTTP/2 that sends what it is told to, on a free port of loopback. Dispose of it with `await using`. */
+/** An HTTP/2 server that runs a script, on a free port of loopback. Dispose of it with `await using`. */
 export interface ScriptedServer {
   readonly baseUrl: string;
-  /** Requests that have arrived whole. */
+  /** Complete requests received. */
   readonly requests: number;
   readonly connections: number;
-  /** Connections that are open now. */
+  /** Open connections. */
   readonly open: number;
-  /** The frames that have arrived, on all connections. */
+  /** The frames received on all connections. */
   readonly frames: readonly Frame[];
   [Symbol.asyncDispose](): Promise<void>;
 }
 
 /** Starts a {@link ScriptedServer}. @param at - another address and port, for a second server with the same name */
 export async function startScriptedServer(
-  { opening, request, frame: seen }: Script,
+  { opening, request, frame: onFrame }: Script,
   at?: { readonly host: string; readonly port: number },
 ): Promise<ScriptedServer> {
   const frames: Frame[] = [];
@@ -74,7 +74,7 @@ export async function startScriptedServer(
       const stream = readFrames(socket);
       for (let next = await stream.readFrame(); next !== undefined; next = await stream.readFrame()) {
         frames.push(next);
-        seen?.(connection, next);
+        onFrame?.(connection, next);
         if (next.type === frameType.settings && (next.flags & frameFlag.ack) === 0) {
           connection.send(frame(frameType.settings, frameFlag.ack, 0));
         }

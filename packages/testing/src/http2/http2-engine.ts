@@ -18,19 +18,19 @@ import {
 } from "../../../http-engine/src/http2/index.ts";
 import { type LoopbackServer, startOnLoopback } from "../carriers/listen-on-loopback.ts";
 
-/** What the engine under test serves, and within which limits. */
+/** Options of the engine under test. */
 export interface EngineOptions {
   /** Default: {@link echo}. */
   readonly serve?: (stream: Http2Stream, head: Http2RequestHead) => void;
   readonly limits?: Partial<Http2Limits>;
   /** Default: one for each connection. */
   readonly budget?: BacklogBudget;
-  /** Default: a fault in a test's server is thrown, and fails the test. */
+  /** Default: throws, so that a fault in the server of a test fails the test. */
   readonly onFault?: (error: unknown) => void;
   readonly onError?: (scope: ErrorScope, code: ErrorCode) => void;
 }
 
-/** A server of HTTP/2 and nothing else. */
+/** A server for HTTP/2 only. */
 export interface Engine extends LoopbackServer {
   readonly connections: ReadonlySet<Http2Connection>;
 }
@@ -45,7 +45,7 @@ export async function startEngine(options: EngineOptions = {}): Promise<Engine> 
   return { ...(await startOnLoopback(server)), connections };
 }
 
-/** Serves one connection, whatever carries it. */
+/** Serves a connection on any socket. */
 export function serveConnection(
   socket: Duplex,
   { serve = echo, limits = {}, budget, onFault = rethrow, onError = () => {} }: EngineOptions = {},
@@ -66,14 +66,14 @@ function rethrow(error: unknown): never {
   throw error;
 }
 
-/** What a test says of a receiver. A piece of the body counts as kept unless `onData` returns `false`. */
+/** The callbacks of a receiver that a test sets. A piece of the body counts as kept unless `onData` returns `false`. */
 export interface ReceiverParts extends Partial<Omit<StreamReceiver, "body">> {
   readonly onData?: (piece: Uint8Array, last: boolean) => boolean | void;
   readonly onEnd?: () => void;
   readonly isAwaited?: boolean;
 }
 
-/** What a receiver does where a test does not say otherwise: it uses the body and lets all else pass. */
+/** The default callbacks of a receiver: it consumes the body and ignores all other events. */
 export function receiving(stream: Http2Stream, receiver: ReceiverParts = {}): StreamReceiver {
   const { onData = (piece) => stream.consumed(piece.byteLength), onEnd = () => {}, isAwaited = false } = receiver;
   const body: IncomingBody = {
@@ -89,17 +89,17 @@ export function receiving(stream: Http2Stream, receiver: ReceiverParts = {}): St
   return { onReset: () => {}, onWritable: () => {}, ...receiver, body };
 }
 
-/** A header section with a status and nothing else. */
+/** A header section with only a status. */
 export function statusBlock(httpStatus: number): Uint8Array {
   return encodeStatus(httpStatus);
 }
 
-/** Answers with status 200 and a body. */
+/** Responds with status 200 and a body. */
 export function answer(stream: Http2Stream, body: Uint8Array = new Uint8Array(0)): void {
   stream.respond([statusBlock(200)], body.byteLength === 0 ? undefined : body, undefined);
 }
 
-/** Reads the body, and then sends it back. */
+/** Reads the complete body, and then sends it back. */
 export function echo(stream: Http2Stream): void {
   const pieces: Uint8Array[] = [];
   stream.receiver = receiving(stream, {
@@ -112,7 +112,7 @@ export function echo(stream: Http2Stream): void {
   if (stream.remoteEnded) answer(stream);
 }
 
-/** Sends each piece of the body back as it comes, and takes no more than it gets rid of. Ends with a trailer section. */
+/** Sends each piece of the body back as it arrives, with backpressure. Ends with a trailer section. */
 export function pipe(stream: Http2Stream): void {
   let heldBytes = 0;
   const finish = (): void => stream.end(undefined, encodeBlock(["done", "yes"]));

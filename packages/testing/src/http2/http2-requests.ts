@@ -28,22 +28,22 @@ export function postHeader(...more: readonly Field[]): Field[] {
   return [[":method", "POST"], ...getHeader.slice(1), ...more];
 }
 
-/** A request that is complete. */
+/** A complete request. */
 export function whole(streamId: number): Frame {
   return headersFrame(streamId, getHeader, frameFlag.endStream);
 }
 
-/** A request whose body is still to come. */
+/** A request whose body is pending. */
 export function begun(streamId: number, ...more: readonly Field[]): Frame {
   return headersFrame(streamId, postHeader(...more));
 }
 
-/** Numbers of 32 bits. */
+/** Encodes 32-bit numbers. */
 export function uint32(...values: readonly number[]): Buffer {
   return Buffer.from(values.flatMap((value) => [value >>> 24, value >>> 16, value >>> 8, value]));
 }
 
-/** SETTINGS with one setting. */
+/** Creates a SETTINGS frame with one setting. */
 export function settingFrame(id: number, value: number): Frame {
   return frame(frameType.settings, 0, 0, Buffer.concat([Buffer.from([0, id]), uint32(value)]));
 }
@@ -52,23 +52,23 @@ export function windowUpdateFrame(streamId: number, increment: number): Frame {
   return frame(frameType.windowUpdate, 0, streamId, uint32(increment));
 }
 
-/** The stream was answered as it should be. */
+/** The stream ended with a 200 response. */
 export const answered: StreamEnd = { kind: "answered", httpStatus: 200 };
 
-/** The stream was reset before it was answered. */
+/** The stream was reset before a response. */
 export function resetWith(errorCode: ErrorCode): StreamEnd {
   return { kind: "reset", httpStatus: 0, errorCode };
 }
 
-/** The connection was ended. */
+/** The connection was closed with GOAWAY. */
 export function goAwayWith(errorCode: ErrorCode): StreamEnd {
   return { kind: "go-away", httpStatus: 0, errorCode };
 }
 
-/** A field by which a request tells {@link echoUnlessHeld} to hold its body: to use none of it, and never to answer. */
+/** A field that makes {@link echoUnlessHeld} neither consume the body nor respond. */
 export const hold: Field = ["hold", "1"];
 
-/** Answers with the body, unless it is told to hold it. */
+/** Echoes the body, unless the request has the field {@link hold}. */
 export const echoUnlessHeld = (stream: Http2Stream, { fields }: Http2RequestHead): void => {
   if (!fields.includes(hold[0])) return echo(stream);
   stream.receiver = receiving(stream, { onData: () => {} });

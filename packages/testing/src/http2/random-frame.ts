@@ -14,8 +14,8 @@ import { begun, getBlock, settingFrame, uint32, whole, windowUpdateFrame } from 
 
 const streamIds = [0, 1, 1, 1, 3, 3, 3, 5, 5, 7, 9, 2, 101, 2 ** 31 - 1];
 
-/** Frames that make sense, each by itself. */
-const sensible: readonly ((dice: Dice, streamId: number) => Frame)[] = [
+/** Frames that are each valid on their own. */
+const valid: readonly ((dice: Dice, streamId: number) => Frame)[] = [
   (_, streamId) => whole(streamId),
   (_, streamId) => begun(streamId),
   (dice, streamId) => headersFrame(streamId, [["trailer", "x".repeat(dice.roll(50))]], frameFlag.endStream),
@@ -34,37 +34,37 @@ const sensible: readonly ((dice: Dice, streamId: number) => Frame)[] = [
   (dice) => frame(frameType.goAway, 0, 0, uint32(dice.roll(9), dice.roll(15))),
 ];
 
-const answerHead: readonly Field[] = [
+const responseHead: readonly Field[] = [
   [":status", "200"],
   ["content-type", "application/grpc"],
 ];
 
-/** The same of a server: answers, and what both sides send. */
-const sensibleAnswers: typeof sensible = [
-  (_, streamId) => headersFrame(streamId, answerHead),
-  (_, streamId) => headersFrame(streamId, answerHead),
-  (_, streamId) => headersFrame(streamId, [...answerHead, ["grpc-status", "0"]], frameFlag.endStream),
+/** The same for a server: responses, and frames of both sides. */
+const validResponses: typeof valid = [
+  (_, streamId) => headersFrame(streamId, responseHead),
+  (_, streamId) => headersFrame(streamId, responseHead),
+  (_, streamId) => headersFrame(streamId, [...responseHead, ["grpc-status", "0"]], frameFlag.endStream),
   (_, streamId) => headersFrame(streamId, [["grpc-status", "0"]], frameFlag.endStream),
   (dice, streamId) => headersFrame(streamId, [[":status", dice.oneOf(["100", "101", "503", "x"])]], dice.roll(2)),
   (_, streamId) => frame(frameType.pushPromise, frameFlag.endHeaders, streamId, uint32(2)),
-  ...sensible.slice(2),
+  ...valid.slice(2),
 ];
 
-/** A frame of a client that makes sense by itself, as its bytes; one in twelve is spoilt somewhere. */
+/** Returns the bytes of a client frame that is valid on its own; one in twelve is corrupted. */
 export function randomFrame(dice: Dice): Buffer {
-  return spoil(dice, dice.oneOf(streamIds), sensible);
+  return corrupt(dice, dice.oneOf(streamIds), valid);
 }
 
-/** The same of a server. */
-export function randomAnswerFrame(dice: Dice): Buffer {
-  return spoil(dice, dice.oneOf(streamIds), sensibleAnswers);
+/** Returns the bytes of a server frame; one in twelve is corrupted. */
+export function randomResponseFrame(dice: Dice): Buffer {
+  return corrupt(dice, dice.oneOf(streamIds), validResponses);
 }
 
-function spoil(dice: Dice, streamId: number, choices: typeof sensible): Buffer {
+function corrupt(dice: Dice, streamId: number, choices: typeof valid): Buffer {
   const made = dice.oneOf(choices)(dice, streamId);
   const bytes = frameBytes(made);
   if (dice.roll(12) > 0) return bytes;
-  // Spoilt somewhere, often in its head.
+  // Corrupted at a random position, often in the frame header.
   bytes[dice.roll(Math.min(bytes.byteLength, dice.oneOf([9, 9, 60])))] = dice.roll(256);
   return dice.roll(4) === 0 ? bytes.subarray(0, dice.roll(bytes.byteLength)) : bytes;
 }

@@ -1,6 +1,6 @@
 import { type Log, type LogLevel, openLog } from "../../../telemetry/src/logs/log.ts";
 
-/** A log that keeps its lines. */
+/** A log that collects its lines. */
 export interface LogLines {
   readonly log: Log;
   /** The lines so far, parsed. */
@@ -9,7 +9,7 @@ export interface LogLines {
   readonly text: () => string;
 }
 
-/** Opens a log whose lines a test can read back. */
+/** Opens a log whose lines a test can read. */
 export function openLogLines(level: LogLevel): LogLines {
   const written: string[] = [];
   const log = openLog(level, { write: (line) => void written.push(line) });

@@ -1,2 +1,2 @@
-/** A log that writes nothing, for what is not about the log. */
+/** A log that writes nothing. */
 export const quietLog = { info(): void {}, warn(): void {} };

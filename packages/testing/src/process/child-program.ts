@@ -6,33 +6,32 @@ import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { within } from "../deadline.ts";
 
-/** The folder of the project. */
+/** The project folder. */
 export const projectFolder: string = fileURLToPath(new URL("../../../..", import.meta.url));
 
 /**
- * An environment in which Node keeps what it has compiled for the next start: half of the time of a program that loads
- * the sources.
+ * An environment that enables the compile cache of Node, which halves the start time of a program that loads the sources.
  */
 export const compileCache: Readonly<Record<string, string>> = {
   NODE_COMPILE_CACHE: join(tmpdir(), "node-compile-cache"),
 };
 
-/** What a program came to. */
+/** The result of a program. */
 export interface ProgramResult {
   readonly exitCode: number | null;
   readonly stdout: string;
   readonly stderr: string;
 }
 
-/** Where a program runs, with what added to the environment, and how long it may take. */
+/** Working directory, environment and timeout of a program. */
 export interface ProgramOptions {
-  /** Default: the folder of the project. */
+  /** Default: the project folder. */
   readonly folder?: string;
   readonly environment?: Readonly<Record<string, string>>;
   readonly limitMs?: number;
 }
 
-/** Runs a program to its end. Rejects when it cannot be started or hangs. */
+/** Runs a program until it exits. Rejects if it cannot be started or times out. */
 export async function runProgram(
   file: string,
   args: readonly string[],

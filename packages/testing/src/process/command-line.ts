@@ -9,16 +9,16 @@ export interface CommandLine {
   readonly stdout: () => string;
   readonly stderr: () => string;
   /**
-   * Resolves to what a pattern finds in the lines of the output once they are whole; rejects when the process ends before,
-   * or after `limitMs`.
+   * Resolves to the first match of a pattern in complete lines of the output; rejects if the process exits before, or after
+   * `limitMs`.
    */
   find(pattern: RegExp, limitMs?: number): Promise<RegExpExecArray>;
-  /** Resolves to the exit code once the process has ended; `null` when a signal ended it. */
+  /** Resolves to the exit code once the process has exited; `null` if a signal terminated it. */
   end(): Promise<number | null>;
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-/** Starts a program on this Node, in a folder and with only PATH, a compile cache and the given environment. */
+/** Starts a program on this Node, in a folder, with only PATH, a compile cache and these environment variables. */
 export function startNode(
   args: readonly string[],
   folder: string,
@@ -28,7 +28,7 @@ export function startNode(
 }
 
 /**
- * Starts any program, in a folder and with only PATH and the given environment.
+ * Starts a program in a folder, with only PATH and these environment variables.
  *
  * @param detached - whether it leads a separate process group, which gets the signals that a terminal would send
  */
@@ -52,19 +52,20 @@ export function startProgram(
   };
   const found = (pattern: RegExp): Promise<RegExpExecArray> =>
     new Promise((resolve, reject) => {
-      const look = (): void => {
-        const match = pattern.exec(wholeLines(stdout)) ?? pattern.exec(wholeLines(stderr));
+      const search = (): void => {
+        const match = pattern.exec(completeLines(stdout)) ?? pattern.exec(completeLines(stderr));
         if (match === null) return;
-        child.stdout.off("data", look);
-        child.stderr.off("data", look);
+        child.stdout.off("data", search);
+        child.stderr.off("data", search);
         child.off("close", rejectEnded);
         resolve(match);
       };
-      const rejectEnded = (): void => reject(new Error(`it ended with ${String(child.exitCode)}:\n${stdout}${stderr}`));
-      child.stdout.on("data", look);
-      child.stderr.on("data", look);
+      const rejectEnded = (): void =>
+        reject(new Error(`the program exited with ${String(child.exitCode)}:\n${stdout}${stderr}`));
+      child.stdout.on("data", search);
+      child.stderr.on("data", search);
       child.once("close", rejectEnded);
-      look();
+      search();
     });
   return {
     process: child,
@@ -79,7 +80,7 @@ export function startProgram(
   };
 }
 
-// The rest may be half a number.
-function wholeLines(text: string): string {
+// The last line may be incomplete.
+function completeLines(text: string): string {
   return text.slice(0, text.lastIndexOf("\n") + 1);
 }

@@ -1,10 +1,10 @@
 import { once } from "node:events";
 import { createServer } from "node:net";
 
-// Below those that systems give to clients, of which many connect while other tests run.
+// Below the ephemeral ports, which clients of other tests use.
 const [firstPort, lastPort] = [10_000, 32_000];
 
-/** Returns a port of the loopback that was free a moment ago, for what can only be told one. */
+/** Returns a loopback port that was free a moment ago, for programs that cannot choose one. */
 export async function freePort(): Promise<number> {
   const port = firstPort + Math.trunc(Math.random() * (lastPort - firstPort));
   const server = createServer().listen(port, "127.0.0.1");

@@ -2,16 +2,16 @@ import { readFileSync } from "node:fs";
 import { expect } from "vitest";
 
 /**
- * Kills a process and its children by SIGKILL, without a moment in which one could react to the end of another.
- * Resolves once the children hold nothing of the system any more, such as shared memory.
+ * Kills a process and its children with SIGKILL, so that none can react to the exit of another. Resolves once the children
+ * have released all resources, such as shared memory.
  */
 export async function killFamily(pid: number): Promise<void> {
-  // A process that is stopped starts no more children.
+  // A stopped process starts no more children.
   process.kill(pid, "SIGSTOP");
   await expect.poll(() => stateOf(pid)).toBe("T");
   const children = childrenOf(pid);
   for (const one of [...children, pid]) process.kill(one, "SIGKILL");
-  // A zombie has given back everything but its number.
+  // A zombie has released everything but its process id.
   await expect.poll(() => children.map(stateOf).filter((state) => state !== undefined && state !== "Z")).toEqual([]);
 }
 
@@ -19,10 +19,10 @@ function childrenOf(pid: number): readonly number[] {
   return readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").split(" ").filter(Boolean).map(Number);
 }
 
-/** The state of a process by its letter in proc_pid_stat(5); `undefined` if it is gone. */
+/** Returns the state letter of a process (proc_pid_stat(5)); `undefined` if it has exited. */
 function stateOf(pid: number): string | undefined {
   try {
-    // The name before it, in parentheses, may have any characters.
+    // The name before the state, in parentheses, may contain any characters.
     return /^.*\) (\w)/s.exec(readFileSync(`/proc/${pid}/stat`, "utf8"))?.[1];
   } catch {
     return undefined;

@@ -1,4 +1,4 @@
-/** Loaded before a program, prints the most memory that it had, as its last line of errors. */
+/** Preloaded into a program, prints its peak memory as the last line of standard error. */
 import { writeSync } from "node:fs";
 
 process.on("exit", () => {

@@ -5,15 +5,15 @@ import { buildStep } from "./build-step.ts";
 import { toolsFolder } from "./tools-folder.ts";
 
 /**
- * Makes a virtual environment with exactly the packages of a requirements file, or finds the one of an
- * earlier run, and returns the folder of its programs.
+ * Creates a virtual environment with the packages of a requirements file, or reuses that of an earlier run, and returns the
+ * folder of its programs.
  */
 export async function openPython(requirementsFile: string): Promise<string> {
   const requirements = readFileSync(requirementsFile);
   const key = createHash("sha256").update(requirements).digest("hex").slice(0, 16);
   const folder = toolsFolder(`python-${key}`);
   const programs = join(folder, "bin");
-  // Written last: an environment that was not finished is made again.
+  // Written last, so that an incomplete environment is created again.
   const ready = join(folder, "ready");
   if (!existsSync(ready)) {
     await buildStep("python3", ["-m", "venv", "--clear", folder]);

@@ -12,7 +12,7 @@ export function openSchemathesis(): Promise<string> {
 }
 
 /**
- * Sends what a description allows, or what it does not, and returns how many requests were well answered.
+ * Sends requests that a description allows, or does not, and returns how many passed all checks.
  *
  * @param programs - the folder that {@link openSchemathesis} returned
  */

@@ -2,17 +2,17 @@ import { mkdtempSync, readdirSync, readlinkSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-/** A folder of a test's own, gone with everything in it when it is disposed of. */
+/** A temporary folder, which is deleted when it is disposed of. */
 export interface TempFolder {
   readonly path: string;
-  /** The path of a file in it. */
+  /** Returns the path of a file in it. */
   file(name: string): string;
-  /** The paths in it that this process has open, on Linux. */
+  /** Returns the paths in it that this process has open, on Linux. */
   open(): readonly string[];
   [Symbol.dispose](): void;
 }
 
-/** Makes an empty folder. Dispose of it with `using`. */
+/** Creates an empty folder. Dispose of it with `using`. */
 export function createTempFolder(): TempFolder {
   const path = mkdtempSync(join(tmpdir(), "gateway-test-"));
   return {
@@ -28,7 +28,7 @@ function openFiles(): readonly string[] {
     try {
       return [readlinkSync(`/proc/self/fd/${fd}`)];
     } catch {
-      // The folder that is being listed, or a file that was closed meanwhile.
+      // The descriptor of the listed folder, or a file that was closed in the meantime.
       return [];
     }
   });

@@ -3,8 +3,8 @@ import { homedir } from "node:os";
 import { delimiter, join, resolve } from "node:path";
 
 /**
- * Returns a folder outside of the checkout in which tests keep tools and builds from one run to the next. `TEST_TOOLS`
- * is its parent, by default `~/.cache/gateway-tests`.
+ * Returns a folder outside of the checkout for tools and builds that are kept between test runs. `TEST_TOOLS` is its parent,
+ * by default `~/.cache/gateway-tests`.
  */
 export function toolsFolder(name: string): string {
   const folder = resolve(process.env["TEST_TOOLS"] || join(homedir(), ".cache", "gateway-tests"), name);
@@ -12,7 +12,7 @@ export function toolsFolder(name: string): string {
   return folder;
 }
 
-/** Whether a program is on PATH. */
+/** Returns whether a program is on PATH. */
 export function hasProgram(name: string): boolean {
   return (process.env["PATH"] ?? "").split(delimiter).some((folder) => isExecutable(join(folder, name)));
 }

@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { createTempFolder } from "./temp-folder.ts";
 
-/** Whether system calls can be watched here. */
+/** Returns whether strace can trace system calls. */
 export function canTrace(): boolean {
   try {
     execFileSync("strace", ["-o", "/dev/null", "true"], { stdio: "ignore" });
@@ -12,7 +12,7 @@ export function canTrace(): boolean {
   }
 }
 
-/** Runs a program on this Node to its end, and returns the lines of strace about some system calls, with the paths of files. */
+/** Runs a program on this Node, and returns the lines of strace about some system calls, with file paths. */
 export function traceCalls(calls: readonly string[], args: readonly string[]): string[] {
   using folder = createTempFolder();
   const trace = folder.file("trace");
@@ -22,11 +22,11 @@ export function traceCalls(calls: readonly string[], args: readonly string[]): s
 }
 
 /**
- * Runs a program on this Node to its end, and makes some of its system calls on one file or folder fail.
+ * Runs a program on this Node, and makes some of its system calls on a file or folder fail.
  *
- * @param fault - which calls fail how, and when, counted in each thread (strace(1), "inject")
- * @returns what the program has written; what it says of itself when it fails is dropped
- * @throws when the program fails
+ * @param fault - which calls fail, how and when, counted per thread (strace(1), "inject")
+ * @returns the standard output of the program; its standard error is discarded
+ * @throws Error if the program fails
  */
 export function runWithFault(fault: string, path: string, args: readonly string[]): string {
   const options = ["-f", "-qq", "-P", path, "-e", `inject=${fault}`, "-o", "/dev/null"];

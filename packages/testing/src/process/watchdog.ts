@@ -1,31 +1,31 @@
 import { Worker } from "node:worker_threads";
 
-/** Bytes of what a process is doing, as far as they are shown. */
-const doingBytesMax = 500;
+/** Maximum bytes of the reported task. */
+const taskBytesMax = 500;
 
-// The process itself is blocked, so the thread writes and ends it by itself.
+// The process is blocked, so the thread reports and kills it.
 const watch = `
 const { workerData: { beats, doing, limitMs } } = require("node:worker_threads");
 for (;;) {
-  const seen = Atomics.load(beats, 0);
-  if (Atomics.wait(beats, 0, seen, limitMs) !== "timed-out") continue;
+  const count = Atomics.load(beats, 0);
+  if (Atomics.wait(beats, 0, count, limitMs) !== "timed-out") continue;
   const text = Buffer.from(doing).toString("utf8").replace(/\\0.*/s, "");
   require("node:fs").writeSync(2, "blocked for " + limitMs + " ms: " + text + "\\n");
   process.kill(process.pid, "SIGKILL");
 }`;
 
 /**
- * Starts a thread that ends this process once it has done nothing but one thing for `limitMs`, such as an endless loop,
- * and writes to standard error what that is. Returns the function that tells the thread what the process is doing.
+ * Starts a thread that kills this process when it is blocked for `limitMs`, such as by an endless loop, and writes the current
+ * task to standard error. Returns the function that sets the current task.
  */
-export function startWatchdog(limitMs: number): (what: string) => void {
+export function startWatchdog(limitMs: number): (task: string) => void {
   const beats = new Int32Array(new SharedArrayBuffer(4));
-  const doing = Buffer.from(new SharedArrayBuffer(doingBytesMax));
+  const doing = Buffer.from(new SharedArrayBuffer(taskBytesMax));
   new Worker(watch, { eval: true, workerData: { beats, doing, limitMs } }).unref();
   const beat = (): void => {
     Atomics.add(beats, 0, 1);
     Atomics.notify(beats, 0);
   };
   setInterval(beat, limitMs / 10).unref();
-  return (what) => void doing.fill(0).write(what);
+  return (task) => void doing.fill(0).write(task);
 }

@@ -6,7 +6,7 @@ import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
 import type { Certificate } from "../carriers/certificate.ts";
 import { startOnLoopback } from "../carriers/listen-on-loopback.ts";
 
-/** A span as it came over the wire, by the field numbers that OTLP has published. */
+/** A received span, decoded by the field numbers of OTLP. */
 export interface ReceivedSpan {
   traceId: string;
   spanId: string;
@@ -21,20 +21,20 @@ export interface ReceivedSpan {
   statusCode: number;
 }
 
-/** A collector of a test's own: OTLP over HTTP, in protobuf, of which all is read, or in JSON. */
+/** A collector for tests: OTLP over HTTP, in protobuf or in JSON, of which only traces are read. */
 export interface OtlpReceiver extends AsyncDisposable {
   readonly url: string;
   readonly spans: ReceivedSpan[];
   readonly resources: Record<string, unknown>[];
-  /** The names of the metrics that came. */
+  /** The names of received metrics. */
   readonly metrics: Set<string>;
-  /** Requests, whatever they were answered with. */
+  /** All received requests. */
   readonly requests: IncomingMessage[];
-  /** Answers a request that was read; 200 unless it is replaced. */
+  /** Sends the response to a request. Default: 200. */
   answer: (response: ServerResponse) => void;
 }
 
-/** Starts a collector on a free port. @param certificate - with which it speaks TLS; by default it does not */
+/** Starts a collector on a free port. @param certificate - for TLS. Default: no TLS */
 export async function startOtlpReceiver(certificate?: Certificate): Promise<OtlpReceiver> {
   const spans: ReceivedSpan[] = [];
   const resources: Record<string, unknown>[] = [];
@@ -65,7 +65,7 @@ export async function startOtlpReceiver(certificate?: Certificate): Promise<Otlp
   return receiver;
 }
 
-/** The fields of a message, in their order: bytes for those with a length, numbers for the others. */
+/** Returns the fields of a message in their order: bytes for length-delimited ones, numbers for the others. */
 function fieldsOf(bytes: Uint8Array): { no: number; value: Uint8Array | bigint }[] {
   const reader = new BinaryReader(bytes);
   const fields: { no: number; value: Uint8Array | bigint }[] = [];
@@ -96,7 +96,7 @@ function textAt(bytes: Uint8Array, no: number): string {
   return Buffer.from(all(bytes, no)[0] ?? []).toString();
 }
 
-/** KeyValue: key 1, value 2. AnyValue: text 1, truth 2, int 3. */
+/** KeyValue: key 1, value 2. AnyValue: string 1, bool 2, int 3. */
 function attributesAt(bytes: Uint8Array, no: number): Record<string, unknown> {
   return Object.fromEntries(
     all(bytes, no).map((pair) => {
@@ -121,7 +121,7 @@ interface JsonTraces {
   readonly resourceSpans: readonly { readonly scopeSpans: readonly { readonly spans: readonly ReceivedSpan[] }[] }[];
 }
 
-/** The spans of JSON, whose members have the names of the fields. */
+/** Returns the spans of JSON, whose members have the names of the fields. */
 function readJsonTraces(body: string): ReceivedSpan[] {
   const { resourceSpans }: JsonTraces = JSON.parse(body);
   return resourceSpans.flatMap(({ scopeSpans }) => scopeSpans.flatMap(({ spans }) => spans));

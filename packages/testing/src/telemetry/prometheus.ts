@@ -7,18 +7,18 @@ import { createTempFolder } from "../process/temp-folder.ts";
 /** The folder with the scrape configuration, the rules and the dashboard. */
 export const deployedFolder: string = join(projectFolder, "deploy/prometheus");
 
-/** What Prometheus answers to a query, as far as it is read. */
-export interface QueryAnswer {
+/** The response of Prometheus to a query, as far as it is used. */
+export interface QueryResponse {
   readonly status: string;
   readonly error?: string;
   readonly data: { readonly result: readonly { readonly value: readonly [number, string] }[] };
 }
 
-interface AlertsAnswer {
+interface AlertsResponse {
   readonly data: { readonly alerts: readonly Alert[] };
 }
 
-/** An alert that is pending or fires. */
+/** A pending or firing alert. */
 export interface Alert {
   readonly state: string;
   readonly labels: Readonly<Record<string, string>>;
@@ -27,18 +27,18 @@ export interface Alert {
 /** A running Prometheus. */
 export interface Prometheus extends AsyncDisposable {
   ask<Answer>(path: string): Promise<Answer>;
-  /** The value of the first series of a query; NaN if there is none. */
+  /** Returns the value of the first series of a query; NaN if there is none. */
   valueOf(query: string): Promise<number>;
-  /** The alerts that fire. */
+  /** Returns the firing alerts. */
   firing(): Promise<readonly Alert[]>;
 }
 
-/** Makes rules look back for ten seconds instead of minutes. */
+/** Shortens the time ranges of rules to seconds. */
 export function withShortTimes(rules: string): string {
   return rules.replaceAll("for: 5m", "for: 2s").replaceAll("5m", "10s");
 }
 
-/** Starts a Prometheus that scrapes every second. @param change - makes other rules of those of deploy/prometheus */
+/** Starts a Prometheus that scrapes every second. @param change - modifies the rules of deploy/prometheus */
 export async function startPrometheus(
   targets: readonly string[],
   change: (rules: string) => string = (rules) => rules,
@@ -61,12 +61,12 @@ export async function startPrometheus(
   return {
     ask,
     valueOf: async (query) => {
-      const { data, status, error } = await ask<QueryAnswer>(`/api/v1/query?query=${encodeURIComponent(query)}`);
+      const { data, status, error } = await ask<QueryResponse>(`/api/v1/query?query=${encodeURIComponent(query)}`);
       if (status !== "success") throw new Error(`${query}: ${error}`);
       return Number(data.result[0]?.value[1] ?? Number.NaN);
     },
     firing: async () => {
-      const { data } = await ask<AlertsAnswer>("/api/v1/alerts");
+      const { data } = await ask<AlertsResponse>("/api/v1/alerts");
       return data.alerts.filter(({ state }) => state === "firing");
     },
     [Symbol.asyncDispose]: async () => {

@@ -8,16 +8,16 @@ import {
   SimpleSpanProcessor,
 } from "@opentelemetry/sdk-trace";
 
-/** An SDK that a program has registered. */
+/** A registered OpenTelemetry SDK. */
 export interface RegisteredSdk extends Disposable {
-  /** The spans that have ended, in this order. */
+  /** The ended spans, in their order. */
   readonly spans: readonly ReadableSpan[];
 }
 
 /**
- * Registers OpenTelemetry's SDK in this process until it is disposed of, and keeps the spans that are recorded.
+ * Registers the OpenTelemetry SDK in this process until it is disposed of, and collects the recorded spans.
  *
- * @param parts - take the place of the parts that do so
+ * @param parts - replace the default configuration
  */
 export function registerSdk(parts: Partial<NodeSDKConfiguration> = {}): RegisteredSdk {
   const exporter = new InMemorySpanExporter();

@@ -1,11 +1,11 @@
-/** A sample of Prometheus' text form. */
+/** A sample of the Prometheus text format. */
 export interface Sample {
   readonly name: string;
   readonly labels: Readonly<Record<string, string>>;
   readonly value: number;
 }
 
-/** Reads the samples of a text of Prometheus or OpenMetrics; throws at a line that is neither sample nor comment. */
+/** Parses the samples of Prometheus or OpenMetrics text. @throws Error for a line that is neither sample nor comment */
 export function readSamples(text: string): Sample[] {
   const lines = text.split("\n").filter((line) => line !== "" && !line.startsWith("#"));
   return lines.map((line) => {
@@ -22,7 +22,7 @@ function readLabels(text: string): Record<string, string> {
   );
 }
 
-/** The names of the families that a text describes, without what their samples add. */
+/** Returns the names of the metric families of a text, without the suffixes of samples. */
 export function familyNames(text: string): string[] {
   return [...text.matchAll(/^# TYPE (\S+) /gm)].map(([, name = ""]) => name);
 }

@@ -7,31 +7,31 @@ import type { Field, HttpRequest } from "../carriers/exchange.ts";
 import { startGreenhouse, type TestGreenhouse } from "../gateway/greenhouse.ts";
 import type { TestListenOptions } from "../gateway/listen-for-tests.ts";
 
-/** The trace of a caller, and its span. */
+/** The trace and span of a caller. */
 export const caller = { traceId: "0af7651916cd43dd8448eb211c80319c", spanId: "b7ad6b7169203331" };
 export const traceparent: Field = ["traceparent", `00-${caller.traceId}-${caller.spanId}-01`];
 
 /** A request over REST. */
 export const reading: HttpRequest = { httpMethod: "GET", path: "/sensors/7/reading", header: [] };
 
-/** A greenhouse with the options of `withOpenTelemetry`, and the errors that `onFault` got. */
+/** A greenhouse with OpenTelemetry, and the errors passed to `onFault`. */
 export type TracedGreenhouse = Omit<TestGreenhouse, "answers"> & { readonly faults: readonly unknown[] };
 
-/** What a {@link TracedGreenhouse} is started with, besides its handlers. */
+/** Options of a {@link TracedGreenhouse}. */
 export interface TracedOptions {
   readonly options?: Partial<GatewayOptions>;
   readonly tracing?: TracingOptions;
   readonly listen?: TestListenOptions;
 }
 
-/** Starts a greenhouse whose options go through `withOpenTelemetry`. */
+/** Starts a greenhouse with OpenTelemetry. */
 export async function startTraced(
   implementation: Partial<ServiceImpl<typeof GreenhouseService>>,
   { options = {}, tracing, listen }: TracedOptions = {},
 ): Promise<TracedGreenhouse> {
   const faults: unknown[] = [];
   const answers: CompletedRequest[] = [];
-  const given: GatewayOptions = {
+  const untraced: GatewayOptions = {
     routes: (router) => router.service(GreenhouseService, implementation),
     onFault: (error) => void faults.push(error),
     ...options,
@@ -40,7 +40,7 @@ export async function startTraced(
       return options.onResponse?.(answer);
     },
   };
-  const greenhouse = await startGreenhouse({}, withOpenTelemetry(given, tracing), listen);
+  const greenhouse = await startGreenhouse({}, withOpenTelemetry(untraced, tracing), listen);
   const answered = async (count: number): Promise<CompletedRequest> => {
     await expect.poll(() => answers.length).toBeGreaterThanOrEqual(count);
     return answers[count - 1] ?? greenhouse.answered(count);

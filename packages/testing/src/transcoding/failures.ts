@@ -3,8 +3,8 @@ import { type Case, type Exchange, type Result, run } from "../../../conformance
 import { waitLimitMs } from "../deadline.ts";
 import { isSince } from "../peer-version.ts";
 
-// The cases that this gateway passes by an alternative: it rejects duplicates, reads streams only with their content types,
-// and accepts the numbers of enums in URLs.
+// Cases in which this gateway uses an alternative that the standard allows: it rejects duplicates, accepts streams only with
+// its own content types, and accepts enum numbers in URLs.
 const byAlternative = new Set([
   "body.star.path.null",
   "body.twice",
@@ -22,12 +22,12 @@ const byAlternative = new Set([
   "query.enum.negative-number",
 ]);
 
-// Older versions of protobuf-es lose a key `__proto__` when they write a map.
+// Older versions of protobuf-es drop the map key `__proto__`.
 const failingHere: readonly string[] = isSince("@bufbuild/protobuf", "2.16") ? [] : ["body.map.proto-key"];
 
 /**
- * Returns what is wrong with each case that is not kept, or kept by an alternative where this gateway has none, a line
- * each. Without `knownFailing`, the backend is one of this process.
+ * Returns a line for each case that fails, or passes by an alternative that this gateway does not use. Without
+ * `knownFailing`, the backend is in this process.
  */
 export async function failures(
   some: readonly Case[],

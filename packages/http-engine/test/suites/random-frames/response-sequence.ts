@@ -5,7 +5,7 @@ import { type ResponseReceiver, ClientConnection, type ClientStream } from "../.
 import { defaultHttp2Limits, StableFields } from "../../../src/http2/index.ts";
 import { Dice } from "../../../../testing/src/dice.ts";
 import { clientPreface, frame, frameBytes, frameType } from "../../../../testing/src/carriers/http2-frames.ts";
-import { randomAnswerFrame } from "../../../../testing/src/http2/random-frame.ts";
+import { randomResponseFrame } from "../../../../testing/src/http2/random-frame.ts";
 import { problemOf } from "./frames-problem.ts";
 
 const stable = [0, 1, 2].map((i) => new StableFields([":method", "POST", ":path", `/${i}`, "te", "trailers"]));
@@ -39,7 +39,7 @@ export async function clientProblem(seed: number): Promise<string | undefined> {
     for (let i = dice.roll(3); i > 0; i--) {
       if (connection.availableStreams > 0) calls.push(new RandomCall(dice, connection));
     }
-    server.write(Buffer.concat(Array.from({ length: 1 + dice.roll(8) }, () => randomAnswerFrame(dice))));
+    server.write(Buffer.concat(Array.from({ length: 1 + dice.roll(8) }, () => randomResponseFrame(dice))));
     if (dice.roll(8) === 0) connection.drain();
     await nextTurn();
     if (dice.roll(4) === 0) calls[0]?.cancel();
