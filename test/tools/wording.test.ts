@@ -77,6 +77,7 @@ describe("phrases", () => {
 | "is not", "must be" | \`is no\` except \`is no longer\`, \`is no more\` |
 | immediately | \`at once\`, \`forthwith\` |
 | a term | a word in plain text |
+| a path, as in \`/a\` | |
 `;
   const phrases = phrasesOf(page);
   const find = phraseFinder(phrases);

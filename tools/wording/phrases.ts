@@ -15,7 +15,11 @@ export interface Phrase {
  */
 export function phrasesOf(page: string): Phrase[] {
   return page.split("\n").flatMap((line) => {
-    const cells = /^\| (.+) \|$/.exec(line)?.[1]?.split(" | ") ?? [];
+    const cells =
+      /^\|(.+)\|$/
+        .exec(line)?.[1]
+        ?.split("|")
+        .map((cell) => cell.trim()) ?? [];
     const [phrases = "", exceptions = ""] = (cells.at(-1) ?? "").split(" except ");
     const replacement = (cells[0] ?? "").replaceAll("`", "");
     return codeSpansOf(phrases).map((phrase) => ({ phrase, replacement, exceptions: codeSpansOf(exceptions) }));

@@ -151,7 +151,7 @@ export function assembleGateway(server: Server, options: NodeHandlerOptions & Pi
     },
     setSecureContext: (context) => listener.setSecureContext(context),
     drain: (timeoutMs) => listener.drain(timeoutMs),
-    // No test can tell: a millisecond is as good.
+    // equivalent mutant: one millisecond more or less makes no difference.
     close: () => listener.drain(0),
   };
 }
