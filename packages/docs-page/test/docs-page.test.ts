@@ -91,12 +91,12 @@ test("the script of the page compiles, with each module before the first that us
   // The entry waits for its descriptions.
   expect(() => new Script(`(async () => {${script}\n})`)).not.toThrow();
   const used = [...script.matchAll(/^const \{[^}]*\} = ([\w$]+);$|^const ([\w$]+) = \(\(\) => \{$/gm)];
-  const made = new Set(["marked"]);
+  const created = new Set(["marked"]);
   for (const [, module, maker] of used) {
-    if (maker !== undefined) made.add(maker);
-    else expect(made).toContain(module);
+    if (maker !== undefined) created.add(maker);
+    else expect(created).toContain(module);
   }
-  expect(made.size).toBeGreaterThan(3);
+  expect(created.size).toBeGreaterThan(3);
 });
 
 test("the page has no inline scripts, styles or handlers", () => {

@@ -81,8 +81,8 @@ describe.each(["1.1", "2"] as const)("over HTTP/%s", (version) => {
   });
 
   test("HEAD has the header fields of GET", async () => {
-    const [got, head] = [await ask("/openapi.json"), await ask("/openapi.json", [], "HEAD")];
-    const { date: _got, ...want } = fieldsOf(got);
+    const [get, head] = [await ask("/openapi.json"), await ask("/openapi.json", [], "HEAD")];
+    const { date: _date, ...want } = fieldsOf(get);
     expect(fieldsOf(head)).toMatchObject(want);
     expect(head.body.length).toBe(0);
   });
@@ -106,10 +106,10 @@ test("the document is created once for all requests", () => {
 });
 
 test("a resource is created once for all codings, and again after a failure", async () => {
-  let made = 0;
+  let attempts = 0;
   const endpoint = resourceEndpoint("/a", true, () => {
-    made += 1;
-    if (made === 1) throw new Error("not yet");
+    attempts += 1;
+    if (attempts === 1) throw new Error("not yet");
     return { header: {}, body: "a" };
   });
   await expect(askEndpoint(endpoint)).rejects.toThrow("not yet");
@@ -117,5 +117,5 @@ test("a resource is created once for all codings, and again after a failure", as
   expect(same.header).toBe(one.header);
   await askEndpoint(endpoint, { "accept-encoding": "br" });
   await askEndpoint(endpoint, { "accept-encoding": "br" });
-  expect(made).toBe(2);
+  expect(attempts).toBe(2);
 });

@@ -28,7 +28,7 @@ test("the corpus has at least 300 different requests", () => {
 });
 
 describe.each(groups)("in the corpus of $name,", ({ name, cases }) => {
-  const named = cases.map((row) => ({ ...row, asked: describeRequest(row) }));
+  const named = cases.map((row) => ({ ...row, requestLine: describeRequest(row) }));
   // Values differ only within a message, so one HTTP version is enough.
   const portable = name === "values" ? [] : named.filter((row) => row.only === undefined);
   let http1: Http1Connection;
@@ -40,17 +40,17 @@ describe.each(groups)("in the corpus of $name,", ({ name, cases }) => {
 
   afterAll(() => http1[Symbol.dispose]());
 
-  test.each(portable)("$rule: $asked over HTTP/1.1", async (row) => {
+  test.each(portable)("$rule: $requestLine over HTTP/1.1", async (row) => {
     const request = toRequest(row);
     http1.request(request);
     expectResponse(await http1.readAnswer(request.httpMethod), row.want);
   });
 
-  test.each(portable.filter((row) => isSayable(toRequest(row))))("$rule: $asked over Fetch", async (row) => {
+  test.each(portable.filter((row) => isSayable(toRequest(row))))("$rule: $requestLine over Fetch", async (row) => {
     expectResponse(await exchangeFetch(fetch, toRequest(row)), row.want);
   });
 
-  test.each(named)("$rule: $asked over HTTP/2", async (row) => {
+  test.each(named)("$rule: $requestLine over HTTP/2", async (row) => {
     expectResponse(await http2.exchange(toRequest(row)), row.want);
   });
 });

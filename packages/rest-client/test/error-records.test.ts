@@ -188,11 +188,11 @@ describe("error records", () => {
     { name: "an object instead of an array", details: { "@type": typeUrl, text: "t" } },
   ])("details with $name do not change the error of the server", async ({ details }) => {
     const readable = { "@type": typeUrl, text: "t" };
-    const given = Array.isArray(details) ? [...details, readable] : details;
+    const allDetails = Array.isArray(details) ? [...details, readable] : details;
     const header = { "content-type": "application/json", "x-why": "drought" };
     const error = asError(
       await ask((response) => {
-        response.writeHead(404, header).end(JSON.stringify({ code: 9, message: "not yet", details: given }));
+        response.writeHead(404, header).end(JSON.stringify({ code: 9, message: "not yet", details: allDetails }));
       }),
     );
     expect(error).toMatchObject({ code: Code.FailedPrecondition, rawMessage: "not yet" });

@@ -165,15 +165,15 @@ test.each<StreamRow>([
     headers: { "content-type": type },
   });
   const errors = { readErrorRecord: undefined, registry: createRegistry() };
-  const seen: unknown[] = [];
+  const results: unknown[] = [];
   try {
     for await (const message of readResponseStream(response, { rule, reader, errors, messageBytesMax: 1000 })) {
-      seen.push(toJson(rule.method.output, message));
+      results.push(toJson(rule.method.output, message));
     }
   } catch (error) {
-    seen.push(ConnectError.from(error).rawMessage);
+    results.push(ConnectError.from(error).rawMessage);
   }
-  expect(seen).toEqual(want);
+  expect(results).toEqual(want);
 });
 
 test("a detail with a string named value only in JSON is not bytes", () => {

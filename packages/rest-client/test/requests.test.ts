@@ -23,7 +23,7 @@ async function requestOf(method: DescMethodUnary, input: Message, path = "", jso
     () => undefined,
     (reason: unknown) => reason,
   );
-  return { seen: server.seen.map(({ line, body }) => (body === "" ? line : `${line} ${body}`)), error };
+  return { sent: server.seen.map(({ line, body }) => (body === "" ? line : `${line} ${body}`)), error };
 }
 
 const { types, query, replace, update, segments, matchOne, matchRest, plain, close, custom, any, root, remove } =
@@ -129,8 +129,8 @@ const requests: readonly Row[] = [
 ];
 
 test.each(requests)("%s", async (_, method, sink, want) => {
-  const { seen, error } = await requestOf(method, create(SinkSchema, sink), "/api/");
-  expect([seen, error]).toEqual([[want.replace(" /", " /api/")], undefined]);
+  const { sent, error } = await requestOf(method, create(SinkSchema, sink), "/api/");
+  expect([sent, error]).toEqual([[want.replace(" /", " /api/")], undefined]);
 });
 
 const refusals: readonly Row[] = [
@@ -190,8 +190,8 @@ const refusals: readonly Row[] = [
 ];
 
 test.each(refusals)("%s is refused with the name of the field, and not sent", async (_, method, sink, want) => {
-  const { seen, error } = await requestOf(method, create(SinkSchema, sink));
-  expect(seen).toEqual([]);
+  const { sent, error } = await requestOf(method, create(SinkSchema, sink));
+  expect(sent).toEqual([]);
   if (!(error instanceof ConnectError)) throw error;
   expect(error.code).toBe(Code.InvalidArgument);
   const prefix = `cannot send this message to kitchensink.v1.KitchenSink.${method.name}: `;
@@ -234,14 +234,14 @@ describe("names of resources (AIP-122, AIP-131 to AIP-136)", () => {
       want: 'POST /v1/shelves/1/books/2:lend {"reader":"me"}',
     },
   ])("$method.name: $want", async ({ method, input, want }) => {
-    expect(await requestOf(method, input)).toEqual({ seen: [want], error: undefined });
+    expect(await requestOf(method, input)).toEqual({ sent: [want], error: undefined });
   });
 
   test.each(["shelves/1", "shelves/1/books", "shelves/1/books/2/pages", "books/1/books/2", "shelves/1/books/", "2"])(
     "%s is not the name of a book",
     async (name) => {
-      const { seen, error } = await requestOf(Catalog.method.getBook, create(Catalog.method.getBook.input, { name }));
-      expect([seen, error]).toMatchObject([
+      const { sent, error } = await requestOf(Catalog.method.getBook, create(Catalog.method.getBook.input, { name }));
+      expect([sent, error]).toMatchObject([
         [],
         { code: Code.InvalidArgument, rawMessage: expect.stringContaining("name: ") },
       ]);
@@ -250,11 +250,11 @@ describe("names of resources (AIP-122, AIP-131 to AIP-136)", () => {
 });
 
 test("a body has the names and numbers selected by jsonOptions", async () => {
-  const { seen } = await requestOf(replace, create(SinkSchema, { fInt64: 7n, fEnum: 1 }), "", {
+  const { sent } = await requestOf(replace, create(SinkSchema, { fInt64: 7n, fEnum: 1 }), "", {
     useProtoFieldName: true,
     enumAsInteger: true,
   });
-  expect(seen).toEqual(['PUT /v1/sinks/7 {"f_enum":1}']);
+  expect(sent).toEqual(['PUT /v1/sinks/7 {"f_enum":1}']);
 });
 
 test("a known extension is refused in a query", () => {
@@ -296,9 +296,9 @@ test("a call with Connect's protocol uses the options of the transport, and foll
     if (body.includes("moved")) response.writeHead(307, { location: "/elsewhere" }).end();
     else if (!body.includes("late")) answerWith(response, 200, { choice: {}, more: "x".repeat(1000) });
   });
-  const given = { baseUrl: server.baseUrl, onUnbound: "connect", interceptors: [namesProgram] } as const;
+  const options = { baseUrl: server.baseUrl, onUnbound: "connect", interceptors: [namesProgram] } as const;
   const errorOf = (theme: string, more: Partial<RestTransportOptions> = {}) =>
-    createClient(Shelves, createRestTransport({ ...given, ...more })).chooseShelf({ shelf: { theme } });
+    createClient(Shelves, createRestTransport({ ...options, ...more })).chooseShelf({ shelf: { theme } });
   await expect(errorOf("moved")).rejects.toMatchObject({ code: Code.Unknown });
   await expect(errorOf("large", { readMaxBytes: 1000 })).rejects.toMatchObject({ code: Code.ResourceExhausted });
   const jsonOptions = { ignoreUnknownFields: false, alwaysEmitImplicit: true };

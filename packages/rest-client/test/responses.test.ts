@@ -190,10 +190,10 @@ test("header fields are sent and received, and interceptors see the path templat
     response.setHeader("x-answer", String(header["x-request"]));
     answerWith(response, 200, {});
   });
-  const seen: string[] = [];
+  const intercepted: string[] = [];
   const note = createContextKey("nothing");
   const interceptor: Interceptor = (next) => async (request) => {
-    seen.push(
+    intercepted.push(
       `${request.requestMethod} ${request.url.slice(server.baseUrl.length)} ${request.contextValues.get(note)}`,
     );
     request.header.set("x-request", "yes");
@@ -211,7 +211,7 @@ test("header fields are sent and received, and interceptors see the path templat
       contextValues: createContextValues().set(note, "noted"),
     },
   );
-  expect([answered, seen]).toEqual(["yes", ["GET /v1/any/{f_string} noted"]]);
+  expect([answered, intercepted]).toEqual(["yes", ["GET /v1/any/{f_string} noted"]]);
   expect(server.seen).toMatchObject([{ header: { accept: "application/json", "x-request": "yes" } }]);
   expect(server.seen[0]?.header).not.toHaveProperty("content-type");
 });

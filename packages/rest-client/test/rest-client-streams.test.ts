@@ -46,12 +46,12 @@ async function recordReadings(readings: AsyncIterable<Reading>): Promise<{ count
 
 /** A handler that records the messages it receives. */
 function recorder() {
-  const seen: string[] = [];
+  const received: string[] = [];
   const record = async (readings: AsyncIterable<Reading>): Promise<{ count: number }> => {
-    for await (const { sensor, degreesCelsius } of readings) seen.push(`${sensor}:${degreesCelsius}`);
-    return { count: seen.length };
+    for await (const { sensor, degreesCelsius } of readings) received.push(`${sensor}:${degreesCelsius}`);
+    return { count: received.length };
   };
-  return { seen, record };
+  return { received, record };
 }
 
 /** Waits until no more of an upload is accepted, and returns how many bytes remain. */
@@ -98,21 +98,21 @@ describe.each(restWays)("a client stream on REST over $name", (way) => {
     { name: "no message at all", body: "", want: [] },
     { name: "nothing but blank lines", body: "\n\r\n ", want: [] },
   ])("is read from a body of $name", async ({ body, want }) => {
-    const { seen, record } = recorder();
+    const { received, record } = recorder();
     await using greenhouse = await start({ recordReadings: record });
     const response = await post(greenhouse, "/readings", body);
     expect([response.httpStatus, response.body.toString()]).toEqual([
       200,
       want.length === 0 ? "{}" : `{"count":${want.length}}`,
     ]);
-    expect(seen).toEqual(want);
+    expect(received).toEqual(want);
     // However the body is split, also into single octets.
-    seen.length = 0;
+    received.length = 0;
     using upload = await open(greenhouse);
     for (const octet of Buffer.from(body)) upload.write(Buffer.of(octet));
     upload.end();
     expect((await upload.readAnswer()).httpStatus).toBe(200);
-    expect(seen).toEqual(want);
+    expect(received).toEqual(want);
   });
 
   test("without a body validates its URL only if the handler reads", async () => {
@@ -128,10 +128,10 @@ describe.each(restWays)("a client stream on REST over $name", (way) => {
       { path: "/degrees?sensor=s", body: "1\n2\n", want: ["s:1", ":2"] },
     ]),
   )("has the fields of the URL $path only in its first message", async ({ path, body, want }) => {
-    const { seen, record } = recorder();
+    const { received, record } = recorder();
     await using greenhouse = await start({ recordReadings: record });
     expect((await post(greenhouse, path, body)).httpStatus).toBe(200);
-    expect(seen).toEqual(want);
+    expect(received).toEqual(want);
   });
 
   test.each(
@@ -281,7 +281,7 @@ describe.each(restWays)("a client stream on REST over $name", (way) => {
     { coding: "br", encode: brotliCompressSync },
     { coding: "zstd", encode: zstdCompressSync },
   ])("is read in $coding, as it arrives", async ({ coding, encode }) => {
-    const { seen, record } = recorder();
+    const { received, record } = recorder();
     await using greenhouse = await start({ recordReadings: record });
     const encoded = encode(Buffer.from('{"sensor":"a"}\n{"sensor":"b"}\n'));
     const header: Field[] = [ndjson, ["content-encoding", coding]];
@@ -289,7 +289,7 @@ describe.each(restWays)("a client stream on REST over $name", (way) => {
     for (const octet of encoded) upload.write(Buffer.of(octet));
     upload.end();
     expect((await upload.readAnswer()).body.toString()).toBe('{"count":2}');
-    expect(seen).toEqual(["a:0", "b:0"]);
+    expect(received).toEqual(["a:0", "b:0"]);
     for (const bad of [encoded.subarray(0, -1), Buffer.concat([encoded, Buffer.from("more")]), Buffer.from("no")]) {
       const response = await post(greenhouse, "/readings", bad, header);
       expect([response.httpStatus, JSON.parse(response.body.toString()).message]).toEqual([

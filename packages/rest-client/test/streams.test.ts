@@ -24,15 +24,15 @@ async function watch(answer: (response: ServerResponse) => void): Promise<readon
 }
 
 async function titlesOf(baseUrl: string): Promise<readonly unknown[]> {
-  const seen: unknown[] = [];
+  const received: unknown[] = [];
   try {
     const client = createClient(Catalog, createRestTransport({ baseUrl }));
-    for await (const { title } of client.watchBooks({ parent: "shelves/1" })) seen.push(title);
+    for await (const { title } of client.watchBooks({ parent: "shelves/1" })) received.push(title);
   } catch (error) {
     if (!(error instanceof ConnectError)) throw error;
-    seen.push(`${Code[error.code]}: ${error.rawMessage}`);
+    received.push(`${Code[error.code]}: ${error.rawMessage}`);
   }
-  return seen;
+  return received;
 }
 
 const json = "application/json";
@@ -150,12 +150,12 @@ describe("a server stream", () => {
   });
 
   test("whose connection is lost fails with Unavailable", async () => {
-    const seen = await watch((response) => {
+    const received = await watch((response) => {
       response
         .writeHead(200, { "content-type": ndjson })
         .write('{"title":"a"}\n', () => setImmediate(() => response.destroy()));
     });
-    expect(seen).toEqual(["a", "Unavailable: the response is incomplete"]);
+    expect(received).toEqual(["a", "Unavailable: the response is incomplete"]);
   });
 
   test("arrives message by message, and is cancelled by its signal", async () => {
@@ -233,12 +233,12 @@ function file(text: string, contentType = "") {
 
 describe("a stream of the client", () => {
   test("arrives unchanged, and gets a response", async () => {
-    const seen: string[] = [];
+    const received: string[] = [];
     await using served = await startGreenhouse(
       {
         async recordReadings(readings) {
-          for await (const { sensor, degreesCelsius } of readings) seen.push(`${sensor}:${degreesCelsius}`);
-          return { count: seen.length };
+          for await (const { sensor, degreesCelsius } of readings) received.push(`${sensor}:${degreesCelsius}`);
+          return { count: received.length };
         },
         async *controlClimate(readings) {
           for await (const { degreesCelsius } of readings) yield { heatWatts: degreesCelsius };
@@ -253,7 +253,7 @@ describe("a stream of the client", () => {
     const answer = await client.recordReadings(
       each({ sensor: "palm/1", degreesCelsius: 21 }, {}, { degreesCelsius: -1.5 }),
     );
-    expect([answer.count, seen]).toEqual([3, ["palm/1:21", ":0", ":-1.5"]]);
+    expect([answer.count, received]).toEqual([3, ["palm/1:21", ":0", ":-1.5"]]);
     const watts: number[] = [];
     for await (const { heatWatts } of client.controlClimate(each({ degreesCelsius: 1 }, {}, { degreesCelsius: 3 }))) {
       watts.push(heatWatts);
@@ -377,12 +377,12 @@ test("an error thrown by the client's messages after the response has begun is t
     await answered.promise;
     throw new ConnectError("mine", Code.Aborted);
   }
-  const seen: string[] = [];
+  const received: string[] = [];
   const read = async (): Promise<void> => {
-    for await (const { data } of client.pipe(halves())) answered.resolve(seen.push(Buffer.from(data).toString()));
+    for await (const { data } of client.pipe(halves())) answered.resolve(received.push(Buffer.from(data).toString()));
   };
   await expect(within(read(), "the end")).rejects.toMatchObject({ code: Code.Aborted, rawMessage: "mine" });
-  expect(seen).toEqual(["x"]);
+  expect(received).toEqual(["x"]);
 });
 
 test.each([
@@ -393,11 +393,11 @@ test.each([
   "for an RPC with one message, an input of $count messages is closed early $ended times",
   async ({ count, code, ended }) => {
     const transport = createRestTransport({ baseUrl: "http://127.0.0.1:1" });
-    let [left, ends] = [count, 0];
+    let [remaining, ends] = [count, 0];
     const end = { done: true, value: undefined } as const;
     const messages = {
       [Symbol.asyncIterator]: () => ({
-        next: async () => (left-- > 0 ? { done: false, value: { parent: "shelves/1" } } : end),
+        next: async () => (remaining-- > 0 ? { done: false, value: { parent: "shelves/1" } } : end),
         return: async () => {
           await new Promise(setImmediate);
           ends += 1;
@@ -423,13 +423,13 @@ test("events are read identically at any split of their bytes", () => {
   ];
   for (let at = 0; at <= bytes.byteLength; at++) {
     const splitter = new EventSplitter(100);
-    const seen: unknown[] = [];
+    const received: unknown[] = [];
     for (const piece of [bytes.subarray(0, at), bytes.subarray(at)]) {
       splitter.add(piece);
-      for (let event = splitter.take(); event !== undefined; event = splitter.take()) seen.push(event);
-      seen.push(...[splitter.take()].filter((event) => event !== undefined));
+      for (let event = splitter.take(); event !== undefined; event = splitter.take()) received.push(event);
+      received.push(...[splitter.take()].filter((event) => event !== undefined));
     }
-    expect([at, seen]).toEqual([at, whole]);
+    expect([at, received]).toEqual([at, whole]);
   }
 });
 

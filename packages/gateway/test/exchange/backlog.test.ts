@@ -42,8 +42,8 @@ describe("above the limit of all connections, the budget closes", () => {
     { name: "no connection twice", steps: "a 101, a 200, a -50, b 100", cut: "a", held: 100 },
   ])("$name", ({ steps, cut, held }) => {
     const budget = new BacklogBudget(100 * kib);
-    const seen: string[] = [];
-    const open = (name: string): Backlog => budget.open({ writableLength: 0 }, () => seen.push(name));
+    const cutOff: string[] = [];
+    const open = (name: string): Backlog => budget.open({ writableLength: 0 }, () => cutOff.push(name));
     const backlogs = new Map(["a", "b", "c"].map((name) => [name, open(name)]));
     for (const [who = "", change] of steps.split(", ").map((step) => step.split(" "))) {
       const backlog = backlogs.get(who);
@@ -51,7 +51,7 @@ describe("above the limit of all connections, the budget closes", () => {
       if (Number(change) > 0) backlog.add(Number(change) * kib);
       else backlog.remove(-Number(change) * kib);
     }
-    expect(seen.join("")).toBe(cut);
+    expect(cutOff.join("")).toBe(cut);
     expect(budget.bytes).toBe(held * kib);
     // A connection that was cut off holds nothing, even if more is added or removed later.
     expect([...backlogs.values()].reduce((sum, { bytes }) => sum + bytes, 0)).toBe(budget.bytes);
@@ -68,26 +68,26 @@ describe("above the limit of all connections, the budget closes", () => {
     { name: "the second, when the socket of the first has sent some", sentKib: 16, cut: ["b"], bytes: 34 * kib },
   ])("$name, without a notification of the socket", ({ sentKib, cut, bytes }) => {
     const budget = new BacklogBudget(100 * kib);
-    const seen: string[] = [];
+    const cutOff: string[] = [];
     const socket = { writableLength: 50 * kib };
-    budget.open(socket, () => seen.push("a")).count(socket.writableLength);
-    const other = budget.open({ writableLength: 0 }, () => seen.push("b"));
+    budget.open(socket, () => cutOff.push("a")).count(socket.writableLength);
+    const other = budget.open({ writableLength: 0 }, () => cutOff.push("b"));
     socket.writableLength -= sentKib * kib;
     other.add(80 * kib);
-    expect(seen).toEqual(cut);
+    expect(cutOff).toEqual(cut);
     expect(budget.bytes).toBe(bytes);
   });
 
   test("the growing connection itself, when it has more than 16 MiB", () => {
     const budget = new BacklogBudget(20 * mib);
-    const seen: string[] = [];
-    const open = (name: string): Backlog => budget.open({ writableLength: 0 }, () => seen.push(name));
+    const cutOff: string[] = [];
+    const open = (name: string): Backlog => budget.open({ writableLength: 0 }, () => cutOff.push(name));
     const [small, large] = [open("small"), open("large")];
     small.add(4 * mib);
     large.add(16 * mib);
-    expect(seen).toStrictEqual([]);
+    expect(cutOff).toStrictEqual([]);
     large.add(1);
-    expect(seen).toStrictEqual(["large"]);
+    expect(cutOff).toStrictEqual(["large"]);
     expect(budget.bytes).toBe(4 * mib);
   });
 });

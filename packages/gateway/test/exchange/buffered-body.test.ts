@@ -94,22 +94,22 @@ describe("a buffered body", () => {
     const piece = fc.tuple(fc.nat({ max: 255 }), fc.oneof(fc.nat({ max: 40 }), fc.nat({ max: 3 * blockBytesMax })));
     const steps = fc.array(fc.oneof(piece, fc.constant("shift"), fc.constant("take all")), { maxLength: 20 });
     fc.assert(
-      fc.property(steps, (given) => {
+      fc.property(steps, (chosen) => {
         const held = new BufferedBody();
         const expected: Uint8Array[] = [];
-        const taken: Uint8Array[] = [];
-        for (const step of given) {
-          if (step === "shift") taken.push(held.shift() ?? new Uint8Array(0));
-          else if (step === "take all") taken.push(held.takeAll());
+        const blocks: Uint8Array[] = [];
+        for (const step of chosen) {
+          if (step === "shift") blocks.push(held.shift() ?? new Uint8Array(0));
+          else if (step === "take all") blocks.push(held.takeAll());
           else {
             const bytes = new Uint8Array(step[1]).fill(step[0]);
             expected.push(bytes);
             held.add(bytes);
           }
         }
-        taken.push(held.takeAll());
+        blocks.push(held.takeAll());
         expect(held.byteLength).toBe(0);
-        expect(Buffer.concat(taken).equals(Buffer.concat(expected))).toBe(true);
+        expect(Buffer.concat(blocks).equals(Buffer.concat(expected))).toBe(true);
       }),
       { numRuns: 50 },
     );

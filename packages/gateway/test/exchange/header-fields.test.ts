@@ -14,11 +14,11 @@ describe("readHeaderField", () => {
   });
 
   test.each([
-    { name: "in HTTP/2, where browsers split it", given: ["cookie", "a=1", "cookie", "b=2"], asked: "cookie" },
-    { name: "in HTTP/1.1", given: ["Cookie", "a=1", "Cookie", "b=2"], asked: "cookie" },
-    { name: "when the requested name has capitals", given: ["cookie", "a=1", "cookie", "b=2"], asked: "Cookie" },
-  ])("joins the parts of a cookie by a semicolon (RFC 9113 §8.2.3) $name", ({ given, asked }) => {
-    expect(readHeaderField(given, asked)).toBe("a=1; b=2");
+    { name: "in HTTP/2, where browsers split it", cookies: ["cookie", "a=1", "cookie", "b=2"], requested: "cookie" },
+    { name: "in HTTP/1.1", cookies: ["Cookie", "a=1", "Cookie", "b=2"], requested: "cookie" },
+    { name: "when the requested name has capitals", cookies: ["cookie", "a=1", "cookie", "b=2"], requested: "Cookie" },
+  ])("joins the parts of a cookie by a semicolon (RFC 9113 §8.2.3) $name", ({ cookies, requested }) => {
+    expect(readHeaderField(cookies, requested)).toBe("a=1; b=2");
   });
 });
 

@@ -39,9 +39,9 @@ describe("the target of a request", () => {
     { httpMethod: "GET", want: { httpStatus: 400 } },
     { httpMethod: "DELETE", want: { httpStatus: 400 } },
   ])("may be * only with OPTIONS: $httpMethod", ({ httpMethod, want }) => {
-    const got = read("*", "localhost", true, httpMethod);
-    if (typeof want === "string") expect(got).toBe(want);
-    else expect(got).toMatchObject(want);
+    const result = read("*", "localhost", true, httpMethod);
+    if (typeof want === "string") expect(result).toBe(want);
+    else expect(result).toMatchObject(want);
   });
 
   test("is accepted at the length limit, and refused above it", () => {

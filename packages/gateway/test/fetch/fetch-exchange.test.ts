@@ -15,10 +15,10 @@ test("reading a body pauses at about 64 KiB ahead of its call, and resumes", asy
   );
   const exchange = new FetchExchange(new Request("http://x/", { method: "POST", body, duplex: "half" }));
   const pieces = exchange.body?.pieces()[Symbol.asyncIterator]();
-  for (let taken = 0; taken < 100; taken += 1) {
+  for (let received = 0; received < 100; received += 1) {
     expect((await pieces?.next())?.value?.byteLength).toBe(pieceBytes);
     for (let turn = 0; turn < 10; turn += 1) await new Promise(setImmediate);
-    expect((pulled - taken) * pieceBytes).toBeLessThan(128 * 1024);
+    expect((pulled - received) * pieceBytes).toBeLessThan(128 * 1024);
   }
   exchange.reset();
 });

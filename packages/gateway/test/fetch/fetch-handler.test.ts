@@ -357,18 +357,18 @@ describe("a client over Fetch that disconnects", () => {
   });
 
   test("from an unread stream stops the handler", async () => {
-    const left = Promise.withResolvers<void>();
+    const finished = Promise.withResolvers<void>();
     const fetch = serve({
       async *watchReadings() {
         try {
           yield* endless();
         } finally {
-          left.resolve();
+          finished.resolve();
         }
       },
     });
     const { body } = await openFetch(fetch, readings);
     await body?.cancel();
-    await within(left.promise, "the end of the handler");
+    await within(finished.promise, "the end of the handler");
   });
 });

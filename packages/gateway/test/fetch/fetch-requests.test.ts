@@ -72,18 +72,18 @@ describe("a request over Fetch", () => {
   });
 
   test("is read only up to its limit, and not at all if its length exceeds it", async () => {
-    let asked = 0;
+    let pulls = 0;
     const pull: Pull = (controller) => {
-      asked += 1;
+      pulls += 1;
       controller.enqueue(new Uint8Array(10));
     };
     const fetch = serve({}, { readMaxBytes: 100 });
     expect((await fetch(pulled(pull))).status).toBe(413);
-    expect(asked).toBe(11);
+    expect(pulls).toBe(11);
     const announced = pulled(pull);
     announced.headers.set("content-length", "101");
     expect((await fetch(announced)).status).toBe(413);
-    expect(asked).toBe(11);
+    expect(pulls).toBe(11);
   });
 
   test("is buffered in few pieces, even if it arrives in many", async () => {
@@ -145,7 +145,7 @@ describe("a request over Fetch", () => {
 
   test("allocates memory in proportion to what has arrived, even if its base64 looks like a length prefix", async () => {
     const arrived = Promise.withResolvers<void>();
-    const left = new AbortController();
+    const client = new AbortController();
     let sentBytes = 0;
     const { body } = pulled((controller) => {
       if (sentBytes >= 1_000_000) return arrived.resolve();
@@ -155,10 +155,12 @@ describe("a request over Fetch", () => {
     const headers = { "content-type": "application/grpc-web-text+proto" };
     const url = `http://fetch.example${service}/WaterBed`;
     const before = await heldBytes();
-    const answer = serve({})(new Request(url, { method: "POST", headers, body, duplex: "half", signal: left.signal }));
+    const answer = serve({})(
+      new Request(url, { method: "POST", headers, body, duplex: "half", signal: client.signal }),
+    );
     await within(arrived.promise, "the body");
     const takenBytes = (await heldBytes()) - before;
-    left.abort();
+    client.abort();
     await answer;
     expect(takenBytes).toBeLessThan(3 * sentBytes);
   });
@@ -196,7 +198,7 @@ describe("a request over Fetch", () => {
   });
 
   describe("gets one response, as if its body was read before, if the program", () => {
-    const taken = [
+    const readers = [
       { how: "locks", take: (request: Request) => void request.body?.getReader() },
       { how: "reads", take: async (request: Request) => void (await request.arrayBuffer()) },
     ];
@@ -208,7 +210,7 @@ describe("a request over Fetch", () => {
       { path: `${service}/RecordReadings`, type: "application/connect+proto", sent: "\0".repeat(5), status: 200 },
     ];
     const hooks = ["admit", "requestGate"] as const;
-    const rows = taken.flatMap((by) => calls.flatMap((call) => hooks.map((hook) => ({ ...by, ...call, hook }))));
+    const rows = readers.flatMap((by) => calls.flatMap((call) => hooks.map((hook) => ({ ...by, ...call, hook }))));
 
     test.each(rows)("$how it in $hook: $path of $type", async ({ take, hook, path, type, sent, status }) => {
       const handled: unknown[] = [];

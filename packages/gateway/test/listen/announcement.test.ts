@@ -11,25 +11,27 @@ import { startGreenhouse } from "../../../testing/src/gateway/greenhouse.ts";
 
 const channels = ["http.server.request.start", "http.server.response.finish"] as const;
 
-interface Heard {
+interface Published {
   readonly channel: string;
   readonly message: unknown;
   /** The status of the response at that time, if it had one. */
   readonly status: readonly unknown[];
   /** The request of the message at that time. */
-  readonly said: object;
+  readonly request: object;
 }
 
 /** Records what is published on the two channels until disposed. */
-function listenIn(names: readonly string[] = channels): { readonly heard: readonly Heard[] } & Disposable {
-  const heard: Heard[] = [];
+function recordPublished(
+  names: readonly string[] = channels,
+): { readonly published: readonly Published[] } & Disposable {
+  const published: Published[] = [];
   const listener = (message: unknown, name: string | symbol): void => {
     const response = memberOf(message, "response");
     const status = [memberOf(response, "statusCode"), memberOf(response, "headersSent")];
-    heard.push({ channel: String(name), message, status, said: describe(message) });
+    published.push({ channel: String(name), message, status, request: describe(message) });
   };
   for (const name of names) subscribe(name, listener);
-  return { heard, [Symbol.dispose]: () => names.forEach((name) => unsubscribe(name, listener)) };
+  return { published, [Symbol.dispose]: () => names.forEach((name) => unsubscribe(name, listener)) };
 }
 
 function memberOf(object: unknown, name: string): unknown {
@@ -49,25 +51,25 @@ const request: HttpRequest = {
 
 /** The properties of a request that node's objects and ours both have. */
 function describe(message: unknown): object {
-  const asked = memberOf(message, "request");
+  const published = memberOf(message, "request");
   const socket = memberOf(message, "socket");
-  const members = ["method", "url", "httpVersion"].map((name) => [name, memberOf(asked, name)]);
-  const headers = Object.entries(Object(memberOf(asked, "headers"))).filter(([name]) => !/^:|^host$/.test(name));
+  const members = ["method", "url", "httpVersion"].map((name) => [name, memberOf(published, name)]);
+  const headers = Object.entries(Object(memberOf(published, "headers"))).filter(([name]) => !/^:|^host$/.test(name));
   return {
     ...Object.fromEntries(members),
     headers: Object.fromEntries(headers),
     keys: Object.keys(Object(message)).toSorted(),
-    isRaw: [memberOf(asked, "rawHeaders")].flat().includes("x-two"),
-    isOfSocket: memberOf(asked, "socket") === socket && socket instanceof Socket,
+    isRaw: [memberOf(published, "rawHeaders")].flat().includes("x-two"),
+    isOfSocket: memberOf(published, "socket") === socket && socket instanceof Socket,
     isServer: memberOf(message, "server") instanceof Server,
   };
 }
 
-async function readingOf(address: Address, version: HttpVersion): Promise<readonly Heard[]> {
-  using ears = listenIn();
+async function readingOf(address: Address, version: HttpVersion): Promise<readonly Published[]> {
+  using recorder = recordPublished();
   await exchange(address, version, request);
-  await expect.poll(() => ears.heard.length).toBe(2);
-  return ears.heard;
+  await expect.poll(() => recorder.published.length).toBe(2);
+  return recorder.published;
 }
 
 // On node:http, node itself publishes its own objects.
@@ -82,8 +84,8 @@ test.each(versions)(
     if (nodesStart === undefined) throw new TypeError("node has published nothing");
     const [start, finish] = await readingOf(greenhouse.address, version);
     if (start === undefined || finish === undefined) throw new TypeError("the gateway has published nothing");
-    const wanted = { ...nodesStart.said, ...(version === "2" && { httpVersion: "2.0" }) };
-    expect(start.said).toEqual(wanted);
+    const want = { ...nodesStart.request, ...(version === "2" && { httpVersion: "2.0" }) };
+    expect(start.request).toEqual(want);
     expect([start.channel, finish.channel]).toEqual(channels);
     expect(finish.message).toBe(start.message);
     // The parameter does not exist.
@@ -96,9 +98,9 @@ test.each(versions)(
 
 test.each(channels)("a subscriber of only %s gets the message", async (name) => {
   await using greenhouse = await startGreenhouse({ getReading: () => ({}) });
-  using ears = listenIn([name]);
+  using recorder = recordPublished([name]);
   await exchange(greenhouse.address, "1.1", request);
-  await expect.poll(() => ears.heard.map(({ channel }) => channel)).toEqual([name]);
+  await expect.poll(() => recorder.published.map(({ channel }) => channel)).toEqual([name]);
 });
 
 test("a request whose client disconnects is published as started, but not as finished", async () => {
@@ -110,24 +112,24 @@ test("a request whose client disconnects is published as started, but not as fin
       return {};
     },
   });
-  using ears = listenIn();
+  using recorder = recordPublished();
   const client = await openHttp1(greenhouse.address);
   client.socket.write("GET /sensors/7/reading HTTP/1.1\r\nhost: x\r\n\r\n");
   await called.promise;
   client.socket.resetAndDestroy();
   await greenhouse.answered(1);
   await greenhouse.gateway.close();
-  expect(ears.heard.map(({ channel }) => channel)).toEqual(["http.server.request.start"]);
+  expect(recorder.published.map(({ channel }) => channel)).toEqual(["http.server.request.start"]);
 });
 
 test("a stream is published as finished after its last message", async () => {
   await using greenhouse = await startGreenhouse({
     async *watchReadings() {
       yield {};
-      startedBefore.push(ears.heard.length);
+      startedBefore.push(recorder.published.length);
     },
   });
-  using ears = listenIn();
+  using recorder = recordPublished();
   const startedBefore: number[] = [];
   await exchange(greenhouse.address, "1.1", {
     httpMethod: "POST",
@@ -135,21 +137,21 @@ test("a stream is published as finished after its last message", async () => {
     header: [["content-type", "application/connect+json"]],
     body: Buffer.from([0, 0, 0, 0, 2, 123, 125]),
   });
-  await expect.poll(() => ears.heard.map(({ channel }) => channel)).toEqual(channels);
+  await expect.poll(() => recorder.published.map(({ channel }) => channel)).toEqual(channels);
   expect(startedBefore).toEqual([1]);
 });
 
 test.each(versions)("invalid HTTP/%s is not published", async (version) => {
   await using greenhouse = await startGreenhouse({ getReading: () => ({}) });
-  using ears = listenIn();
+  using recorder = recordPublished();
   await exchange(greenhouse.address, version, { httpMethod: "GET", path: "/no#fragment", header: [] });
   await exchange(greenhouse.address, version, request);
-  await expect.poll(() => ears.heard.map(({ channel }) => channel)).toEqual(channels);
+  await expect.poll(() => recorder.published.map(({ channel }) => channel)).toEqual(channels);
 });
 
 test("a mounted gateway does not publish requests, because its server does", async () => {
   const gateway = createTestGateway({ routes: () => {} });
   await using nodes = await startOnLoopback(createServer(gateway.handler));
-  const heard = await readingOf(nodes.address, "1.1");
-  expect(heard.map(({ status }) => status[0])).toEqual([200, 404]);
+  const published = await readingOf(nodes.address, "1.1");
+  expect(published.map(({ status }) => status[0])).toEqual([200, 404]);
 });

@@ -139,17 +139,17 @@ describe("the load of a gateway", () => {
     { version: "2", carrier: "http2" },
   ] as const)("counts what waits over HTTP/$version, and what was sent no more", async (row) => {
     const { version, carrier } = row;
-    const asked = Promise.withResolvers<void>();
+    const requested = Promise.withResolvers<void>();
     const page = Promise.withResolvers<EndpointResponse>();
     const answer = (): Promise<EndpointResponse> => {
-      asked.resolve();
+      requested.resolve();
       return page.promise;
     };
     const gateway = createTestGateway({ routes: () => {}, endpoints: [{ path: "/page", open: true, handle: answer }] });
     expect(gateway.load).toEqual(loadOf(carrier, 0));
     const address = await gateway.listen();
     const answered = exchange(address, version, { httpMethod: "GET", path: "/page", header: [] });
-    await within(asked.promise, "the request");
+    await within(requested.promise, "the request");
     expect(gateway.load).toEqual(loadOf(carrier, 1));
     page.resolve({ httpStatus: 200, body: "" });
     await answered;

@@ -142,23 +142,23 @@ describe("a connection beyond the limit with a request is kept until its respons
     using stack = new DisposableStack();
     const open = async () => stack.use(await openHttp1(gateway.address));
     await open();
-    const asked = ask(gateway.address);
+    const pending = ask(gateway.address);
     await gateway.hasBegun(1);
     const idle = await open();
     for (let i = 1; i < spareMax; i++) await open();
     expect(await idle.atEnd()).toBe(true);
     gateway.release();
-    expect((await asked).httpStatus).toBe(200);
+    expect((await pending).httpStatus).toBe(200);
   }
 
   test("if all of them have one, the next connection is closed", async () => {
     await using gateway = await startGateway(1);
     using stack = new DisposableStack();
     stack.use(await openHttp1(gateway.address));
-    const asked = Array.from({ length: spareMax }, () => askHttp1(gateway.address));
+    const pending = Array.from({ length: spareMax }, () => askHttp1(gateway.address));
     await gateway.hasBegun(spareMax);
     expect(await stack.use(await openHttp1(gateway.address)).atEnd()).toBe(true);
     gateway.release();
-    for (const { httpStatus } of await Promise.all(asked)) expect(httpStatus).toBe(200);
+    for (const { httpStatus } of await Promise.all(pending)) expect(httpStatus).toBe(200);
   });
 });

@@ -102,11 +102,11 @@ describe.each([
 ] as const)("over $name", ({ http2, open }) => {
   test("the part of a body that arrives before its request is refused is released", async () => {
     const admissions: PromiseWithResolvers<void>[] = [];
-    const asked = new EventEmitter();
+    const events = new EventEmitter();
     const admit: Admit = () => {
       const admission = Promise.withResolvers<void>();
       admissions.push(admission);
-      asked.emit("asked");
+      events.emit("admit");
       return admission.promise;
     };
     await using greenhouse = await startGreenhouse({}, { admit }, { http2 });
@@ -115,7 +115,7 @@ describe.each([
     const refuseAll = async (carrier: Carrier): Promise<void> => {
       for (let at = 0; at < requests; at++) {
         await carrier.exchange(at, request, async () => {
-          if (admissions.length === 0) await within(once(asked, "asked"), "admit");
+          if (admissions.length === 0) await within(once(events, "admit"), "admit");
           admissions.shift()?.reject(new ConnectError("not you", Code.PermissionDenied));
         });
       }
@@ -126,16 +126,16 @@ describe.each([
 
   test("the part of a body that arrives before its client disconnects is released, although admit is pending", async () => {
     const undecided = Promise.withResolvers<void>();
-    const asked = new EventEmitter();
+    const events = new EventEmitter();
     const admit: Admit = () => {
-      asked.emit("asked");
+      events.emit("admit");
       return undecided.promise;
     };
     await using greenhouse = await startGreenhouse({}, { admit }, { http2 });
     const request = requestWith(60_000);
     const leaveAll = async (carrier: Carrier): Promise<void> => {
       for (let at = 0; at < requests; at++) {
-        const admission = once(asked, "asked");
+        const admission = once(events, "admit");
         await carrier.leave(at, request, async () => void (await within(admission, "admit")));
       }
       await within(untilAlone(greenhouse), "the end of all requests");

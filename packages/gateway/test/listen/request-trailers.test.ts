@@ -70,7 +70,7 @@ const rows = calls.flatMap((call) => trailers.map((trailer) => ({ call, trailer 
 interface Outcome {
   readonly fields: readonly string[];
   readonly body: string;
-  readonly seen: readonly unknown[];
+  readonly records: readonly unknown[];
 }
 
 type Send = (address: Address, call: Call, trailer: readonly Field[]) => Promise<readonly [Outcome["fields"], Buffer]>;
@@ -81,10 +81,10 @@ const carriers: readonly { readonly name: string; readonly http2: Http2Server; r
 ];
 
 describe.each(carriers)("the trailer section of a request over $name", ({ http2, send }) => {
-  let seen: unknown[] = [];
+  let records: unknown[] = [];
   let greenhouse: TestGreenhouse;
   const see = ({ requestHeader, timeoutMs }: HandlerContext): void => {
-    seen.push(
+    records.push(
       [...requestHeader].filter(([name]) => name !== "host"),
       timeoutMs() !== undefined,
     );
@@ -114,22 +114,26 @@ describe.each(carriers)("the trailer section of a request over $name", ({ http2,
   afterAll(() => greenhouse[Symbol.asyncDispose]());
 
   const outcomeOf = async (call: Call, trailer: readonly Field[]): Promise<Outcome> => {
-    seen = [];
+    records = [];
     const [fields, body] = await send(greenhouse.address, call, trailer);
-    return { fields: fields.filter((_, i, all) => all[i - (i % 2)] !== "date"), body: body.toString("latin1"), seen };
+    return {
+      fields: fields.filter((_, i, all) => all[i - (i % 2)] !== "date"),
+      body: body.toString("latin1"),
+      records,
+    };
   };
   const withKey = (call: Call): Call => ({ ...call, header: [...call.header, key, ["x-custom", "header"]] });
 
   test.each(rows)("with $trailer.name does not change $call.name", async ({ call, trailer }) => {
     const want = await outcomeOf(withKey(call), [["x-nothing", "of note"]]);
-    expect(want.seen).toHaveLength(2);
+    expect(want.records).toHaveLength(2);
     expect(JSON.stringify(want)).not.toContain("of note");
     expect(await outcomeOf(withKey(call), trailer.fields)).toStrictEqual(want);
   });
 
   test.each(calls)("does not authenticate $name", async (call) => {
     const outcome = await outcomeOf(call, [key]);
-    expect(outcome.seen).toStrictEqual([]);
+    expect(outcome.records).toStrictEqual([]);
     expect(outcome).toStrictEqual(await outcomeOf(call, [["x-nothing", "of note"]]));
   });
 });

@@ -167,15 +167,15 @@ test("connections that arrive before any process are queued for the first", asyn
 
 test("without processes 1,024 connections are queued, and closed with the port", async () => {
   const shared = await share();
-  let taken = 0;
-  const count = (): void => void taken++;
+  let accepted = 0;
+  const count = (): void => void accepted++;
   subscribe("net.server.socket", count);
   onTestFinished(() => void unsubscribe("net.server.socket", count));
   const sockets: Socket[] = [];
   // A client is connected as soon as it is in the queue of the port, which holds 511.
   while (sockets.length < 1_030) {
     sockets.push(...(await openMany(shared, 103)));
-    await expect.poll(() => taken).toBe(sockets.length);
+    await expect.poll(() => accepted).toBe(sockets.length);
   }
   // Only a connection that is read reports its end.
   for (const socket of sockets) socket.resume();

@@ -74,8 +74,8 @@ function answerOf(text: string): unknown {
 }
 
 test("header fields come after the parameters of the path and the query", () => {
-  const asked = Object.values(unusual.paths).flatMap((item) => Object.values(item));
-  const fields = asked.map(({ operationId, parameters = [] }) => [operationId, parameters.at(-1)?.name]);
+  const operations = Object.values(unusual.paths).flatMap((item) => Object.values(item));
+  const fields = operations.map(({ operationId, parameters = [] }) => [operationId, parameters.at(-1)?.name]);
   expect(fields.filter(([, name]) => name === "X-Shade")).toEqual([["query", "X-Shade"]]);
   expect(operation("GET /v1/query", unusual).parameters?.at(-1)).toEqual({
     name: "X-Shade",
@@ -189,13 +189,13 @@ describe("the query", () => {
     {
       what: "is set by the path",
       at: "GET /v1/pairs/{f_string}/{nested_text}",
-      left: "nested.number",
+      kept: "nested.number",
       gone: "nested.text",
     },
-    { what: "is the body", at: "PATCH /v1/body/tags", left: "ids", gone: "tags" },
-  ])("leaves out a field that $what", ({ at, left, gone }) => {
+    { what: "is the body", at: "PATCH /v1/body/tags", kept: "ids", gone: "tags" },
+  ])("leaves out a field that $what", ({ at, kept, gone }) => {
     const names = query(at);
-    expect([names.includes(left), names.includes(gone)]).toEqual([true, false]);
+    expect([names.includes(kept), names.includes(gone)]).toEqual([true, false]);
   });
 
   test("is empty if the body is the complete message", () => {

@@ -159,7 +159,7 @@ test("a response contains the original request", async () => {
 
 test.each(["grpc-v1", "grpc-v1alpha"])("buf calls an RPC that it discovers with %s", async (version) => {
   const procedure = `http://${at.address}:${String(at.port)}/greenhouse.v1.GreenhouseService/GetReading`;
-  const asked = await runProgram("buf", ["curl", "--reflect-protocol", version, "-d", '{"sensor":"palm"}', procedure]);
-  expect(asked).toMatchObject({ exitCode: 0, stderr: "" });
-  expect(JSON.parse(asked.stdout)).toEqual({ sensor: "palm", degreesCelsius: 21 });
+  const result = await runProgram("buf", ["curl", "--reflect-protocol", version, "-d", '{"sensor":"palm"}', procedure]);
+  expect(result).toMatchObject({ exitCode: 0, stderr: "" });
+  expect(JSON.parse(result.stdout)).toEqual({ sensor: "palm", degreesCelsius: 21 });
 });

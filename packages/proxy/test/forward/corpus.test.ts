@@ -35,7 +35,7 @@ describe.each(corpusGroups)("in the corpus of $name, through a proxy,", ({ cases
   const kept = shallow.filter(
     (row) => isSince("@bufbuild/protobuf", "2.16") || !describeRequest(row).includes('"__proto__":'),
   );
-  const rows = kept.map((row) => ({ ...row, asked: describeRequest(row) }));
+  const rows = kept.map((row) => ({ ...row, requestLine: describeRequest(row) }));
   let http1: Http1Connection;
 
   beforeAll(async () => {
@@ -44,13 +44,13 @@ describe.each(corpusGroups)("in the corpus of $name, through a proxy,", ({ cases
 
   afterAll(() => http1[Symbol.dispose]());
 
-  test.each(rows.filter((row) => row.only === undefined))("$rule: $asked over HTTP/1.1", async (row) => {
+  test.each(rows.filter((row) => row.only === undefined))("$rule: $requestLine over HTTP/1.1", async (row) => {
     const request = toRequest(row);
     http1.request(request);
     expectResponse(await http1.readAnswer(request.httpMethod), row.want);
   });
 
-  test.each(rows)("$rule: $asked over HTTP/2", async (row) => {
+  test.each(rows)("$rule: $requestLine over HTTP/2", async (row) => {
     expectResponse(await http2.exchange(toRequest(row)), row.want);
   });
 });

@@ -20,7 +20,7 @@ interface Outcome {
 /** A text that was read both ways. */
 export interface Reading {
   /** Whether it was a message. */
-  readonly isTaken: boolean;
+  readonly isAccepted: boolean;
   /** How the two outcomes differ, if they do. */
   readonly problem: string | undefined;
 }
@@ -43,7 +43,7 @@ export function readBothWays(dice: Dice): Reading {
   const problem = isDeepStrictEqual(tried, exact)
     ? undefined
     : `${description} ${JSON.stringify(text)}: ${show(tried)} instead of ${show(exact)}`;
-  return { isTaken: exact.error === undefined, problem };
+  return { isAccepted: exact.error === undefined, problem };
 }
 
 interface BoundMessage {

@@ -15,7 +15,7 @@ const identifier = /^[A-Za-z_][A-Za-z0-9_]*$/;
  *
  * Names are proto names in lowerCamelCase. The JSON mapping cannot express names that do not survive the conversion; as
  * an extension, they are read unchanged if they have an underscore (`address_line_1`) and otherwise in backticks
- * (`` `camelCase` ``), so that each name has one text. `*` stands for all fields.
+ * (`` `camelCase` ``), so that each name has only one spelling. `*` stands for all fields.
  *
  * @param protoNames - whether proto names (`display_name`) are also allowed, because URLs use both
  * @returns the mask with proto names; `undefined` when a path is not a field path

@@ -19,8 +19,8 @@ test.runIf(isSince("@bufbuild/protobuf", "2.16")).each([
 });
 
 test("a compiled function has the values of its scope, and is in strict mode", () => {
-  const made = compileFunction<() => unknown>("function () { return [given, this]; }", { given: 7 });
-  expect(made()).toEqual([7, undefined]);
+  const compiled = compileFunction<() => unknown>("function () { return [value, this]; }", { value: 7 });
+  expect(compiled()).toEqual([7, undefined]);
 });
 
 test("a type has one constructor", () => {

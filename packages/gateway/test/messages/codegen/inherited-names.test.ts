@@ -17,9 +17,9 @@ function makeHolder(): DescMessage {
     { ...text, name: "note", number: 2, jsonName: "note" },
   ];
   const file = { name: "holder.proto", syntax: "proto3", messageType: [{ name: "Holder", field }] };
-  const made = createFileRegistry(create(FileDescriptorSetSchema, { file: [file] })).getMessage("Holder");
-  if (made === undefined) throw new Error("the message is missing");
-  return made;
+  const desc = createFileRegistry(create(FileDescriptorSetSchema, { file: [file] })).getMessage("Holder");
+  if (desc === undefined) throw new Error("the message is missing");
+  return desc;
 }
 
 function withInner(inner: object): Message {

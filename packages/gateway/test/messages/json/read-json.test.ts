@@ -51,7 +51,7 @@ function problemOf(desc: DescMessage, json: string | Uint8Array, options?: ReadJ
     expect(refused.code).toBe(Code.InvalidArgument);
     return refused.rawMessage;
   }
-  throw new Error(`was taken: ${String(json)}`);
+  throw new Error(`the JSON was accepted: ${String(json)}`);
 }
 
 // Messages that older versions of protobuf-es read or write incorrectly, or refuse.
@@ -426,9 +426,9 @@ describe("readJson() compared with protobuf-es", () => {
       fc.property(field, field, (one, other) => {
         const message = create(SinkSchema, one);
         message.child = create(SinkSchema, other);
-        const got = readJson(SinkSchema, toJsonString(SinkSchema, message));
-        expect(toBinary(SinkSchema, got)).toEqual(toBinary(SinkSchema, message));
-        expect(got).toEqual(fromBinary(SinkSchema, toBinary(SinkSchema, got)));
+        const result = readJson(SinkSchema, toJsonString(SinkSchema, message));
+        expect(toBinary(SinkSchema, result)).toEqual(toBinary(SinkSchema, message));
+        expect(result).toEqual(fromBinary(SinkSchema, toBinary(SinkSchema, result)));
       }),
       { numRuns: numRunsOf(200) },
     );

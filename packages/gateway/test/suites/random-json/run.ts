@@ -28,12 +28,12 @@ const first = values.seed === undefined ? testSeed : Number(values.seed);
 const untilMs = performance.now() + Number(values.seconds) * 1000;
 const problems: string[] = [];
 let read = 0;
-let taken = 0;
+let accepted = 0;
 let written = 0;
 while (read < most && performance.now() < untilMs && problems.length < 10) {
-  const { isTaken, problem } = readBothWays(new Dice(first + read));
+  const { isAccepted, problem } = readBothWays(new Dice(first + read));
   if (problem !== undefined) problems.push(`seed ${String(first + read)}: ${problem}`);
-  if (isTaken) taken += 1;
+  if (isAccepted) accepted += 1;
   try {
     if (read % textsPerSeedWritten === 0) {
       const outcomes = writeRandomJson(first + read / textsPerSeedWritten);
@@ -48,11 +48,11 @@ while (read < most && performance.now() < untilMs && problems.length < 10) {
 
 for (const problem of problems) process.stderr.write(`${problem}\n`);
 process.stdout.write(
-  `${String(read)} texts, ${String(taken)} of them messages, and ${String(written)} messages to write; ${String(problems.length)} were read or written differently\n`,
+  `${String(read)} JSON texts, ${String(accepted)} of them valid messages, and ${String(written)} messages to write; ${String(problems.length)} were read or written differently\n`,
 );
 const file = process.env["TEST_REPORT"];
 if (file !== undefined) {
-  const detail = `${read.toLocaleString("en")} texts, ${written.toLocaleString("en")} messages`;
+  const detail = `${read.toLocaleString("en")} JSON texts, ${written.toLocaleString("en")} messages`;
   const numPassedTests = problems.length === 0 ? 1 : 0;
   writeFileSync(file, JSON.stringify({ numPassedTests, numFailedTests: problems.length, detail }));
 }

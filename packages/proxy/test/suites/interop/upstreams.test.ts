@@ -22,7 +22,7 @@ const corpus = corpusGroups
   .flatMap((group) => group.cases)
   // The response to a message of 100 levels has 101, more than protobuf readers accept.
   .filter((row) => row.rule !== "a path of 100 names")
-  .map((row) => ({ ...row, asked: describeRequest(row) }));
+  .map((row) => ({ ...row, requestLine: describeRequest(row) }));
 
 /** Timeout in ms for thousands of requests, each on a separate connection, on a busy machine. */
 const suiteLimitMs = 10 * waitLimitMs;
@@ -63,13 +63,13 @@ describe.each(echoServers)("a proxy in front of $name", ({ build, knownFailing }
       http2 = opened.use(await openHttp2(address));
     });
 
-    test.each(corpus.filter(({ only }) => only === undefined))("$rule: $asked over HTTP/1.1", async (row) => {
+    test.each(corpus.filter(({ only }) => only === undefined))("$rule: $requestLine over HTTP/1.1", async (row) => {
       const request = toRequest(row);
       http1.request(request);
       expectResponse(await http1.readAnswer(request.httpMethod), row.want);
     });
 
-    test.each(corpus)("$rule: $asked over HTTP/2", async (row) => {
+    test.each(corpus)("$rule: $requestLine over HTTP/2", async (row) => {
       expectResponse(await http2.exchange(toRequest(row)), row.want);
     });
   });
