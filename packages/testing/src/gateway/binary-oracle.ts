@@ -10,8 +10,8 @@ import { putSomethingOdd } from "./odd-values.ts";
 import { randomTypes } from "./random-types.ts";
 import { isSameValue } from "./same-value.ts";
 
-/** Who reads or writes a message: the quick way, or protobuf-es, to which it is left. */
-export type Way = "quick" | "left";
+/** Whether generated code reads or writes a message (fast), or protobuf-es (fallback). */
+export type Way = "fast" | "fallback";
 
 /** How many messages went which way: read, written as they were read, and with a value that may not belong there. */
 export type BothWays = Readonly<Record<"read" | "written" | "odd", Record<Way, number>>>;
@@ -20,14 +20,14 @@ export type BothWays = Readonly<Record<"read" | "written" | "odd", Record<Way, n
 const messagesPerType = 100;
 
 /**
- * Reads a message both ways, with and without unknown fields. Throws unless the quick way has the same message, or none.
+ * Reads a message both ways, with and without unknown fields. Throws if the results differ.
  */
 export function readBothWays(desc: DescMessage, bytes: Uint8Array, depth = 100): Way {
   const [way, wayWithout] = [true, false].map((readUnknownFields) => {
-    const quick = readFast(messageReader(desc), bytes, depth, readUnknownFields);
-    if (quick === undefined) return "left";
+    const fast = readFast(messageReader(desc), bytes, depth, readUnknownFields);
+    if (fast === undefined) return "fallback";
     const plain = readByProtobufEs(desc, bytes, { recursionLimit: depth, readUnknownFields });
-    if (plain !== undefined && isSameValue(quick, plain)) return "quick";
+    if (plain !== undefined && isSameValue(fast, plain)) return "fast";
     throw new Error(`${desc.typeName} of ${Buffer.from(bytes).toString("hex")} differs`);
   });
   if (way === undefined || way !== wayWithout) throw new Error(`${desc.typeName} is ${way} with unknown fields`);
@@ -47,13 +47,13 @@ function readByProtobufEs(
   }
 }
 
-/** Writes a message both ways. Throws unless the quick way has the same bytes, or none. */
+/** Writes a message both ways. Throws if the results differ. */
 export function writeBothWays(desc: DescMessage, message: Message): Way {
-  const quick = writeFast(messageWriter(desc), message);
-  if (quick === undefined) return "left";
+  const fast = writeFast(messageWriter(desc), message);
+  if (fast === undefined) return "fallback";
   const plain = writeByProtobufEs(desc, message);
-  if (plain !== undefined && Buffer.compare(quick, plain) === 0) return "quick";
-  throw new Error(`${desc.typeName} is written as ${Buffer.from(quick).toString("hex")}`, { cause: message });
+  if (plain !== undefined && Buffer.compare(fast, plain) === 0) return "fast";
+  throw new Error(`${desc.typeName} is written as ${Buffer.from(fast).toString("hex")}`, { cause: message });
 }
 
 function writeByProtobufEs(desc: DescMessage, message: Message): Uint8Array | undefined {
@@ -64,10 +64,13 @@ function writeByProtobufEs(desc: DescMessage, message: Message): Uint8Array | un
   }
 }
 
-/** Does random messages of random types both ways, and counts the ways. Throws at the first difference, and says the seed. */
+/**
+ * Does random messages of random types both ways, and counts the ways. Throws at the first difference, and says the
+ * seed.
+ */
 export function goBothWays(seed: number): BothWays {
   const dice = new Dice(seed);
-  const ways = { read: { quick: 0, left: 0 }, written: { quick: 0, left: 0 }, odd: { quick: 0, left: 0 } };
+  const ways = { read: { fast: 0, fallback: 0 }, written: { fast: 0, fallback: 0 }, odd: { fast: 0, fallback: 0 } };
   try {
     for (const desc of randomTypes(dice)) {
       for (let count = 0; count < messagesPerType; count += 1) {

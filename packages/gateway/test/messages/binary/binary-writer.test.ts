@@ -12,7 +12,7 @@ import { isSince } from "../../../../testing/src/peer-version.ts";
 type Init = Readonly<Record<string, unknown>>;
 
 const rows: readonly { name: string; desc?: DescMessage; init: Init; way: Way }[] = [
-  { name: "nothing", init: {}, way: "quick" },
+  { name: "nothing", init: {}, way: "fast" },
   {
     name: "every kind of field",
     init: {
@@ -47,45 +47,45 @@ const rows: readonly { name: string; desc?: DescMessage; init: Init; way: Way }[
       time: { seconds: 1n, nanos: 1 },
       choice: { case: "choiceText", value: "" },
     },
-    way: "quick",
+    way: "fast",
   },
-  { name: "a text of 127 characters", init: { fString: "x".repeat(127) }, way: "quick" },
-  { name: "a text of 128", init: { fString: "x".repeat(128) }, way: "quick" },
+  { name: "a string of 127 characters", init: { fString: "x".repeat(127) }, way: "fast" },
+  { name: "a string of 128 characters", init: { fString: "x".repeat(128) }, way: "fast" },
   {
-    name: "a text whose bytes need a longer length than its characters",
+    name: "a string whose byte length takes more bytes than its character count",
     init: { fString: "é".repeat(100) },
-    way: "quick",
+    way: "fast",
   },
-  { name: "a short text that is not ASCII at its end", init: { fString: "abcdé" }, way: "quick" },
-  { name: "a float that is NaN", init: { fFloat: Number.NaN }, way: "quick" },
-  { name: "half a surrogate pair", init: { fString: "\ud800" }, way: "quick" },
+  { name: "a short string with a last character that is not ASCII", init: { fString: "abcdé" }, way: "fast" },
+  { name: "a float that is NaN", init: { fFloat: Number.NaN }, way: "fast" },
+  { name: "half a surrogate pair", init: { fString: "\ud800" }, way: "fast" },
   {
-    name: "more than is kept for most messages",
+    name: "more than the reused buffer holds",
     init: { tags: Array.from({ length: 30_000 }, () => "tag") },
-    way: "quick",
+    way: "fast",
   },
-  { name: "a text of a megabyte", init: { fString: "é".repeat(500_000) }, way: "quick" },
+  { name: "a string of a megabyte", init: { fString: "é".repeat(500_000) }, way: "fast" },
   {
-    name: "texts that fit into what is kept, but not together",
+    name: "strings that fit into the reused buffer, but not together",
     init: { tags: Array.from({ length: 4 }, () => "x".repeat(20_000)) },
-    way: "quick",
+    way: "fast",
   },
   {
-    name: "a number that ends with what is kept",
+    name: "a number at the very end of the reused buffer",
     init: { tags: ["x".repeat(21_000), "x".repeat(21_000), "x".repeat(23_518)], fInt64: 1n },
-    way: "quick",
+    way: "fast",
   },
-  { name: "a field that is there and undefined", init: { maybeInt64: undefined, nested: undefined }, way: "quick" },
-  { name: "an unknown field", init: { $unknown: [{ no: 1000, wireType: 0, data: Uint8Array.of(1) }] }, way: "quick" },
-  { name: "a required field that is not set", desc: LegacySchema, init: {}, way: "left" },
-  { name: "a required field", desc: LegacySchema, init: { name: "" }, way: "quick" },
-  { name: "a default of proto2 that is set", desc: LegacySchema, init: { name: "a", number: 7 }, way: "quick" },
-  { name: "structs inside", init: { struct: { a: 1 }, structs: [{ b: 2 }] }, way: "quick" },
+  { name: "a field that is set to undefined", init: { maybeInt64: undefined, nested: undefined }, way: "fast" },
+  { name: "an unknown field", init: { $unknown: [{ no: 1000, wireType: 0, data: Uint8Array.of(1) }] }, way: "fast" },
+  { name: "a required field that is not set", desc: LegacySchema, init: {}, way: "fallback" },
+  { name: "a required field", desc: LegacySchema, init: { name: "" }, way: "fast" },
+  { name: "a field set to its proto2 default", desc: LegacySchema, init: { name: "a", number: 7 }, way: "fast" },
+  { name: "nested structs", init: { struct: { a: 1 }, structs: [{ b: 2 }] }, way: "fast" },
   {
     name: "a struct",
     desc: StructSchema,
     init: { fields: { a: { kind: { case: "numberValue", value: 1 } } } },
-    way: "quick",
+    way: "fast",
   },
 ];
 
@@ -141,9 +141,9 @@ describe("a writer", () => {
 
   test("writes a large message on the fast path after one with an invalid unknown field", () => {
     const odd = Object.assign(create(SinkSchema), { $unknown: [{ no: 1000, wireType: 0, data: {} }] });
-    expect(writeBothWays(SinkSchema, odd)).toBe("left");
+    expect(writeBothWays(SinkSchema, odd)).toBe("fallback");
     const large = create(SinkSchema, { tags: Array.from({ length: 30_000 }, () => "tag") });
-    expect(writeBothWays(SinkSchema, large)).toBe("quick");
+    expect(writeBothWays(SinkSchema, large)).toBe("fast");
   });
 
   test("allocates the size of the last large message plus an eighth", () => {
@@ -159,7 +159,7 @@ describe("a writer", () => {
     const outer = create(SinkSchema, { fInt32: 1 });
     const properties = { get: () => String(writeFast(messageWriter(SinkSchema), inner)?.byteLength) };
     Object.defineProperty(outer, "fString", { ...properties, enumerable: true });
-    expect(writeBothWays(SinkSchema, outer)).toBe("quick");
+    expect(writeBothWays(SinkSchema, outer)).toBe("fast");
   });
 });
 

@@ -23,8 +23,8 @@ import {
   HeaderSchema,
 } from "./gen/connectrpc/conformance/v1/service_pb.ts";
 
-// The client under test, as the suite starts it: requests on stdin say which calls to make, and of what server; the
-// responses on stdout say what came of them. All messages follow their length in four bytes.
+// The client under test, as the suite starts it: requests on stdin describe the calls to make and their server; the
+// responses on stdout describe the results. A length in four bytes precedes each message.
 
 const registry = createRegistry(file_connectrpc_conformance_v1_service);
 const transports = new Map<string, GrpcTransport>();
@@ -50,7 +50,7 @@ async function answer(request: ClientCompatRequest): Promise<void> {
   process.stdout.write(Buffer.concat([length, message]));
 }
 
-/** Makes one call, and reports whatever it ends with. */
+/** Makes one call, and reports its result. */
 async function call(request: ClientCompatRequest): Promise<ClientResponseResult> {
   const result = create(ClientResponseResultSchema);
   const controller = new AbortController();
@@ -123,7 +123,7 @@ async function makeCall(
   }
 }
 
-/** Lets a full-duplex stream send its next message when the response to the one before has come. */
+/** Lets a full-duplex stream send its next message when the response to the previous one has arrived. */
 class Turns {
   #turns = 0;
   #resume: (() => void) | undefined;

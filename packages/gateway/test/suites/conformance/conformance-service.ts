@@ -24,9 +24,9 @@ import {
 } from "./gen/connectrpc/conformance/v1/service_pb.ts";
 
 /**
- * The service that the suite calls: it does what the request says, and says what it saw of the request.
+ * The service that the suite calls: it does what the request asks for, and reports what it received.
  *
- * Its behaviour is laid down in the comments of the suite's service.proto. `Unimplemented` is left out
+ * The comments of the suite's service.proto specify its behaviour. `Unimplemented` is missing
  * on purpose.
  */
 export const conformanceService: Partial<ServiceImpl<typeof ConformanceService>> = {
@@ -82,7 +82,7 @@ async function* answerBidi(
     pending.push(request);
     if (!fullDuplex) continue;
     const data = definition?.responseData[sent];
-    // Nothing is left to answer with: the error below is the response.
+    // There are no more responses: the error below is the response.
     if (data === undefined) break;
     yield await next(data);
   }
@@ -91,7 +91,7 @@ async function* answerBidi(
   throw errorOf(definition.error, sent === 0 ? bidiInfo(context, pending, true) : undefined);
 }
 
-// The first response tells of the header as well; later ones tell of the messages only.
+// The first response also reports the header; later ones report only the messages.
 function bidiInfo(context: HandlerContext, requests: BidiStreamRequest[], first: boolean): RequestInfo {
   const packed = packAll(BidiStreamRequestSchema, requests);
   return first ? requestInfo(context, packed) : create(ConformancePayload_RequestInfoSchema, { requests: packed });

@@ -2,8 +2,9 @@ import { execFileSync, spawnSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-// `npm run suite -- conformance`: runs Connect's conformance suite against this server. Needs Go, for the suite.
-// Once for the gateway's own server, once for its handler in servers of node's, once for createGrpcTransport. Arguments go to the suite: `-- --run 'Basic/**' --trace`.
+// `npm run suite -- conformance`: runs Connect's conformance suite against this server. Needs Go, for the suite. Once
+// for the gateway's own server, once for its handler in servers of node's, once for createGrpcTransport. Arguments go
+// to the suite: `-- --run 'Basic/**' --trace`.
 
 const suiteModule = "connectrpc.com/conformance";
 
@@ -13,23 +14,23 @@ const suiteVersion = "v1.0.7";
 const outputLimitBytes = 64 * 1024 * 1024;
 
 /**
- * Servers that the suite runs at the same time, with eight calls each. It gives a server ten seconds to start: four that
- * start together on a busy machine take longer.
+ * Servers that the suite runs at the same time, with eight calls each. It gives a server ten seconds to start: four
+ * that start together on a busy machine take longer.
  */
 const serversMax = 1;
 
-/** What may serve the gateway; "none" is for the client, whom the suite's own servers answer. */
+/** The servers of the gateway; "none" is for the client, which the suite's own servers serve. */
 interface Served {
   readonly server: "own" | "mounted" | "none";
   /** The cases that may be repeated once. */
   readonly repeatable: readonly RegExp[];
-  /** The cases for all the features that we declare: a feature that is no longer declared must not go unnoticed. */
+  /** The number of cases for all declared features, to detect a feature that is no longer declared. */
   readonly casesWanted: number;
 }
 
 /**
  * The cases that depend on the machine: a server must have read the deadline of a call within half a second, or must
- * have answered that it has passed before the suite's own client, which has the same deadline, stops reading. A client
+ * have responded that it has passed before the suite's own client, which has the same deadline, stops reading. A client
  * that cancels 5 ms after its last message must do so before the response that comes after half a second.
  */
 const timed = /^(?:Deadline Propagation|Timeouts)\/|^Client Cancellation\/.*\/cancel-after-close-send$/;
@@ -70,7 +71,7 @@ if (isWhole && runs.some(({ passed }, at) => passed !== servers[at]?.casesWanted
   process.exitCode = 1;
 }
 
-/** What the suite came to. */
+/** The outcome of the suite. */
 interface Run {
   readonly exitCode: number;
   readonly passed: number;
@@ -125,7 +126,7 @@ function isInstalled(): boolean {
   return error === undefined && stdout.includes(suiteVersion);
 }
 
-// The messages of the suite are in its module, so that they are always those of the suite that runs.
+// Taken from the module of the suite, so that the messages are always those of the suite that runs.
 function generateMessages(): void {
   const download = execFileSync("go", ["mod", "download", "-json", `${suiteModule}@${suiteVersion}`], {
     encoding: "utf8",

@@ -18,13 +18,13 @@ import {
   file_connectrpc_conformance_v1_service,
 } from "./gen/connectrpc/conformance/v1/service_pb.ts";
 
-// The server under test, as the suite starts it: a request on stdin says what kind of server, the
-// response on stdout says where it is, SIGTERM ends it. Both messages follow their length in four bytes.
+// The server under test, as the suite starts it: a request on stdin describes the kind of server, the
+// response on stdout has its address, and SIGTERM stops it. A length in four bytes precedes each message.
 
 const request = fromBinary(ServerCompatRequestSchema, await readDelimited(process.stdin));
 const gateway = createTestGateway({
   routes: (router) => router.service(ConformanceService, conformanceService),
-  // The suite asks for its own request back, packed in an Any.
+  // The suite expects its own request in the response, packed in an Any.
   jsonOptions: { registry: createRegistry(file_connectrpc_conformance_v1_service) },
   ...(request.messageReceiveLimit === 0 ? {} : { readMaxBytes: request.messageReceiveLimit }),
 });
@@ -40,7 +40,7 @@ async function listen(from: ServerCompatRequest): Promise<{ port: number; close:
   return { port, close: () => gateway.close() };
 }
 
-/** Mounts the gateway's handler in a server of node's. */
+/** Mounts the gateway's handler in one of node's servers. */
 async function mount(from: ServerCompatRequest): Promise<{ port: number; close: () => Promise<void> }> {
   const server = serverOf(from).listen(0, host);
   await once(server, "listening");
@@ -57,7 +57,7 @@ async function mount(from: ServerCompatRequest): Promise<{ port: number; close: 
 
 function serverOf(from: ServerCompatRequest): Server {
   const { tls } = tlsOf(from);
-  // node closes a connection that is idle for five seconds; a request that crosses its end fails for such a client.
+  // Node closes connections idle for five seconds; a request sent at that moment fails for such a client.
   const options = { ...tls, keepAliveTimeout: 0 };
   if (from.httpVersion === HTTPVersion.HTTP_VERSION_1) {
     return tls === undefined

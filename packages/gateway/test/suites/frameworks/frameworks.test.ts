@@ -20,7 +20,7 @@ const folder = join(projectFolder, "examples/frameworks");
 const json: Field = ["content-type", "application/json"];
 const service = "/greenhouse.v1.GreenhouseService";
 
-/** As much of Express as is needed here: its types are installed with it, which a fresh clone does not have. */
+/** The part of Express used here: its types are installed with it, and missing in a fresh clone. */
 interface Express {
   (): RequestListener & { use(middleware: unknown): void };
   json(options?: { verify(request: object, response: unknown, raw: Buffer): void }): unknown;
@@ -55,7 +55,7 @@ describe.each(["express.ts", "fastify.ts", "hono.ts", "koa.ts", "nest.ts"])("the
     const answer = await exchangeHttp1(server.address, web);
     expect(readOutcome(wireFormats["grpc-web"], answer)).toEqual({ code: 0, message: "" });
 
-    // A body that is not the gateway's still reaches the body parser behind it.
+    // The body of a request that the gateway does not handle still reaches the body parser after it.
     expect(await ask(post("/echo", '{"to":"you"}'))).toEqual({ to: "you" });
     const page = await exchangeHttp1(server.address, { httpMethod: "GET", path: "/", header: [] });
     expect(String(page.body)).toBe("<h1>Greenhouse</h1>\n");

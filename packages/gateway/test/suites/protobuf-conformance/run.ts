@@ -75,7 +75,7 @@ function readAll(codegen: boolean): Tally {
   return tally;
 }
 
-/** Returns the command that starts the runner: with the libraries of Debian 13 where those of the machine are too old. */
+/** Returns the command that starts the runner: with the libraries of Debian 13 if those of the machine are too old. */
 function runnerCommand(): readonly [string, ...string[]] {
   // macOS runs programs for x64 on arm64, too.
   const platform = process.platform === "darwin" ? "darwin-x64" : `${process.platform}-${process.arch}`;

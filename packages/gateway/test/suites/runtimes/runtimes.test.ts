@@ -19,12 +19,12 @@ import { projectFolder } from "../../../../testing/src/process/child-program.ts"
 import { type CommandLine, startProgram } from "../../../../testing/src/process/command-line.ts";
 import { createTempFolder } from "../../../../testing/src/process/temp-folder.ts";
 
-// The examples over Fetch, each on the runtime that it is for, bundled as for a worker: nothing of node is in them.
+// The examples over Fetch, each on its runtime, bundled as for a worker, without node.
 
 const installed = createRequire(join(import.meta.dirname, "package.json"));
 const folder = createTempFolder();
 
-/** How a runtime is started on a bundled program, and on which port the program listens. */
+/** How to start a runtime with a bundled program, and the port on which the program listens. */
 const runtimes = [
   {
     name: "Deno",
@@ -41,7 +41,7 @@ const runtimes = [
   },
 ] as const;
 
-// The date decides which behaviour of Cloudflare the worker gets.
+// The date selects the behaviour of Cloudflare.
 const workerdConfig = `using Workerd = import "/workerd/workerd.capnp";
 const config :Workerd.Config = (
   services = [(name = "main", worker = (
