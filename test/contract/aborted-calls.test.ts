@@ -4,7 +4,7 @@ import { within } from "../../packages/testing/src/deadline.ts";
 import { encodeEnvelope } from "../../packages/testing/src/gateway/envelope.ts";
 import type { Field } from "../../packages/testing/src/carriers/exchange.ts";
 import { grpcHeader } from "../../packages/testing/src/carriers/grpc-frames.ts";
-import { openHttp2, readHttp2Answer } from "../../packages/testing/src/carriers/http2-connection.ts";
+import { openHttp2, readHttp2Response } from "../../packages/testing/src/carriers/http2-connection.ts";
 import {
   dataFrame,
   frameFlag,
@@ -123,7 +123,7 @@ describe("a refused call whose client does not end the stream", () => {
     // More than a server reads of an unwanted body. The client respects flow control itself.
     stream.write(Buffer.alloc(300_000));
     // The client never ends the stream, so only a reset closes it.
-    expect(await readHttp2Answer(stream)).toMatchObject({ httpStatus: 200, resetCode: noError });
+    expect(await readHttp2Response(stream)).toMatchObject({ httpStatus: 200, resetCode: noError });
   });
 });
 

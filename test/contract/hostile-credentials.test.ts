@@ -172,7 +172,7 @@ describe("a hostile credential", () => {
         // The server may close the connection before it has read everything.
       });
       connection.request(deletePlantRequest(format, plant, [["authorization", `Bearer ${"a".repeat(2 ** 20)}`]]));
-      const response = await connection.readAnswer();
+      const response = await connection.readResponse();
       expect({ httpStatus: response.httpStatus, body: JSON.parse(response.body.toString()) }).toMatchObject({
         httpStatus: 431,
         body: { error: 8 },

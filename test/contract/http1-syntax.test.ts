@@ -265,7 +265,7 @@ describe.concurrent("over HTTP/1.1, the server", () => {
     await using server = await startPlantServer({ store: openMemoryStore(plants) });
     using connection = await openHttp1(server.address);
     connection.write(sent);
-    const response = await connection.readAnswer();
+    const response = await connection.readResponse();
     if (want === "deleted") expect(response.httpStatus).toBe(204);
     else expect(actualResponse(wireFormats.rest, response)).toStrictEqual(expectedRecord(want.httpStatus, want));
     expect(plants.has(7n)).toBe(want !== "deleted");
@@ -275,7 +275,7 @@ describe.concurrent("over HTTP/1.1, the server", () => {
       return;
     }
     connection.write(`DELETE /plants/8 HTTP/1.1\r\nhost: x\r\n${credential}\r\n`);
-    expect((await connection.readAnswer()).httpStatus).toBe(204);
+    expect((await connection.readResponse()).httpStatus).toBe(204);
   });
 
   test("sends 100 Continue only if it reads the body", async () => {
@@ -286,11 +286,11 @@ describe.concurrent("over HTTP/1.1, the server", () => {
 
     connection.write(`${line}${fields}${credential}\r\n`);
     connection.write('{"id":"7"}');
-    expect(await connection.readAnswer()).toMatchObject({ interim: [100], httpStatus: 404 });
+    expect(await connection.readResponse()).toMatchObject({ interim: [100], httpStatus: 404 });
 
     // Without a credential, the body is not read, so the beginning of the next request is unknown.
     connection.write(`${line}${fields}\r\n`);
-    expect(await connection.readAnswer()).toMatchObject({ interim: [], httpStatus: 401 });
+    expect(await connection.readResponse()).toMatchObject({ interim: [], httpStatus: 401 });
     expect(await connection.atEnd()).toBe(true);
   });
 
@@ -301,7 +301,7 @@ describe.concurrent("over HTTP/1.1, the server", () => {
     for (const id of [1, 4, 2, 5, 3])
       connection.write(`DELETE /plants/${String(id)} HTTP/1.1\r\nhost: x\r\n${credential}\r\n`);
     const statuses: number[] = [];
-    while (statuses.length < 5) statuses.push((await connection.readAnswer()).httpStatus);
+    while (statuses.length < 5) statuses.push((await connection.readResponse()).httpStatus);
     expect(statuses).toStrictEqual([204, 400, 204, 400, 204]);
   });
 
@@ -329,8 +329,8 @@ describe.concurrent("over HTTP/1.1, the server", () => {
       await exchangeHttp1(server.address, { httpMethod: "GET", path: "/livez", header: [] });
       release();
 
-      expect((await connection.readAnswer()).httpStatus).toBe(204);
-      const last = await connection.readAnswer();
+      expect((await connection.readResponse()).httpStatus).toBe(204);
+      const last = await connection.readResponse();
       expect(last.httpStatus).toBe(httpStatus);
       expect(last.head).toMatch(/^connection: close$/im);
       expect(await connection.atEnd()).toBe(true);
@@ -345,13 +345,13 @@ describe.concurrent("over HTTP/1.1, the server", () => {
       connection.write(byte);
       await new Promise(setImmediate);
     }
-    expect((await connection.readAnswer()).httpStatus).toBe(204);
+    expect((await connection.readResponse()).httpStatus).toBe(204);
   });
 
   test("responds to a client that has closed its sending side", async () => {
     await using server = await startPlantServer({ store: openMemoryStore(new Set([7n])) });
     using connection = await openHttp1(server.address);
     connection.socket.end(withLine("DELETE /plants/7 HTTP/1.1"));
-    expect((await connection.readAnswer()).httpStatus).toBe(204);
+    expect((await connection.readResponse()).httpStatus).toBe(204);
   });
 });

@@ -106,7 +106,7 @@ async function lastResponse(connection: Http1Connection, request: string): Promi
 }
 
 async function nextResponse(connection: Http1Connection): Promise<string> {
-  const { head, body: content } = await connection.readAnswer();
+  const { head, body: content } = await connection.readResponse();
   return withoutDate(head + content.toString("latin1"));
 }
 
@@ -192,5 +192,5 @@ test("a connection accepts an empty line before each request", async () => {
   const [token] = callers.keys();
   const head = `GET /sensors/roof/reading HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${token}\r\n\r\n`;
   connection.write(`\r\n${head}`.repeat(20));
-  for (let i = 0; i < 20; i++) expect((await connection.readAnswer()).httpStatus).toBe(200);
+  for (let i = 0; i < 20; i++) expect((await connection.readResponse()).httpStatus).toBe(200);
 });

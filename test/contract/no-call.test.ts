@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { openMemoryStore } from "../../src/stores/index.ts";
 import {
   fieldValue,
-  type HttpAnswer,
+  type HttpResponse,
   type HttpRequest,
   type HttpVersion,
 } from "../../packages/testing/src/carriers/exchange.ts";
@@ -45,7 +45,7 @@ function received({ httpMethod }: HttpRequest, want: ComparedResponse): Compared
 }
 
 // The response may have another format than the request, because gRPC has none for a wrong method.
-function formatOf(response: HttpAnswer): WireFormat {
+function formatOf(response: HttpResponse): WireFormat {
   const contentType = fieldValue(response.header, "content-type") ?? "";
   if (contentType.startsWith("application/grpc-web-text")) return wireFormats["grpc-web-text"];
   if (contentType.startsWith("application/grpc-web")) return wireFormats["grpc-web"];

@@ -11,7 +11,7 @@ import {
   type Address,
   type Field,
   fieldValue,
-  type HttpAnswer,
+  type HttpResponse,
   type HttpRequest,
   type HttpVersion,
 } from "../../packages/testing/src/carriers/exchange.ts";
@@ -68,11 +68,11 @@ describe("the plant store on connect-node", () => {
   });
   afterAll(() => http2[Symbol.dispose]());
 
-  async function exchange(version: HttpVersion, request: HttpRequest): Promise<HttpAnswer> {
+  async function exchange(version: HttpVersion, request: HttpRequest): Promise<HttpResponse> {
     if (version === "2") return await http2.exchange(request);
     using connection = await openHttp1(address, client);
     connection.request(request);
-    return await connection.readAnswer(request.httpMethod);
+    return await connection.readResponse(request.httpMethod);
   }
 
   test.each(rows)("$situation.name, $carriage.name", async ({ carriage, situation, plant }) => {

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Gateway } from "../../packages/gateway/src/index.ts";
 import { createTestGateway } from "../../packages/testing/src/gateway/test-engine.ts";
 import { PlantService } from "../../src/gen/es/plantstore/v1/plant_service_pb.ts";
-import type { Address, Field, HttpAnswer } from "../../packages/testing/src/carriers/exchange.ts";
+import type { Address, Field, HttpResponse } from "../../packages/testing/src/carriers/exchange.ts";
 import { exchangeHttp1 } from "../../packages/testing/src/carriers/http1-connection.ts";
 import { startKitchenSink, type TestGateway } from "../../packages/testing/src/gateway/kitchen-sink.ts";
 
@@ -56,12 +56,12 @@ interface Sent {
   readonly request: string;
   readonly body?: string;
   /** Returns the expected cell for the response; by default the status, and the id that the handler got. */
-  readonly cell?: (response: HttpAnswer) => string;
+  readonly cell?: (response: HttpResponse) => string;
 }
 
 const jsonType: Field = ["content-type", "application/json"];
 
-async function send(address: Address, { request, body }: Pick<Sent, "request" | "body">): Promise<HttpAnswer> {
+async function send(address: Address, { request, body }: Pick<Sent, "request" | "body">): Promise<HttpResponse> {
   const [httpMethod = "", path = ""] = request.split(" ");
   const head = { httpMethod, path, header: body === undefined ? [] : [jsonType] };
   return await exchangeHttp1(address, body === undefined ? head : { ...head, body: Buffer.from(body) });
@@ -118,13 +118,13 @@ describe("the documented response to DELETE /plants/{id}", () => {
 });
 
 /** Returns the `f_string` that an echoing handler got, as the page writes it. */
-function echoed({ body }: HttpAnswer): string {
+function echoed({ body }: HttpResponse): string {
   const record: unknown = JSON.parse(body.toString());
   return /"fString":"([^"]*)"/.exec(JSON.stringify(record))?.[1] ?? "nothing";
 }
 
-const quoted = (response: HttpAnswer): string => `\`${echoed(response)}\``;
-const status = ({ httpStatus }: HttpAnswer): string => String(httpStatus);
+const quoted = (response: HttpResponse): string => `\`${echoed(response)}\``;
+const status = ({ httpStatus }: HttpResponse): string => String(httpStatus);
 
 describe("the documented response with other rules", () => {
   let gateway: TestGateway;

@@ -50,7 +50,7 @@ test("connect-node.ts serves REST and gRPC over TLS with a token of its file, an
   }
   using http1 = await openHttp1(address, tls);
   http1.request(deletePlantRequest(wireFormats.rest, 10n, header));
-  const { httpStatus } = await http1.readAnswer("DELETE");
+  const { httpStatus } = await http1.readResponse("DELETE");
   http1[Symbol.dispose]();
   server.process.kill("SIGTERM");
   expect({ exitCode: await server.end(), outcomes, httpStatus }).toEqual({

@@ -3,7 +3,7 @@ import { readdirSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { photosIn } from "../../examples/streams/photos.ts";
 import { createGateway, type Gateway } from "../../packages/gateway/src/index.ts";
-import { type Field, fieldValue, type HttpAnswer } from "../../packages/testing/src/carriers/exchange.ts";
+import { type Field, fieldValue, type HttpResponse } from "../../packages/testing/src/carriers/exchange.ts";
 import { exchangeFetch, openFetchUpload } from "../../packages/testing/src/carriers/fetch.ts";
 import { createTempFolder } from "../../packages/testing/src/process/temp-folder.ts";
 
@@ -18,7 +18,7 @@ const ask = async (
   [httpMethod, path]: readonly [string, string],
   header: readonly Field[] = [],
   body?: Uint8Array,
-): Promise<HttpAnswer> =>
+): Promise<HttpResponse> =>
   await exchangeFetch(gateway.fetch, { httpMethod, path, header, ...(body !== undefined && { body }) });
 
 beforeAll(async () => {

@@ -81,7 +81,7 @@ describe("the server responds or closes the connection, and keeps running", () =
     await overMany(http1Bytes, async ({ first, rest }) => {
       using connection = await openHttp1(server.address);
       connection.write(first + rest);
-      const answer = await connection.readAnswer();
+      const answer = await connection.readResponse();
       connection.socket.end();
       const others = (await connection.readToEnd()).toString("latin1");
       // A request can never cause an internal error; 501 is the status for an unknown method.

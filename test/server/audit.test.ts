@@ -7,7 +7,7 @@ import type { CallAudit } from "../../packages/telemetry/src/logs/index.ts";
 import { auditOf, rememberPlantId } from "../../src/server/audit.ts";
 import { openMemoryStore } from "../../src/stores/index.ts";
 import { startConfigured } from "../support/server/start-configured.ts";
-import type { HttpAnswer } from "../../packages/testing/src/carriers/exchange.ts";
+import type { HttpResponse } from "../../packages/testing/src/carriers/exchange.ts";
 import {
   createSigningKey,
   type IdentityProvider,
@@ -95,7 +95,7 @@ describe("the audit line", () => {
   const calls = testCases.flatMap((testCase, i) =>
     carriages.map((carriage, j) => ({ testCase, carriage, requestId: `${i}-${j}` })),
   );
-  const responses = new Map<string, { readonly token: string; readonly response: HttpAnswer }>();
+  const responses = new Map<string, { readonly token: string; readonly response: HttpResponse }>();
   const log = openLogLines("trace");
 
   // One server for all calls, because the log is complete only after it has closed.

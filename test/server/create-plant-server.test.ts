@@ -177,10 +177,10 @@ test("a draining server responds once more on an open connection, then closes it
   using connection = await openHttp1({ address: "127.0.0.1", port: server.port });
   const request = { httpMethod: "DELETE", path: "/plants/1", header: [authorized] } as const;
   connection.request(request);
-  expect((await connection.readAnswer()).httpStatus).toBe(204);
+  expect((await connection.readResponse()).httpStatus).toBe(204);
   const drained = server.drain();
   connection.request({ ...request, path: "/plants/2" });
-  const last = await connection.readAnswer();
+  const last = await connection.readResponse();
   expect({ httpStatus: last.httpStatus, closes: /^connection: close$/im.test(last.head) }).toEqual({
     httpStatus: 204,
     closes: true,

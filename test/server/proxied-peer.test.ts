@@ -43,7 +43,7 @@ async function get(socket: Socket, version: HttpVersion, tls: boolean): Promise<
   if (version === "1.1") {
     using connection = overHttp1(secure, createByteReader(secure), "localhost");
     connection.request({ httpMethod: "GET", path: "/livez", header: [] });
-    return (await connection.readAnswer()).httpStatus;
+    return (await connection.readResponse()).httpStatus;
   }
   const session = connectHttp2(`${tls ? "https" : "http"}://localhost`, { createConnection: () => secure });
   const stream = session.request({ ":path": "/livez" });
@@ -146,7 +146,7 @@ test.each([
   const trustedProxies = ["192.0.2.1"];
   await using server = await startPlantServer({ proxyProtocol: "on", trustedProxies, log: log.log });
   const untrusted = await openWith(server.address, [header, "GET /livez HTTP/1.1\r\nhost: a\r\n\r\n"]);
-  const { httpStatus } = await overHttp1(untrusted, createByteReader(untrusted), "a").readAnswer();
+  const { httpStatus } = await overHttp1(untrusted, createByteReader(untrusted), "a").readResponse();
   expect(httpStatus).toBe(400);
   using direct = disposable(await openWith(server.address, []));
   expect(await get(direct.value, "1.1", false)).toBe(200);

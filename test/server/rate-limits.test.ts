@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { openMemoryStore } from "../../src/stores/index.ts";
-import { type Field, fieldValue, type HttpAnswer } from "../../packages/testing/src/carriers/exchange.ts";
+import { type Field, fieldValue, type HttpResponse } from "../../packages/testing/src/carriers/exchange.ts";
 import { readOutcome, readWebTrailer } from "../../packages/testing/src/gateway/outcome.ts";
 import { type Carriage, carriages, exchange } from "../../packages/testing/src/gateway/wire-format.ts";
 import { deletePlantRequest } from "../support/plants/delete-plant.ts";
@@ -27,7 +27,11 @@ const verifiers: readonly { readonly how: string; readonly verifier: TokenVerifi
   { how: "asynchronously", verifier: { verify: async (token) => testVerifier.verify(token) } },
 ];
 
-function call(server: TestPlantServer, carriage: Carriage | undefined, header: readonly Field[]): Promise<HttpAnswer> {
+function call(
+  server: TestPlantServer,
+  carriage: Carriage | undefined,
+  header: readonly Field[],
+): Promise<HttpResponse> {
   if (carriage === undefined) throw new Error("there is no carriage");
   return exchange(server.address, carriage.httpVersion, deletePlantRequest(carriage.format, 7n, header));
 }
@@ -58,7 +62,7 @@ describe.each(carriages)("$name", (carriage) => {
   });
 });
 
-function fieldsOf({ format }: Carriage, response: HttpAnswer): readonly Field[] {
+function fieldsOf({ format }: Carriage, response: HttpResponse): readonly Field[] {
   return format.protocol === "grpc-web" ? readWebTrailer(format, response) : response.header;
 }
 

@@ -98,7 +98,7 @@ describe("behind a trusted proxy", () => {
     if ("PLANTSTORE_PROXY_PROTOCOL" in environment) socket.write("PROXY TCP4 127.0.0.7 127.0.0.1 47 80\r\n");
     using connection = overHttp1(socket, createByteReader(socket), "localhost");
     connection.request({ httpMethod: "GET", path: "/livez", header: [["x-forwarded-for", "203.0.113.9"]] });
-    await connection.readAnswer();
+    await connection.readResponse();
     await expect.poll(() => server.lines().find(({ msg }) => msg === "call")).toMatchObject({ peer: want });
     socket.destroy();
   });

@@ -69,7 +69,7 @@ describe("the peer of a request on a Unix socket", () => {
     socket.write(line);
     using connection = overHttp1(socket, createByteReader(socket), "localhost");
     connection.request({ httpMethod: "GET", path: "/livez", header: [] });
-    await connection.readAnswer();
+    await connection.readResponse();
     await expect.poll(() => lines().find(({ msg }) => msg === "call")).toMatchObject({ peer: want });
   });
 });

@@ -19,7 +19,7 @@ export class Http1Recorder implements Disposable {
     connection.request(request);
     let end = "";
     try {
-      const { header } = await connection.readAnswer(request.httpMethod);
+      const { header } = await connection.readResponse(request.httpMethod);
       if (fieldValue(header, "connection") === "close") this[Symbol.dispose]();
     } catch {
       end = "(the connection closed before the end of the response)\n";

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createDocsPage } from "../src/index.ts";
 import { resourceEndpoint } from "../src/resource.ts";
 import { type BoundAddress, createGateway } from "../../gateway/src/index.ts";
-import type { Field, HttpAnswer } from "../../testing/src/carriers/exchange.ts";
+import type { Field, HttpResponse } from "../../testing/src/carriers/exchange.ts";
 import { askEndpoint } from "../../testing/src/gateway/ask-endpoint.ts";
 import { exchange } from "../../testing/src/gateway/wire-format.ts";
 
@@ -21,14 +21,14 @@ beforeAll(async () => {
 });
 afterAll(() => gateway.close());
 
-function fieldsOf({ header }: HttpAnswer): Record<string, string> {
+function fieldsOf({ header }: HttpResponse): Record<string, string> {
   return Object.fromEntries(header);
 }
 
 const paths = ["/openapi.json", "/openapi.yaml", "/docs", "/docs/page.js", "/docs/page.css", "/docs/icon.svg"];
 
 describe.each(["1.1", "2"] as const)("over HTTP/%s", (version) => {
-  const ask = (path: string, header: readonly Field[] = [], httpMethod = "GET"): Promise<HttpAnswer> =>
+  const ask = (path: string, header: readonly Field[] = [], httpMethod = "GET"): Promise<HttpResponse> =>
     exchange(at, version, { httpMethod, path, header });
 
   test.each(paths)(

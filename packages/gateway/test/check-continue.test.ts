@@ -69,7 +69,7 @@ test.each(servers)("$name tells a client once for each request of its connection
     const body = JSON.stringify({ note });
     await writeAndWait(connection, headOf("/beds/7:water", body.length));
     connection.write(body);
-    const answer = await connection.readAnswer();
+    const answer = await connection.readResponse();
     expect(answer).toMatchObject({ httpStatus: 200, interim: [100] });
     expect(JSON.parse(String(answer.body))).toEqual({ note });
   }
@@ -92,7 +92,7 @@ describe("the gateway does not tell a client, and closes its connection,", () =>
     await using server = await startOnLoopback(createServer().on("checkContinue", checkContinue));
     using connection = await openHttp1(server.address);
     connection.write(headOf(path, bytes));
-    const answer = await connection.readAnswer();
+    const answer = await connection.readResponse();
     expect(answer).toMatchObject({ httpStatus: want, interim: [] });
     expect(fieldValue(answer.header, "connection")).toBe("close");
     expect(await connection.atEnd()).toBe(true);
@@ -110,7 +110,7 @@ test.each([
   await using server = await startOnLoopback(row.create(createGreenhouse(notAdmitted)));
   using connection = await openHttp1(server.address);
   connection.write(headOf("/beds/7:water", 2));
-  const answer = await connection.readAnswer();
+  const answer = await connection.readResponse();
   expect(answer.httpStatus).toBe(401);
   expect(fieldValue(answer.header, "connection")).toBe("close");
 });
@@ -122,11 +122,11 @@ test("the gateway finds the next request behind a body that it asked for and did
   const line = '{"sensor":"a"}\n';
   await writeAndWait(connection, headOf("/readings", 2 * line.length, "application/x-ndjson"));
   connection.write(line);
-  const answer = await connection.readAnswer();
+  const answer = await connection.readResponse();
   expect(answer).toMatchObject({ httpStatus: 200, interim: [100] });
   expect(fieldValue(answer.header, "connection")).not.toBe("close");
   connection.write(`${line}GET /nothing HTTP/1.1\r\nhost: x\r\n\r\n`);
-  expect((await connection.readAnswer()).httpStatus).toBe(404);
+  expect((await connection.readResponse()).httpStatus).toBe(404);
 });
 
 /** The rest of a program, which asks for the body by itself. */
@@ -144,7 +144,7 @@ test("the gateway leaves a request that matches nothing to the program, whose cl
   using connection = await openHttp1(listening.address);
   await writeAndWait(connection, headOf("/mine", 2));
   connection.write("{}");
-  const answer = await connection.readAnswer();
+  const answer = await connection.readResponse();
   expect(answer).toMatchObject({ httpStatus: 200, interim: [100] });
   expect(String(answer.body)).toBe("mine: {}");
 });
@@ -155,5 +155,5 @@ test("the gateway tells no client that does not wait", async () => {
   using connection = await openHttp1(server.address);
   connection.write(headOf("/beds/7:water", 2).replace("expect: 100-continue", "x: y"));
   connection.write("{}");
-  expect(await connection.readAnswer()).toMatchObject({ httpStatus: 200, interim: [] });
+  expect(await connection.readResponse()).toMatchObject({ httpStatus: 200, interim: [] });
 });

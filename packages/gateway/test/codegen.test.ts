@@ -15,7 +15,7 @@ import { createFetchGateway } from "../src/fetch/entry.ts";
 import { type GatewayOptions, parseHttpRules } from "../src/index.ts";
 import { createTestGateway } from "../../testing/src/gateway/test-engine.ts";
 import { KitchenSink, SinkSchema } from "../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
-import type { HttpAnswer, HttpRequest } from "../../testing/src/carriers/exchange.ts";
+import type { HttpResponse, HttpRequest } from "../../testing/src/carriers/exchange.ts";
 import { exchangeFetch } from "../../testing/src/carriers/fetch.ts";
 import { descriptorSetOf } from "../../testing/src/gateway/descriptor-set.ts";
 import { encodeMessage, exchange, rpcRequest, wireFormats } from "../../testing/src/gateway/wire-format.ts";
@@ -79,7 +79,7 @@ const requests: readonly HttpRequest[] = [
 ];
 
 /** Sends all requests, and returns what is answered. */
-async function askAll(ask: (request: HttpRequest) => Promise<HttpAnswer>): Promise<readonly unknown[]> {
+async function askAll(ask: (request: HttpRequest) => Promise<HttpResponse>): Promise<readonly unknown[]> {
   const answers = await Promise.all(requests.map(ask));
   return answers.map(({ httpStatus, body }) => [httpStatus, String(body)]);
 }

@@ -43,7 +43,7 @@ describe.each(groups)("in the corpus of $name,", ({ name, cases }) => {
   test.each(portable)("$rule: $requestLine over HTTP/1.1", async (row) => {
     const request = toRequest(row);
     http1.request(request);
-    expectResponse(await http1.readAnswer(request.httpMethod), row.want);
+    expectResponse(await http1.readResponse(request.httpMethod), row.want);
   });
 
   test.each(portable.filter((row) => isSayable(toRequest(row))))("$rule: $requestLine over Fetch", async (row) => {

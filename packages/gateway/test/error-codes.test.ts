@@ -22,7 +22,7 @@ import { within } from "../../testing/src/deadline.ts";
 import { startProxy } from "../../testing/src/gateway/proxy.ts";
 import {
   envelope,
-  grpcAnswer,
+  grpcResponse,
   type Script,
   startScriptedServer,
 } from "../../testing/src/gateway/scripted-http2-server.ts";
@@ -119,7 +119,7 @@ const rows: Readonly<Record<GatewayErrorCode, Refused | Alone>> = {
       createUpstream({ addresses: baseUrl, connections: 1, limits: { callsPerConnection: 1, queueTimeoutMs: 1 } }),
     ),
   ERR_UPSTREAM_RESPONSE: () =>
-    codeOfUpstream({ request: (connection, id) => connection.send(...grpcAnswer(id, envelope(Buffer.of(0xff)))) }),
+    codeOfUpstream({ request: (connection, id) => connection.send(...grpcResponse(id, envelope(Buffer.of(0xff)))) }),
   ERR_HANDLER_FAILED: { sent: water("{}"), implementation: { waterBed: fails } },
   ERR_REQUEST_FAILED: { sent: water("{}"), options: { admit: fails } },
   ERR_RESPONSE_FAILED: { sent: water("{}"), options: { interceptors: [noFields] } },
@@ -193,7 +193,7 @@ async function send(address: Address, sent: HttpRequest | string): Promise<void>
   if (typeof sent === "string") {
     using connection = await openHttp1(address);
     connection.write(sent);
-    await connection.readAnswer();
+    await connection.readResponse();
   } else if (sent.path === waterBedProcedure) await exchangeHttp2(address, sent);
   else await exchangeHttp1(address, sent);
 }

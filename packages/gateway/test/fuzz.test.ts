@@ -2,7 +2,7 @@ import * as fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { compileRestRoutes, type RestBinding } from "../src/protocols/rest/rules/index.ts";
 import { KitchenSink, SinkSchema } from "../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
-import type { HttpAnswer, HttpRequest } from "../../testing/src/carriers/exchange.ts";
+import type { HttpResponse, HttpRequest } from "../../testing/src/carriers/exchange.ts";
 import { type Http1Connection, openHttp1 } from "../../testing/src/carriers/http1-connection.ts";
 import { type Http2Connection, openHttp2 } from "../../testing/src/carriers/http2-connection.ts";
 import { startKitchenSink, type TestGateway } from "../../testing/src/gateway/kitchen-sink.ts";
@@ -141,7 +141,7 @@ afterAll(async () => {
 
 // What every answer is, whatever was asked: the client's fault at worst, which a method is that nobody knows, and told in
 // JSON.
-function expectMildAnswer(request: HttpRequest, answer: HttpAnswer): void {
+function expectMildAnswer(request: HttpRequest, answer: HttpResponse): void {
   if (answer.httpStatus !== 501) expect(answer.httpStatus).toBeLessThan(500);
   expect(answer.httpStatus).toBeGreaterThanOrEqual(200);
   if (request.httpMethod === "HEAD") return;
@@ -153,10 +153,10 @@ function expectMildAnswer(request: HttpRequest, answer: HttpAnswer): void {
 class Http1Client {
   #connection: Http1Connection | undefined;
 
-  async exchange(request: HttpRequest): Promise<HttpAnswer> {
+  async exchange(request: HttpRequest): Promise<HttpResponse> {
     this.#connection ??= await openHttp1(gateway.address);
     this.#connection.request(request);
-    const answer = await this.#connection.readAnswer(request.httpMethod);
+    const answer = await this.#connection.readResponse(request.httpMethod);
     if (answer.header.some(([name, value]) => name === "connection" && value === "close")) this[Symbol.dispose]();
     return answer;
   }

@@ -6,7 +6,7 @@ import { createOpenApi } from "../src/openapi/index.ts";
 import { ErrorCode } from "../src/exchange/index.ts";
 import { FileService, type UploadRequest } from "../../testing/src/gen/files/v1/files_pb.ts";
 import type { HttpBody } from "../src/gen/google/api/httpbody_pb.ts";
-import { type Field, fieldValue, type HttpAnswer } from "../../testing/src/carriers/exchange.ts";
+import { type Field, fieldValue, type HttpResponse } from "../../testing/src/carriers/exchange.ts";
 import { exchangeFetch } from "../../testing/src/carriers/fetch.ts";
 import { openHttp1 } from "../../testing/src/carriers/http1-connection.ts";
 import { startFiles, type TestFiles } from "../../testing/src/gateway/files.ts";
@@ -15,7 +15,7 @@ import { exchange } from "../../testing/src/gateway/wire-format.ts";
 import { onFirstWay, restWays } from "../../testing/src/gateway/rest-ways.ts";
 
 /** Fails for an answer that was reset: on HTTP/2 by a code, over Fetch with status 500 if it had not begun. */
-function toWhole(answer: HttpAnswer & { readonly resetCode?: number }): HttpAnswer {
+function toWhole(answer: HttpResponse & { readonly resetCode?: number }): HttpResponse {
   const { httpStatus, resetCode = ErrorCode.noError } = answer;
   if (httpStatus !== 200 || resetCode !== ErrorCode.noError) throw new Error("the answer was reset");
   return answer;
@@ -58,7 +58,7 @@ describe.each(restWays)("a body of bytes over $name", (way) => {
     [httpMethod, path]: readonly [string, string],
     header: readonly Field[] = [],
     body?: Uint8Array,
-  ): Promise<HttpAnswer> => {
+  ): Promise<HttpResponse> => {
     const request = { httpMethod, path, header, ...(body !== undefined && { body }) };
     if (version === "fetch") return await exchangeFetch(files.gateway.fetch, request);
     return await exchange(files.address, version, request);
@@ -378,7 +378,7 @@ describe.each(restWays)("a body of bytes over $name", (way) => {
       await expect.poll(() => kept.length, { interval: 1 }).toBe(pieces);
     }
     sent.end();
-    const { body, httpStatus } = await sent.readAnswer();
+    const { body, httpStatus } = await sent.readResponse();
     const whole = { name: "a/b", note: "n", contentType: "c/d" };
     expect([httpStatus, JSON.parse(body.toString())]).toEqual([200, { ...whole, length: "15" }]);
     const further = { name: "", note: "", contentType: "", data: bytes };
@@ -450,7 +450,7 @@ test("a connection is kept after a body of bytes in pieces whose length was anno
   using connection = await openHttp1(files.address);
   for (const _ of [1, 2]) {
     connection.write("GET /downloads/a HTTP/1.1\r\nhost: x\r\n\r\n");
-    expect((await connection.readAnswer()).body).toEqual(Buffer.concat([bytes, bytes]));
+    expect((await connection.readResponse()).body).toEqual(Buffer.concat([bytes, bytes]));
   }
 });
 

@@ -96,7 +96,7 @@ async function sendHttp1(address: Address): Promise<void> {
   using connection = await openHttp1(address);
   const body = Buffer.concat([request, request]);
   connection.request({ httpMethod: "POST", path, header: [["content-type", "application/proto"]], body });
-  expect((await connection.readAnswer()).httpStatus).toBe(200);
+  expect((await connection.readResponse()).httpStatus).toBe(200);
 }
 
 function isMixed(data: Uint8Array): boolean {

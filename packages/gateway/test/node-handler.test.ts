@@ -131,7 +131,7 @@ describe("the handler in a server of HTTP/1.1", () => {
     await using server = await serve("1.1", mount());
     using connection = await openHttp1(server.address);
     connection.request({ ...water, path: "/nothing", header: [json, framing], body: Buffer.of() });
-    const answer = await connection.readAnswer();
+    const answer = await connection.readResponse();
     expect(answer.httpStatus).toBe(404);
     expect(fieldValue(answer.header, "connection")).toBe(want);
   });
@@ -154,7 +154,7 @@ describe("the handler in a server of HTTP/1.1", () => {
     using connection = await openHttp1(server.address);
     for (const _ of [1, 2]) {
       connection.write(request);
-      expect((await connection.readAnswer()).httpStatus).toBe(want);
+      expect((await connection.readResponse()).httpStatus).toBe(want);
     }
   });
 
@@ -466,7 +466,7 @@ describe.each(versions)("the handler in a server of HTTP/%s", (version) => {
     upload.end();
     await within(stopped.promise, "a stop");
     go.resolve();
-    expect(String((await upload.readAnswer()).body)).toBe('{"count":16}');
+    expect(String((await upload.readResponse()).body)).toBe('{"count":16}');
   });
 
   test("refuses a request that is wrong as HTTP, if it is its own", async () => {
@@ -596,7 +596,7 @@ test("the handler in a server of HTTP/2 refuses a body by its announced length, 
   await using server = await serve("2", gateway.handler);
   const header: Field[] = [json, ["content-length", "11"]];
   using upload = await openUpload({ ...server, gateway }, "2", ["POST", "/beds/7:water"], header);
-  expect((await within(upload.readAnswer(), "a response")).httpStatus).toBe(413);
+  expect((await within(upload.readResponse(), "a response")).httpStatus).toBe(413);
 });
 
 test("the handler in an HTTP/2 server resets a body that continues after its response within a megabyte", async () => {
@@ -634,6 +634,6 @@ test("the handler serves HTTP/2 and HTTP/1.1 in one server over TLS", async () =
   const socket = connectTls({ ...tls, ALPNProtocols: ["http/1.1"] });
   using http1 = overHttp1(socket, createByteReader(socket), "localhost");
   http1.request(water);
-  expect(JSON.parse(String((await http1.readAnswer()).body))).toMatchObject({ note: "n nobody" });
+  expect(JSON.parse(String((await http1.readResponse()).body))).toMatchObject({ note: "n nobody" });
   server.close();
 });

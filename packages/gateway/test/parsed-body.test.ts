@@ -7,7 +7,7 @@ import { create, toBinary } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
 import { createGateway, type GatewayOptions } from "../src/index.ts";
 import { SinkSchema } from "../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
-import type { Field, HttpAnswer, HttpRequest, HttpVersion } from "../../testing/src/carriers/exchange.ts";
+import type { Field, HttpResponse, HttpRequest, HttpVersion } from "../../testing/src/carriers/exchange.ts";
 import { listenOnLoopback, startOnLoopback } from "../../testing/src/carriers/listen-on-loopback.ts";
 import { within } from "../../testing/src/deadline.ts";
 import { kitchenSinkOptions } from "../../testing/src/gateway/kitchen-sink.ts";
@@ -27,7 +27,7 @@ async function ask(
   parse: Parser,
   request: HttpRequest,
   options: Partial<GatewayOptions> = {},
-): Promise<HttpAnswer> {
+): Promise<HttpResponse> {
   const { handler } = createGateway({ ...kitchenSinkOptions, ...options });
   const serve = async (received: NodeRequest, response: Parameters<typeof handler>[1]): Promise<void> => {
     Object.assign(received, parse(await buffer(received)));

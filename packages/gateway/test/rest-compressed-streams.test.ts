@@ -9,7 +9,7 @@ import { fieldValue, type HttpRequest, type HttpVersion } from "../../testing/sr
 import { within } from "../../testing/src/deadline.ts";
 import { reasonOf } from "../../testing/src/gateway/call-end.ts";
 import { startGreenhouse, type TestGreenhouse } from "../../testing/src/gateway/greenhouse.ts";
-import { openAnswer } from "../../testing/src/gateway/rest-answer.ts";
+import { openResponse } from "../../testing/src/gateway/streamed-response.ts";
 import { exchange } from "../../testing/src/gateway/wire-format.ts";
 
 // What hooks report about compressed responses over REST, mainly streams, and what happens when their coding fails or is
@@ -185,7 +185,7 @@ describe.each<Way>([
       await last(signal);
     };
     await using greenhouse = await start(coding, faults, {}, { watchReadings: watch });
-    using answer = await openAnswer(greenhouse, version, "/readings", header);
+    using answer = await openResponse(greenhouse, version, "/readings", header);
     const cut = once(answer.body, "error");
     answer.body.resume();
     begun.resolve();
@@ -227,7 +227,7 @@ describe.each<Way>([
         notFound();
       };
       const greenhouse = await start(codingWith(same, { end, close }), [], {}, { watchReadings: watch });
-      const answer = await openAnswer(greenhouse, version, "/readings", header);
+      const answer = await openResponse(greenhouse, version, "/readings", header);
       begun.resolve();
       return { greenhouse, answer };
     };
@@ -279,7 +279,7 @@ describe.each<Way>([
       await begun.promise;
     };
     await using greenhouse = await start(coding, faults, {}, { watchReadings: watch });
-    using answer = await openAnswer(greenhouse, version, "/readings", [...header, ["x-server-timeout", "0.2"]]);
+    using answer = await openResponse(greenhouse, version, "/readings", [...header, ["x-server-timeout", "0.2"]]);
     await within(once(answer.body.resume(), "error"), "the error of a body that is cut");
     expect((await greenhouse.answered(1)).error?.code).toBe(Code.DeadlineExceeded);
     expect(faults).toEqual([]);

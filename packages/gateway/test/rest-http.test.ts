@@ -10,7 +10,7 @@ import { Code, ConnectError, type ConnectRouter } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Health } from "../src/health/index.ts";
 import { createTestGateway } from "../../testing/src/gateway/test-engine.ts";
-import type { Field, HttpAnswer, HttpRequest, HttpVersion } from "../../testing/src/carriers/exchange.ts";
+import type { Field, HttpResponse, HttpRequest, HttpVersion } from "../../testing/src/carriers/exchange.ts";
 import { exchangeFetch } from "../../testing/src/carriers/fetch.ts";
 import { openHttp1 } from "../../testing/src/carriers/http1-connection.ts";
 import { KeptConnections } from "../../testing/src/gateway/kept-connections.ts";
@@ -56,7 +56,7 @@ async function startTalking(): Promise<TestGateway> {
   return { address, fetch: talkative.fetch, [Symbol.asyncDispose]: () => talkative.close() };
 }
 
-async function exchange(carrier: HttpVersion | "fetch", request: HttpRequest, to = gateway): Promise<HttpAnswer> {
+async function exchange(carrier: HttpVersion | "fetch", request: HttpRequest, to = gateway): Promise<HttpResponse> {
   if (carrier === "fetch") return await exchangeFetch(to.fetch, request);
   return await connections.exchange(to.address, carrier, request);
 }
@@ -69,7 +69,7 @@ function post(body: Uint8Array, ...header: Field[]): HttpRequest {
   return { httpMethod: "POST", path: "/v1/sinks", header: [["content-type", "application/json"], ...header], body };
 }
 
-function headerOf(answer: HttpAnswer): Record<string, string> {
+function headerOf(answer: HttpResponse): Record<string, string> {
   // RFC 9110 §5.3: several fields of one name are one list.
   const byName = Map.groupBy(answer.header, ([name]) => name);
   return Object.fromEntries([...byName].map(([name, fields]) => [name, fields.map(([, value]) => value).join(", ")]));
@@ -288,7 +288,7 @@ describe("Expect: 100-continue", () => {
   test("is answered where the request is admitted", async () => {
     using connection = await openHttp1(gateway.address);
     connection.write(`${headOf("/v1/sinks")}{"fString":"a"}`);
-    const answer = await connection.readAnswer();
+    const answer = await connection.readResponse();
     expect(answer.interim).toEqual([100]);
     expect(answer.httpStatus).toBe(200);
   });
@@ -301,7 +301,7 @@ describe("Expect: 100-continue", () => {
     });
     using connection = await openHttp1(closed.address);
     connection.write(headOf("/v1/sinks"));
-    const answer = await connection.readAnswer();
+    const answer = await connection.readResponse();
     expect(answer.interim).toEqual([]);
     expect(answer.httpStatus).toBe(401);
   });
@@ -309,7 +309,7 @@ describe("Expect: 100-continue", () => {
   test("is not answered where nothing matches", async () => {
     using connection = await openHttp1(gateway.address);
     connection.write(headOf("/nowhere"));
-    const answer = await connection.readAnswer();
+    const answer = await connection.readResponse();
     expect(answer.interim).toEqual([]);
     expect(answer.httpStatus).toBe(404);
   });

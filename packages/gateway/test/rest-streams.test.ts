@@ -9,13 +9,13 @@ import { describe, expect, test } from "vitest";
 import { type GatewayOptions, createGateway } from "../src/index.ts";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { FileService } from "../../testing/src/gen/files/v1/files_pb.ts";
-import { fieldValue, type HttpAnswer, type HttpRequest } from "../../testing/src/carriers/exchange.ts";
+import { fieldValue, type HttpResponse, type HttpRequest } from "../../testing/src/carriers/exchange.ts";
 import { exchangeFetch } from "../../testing/src/carriers/fetch.ts";
 import { openHttp1 } from "../../testing/src/carriers/http1-connection.ts";
 import { within } from "../../testing/src/deadline.ts";
 import { reasonOf } from "../../testing/src/gateway/call-end.ts";
 import { startGreenhouse, type TestGreenhouse } from "../../testing/src/gateway/greenhouse.ts";
-import { openAnswer, TextCollector } from "../../testing/src/gateway/rest-answer.ts";
+import { openResponse, TextCollector } from "../../testing/src/gateway/streamed-response.ts";
 import { exchange } from "../../testing/src/gateway/wire-format.ts";
 import { onFirstWay, restWays } from "../../testing/src/gateway/rest-ways.ts";
 
@@ -48,12 +48,12 @@ describe.each(restWays)("a server stream on REST over $name", (way) => {
     implementation: Parameters<typeof startGreenhouse>[0] = { watchReadings },
     rest: GatewayOptions["rest"] = {},
   ): Promise<TestGreenhouse> => startGreenhouse(implementation, { rest: { rules, ...rest } }, { http2 });
-  const send = async ({ address, gateway }: TestGreenhouse, request: HttpRequest): Promise<HttpAnswer> => {
+  const send = async ({ address, gateway }: TestGreenhouse, request: HttpRequest): Promise<HttpResponse> => {
     return version === "fetch"
       ? await exchangeFetch(gateway.fetch, request)
       : await exchange(address, version, request);
   };
-  const get = async (greenhouse: TestGreenhouse, path: string, accept?: string): Promise<HttpAnswer> => {
+  const get = async (greenhouse: TestGreenhouse, path: string, accept?: string): Promise<HttpResponse> => {
     const header: [string, string][] = accept === undefined ? [] : [["accept", accept]];
     return await send(greenhouse, { httpMethod: "GET", path, header });
   };
@@ -162,7 +162,7 @@ describe.each(restWays)("a server stream on REST over $name", (way) => {
         throw new ConnectError("no sensor", Code.NotFound);
       },
     });
-    using answer = await openAnswer(greenhouse, version, "/sensors/a/readings", [["accept", accept]]);
+    using answer = await openResponse(greenhouse, version, "/sensors/a/readings", [["accept", accept]]);
     const fields = ["content-type", "x-early", "x-late"].map((name) => fieldValue(answer.header, name));
     expect(fields).toEqual([accept, "1", undefined]);
     const seen = new TextCollector(answer.body);
@@ -182,7 +182,7 @@ describe.each(restWays)("a server stream on REST over $name", (way) => {
         await fail.promise;
       },
     });
-    using answer = await openAnswer(greenhouse, version, "/sensors/a/readings");
+    using answer = await openResponse(greenhouse, version, "/sensors/a/readings");
     const seen = new TextCollector(answer.body);
     fail.reject(new ConnectError("no sensor", Code.NotFound));
     await seen.until(`{"@error":${record}}\n`);
@@ -244,7 +244,7 @@ describe.each(restWays)("a server stream on REST over $name", (way) => {
         }
       },
     });
-    using answer = await openAnswer(greenhouse, version, "/sensors/a/readings?count=3", [
+    using answer = await openResponse(greenhouse, version, "/sensors/a/readings?count=3", [
       ["accept", "text/event-stream"],
       ["accept-encoding", coding],
     ]);
@@ -292,7 +292,7 @@ describe.each(restWays)("a server stream on REST over $name", (way) => {
       );
       for (const coding of ["identity", "gzip"]) {
         ended = Promise.withResolvers();
-        using answer = await openAnswer(greenhouse, version, "/sensors/a/readings", [["accept-encoding", coding]]);
+        using answer = await openResponse(greenhouse, version, "/sensors/a/readings", [["accept-encoding", coding]]);
         answer.body.on("error", () => undefined);
         expect(await within(ended.promise, "the end of the call")).toBeInstanceOf(Error);
       }
@@ -396,7 +396,7 @@ describe("a server stream on REST", () => {
     const answer = exchange(greenhouse.address, "1.1", { ...request, header: [] });
     await within(asked.promise, "the call");
     // As long as the header of a stream that has nothing to send takes.
-    using _ = await openAnswer(greenhouse, "1.1", "/sensors/a/readings");
+    using _ = await openResponse(greenhouse, "1.1", "/sensors/a/readings");
     failure.reject(new ConnectError("no sensor", Code.NotFound));
     expect((await answer).httpStatus).toBe(404);
   });

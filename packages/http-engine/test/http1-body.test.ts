@@ -105,7 +105,7 @@ test("an unread body is read to its end after the request was refused", async ()
   await within(paused, "the server to read no more");
   exchange.respond(413, [], Buffer.of());
   await within(sent, "the server to take everything");
-  expect((await client.readAnswer()).httpStatus).toBe(413);
+  expect((await client.readResponse()).httpStatus).toBe(413);
 });
 
 test("a trailer section that spans two large chunks of the socket is read completely", async () => {
@@ -121,7 +121,7 @@ test("a trailer section that spans two large chunks of the socket is read comple
   client.write(`: y\r\n\r\n${inLength(0)}`);
   expect((await within(received, "the body"))?.byteLength).toBe(30_000);
   exchange.respond(200, [], Buffer.of());
-  expect((await client.readAnswer()).httpStatus).toBe(200);
+  expect((await client.readResponse()).httpStatus).toBe(200);
   await expect.poll(() => exchanges.length).toBe(2);
 });
 
@@ -155,8 +155,8 @@ describe("a body that is incomplete when the response is sent", () => {
     // A completed exchange sends no 100 Continue for the next one.
     bodyOf(first).pieces();
     exchanges[1]?.respond(417, [], Buffer.of());
-    expect(await client.readAnswer()).toMatchObject({ httpStatus: 200, interim: [] });
-    expect(await client.readAnswer()).toMatchObject({ httpStatus: 417, interim: [] });
+    expect(await client.readResponse()).toMatchObject({ httpStatus: 200, interim: [] });
+    expect(await client.readResponse()).toMatchObject({ httpStatus: 417, interim: [] });
   });
 });
 
@@ -174,8 +174,8 @@ describe("a completed exchange does not affect the next one", () => {
     await expect.poll(() => exchanges.length).toBe(2);
     void misuse(first);
     exchanges[1]?.respond(200, [], Buffer.from("second"));
-    expect(String((await client.readAnswer()).body)).toBe("first");
-    expect(String((await client.readAnswer()).body)).toBe("second");
+    expect(String((await client.readResponse()).body)).toBe("first");
+    expect(String((await client.readResponse()).body)).toBe("second");
   });
 });
 
@@ -199,5 +199,5 @@ test("a response with an invalid trailer sends nothing, and another response can
   const exchange = await within(served.promise, "the request");
   expect(() => exchange.respond(200, [], Buffer.from("first"), ["x", "\u0001"])).toThrow(TypeError);
   exchange.respond(500, [], Buffer.from("second"));
-  expect(await client.readAnswer()).toMatchObject({ httpStatus: 500, body: Buffer.from("second") });
+  expect(await client.readResponse()).toMatchObject({ httpStatus: 500, body: Buffer.from("second") });
 });

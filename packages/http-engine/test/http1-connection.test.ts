@@ -79,7 +79,7 @@ test("a connection buffers little of requests sent ahead and of responses that a
     // Another one gets its response after everything that was read of them.
     using other = await openHttp1(greenhouse.address);
     other.write(shortest);
-    await other.readAnswer();
+    await other.readResponse();
     const crowdedBytes = await heldBytes();
     for (const connection of connections) connection[Symbol.dispose]();
     return crowdedBytes - beforeBytes;
@@ -100,11 +100,11 @@ test("responses are created as fast as they are read, and finally all of them", 
   // Another connection gets its response after everything that was read of the first one.
   using other = await openHttp1(greenhouse.address);
   other.request({ httpMethod: "GET", path: "/", header: [] });
-  await other.readAnswer();
+  await other.readResponse();
   // What the kernel buffers, and 1 MiB.
   expect(greenhouse.answers.length * bytes).toBeLessThan(20_000_000);
   connection.socket.resume();
-  for (let i = 0; i < count; i++) expect((await connection.readAnswer()).body.byteLength).toBe(bytes);
+  for (let i = 0; i < count; i++) expect((await connection.readResponse()).body.byteLength).toBe(bytes);
 });
 
 const ask = (pageKib: number): string => `GET / HTTP/1.1\r\nhost: x\r\nx-kib: ${String(pageKib)}\r\n\r\n`;
@@ -126,7 +126,7 @@ describe("the buffered part of a response is counted", () => {
     await using greenhouse = await startGreenhouse({}, { endpoints: [page], limits });
     using connection = await openHttp1(greenhouse.address);
     connection.write(ask(pageKib));
-    expect((await connection.readAnswer()).body.byteLength).toBe(pageKib * kib);
+    expect((await connection.readResponse()).body.byteLength).toBe(pageKib * kib);
     await expect.poll(() => greenhouse.gateway.load.backlogBytes).toBe(0);
   });
 
@@ -141,7 +141,7 @@ describe("the buffered part of a response is counted", () => {
       await greenhouse.answered(++requests);
     }
     connection.socket.resume();
-    for (; requests > 0; requests--) expect((await connection.readAnswer()).body.byteLength).toBe(pageKib * kib);
+    for (; requests > 0; requests--) expect((await connection.readResponse()).body.byteLength).toBe(pageKib * kib);
     await expect.poll(() => greenhouse.gateway.load.backlogBytes).toBe(0);
   });
 
@@ -176,16 +176,16 @@ describe("the buffered part of a response is counted", () => {
     const calling = connections[0] ?? expect.fail("no connection");
     for (const connection of connections) {
       connection.write(ask(60));
-      expect((await connection.readAnswer()).body.byteLength).toBe(60 * kib);
+      expect((await connection.readResponse()).body.byteLength).toBe(60 * kib);
       if (connection === calling) {
         calling.request({ httpMethod: "POST", path: "/beds/7:water", header, body: Buffer.from("{}") });
       }
     }
     slow.resolve();
-    expect((await calling.readAnswer()).httpStatus).toBe(200);
+    expect((await calling.readResponse()).httpStatus).toBe(200);
     for (const connection of connections) {
       connection.write(ask(1));
-      expect((await connection.readAnswer()).httpStatus).toBe(200);
+      expect((await connection.readResponse()).httpStatus).toBe(200);
       connection[Symbol.dispose]();
     }
   });

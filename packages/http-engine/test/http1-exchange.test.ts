@@ -56,7 +56,7 @@ describe("a client that does not read", () => {
     using connection = await openHttp1(greenhouse.address);
     connection.request(water([], "{}"));
     connection.request(water([], "{}"));
-    expect(await connection.readAnswer()).toMatchObject({ httpStatus: 200 });
+    expect(await connection.readResponse()).toMatchObject({ httpStatus: 200 });
     connection.socket.pause();
     await within(closed.promise, "the connection to be closed");
   });
@@ -75,8 +75,8 @@ describe("a client that does not read", () => {
     connection.socket.end();
     await within(paused.promise, "the server to read no further");
     connection.socket.resume();
-    expect((await connection.readAnswer()).body.byteLength).toBeGreaterThan(bigText.length);
-    expect(String((await connection.readAnswer()).body)).toContain("second");
+    expect((await connection.readResponse()).body.byteLength).toBeGreaterThan(bigText.length);
+    expect(String((await connection.readResponse()).body)).toContain("second");
     expect(await connection.atEnd()).toBe(true);
   });
 
@@ -100,14 +100,14 @@ describe("a client that does not read", () => {
       header: [["content-type", "application/connect+json"]],
       body: Buffer.from("\0\0\0\0\u0002{}"),
     });
-    expect(await connection.readAnswer()).toMatchObject({ httpStatus: 200 });
+    expect(await connection.readResponse()).toMatchObject({ httpStatus: 200 });
     // Another one is idle for as long, and is disconnected.
     using silent = await openHttp1(greenhouse.address);
     silent.request(water([], '{"note":"n"}'));
-    await silent.readAnswer();
+    await silent.readResponse();
     expect(await silent.atEnd()).toBe(true);
     timedOut.resolve();
-    expect(String((await connection.readAnswer()).body)).toContain("quiet");
+    expect(String((await connection.readResponse()).body)).toContain("quiet");
   });
 
   test.each(["keep-alive", "close"])("but sends something now and then is disconnected (%s)", async (wish) => {
@@ -176,7 +176,7 @@ describe("a client that sends requests ahead", () => {
     using connection = await openHttp1(greenhouse.address);
     const body = JSON.stringify({ note: "n".repeat(20_000) });
     for (let i = 0; i < requests; i++) connection.request(water([], body));
-    for (let i = 0; i < requests; i++) expect(await connection.readAnswer()).toMatchObject({ httpStatus: 200 });
+    for (let i = 0; i < requests; i++) expect(await connection.readResponse()).toMatchObject({ httpStatus: 200 });
     expect(mostRunning).toBe(1);
   });
 
@@ -220,9 +220,9 @@ describe("a client that sends requests ahead", () => {
     connection.write(`POST ${path} HTTP/1.1\r\n${fields}\r\n\r\n`);
     await within(paused.promise, "the server to read no more");
     slow.resolve();
-    for (let i = 0; i <= count; i++) expect((await connection.readAnswer()).httpStatus).toBe(200);
+    for (let i = 0; i <= count; i++) expect((await connection.readResponse()).httpStatus).toBe(200);
     connection.write(body);
-    expect(await connection.readAnswer()).toMatchObject({ httpStatus: 200 });
+    expect(await connection.readResponse()).toMatchObject({ httpStatus: 200 });
   });
 
   test("gets its response before bytes that are not HTTP are rejected", async () => {
@@ -233,9 +233,9 @@ describe("a client that sends requests ahead", () => {
     using connection = await openHttp1(greenhouse.address);
     connection.request(water([], "{}"));
     connection.write("GET /page HTTP/1.1\r\nhost: x\r\n\r\norders\r\n\r\n");
-    expect(String((await connection.readAnswer()).body)).toContain("first");
-    expect(String((await connection.readAnswer()).body)).toContain("second");
-    expect(await connection.readAnswer()).toMatchObject({ httpStatus: 400 });
+    expect(String((await connection.readResponse()).body)).toContain("first");
+    expect(String((await connection.readResponse()).body)).toContain("second");
+    expect(await connection.readResponse()).toMatchObject({ httpStatus: 400 });
     expect(await connection.atEnd()).toBe(true);
   });
 
@@ -261,11 +261,11 @@ describe("a client that sends requests ahead", () => {
     // Another connection gets its response after both have been read.
     using other = await openHttp1(greenhouse.address);
     other.request({ httpMethod: "GET", path: "/page", header: [] });
-    await other.readAnswer();
+    await other.readResponse();
     expect(begun).toEqual([1n]);
     first.resolve({ note: "first" });
-    expect(String((await connection.readAnswer()).body)).toContain("first");
-    expect(String((await connection.readAnswer()).body)).toContain("second");
+    expect(String((await connection.readResponse()).body)).toContain("first");
+    expect(String((await connection.readResponse()).body)).toContain("second");
     expect(begun).toEqual([1n, 2n]);
   });
 });
@@ -286,7 +286,7 @@ describe("an unread body", () => {
       using connection = await openHttp1(greenhouse.address);
       const head = [`POST ${target} HTTP/1.1`, "host: x", "transfer-encoding: chunked", ...header, "", ""].join("\r\n");
       connection.write(`${head}no length\r\n`);
-      const response = await connection.readAnswer();
+      const response = await connection.readResponse();
       expect(response.httpStatus).toBe(httpStatus);
       expect(fieldValue(response.header, "connection")).toBe("close");
       expect(await connection.atEnd()).toBe(true);
@@ -299,11 +299,11 @@ describe("an unread body", () => {
     await using greenhouse = await startGreenhouse({ waterBed: () => ({}) });
     using connection = await openHttp1(greenhouse.address);
     connection.request({ httpMethod: "POST", path: "/nothing", header: [], body: Buffer.alloc(largest) });
-    const response = await connection.readAnswer();
+    const response = await connection.readResponse();
     expect(response.httpStatus).toBe(404);
     expect(fieldValue(response.header, "connection")).not.toBe("close");
     connection.request(water([], "{}"));
-    expect(await connection.readAnswer()).toMatchObject({ httpStatus: 200 });
+    expect(await connection.readResponse()).toMatchObject({ httpStatus: 200 });
   });
 
   test.each<{ name: string; bytes: number; header: readonly Field[] }>([
@@ -313,7 +313,7 @@ describe("an unread body", () => {
     await using greenhouse = await startGreenhouse({});
     using connection = await openHttp1(greenhouse.address);
     connection.request({ httpMethod: "POST", path: "/nothing", header, body: Buffer.alloc(bytes) });
-    const response = await connection.readAnswer();
+    const response = await connection.readResponse();
     expect(response.httpStatus).toBe(404);
     expect(fieldValue(response.header, "connection")).toBe("close");
     expect(String(await connection.readToEnd())).toBe("");

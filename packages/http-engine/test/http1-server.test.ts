@@ -43,17 +43,17 @@ describe("a client that waits for 100 Continue", () => {
     const [interim] = await within(once(connection.socket, "data"), "100 (Continue)");
     expect(String(interim)).toBe("HTTP/1.1 100 Continue\r\n\r\n");
     connection.write('{"note":"n"}');
-    expect(await connection.readAnswer()).toMatchObject({ httpStatus: 200, interim: [100] });
+    expect(await connection.readResponse()).toMatchObject({ httpStatus: 200, interim: [100] });
   });
 
   test("and gets the response before it has sent its body keeps its connection", async () => {
     using connection = await openHttp1(greenhouse.address);
     const head = `POST ${path} HTTP/1.1\r\nhost: x\r\nx-key: k\r\ncontent-type: application/json\r\ncontent-length: 12\r\n`;
     connection.write(`${head}connect-timeout-ms: 10\r\nexpect: 100-continue\r\n\r\n`);
-    expect(await connection.readAnswer()).toMatchObject({ httpStatus: 504, interim: [100] });
+    expect(await connection.readResponse()).toMatchObject({ httpStatus: 504, interim: [100] });
     connection.write('{"note":"n"}');
     connection.request(water([["x-key", "k"]], "{}"));
-    expect(await connection.readAnswer()).toMatchObject({ httpStatus: 200 });
+    expect(await connection.readResponse()).toMatchObject({ httpStatus: 200 });
   });
 
   test.each([
@@ -93,7 +93,7 @@ describe("a client that waits for 100 Continue", () => {
       using connection = await openHttp1(greenhouse.address);
       const head = [`${httpMethod} ${target} HTTP/1.1`, "host: x", `content-type: ${type}`, "expect: 100-continue"];
       connection.write([...head, ...header, `content-length: ${String(length)}`, "", ""].join("\r\n"));
-      const response = await connection.readAnswer();
+      const response = await connection.readResponse();
       expect(response).toMatchObject({ httpStatus, interim: [] });
       // The body may follow anyway, which the server cannot know, so the connection is closed.
       expect(fieldValue(response.header, "connection")).toBe("close");
@@ -111,7 +111,7 @@ describe("a client that waits for 100 Continue", () => {
         "{}",
       ),
     );
-    expect(await connection.readAnswer()).toMatchObject({ httpStatus: 417, interim: [] });
+    expect(await connection.readResponse()).toMatchObject({ httpStatus: 417, interim: [] });
   });
 
   test("of HTTP/1.0, which has no interim responses, gets only the final response", async () => {
@@ -119,7 +119,7 @@ describe("a client that waits for 100 Continue", () => {
     connection.write(
       `POST ${path} HTTP/1.0\r\nx-key: k\r\ncontent-type: application/json\r\nexpect: 100-continue\r\ncontent-length: 2\r\n\r\n{}`,
     );
-    expect(await connection.readAnswer()).toMatchObject({ httpStatus: 200, interim: [] });
+    expect(await connection.readResponse()).toMatchObject({ httpStatus: 200, interim: [] });
   });
 });
 
@@ -133,7 +133,7 @@ test("the authority of a target in absolute form takes precedence over Host", as
   using connection = await openHttp1(greenhouse.address);
   for (const host of ["http://orders.example", ""]) {
     connection.request({ ...water([], "{}"), path: host + path });
-    expect(await connection.readAnswer()).toMatchObject({ httpStatus: 200 });
+    expect(await connection.readResponse()).toMatchObject({ httpStatus: 200 });
   }
   const { address, port } = greenhouse.address;
   expect(urls).toEqual([`http://orders.example${path}`, `http://${address}:${String(port)}${path}`]);
@@ -162,7 +162,7 @@ describe("a request over a limit", () => {
   ])("$name gets $httpStatus with an error record", async ({ target, header, httpStatus }) => {
     using connection = await openHttp1(greenhouse.address);
     connection.write([`POST ${target} HTTP/1.1`, "host: x", ...header, "", ""].join("\r\n"));
-    const response = await connection.readAnswer();
+    const response = await connection.readResponse();
     expect(response.httpStatus).toBe(httpStatus);
     expect(fieldValue(response.header, "content-type")).toBe("application/json");
     expect(JSON.parse(response.body.toString())).toMatchObject({ code: Code.ResourceExhausted });
@@ -175,7 +175,7 @@ describe("a request over a limit", () => {
     using connection = await openHttp1(greenhouse.address);
     const header = headerOfListBytes([["host", "x"], ["content-length", "2"], json], bytes);
     connection.request({ httpMethod: "POST", path, header, body: Buffer.from("{}") });
-    expect(await connection.readAnswer()).toMatchObject({ httpStatus });
+    expect(await connection.readResponse()).toMatchObject({ httpStatus });
   });
 
   test.each([
@@ -189,13 +189,13 @@ describe("a request over a limit", () => {
     using connection = await openHttp1(greenhouse.address);
     const fields: Field[] = header.length === 0 ? [] : [["transfer-encoding", "chunked"]];
     connection.request({ httpMethod: "POST", path, header: [json, ...fields], body });
-    const response = await connection.readAnswer();
+    const response = await connection.readResponse();
     expect(response.httpStatus).toBe(413);
     if (fieldValue(response.header, "connection") === "close") {
       expect(await connection.atEnd()).toBe(true);
     } else {
       connection.request(water([], "{}"));
-      expect(await connection.readAnswer()).toMatchObject({ httpStatus: 200 });
+      expect(await connection.readResponse()).toMatchObject({ httpStatus: 200 });
     }
   });
 });
@@ -230,7 +230,7 @@ describe.concurrent("a client that times out", () => {
   ])("$name gets 408 with an error record, and is disconnected", async ({ sent }) => {
     using connection = await openHttp1(greenhouse.address);
     connection.write(sent);
-    const response = await connection.readAnswer();
+    const response = await connection.readResponse();
     expect(response.httpStatus).toBe(408);
     expect(JSON.parse(response.body.toString())).toMatchObject({ code: Code.InvalidArgument });
     expect(await connection.atEnd()).toBe(true);
@@ -239,16 +239,16 @@ describe.concurrent("a client that times out", () => {
   test("in its second header gets 408, and is disconnected", async () => {
     using connection = await openHttp1(greenhouse.address);
     connection.request(water([], "{}"));
-    expect(await connection.readAnswer()).toMatchObject({ httpStatus: 200 });
+    expect(await connection.readResponse()).toMatchObject({ httpStatus: 200 });
     connection.write("POST /beds");
-    expect(await connection.readAnswer()).toMatchObject({ httpStatus: 408 });
+    expect(await connection.readResponse()).toMatchObject({ httpStatus: 408 });
     expect(await connection.atEnd()).toBe(true);
   });
 
   test("between two requests is disconnected", async () => {
     using connection = await openHttp1(greenhouse.address);
     connection.request(water([], "{}"));
-    expect(await connection.readAnswer()).toMatchObject({ httpStatus: 200 });
+    expect(await connection.readResponse()).toMatchObject({ httpStatus: 200 });
     expect(await connection.atEnd()).toBe(true);
   });
 
@@ -264,12 +264,12 @@ describe.concurrent("a client that times out", () => {
     await using own = await startGreenhouse({}, { limits });
     using waiting = await openHttp1(own.address);
     waiting.request({ httpMethod: "GET", path: "/nothing", header: [] });
-    await waiting.readAnswer();
+    await waiting.readResponse();
     using other = await openHttp1(own.address);
     for (const connection of [other, waiting]) {
       const sentMs = performance.now();
       connection.write(sent);
-      expect(await connection.readAnswer()).toMatchObject({ httpStatus: 408 });
+      expect(await connection.readResponse()).toMatchObject({ httpStatus: 408 });
       // It is checked a few times in that time, and may be late by as much.
       expect(performance.now() - sentMs).toBeGreaterThan(timeoutMs / 2);
     }
@@ -287,7 +287,7 @@ describe.concurrent("a client that times out", () => {
     using silent = await openHttp1(own.address);
     expect(await silent.atEnd()).toBe(true);
     slow.resolve({ bed: 7n });
-    expect(await connection.readAnswer()).toMatchObject({ httpStatus: 200 });
+    expect(await connection.readResponse()).toMatchObject({ httpStatus: 200 });
   });
 });
 
@@ -300,13 +300,13 @@ test("a request that has arrived gets its response, even if a blocked process ch
   );
   using connection = await openHttp1(greenhouse.address);
   connection.request(water([], "{}"));
-  await connection.readAnswer();
+  await connection.readResponse();
   vi.advanceTimersByTime(400);
   await nextTurn();
   connection.request(water([], "{}"));
   // The check that finds it idle for too long.
   vi.advanceTimersByTime(100);
-  expect(await connection.readAnswer()).toMatchObject({ httpStatus: 200 });
+  expect(await connection.readResponse()).toMatchObject({ httpStatus: 200 });
 });
 
 describe("the content length of a response", () => {
@@ -328,7 +328,7 @@ describe("the content length of a response", () => {
     using connection = await openHttp1(greenhouse.address);
     for (let i = 0; i < 2; i++) {
       connection.request({ httpMethod: "GET", path: "/page", header: [] });
-      const response = await connection.readAnswer();
+      const response = await connection.readResponse();
       expect(response.httpStatus).toBe(httpStatus);
       expect(response.header.filter(([name]) => name === "content-length").map(([, value]) => value)).toEqual(
         want === null ? [] : [want],
@@ -350,7 +350,7 @@ test("a status line has the reason phrase of its status", async () => {
   const without: string[] = [];
   for (const [status, phrase] of Object.entries(phrases).filter(([each]) => Number(each) >= 200)) {
     connection.request({ httpMethod: "GET", path: endpoint.path, header: [["x-status", status]] });
-    const [line = ""] = (await connection.readAnswer()).head.split("\r\n");
+    const [line = ""] = (await connection.readResponse()).head.split("\r\n");
     if (line === `HTTP/1.1 ${status} `) without.push(status);
     else expect(line).toBe(`HTTP/1.1 ${status} ${phrase}`);
   }
@@ -370,7 +370,7 @@ describe("HEAD", () => {
     using connection = await openHttp1(greenhouse.address);
     for (const httpMethod of ["HEAD", "GET"]) {
       connection.request({ httpMethod, path: target, header: [] });
-      const response = await connection.readAnswer(httpMethod);
+      const response = await connection.readResponse(httpMethod);
       expect(response.httpStatus).toBe(200);
       expect(fieldValue(response.header, "content-length")).toBe(want);
     }
@@ -389,7 +389,7 @@ test("a pipelined request is served after onResponse of the previous one", async
       `POST /beds/${String(bed)}:water HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}`,
   );
   connection.write(requests.join(""));
-  for (const _ of requests) await connection.readAnswer();
+  for (const _ of requests) await connection.readResponse();
   expect(reported).toEqual(["/beds/1:water", "/beds/2:water", "/beds/3:water"]);
 });
 
@@ -398,7 +398,7 @@ test("empty lines are counted separately before each request", async () => {
   using connection = await openHttp1(greenhouse.address);
   for (let i = 0; i < 3; i++) {
     connection.write(`${"\r\n".repeat(10)}GET /nothing HTTP/1.1\r\nhost: x\r\n\r\n`);
-    expect(await connection.readAnswer()).toMatchObject({ httpStatus: 404 });
+    expect(await connection.readResponse()).toMatchObject({ httpStatus: 404 });
   }
 });
 
@@ -406,7 +406,7 @@ test("a client that sends only empty lines is refused", async () => {
   await using greenhouse = await startGreenhouse({});
   using connection = await openHttp1(greenhouse.address);
   connection.write("\r\n".repeat(100));
-  expect(await connection.readAnswer()).toMatchObject({ httpStatus: 400 });
+  expect(await connection.readResponse()).toMatchObject({ httpStatus: 400 });
   expect(await connection.atEnd()).toBe(true);
 });
 
@@ -472,7 +472,7 @@ describe("a call whose client closes the connection", () => {
       `POST ${waterBedProcedure} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{`,
     );
     connection.socket.end();
-    expect(await connection.readAnswer()).toMatchObject({ httpStatus: 400 });
+    expect(await connection.readResponse()).toMatchObject({ httpStatus: 400 });
     expect(await greenhouse.answered(1)).toMatchObject({ httpStatus: 400, error: { code: Code.InvalidArgument } });
   });
 });
@@ -491,7 +491,7 @@ test("a header field is found among any number of others", async () => {
   using connection = await openHttp1(greenhouse.address);
   const many = Array.from({ length: 2500 }, (_, at): Field => [`a${String(at % 10)}`, "b"]);
   connection.request(water([...many, ["x-last", "here"]], "{}"));
-  expect((await connection.readAnswer()).httpStatus).toBe(200);
+  expect((await connection.readResponse()).httpStatus).toBe(200);
   expect(last).toBe("here");
 });
 
@@ -505,7 +505,7 @@ test("admit gets the same connection object for all requests of a connection, an
   using second = await openHttp1(greenhouse.address);
   for (const connection of [first, second, first]) {
     connection.request(water([], "{}"));
-    expect(await connection.readAnswer()).toMatchObject({ httpStatus: 200 });
+    expect(await connection.readResponse()).toMatchObject({ httpStatus: 200 });
   }
   expect(connections[2]).toBe(connections[0]);
   expect(connections[1]).not.toBe(connections[0]);
@@ -538,7 +538,7 @@ describe("a request that becomes malformed while it is admitted is refused once 
     using connection = await openHttp1(greenhouse.address);
     const header = fields.map(([name, value]) => `${name}: ${value}\r\n`).join("");
     connection.write(`POST ${target} HTTP/1.1\r\nhost: x\r\n${header}transfer-encoding: chunked\r\n\r\nno chunk\r\n`);
-    expect(await connection.readAnswer()).toMatchObject({ httpStatus: 400 });
+    expect(await connection.readResponse()).toMatchObject({ httpStatus: 400 });
     admitted.resolve();
     expect(await greenhouse.answered(1)).toMatchObject({ httpStatus: 400, error: { code: Code.Canceled } });
     expect(ran).toBe(false);

@@ -16,7 +16,7 @@ import {
 } from "../../testing/src/gateway/greenhouse.ts";
 import { emptyMessage, grpcHeader, sendUnaryCall } from "../../testing/src/carriers/grpc-frames.ts";
 import { headerOfListBytes } from "../../testing/src/carriers/header-list.ts";
-import { openHttp2, readHttp2Answer } from "../../testing/src/carriers/http2-connection.ts";
+import { openHttp2, readHttp2Response } from "../../testing/src/carriers/http2-connection.ts";
 import {
   dataFrame,
   type Frame,
@@ -212,7 +212,7 @@ describe.each(http2Servers)("an HTTP/2 stream, %s,", (http2) => {
           header: [json],
           body: Buffer.of(),
         });
-        const response = readHttp2Answer(stream);
+        const response = readHttp2Response(stream);
         stream.end(Buffer.alloc(200_000, " "));
         expect((await response).httpStatus).toBe(413);
       }

@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import type { Reading } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createGateway, type GatewayOptions } from "../../gateway/src/index.ts";
 import { LegacySink } from "../../testing/src/gen/kitchensink/v1/legacy_pb.ts";
-import { type Field, fieldValue, type HttpAnswer } from "../../testing/src/carriers/exchange.ts";
+import { type Field, fieldValue, type HttpResponse } from "../../testing/src/carriers/exchange.ts";
 import { exchangeFetch, type Upload } from "../../testing/src/carriers/fetch.ts";
 import { within } from "../../testing/src/deadline.ts";
 import { reasonOf } from "../../testing/src/gateway/call-end.ts";
@@ -77,7 +77,7 @@ describe.each(restWays)("a client stream on REST over $name", (way) => {
     path: string,
     body: string | Uint8Array,
     header: readonly Field[] = [ndjson],
-  ): Promise<HttpAnswer> => {
+  ): Promise<HttpResponse> => {
     const httpMethod = path.endsWith("readings") || path.startsWith("/climate") ? "POST" : "PUT";
     const request = { httpMethod, path, header, body: Buffer.from(body) };
     if (version === "fetch") return await exchangeFetch(gateway.fetch, request);
@@ -111,7 +111,7 @@ describe.each(restWays)("a client stream on REST over $name", (way) => {
     using upload = await open(greenhouse);
     for (const octet of Buffer.from(body)) upload.write(Buffer.of(octet));
     upload.end();
-    expect((await upload.readAnswer()).httpStatus).toBe(200);
+    expect((await upload.readResponse()).httpStatus).toBe(200);
     expect(received).toEqual(want);
   });
 
@@ -288,7 +288,7 @@ describe.each(restWays)("a client stream on REST over $name", (way) => {
     using upload = await open(greenhouse, "/readings", header);
     for (const octet of encoded) upload.write(Buffer.of(octet));
     upload.end();
-    expect((await upload.readAnswer()).body.toString()).toBe('{"count":2}');
+    expect((await upload.readResponse()).body.toString()).toBe('{"count":2}');
     expect(received).toEqual(["a:0", "b:0"]);
     for (const bad of [encoded.subarray(0, -1), Buffer.concat([encoded, Buffer.from("more")]), Buffer.from("no")]) {
       const response = await post(greenhouse, "/readings", bad, header);
@@ -312,7 +312,7 @@ describe.each(restWays)("a client stream on REST over $name", (way) => {
     });
     using upload = await open(greenhouse, "/readings", [ndjson, ["content-encoding", coding]]);
     upload.write(encode('{"sensor":"first"}\n{"sensor":"last"}\n'));
-    expect((await upload.readAnswer()).body.toString()).toBe('{"count":1}');
+    expect((await upload.readResponse()).body.toString()).toBe('{"count":1}');
   });
 
   test("is aborted if it decodes to more than gzip could", async () => {
@@ -334,7 +334,7 @@ describe.each(restWays)("a client stream on REST over $name", (way) => {
     });
     using upload = await open(greenhouse, "/readings", [ndjson, ["x-server-timeout", "0.2"]]);
     upload.write("{}\n{");
-    expect((await upload.readAnswer()).httpStatus).toBe(504);
+    expect((await upload.readResponse()).httpStatus).toBe(504);
     await expect(reason).resolves.toMatchObject({ code: Code.DeadlineExceeded });
     // The handler neither waits forever for the rest nor takes the messages so far for all.
     expect(await within(end.promise, "the end of the messages")).toBeInstanceOf(Error);
@@ -380,7 +380,7 @@ describe.each(restWays)("a client stream on REST over $name", (way) => {
     await using greenhouse = await start({ recordReadings }, { readMaxBytes: 64 * 1024 });
     using upload = await open(greenhouse);
     upload.write(`{}\n"${"x".repeat(70_000)}`);
-    const response = await upload.readAnswer();
+    const response = await upload.readResponse();
     expect([response.httpStatus, JSON.parse(response.body.toString()).message]).toEqual([
       413,
       "line 2: the message is larger than 65536 bytes",
@@ -406,7 +406,7 @@ describe.each(restWays)("a client stream on REST over $name", (way) => {
     upload.end();
     expect(waiting).toBeGreaterThanOrEqual(4 * 1024 * 1024);
     go.resolve();
-    expect((await upload.readAnswer()).body.toString()).toBe(`{"count":${lines}}`);
+    expect((await upload.readResponse()).body.toString()).toBe(`{"count":${lines}}`);
   });
 
   test("may be bidirectional, and ends with its error", async () => {

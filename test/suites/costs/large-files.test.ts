@@ -7,7 +7,7 @@ import { heldBytes } from "../../../packages/testing/src/carriers/held-bytes.ts"
 import { type HttpVersion } from "../../../packages/testing/src/carriers/exchange.ts";
 import { openHttp2 } from "../../../packages/testing/src/carriers/http2-connection.ts";
 import { startFiles, type TestFiles } from "../../../packages/testing/src/gateway/files.ts";
-import { openAnswer } from "../../../packages/testing/src/gateway/rest-answer.ts";
+import { openResponse } from "../../../packages/testing/src/gateway/streamed-response.ts";
 import { type Http2Server } from "../../../packages/testing/src/gateway/listen-for-tests.ts";
 
 // Files of a gigabyte as streams of google.api.HttpBody: the server holds only the bytes in transit.
@@ -72,7 +72,7 @@ describe.each<{ readonly name: string; readonly version: HttpVersion; readonly h
       },
     });
     const gauge = await Gauge.open();
-    using response = await openAnswer(files, version, "/downloads/a");
+    using response = await openResponse(files, version, "/downloads/a");
     for await (const bytes of response.body as AsyncIterable<Buffer>) await gauge.count(bytes.byteLength);
     expect(gauge.bytes).toBe(fileBytes);
     expect(gauge.mostBytes).toBeLessThan(heldBytesMax);

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll } from "vitest";
-import type { HttpAnswer, HttpRequest, HttpVersion } from "../../../packages/testing/src/carriers/exchange.ts";
+import type { HttpResponse, HttpRequest, HttpVersion } from "../../../packages/testing/src/carriers/exchange.ts";
 import { KeptConnections } from "../../../packages/testing/src/gateway/kept-connections.ts";
 import { startPlantServer, type TestPlantServer, type TestPlantServerOptions } from "./plant-server.ts";
 
 /** Starts a plant server before the tests of a group and stops it after them. Returns a function that sends it a request. */
 export function askPlantServer(
   options: TestPlantServerOptions,
-): (version: HttpVersion, request: HttpRequest) => Promise<HttpAnswer> {
+): (version: HttpVersion, request: HttpRequest) => Promise<HttpResponse> {
   const connections = new KeptConnections();
   let server: TestPlantServer;
   beforeAll(async () => {

@@ -4,7 +4,7 @@ import { brotliCompressSync, constants, gzipSync, zstdCompressSync } from "node:
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Reading } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { waitLimitMs, within } from "../../../testing/src/deadline.ts";
-import type { Field, HttpAnswer } from "../../../testing/src/carriers/exchange.ts";
+import type { Field, HttpResponse } from "../../../testing/src/carriers/exchange.ts";
 import { startGreenhouse, type TestGreenhouse } from "../../../testing/src/gateway/greenhouse.ts";
 import type { Upload } from "../../../testing/src/carriers/fetch.ts";
 import { openUpload } from "../../../testing/src/gateway/rest-upload.ts";
@@ -43,7 +43,7 @@ const coders = {
 /** A started body in a coding, and whether its first line was read; otherwise the response. */
 interface Begun {
   readonly upload: Upload;
-  readonly response: HttpAnswer | undefined;
+  readonly response: HttpResponse | undefined;
 }
 
 type Version = Parameters<typeof openUpload>[1];
@@ -57,7 +57,7 @@ async function begin(
 ): Promise<Begun> {
   const sensor = `${kind} ${sensorsSoFar++}`;
   const upload = await openUpload(greenhouse, version, ["POST", path], [["content-encoding", coding], ...header]);
-  const responded = upload.readAnswer();
+  const responded = upload.readResponse();
   responded.catch(() => undefined);
   const read = new Promise<undefined>((resolve) => onRead.set(sensor, () => resolve(undefined)));
   upload.write(coders[coding](`{"sensor":"${sensor}"}\n${more}`));

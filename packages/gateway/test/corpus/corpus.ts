@@ -1,5 +1,5 @@
 import { expect } from "vitest";
-import type { Field, HttpAnswer, HttpRequest } from "../../../testing/src/carriers/exchange.ts";
+import type { Field, HttpResponse, HttpRequest } from "../../../testing/src/carriers/exchange.ts";
 import { responseCases } from "./responses.ts";
 import { bodyCases } from "./bodies.ts";
 import { legacyCases } from "./legacies.ts";
@@ -31,7 +31,7 @@ export function toRequest(row: Case): HttpRequest {
 }
 
 /** Fails if a response is not the expected one. */
-export function expectResponse(answer: HttpAnswer, want: Want): void {
+export function expectResponse(answer: HttpResponse, want: Want): void {
   const header = Object.fromEntries(answer.header);
   const text = answer.body.toString("utf8");
   if ("rpc" in want) {

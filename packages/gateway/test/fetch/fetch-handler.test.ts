@@ -178,7 +178,7 @@ describe("a client stream over Fetch", () => {
     const { header } = upload("gzip", lines);
     using sending = openFetchUpload(fetch, ["POST", "/readings"], header);
     sending.write(gzipSync(lines, { finishFlush: constants.Z_SYNC_FLUSH }));
-    expect((await within(sending.readAnswer(), "the response")).body.toString()).toBe('{"count":1}');
+    expect((await within(sending.readResponse(), "the response")).body.toString()).toBe('{"count":1}');
   });
 
   const whole: Compression = { name: "whole", compress: copy, decompress: copy };

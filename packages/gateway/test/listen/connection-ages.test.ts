@@ -138,7 +138,7 @@ describe.concurrent("a connection that has reached its age", () => {
     await within(going, "GOAWAY");
     slow.resolve({ note: "done" });
     expect(String((await answer).body)).toContain("done");
-    expect(String((await http1.readAnswer()).body)).toContain("done");
+    expect(String((await http1.readResponse()).body)).toContain("done");
     await within(once(http2.session, "close"), "the end of the session");
   });
 
@@ -147,7 +147,7 @@ describe.concurrent("a connection that has reached its age", () => {
     using http1 = await openHttp1(greenhouse.address);
     for (let connection: string | undefined; connection !== "close";) {
       http1.request(wholeWater);
-      const { httpStatus, header } = await http1.readAnswer();
+      const { httpStatus, header } = await http1.readResponse();
       expect(httpStatus).toBe(200);
       connection = fieldValue(header, "connection");
     }

@@ -72,7 +72,7 @@ describe("drain()", () => {
     await within(going, "GOAWAY");
     slow.resolve({ note: "done" });
     expect(String((await response).body)).toContain("done");
-    const last = await http1.readAnswer();
+    const last = await http1.readResponse();
     expect(String(last.body)).toContain("done");
     expect(fieldValue(last.header, "connection")).toBe("close");
     await within(drained, "the end of the drain");
@@ -109,10 +109,10 @@ test("drain() serves the next request of an idle connection, and closes it with 
   await using greenhouse = await startGreenhouse({ waterBed: () => ({}) });
   using connection = await openHttp1(greenhouse.address);
   connection.request(wholeWater);
-  expect(fieldValue((await connection.readAnswer()).header, "connection")).not.toBe("close");
+  expect(fieldValue((await connection.readResponse()).header, "connection")).not.toBe("close");
   const drained = greenhouse.gateway.drain(5000);
   connection.request(wholeWater);
-  const response = await connection.readAnswer();
+  const response = await connection.readResponse();
   expect(response.httpStatus).toBe(200);
   expect(fieldValue(response.header, "connection")).toBe("close");
   expect(await connection.atEnd()).toBe(true);
@@ -136,8 +136,8 @@ test("drain() serves all pipelined requests", async () => {
   await within(started.promise, "the first call");
   const drained = greenhouse.gateway.drain(5000);
   slow.resolve({ note: "done" });
-  expect(fieldValue((await connection.readAnswer()).header, "connection")).not.toBe("close");
-  expect(fieldValue((await connection.readAnswer()).header, "connection")).toBe("close");
+  expect(fieldValue((await connection.readResponse()).header, "connection")).not.toBe("close");
+  expect(fieldValue((await connection.readResponse()).header, "connection")).toBe("close");
   await within(drained, "the end of the drain");
 });
 
@@ -174,7 +174,7 @@ describe.concurrent("a drain with time", () => {
     connection.request(wholeWater);
     await within(started.promise, "the call");
     const drained = greenhouse.gateway.drain(600_000);
-    expect(String((await connection.readAnswer()).body)).toContain("done");
+    expect(String((await connection.readResponse()).body)).toContain("done");
     await within(drained, "the end of the drain");
   });
 
@@ -182,7 +182,7 @@ describe.concurrent("a drain with time", () => {
     await using greenhouse = await startGreenhouse({ waterBed: () => ({}) });
     using connection = await openHttp1(greenhouse.address);
     connection.request(wholeWater);
-    await connection.readAnswer();
+    await connection.readResponse();
     await within(greenhouse.gateway.drain(600_000), "the end of the drain");
     expect(await connection.atEnd()).toBe(true);
   });

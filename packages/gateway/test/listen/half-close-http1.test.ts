@@ -93,7 +93,7 @@ describe.each([
   test("gets a prompt response, and then the connection closes", async () => {
     using connection = await openHttp1(greenhouse.address, options);
     await sendAndEnd(connection, requestOf(longNote));
-    const { httpStatus, interim, body } = await connection.readAnswer();
+    const { httpStatus, interim, body } = await connection.readResponse();
     expect({ httpStatus, interim }).toEqual({ httpStatus: 200, interim: [] });
     expect(body.byteLength).toBeGreaterThan(longNote.length);
     expect(await connection.atEnd()).toBe(true);
@@ -105,7 +105,7 @@ describe.each([
     await sendAndEnd(connection, requestOf(""));
     await interim;
     response.resolve({ note: longNote });
-    const { httpStatus, body } = await connection.readAnswer();
+    const { httpStatus, body } = await connection.readResponse();
     expect(httpStatus).toBe(200);
     expect(body.byteLength).toBeGreaterThan(longNote.length);
     expect(await connection.atEnd()).toBe(true);
@@ -127,7 +127,7 @@ describe("a client that half-closes", () => {
     await sendAndEnd(connection, requestOf("first") + requestOf("") + requestOf("third"));
     response.resolve({ note: "second" });
     const notes: unknown[] = [];
-    for (let i = 0; i < 3; i++) notes.push(JSON.parse(String((await connection.readAnswer()).body)));
+    for (let i = 0; i < 3; i++) notes.push(JSON.parse(String((await connection.readResponse()).body)));
     expect(notes).toEqual([{ note: "first" }, { note: "second" }, { note: "third" }]);
     expect(await connection.atEnd()).toBe(true);
   });
@@ -139,8 +139,8 @@ describe("a client that half-closes", () => {
     using connection = await openHttp1(greenhouse.address);
     await sendAndEnd(connection, requestOf("") + behind);
     response.resolve({ note: "first" });
-    expect((await connection.readAnswer()).httpStatus).toBe(200);
-    expect((await connection.readAnswer()).httpStatus).toBe(400);
+    expect((await connection.readResponse()).httpStatus).toBe(200);
+    expect((await connection.readResponse()).httpStatus).toBe(400);
     expect(await connection.atEnd()).toBe(true);
   });
 
@@ -153,7 +153,7 @@ describe("a client that half-closes", () => {
     other.socket.end(requestOf(""));
     await interim;
     response.resolve({ note: "n" });
-    expect(await connection.readAnswer()).toMatchObject({ httpStatus: 200, interim: [] });
+    expect(await connection.readResponse()).toMatchObject({ httpStatus: 200, interim: [] });
     expect(await connection.atEnd()).toBe(true);
   });
 
@@ -161,7 +161,7 @@ describe("a client that half-closes", () => {
     using connection = await openHttp1(greenhouse.address);
     await sendAndEnd(connection, requestOf("", "1.0"));
     expect(await within(aborted.promise, "the end of the call")).toMatchObject({ code: Code.Canceled });
-    expect(await connection.readAnswer()).toMatchObject({ httpStatus: 499, interim: [] });
+    expect(await connection.readResponse()).toMatchObject({ httpStatus: 499, interim: [] });
     expect(await connection.atEnd()).toBe(true);
   });
 
@@ -171,7 +171,7 @@ describe("a client that half-closes", () => {
     await sendAndEnd(connection, watchRequest());
     await interim;
     for (const [i, reading] of readings.entries()) reading.resolve({ sensor: `sensor ${String(i)}` });
-    const { httpStatus, body } = await connection.readAnswer();
+    const { httpStatus, body } = await connection.readResponse();
     expect(httpStatus).toBe(200);
     expect(String(body)).toMatch(/sensor 0.*sensor 1.*sensor 2/);
     expect(await connection.atEnd()).toBe(true);
@@ -184,7 +184,7 @@ describe("a client that half-closes", () => {
     readings[0]?.resolve({ sensor: "sensor 0" });
     await begun;
     expect(await within(aborted.promise, "the end of the call")).toMatchObject({ code: Code.Canceled });
-    await expect(connection.readAnswer()).rejects.toThrow();
+    await expect(connection.readResponse()).rejects.toThrow();
   });
 
   test("after a request for a stream, and has disconnected, has its call cancelled by the next message", async () => {

@@ -104,14 +104,14 @@ describe("the response to a refused body arrives although the client sends all o
     const start = row.start ?? `POST ${restPath} HTTP/1.1`;
     using connection = await openHttp1(greenhouse.address);
     await sendAll(connection, requestBytes(start, row.header ?? [json, "x-key: k", announced], row.body ?? body));
-    expect(await connection.readAnswer()).toMatchObject({ httpStatus: row.httpStatus });
+    expect(await connection.readResponse()).toMatchObject({ httpStatus: row.httpStatus });
     expect(await connection.atEnd()).toBe(true);
   });
 
   test("a body over TLS", async () => {
     using connection = await openTls(greenhouse.address);
     await sendAll(connection, requestBytes(`POST ${restPath} HTTP/1.1`, [json, "x-key: k", announced], body));
-    expect(await connection.readAnswer()).toMatchObject({ httpStatus: 413 });
+    expect(await connection.readResponse()).toMatchObject({ httpStatus: 413 });
     expect(await connection.atEnd()).toBe(true);
   });
 
@@ -122,7 +122,7 @@ describe("the response to a refused body arrives although the client sends all o
     using connection = await openHttp1(open());
     const length = "content-length: 1000000000";
     connection.write(requestBytes(`POST ${restPath} HTTP/1.1`, [json, "x-key: k", length], Buffer.of()));
-    expect(await connection.readAnswer()).toMatchObject({ httpStatus: 413 });
+    expect(await connection.readResponse()).toMatchObject({ httpStatus: 413 });
     let sent = 0;
     while (sent < 1_000_000_000) {
       const refused = await new Promise((resolve) => connection.socket.write(body, resolve));
@@ -143,7 +143,7 @@ test("a client that neither sends nor closes is disconnected after its last resp
   using connection = await openHttp1(greenhouse.address);
   // The request is complete now, but was not when its response was sent, so node tracks no late request.
   connection.write("POST /nothing HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n");
-  expect(await connection.readAnswer()).toMatchObject({ httpStatus: 404 });
+  expect(await connection.readResponse()).toMatchObject({ httpStatus: 404 });
   expect(await connection.atEnd()).toBe(true);
   await within(closed.promise, "the server to close the connection");
 });
@@ -160,7 +160,7 @@ test("requests after a Connection: close response are ignored", async () => {
   const refused = "POST /nothing HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n";
   const call = `POST ${restPath} HTTP/1.1\r\nhost: x\r\n${json}\r\ncontent-length: 2\r\n\r\n{}`;
   connection.write(refused + call);
-  expect(await connection.readAnswer()).toMatchObject({ httpStatus: 404 });
+  expect(await connection.readResponse()).toMatchObject({ httpStatus: 404 });
   expect(await connection.atEnd()).toBe(true);
   connection.write(call);
   connection.socket.end();

@@ -40,8 +40,8 @@ describe("a connection over TLS", () => {
     await records.release(2);
 
     const connection = overHttp1(socket, createByteReader(socket), "x");
-    expect((await connection.readAnswer()).body.equals(bigBody)).toBe(true);
-    expect(await connection.readAnswer()).toMatchObject({ httpStatus: 200, body: Buffer.from("{}") });
+    expect((await connection.readResponse()).body.equals(bigBody)).toBe(true);
+    expect(await connection.readResponse()).toMatchObject({ httpStatus: 200, body: Buffer.from("{}") });
     socket.destroy();
     await gateway.close();
   });
@@ -74,7 +74,7 @@ describe.each([2 ** 31, Infinity])("a header timeout of %d ms, beyond the limit 
     const socket = tls === undefined ? outer : connectTls({ socket: outer, ca: tls.cert, servername: "localhost" });
     socket.write("GET / HTTP/1.1\r\nhost: x\r\n\r\n");
     const connection = overHttp1(socket, createByteReader(socket), "x");
-    expect(await connection.readAnswer()).toMatchObject({ httpStatus: 404 });
+    expect(await connection.readResponse()).toMatchObject({ httpStatus: 404 });
     socket.destroy();
     await gateway.close();
   });
@@ -191,7 +191,7 @@ function loadOf(carrier: "http1" | "http2", count: number): GatewayLoad {
 
 async function askForRoot(socket: Socket): Promise<string> {
   socket.write("GET / HTTP/1.1\r\nhost: x\r\n\r\n");
-  return String((await overHttp1(socket, createByteReader(socket), "x").readAnswer()).body);
+  return String((await overHttp1(socket, createByteReader(socket), "x").readResponse()).body);
 }
 
 test("a cleartext connection is not confused with an earlier TLS connection from the same port", async () => {

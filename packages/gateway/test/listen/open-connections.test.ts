@@ -47,7 +47,7 @@ async function startGateway(connections: number, options: ListenOptions = { host
 async function openAnswered(address: Address) {
   const connection = await openHttp1(address);
   connection.request(get);
-  expect((await connection.readAnswer()).httpStatus).toBe(200);
+  expect((await connection.readResponse()).httpStatus).toBe(200);
   return connection;
 }
 
@@ -68,7 +68,7 @@ test("each connection too many closes the oldest one beyond the limit", async ()
   // Connections within the limit stay open however many follow.
   for (const kept of [first, second]) {
     kept.request(get);
-    expect((await kept.readAnswer()).httpStatus).toBe(200);
+    expect((await kept.readResponse()).httpStatus).toBe(200);
   }
 });
 
@@ -83,7 +83,7 @@ test("when a connection closes, the oldest one beyond the limit counts as within
   const [oldest] = [await open(), ...(await Promise.all(Array.from({ length: spareMax }, open)))];
   expect(await oldest.atEnd()).toBe(true);
   heir.request(get);
-  expect((await heir.readAnswer()).httpStatus).toBe(200);
+  expect((await heir.readResponse()).httpStatus).toBe(200);
 });
 
 test("when a connection beyond the limit closes, one other is accepted", async () => {
@@ -97,7 +97,7 @@ test("when a connection beyond the limit closes, one other is accepted", async (
   expect(await next?.atEnd()).toBe(true);
   await open();
   oldest.request(get);
-  expect((await oldest.readAnswer()).httpStatus).toBe(200);
+  expect((await oldest.readResponse()).httpStatus).toBe(200);
   await open();
   expect(await oldest.atEnd()).toBe(true);
 });
@@ -110,14 +110,14 @@ describe("a connection beyond the limit with a request is kept until its respons
   const askHttp1 = async (address: Address) => {
     using connection = await openHttp1(address);
     connection.request(getSlow);
-    return await connection.readAnswer();
+    return await connection.readResponse();
   };
   const askHttp1InTls = async (address: Address) => {
     const socket = connectTls({ ...inTls, socket: openSocket(address) });
     using connection = overHttp1(socket, createByteReader(socket), "localhost");
     await within(once(socket, "secureConnect"), "the handshake");
     connection.request(getSlow);
-    return await connection.readAnswer();
+    return await connection.readResponse();
   };
   const askHttp2 = async (address: Address, options?: typeof inTls) => {
     using connection = await openHttp2(address, options);

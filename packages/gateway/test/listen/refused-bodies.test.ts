@@ -50,7 +50,7 @@ async function openHttp1Carrier(address: Address): Promise<Carrier> {
     exchange: async (at, request, sent) => {
       send(at, request);
       await sent?.();
-      await connections[at]?.readAnswer();
+      await connections[at]?.readResponse();
     },
     leave: async (at, request, sent) => {
       send(at, request);

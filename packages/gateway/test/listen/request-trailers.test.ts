@@ -144,7 +144,7 @@ async function sendOverHttp1(address: Address, call: Call, trailer: readonly Fie
   connection.write(`POST ${call.path} HTTP/1.1\r\n${lines(fields)}\r\n${call.body.byteLength.toString(16)}\r\n`);
   connection.socket.write(call.body);
   connection.write(`\r\n0\r\n${lines(trailer)}\r\n`);
-  const { httpStatus, header, trailer: answered, body } = await connection.readAnswer();
+  const { httpStatus, header, trailer: answered, body } = await connection.readResponse();
   const all = [[":status", String(httpStatus)] as const, ...header, ...answered];
   return [all.flatMap(([name, value]) => [name.toLowerCase(), value]), body];
 }

@@ -42,7 +42,7 @@ describe("with a certificate", () => {
         ...(ALPNProtocols && { ALPNProtocols }),
       });
       connection.request(wholeWater);
-      const response = await connection.readAnswer();
+      const response = await connection.readResponse();
       expect(JSON.parse(String(response.body))).toMatchObject({ note: "https://localhost/beds/7:water" });
     }
   });
@@ -114,7 +114,7 @@ test("cleartext is served on the same port as TLS with allowCleartext", async ()
   expect((await exchangeHttp1(greenhouse.address, wholeWater)).httpStatus).toBe(200);
   using connection = await openTls(greenhouse.address, { ca: tls.cert });
   connection.request(wholeWater);
-  expect((await connection.readAnswer()).httpStatus).toBe(200);
+  expect((await connection.readResponse()).httpStatus).toBe(200);
 });
 
 test("a renewed certificate is used for new connections, and open ones continue", async () => {
@@ -129,7 +129,7 @@ test("a renewed certificate is used for new connections, and open ones continue"
   expect(renewed.peerName).toBe("second");
   for (const connection of [http1, renewed]) {
     connection.request(wholeWater);
-    expect((await connection.readAnswer()).httpStatus).toBe(200);
+    expect((await connection.readResponse()).httpStatus).toBe(200);
   }
   expect((await http2.exchange(wholeWater)).httpStatus).toBe(200);
 });
@@ -150,7 +150,7 @@ describe("a server that requires client certificates", () => {
   test("serves a client with a certificate", async () => {
     using connection = await openTls(greenhouse.address, { ...client, ca: certificate.cert });
     connection.request(wholeWater);
-    expect((await connection.readAnswer()).httpStatus).toBe(200);
+    expect((await connection.readResponse()).httpStatus).toBe(200);
   });
 
   test.each([

@@ -78,7 +78,7 @@ async function disconnect(one: Case, address: Address, waiting: AbortSignal[]): 
   using connection = await openHttp1(address);
   const before = waiting.length;
   connection.request(requestOf(one));
-  const responded = connection.readAnswer().then(
+  const responded = connection.readResponse().then(
     () => "a response",
     () => "the end",
   );

@@ -97,7 +97,7 @@ describe("on node:http, a request that is not a call", () => {
     await using greenhouse = await startOnNode({ waterBed: () => ({}) }, options);
     using connection = await openHttp1(greenhouse.address);
     connection.write(sent);
-    const response = await connection.readAnswer();
+    const response = await connection.readResponse();
     expect(response.httpStatus).toBe(httpStatus);
     expect(JSON.parse(String(response.body))).toHaveProperty("code");
     expect(fieldValue(response.header, "connection") === "close").toBe(closes);
@@ -106,7 +106,7 @@ describe("on node:http, a request that is not a call", () => {
       return;
     }
     connection.write(`${head}${credential}content-length: 2\r\n\r\n{}`);
-    expect(await connection.readAnswer()).toMatchObject({ httpStatus: 200 });
+    expect(await connection.readResponse()).toMatchObject({ httpStatus: 200 });
   });
 
   test("is counted by its status, whether node's parser or the gateway refuses it", async () => {
@@ -118,7 +118,7 @@ describe("on node:http, a request that is not a call", () => {
     ]) {
       using connection = await openHttp1(greenhouse.address);
       connection.write(sent);
-      await connection.readAnswer();
+      await connection.readResponse();
     }
     expect([...greenhouse.gateway.load.badRequests]).toEqual([
       [400, 2],
@@ -134,7 +134,7 @@ describe("on node:http, a request that is not a call", () => {
     using connection = await openHttp1(greenhouse.address);
     connection.write(`${head}x-key: ${key}\r\nexpect: 100-continue\r\ncontent-length: 2\r\n\r\n`);
     if (httpStatus === 200) connection.write("{}");
-    expect(await connection.readAnswer()).toMatchObject({ httpStatus, interim });
+    expect(await connection.readResponse()).toMatchObject({ httpStatus, interim });
   });
 });
 
@@ -147,7 +147,7 @@ test("on node:http, no header field is dropped, even of many", async () => {
   using connection = await openHttp1(greenhouse.address);
   const many = Array.from({ length: 2500 }, (_, at): Field => [`a${String(at % 10)}`, "b"]);
   connection.request({ ...call, header: [json, ...many, ["x-last", "here"]] });
-  expect(await connection.readAnswer()).toMatchObject({ httpStatus: 200 });
+  expect(await connection.readResponse()).toMatchObject({ httpStatus: 200 });
   expect(last).toBe("here");
 });
 
@@ -179,7 +179,7 @@ describe("on node:http, pipelined requests", () => {
     expect(held.beds).toEqual([1n]);
     held.release();
     for (const bed of ["1", "2", "3"]) {
-      expect(JSON.parse(String((await connection.readAnswer()).body))).toMatchObject({ bed });
+      expect(JSON.parse(String((await connection.readResponse()).body))).toMatchObject({ bed });
     }
     await expect.poll(() => greenhouse.gateway.load.requests.http1).toBe(0);
   });
@@ -190,7 +190,7 @@ describe("on node:http, pipelined requests", () => {
     await using greenhouse = await startOnNode(held.implementation);
     using connection = await openHttp1(greenhouse.address);
     connection.write(water(1, "connection: close\r\n") + water(2));
-    expect(await connection.readAnswer()).toMatchObject({ httpStatus: 200 });
+    expect(await connection.readResponse()).toMatchObject({ httpStatus: 200 });
     expect(await connection.atEnd()).toBe(true);
     expect(held.beds).toEqual([1n]);
     expect(greenhouse.gateway.load.badRequests).toEqual(new Map());
@@ -209,7 +209,7 @@ describe("on node:http, pipelined requests", () => {
     expect(server.bytesRead).toBeLessThan(rest.length);
     held.release();
     for (let bed = 1; bed <= 1000; bed += 1) {
-      expect(JSON.parse(String((await connection.readAnswer()).body))).toMatchObject({ bed: String(bed) });
+      expect(JSON.parse(String((await connection.readResponse()).body))).toMatchObject({ bed: String(bed) });
     }
   });
 
@@ -233,8 +233,8 @@ describe("on node:http, pipelined requests", () => {
     await expect.poll(() => held.beds).toEqual([1n]);
     const drained = greenhouse.gateway.drain(never);
     held.release();
-    expect(fieldValue((await connection.readAnswer()).header, "connection")).not.toBe("close");
-    expect(fieldValue((await connection.readAnswer()).header, "connection")).toBe("close");
+    expect(fieldValue((await connection.readResponse()).header, "connection")).not.toBe("close");
+    expect(fieldValue((await connection.readResponse()).header, "connection")).toBe("close");
     expect(await connection.atEnd()).toBe(true);
     await within(drained, "the end of the drain");
   });
@@ -251,9 +251,9 @@ describe("on node:http, pipelined requests", () => {
     connection.write(water(1) + water(2) + sent);
     await expect.poll(() => held.beds).toEqual([1n]);
     held.release();
-    expect(await connection.readAnswer()).toMatchObject({ httpStatus: 200 });
-    expect(await connection.readAnswer()).toMatchObject({ httpStatus: 200 });
-    const last = await connection.readAnswer();
+    expect(await connection.readResponse()).toMatchObject({ httpStatus: 200 });
+    expect(await connection.readResponse()).toMatchObject({ httpStatus: 200 });
+    const last = await connection.readResponse();
     expect(last.httpStatus).toBe(httpStatus);
     expect(fieldValue(last.header, "connection")).toBe("close");
     expect(await connection.atEnd()).toBe(true);
@@ -269,7 +269,7 @@ describe("on node:http, a body with an invalid chunk", () => {
     connection.write(`${head}transfer-encoding: chunked\r\n\r\n1\r\n{\r\n`);
     await expect.poll(() => greenhouse.gateway.load.requests.http1).toBe(1);
     connection.write("g\r\n");
-    expect(await connection.readAnswer()).toMatchObject({ httpStatus: 400 });
+    expect(await connection.readResponse()).toMatchObject({ httpStatus: 400 });
     expect(await connection.atEnd()).toBe(true);
     expect(await greenhouse.answered(1)).toMatchObject({ httpStatus: 400 });
     expect(calls).toBe(0);
@@ -279,7 +279,7 @@ describe("on node:http, a body with an invalid chunk", () => {
     await using greenhouse = await startOnNode({});
     using connection = await openHttp1(greenhouse.address);
     connection.write(`${head.replace("/beds", "/nothing")}transfer-encoding: chunked\r\n\r\n1\r\n{\r\n`);
-    expect(await connection.readAnswer()).toMatchObject({ httpStatus: 404 });
+    expect(await connection.readResponse()).toMatchObject({ httpStatus: 404 });
     connection.write("g\r\n");
     expect(await connection.atEnd()).toBe(true);
   });
@@ -294,7 +294,7 @@ test("on node:http, a request is published once on node's diagnostics channels",
   await using greenhouse = await startOnNode({ waterBed: () => ({}) });
   using connection = await openHttp1(greenhouse.address);
   connection.write(wholeCall);
-  await connection.readAnswer();
+  await connection.readResponse();
   await expect.poll(() => published).toEqual(channels);
 });
 

@@ -57,7 +57,7 @@ describe.concurrent("on node:http, a client that is late", () => {
     await using greenhouse = await startOnNode({ waterBed: () => ({ bed: BigInt((calls += 1)) }) }, { limits });
     using connection = await openHttp1(greenhouse.address);
     connection.write(sent);
-    const response = await connection.readAnswer();
+    const response = await connection.readResponse();
     expect(response.httpStatus).toBe(httpStatus);
     expect(fieldValue(response.header, "connection")).toBe("close");
     expect(await connection.atEnd()).toBe(true);
@@ -68,9 +68,9 @@ describe.concurrent("on node:http, a client that is late", () => {
     await using greenhouse = await startOnNode({ waterBed: () => ({}) }, { limits: { headerTimeoutMs: timeoutMs } });
     using connection = await openHttp1(greenhouse.address);
     connection.write(wholeCall);
-    expect(await connection.readAnswer()).toMatchObject({ httpStatus: 200 });
+    expect(await connection.readResponse()).toMatchObject({ httpStatus: 200 });
     connection.write("POST /beds");
-    expect(await connection.readAnswer()).toMatchObject({ httpStatus: 408 });
+    expect(await connection.readResponse()).toMatchObject({ httpStatus: 408 });
     expect(await connection.atEnd()).toBe(true);
   });
 
@@ -82,7 +82,7 @@ describe.concurrent("on node:http, a client that is late", () => {
     await using greenhouse = await startOnNode({ waterBed: () => ({}) }, { limits });
     using connection = await openHttp1(greenhouse.address);
     connection.write(sent);
-    if (sent !== "") expect(await connection.readAnswer()).toMatchObject({ httpStatus: 200 });
+    if (sent !== "") expect(await connection.readResponse()).toMatchObject({ httpStatus: 200 });
     expect(await connection.atEnd()).toBe(true);
   });
 
@@ -92,13 +92,13 @@ describe.concurrent("on node:http, a client that is late", () => {
     await using greenhouse = await startOnNode({ waterBed: () => ({}) }, { limits, readMaxBytes: 10 });
     using connection = await openHttp1(greenhouse.address);
     connection.write(`${head}content-length: 20\r\n\r\n{`);
-    expect(await connection.readAnswer()).toMatchObject({ httpStatus: 413 });
+    expect(await connection.readResponse()).toMatchObject({ httpStatus: 413 });
     connection.write(`"note":"0123456789"}`.slice(0, 19));
     using other = await openHttp1(greenhouse.address);
     other.write("G");
-    expect(await other.readAnswer()).toMatchObject({ httpStatus: 408 });
+    expect(await other.readResponse()).toMatchObject({ httpStatus: 408 });
     connection.write(wholeCall);
-    expect(await connection.readAnswer()).toMatchObject({ httpStatus: 200 });
+    expect(await connection.readResponse()).toMatchObject({ httpStatus: 200 });
   });
 
   test.for([

@@ -146,7 +146,7 @@ describe("a client stream as application/json", () => {
     await began;
     upload.write("]");
     upload.end();
-    expect((await upload.readAnswer()).httpStatus).toBe(200);
+    expect((await upload.readResponse()).httpStatus).toBe(200);
   });
 });
 

@@ -1,7 +1,7 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { afterAll, describe, expect, test } from "vitest";
 import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import type { Field, HttpAnswer, HttpRequest } from "../../../testing/src/carriers/exchange.ts";
+import type { Field, HttpResponse, HttpRequest } from "../../../testing/src/carriers/exchange.ts";
 import { encodeEnvelope } from "../../../testing/src/gateway/envelope.ts";
 import { carrierNames, openEveryCarrier } from "../../../testing/src/gateway/every-carrier.ts";
 import { waterBedProcedure } from "../../../testing/src/gateway/greenhouse.ts";
@@ -149,7 +149,7 @@ describe.each(rows)("over $carrier, an error in $way.name", ({ carrier, way }) =
   const thrown = places.filter((place) => way.isStream === true || place !== "a handler after a message");
 
   test.each(thrown)("thrown by %s has its metadata, and no field that frames the response", async (place) => {
-    const ask = async (field: string): Promise<HttpAnswer> => {
+    const ask = async (field: string): Promise<HttpResponse> => {
       const request = way.request([
         ["x-place", place],
         ["x-field", field],
@@ -170,13 +170,13 @@ describe.each(rows)("over $carrier, an error in $way.name", ({ carrier, way }) =
 
 describe.each(rows)("over $carrier, a trailer set by a handler in $way.name", ({ carrier, way }) => {
   test("is sent without fields that describe the connection", async () => {
-    const ask = async (field: string): Promise<HttpAnswer> =>
+    const ask = async (field: string): Promise<HttpResponse> =>
       withoutDate(await gateway.ask(carrier, way.request([["x-field", field]])));
     const plain = await ask("none");
     for (const name of ofConnection) expect.soft({ name, ...(await ask(name)) }).toEqual({ name, ...plain });
   });
 });
 
-function withoutDate({ httpStatus, header, trailer, body }: HttpAnswer): HttpAnswer {
+function withoutDate({ httpStatus, header, trailer, body }: HttpResponse): HttpResponse {
   return { httpStatus, header: header.filter(([name]) => name !== "date"), trailer, body };
 }

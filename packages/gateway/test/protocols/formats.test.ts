@@ -8,7 +8,7 @@ import type { Codec, Format } from "../../src/protocols/formats/format.ts";
 import { formats } from "../../src/protocols/formats.ts";
 import {
   fieldValue,
-  type HttpAnswer,
+  type HttpResponse,
   type HttpRequest,
   type HttpVersion,
 } from "../../../testing/src/carriers/exchange.ts";
@@ -151,7 +151,7 @@ function messageOf({ kind }: Kind, sensor: string): Record<string, unknown> {
   return kind === "client stream" ? { sensor, degreesCelsius: 1.5 } : { sensor };
 }
 
-function readMessages({ spelling, format, kind }: Way, { body }: HttpAnswer): Message[] {
+function readMessages({ spelling, format, kind }: Way, { body }: HttpResponse): Message[] {
   const bytes = spelling.isBase64 ? decodeBase64Parts(body) : body;
   const isPlain = kind.kind === "unary" && !spelling.isUnaryInEnvelope;
   const messages = isPlain
@@ -198,7 +198,7 @@ describe("a call in every format through every protocol", () => {
     await greenhouse[Symbol.asyncDispose]();
   });
 
-  const ask = async (way: Way, sensor: string, cut = 0): Promise<HttpAnswer> =>
+  const ask = async (way: Way, sensor: string, cut = 0): Promise<HttpResponse> =>
     await connections.exchange(greenhouse.address, way.spelling.httpVersion, requestOf(way, sensor, cut));
 
   /** Returns the code of the error that `onResponse` sees. */

@@ -8,7 +8,7 @@ import { encodeEnvelope } from "../../../testing/src/gateway/envelope.ts";
 import {
   type Field,
   fieldValue,
-  type HttpAnswer,
+  type HttpResponse,
   type HttpRequest,
   type HttpVersion,
 } from "../../../testing/src/carriers/exchange.ts";
@@ -176,7 +176,7 @@ describe("admit", () => {
     subjects.length = 0;
   });
 
-  const send = (version: HttpVersion, request: HttpRequest, ...header: readonly Field[]): Promise<HttpAnswer> =>
+  const send = (version: HttpVersion, request: HttpRequest, ...header: readonly Field[]): Promise<HttpResponse> =>
     exchange(greenhouse.address, version, { ...request, header: [...request.header, ...header] });
 
   test.each(cases)(
@@ -356,7 +356,7 @@ test("admit may return any thenable, and refuse with it", async () => {
 });
 
 /** The body, decoded from base64 for gRPC-Web in text. */
-function decoded({ body }: HttpAnswer): string {
+function decoded({ body }: HttpResponse): string {
   return Buffer.from(body.toString("latin1"), "base64").toString("latin1");
 }
 

@@ -50,7 +50,7 @@ describe.each(requests)("$name", (request) => {
         connection.socket.cork();
         for (const each of [request, request, request]) connection.request(each);
         connection.socket.uncork();
-        for (const { httpMethod } of [request, request, request]) await connection.readAnswer(httpMethod);
+        for (const { httpMethod } of [request, request, request]) await connection.readResponse(httpMethod);
       }
       expect(greenhouse.found).toEqual([undefined, undefined, undefined]);
     },
@@ -105,7 +105,7 @@ test("a call queued by node:http runs in its own context, not in that of the pre
   const sensors = ["a", "b"].map((sensor) => `GET /sensors/${sensor}/reading HTTP/1.1\r\nHost: a\r\n\r\n`);
   const tooLarge = "Content-Type: application/json\r\nContent-Length: 100000000\r\n\r\n";
   connection.write(`${sensors.join("")}POST /beds/1:water HTTP/1.1\r\nHost: a\r\n${tooLarge}`);
-  for (const httpMethod of ["GET", "GET"]) await connection.readAnswer(httpMethod);
+  for (const httpMethod of ["GET", "GET"]) await connection.readResponse(httpMethod);
   expect(found).toEqual(["/sensors/a/reading", "/sensors/b/reading"]);
   server.close();
 });
@@ -127,7 +127,7 @@ test.each([
   await using greenhouse = await started;
   using connection = await openHttp1(greenhouse.address);
   connection.write(`GET /sensors/a/reading HTTP/1.1\r\nHost: a\r\n\r\n${behind}`);
-  for (const httpMethod of ["GET", "POST"]) await connection.readAnswer(httpMethod);
+  for (const httpMethod of ["GET", "POST"]) await connection.readResponse(httpMethod);
   expect(greenhouse.found).toEqual([undefined]);
   const [ofCall, ...ofOther] = found;
   expect(ofCall).toBe("another's");

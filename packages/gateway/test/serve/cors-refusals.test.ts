@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createHttpEngine } from "../../../http-engine/src/index.ts";
-import { type Field, fieldValue, type HttpAnswer, type HttpRequest } from "../../../testing/src/carriers/exchange.ts";
+import { type Field, fieldValue, type HttpResponse, type HttpRequest } from "../../../testing/src/carriers/exchange.ts";
 import { openHttp1 } from "../../../testing/src/carriers/http1-connection.ts";
 import { carrierNames, type EveryCarrier, openEveryCarrier } from "../../../testing/src/gateway/every-carrier.ts";
 import { startGreenhouse, type TestGreenhouse } from "../../../testing/src/gateway/greenhouse.ts";
@@ -14,7 +14,7 @@ const shop = "https://shop.example";
 const limits = { headerBytes: 2_000, urlBytes: 200, headerTimeoutMs: 300, requestTimeoutMs: 600 };
 
 /** The CORS fields of a response, each as often as it was sent. */
-function corsFields({ header }: Pick<HttpAnswer, "header">): Field[] {
+function corsFields({ header }: Pick<HttpResponse, "header">): Field[] {
   return header.filter(([name]) => /^(?:access-control-allow-origin|vary)$/i.test(name));
 }
 
@@ -118,10 +118,10 @@ describe.each(engines)("on $name", ({ engine }) => {
   });
   afterAll(() => greenhouse[Symbol.asyncDispose]());
 
-  async function answerTo(sent: string): Promise<HttpAnswer> {
+  async function answerTo(sent: string): Promise<HttpResponse> {
     using connection = await openHttp1(greenhouse.address);
     connection.write(sent);
-    return await connection.readAnswer();
+    return await connection.readResponse();
   }
 
   const allowed = [
@@ -155,7 +155,7 @@ test.each(engines)(
     await using greenhouse = await startGreenhouse({}, { engine, cors: { origins: "*" }, limits });
     using connection = await openHttp1(greenhouse.address);
     connection.write("NOT HTTP\r\n\r\n");
-    const response = await connection.readAnswer();
+    const response = await connection.readResponse();
     expect(response.httpStatus).toBe(400);
     expect(corsFields(response)).toEqual([["access-control-allow-origin", "*"]]);
   },
@@ -166,7 +166,7 @@ test("on http-engine, pages can read the 408 to a header that does not end", asy
   await using greenhouse = await startGreenhouse({}, options);
   using connection = await openHttp1(greenhouse.address);
   connection.write(`GET /beds/7 HTTP/1.1\r\n${origin}`);
-  const response = await connection.readAnswer();
+  const response = await connection.readResponse();
   expect(response.httpStatus).toBe(408);
   expect(fieldValue(response.header, "access-control-allow-origin")).toBe(shop);
 });

@@ -170,7 +170,7 @@ describe("a call whose deadline passes", () => {
       ["content-length", "2"],
     ];
     connection.request({ ...call(...header), body: Buffer.of() });
-    const { interim, ...response } = await connection.readAnswer();
+    const { interim, ...response } = await connection.readResponse();
     expect(readOutcome(format, response).code).toBe(Code.DeadlineExceeded);
     await within(passed.promise, "the gate");
     expect(interim).toEqual([]);

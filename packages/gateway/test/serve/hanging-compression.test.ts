@@ -87,7 +87,7 @@ describe.each(["1.1", "2"] as const)("over HTTP/%s", (version) => {
     test("a call whose response compression hangs ends at its deadline", async () => {
       await using stuck = await start(format, () => ({}));
       using upload = await stuck.call(version, ["connect-timeout-ms", "50"], ["grpc-timeout", "50m"]);
-      const response = await within(upload.readAnswer(), "the response");
+      const response = await within(upload.readResponse(), "the response");
       expect(readOutcome(format, response).code).toBe(Code.DeadlineExceeded);
       expect((await stuck.greenhouse.answered(1)).error?.code).toBe(Code.DeadlineExceeded);
       await stuck.expectNothingLeft();
@@ -110,7 +110,7 @@ describe.each(["1.1", "2"] as const)("over HTTP/%s", (version) => {
     const send = async (format: Format): Promise<void> => {
       await using stuck = await start(format, refuse);
       using upload = await stuck.call(version);
-      const response = await within(upload.readAnswer(), "the response");
+      const response = await within(upload.readResponse(), "the response");
       expect(readOutcome(format, response)).toEqual({ code: Code.NotFound, message: "no water" });
       expect((await stuck.greenhouse.answered(1)).error?.code).toBe(Code.NotFound);
       await stuck.expectNothingLeft();

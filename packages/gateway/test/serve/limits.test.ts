@@ -14,11 +14,11 @@ import {
   type Address,
   type Field,
   fieldValue,
-  type HttpAnswer,
+  type HttpResponse,
   type HttpRequest,
 } from "../../../testing/src/carriers/exchange.ts";
 import { openHttp1 } from "../../../testing/src/carriers/http1-connection.ts";
-import { openHttp2, readHttp2Answer } from "../../../testing/src/carriers/http2-connection.ts";
+import { openHttp2, readHttp2Response } from "../../../testing/src/carriers/http2-connection.ts";
 import { decodeEnvelopes } from "../../../testing/src/gateway/envelope.ts";
 import {
   getReadingProcedure,
@@ -60,7 +60,7 @@ function requestOf(format: WireFormat, bytes: number, ...more: readonly Field[])
 }
 
 /** The code of a response; 0 for a message. */
-function codeOf(format: WireFormat, response: HttpAnswer): unknown {
+function codeOf(format: WireFormat, response: HttpResponse): unknown {
   if (format.protocol !== "rest") return readOutcome(format, response).code;
   const body: unknown = JSON.parse(String(response.body));
   return typeof body === "object" && body !== null && "code" in body ? body.code : 0;
@@ -132,7 +132,7 @@ interface SlowRequest {
   readonly sent?: () => void;
 }
 
-async function sendChunks({ address, request, parts, ends, sent }: SlowRequest): Promise<HttpAnswer> {
+async function sendChunks({ address, request, parts, ends, sent }: SlowRequest): Promise<HttpResponse> {
   using connection = await openHttp1(address);
   connection.request({ ...request, body: Buffer.of(), header: [...request.header, ["transfer-encoding", "chunked"]] });
   for (const part of parts) {
@@ -141,13 +141,13 @@ async function sendChunks({ address, request, parts, ends, sent }: SlowRequest):
   }
   if (ends) connection.write("0\r\n\r\n");
   sent?.();
-  return await connection.readAnswer();
+  return await connection.readResponse();
 }
 
-async function sendFrames({ address, request, parts, ends, sent }: SlowRequest): Promise<HttpAnswer> {
+async function sendFrames({ address, request, parts, ends, sent }: SlowRequest): Promise<HttpResponse> {
   using connection = await openHttp2(address);
   const stream = connection.open(request, { endStream: false });
-  const response = ends ? readHttp2Answer(stream) : readUnfinished(stream);
+  const response = ends ? readHttp2Response(stream) : readUnfinished(stream);
   // Everything sent before a PING has arrived once its response is back.
   const settled = (): Promise<unknown> => new Promise((resolve) => connection.session.ping(resolve));
   for (const part of parts) {
@@ -161,7 +161,7 @@ async function sendFrames({ address, request, parts, ends, sent }: SlowRequest):
 }
 
 /** The response to a request that does not end. */
-async function readUnfinished(stream: ClientHttp2Stream): Promise<HttpAnswer> {
+async function readUnfinished(stream: ClientHttp2Stream): Promise<HttpResponse> {
   const body: Buffer[] = [];
   stream.on("error", () => {}).on("data", (piece: Buffer) => body.push(piece));
   await within(once(stream, "end"), "a response");
@@ -255,7 +255,7 @@ describe("a response", () => {
   );
 });
 
-function isCompressed(format: WireFormat, { header, body }: HttpAnswer): boolean {
+function isCompressed(format: WireFormat, { header, body }: HttpResponse): boolean {
   if (format.protocol === "rest" || format.protocol === "connect") {
     return fieldValue(header, "content-encoding") === "gzip";
   }

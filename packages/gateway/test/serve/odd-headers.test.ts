@@ -1,7 +1,7 @@
 import type { Interceptor } from "@connectrpc/connect";
 import { afterAll, beforeEach, describe, expect, test } from "vitest";
 import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import type { Field, HttpAnswer, HttpRequest } from "../../../testing/src/carriers/exchange.ts";
+import type { Field, HttpResponse, HttpRequest } from "../../../testing/src/carriers/exchange.ts";
 import { encodeEnvelope } from "../../../testing/src/gateway/envelope.ts";
 import { carrierNames, openEveryCarrier } from "../../../testing/src/gateway/every-carrier.ts";
 import { waterBedProcedure } from "../../../testing/src/gateway/greenhouse.ts";
@@ -81,7 +81,7 @@ const watchReadings = "/greenhouse.v1.GreenhouseService/WatchReadings";
 interface Way {
   readonly name: string;
   readonly request: (header: readonly Field[]) => HttpRequest;
-  readonly codeOf: (response: HttpAnswer) => number;
+  readonly codeOf: (response: HttpResponse) => number;
 }
 
 function wayOf(name: string, format: WireFormat, procedure: string): Way {
@@ -168,6 +168,6 @@ describe.each(rows)("over $carrier in $way.name", ({ carrier, way }) => {
 });
 
 /** The header of a response, with its date reduced to the day. */
-function dated({ header }: HttpAnswer): readonly Field[] {
+function dated({ header }: HttpResponse): readonly Field[] {
   return header.map(([name, value]) => (name === "date" ? [name, value.slice(0, 16)] : [name, value]));
 }

@@ -260,7 +260,7 @@ describe("a request whose body names the RPC", () => {
     await using greenhouse = await startGuarded({}, () => {});
     using connection = await openHttp1(greenhouse.address);
     beginCall(connection, bodyOf({}), 0, []);
-    const response = await connection.readAnswer();
+    const response = await connection.readResponse();
     expect(response.httpStatus).toBe(401);
     expect(fieldValue(response.header, "www-authenticate")).toBe("Bearer");
   });
@@ -274,7 +274,7 @@ describe("a request whose body names the RPC", () => {
     await new Promise((resolve) => setTimeout(resolve, 10));
     expect(greenhouse.answers).toEqual([]);
     connection.write(body.slice(5));
-    await connection.readAnswer();
+    await connection.readResponse();
     expect(await greenhouse.answered(1)).toMatchObject(named);
   });
 

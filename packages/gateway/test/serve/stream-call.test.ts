@@ -527,10 +527,10 @@ describe("messages that arrive after the deadline of their call", () => {
       "\r\n",
     ].join("\r\n");
     connection.write(Buffer.concat([Buffer.from(head), emptyMessage]));
-    expect((await connection.readAnswer()).httpStatus).toBe(200);
+    expect((await connection.readResponse()).httpStatus).toBe(200);
     connection.write(Buffer.alloc(bodyBytes - 5));
     connection.write("GET /nothing HTTP/1.1\r\nhost: x\r\n\r\n");
-    expect((await connection.readAnswer()).httpStatus).toBe(404);
+    expect((await connection.readResponse()).httpStatus).toBe(404);
     responded.resolve();
     expect((await received).error).toBeDefined();
   });

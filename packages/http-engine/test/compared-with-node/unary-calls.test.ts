@@ -1,7 +1,7 @@
 import { brotliDecompressSync, gunzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { decodeEnvelopes } from "../../../testing/src/gateway/envelope.ts";
-import { fieldValue, type Field, framing, type HttpAnswer } from "../../../testing/src/carriers/exchange.ts";
+import { fieldValue, type Field, framing, type HttpResponse } from "../../../testing/src/carriers/exchange.ts";
 import { readOutcome } from "../../../testing/src/gateway/outcome.ts";
 import { KeptConnections } from "../../../testing/src/gateway/kept-connections.ts";
 import { carriages, type Carriage, type WireFormat } from "../../../testing/src/gateway/wire-format.ts";
@@ -26,7 +26,7 @@ describe("a client of the gateway", () => {
     await servers[Symbol.asyncDispose]();
   });
 
-  const callBoth = async ({ row, carriage }: Pair): Promise<{ want: HttpAnswer; got: HttpAnswer }> => {
+  const callBoth = async ({ row, carriage }: Pair): Promise<{ want: HttpResponse; got: HttpResponse }> => {
     const { format, httpVersion } = carriage;
     const request = row.request(format);
     const [want, got] = await Promise.all([
@@ -49,12 +49,12 @@ function isSupported({ format }: Carriage): boolean {
   return format.protocol !== "rest" && format.name !== "grpc-web-text";
 }
 
-function codeOf(format: WireFormat, response: HttpAnswer): number {
+function codeOf(format: WireFormat, response: HttpResponse): number {
   return readOutcome(format, response).code;
 }
 
 /** Returns what a client gets of a response: status, fields and messages. */
-function observedBy(format: WireFormat, response: HttpAnswer): unknown {
+function observedBy(format: WireFormat, response: HttpResponse): unknown {
   const header = response.header.filter(([name]) => !framing.has(name));
   const isRpc = (fieldValue(response.header, "content-type") ?? "").startsWith("application/grpc");
   if (format.protocol === "connect" || !isRpc) {

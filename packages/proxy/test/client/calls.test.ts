@@ -23,7 +23,7 @@ import { createCertificate } from "../../../testing/src/carriers/certificate.ts"
 import { frameType } from "../../../testing/src/carriers/http2-frames.ts";
 import { within } from "../../../testing/src/deadline.ts";
 import { startGreenhouse } from "../../../testing/src/gateway/greenhouse.ts";
-import { answering } from "../../../testing/src/gateway/greenhouse-client.ts";
+import { respondWatered } from "../../../testing/src/gateway/greenhouse-client.ts";
 import { startScriptedServer } from "../../../testing/src/gateway/scripted-http2-server.ts";
 
 // Calls of every kind to correct servers: @plantstore/gateway and grpc-js.
@@ -155,7 +155,7 @@ test.each([
 ])("a message of $bytes bytes has the flags $flags with sendCompression", async ({ bytes, flags }) => {
   let sent: number | undefined;
   await using server = await startScriptedServer({
-    ...answering,
+    ...respondWatered,
     frame: (_, { type, payload }) => {
       if (type === frameType.data) sent ??= payload[0];
     },

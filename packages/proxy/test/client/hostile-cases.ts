@@ -15,7 +15,7 @@ import {
 import { waterBedResponse, watered } from "../../../testing/src/gateway/greenhouse-client.ts";
 import {
   envelope,
-  grpcAnswer,
+  grpcResponse,
   grpcHead,
   type Script,
   type ScriptedConnection,
@@ -52,7 +52,7 @@ function sends(frames: (streamId: number) => readonly Frame[]): Script {
 }
 
 function responds(body: Uint8Array, trailer?: readonly Field[], head?: readonly Field[]): Script {
-  return sends((id) => grpcAnswer(id, body, trailer, head));
+  return sends((id) => grpcResponse(id, body, trailer, head));
 }
 
 function http(status: string, more: readonly Field[] = []): Script {
@@ -222,16 +222,16 @@ export const hostileCases: readonly HostileCase[] = [
         [":status", "103"],
         ["link", "</a>"],
       ]),
-      ...grpcAnswer(id, watered),
+      ...grpcResponse(id, watered),
     ]),
     "GOAWAY that includes the call, then a response": sends((id) => [
       numbers(frameType.goAway, 0, id, 0),
-      ...grpcAnswer(id, watered),
+      ...grpcResponse(id, watered),
     ]),
     "frames of unknown types, and PRIORITY": sends((id) => [
       frame(0x42, 0xff, id, Buffer.alloc(9)),
       frame(frameType.priority, 0, id, Buffer.alloc(5)),
-      ...grpcAnswer(id, watered),
+      ...grpcResponse(id, watered),
     ]),
     padding: sends((id) => [
       headersFrame(id, grpcHead),
@@ -243,9 +243,9 @@ export const hostileCases: readonly HostileCase[] = [
       ...[...watered].map((octet) => dataFrame(id, Buffer.of(octet))),
       headersFrame(id, [["grpc-status", "0"]], end),
     ]),
-    "a response, then RST_STREAM with NO_ERROR": sends((id) => [...grpcAnswer(id, watered), resetFrame(id, 0)]),
+    "a response, then RST_STREAM with NO_ERROR": sends((id) => [...grpcResponse(id, watered), resetFrame(id, 0)]),
     "a reset of a closed stream": {
-      request: (connection, id) => connection.send(...grpcAnswer(id, watered), resetFrame(id, 8)),
+      request: (connection, id) => connection.send(...grpcResponse(id, watered), resetFrame(id, 8)),
     },
   }),
   {

@@ -22,7 +22,7 @@ import { startGreenhouse } from "../../../testing/src/gateway/greenhouse.ts";
 import { watered } from "../../../testing/src/gateway/greenhouse-client.ts";
 import {
   envelope,
-  grpcAnswer,
+  grpcResponse,
   grpcHead,
   type ScriptedConnection,
   startScriptedServer,
@@ -70,7 +70,7 @@ test.each(failures)("a stream that is $how loses no message, even if the next on
     },
     request: (connection, id) => {
       const response = { $typeName: "greenhouse.v1.RecordReadingsResponse", count: 3, meanDegreesCelsius: 0 } as const;
-      connection.send(...grpcAnswer(id, envelope(toBinary(RecordReadingsResponseSchema, response))));
+      connection.send(...grpcResponse(id, envelope(toBinary(RecordReadingsResponseSchema, response))));
     },
   });
   await using transport = createGrpcTransport({ baseUrl: server.baseUrl, retry });
@@ -118,7 +118,7 @@ test("the input is not read beyond the flow-control window, nor after the respon
       // The window is full, and the server sends no WINDOW_UPDATE.
       const response = envelope(toBinary(RecordReadingsResponseSchema, create(RecordReadingsResponseSchema)));
       if (receivedBytes === 65_535)
-        responder.resolve(() => connection.send(...grpcAnswer(streamId, response), resetFrame(streamId, 0)));
+        responder.resolve(() => connection.send(...grpcResponse(streamId, response), resetFrame(streamId, 0)));
     },
   });
   await using transport = createGrpcTransport({ baseUrl: server.baseUrl });
@@ -151,7 +151,7 @@ test("streams that are not read do not block other calls", async () => {
   const streams = 6;
   await using server = await startScriptedServer({
     request: (connection, id) => {
-      if (connection.requests > streams) return connection.send(...grpcAnswer(id, watered));
+      if (connection.requests > streams) return connection.send(...grpcResponse(id, watered));
       const first = readingOf("first");
       const rest = Buffer.alloc(windowBytes - first.byteLength);
       connection.send(headersFrame(id, grpcHead), dataFrame(id, first));
@@ -176,7 +176,7 @@ test("frames for a cancelled call do not affect other calls, even if there are m
       }
     },
     request: (connection, id) => {
-      if (connection.requests > 1) connection.send(...grpcAnswer(id, watered));
+      if (connection.requests > 1) connection.send(...grpcResponse(id, watered));
       else connection.send(headersFrame(id, grpcHead), dataFrame(id, readingOf("first")));
     },
   });
@@ -195,7 +195,7 @@ test("responses to hundreds of cancelled calls do not close the connection", asy
   let arrived = Promise.withResolvers<ScriptedConnection>();
   await using server = await startScriptedServer({
     request: (connection, id) => {
-      if (connection.requests > 2 * batch) return connection.send(...grpcAnswer(id, watered));
+      if (connection.requests > 2 * batch) return connection.send(...grpcResponse(id, watered));
       if (ids.push(id) % batch === 0) arrived.resolve(connection);
     },
   });
@@ -210,7 +210,7 @@ test("responses to hundreds of cancelled calls do not close the connection", asy
     controller.abort();
     for (const { status } of await Promise.allSettled(calls)) expect(status).toBe("rejected");
   }
-  connection?.send(...ids.flatMap((id) => grpcAnswer(id, watered)));
+  connection?.send(...ids.flatMap((id) => grpcResponse(id, watered)));
   expect((await within(greenhouse.waterBed({}), "the next call")).bed).toBe(7n);
   expect(server.connections).toBe(1);
 });
@@ -321,7 +321,7 @@ test("an error with invalid details has the fields of the header, and is marked 
         ["grpc-status", "5"],
         ["grpc-status-details-bin", "?"],
       ] as const;
-      connection.send(...grpcAnswer(id, Buffer.alloc(0), trailer, [...grpcHead, ["x-head", "1"]]));
+      connection.send(...grpcResponse(id, Buffer.alloc(0), trailer, [...grpcHead, ["x-head", "1"]]));
     },
   });
   await using transport = createGrpcTransport({ baseUrl: server.baseUrl });
@@ -334,7 +334,7 @@ test("an error with invalid details has the fields of the header, and is marked 
 
 test("a cancelled call returns no more messages, even if the response has arrived", async () => {
   await using server = await startScriptedServer({
-    request: (connection, id) => connection.send(...grpcAnswer(id, Buffer.concat([readingOf("a"), readingOf("b")]))),
+    request: (connection, id) => connection.send(...grpcResponse(id, Buffer.concat([readingOf("a"), readingOf("b")]))),
   });
   await using transport = createGrpcTransport({ baseUrl: server.baseUrl });
   const controller = new AbortController();
@@ -349,7 +349,7 @@ test("an input that fails after the response does not fail the call", async () =
   const response = envelope(toBinary(RecordReadingsResponseSchema, create(RecordReadingsResponseSchema)));
   await using server = await startScriptedServer({
     frame: (connection, { type, streamId }) => {
-      if (type === frameType.data) connection.send(...grpcAnswer(streamId, response));
+      if (type === frameType.data) connection.send(...grpcResponse(streamId, response));
     },
   });
   await using transport = createGrpcTransport({ baseUrl: server.baseUrl });
@@ -368,7 +368,7 @@ test("an input that fails after the response does not fail the call", async () =
 
 test("a call whose signal is already aborted is not sent", async () => {
   await using server = await startScriptedServer({
-    request: (connection, id) => connection.send(...grpcAnswer(id, watered)),
+    request: (connection, id) => connection.send(...grpcResponse(id, watered)),
   });
   await using transport = createGrpcTransport({ baseUrl: server.baseUrl });
   const call = createClient(GreenhouseService, transport).waterBed({}, { signal: AbortSignal.abort() });
@@ -407,7 +407,7 @@ test.each([
         ? type === frameType.data && (flags & frameFlag.endStream) > 0
         : type === frameType.data;
       const response = envelope(toBinary(RecordReadingsResponseSchema, create(RecordReadingsResponseSchema)));
-      if (isLast) connection.send(...grpcAnswer(streamId, response));
+      if (isLast) connection.send(...grpcResponse(streamId, response));
     },
   });
   await using transport = createGrpcTransport({ baseUrl: server.baseUrl });
@@ -480,7 +480,7 @@ test.each([
   },
 ])("a process exits once $name", async ({ code, output }) => {
   await using server = await startScriptedServer({
-    request: (connection, id) => connection.send(...grpcAnswer(id, watered)),
+    request: (connection, id) => connection.send(...grpcResponse(id, watered)),
   });
   const { exitCode, stdout, stderr } = await runProgram(
     process.execPath,

@@ -28,7 +28,7 @@ import { within } from "../../../testing/src/deadline.ts";
 import { watered } from "../../../testing/src/gateway/greenhouse-client.ts";
 import {
   envelope,
-  grpcAnswer,
+  grpcResponse,
   grpcHead,
   type ScriptedConnection,
   startScriptedServer,
@@ -51,7 +51,7 @@ function sends(frames: (streamId: number) => readonly Frame[]): Step {
   return (connection, id) => connection.send(...frames(id));
 }
 
-const ok = sends((id) => grpcAnswer(id, watered));
+const ok = sends((id) => grpcResponse(id, watered));
 const refused = sends((id) => [resetFrame(id, 7)]);
 
 /** A trailers-only response. */
@@ -124,7 +124,7 @@ const retryCases: readonly RetryCase[] = [
   { name: "a pushback of 100 days", steps: [failWithPushback("8640000000"), ok], want: "Unavailable", attempts: 1 },
   {
     name: "a response that has begun",
-    steps: [sends((id) => grpcAnswer(id, watered, [["grpc-status", "14"]])), ok],
+    steps: [sends((id) => grpcResponse(id, watered, [["grpc-status", "14"]])), ok],
     want: "Unavailable",
     attempts: 1,
   },
@@ -168,7 +168,7 @@ const retryCases: readonly RetryCase[] = [
     name: "a response that has begun, with a pushback",
     steps: [
       sends((id) =>
-        grpcAnswer(id, watered, [
+        grpcResponse(id, watered, [
           ["grpc-status", "14"],
           ["grpc-retry-pushback-ms", "0"],
         ]),

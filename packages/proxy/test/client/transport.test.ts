@@ -18,8 +18,8 @@ import { type Frame, frame, frameType, resetFrame } from "../../../testing/src/c
 import { heldBytes } from "../../../testing/src/carriers/held-bytes.ts";
 import { listenOnLoopback, startOnLoopback } from "../../../testing/src/carriers/listen-on-loopback.ts";
 import { within } from "../../../testing/src/deadline.ts";
-import { answering, watered } from "../../../testing/src/gateway/greenhouse-client.ts";
-import { grpcAnswer, startScriptedServer } from "../../../testing/src/gateway/scripted-http2-server.ts";
+import { respondWatered, watered } from "../../../testing/src/gateway/greenhouse-client.ts";
+import { grpcResponse, startScriptedServer } from "../../../testing/src/gateway/scripted-http2-server.ts";
 import { settingFrame } from "../../../testing/src/http2/http2-requests.ts";
 import { someTurns } from "../../../testing/src/some-turns.ts";
 
@@ -72,7 +72,7 @@ test("a server that allows one stream gets one at a time", async () => {
     request: (connection, id) =>
       setImmediate(() => {
         open--;
-        connection.send(...grpcAnswer(id, watered), ...(connection.index === 0 ? [goAway(id)] : []));
+        connection.send(...grpcResponse(id, watered), ...(connection.index === 0 ? [goAway(id)] : []));
       }),
   });
   await using client = clientOf(server.baseUrl, { connections: 1 });
@@ -89,7 +89,7 @@ test("a server that allows one stream gets one at a time", async () => {
 test("additional connections are opened when all streams are in use", async () => {
   await using server = await startScriptedServer({
     opening: [settingFrame(3, 2)],
-    request: (connection, id) => setTimeout(() => connection.send(...grpcAnswer(id, watered)), 20),
+    request: (connection, id) => setTimeout(() => connection.send(...grpcResponse(id, watered)), 20),
   });
   await using client = clientOf(server.baseUrl, { connections: 3 });
   await client.greenhouse.waterBed({});
@@ -100,7 +100,7 @@ test("additional connections are opened when all streams are in use", async () =
 test("a refused call is retried once", async () => {
   await using busy = await startScriptedServer({
     request: (connection, id) =>
-      connection.requests === 1 ? connection.send(resetFrame(id, 7)) : connection.send(...grpcAnswer(id, watered)),
+      connection.requests === 1 ? connection.send(resetFrame(id, 7)) : connection.send(...grpcResponse(id, watered)),
   });
   await using client = clientOf(busy.baseUrl);
   expect(await callMany(client, 1)).toEqual({ ok: 1 });
@@ -120,7 +120,7 @@ test("no call is lost or processed twice when a server sends GOAWAY every ten ca
       // Streams after the last one are not processed.
       if (id > last) return;
       processed++;
-      connection.send(...grpcAnswer(id, watered));
+      connection.send(...grpcResponse(id, watered));
       if (connection.requests === 10) connection.send(goAway(last));
     },
   });
@@ -142,7 +142,7 @@ test("the next call after a lost connection opens a new one", async () => {
   await using server = await startScriptedServer({
     request: (connection, id) => {
       closed = once(connection.socket, "close");
-      connection.send(...grpcAnswer(id, watered));
+      connection.send(...grpcResponse(id, watered));
       connection.socket.end();
     },
   });
@@ -238,7 +238,7 @@ test("a PING is sent only while a call is in flight, and the connection is close
   await using server = await startScriptedServer({
     frame: (_, { type }) => type === frameType.ping && ping.resolve(),
     request: (connection, id) => {
-      if (connection.requests === 1) connection.send(...grpcAnswer(id, watered));
+      if (connection.requests === 1) connection.send(...grpcResponse(id, watered));
       else second.resolve();
     },
   });
@@ -260,7 +260,7 @@ test("a PING is sent only while a call is in flight, and the connection is close
 test("a client without calls sends no PING, for which gRPC servers would close the connection (too_many_pings)", async () => {
   vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "performance"] });
   onTestFinished(() => void vi.useRealTimers());
-  await using server = await startScriptedServer(answering);
+  await using server = await startScriptedServer(respondWatered);
   await using client = clientOf(server.baseUrl, { keepaliveMs: 20 });
   for (const call of [1, 2, 3]) {
     await client.greenhouse.waterBed({});
@@ -287,7 +287,7 @@ test("a request is sent octet by octet through a window of one octet", async () 
       increment.writeUInt32BE(payload.byteLength);
       connection.send(frame(frameType.windowUpdate, 0, streamId, increment));
     },
-    request: (connection, id) => connection.send(...grpcAnswer(id, watered)),
+    request: (connection, id) => connection.send(...grpcResponse(id, watered)),
   });
   await using client = clientOf(server.baseUrl);
   // The first call may be sent before the SETTINGS arrive.

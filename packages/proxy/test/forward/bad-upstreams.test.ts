@@ -18,7 +18,7 @@ import { waitLimitMs, within } from "../../../testing/src/deadline.ts";
 import { startProxy } from "../../../testing/src/gateway/proxy.ts";
 import {
   envelope,
-  grpcAnswer,
+  grpcResponse,
   grpcHead,
   type ScriptedServer,
   startScriptedServer,
@@ -136,7 +136,7 @@ test.each<{
   },
   {
     name: "reserved flags after a message",
-    frames: (id) => grpcAnswer(id, Buffer.concat([reading, envelope(Buffer.alloc(0), 2)])),
+    frames: (id) => grpcResponse(id, Buffer.concat([reading, envelope(Buffer.alloc(0), 2)])),
     want: [Code.Internal, `${malformed}the response is not valid: the message has reserved flags 0b10`, upstreamError],
   },
   {
@@ -158,7 +158,7 @@ test.each<{
   {
     name: "two messages instead of one",
     rpc: "RecordReadings",
-    frames: (id) => grpcAnswer(id, Buffer.concat([reading, reading])),
+    frames: (id) => grpcResponse(id, Buffer.concat([reading, reading])),
     want: [Code.Internal, "the response of the service has more than one message", upstreamError],
   },
 ])(

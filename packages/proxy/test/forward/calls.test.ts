@@ -27,7 +27,7 @@ import {
 import { startProxy, type TestProxy } from "../../../testing/src/gateway/proxy.ts";
 import {
   envelope,
-  grpcAnswer,
+  grpcResponse,
   grpcHead,
   type ScriptedConnection,
   startScriptedServer,
@@ -204,7 +204,7 @@ describe("a message that cannot be decoded", () => {
     const received: Buffer[] = [];
     await using upstream = await startScriptedServer({
       frame: (_, { type, payload }) => void (type === frameType.data && received.push(payload)),
-      request: (connection, id) => connection.send(...grpcAnswer(id, envelope(odd))),
+      request: (connection, id) => connection.send(...grpcResponse(id, envelope(odd))),
     });
     await using proxy = await startProxy(upstream.baseUrl, files);
     const response = await exchangeHttp2(proxy.address, grpcRequest(waterBed, odd));
@@ -219,7 +219,7 @@ describe("a message that cannot be decoded", () => {
       frame: (_, { type, payload }) => void (type === frameType.data && received.push(payload)),
       request: (connection, id) =>
         connection.send(
-          ...grpcAnswer(id, envelope(gzipSync(odd), 1), undefined, [...grpcHead, ["grpc-encoding", "gzip"]]),
+          ...grpcResponse(id, envelope(gzipSync(odd), 1), undefined, [...grpcHead, ["grpc-encoding", "gzip"]]),
         ),
     });
     await using proxy = await startProxy(upstream.baseUrl, files, { readMaxBytes: 1_000 });

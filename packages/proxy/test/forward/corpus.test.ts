@@ -47,7 +47,7 @@ describe.each(corpusGroups)("in the corpus of $name, through a proxy,", ({ cases
   test.each(rows.filter((row) => row.only === undefined))("$rule: $requestLine over HTTP/1.1", async (row) => {
     const request = toRequest(row);
     http1.request(request);
-    expectResponse(await http1.readAnswer(request.httpMethod), row.want);
+    expectResponse(await http1.readResponse(request.httpMethod), row.want);
   });
 
   test.each(rows)("$rule: $requestLine over HTTP/2", async (row) => {

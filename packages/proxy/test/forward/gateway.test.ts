@@ -20,7 +20,7 @@ import { descriptorSetOf } from "../../../testing/src/gateway/descriptor-set.ts"
 import { startFiles } from "../../../testing/src/gateway/files.ts";
 import { startGreenhouse } from "../../../testing/src/gateway/greenhouse.ts";
 import { startProxy } from "../../../testing/src/gateway/proxy.ts";
-import { grpcAnswer, envelope, startScriptedServer } from "../../../testing/src/gateway/scripted-http2-server.ts";
+import { grpcResponse, envelope, startScriptedServer } from "../../../testing/src/gateway/scripted-http2-server.ts";
 
 // Features of the gateway that a proxy has too.
 
@@ -199,7 +199,7 @@ test.each<{ name: string; options: object }>([
   using connection = await openHttp1(proxy.address);
   // RFC 9110 §2.5: a later minor version is served as the latest known one. node:http rejects it.
   connection.write("GET /sensors/a/reading HTTP/1.2\r\nhost: a\r\n\r\n");
-  expect(await connection.readAnswer()).toMatchObject({ httpStatus: 200 });
+  expect(await connection.readResponse()).toMatchObject({ httpStatus: 200 });
 });
 
 test("the connections to upstreams are closed when close() resolves, and after a failed start", async () => {
@@ -242,7 +242,7 @@ test.each([
 ] as const)("a refused call is sent $requests times with retry: $retry", async ({ retry, requests, httpStatus }) => {
   await using upstream = await startScriptedServer({
     request: (connection, id) => {
-      if (connection.requests > 1) connection.send(...grpcAnswer(id, envelope(Buffer.alloc(0))));
+      if (connection.requests > 1) connection.send(...grpcResponse(id, envelope(Buffer.alloc(0))));
       // REFUSED_STREAM (RFC 9113 §7).
       else connection.send({ type: frameType.resetStream, flags: 0, streamId: id, payload: Buffer.of(0, 0, 0, 7) });
     },

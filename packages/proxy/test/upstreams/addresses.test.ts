@@ -9,8 +9,8 @@ import { readUpstreamAddress } from "../../src/upstreams/upstream-address.ts";
 import { createCertificate } from "../../../testing/src/carriers/certificate.ts";
 import { frameType } from "../../../testing/src/carriers/http2-frames.ts";
 import { listenOnLoopback } from "../../../testing/src/carriers/listen-on-loopback.ts";
-import { answering, openGreenhouse, watered, wateringOf } from "../../../testing/src/gateway/greenhouse-client.ts";
-import { grpcAnswer, type Script, startScriptedServer } from "../../../testing/src/gateway/scripted-http2-server.ts";
+import { respondWatered, openGreenhouse, watered, wateringOf } from "../../../testing/src/gateway/greenhouse-client.ts";
+import { grpcResponse, type Script, startScriptedServer } from "../../../testing/src/gateway/scripted-http2-server.ts";
 import { someTurns } from "../../../testing/src/some-turns.ts";
 
 // Which server a call goes to: changing addresses of a name, unreachable servers, the less loaded server.
@@ -42,7 +42,7 @@ async function startThreeServers(script: Script) {
 }
 
 test("calls are distributed over all addresses of a name", async () => {
-  await using three = await startThreeServers(answering);
+  await using three = await startThreeServers(respondWatered);
   const hosts = ["127.0.0.1", "127.0.0.2", "127.0.0.3"];
   await using client = openGreenhouse({
     addresses: `dns:orders.example:${three.port}`,
@@ -75,9 +75,9 @@ test("a call goes to the server with fewer calls", async () => {
   // The first server does not respond.
   let isBlocked = true;
   await using busy = await startScriptedServer({
-    request: (connection, id) => (isBlocked ? undefined : connection.send(...grpcAnswer(id, watered))),
+    request: (connection, id) => (isBlocked ? undefined : connection.send(...grpcResponse(id, watered))),
   });
-  await using idle = await startScriptedServer(answering);
+  await using idle = await startScriptedServer(respondWatered);
   await using client = openGreenhouse({ addresses: [busy.baseUrl, idle.baseUrl] });
   const controller = new AbortController();
   const blocked: Promise<unknown>[] = [];
@@ -97,7 +97,7 @@ test("a call goes to the server with fewer calls", async () => {
 
 test("calls are distributed evenly over the reachable servers", async () => {
   let isBlocked = false;
-  const script: Script = { request: (...args) => (isBlocked ? undefined : answering.request?.(...args)) };
+  const script: Script = { request: (...args) => (isBlocked ? undefined : respondWatered.request?.(...args)) };
   const gone = await startScriptedServer({});
   await gone[Symbol.asyncDispose]();
   await using one = await startScriptedServer(script);
@@ -116,8 +116,8 @@ test("new addresses of a name are used, and connections to removed ones are clos
   const responders: (() => void)[] = [];
   await using three = await startThreeServers({
     request: (connection, id) => {
-      if (connection.requests === 1) responders.push(() => connection.send(...grpcAnswer(id, watered)));
-      else connection.send(...grpcAnswer(id, watered));
+      if (connection.requests === 1) responders.push(() => connection.send(...grpcResponse(id, watered)));
+      else connection.send(...grpcResponse(id, watered));
     },
   });
   const [old, other] = three.servers;
@@ -154,7 +154,7 @@ test("a name is resolved again when a connection is lost, at most once a second"
   let hosts = ["127.0.0.1"];
   await using old = await startScriptedServer({ request: ({ socket }) => socket.destroy() });
   const port = portOf(old.baseUrl);
-  await using other = await startScriptedServer(answering, { host: "127.0.0.2", port });
+  await using other = await startScriptedServer(respondWatered, { host: "127.0.0.2", port });
   await using client = openGreenhouse({
     addresses: `dns:orders.example:${port}`,
     lookup: async () => {
@@ -176,7 +176,7 @@ test("a queued call goes to the new address of a name whose server is lost", asy
   let hosts = ["127.0.0.1"];
   const old = await startScriptedServer({});
   const port = portOf(old.baseUrl);
-  await using other = await startScriptedServer(answering, { host: "127.0.0.2", port });
+  await using other = await startScriptedServer(respondWatered, { host: "127.0.0.2", port });
   await using client = openGreenhouse({
     addresses: `dns:orders.example:${port}`,
     limits: { callsPerConnection: 1 },
@@ -219,8 +219,8 @@ test("a call that waits for a connection to a removed address goes to the new on
 });
 
 test("a watcher is called when a server is connected to, and when one is lost while others remain", async () => {
-  await using first = await startScriptedServer(answering);
-  const second = await startScriptedServer(answering);
+  await using first = await startScriptedServer(respondWatered);
+  const second = await startScriptedServer(respondWatered);
   await using client = openGreenhouse({ addresses: [first.baseUrl, second.baseUrl] });
   let changes = 0;
   const stop = client.upstream.watchServers(() => changes++);
@@ -235,7 +235,7 @@ test("a watcher is called when a server is connected to, and when one is lost wh
 });
 
 test("a watcher is not called when the only server is lost", async () => {
-  await using server = await startScriptedServer(answering);
+  await using server = await startScriptedServer(respondWatered);
   await using client = openGreenhouse({ addresses: server.baseUrl });
   expect(await wateringOf(client)).toBe("ok");
   let changes = 0;
@@ -246,7 +246,7 @@ test("a watcher is not called when the only server is lost", async () => {
 });
 
 test("resolving a name again opens no connection if nothing has changed", async () => {
-  await using server = await startScriptedServer(answering);
+  await using server = await startScriptedServer(respondWatered);
   let lookups = 0;
   await using client = openGreenhouse({
     // Both are the same server; the second needs no lookup.
@@ -266,7 +266,7 @@ test("resolving a name again opens no connection if nothing has changed", async 
 });
 
 test("a name keeps its last addresses when a lookup returns none", async () => {
-  await using server = await startScriptedServer(answering);
+  await using server = await startScriptedServer(respondWatered);
   let lookups = 0;
   await using client = openGreenhouse({
     addresses: `dns:orders.example:${portOf(server.baseUrl)}`,
@@ -305,7 +305,7 @@ test.each([
 });
 
 test("a name keeps its servers while lookups fail, and the backoff is reset afterwards", async () => {
-  await using server = await startScriptedServer(answering);
+  await using server = await startScriptedServer(respondWatered);
   let lookups = 0;
   await using client = openGreenhouse({
     addresses: `dns:orders.example:${portOf(server.baseUrl)}`,
@@ -331,18 +331,18 @@ test("a successful connection resets the backoff of a server", async () => {
     expect(await wateringOf(client)).toMatch(/^Unavailable/);
     vi.advanceTimersByTime(10_000);
   }
-  const second = await startScriptedServer(answering, at);
+  const second = await startScriptedServer(respondWatered, at);
   expect(await wateringOf(client)).toBe("ok");
   await second[Symbol.asyncDispose]();
   await expect.poll(() => client.upstream.load.connections).toBe(0);
   expect(await wateringOf(client)).toMatch(/^Unavailable/);
   vi.advanceTimersByTime(1_250);
-  await using _ = await startScriptedServer(answering, at);
+  await using _ = await startScriptedServer(respondWatered, at);
   expect(await wateringOf(client)).toBe("ok");
 });
 
 test("names are resolved by the system, and with TLS the certificate must have the name", async () => {
-  await using server = await startScriptedServer(answering);
+  await using server = await startScriptedServer(respondWatered);
   await using plain = openGreenhouse({ addresses: `dns:///localhost:${portOf(server.baseUrl)}` });
   expect(await wateringOf(plain)).toBe("ok");
 
@@ -362,9 +362,9 @@ test("names are resolved by the system, and with TLS the certificate must have t
 });
 
 test("no call fails while one of several servers is reachable", async () => {
-  const gone = await startScriptedServer(answering);
+  const gone = await startScriptedServer(respondWatered);
   await gone[Symbol.asyncDispose]();
-  await using server = await startScriptedServer(answering);
+  await using server = await startScriptedServer(respondWatered);
   for (let round = 0; round < 10; round++) {
     await using client = openGreenhouse({ addresses: [gone.baseUrl, server.baseUrl] });
     for (let i = 0; i < 5; i++) expect(await wateringOf(client)).toBe("ok");
@@ -401,7 +401,7 @@ test.each([
 });
 
 test("connections are replaced at their maximum age without losing a call", async () => {
-  await using server = await startScriptedServer(answering);
+  await using server = await startScriptedServer(respondWatered);
   await using client = openGreenhouse({ addresses: server.baseUrl, maxConnectionAgeMs: 20 });
   while (server.connections < 4) expect(await wateringOf(client)).toBe("ok");
   await expect.poll(() => server.open).toBeLessThan(2);
@@ -409,7 +409,7 @@ test("connections are replaced at their maximum age without losing a call", asyn
 });
 
 test("an upstream shared by transports stays open when one of them is disposed of", async () => {
-  await using server = await startScriptedServer(answering);
+  await using server = await startScriptedServer(respondWatered);
   const upstream = createUpstream({ addresses: server.baseUrl });
   for (let i = 0; i < 3; i++) {
     await using transport = createGrpcTransport({ baseUrl: upstream });

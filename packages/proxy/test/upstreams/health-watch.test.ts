@@ -21,7 +21,7 @@ import {
 } from "../../../testing/src/gateway/greenhouse-client.ts";
 import {
   envelope,
-  grpcAnswer,
+  grpcResponse,
   grpcHead,
   type Script,
   type ScriptedConnection,
@@ -73,7 +73,7 @@ async function startWatchedServer(
         connection.send(...first(id));
       } else {
         calls++;
-        connection.send(...grpcAnswer(id, watered));
+        connection.send(...grpcResponse(id, watered));
       }
     },
   };

@@ -16,13 +16,13 @@ import { settingFrame } from "../../../testing/src/http2/http2-requests.ts";
 import { startOnLoopback } from "../../../testing/src/carriers/listen-on-loopback.ts";
 import { within } from "../../../testing/src/deadline.ts";
 import {
-  answering,
+  respondWatered,
   type GreenhouseClient,
   openGreenhouse,
   outcomeOf,
   watered,
 } from "../../../testing/src/gateway/greenhouse-client.ts";
-import { envelope, grpcAnswer, startScriptedServer } from "../../../testing/src/gateway/scripted-http2-server.ts";
+import { envelope, grpcResponse, startScriptedServer } from "../../../testing/src/gateway/scripted-http2-server.ts";
 
 // The effect of each limit of an upstream.
 
@@ -119,7 +119,7 @@ test("toClientLimits sets no blocked timeout, and a stall timeout of at most kee
 test("calls over the limit of waitingCalls are refused", async () => {
   const responders: (() => void)[] = [];
   await using server = await startScriptedServer({
-    request: (connection, id) => responders.push(() => connection.send(...grpcAnswer(id, watered))),
+    request: (connection, id) => responders.push(() => connection.send(...grpcResponse(id, watered))),
   });
   await using client = clientOf(server.baseUrl, { connections: 1, limits: { waitingCalls: 2, callsPerConnection: 1 } });
   const call = (): Promise<string> => outcomeOf(client.greenhouse.waterBed({}));
@@ -205,7 +205,7 @@ test("a queued call gets a new connection as soon as the server sends GOAWAY on 
   onTestFinished(() => void vi.useRealTimers());
   await using server = await startScriptedServer({
     request: (connection, id) => {
-      if (connection.index > 0) connection.send(...grpcAnswer(id, watered));
+      if (connection.index > 0) connection.send(...grpcResponse(id, watered));
       else setTimeout(() => connection.send(frame(frameType.goAway, 0, 0, Buffer.of(0, 0, 0, 1, 0, 0, 0, 0))), 20);
     },
   });
@@ -229,7 +229,7 @@ test("calls without a response fail after closeTimeoutMs", async () => {
 test("a drain waits for calls, and no longer", async () => {
   const responder = Promise.withResolvers<() => void>();
   await using server = await startScriptedServer({
-    request: (connection, id) => responder.resolve(() => connection.send(...grpcAnswer(id, watered))),
+    request: (connection, id) => responder.resolve(() => connection.send(...grpcResponse(id, watered))),
   });
   const { greenhouse, upstream } = clientOf(server.baseUrl, {});
   const call = outcomeOf(greenhouse.waterBed({}));
@@ -245,7 +245,7 @@ test("a drain waits for calls, and no longer", async () => {
 });
 
 test("an idle connection is closed, and the next call opens a new one", async () => {
-  await using server = await startScriptedServer(answering);
+  await using server = await startScriptedServer(respondWatered);
   await using client = clientOf(server.baseUrl, { limits: { idleTimeoutMs: 50 } });
   expect(await outcomeOf(client.greenhouse.waterBed({}))).toBe("ok");
   await expect.poll(() => server.open, { timeout: 10_000 }).toBe(0);
@@ -272,7 +272,7 @@ test.each([
     },
     request: (connection, id) => {
       const response = { $typeName: "greenhouse.v1.RecordReadingsResponse", count: 1, meanDegreesCelsius: 0 } as const;
-      connection.send(...grpcAnswer(id, envelope(toBinary(RecordReadingsResponseSchema, response))));
+      connection.send(...grpcResponse(id, envelope(toBinary(RecordReadingsResponseSchema, response))));
     },
   });
   await using client = clientOf(server.baseUrl, {});

@@ -18,7 +18,7 @@ import {
   wateringOf,
 } from "../../../testing/src/gateway/greenhouse-client.ts";
 import {
-  grpcAnswer,
+  grpcResponse,
   type ScriptedConnection,
   type ScriptedServer,
   startScriptedServer,
@@ -117,7 +117,7 @@ async function startHeld(streams: number): Promise<HeldServer> {
     held,
     respond: () => {
       const next = held.shift();
-      next?.connection.send(...grpcAnswer(next.id, watered));
+      next?.connection.send(...grpcResponse(next.id, watered));
     },
     get most() {
       return most;
@@ -309,7 +309,7 @@ test("calls queued when the server sends GOAWAY are sent once, over other connec
       if (connection.requests < 4) return;
       const payload = Buffer.alloc(8);
       payload.writeUInt32BE(id);
-      const responses = Array.from({ length: 4 }, (_, at) => grpcAnswer(id - 2 * at, watered)).flat();
+      const responses = Array.from({ length: 4 }, (_, at) => grpcResponse(id - 2 * at, watered)).flat();
       connection.send(frame(frameType.goAway, 0, 0, payload), ...responses);
     },
   });

@@ -17,7 +17,7 @@ export interface HttpRequest {
 }
 
 /** A complete response as on the wire. */
-export interface HttpAnswer {
+export interface HttpResponse {
   readonly httpStatus: number;
   /** In the received order; on HTTP/2 without the pseudo-header field. */
   readonly header: readonly Field[];

@@ -1,14 +1,14 @@
 import type { FetchHandler } from "../../../gateway/src/index.ts";
-import type { Field, HttpAnswer, HttpRequest } from "./exchange.ts";
+import type { Field, HttpResponse, HttpRequest } from "./exchange.ts";
 
 const origin = "http://fetch.example";
 
 /** Sends a request to a Fetch handler, and reads the complete response. */
-export async function exchangeFetch(fetch: FetchHandler, request: HttpRequest): Promise<HttpAnswer> {
-  return await readAnswer(await openFetch(fetch, request));
+export async function exchangeFetch(fetch: FetchHandler, request: HttpRequest): Promise<HttpResponse> {
+  return await readResponse(await openFetch(fetch, request));
 }
 
-async function readAnswer(response: Response): Promise<HttpAnswer> {
+async function readResponse(response: Response): Promise<HttpResponse> {
   const body = Buffer.from(await response.arrayBuffer());
   return { httpStatus: response.status, header: [...response.headers], trailer: [], body };
 }
@@ -34,7 +34,7 @@ export interface Upload extends Disposable {
   write(piece: Uint8Array | string): void;
   end(): void;
   /** Reads the complete response, which may arrive before the end of the body. */
-  readAnswer(): Promise<HttpAnswer>;
+  readResponse(): Promise<HttpResponse>;
   /** Reads until the received bytes contain a string. */
   readUntil(text: string): Promise<string>;
   /** Cancels the request immediately: by a RST of TCP, a RST_STREAM of HTTP/2, or a body that fails. */
@@ -63,7 +63,7 @@ export function openFetchUpload(
       writer.write(bytes).then(onWritten, () => undefined);
     },
     end: (): void => void writer.close().catch(() => undefined),
-    readAnswer: async (): Promise<HttpAnswer> => await readAnswer(await answer),
+    readResponse: async (): Promise<HttpResponse> => await readResponse(await answer),
     readUntil: async (text): Promise<string> => {
       reader ??= (await answer).body?.pipeThrough(new TextDecoderStream()).getReader();
       let received = "";

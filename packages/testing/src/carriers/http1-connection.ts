@@ -3,10 +3,10 @@ import type { Socket } from "node:net";
 import { connect as connectTls, type ConnectionOptions } from "node:tls";
 import { createByteReader, type ByteReader } from "./byte-reader.ts";
 import { within } from "../deadline.ts";
-import { type Address, authorityOf, type Field, type HttpAnswer, type HttpRequest, openSocket } from "./exchange.ts";
+import { type Address, authorityOf, type Field, type HttpResponse, type HttpRequest, openSocket } from "./exchange.ts";
 
 /** A response on an HTTP/1.1 connection, with its raw head. */
-export interface Http1Answer extends HttpAnswer {
+export interface Http1Response extends HttpResponse {
   /** The status line and the header, up to the empty line. */
   readonly head: string;
   /** The interim (1xx) statuses received before. */
@@ -21,7 +21,7 @@ export interface Http1Connection {
   /** Writes a well-formed request. Several may be pipelined before a response is read. */
   request(request: HttpRequest): void;
   /** Reads a complete response. @param httpMethod - because the response to HEAD has no body */
-  readAnswer(httpMethod?: string): Promise<Http1Answer>;
+  readResponse(httpMethod?: string): Promise<Http1Response>;
   /** Reads until the server closes the connection. */
   readToEnd(): Promise<Buffer>;
   /** Waits for a close or more bytes, and returns whether the server closed the connection. */
@@ -44,7 +44,7 @@ export function overHttp1(socket: Socket, reader: ByteReader, host: string): Htt
     socket,
     write: (bytes) => void socket.write(typeof bytes === "string" ? Buffer.from(bytes, "latin1") : bytes),
     request: (request) => void socket.write(requestBytes(request, host)),
-    readAnswer: (httpMethod = "") => readAnswer(reader, httpMethod),
+    readResponse: (httpMethod = "") => readResponse(reader, httpMethod),
     readToEnd: () => reader.readToEnd("the end of the connection"),
     atEnd: () => reader.atEnd(),
     [Symbol.dispose]: () => void socket.destroy(),
@@ -52,10 +52,10 @@ export function overHttp1(socket: Socket, reader: ByteReader, host: string): Htt
 }
 
 /** Sends one request on a separate connection, and returns its response. */
-export async function exchangeHttp1(address: Address, request: HttpRequest): Promise<Http1Answer> {
+export async function exchangeHttp1(address: Address, request: HttpRequest): Promise<Http1Response> {
   using connection = await openHttp1(address);
   connection.request(request);
-  return await connection.readAnswer(request.httpMethod);
+  return await connection.readResponse(request.httpMethod);
 }
 
 function requestBytes(request: HttpRequest, host: string): Buffer {
@@ -69,7 +69,7 @@ function requestBytes(request: HttpRequest, host: string): Buffer {
   return Buffer.concat([Buffer.from(head, "latin1"), request.body ?? Buffer.alloc(0)]);
 }
 
-async function readAnswer(reader: ByteReader, httpMethod: string): Promise<Http1Answer> {
+async function readResponse(reader: ByteReader, httpMethod: string): Promise<Http1Response> {
   const interim: number[] = [];
   for (;;) {
     const head = (await reader.readThrough("\r\n\r\n", "the head of a response")).toString("latin1");

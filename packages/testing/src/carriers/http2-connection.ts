@@ -14,12 +14,12 @@ import {
   fieldsOf,
   type Address,
   type Field,
-  type HttpAnswer,
+  type HttpResponse,
   type HttpRequest,
 } from "./exchange.ts";
 
 /** A response on an HTTP/2 stream, with its error code. */
-export interface Http2Answer extends HttpAnswer {
+export interface Http2Response extends HttpResponse {
   /** The error code of the stream: 0 (NO_ERROR) if it was not reset. */
   readonly resetCode: number;
 }
@@ -30,7 +30,7 @@ export interface Http2Connection {
   /** Opens a stream and sends only the header, with END_STREAM if there is no body. */
   open(request: HttpRequest, options?: { readonly endStream: boolean }): ClientHttp2Stream;
   /** Sends a complete request and reads the complete response. */
-  exchange(request: HttpRequest): Promise<Http2Answer>;
+  exchange(request: HttpRequest): Promise<Http2Response>;
   [Symbol.dispose](): void;
 }
 
@@ -61,14 +61,14 @@ export async function openHttp2(address: Address, tls?: SecureClientSessionOptio
     exchange: async (request) => {
       const stream = open(request);
       if (request.body !== undefined) stream.end(request.body);
-      return await readHttp2Answer(stream);
+      return await readHttp2Response(stream);
     },
     [Symbol.dispose]: () => session.destroy(),
   };
 }
 
 /** Sends one request on a separate connection, and returns its response. */
-export async function exchangeHttp2(address: Address, request: HttpRequest): Promise<Http2Answer> {
+export async function exchangeHttp2(address: Address, request: HttpRequest): Promise<Http2Response> {
   using connection = await openHttp2(address);
   return await connection.exchange(request);
 }
@@ -79,7 +79,7 @@ export async function exchangeHttp2(address: Address, request: HttpRequest): Pro
  * A stream that is reset after the header still has a response, with a reset code. Rejects with the code for a stream that
  * is reset before.
  */
-export async function readHttp2Answer(stream: ClientHttp2Stream): Promise<Http2Answer> {
+export async function readHttp2Response(stream: ClientHttp2Stream): Promise<Http2Response> {
   let httpStatus = 0;
   let header: Field[] = [];
   let trailer: Field[] = [];

@@ -3,7 +3,7 @@ import { createServer as createHttp2Server } from "node:http2";
 import type { Server } from "node:net";
 import { createHttpEngine } from "../../../http-engine/src/index.ts";
 import { createGateway, type GatewayOptions } from "../../../gateway/src/index.ts";
-import type { Address, HttpAnswer, HttpRequest, HttpVersion } from "../carriers/exchange.ts";
+import type { Address, HttpResponse, HttpRequest, HttpVersion } from "../carriers/exchange.ts";
 import { exchangeFetch } from "../carriers/fetch.ts";
 import { listenOnLoopback } from "../carriers/listen-on-loopback.ts";
 import { KeptConnections } from "./kept-connections.ts";
@@ -24,7 +24,7 @@ type CarrierName = (typeof carrierNames)[number];
 /** A gateway behind everything that can carry its requests. Dispose of it with `await using`. */
 export interface EveryCarrier extends AsyncDisposable {
   /** Sends a request by a carrier, and reads the whole answer. */
-  ask(carrier: CarrierName, request: HttpRequest): Promise<HttpAnswer>;
+  ask(carrier: CarrierName, request: HttpRequest): Promise<HttpResponse>;
 }
 
 /** Starts a gateway on every carrier. */

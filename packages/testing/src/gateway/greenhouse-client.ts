@@ -8,7 +8,7 @@ import {
   type UpstreamOptions,
 } from "../../../proxy/src/client/index.ts";
 import { within } from "../deadline.ts";
-import { envelope, grpcAnswer, type Script } from "./scripted-http2-server.ts";
+import { envelope, grpcResponse, type Script } from "./scripted-http2-server.ts";
 
 /** The response of `WaterBed` for bed 7. */
 export const waterBedResponse: Uint8Array = toBinary(
@@ -20,7 +20,7 @@ export const waterBedResponse: Uint8Array = toBinary(
 export const watered: Buffer = envelope(waterBedResponse);
 
 /** Responds with {@link watered} to each request. */
-export const answering: Script = { request: (connection, id) => connection.send(...grpcAnswer(id, watered)) };
+export const respondWatered: Script = { request: (connection, id) => connection.send(...grpcResponse(id, watered)) };
 
 /** A greenhouse client and its upstream. Dispose of it with `await using`; calls in flight then fail. */
 export interface GreenhouseClient extends AsyncDisposable {

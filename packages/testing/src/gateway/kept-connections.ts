@@ -1,4 +1,10 @@
-import { type Address, fieldValue, type HttpAnswer, type HttpRequest, type HttpVersion } from "../carriers/exchange.ts";
+import {
+  type Address,
+  fieldValue,
+  type HttpResponse,
+  type HttpRequest,
+  type HttpVersion,
+} from "../carriers/exchange.ts";
 import { type Http1Connection, openHttp1 } from "../carriers/http1-connection.ts";
 import { type Http2Connection, openHttp2 } from "../carriers/http2-connection.ts";
 
@@ -11,18 +17,18 @@ export class KeptConnections implements Disposable {
   readonly #idle = new Map<Address, Http1Connection>();
 
   /** Sends a complete request and reads the complete response. */
-  async exchange(address: Address, version: HttpVersion, request: HttpRequest): Promise<HttpAnswer> {
+  async exchange(address: Address, version: HttpVersion, request: HttpRequest): Promise<HttpResponse> {
     if (version === "1.1") return await this.#exchangeHttp1(address, request);
     const connection = await (this.#opened.get(address) ?? this.#open(address));
     return await connection.exchange(request);
   }
 
-  async #exchangeHttp1(address: Address, request: HttpRequest): Promise<HttpAnswer> {
+  async #exchangeHttp1(address: Address, request: HttpRequest): Promise<HttpResponse> {
     using opened = new DisposableStack();
     const connection = opened.use(this.#idle.get(address) ?? (await openHttp1(address)));
     this.#idle.delete(address);
     connection.request(request);
-    const answer = await connection.readAnswer(request.httpMethod);
+    const answer = await connection.readResponse(request.httpMethod);
     if (fieldValue(answer.header, "connection") !== "close") {
       opened.move();
       this.#idle.get(address)?.[Symbol.dispose]();

@@ -1,6 +1,6 @@
 import type { Protocol } from "../../../gateway/src/index.ts";
 import { decodeEnvelopes } from "./envelope.ts";
-import { fieldValue, type Field, type HttpAnswer } from "../carriers/exchange.ts";
+import { fieldValue, type Field, type HttpResponse } from "../carriers/exchange.ts";
 import type { WireFormat } from "./wire-format.ts";
 
 /** The outcome of a call, for every protocol: code 0 is OK, others are gRPC codes. */
@@ -10,11 +10,11 @@ export interface Outcome {
 }
 
 /** Returns the outcome in a response, as its protocol encodes it. Throws when the response is not of that protocol. */
-export function readOutcome(format: WireFormat, answer: HttpAnswer): Outcome {
+export function readOutcome(format: WireFormat, answer: HttpResponse): Outcome {
   return readers[format.protocol](answer, format);
 }
 
-const readers: Readonly<Record<Protocol, (answer: HttpAnswer, format: WireFormat) => Outcome>> = {
+const readers: Readonly<Record<Protocol, (answer: HttpResponse, format: WireFormat) => Outcome>> = {
   connect: readConnect,
   grpc: (answer, format) => readGrpc(answer, format, answer.trailer),
   "grpc-web": (answer, format) => readGrpc(answer, format, readWebTrailer(format, answer)),
@@ -22,14 +22,14 @@ const readers: Readonly<Record<Protocol, (answer: HttpAnswer, format: WireFormat
 };
 
 /** Reads the status of gRPC and gRPC-Web, which respond with HTTP 200 to every call. */
-function readGrpc(answer: HttpAnswer, format: WireFormat, trailer: readonly Field[]): Outcome {
+function readGrpc(answer: HttpResponse, format: WireFormat, trailer: readonly Field[]): Outcome {
   if (answer.httpStatus !== 200) throw new Error(`no answer of ${format.name}: ${describe(answer)}`);
   // With a body, the status is in the trailer.
   return readGrpcStatus(answer.body.byteLength === 0 ? [...answer.header, ...trailer] : trailer);
 }
 
 /** Returns the gRPC-Web trailers, the last envelope of the body; none without a body. */
-export function readWebTrailer(format: WireFormat, answer: HttpAnswer): Field[] {
+export function readWebTrailer(format: WireFormat, answer: HttpResponse): Field[] {
   const body = format.name === "grpc-web-text" ? decodeBase64Parts(answer.body) : answer.body;
   const last = decodeEnvelopes(body).find((envelope) => (envelope.flags & 0x80) !== 0);
   if (last === undefined) return [];
@@ -66,14 +66,14 @@ export function decodeBase64Parts(body: Buffer): Buffer {
   return Buffer.concat(parts.map((part) => Buffer.from(part, "base64")));
 }
 
-function readRest(answer: HttpAnswer): Outcome {
+function readRest(answer: HttpResponse): Outcome {
   if (answer.httpStatus === 204) return { code: 0, message: "" };
   const record: unknown = JSON.parse(answer.body.toString("utf8"));
   if (!isErrorRecord(record)) throw new Error(`no error record: ${describe(answer)}`);
   return { code: record.error, message: record.message };
 }
 
-function readConnect(answer: HttpAnswer): Outcome {
+function readConnect(answer: HttpResponse): Outcome {
   if (answer.httpStatus === 200) return { code: 0, message: "" };
   const error: unknown = JSON.parse(answer.body.toString("utf8"));
   const code = isConnectError(error) ? connectCodes[error.code] : undefined;
@@ -97,6 +97,6 @@ function isConnectError(value: unknown): value is { code: string; message?: stri
   return !("message" in value) || typeof value.message === "string";
 }
 
-function describe(answer: HttpAnswer): string {
+function describe(answer: HttpResponse): string {
   return `${String(answer.httpStatus)} ${JSON.stringify(answer.header)} ${answer.body.toString("latin1")}`;
 }

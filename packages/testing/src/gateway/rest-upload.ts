@@ -4,7 +4,7 @@ import type { Gateway } from "../../../gateway/src/index.ts";
 import type { Address, Field, HttpVersion } from "../carriers/exchange.ts";
 import { openFetchUpload, type Upload } from "../carriers/fetch.ts";
 import { openHttp1 } from "../carriers/http1-connection.ts";
-import { openHttp2, readHttp2Answer } from "../carriers/http2-connection.ts";
+import { openHttp2, readHttp2Response } from "../carriers/http2-connection.ts";
 
 /** Sends the header of a request on a separate connection. */
 export async function openUpload(
@@ -36,7 +36,7 @@ async function openHttp1Upload(address: Address, request: string, header: readon
       );
     },
     end: () => connection.write("0\r\n\r\n"),
-    readAnswer: () => connection.readAnswer(),
+    readResponse: () => connection.readResponse(),
     readUntil: (text) => readUntil(connection.socket, text),
     reset: () => void connection.socket.resetAndDestroy(),
     [Symbol.dispose]: () => connection[Symbol.dispose](),
@@ -51,7 +51,7 @@ async function openHttp2Upload(
 ): Promise<Upload> {
   const connection = await openHttp2(address);
   const stream = connection.open({ httpMethod, path, header }, { endStream: false });
-  const answer = readHttp2Answer(stream);
+  const answer = readHttp2Response(stream);
   // After its response, a server waits for the end of the body, which may never come.
   stream.on("end", () => stream.close());
   // An aborted upload has no response, and not every test reads it.
@@ -62,7 +62,7 @@ async function openHttp2Upload(
     },
     write: (piece) => void stream.write(piece),
     end: () => void stream.end(),
-    readAnswer: () => answer,
+    readResponse: () => answer,
     readUntil: (text) => readUntil(stream, text),
     // `close` would end the body before it resets the stream.
     reset: () => void stream.destroy(new Error("reset")),

@@ -117,7 +117,7 @@ export function envelope(message: Uint8Array, flags: number = 0): Buffer {
 }
 
 /** The frames of an answer of gRPC: a header, DATA, and a trailer. */
-export function grpcAnswer(
+export function grpcResponse(
   streamId: number,
   body: Uint8Array,
   trailer: readonly Field[] = [["grpc-status", "0"]],

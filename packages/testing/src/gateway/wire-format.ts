@@ -1,7 +1,7 @@
 import { create, type DescMessage, type MessageInitShape, toBinary, toJsonString } from "@bufbuild/protobuf";
 import type { Protocol } from "../../../gateway/src/index.ts";
 import { encodeEnvelope } from "./envelope.ts";
-import type { Address, Field, HttpAnswer, HttpRequest, HttpVersion } from "../carriers/exchange.ts";
+import type { Address, Field, HttpResponse, HttpRequest, HttpVersion } from "../carriers/exchange.ts";
 import { exchangeHttp1 } from "../carriers/http1-connection.ts";
 import { exchangeHttp2 } from "../carriers/http2-connection.ts";
 
@@ -119,7 +119,7 @@ export function rpcRequest(
 }
 
 /** Sends a request on a separate connection. */
-export async function exchange(address: Address, version: HttpVersion, request: HttpRequest): Promise<HttpAnswer> {
+export async function exchange(address: Address, version: HttpVersion, request: HttpRequest): Promise<HttpResponse> {
   return version === "1.1" ? await exchangeHttp1(address, request) : await exchangeHttp2(address, request);
 }
 

@@ -8,7 +8,7 @@ import { Health } from "../../../src/health/index.ts";
 import { ServerReflection } from "../../../src/reflection/index.ts";
 import { projectFolder } from "../../../../testing/src/process/child-program.ts";
 import { startExample } from "../../../../testing/src/process/example-server.ts";
-import type { HttpAnswer, HttpRequest } from "../../../../testing/src/carriers/exchange.ts";
+import type { HttpResponse, HttpRequest } from "../../../../testing/src/carriers/exchange.ts";
 import { exchange, rpcRequest, wireFormats } from "../../../../testing/src/gateway/wire-format.ts";
 
 const getReadingProcedure = "/greenhouse.v1.GreenhouseService/GetReading";
@@ -35,7 +35,7 @@ test.each([
   async ({ file, versions, prefix, page }) => {
     await using server = await startExample(file);
     for (const version of versions) {
-      const ask = (request: HttpRequest): Promise<HttpAnswer> => exchange(server.address, version, request);
+      const ask = (request: HttpRequest): Promise<HttpResponse> => exchange(server.address, version, request);
       const rest = await ask({ httpMethod: "GET", path: `${prefix}/sensors/palm/reading`, header: [] });
       expect(JSON.parse(String(rest.body))).toEqual({ sensor: "palm", degreesCelsius: 21 });
       const procedure = `${prefix}${getReadingProcedure}`;

@@ -9,7 +9,7 @@ import {
   type Address,
   type Field,
   fieldValue,
-  type HttpAnswer,
+  type HttpResponse,
   type HttpRequest,
 } from "../../../../testing/src/carriers/exchange.ts";
 import { exchangeHttp1, openHttp1 } from "../../../../testing/src/carriers/http1-connection.ts";
@@ -81,7 +81,7 @@ const water = (body: Uint8Array | string): HttpRequest => ({
 describe.each(runtimes)("on $name", ({ name, command, args }) => {
   let running: CommandLine;
   let address: Address;
-  const ask = async (request: HttpRequest): Promise<HttpAnswer> => await exchangeHttp1(address, request);
+  const ask = async (request: HttpRequest): Promise<HttpResponse> => await exchangeHttp1(address, request);
 
   beforeAll(async () => {
     running = startProgram(installed.resolve(command), args, folder.path);

@@ -66,7 +66,7 @@ describe.each(echoServers)("a proxy in front of $name", ({ build, knownFailing }
     test.each(corpus.filter(({ only }) => only === undefined))("$rule: $requestLine over HTTP/1.1", async (row) => {
       const request = toRequest(row);
       http1.request(request);
-      expectResponse(await http1.readAnswer(request.httpMethod), row.want);
+      expectResponse(await http1.readResponse(request.httpMethod), row.want);
     });
 
     test.each(corpus)("$rule: $requestLine over HTTP/2", async (row) => {

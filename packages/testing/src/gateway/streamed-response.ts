@@ -7,19 +7,19 @@ import { openHttp2 } from "../carriers/http2-connection.ts";
 import { within } from "../deadline.ts";
 
 /** An answer whose body is read as it is sent. */
-export interface BegunAnswer {
+export interface StreamedResponse {
   readonly header: readonly Field[];
   readonly body: Readable;
   [Symbol.dispose](): void;
 }
 
 /** Sends a GET on a separate connection, and waits for the header of its response. Dispose of it with `using`. */
-export async function openAnswer(
+export async function openResponse(
   { address: { address, port }, gateway }: { readonly address: Address; readonly gateway: Gateway },
   version: HttpVersion | "fetch",
   path: string,
   header: readonly Field[] = [],
-): Promise<BegunAnswer> {
+): Promise<StreamedResponse> {
   if (version === "fetch") {
     const controller = new AbortController();
     const { signal } = controller;
