@@ -1,10 +1,12 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { isMessage } from "@bufbuild/protobuf";
+import type { Interceptor } from "@connectrpc/connect";
 import { beforeAll, expect, test } from "vitest";
 import { createOpenApi } from "../../../packages/gateway/src/index.ts";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { FileService } from "../../../packages/testing/src/gen/files/v1/files_pb.ts";
-import { KitchenSink } from "../../../packages/testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { KitchenSink, SinkSchema } from "../../../packages/testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { LegacySink } from "../../../packages/testing/src/gen/kitchensink/v1/legacy_pb.ts";
 import { Shelves } from "../../../packages/testing/src/gen/kitchensink/v1/shelves_pb.ts";
 import { buildLimitMs, buildStep } from "../../../packages/testing/src/process/build-step.ts";
@@ -109,6 +111,14 @@ test.each([
 // which an echoed response then contains. So the schema of responses is checked only for valid requests.
 const commonChecks = ["not_a_server_error", "status_code_conformance", "content_type_conformance"];
 
+/** Leaves out the field mask of a response: requests may have names that no response can express in JSON. */
+const withoutMasks: Interceptor = (next) => async (request) => {
+  const response = await next(request);
+  const sinks = [response.message, Reflect.get(response.message, "sink")];
+  for (const sink of sinks) if (isMessage(sink, SinkSchema)) delete sink.mask;
+  return response;
+};
+
 test.each([
   { mode: "positive", what: "valid requests", checks: [...commonChecks, "response_schema_conformance"] },
   { mode: "negative", what: "invalid requests", checks: commonChecks },
@@ -116,7 +126,7 @@ test.each([
   "the description of all features of HTTP rules matches the gateway for $what",
   async ({ mode, checks }) => {
     using folder = createTempFolder();
-    await using gateway = await startKitchenSink();
+    await using gateway = await startKitchenSink({ interceptors: [withoutMasks] });
     const file = folder.file("kitchen-sink.json");
     const url = `http://127.0.0.1:${gateway.address.port}`;
     const info = { title: "Kitchen sink", version: "1" };
