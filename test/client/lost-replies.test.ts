@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { createPlantClient, type DeleteOutcome, PlantClientError } from "../../src/client/index.ts";
 import { openSqliteStore } from "../../src/stores/index.ts";
 import { startLossyProxy } from "../../packages/testing/src/carriers/lossy-proxy.ts";
-import { deleteUntilAnswered } from "../support/clients/delete-until-answered.ts";
+import { deleteWithRetries } from "../support/clients/delete-with-retries.ts";
 import { createTempFolder } from "../../packages/testing/src/process/temp-folder.ts";
 import { startPlantServer, tokens } from "../support/server/plant-server.ts";
 
@@ -25,7 +25,7 @@ test("a retry reports the plant as deleted wherever the first response was cut",
     // Opens the connection, so that the cut hits the response.
     await expect(plants.delete(1_000n)).resolves.toBe("not-found");
     proxy.cutAfter(outcomes.length * stepBytes);
-    outcomes.push(await deleteUntilAnswered(plants, BigInt(outcomes.length + 1)));
+    outcomes.push(await deleteWithRetries(plants, BigInt(outcomes.length + 1)));
   }
   plants.close();
   expect(new Set(outcomes)).toEqual(new Set(["deleted"]));

@@ -98,13 +98,13 @@ async function keepDeleting(): Promise<void> {
     }
     const id = BigInt(++seen.asked);
     const call = deleteCall(values.keys ? { idempotencyKey: `key-${id}` } : {});
-    if (!(await deleteUntilAnswered(id, call))) throw new Error(`plant ${id} was not there`);
+    if (!(await deleteWithRetries(id, call))) throw new Error(`plant ${id} was not there`);
     seen.deleted++;
   }
 }
 
 /** Returns false if the plant was missing although no earlier outcome of it is unknown. */
-async function deleteUntilAnswered(id: bigint, call: DeleteCall): Promise<boolean> {
+async function deleteWithRetries(id: bigint, call: DeleteCall): Promise<boolean> {
   for (let isFirst = true; ; isFirst = false) {
     try {
       return (await store.delete(id, call)) || !isFirst;

@@ -9,7 +9,7 @@ import {
   type PlantLocation,
 } from "../../../src/stores/index.ts";
 import { startLossyProxy } from "../../../packages/testing/src/carriers/lossy-proxy.ts";
-import { deleteUntilAnswered } from "../../support/clients/delete-until-answered.ts";
+import { deleteWithRetries } from "../../support/clients/delete-with-retries.ts";
 import { collect } from "../../../packages/testing/src/collect.ts";
 import { Dice } from "../../../packages/testing/src/dice.ts";
 import { type PostgresServer, startPostgres } from "../../support/plants/postgres-server.ts";
@@ -87,7 +87,7 @@ describe.each(["sqlite", "postgres"] as const)("over breaking connections, with 
             const callOneAfterAnother = async (): Promise<void> => {
               for (const id of left) {
                 if (!proxy.isArmed) proxy.cutAfter(dice.roll(bytesMax));
-                const outcome = await deleteUntilAnswered(client, id);
+                const outcome = await deleteWithRetries(client, id);
                 outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1);
               }
             };

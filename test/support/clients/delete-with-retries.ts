@@ -1,7 +1,7 @@
 import { type DeleteOutcome, type PlantClient, PlantClientError } from "../../../src/client/index.ts";
 
 /** Deletes a plant, and retries the call with its idempotency key until it gets a response. */
-export async function deleteUntilAnswered(plants: PlantClient, id: bigint): Promise<DeleteOutcome> {
+export async function deleteWithRetries(plants: PlantClient, id: bigint): Promise<DeleteOutcome> {
   const idempotencyKey = `key-${String(id)}`;
   for (;;) {
     try {
