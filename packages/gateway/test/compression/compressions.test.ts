@@ -68,14 +68,14 @@ describe.each(compressions)("$name", ({ name, compression, compressSync }) => {
   });
 
   test.each([
-    { what: "other bytes", given: Buffer.from("orders") },
-    { what: "a truncated message", given: compressSync(randomBytes(100)).subarray(0, 50) },
-    { what: "a message truncated in its header", given: compressSync(randomBytes(100)).subarray(0, 1) },
-    { what: "a byte after the end", given: Buffer.concat([compressSync(randomBytes(100)), Buffer.of(0)]) },
-    { what: "text after the end", given: Buffer.concat([compressSync(randomBytes(100)), Buffer.from("orders")]) },
-  ])("refuses $what as the client's mistake", async ({ given }) => {
-    await expect(compression.decompress(given, limitBytes)).rejects.toMatchObject({ code: Code.InvalidArgument });
-    const read = buffer(compression.decodePieces(each(given), limitBytes, live));
+    { what: "other bytes", bytes: Buffer.from("orders") },
+    { what: "a truncated message", bytes: compressSync(randomBytes(100)).subarray(0, 50) },
+    { what: "a message truncated in its header", bytes: compressSync(randomBytes(100)).subarray(0, 1) },
+    { what: "a byte after the end", bytes: Buffer.concat([compressSync(randomBytes(100)), Buffer.of(0)]) },
+    { what: "text after the end", bytes: Buffer.concat([compressSync(randomBytes(100)), Buffer.from("orders")]) },
+  ])("refuses $what as the client's mistake", async ({ bytes }) => {
+    await expect(compression.decompress(bytes, limitBytes)).rejects.toMatchObject({ code: Code.InvalidArgument });
+    const read = buffer(compression.decodePieces(each(bytes), limitBytes, live));
     await expect(read).rejects.toMatchObject({ code: Code.InvalidArgument });
   });
 

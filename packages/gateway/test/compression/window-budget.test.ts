@@ -78,9 +78,9 @@ async function beginWhenFree(...args: Parameters<typeof begin>): Promise<Upload>
 
 /** Reserves the windows of this many bodies until it is disposed. */
 async function fill(greenhouse: TestGreenhouse, coding: keyof typeof coders, count: number): Promise<Disposable> {
-  const taken = new DisposableStack();
-  for (let i = 0; i < count; i++) taken.use(await beginWhenFree(greenhouse, "fetch", coding));
-  return taken;
+  const reserved = new DisposableStack();
+  for (let i = 0; i < count; i++) reserved.use(await beginWhenFree(greenhouse, "fetch", coding));
+  return reserved;
 }
 
 test.each([

@@ -38,7 +38,7 @@ test.each([
     503,
     { status: "not ready", obstacles: ["store"], degraded: ["mirror"] },
   ],
-  ["/healthz says what /readyz says", "/healthz", broken, 503, { status: "not ready", obstacles: ["store"] }],
+  ["/healthz is the same as /readyz", "/healthz", broken, 503, { status: "not ready", obstacles: ["store"] }],
 ])("%s", async (_, path, readiness, httpStatus, body) => {
   const response = await askEndpoint(createProbes(readiness).find((endpoint) => endpoint.path === path));
   expect(response.httpStatus).toBe(httpStatus);

@@ -17,12 +17,12 @@ test.each<{ name: string; path: string; sent?: RequestInit }>([
     sent: { body: new Uint8Array(5), headers: { "content-type": "application/grpc-web" } },
   },
 ])("a handler gets the URL and the method as sent over $name", async ({ path, sent }) => {
-  const seen: Pick<HandlerContext, "requestMethod" | "url">[] = [];
+  const requests: Pick<HandlerContext, "requestMethod" | "url">[] = [];
   const gateway = createGateway({
     routes: (router) =>
       router.service(KitchenSink, {
         query: (_, { requestMethod, url }) => {
-          seen.push({ requestMethod, url });
+          requests.push({ requestMethod, url });
           return {};
         },
       }),
@@ -30,7 +30,7 @@ test.each<{ name: string; path: string; sent?: RequestInit }>([
   const requestMethod = sent === undefined ? "GET" : "POST";
   const url = `http://orders.example${path}`;
   await gateway.fetch(new Request(url, { ...sent, method: requestMethod }));
-  expect(seen).toEqual([{ requestMethod, url }]);
+  expect(requests).toEqual([{ requestMethod, url }]);
 });
 
 const emitImplicit = { alwaysEmitImplicit: true };

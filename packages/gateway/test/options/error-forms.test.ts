@@ -102,9 +102,9 @@ describe.each(forms)("errors of the form $rest.errors", ({ rest, contentType, ..
     { name: "of an unknown path", path: "/nothing", httpStatus: 404, record: want.noRoute },
     { name: "of a wrong method", path: "/beds/7:water", httpStatus: 405, record: want.wrongMethod },
   ])("$name are written", async ({ path, httpStatus, record }) => {
-    const seen = await get(rest, path);
-    expect(seen).toMatchObject({ httpStatus, contentType });
-    expect(JSON.parse(seen.text)).toEqual(record);
+    const response = await get(rest, path);
+    expect(response).toMatchObject({ httpStatus, contentType });
+    expect(JSON.parse(response.text)).toEqual(record);
   });
 
   test("a client of the transport gets code, message and details", async () => {

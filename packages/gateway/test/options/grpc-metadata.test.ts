@@ -45,14 +45,14 @@ describe("with grpcMetadata, header fields", () => {
   describe.each(carrierNames)("%s", (carrier) => {
     const ask = (path: string, header: readonly Field[] = []): ReturnType<EveryCarrier["ask"]> =>
       gateway.ask(carrier, { httpMethod: "GET", path, header });
-    const seen = async (name: string, header: readonly Field[]): Promise<unknown> =>
+    const receivedField = async (name: string, header: readonly Field[]): Promise<unknown> =>
       JSON.parse(String((await ask(`/sensors/${name}/reading`, header)).body));
 
     test("of a request are available without the prefix", async () => {
       const header: readonly Field[] = [["Grpc-Metadata-X-User", "mallow"]];
       const sent = carrier.includes("2") ? header.map(([name, value]) => [name.toLowerCase(), value] as const) : header;
-      expect(await seen("x-user", sent)).toEqual({ sensor: "x-user=mallow" });
-      expect(await seen("grpc-metadata-x-user", sent)).toEqual({ sensor: "grpc-metadata-x-user=mallow" });
+      expect(await receivedField("x-user", sent)).toEqual({ sensor: "x-user=mallow" });
+      expect(await receivedField("grpc-metadata-x-user", sent)).toEqual({ sensor: "grpc-metadata-x-user=mallow" });
     });
 
     test("with the prefix do not replace the field without it", async () => {
@@ -60,8 +60,8 @@ describe("with grpcMetadata, header fields", () => {
         ["grpc-metadata-x-user", "mallow"],
         ["x-user", "rose"],
       ];
-      expect(await seen("x-user", header)).toEqual({ sensor: "x-user=rose" });
-      expect(await seen("x-user", header.toReversed())).toEqual({ sensor: "x-user=rose" });
+      expect(await receivedField("x-user", header)).toEqual({ sensor: "x-user=rose" });
+      expect(await receivedField("x-user", header.toReversed())).toEqual({ sensor: "x-user=rose" });
     });
 
     test.each([
@@ -73,7 +73,7 @@ describe("with grpcMetadata, header fields", () => {
       "connect-timeout-ms",
       "te",
     ])("with the prefix are not available as %s", async (name) => {
-      expect(await seen(name, [[`grpc-metadata-${name}`, "x"]])).toEqual({ sensor: `${name}=null` });
+      expect(await receivedField(name, [[`grpc-metadata-${name}`, "x"]])).toEqual({ sensor: `${name}=null` });
     });
 
     test("of a response are sent under both names", async () => {

@@ -29,15 +29,15 @@ const rest: RestOptions = {
 async function send(
   pieces: readonly string[],
   { type = "application/json", readMaxBytes = 1024, path = "/readings" } = {},
-): Promise<{ readonly seen: readonly string[]; readonly httpStatus: number; readonly message: unknown }> {
-  const seen: string[] = [];
+): Promise<{ readonly received: readonly string[]; readonly httpStatus: number; readonly message: unknown }> {
+  const received: string[] = [];
   const { fetch } = createGateway({
     readMaxBytes,
     rest,
     routes: (router) =>
       router.service(GreenhouseService, {
         recordReadings: async (readings: AsyncIterable<Reading>) => {
-          for await (const { sensor, degreesCelsius } of readings) seen.push(`${sensor}:${String(degreesCelsius)}`);
+          for await (const { sensor, degreesCelsius } of readings) received.push(`${sensor}:${String(degreesCelsius)}`);
           return {};
         },
       }),
@@ -47,7 +47,7 @@ async function send(
   const headers = { "content-type": type };
   const response = await fetch(new Request(`http://a${path}`, { method, headers, body, duplex: "half" }));
   const { message }: { message?: unknown } = JSON.parse(await response.text());
-  return { seen, httpStatus: response.status, message };
+  return { received, httpStatus: response.status, message };
 }
 
 function cut(text: string): readonly string[] {
@@ -71,8 +71,8 @@ describe("a client stream as application/json", () => {
     },
     { name: "text beyond ASCII", body: '[{"sensor":"é☂𝄞"}]', want: ["é☂𝄞:0"] },
   ])("may be $name", async ({ body, want }) => {
-    expect(await send([body])).toEqual({ seen: want, httpStatus: 200, message: undefined });
-    expect(await send(cut(body))).toEqual({ seen: want, httpStatus: 200, message: undefined });
+    expect(await send([body])).toEqual({ received: want, httpStatus: 200, message: undefined });
+    expect(await send(cut(body))).toEqual({ received: want, httpStatus: 200, message: undefined });
   });
 
   test.each([
@@ -81,35 +81,35 @@ describe("a client stream as application/json", () => {
     { name: "an array of numbers", body: "[1,2.5,3e1]", want: [":1", ":2.5", ":30"] },
     { name: "null", body: "null 1", want: [":0", ":1"] },
   ])("may be $name if the body is a scalar", async ({ body, want }) => {
-    expect(await send([body], { path: "/degrees" })).toMatchObject({ seen: want, httpStatus: 200 });
-    expect(await send(cut(body), { path: "/degrees" })).toMatchObject({ seen: want, httpStatus: 200 });
+    expect(await send([body], { path: "/degrees" })).toMatchObject({ received: want, httpStatus: 200 });
+    expect(await send(cut(body), { path: "/degrees" })).toMatchObject({ received: want, httpStatus: 200 });
   });
 
   test.each([
-    { body: '[{"sensor":"a"}', seen: 1, message: "message 2: the array is not closed" },
-    { body: "[", seen: 0, message: "message 1: the array is not closed" },
-    { body: '[{"sensor":"a"},', seen: 1, message: "message 2: the array is not closed" },
-    { body: '[{"sensor":"a"},]', seen: 1, message: "message 2: the array is not closed" },
-    { body: '[{"sensor":"a"},] ', seen: 1, message: "message 2: " },
-    { body: '[,{"sensor":"a"}]', seen: 0, message: "message 1: not valid JSON" },
-    { body: '[{"sensor":"a"}{"sensor":"b"}]', seen: 1, message: 'message 2: expected "," or "]" after a value' },
-    { body: '[{"sensor":"a"}]{"sensor":"b"}', seen: 1, message: 'message 2: expected "," or "]" after a value' },
-    { body: "[],", seen: 0, message: 'message 1: expected "," or "]"' },
-    { body: '{"sensor":"a"},{"sensor":"b"}', seen: 1, message: "message 2: not valid JSON" },
-    { body: '{"sensor":"a"}]', seen: 1, message: "message 2: not valid JSON" },
-    { body: '{"sensor":"a"', seen: 0, message: "message 1: not valid JSON" },
-    { body: '{"sensor":"a"]', seen: 0, message: "message 1: not valid JSON" },
-    { body: "}", seen: 0, message: "message 1: not valid JSON" },
-    { body: "[[]]", seen: 0, message: "message 1: " },
-    { body: '{"sensor":"a"}{"x":1}', seen: 1, message: 'message 2: unknown field "x"' },
-    { body: "[".repeat(500), seen: 0, message: "message 1: the array is not closed" },
-    { body: `{"sensor":${"[".repeat(500)}`, seen: 0, message: "message 1: sensor: must be a string" },
-  ])("is refused: $body", async ({ body, seen, message }) => {
+    { body: '[{"sensor":"a"}', received: 1, message: "message 2: the array is not closed" },
+    { body: "[", received: 0, message: "message 1: the array is not closed" },
+    { body: '[{"sensor":"a"},', received: 1, message: "message 2: the array is not closed" },
+    { body: '[{"sensor":"a"},]', received: 1, message: "message 2: the array is not closed" },
+    { body: '[{"sensor":"a"},] ', received: 1, message: "message 2: " },
+    { body: '[,{"sensor":"a"}]', received: 0, message: "message 1: not valid JSON" },
+    { body: '[{"sensor":"a"}{"sensor":"b"}]', received: 1, message: 'message 2: expected "," or "]" after a value' },
+    { body: '[{"sensor":"a"}]{"sensor":"b"}', received: 1, message: 'message 2: expected "," or "]" after a value' },
+    { body: "[],", received: 0, message: 'message 1: expected "," or "]"' },
+    { body: '{"sensor":"a"},{"sensor":"b"}', received: 1, message: "message 2: not valid JSON" },
+    { body: '{"sensor":"a"}]', received: 1, message: "message 2: not valid JSON" },
+    { body: '{"sensor":"a"', received: 0, message: "message 1: not valid JSON" },
+    { body: '{"sensor":"a"]', received: 0, message: "message 1: not valid JSON" },
+    { body: "}", received: 0, message: "message 1: not valid JSON" },
+    { body: "[[]]", received: 0, message: "message 1: " },
+    { body: '{"sensor":"a"}{"x":1}', received: 1, message: 'message 2: unknown field "x"' },
+    { body: "[".repeat(500), received: 0, message: "message 1: the array is not closed" },
+    { body: `{"sensor":${"[".repeat(500)}`, received: 0, message: "message 1: sensor: must be a string" },
+  ])("is refused: $body", async ({ body, received, message }) => {
     for (const pieces of [[body], cut(body)]) {
       const response = await send(pieces);
-      expect([response.httpStatus, response.seen.length, response.message]).toEqual([
+      expect([response.httpStatus, response.received.length, response.message]).toEqual([
         400,
-        seen,
+        received,
         expect.stringContaining(message),
       ]);
     }
@@ -120,12 +120,12 @@ describe("a client stream as application/json", () => {
     for (const pieces of [[long], cut(long)]) {
       const response = await send(['{"sensor":"a"}', ...pieces], { readMaxBytes: 100 });
       expect(response).toEqual({
-        seen: ["a:0"],
+        received: ["a:0"],
         httpStatus: 413,
         message: "message 2: the message is larger than 100 bytes",
       });
     }
-    expect((await send([long.repeat(20)], { readMaxBytes: 200 })).seen).toHaveLength(20);
+    expect((await send([long.repeat(20)], { readMaxBytes: 200 })).received).toHaveLength(20);
   });
 
   test("is read as lines if its content type is that of lines", async () => {
@@ -166,15 +166,15 @@ describe("messages that may be arrays", () => {
   });
 
   test("are read as consecutive values", () => {
-    const seen: string[] = [];
+    const received: string[] = [];
     const read = (body: Uint8Array): Message => {
-      seen.push(String(Buffer.from(body)));
+      received.push(String(Buffer.from(body)));
       return create(EmptySchema);
     };
     const reader = new JsonValueReader(100, { read, end: () => undefined }, false);
     reader.add(Buffer.from("[1,[2]] [3]"));
     while (reader.take() !== undefined);
-    expect(seen).toEqual(["[1,[2]]", "[3]"]);
+    expect(received).toEqual(["[1,[2]]", "[3]"]);
     expect(reader.end()).toBeUndefined();
   });
 });

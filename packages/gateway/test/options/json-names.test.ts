@@ -125,8 +125,8 @@ describe.each(styles.slice(0, 2))("by $style, a member of a body", ({ served }) 
   const names = members.map(([name]) => ({ name }));
 
   test.each(names)("that the OpenAPI document calls $name has this name in responses", async ({ name }) => {
-    const whole = served.document.components?.schemas?.["Request"]?.["properties"];
-    const [inner = ""] = Object.keys(whole ?? {}).filter((each) => each.startsWith("in"));
+    const properties = served.document.components?.schemas?.["Request"]?.["properties"];
+    const [inner = ""] = Object.keys(properties ?? {}).filter((each) => each.startsWith("in"));
     for (const body of [{ [name]: "7" }, { [inner]: { [name]: "7" } }]) {
       expect(await ask(served, "POST", "/names", body)).toEqual({ status: 200, json: body });
     }
@@ -160,11 +160,11 @@ test.each([
 });
 
 test.each([
-  { text: '{"id":"a","uuid":"b"}', says: "uuid: is set more than once" },
-  { text: '{"page.size":"a","f0":"b"}', says: "f0: is set more than once" },
-  { text: '{"legacy_id":"7"}', says: 'unknown field "legacy_id"' },
-])("$text is refused", ({ text, says }) => {
-  expect(() => readJson(input, text, { unknownFields: "reject" })).toThrow(says);
+  { text: '{"id":"a","uuid":"b"}', message: "uuid: is set more than once" },
+  { text: '{"page.size":"a","f0":"b"}', message: "f0: is set more than once" },
+  { text: '{"legacy_id":"7"}', message: 'unknown field "legacy_id"' },
+])("$text is refused", ({ text, message }) => {
+  expect(() => readJson(input, text, { unknownFields: "reject" })).toThrow(message);
 });
 
 describe("a path", () => {

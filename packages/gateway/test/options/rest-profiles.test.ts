@@ -145,7 +145,7 @@ describe("a profile", () => {
     },
   );
 
-  test("grpc-gateway writes fields that are zero, unless jsonOptions says otherwise", async () => {
+  test("the profile grpc-gateway writes fields with default values unless jsonOptions disables it", async () => {
     expect(await queryZeros()).toContain('"rpc":""');
     expect(await queryZeros(false)).toBe('{"sink":{}}');
   });

@@ -25,35 +25,35 @@ test("the prefix of a message has its length in network byte order", () => {
 
 describe("readSingleEnvelope", () => {
   test.each([
-    { name: "an empty message", given: bytes(0, 0, 0, 0, 0), compressed: false, message: [] },
-    { name: "a message", given: bytes(0, 0, 0, 0, 2, 7, 8), compressed: false, message: [7, 8] },
-    { name: "a compressed message", given: bytes(1, 0, 0, 0, 1, 9), compressed: true, message: [9] },
+    { name: "an empty message", input: bytes(0, 0, 0, 0, 0), compressed: false, message: [] },
+    { name: "a message", input: bytes(0, 0, 0, 0, 2, 7, 8), compressed: false, message: [7, 8] },
+    { name: "a compressed message", input: bytes(1, 0, 0, 0, 1, 9), compressed: true, message: [9] },
     {
       name: "a message of exactly the limit",
-      given: bytes(0, 0, 0, 0, 10, ...Buffer.alloc(10)),
+      input: bytes(0, 0, 0, 0, 10, ...Buffer.alloc(10)),
       compressed: false,
       message: [...Buffer.alloc(10)],
     },
-  ])("takes $name", ({ given, compressed, message }) => {
-    const envelope = readSingleEnvelope(given, limitBytes);
+  ])("accepts $name", ({ input, compressed, message }) => {
+    const envelope = readSingleEnvelope(input, limitBytes);
     expect(envelope.compressed).toBe(compressed);
     expect([...envelope.bytes]).toEqual(message);
   });
 
   test.each([
-    { name: "an empty body", given: bytes(), code: Code.Unimplemented },
-    { name: "a truncated prefix", given: bytes(0, 0, 0, 0), code: Code.InvalidArgument },
-    { name: "a truncated message", given: bytes(0, 0, 0, 0, 2, 7), code: Code.InvalidArgument },
-    { name: "two messages", given: bytes(0, 0, 0, 0, 0, 0, 0, 0, 0, 0), code: Code.Unimplemented },
-    { name: "a byte after the message", given: bytes(0, 0, 0, 0, 1, 7, 8), code: Code.Unimplemented },
-    { name: "reserved flags", given: bytes(0b10, 0, 0, 0, 0), code: Code.InvalidArgument },
-    { name: "the flag of Connect's end of stream", given: bytes(0b11, 0, 0, 0, 0), code: Code.InvalidArgument },
-    { name: "the flag of gRPC-Web's trailer", given: bytes(0x80, 0, 0, 0, 0), code: Code.InvalidArgument },
-    { name: "a length over the limit", given: bytes(0, 0, 0, 0, 11), code: Code.ResourceExhausted },
-    { name: "a length of 2^31", given: bytes(0, 0x80, 0, 0, 0), code: Code.ResourceExhausted },
-    { name: "the largest possible length", given: bytes(0, 255, 255, 255, 255), code: Code.ResourceExhausted },
-  ])("refuses $name", ({ given, code }) => {
-    expect(() => readSingleEnvelope(given, limitBytes)).toThrow(expect.objectContaining({ code }));
+    { name: "an empty body", input: bytes(), code: Code.Unimplemented },
+    { name: "a truncated prefix", input: bytes(0, 0, 0, 0), code: Code.InvalidArgument },
+    { name: "a truncated message", input: bytes(0, 0, 0, 0, 2, 7), code: Code.InvalidArgument },
+    { name: "two messages", input: bytes(0, 0, 0, 0, 0, 0, 0, 0, 0, 0), code: Code.Unimplemented },
+    { name: "a byte after the message", input: bytes(0, 0, 0, 0, 1, 7, 8), code: Code.Unimplemented },
+    { name: "reserved flags", input: bytes(0b10, 0, 0, 0, 0), code: Code.InvalidArgument },
+    { name: "the flag of Connect's end of stream", input: bytes(0b11, 0, 0, 0, 0), code: Code.InvalidArgument },
+    { name: "the flag of gRPC-Web's trailer", input: bytes(0x80, 0, 0, 0, 0), code: Code.InvalidArgument },
+    { name: "a length over the limit", input: bytes(0, 0, 0, 0, 11), code: Code.ResourceExhausted },
+    { name: "a length of 2^31", input: bytes(0, 0x80, 0, 0, 0), code: Code.ResourceExhausted },
+    { name: "the largest possible length", input: bytes(0, 255, 255, 255, 255), code: Code.ResourceExhausted },
+  ])("refuses $name", ({ input, code }) => {
+    expect(() => readSingleEnvelope(input, limitBytes)).toThrow(expect.objectContaining({ code }));
   });
 
   test("reads the output of writeEnvelope", () => {
@@ -73,23 +73,23 @@ describe("EnvelopeReader", () => {
   test("reads every message, wherever the stream is split", async () => {
     const messages = fc.array(fc.uint8Array({ maxLength: limitBytes }), { maxLength: 8 });
     await fc.assert(
-      fc.asyncProperty(messages, fc.array(fc.nat({ max: 100 })), async (given, cuts) => {
-        const stream = Buffer.concat(given.map((message) => writeEnvelope(0, message)));
+      fc.asyncProperty(messages, fc.array(fc.nat({ max: 100 })), async (input, cuts) => {
+        const stream = Buffer.concat(input.map((message) => writeEnvelope(0, message)));
         const read = await collect(readAll(cutAt(stream, cuts), limitBytes));
-        expect(read).toEqual(given.map((message) => Buffer.from(message)));
+        expect(read).toEqual(input.map((message) => Buffer.from(message)));
       }),
     );
   });
 
   test.each([
-    { name: "a truncated prefix", given: [bytes(0, 0, 0), bytes(0)], code: Code.InvalidArgument },
-    { name: "a truncated message", given: [bytes(0, 0, 0, 0, 2), bytes(7)], code: Code.InvalidArgument },
-    { name: "a length over the limit", given: [bytes(0, 0, 0), bytes(0, 11)], code: Code.ResourceExhausted },
-    { name: "the largest possible length", given: [bytes(0, 255, 255, 255, 255)], code: Code.ResourceExhausted },
-    { name: "reserved flags", given: [bytes(0b10, 0, 0, 0, 0)], code: Code.InvalidArgument },
-  ])("refuses $name, behind what was whole", async ({ given: [first = bytes(), ...others], code }) => {
-    const whole = [0, 0, 0, 0, 1, 7];
-    const messages = readAll([bytes(...whole, ...first), ...others], limitBytes)[Symbol.asyncIterator]();
+    { name: "a truncated prefix", input: [bytes(0, 0, 0), bytes(0)], code: Code.InvalidArgument },
+    { name: "a truncated message", input: [bytes(0, 0, 0, 0, 2), bytes(7)], code: Code.InvalidArgument },
+    { name: "a length over the limit", input: [bytes(0, 0, 0), bytes(0, 11)], code: Code.ResourceExhausted },
+    { name: "the largest possible length", input: [bytes(0, 255, 255, 255, 255)], code: Code.ResourceExhausted },
+    { name: "reserved flags", input: [bytes(0b10, 0, 0, 0, 0)], code: Code.InvalidArgument },
+  ])("refuses $name after a complete message", async ({ input: [first = bytes(), ...others], code }) => {
+    const complete = [0, 0, 0, 0, 1, 7];
+    const messages = readAll([bytes(...complete, ...first), ...others], limitBytes)[Symbol.asyncIterator]();
     expect(await messages.next()).toEqual({ done: false, value: Buffer.of(7) });
     await expect(messages.next()).rejects.toMatchObject({ code });
   });
@@ -100,12 +100,12 @@ describe("EnvelopeReader", () => {
     { name: "ends within a message", octets: [0, 0, 0, 0, 1, 7, 0, 0, 0, 0, 2, 8] },
   ])("keeps no piece that $name while the next one is awaited", async ({ octets }) => {
     const reader = new EnvelopeReader(limitBytes, messageOf);
-    const given = (): WeakRef<Uint8Array> => {
+    const readPiece = (): WeakRef<Uint8Array> => {
       const piece = bytes(...octets);
       reader.add(piece);
       return new WeakRef(piece);
     };
-    const piece = given();
+    const piece = readPiece();
     expect(reader.take()).toEqual(Buffer.of(7));
     expect(reader.take()).toBeUndefined();
     // The target of a WeakRef is kept alive until the end of the turn that created it.

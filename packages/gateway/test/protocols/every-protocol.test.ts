@@ -233,24 +233,21 @@ describe("every protocol", () => {
     expect([...inContract].toSorted()).toEqual(Object.keys(protocolCases).toSorted());
   });
 
-  test.each(cases)(
-    "responds as its specification says: $protocol, $situation",
-    async ({ protocol, situation, protocolCase }) => {
-      const { httpVersion, call, stream, timeout, responses } = protocolCase;
-      const request = situation === "stream" ? stream() : call(messages[situation]);
-      const added: Partial<Record<Situation, Field>> = { refusal: ["x-closed", "1"], deadline: timeout };
-      const field = added[situation];
-      const header = field === undefined ? request.header : [...request.header, field];
-      const before = greenhouse.answers.length;
-      const response = await connections.exchange(greenhouse.address, httpVersion, { ...request, header });
-      expect({
-        httpStatus: response.httpStatus,
-        header: toRecord(response.header),
-        body: response.body.toString("latin1"),
-        trailer: toRecord(response.trailer),
-      }).toEqual({ trailer: {}, ...responses[situation] });
-      // Hooks, logs and metrics get the protocol.
-      expect((await greenhouse.answered(before + 1)).protocol).toBe(protocol);
-    },
-  );
+  test.each(cases)("responds as specified: $protocol, $situation", async ({ protocol, situation, protocolCase }) => {
+    const { httpVersion, call, stream, timeout, responses } = protocolCase;
+    const request = situation === "stream" ? stream() : call(messages[situation]);
+    const added: Partial<Record<Situation, Field>> = { refusal: ["x-closed", "1"], deadline: timeout };
+    const field = added[situation];
+    const header = field === undefined ? request.header : [...request.header, field];
+    const before = greenhouse.answers.length;
+    const response = await connections.exchange(greenhouse.address, httpVersion, { ...request, header });
+    expect({
+      httpStatus: response.httpStatus,
+      header: toRecord(response.header),
+      body: response.body.toString("latin1"),
+      trailer: toRecord(response.trailer),
+    }).toEqual({ trailer: {}, ...responses[situation] });
+    // Hooks, logs and metrics get the protocol.
+    expect((await greenhouse.answered(before + 1)).protocol).toBe(protocol);
+  });
 });

@@ -33,13 +33,13 @@ describe("LazyHeaders", () => {
       name: "itself, after it was built",
       read: (headers) => (headers.getSetCookie().length === 2 ? [...headers] : []),
     },
-  ])("is read whole by $name", ({ read }) => {
+  ])("is read completely by $name", ({ read }) => {
     expect(read(new LazyHeaders(fields))).toEqual(want);
   });
 
-  test.each(["cookie", "Cookie"])("joins cookie fields with a semicolon, read as %s", (asked) => {
+  test.each(["cookie", "Cookie"])("joins cookie fields with a semicolon, read as %s", (name) => {
     const headers = new LazyHeaders(["cookie", "a=1", "cookie", "b=2"]);
-    expect(headers.get(asked)).toBe("a=1; b=2");
+    expect(headers.get(name)).toBe("a=1; b=2");
     expect([...headers]).toEqual([["cookie", "a=1; b=2"]]);
   });
 

@@ -35,9 +35,9 @@ function open(pieces: readonly number[][]) {
 }
 
 const all = async (messages: AsyncIterator<number>): Promise<number[]> => {
-  const seen: number[] = [];
-  for await (const message of { [Symbol.asyncIterator]: () => messages }) seen.push(message);
-  return seen;
+  const found: number[] = [];
+  for await (const message of { [Symbol.asyncIterator]: () => messages }) found.push(message);
+  return found;
 };
 
 describe("readMessages()", () => {

@@ -135,7 +135,7 @@ const cases = rows.flatMap(({ httpStatus = 200, refusedStatus = 401, procedure, 
 
 describe("admit", () => {
   let greenhouse: TestGreenhouse;
-  let asked: AdmitRequest[] = [];
+  let admitCalls: AdmitRequest[] = [];
   const subjects: string[] = [];
   beforeAll(async () => {
     greenhouse = await startGreenhouse(
@@ -160,7 +160,7 @@ describe("admit", () => {
           },
         ],
         admit: (request) => {
-          asked.push(request);
+          admitCalls.push(request);
           if (request.header.get("x-refuse") !== null) {
             throw new ConnectError("who are you", Code.Unauthenticated, { "www-authenticate": "Bearer" });
           }
@@ -172,7 +172,7 @@ describe("admit", () => {
   });
   afterAll(() => greenhouse[Symbol.asyncDispose]());
   beforeEach(() => {
-    asked = [];
+    admitCalls = [];
     subjects.length = 0;
   });
 
@@ -185,7 +185,7 @@ describe("admit", () => {
       const before = greenhouse.answers.length;
       const response = await send(version, request);
       expect(response.httpStatus).toBe(httpStatus);
-      expect(asked).toMatchObject([{ procedure, protocol, peer: { address: "127.0.0.1" } }]);
+      expect(admitCalls).toMatchObject([{ procedure, protocol, peer: { address: "127.0.0.1" } }]);
       const reported = await greenhouse.answered(before + 1);
       expect(reported).toMatchObject({ procedure, protocol, httpStatus, httpMethod: request.httpMethod });
       expect(reported.path).toBe(request.path.split("?")[0]);
@@ -230,20 +230,20 @@ describe("admit", () => {
     { name: "HEAD of an open endpoint", request: { httpMethod: "HEAD", path: "/open", header: [] }, httpStatus: 200 },
   ])("is not called for $name", async ({ request, httpStatus }) => {
     expect((await send("1.1", request, ["x-refuse", "1"])).httpStatus).toBe(httpStatus);
-    expect(asked).toEqual([]);
+    expect(admitCalls).toEqual([]);
   });
 });
 
 test.each(both)(
   "an endpoint is not called if the client has disconnected before it is admitted, over HTTP/%s",
   async (version) => {
-    let asked = false;
+    let isEndpointCalled = false;
     const admitting = Promise.withResolvers<void>();
     const page: Endpoint = {
       path: "/page",
       open: false,
       handle: () => {
-        asked = true;
+        isEndpointCalled = true;
         return { httpStatus: 200, body: "" };
       },
     };
@@ -262,7 +262,7 @@ test.each(both)(
       await within(admitting.promise, "admit");
     }
     expect(await greenhouse.answered(1)).toMatchObject({ httpStatus: 0, error: { code: Code.Canceled } });
-    expect(asked).toBe(false);
+    expect(isEndpointCalled).toBe(false);
   },
 );
 
@@ -270,24 +270,24 @@ test.each(both)(
   "admit and endpoints get a read-only request without access to the exchange, over HTTP/%s",
   async (version) => {
     const header: Field[] = [["x-name", "ada"]];
-    const seen: unknown[] = [];
-    const look = (request: Pick<AdmitRequest, "header">): void => {
-      seen.push(request.header.get("X-Name"));
+    const received: unknown[] = [];
+    const inspectRequest = (request: Pick<AdmitRequest, "header">): void => {
+      received.push(request.header.get("X-Name"));
       // All members of a request except its connection, including inherited ones.
       const own = Object.entries(request).map(([name, value]) => (name === "connection" ? undefined : value));
       for (const value of [request, request.header, ...own])
-        if (typeof value === "object" && value !== null && "respond" in value) seen.push(value);
+        if (typeof value === "object" && value !== null && "respond" in value) received.push(value);
     };
     const handle: Endpoint["handle"] = (request) => {
-      look(request);
+      inspectRequest(request);
       return { httpStatus: 200, body: "" };
     };
     await using greenhouse = await startGreenhouse(
       {},
-      { admit: look, endpoints: [{ path: "/page", open: false, handle }] },
+      { admit: inspectRequest, endpoints: [{ path: "/page", open: false, handle }] },
     );
     await exchange(greenhouse.address, version, { ...get("/page"), header });
-    expect(seen).toEqual(["ada", "ada"]);
+    expect(received).toEqual(["ada", "ada"]);
   },
 );
 

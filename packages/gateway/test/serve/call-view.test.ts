@@ -21,26 +21,26 @@ describe.each(callings)("a unary call by $name", (calling) => {
           const { signal, requestHeader, responseHeader, responseTrailer } = rest;
           responseHeader.set("x-header", requestHeader.get("x-sent") ?? "");
           responseTrailer.set("x-trailer", "last");
-          const left = timeoutMs() ?? 0;
+          const remainingMs = timeoutMs() ?? 0;
           const reported = [method.name, service.typeName, requestMethod, new URL(url).pathname, values.get(noteKey)];
-          const known = [protocolName.length > 0, signal.aborted, left > 10_000 && left <= 20_000];
+          const known = [protocolName.length > 0, signal.aborted, remainingMs > 10_000 && remainingMs <= 20_000];
           return { bed, note: [...reported, ...known].join(" ") };
         },
       });
-      const seen: Record<string, Headers> = {};
+      const received: Record<string, Headers> = {};
       const response = await greenhouseClient(calling, greenhouse.address).waterBed(
         { bed: 7n },
         {
           headers: { "x-sent": "by the client" },
           timeoutMs: 20_000,
-          onHeader: (header) => (seen["header"] = header),
-          onTrailer: (trailer) => (seen["trailer"] = trailer),
+          onHeader: (header) => (received["header"] = header),
+          onTrailer: (trailer) => (received["trailer"] = trailer),
         },
       );
       const path = "/greenhouse.v1.GreenhouseService/WaterBed";
       expect(response.note).toBe(`WaterBed greenhouse.v1.GreenhouseService POST ${path} none true false true`);
-      expect(seen["header"]?.get("x-header")).toBe("by the client");
-      expect(seen["trailer"]?.get("x-trailer")).toBe("last");
+      expect(received["header"]?.get("x-header")).toBe("by the client");
+      expect(received["trailer"]?.get("x-trailer")).toBe("last");
     });
 
     test("binary metadata and repeated values", async () => {
@@ -57,17 +57,17 @@ describe.each(callings)("a unary call by $name", (calling) => {
         ["x-twice", "2"],
         ["x-bytes-bin", "AAEC/w"],
       ]);
-      const seen: string[] = [];
+      const received: string[] = [];
       const response = await greenhouseClient(calling, greenhouse.address).waterBed(
         {},
         {
           headers,
-          onHeader: (header) => seen.push(header.get("x-twice") ?? ""),
-          onTrailer: (trailer) => seen.push(trailer.get("x-bytes-bin") ?? ""),
+          onHeader: (header) => received.push(header.get("x-twice") ?? ""),
+          onTrailer: (trailer) => received.push(trailer.get("x-bytes-bin") ?? ""),
         },
       );
       expect(response.note).toBe("1, 2");
-      expect(seen).toEqual(["a, b", "AAEC/w"]);
+      expect(received).toEqual(["a, b", "AAEC/w"]);
     });
 
     test.each<{ name: string; interceptor: Interceptor; want: string }>([
@@ -158,16 +158,16 @@ describe.each(callings)("a unary call by $name", (calling) => {
         },
         { interceptors: [respond] },
       );
-      const seen: unknown[] = [];
+      const received: unknown[] = [];
       const response = await greenhouseClient(calling, greenhouse.address).waterBed(
         {},
         {
-          onHeader: (header) => seen.push(header.get("x-header"), header.get("x-first")),
-          onTrailer: (trailer) => seen.push(trailer.get("x-trailer")),
+          onHeader: (header) => received.push(header.get("x-header"), header.get("x-first")),
+          onTrailer: (trailer) => received.push(trailer.get("x-trailer")),
         },
       );
       expect(response.note).toBe("replaced");
-      expect(seen).toEqual(["replaced", null, "replaced"]);
+      expect(received).toEqual(["replaced", null, "replaced"]);
     });
 
     test("a response without calling the handler", async () => {

@@ -7,10 +7,10 @@ const twin = createContextKey("red", { description: "color" });
 
 test("get() returns the default of a key until it is set, and again after it is deleted", () => {
   const values = new CallValues();
-  const seen = [values.get(color)];
-  seen.push(values.set(color, "blue").get(color), values.get(twin));
-  seen.push(values.delete(color).get(color));
-  expect(seen).toEqual(["green", "blue", "red", "green"]);
+  const results = [values.get(color)];
+  results.push(values.set(color, "blue").get(color), values.get(twin));
+  results.push(values.delete(color).get(color));
+  expect(results).toEqual(["green", "blue", "red", "green"]);
 });
 
 test("get() returns undefined instead of the default if a value is set to undefined", () => {

@@ -74,13 +74,13 @@ describe("Cors.preflight()", () => {
   );
   test.each(requests)(
     "returns fields only for a preflight: OPTIONS $isOptions, origin $hasOrigin, method $asksForMethod",
-    (given) => {
+    (request) => {
       const fields = listed.preflight({
-        httpMethod: given.isOptions ? "OPTIONS" : "DELETE",
-        origin: given.hasOrigin ? shop : null,
-        accessControlRequestMethod: given.asksForMethod ? "DELETE" : null,
+        httpMethod: request.isOptions ? "OPTIONS" : "DELETE",
+        origin: request.hasOrigin ? shop : null,
+        accessControlRequestMethod: request.asksForMethod ? "DELETE" : null,
       });
-      expect(fields !== undefined).toBe(given.isOptions && given.hasOrigin && given.asksForMethod);
+      expect(fields !== undefined).toBe(request.isOptions && request.hasOrigin && request.asksForMethod);
     },
   );
 

@@ -129,14 +129,14 @@ describe.each(http2Servers)("an asynchronous endpoint, server: %s,", (http2) => 
   test.each(versionsBy[http2])(
     "is reported as canceled if its client has disconnected, over HTTP/%s",
     async (version) => {
-      const asked = Promise.withResolvers<void>();
-      const left = Promise.withResolvers<void>();
+      const called = Promise.withResolvers<void>();
+      const disconnected = Promise.withResolvers<void>();
       const admit: Admit = () => {
-        acceptedSocket().once("close", left.resolve);
-        asked.resolve();
+        acceptedSocket().once("close", disconnected.resolve);
+        called.resolve();
       };
       const handle: Endpoint["handle"] = async () => {
-        await left.promise;
+        await disconnected.promise;
         return { httpStatus: 200, body: "late" };
       };
       const endpoints = [{ ...later(handle), open: false }];
@@ -144,11 +144,11 @@ describe.each(http2Servers)("an asynchronous endpoint, server: %s,", (http2) => 
       if (version === "1.1") {
         using connection = await openHttp1(greenhouse.address);
         connection.request(get("/page"));
-        await within(asked.promise, "the endpoint");
+        await within(called.promise, "the endpoint");
       } else {
         using connection = await openHttp2(greenhouse.address);
         connection.open(get("/page"), { endStream: true }).on("error", () => undefined);
-        await within(asked.promise, "the endpoint");
+        await within(called.promise, "the endpoint");
       }
       expect(await greenhouse.answered(1)).toMatchObject({ httpStatus: 0, error: { code: Code.Canceled } });
     },
@@ -200,36 +200,36 @@ describe("a completed request", () => {
 
 test("onRequest runs before admit, gets the request, and sets context values for all later hooks", async () => {
   const noteKey = createContextKey("");
-  const seen: string[] = [];
+  const received: string[] = [];
   await using greenhouse = await startGreenhouse(
     { waterBed: () => ({}) },
     {
       onRequest: ({ procedure, contextValues }) => void contextValues.set(noteKey, `note of ${procedure}`),
-      admit: ({ contextValues }) => void seen.push(contextValues.get(noteKey)),
+      admit: ({ contextValues }) => void received.push(contextValues.get(noteKey)),
       interceptors: [
         (next) => (request) => {
-          seen.push(request.contextValues.get(noteKey));
+          received.push(request.contextValues.get(noteKey));
           return next(request);
         },
       ],
-      onResponse: ({ contextValues }) => void seen.push(contextValues.get(noteKey)),
+      onResponse: ({ contextValues }) => void received.push(contextValues.get(noteKey)),
     },
   );
   await exchange(greenhouse.address, "2", rpc("connect-json", waterBedProcedure, Buffer.from("{}")));
-  expect(seen).toEqual(Array(3).fill(`note of ${waterBedProcedure}`));
+  expect(received).toEqual(Array(3).fill(`note of ${waterBedProcedure}`));
 });
 
 describe("CORS", () => {
   const origin: Field = ["origin", "https://shop.example"];
   let greenhouse: TestGreenhouse;
-  let asked = 0;
+  let admitCalls = 0;
   beforeAll(async () => {
     greenhouse = await startGreenhouse(
       { waterBed: () => ({}), getReading: () => ({}) },
       {
         cors: { origins: ["https://shop.example"] },
         admit: ({ header }) => {
-          asked += 1;
+          admitCalls += 1;
           if (header.get("x-refuse") !== null) throw new ConnectError("no", Code.Unauthenticated);
         },
       },
@@ -265,7 +265,7 @@ describe("CORS", () => {
   });
 
   test.each(calls)("responds to the preflight of $name without calling admit", async ({ request }) => {
-    asked = 0;
+    admitCalls = 0;
     for (const version of versionsBy.own) {
       const header: Field[] = [origin, ["access-control-request-method", request.httpMethod], ["x-refuse", "1"]];
       const response = await exchange(greenhouse.address, version, {
@@ -279,7 +279,7 @@ describe("CORS", () => {
       expect(fieldValue(response.header, "access-control-allow-headers")).toMatch(/connect-protocol-version/i);
       expect(fieldValue(response.header, "access-control-allow-headers")).toMatch(/x-grpc-web/i);
     }
-    expect(asked).toBe(0);
+    expect(admitCalls).toBe(0);
   });
 });
 
@@ -340,13 +340,13 @@ describe("an error received from another server", () => {
 });
 
 test("onRequest gets whether the RPC is streaming", async () => {
-  const seen: boolean[] = [];
+  const received: boolean[] = [];
   const selector = "greenhouse.v1.GreenhouseService.RecordReadings";
   await using greenhouse = await startGreenhouse(
     {},
     {
       rest: { rules: [{ selector, pattern: { case: "post", value: "/readings" }, body: "*" }] },
-      onRequest: ({ stream }) => void seen.push(stream),
+      onRequest: ({ stream }) => void received.push(stream),
     },
   );
   for (const [path, contentType] of [
@@ -358,5 +358,5 @@ test("onRequest gets whether the RPC is streaming", async () => {
     const header: readonly Field[] = [["content-type", contentType]];
     await exchange(greenhouse.address, "1.1", { httpMethod: "POST", path, header, body: Buffer.from("{}") });
   }
-  expect(seen).toEqual([false, false, true, true]);
+  expect(received).toEqual([false, false, true, true]);
 });

@@ -132,12 +132,12 @@ describe("a callback that fails", () => {
     { name: "rejects", onFault: rejects(failure) },
   ])("because onFault $name is printed after the original fault", async ({ onFault }) => {
     using printing = vi.spyOn(console, "error").mockReturnValue();
-    const onResponse = throws(new Error("what is to be told"));
+    const onResponse = throws(new Error("the error to print"));
     await using greenhouse = await startGreenhouse({ waterBed: () => ({}) }, { onResponse, onFault });
     expect(await exchange(greenhouse.address, "2", { ...water, body: Buffer.of() })).toMatchObject({ httpStatus: 200 });
     await expect.poll(() => printing.mock.calls.length).toBe(2);
     expect(printing.mock.calls).toMatchObject([
-      [expect.stringMatching(/^\[ERR_CALLBACK_FAILED\] onResponse failed\n {4}Error: what is to be told\n/)],
+      [expect.stringMatching(/^\[ERR_CALLBACK_FAILED\] onResponse failed\n {4}Error: the error to print\n/)],
       [expect.stringMatching(/^\[ERR_CALLBACK_FAILED\] onFault failed\n {4}Error: no metrics today\n/)],
     ]);
   });
@@ -164,9 +164,9 @@ describe("a fault is reported with its procedure, its context values and", () =>
       { name: "no id with a non-ASCII character", header: [["x-request-id", "r\u00e4"]], want: undefined },
     ],
   )("$name", async ({ header = [], onError, want }) => {
-    const seen: unknown[] = [];
+    const reported: unknown[] = [];
     const onFault: GatewayOptions["onFault"] = (_, what, request) =>
-      seen.push([what, request?.procedure, request?.requestId, request?.contextValues.get(tenantKey)]);
+      reported.push([what, request?.procedure, request?.requestId, request?.contextValues.get(tenantKey)]);
     const request = { ...water, header: [...water.header, ...header] };
     const onRequest: GatewayOptions["onRequest"] = ({ contextValues }) => void contextValues.set(tenantKey, "k");
     for (const options of [{}, { admit: throws(failure) }]) {
@@ -174,7 +174,7 @@ describe("a fault is reported with its procedure, its context values and", () =>
       await using greenhouse = await startGreenhouse({ waterBed: throws(failure) }, { ...more, onFault });
       await exchange(greenhouse.address, "1.1", { ...request, body: Buffer.of() });
     }
-    expect(seen).toEqual([
+    expect(reported).toEqual([
       ["a handler or an interceptor failed", waterBedProcedure, want, "k"],
       ["cannot process the request", waterBedProcedure, want, "k"],
     ]);
@@ -350,10 +350,10 @@ describe("a response that cannot be written is reported:", () => {
         onResponse: ({ httpStatus }) => statuses.push(httpStatus),
         ...collecting(faults),
       });
-      const asked = gateway.ask(carrier, { ...water, body: Buffer.of() });
+      const responded = gateway.ask(carrier, { ...water, body: Buffer.of() });
       // Callers of a Fetch handler always get a response.
-      if (carrier === "Fetch") expect(await asked).toMatchObject({ httpStatus: 500 });
-      else await expect(asked).rejects.toThrow();
+      if (carrier === "Fetch") expect(await responded).toMatchObject({ httpStatus: 500 });
+      else await expect(responded).rejects.toThrow();
       // Neither the response nor an error can be written.
       expect(faults).toMatchObject([{ what }, { what }]);
       expect(statuses).toEqual([0]);

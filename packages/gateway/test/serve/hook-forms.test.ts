@@ -15,7 +15,7 @@ import { carrierNames, openEveryCarrier } from "../../../testing/src/gateway/eve
 /** The options of a gateway that are functions. An option without a test case does not compile. */
 type Hook = Exclude<
   {
-    [Name in keyof GatewayOptions]-?: NonNullable<GatewayOptions[Name]> extends (...given: never[]) => unknown
+    [Name in keyof GatewayOptions]-?: NonNullable<GatewayOptions[Name]> extends (...args: never[]) => unknown
       ? Name
       : never;
   }[keyof GatewayOptions],

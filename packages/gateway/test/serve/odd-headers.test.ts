@@ -39,10 +39,10 @@ const ownFields: readonly Field[] = [
 /** Replaces the header or trailer with the value that the request specifies. */
 const interceptor: Interceptor = (next) => async (request) => {
   const response = await next(request);
-  const asked = request.header.get("x-odd");
+  const requested = request.header.get("x-odd");
   const place = request.header.get("x-place") ?? "header";
-  if (asked === "set") for (const [name, value] of carrierFields) response.header.set(name, value);
-  const replaced = asked === "its own" ? request : odd[Number(asked)];
+  if (requested === "set") for (const [name, value] of carrierFields) response.header.set(name, value);
+  const replaced = requested === "its own" ? request : odd[Number(requested)];
   return replaced === undefined ? response : { ...response, [place]: replaced.header };
 };
 

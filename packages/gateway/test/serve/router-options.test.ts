@@ -69,8 +69,8 @@ describe("requireConnectProtocolHeader requires the version from", () => {
     const address = await gateway.listen({ host: "127.0.0.1", port: 0 });
     const refused = await exchangeHttp2(address, without);
     expect(String(refused.body)).toContain("invalid_argument");
-    const taken = await exchangeHttp2(address, { ...without, ...named });
-    expect(String(taken.body)).not.toContain("code");
+    const accepted = await exchangeHttp2(address, { ...without, ...named });
+    expect(String(accepted.body)).not.toContain("code");
   });
 });
 
@@ -115,14 +115,14 @@ describe("a router's options", () => {
 });
 
 test("router.handlers returns the handlers of Connect", () => {
-  const seen: string[][] = [];
-  const look = (router: ConnectRouter): void => {
+  const handlers: string[][] = [];
+  const register = (router: ConnectRouter): void => {
     const own: Override = { grpcWeb: false };
     router.service(GreenhouseService, implementation, own);
-    seen.push(router.handlers.map(({ requestPath, protocolNames }) => `${requestPath} ${protocolNames.join(" ")}`));
+    handlers.push(router.handlers.map(({ requestPath, protocolNames }) => `${requestPath} ${protocolNames.join(" ")}`));
   };
-  look(createConnectRouter());
-  createGateway({ routes: look });
-  expect(seen[0]).toHaveLength(GreenhouseService.methods.length);
-  expect(seen[1]).toEqual(seen[0]);
+  register(createConnectRouter());
+  createGateway({ routes: register });
+  expect(handlers[0]).toHaveLength(GreenhouseService.methods.length);
+  expect(handlers[1]).toEqual(handlers[0]);
 });

@@ -64,16 +64,16 @@ describe.each(callings)("a stream by $name", (calling) => {
         responseTrailer.set("x-trailer", "last");
       },
     });
-    const seen: (string | null)[] = [];
+    const received: (string | null)[] = [];
     const stream = greenhouseClient(calling, greenhouse.address).watchReadings(
       { sensor: "s", count: 3 },
       {
-        onHeader: (header) => seen.push(header.get("x-header")),
-        onTrailer: (trailer) => seen.push(trailer.get("x-trailer")),
+        onHeader: (header) => received.push(header.get("x-header")),
+        onTrailer: (trailer) => received.push(trailer.get("x-trailer")),
       },
     );
     expect(await readAll(stream)).toEqual({ sensors: ["s0", "s1", "s2"], error: undefined });
-    expect(seen).toEqual(["first", "last"]);
+    expect(received).toEqual(["first", "last"]);
     expect(await greenhouse.answered(1)).toMatchObject({ httpStatus: 200, error: undefined });
   });
 
@@ -137,33 +137,33 @@ describe.each(callings)("a stream by $name", (calling) => {
     expect(await readAll(stream)).toEqual({ sensors: ["before", "after"], error: undefined });
   });
 
-  test.each<{ name: string; watch: (left: () => void) => AsyncGenerator<{ sensor: string }> }>([
+  test.each<{ name: string; watch: (closed: () => void) => AsyncGenerator<{ sensor: string }> }>([
     {
       name: "continues",
-      watch: async function* (left) {
+      watch: async function* (closed) {
         try {
           for (let count = 0; ; count += 1) yield { sensor: String(count) };
         } finally {
-          left();
+          closed();
         }
       },
     },
     {
       name: "waits for its signal",
-      watch: async function* (left) {
+      watch: async function* (closed) {
         yield { sensor: "0" };
         yield { sensor: "1" };
-        left();
+        closed();
         await stuck;
       },
     },
   ])("is reported as cancelled when the client cancels it while its handler $name", async ({ watch }) => {
-    const left = Promise.withResolvers<void>();
+    const closed = Promise.withResolvers<void>();
     const reason = Promise.withResolvers<unknown>();
     await using greenhouse = await start({
       watchReadings: (_, { signal }) => {
         signal.addEventListener("abort", () => reason.resolve(signal.reason));
-        return watch(left.resolve);
+        return watch(closed.resolve);
       },
     });
     const controller = new AbortController();
@@ -175,7 +175,7 @@ describe.each(callings)("a stream by $name", (calling) => {
     };
     await expect(within(read(), "the end of the stream")).rejects.toMatchObject({ code: Code.Canceled });
     expect(await within(reason.promise, "the signal")).toMatchObject({ code: Code.Canceled });
-    await within(left.promise, "the handler to be let go");
+    await within(closed.promise, "the handler to be closed");
     expect((await greenhouse.answered(1)).error?.code).toBe(Code.Canceled);
   });
 
@@ -194,13 +194,13 @@ describe.each(callings)("a stream by $name", (calling) => {
       },
       { interceptors: [marking] },
     );
-    const seen: (string | null)[] = [];
+    const received: (string | null)[] = [];
     const stream = greenhouseClient(calling, greenhouse.address).watchReadings(
       {},
-      { onHeader: (header) => seen.push(header.get("x-marked")) },
+      { onHeader: (header) => received.push(header.get("x-marked")) },
     );
     expect(await readAll(stream)).toEqual({ sensors: ["marked"], error: undefined });
-    expect(seen).toEqual(["yes"]);
+    expect(received).toEqual(["yes"]);
   });
 
   test("is refused by admit before a message is read", async () => {
@@ -233,9 +233,9 @@ describe.each(callings)("a stream by $name", (calling) => {
       },
     });
     const client = greenhouseClient(calling, greenhouse.address);
-    const [left] = (await readAll(client.watchReadings({}, { timeoutMs: 100_000 }))).sensors;
-    expect(Number(left)).toBeGreaterThan(0);
-    expect(Number(left)).toBeLessThanOrEqual(100_000);
+    const [remaining] = (await readAll(client.watchReadings({}, { timeoutMs: 100_000 }))).sensors;
+    expect(Number(remaining)).toBeGreaterThan(0);
+    expect(Number(remaining)).toBeLessThanOrEqual(100_000);
     expect((await readAll(client.watchReadings({}))).sensors).toEqual(["undefined"]);
   });
 
@@ -336,7 +336,7 @@ test.each([
   { name: "HTTP/2", http2: "own" },
 ] as const)("a stream whose client leaves while it is admitted does not run over $name", async ({ name, http2 }) => {
   let ran = false;
-  const asked = Promise.withResolvers<void>();
+  const admitted = Promise.withResolvers<void>();
   await using greenhouse = await startGreenhouse(
     {
       async *watchReadings() {
@@ -346,7 +346,7 @@ test.each([
     },
     {
       admit: async () => {
-        asked.resolve();
+        admitted.resolve();
         await nextEvent("close");
       },
     },
@@ -361,11 +361,11 @@ test.each([
   if (name === "HTTP/1.1") {
     using connection = await openHttp1(greenhouse.address);
     connection.request(request);
-    await within(asked.promise, "admit");
+    await within(admitted.promise, "admit");
   } else {
     using connection = await openHttp2(greenhouse.address);
     connection.open(request).on("error", () => undefined);
-    await within(asked.promise, "admit");
+    await within(admitted.promise, "admit");
   }
   expect((await greenhouse.answered(1)).error?.code).toBe(Code.Canceled);
   expect(ran).toBe(false);
@@ -388,8 +388,8 @@ const end: Next = () => Promise.resolve({ done: true, value: undefined });
 /** Yields this many readings, and then the result of `next`. */
 function readingsUntil(count: number, last: Next, sensorLength = 1000): AsyncIterable<{ sensor: string }> {
   const value = { sensor: "x".repeat(sensorLength) };
-  let asked = 0;
-  const next: Next = () => (asked++ < count ? Promise.resolve({ done: false, value }) : last());
+  let calls = 0;
+  const next: Next = () => (calls++ < count ? Promise.resolve({ done: false, value }) : last());
   return { [Symbol.asyncIterator]: () => ({ next }) };
 }
 
@@ -447,12 +447,12 @@ describe("messages that arrive after the deadline of their call", () => {
     readonly http2: Http2Server;
     /** How many messages are read before the deadline. */
     readonly read: number;
-    readonly goOn: Promise<void>;
+    readonly resume: Promise<void>;
   }
   /**
    * Starts a greenhouse that reads some messages and, after the deadline and what else it is to wait for, the others.
    */
-  const startLate = async ({ http2, read, goOn }: Late) => {
+  const startLate = async ({ http2, read, resume }: Late) => {
     const received = Promise.withResolvers<Readings>();
     const greenhouse = await startGreenhouse(
       {
@@ -460,7 +460,7 @@ describe("messages that arrive after the deadline of their call", () => {
           const iterator = readings[Symbol.asyncIterator]();
           for (let at = 0; at < read; at += 1) await iterator.next();
           await reasonOf(signal);
-          await goOn;
+          await resume;
           received.resolve(readAll({ [Symbol.asyncIterator]: () => iterator }));
           return await stuck;
         },
@@ -476,7 +476,7 @@ describe("messages that arrive after the deadline of their call", () => {
   test.each(http2Servers)(
     "are reported as missing if the end of the stream has arrived but was not read, over HTTP/2, %s",
     async (http2) => {
-      const { greenhouse, received } = await startLate({ http2, read: 1, goOn: Promise.resolve() });
+      const { greenhouse, received } = await startLate({ http2, read: 1, resume: Promise.resolve() });
       await using _ = greenhouse;
       using connection = await openFrames(greenhouse.address);
       const header = [...grpcHeader(recordReadings), ["grpc-timeout", "100m"]] as const;
@@ -496,7 +496,7 @@ describe("messages that arrive after the deadline of their call", () => {
     "are not omitted from a complete stream over HTTP/2 by $engine, if $read were read and the last arrives $name",
     async ({ engine, read, frames }) => {
       const responded = Promise.withResolvers<void>();
-      const { greenhouse, received } = await startLate({ http2: engine, read, goOn: responded.promise });
+      const { greenhouse, received } = await startLate({ http2: engine, read, resume: responded.promise });
       await using _ = greenhouse;
       using connection = await openFrames(greenhouse.address);
       const header = [...grpcHeader(recordReadings), ["grpc-timeout", "30m"]] as const;
@@ -513,7 +513,7 @@ describe("messages that arrive after the deadline of their call", () => {
 
   test("do not prevent the next request of their HTTP/1.1 connection", async () => {
     const responded = Promise.withResolvers<void>();
-    const { greenhouse, received } = await startLate({ http2: "own", read: 1, goOn: responded.promise });
+    const { greenhouse, received } = await startLate({ http2: "own", read: 1, resume: responded.promise });
     await using _ = greenhouse;
     using connection = await openHttp1(greenhouse.address);
     // More than node reads ahead, and less than the limit for discarding a body on a kept connection.

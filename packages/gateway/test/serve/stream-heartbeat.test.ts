@@ -51,7 +51,7 @@ async function openCollecting(address: Parameters<typeof openHttp1>[0]) {
   const connection = await openHttp1(address);
   let text = "";
   connection.socket.on("data", (bytes: Buffer) => (text += bytes.toString("latin1")));
-  return Object.assign(connection, { seen: () => text });
+  return Object.assign(connection, { receivedText: () => text });
 }
 
 test("a stream sends a heartbeat after each interval, restarts the interval with each message, and stops it at the end", async () => {
@@ -66,28 +66,28 @@ test("a stream sends a heartbeat after each interval, restarts the interval with
   await using greenhouse = await startGreenhouse({ watchReadings }, { rest });
   using connection = await openCollecting(greenhouse.address);
   connection.write(watchEvents);
-  await expect.poll(connection.seen).toContain("one");
+  await expect.poll(connection.receivedText).toContain("one");
   await expect.poll(heartbeats.count).toBe(1);
   expect(heartbeats.timer().hasRef()).toBe(false);
   heartbeats.beat();
   heartbeats.beat();
-  await expect.poll(connection.seen).toMatch(/one.*\r\n3\r\n:\n\n\r\n3\r\n:\n\n\r\n$/s);
+  await expect.poll(connection.receivedText).toMatch(/one.*\r\n3\r\n:\n\n\r\n3\r\n:\n\n\r\n$/s);
   using refreshed = vi.spyOn(heartbeats.timer(), "refresh");
   second.resolve();
-  await expect.poll(connection.seen).toContain("two");
+  await expect.poll(connection.receivedText).toContain("two");
   expect(refreshed).toHaveBeenCalledOnce();
   expect(heartbeats.areCleared()).toBe(false);
   last.resolve();
-  await expect.poll(connection.seen).toMatch(/event: end/);
+  await expect.poll(connection.receivedText).toMatch(/event: end/);
   expect(heartbeats.count()).toBe(1);
   expect(heartbeats.areCleared()).toBe(true);
 });
 
 test("a bidirectional stream sends a heartbeat before its first message", async () => {
   using heartbeats = watchHeartbeats();
-  const asked = Promise.withResolvers<void>();
+  const resumed = Promise.withResolvers<void>();
   const controlClimate = async function* () {
-    await asked.promise;
+    await resumed.promise;
     yield { sensor: "late" };
   };
   await using greenhouse = await startGreenhouse({ controlClimate }, { rest });
@@ -97,9 +97,9 @@ test("a bidirectional stream sends a heartbeat before its first message", async 
   );
   await expect.poll(heartbeats.count).toBe(1);
   heartbeats.beat();
-  await expect.poll(connection.seen).toMatch(/^HTTP\/1\.1 200 .*\r\n\r\n1\r\n \r\n$/s);
-  asked.resolve();
-  await expect.poll(connection.seen).toContain("late");
+  await expect.poll(connection.receivedText).toMatch(/^HTTP\/1\.1 200 .*\r\n\r\n1\r\n \r\n$/s);
+  resumed.resolve();
+  await expect.poll(connection.receivedText).toContain("late");
   expect(heartbeats.count()).toBe(1);
 });
 

@@ -47,8 +47,8 @@ describe.each(Object.entries(admits))("after %s", (_name, admit) => {
       });
       for (const carrier of carrierNames) {
         reported.length = 0;
-        const asked = gateway.ask(carrier, { httpMethod: "GET", path: "/fails", header: [] });
-        const { httpStatus } = await within(asked, `the response by ${carrier}`);
+        const pending = gateway.ask(carrier, { httpMethod: "GET", path: "/fails", header: [] });
+        const { httpStatus } = await within(pending, `the response by ${carrier}`);
         expect([carrier, httpStatus, reported.length]).toEqual([carrier, want, faults]);
       }
     },
@@ -70,8 +70,8 @@ test.each([
     endpoints: [{ path: "/page", open: false, handle }],
   });
   for (const carrier of carrierNames) {
-    const asked = gateway.ask(carrier, { httpMethod: "GET", path: "/page", header: [] });
-    const { httpStatus } = await within(asked, `the response by ${carrier}`);
+    const pending = gateway.ask(carrier, { httpMethod: "GET", path: "/page", header: [] });
+    const { httpStatus } = await within(pending, `the response by ${carrier}`);
     expect([carrier, httpStatus, calls]).toEqual([carrier, 403, 0]);
   }
 });

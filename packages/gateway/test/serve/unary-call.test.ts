@@ -59,17 +59,17 @@ describe.each(callings)("a unary call by $name", (calling) => {
           return { sensor };
         },
       });
-      const seen: (string | null)[] = [];
+      const received: (string | null)[] = [];
       const sensor = "0123456789abcdef-".repeat(length / 17 + 1).slice(0, length);
       const reading = await greenhouseClient(calling, greenhouse.address).getReading(
         { sensor },
         {
-          onHeader: (header) => seen.push(header.get("x-header")),
-          onTrailer: (trailer) => seen.push(trailer.get("x-trailer")),
+          onHeader: (header) => received.push(header.get("x-header")),
+          onTrailer: (trailer) => received.push(trailer.get("x-trailer")),
         },
       );
       expect(reading.sensor === sensor).toBe(true);
-      expect(seen).toEqual(["first", "last"]);
+      expect(received).toEqual(["first", "last"]);
       expect(await greenhouse.answered(1)).toMatchObject({ httpStatus: 200, error: undefined });
     },
   );
@@ -92,8 +92,8 @@ describe.each(callings)("a unary call by $name", (calling) => {
     test("even if it is first read after the response", async () => {
       let context: HandlerContext | undefined;
       await using greenhouse = await start({
-        waterBed: (_, given) => {
-          context = given;
+        waterBed: (_, handlerContext) => {
+          context = handlerContext;
           return {};
         },
       });
@@ -330,18 +330,18 @@ describe.each(callings)("a unary call by $name", (calling) => {
 
   describe("with a request gate", () => {
     test("is refused before its message is read", async () => {
-      const seen: string[] = [];
+      const calls: string[] = [];
       await using greenhouse = await start(
         {
           waterBed: () => {
-            seen.push("handler");
+            calls.push("handler");
             return {};
           },
         },
         {
           readMaxBytes: 10,
           requestGate: ({ requestHeader, responseHeader }) => {
-            seen.push(requestHeader.get("x-sent") ?? "");
+            calls.push(requestHeader.get("x-sent") ?? "");
             responseHeader.set("x-gate", "closed");
             throw new ConnectError("not now", Code.Unavailable);
           },
@@ -352,14 +352,14 @@ describe.each(callings)("a unary call by $name", (calling) => {
       const error = await errorOf(call);
       expect(error).toMatchObject({ code: Code.Unavailable, rawMessage: "not now" });
       expect(error.metadata.get("x-gate")).toBe("closed");
-      expect(seen).toEqual(["sent"]);
+      expect(calls).toEqual(["sent"]);
     });
 
     test.each([
       { name: "immediately", wait: undefined },
       { name: "later", wait: nextTurn },
     ])("that resolves $name sets context values for interceptors and handler", async ({ wait }) => {
-      const seen: string[] = [];
+      const notes: string[] = [];
       await using greenhouse = await start(
         { waterBed: (_, { values }) => ({ note: values.get(noteKey) }) },
         {
@@ -369,14 +369,14 @@ describe.each(callings)("a unary call by $name", (calling) => {
           },
           interceptors: [
             (next) => (request) => {
-              seen.push(request.contextValues.get(noteKey));
+              notes.push(request.contextValues.get(noteKey));
               return next(request);
             },
           ],
         },
       );
       expect((await greenhouseClient(calling, greenhouse.address).waterBed({})).note).toBe("from the gate");
-      expect(seen).toEqual(["from the gate"]);
+      expect(notes).toEqual(["from the gate"]);
     });
   });
 });
@@ -420,16 +420,16 @@ test("a Connect GET whose message is not base64 is refused", async () => {
 });
 
 test("a unary call gets at most the remaining time", async () => {
-  const left: (number | undefined)[] = [];
+  const remaining: (number | undefined)[] = [];
   await using greenhouse = await startGreenhouse({
     waterBed: (_, { timeoutMs }) => {
-      left.push(timeoutMs());
+      remaining.push(timeoutMs());
       return {};
     },
   });
   const timeout = ["grpc-timeout", "10000900u"] as const;
   await exchange(greenhouse.address, "2", rpcRequest(wireFormats.grpc, Buffer.of(), [timeout], waterBedProcedure));
-  expect(left).toEqual([expect.toSatisfy((ms) => Number.isInteger(ms) && ms <= 10_000)]);
+  expect(remaining).toEqual([expect.toSatisfy((ms) => Number.isInteger(ms) && ms <= 10_000)]);
 });
 
 test("a gRPC call with a timeout of one nanosecond reaches its handler", async () => {

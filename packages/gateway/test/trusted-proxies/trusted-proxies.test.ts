@@ -229,7 +229,7 @@ describe("X-Forwarded lists of unequal length", () => {
   });
 });
 
-test.each(["x-forwarded", "forwarded"] as const)("%s of a peer that is not trusted says nothing", (fields) => {
+test.each(["x-forwarded", "forwarded"] as const)("%s of an untrusted peer is ignored", (fields) => {
   const header = { forwarded: "for=203.0.113.7;proto=https", "x-forwarded-for": "203.0.113.7" };
   const stranger = { address: "198.51.100.1", port: 1 };
   expect(clientOf(fields, header, stranger)).toEqual(stranger);
