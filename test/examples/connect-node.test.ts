@@ -27,7 +27,7 @@ const certificate = createCertificate("localhost");
 const client = { ca: certificate.cert, servername: "localhost" };
 
 // connect-node does not serve the text form of gRPC-Web; REST goes to the gateway.
-const rows = situations.deletePlant
+const testCases = situations.deletePlant
   .flatMap((situation) =>
     carriages
       .filter(({ format }) => situation.formats?.includes(format.name) ?? true)
@@ -43,7 +43,7 @@ function hasTwoCredentials({ request }: Situation, format: WireFormat): boolean 
 }
 
 describe("the plant store on connect-node", () => {
-  const plants = new Set(rows.map(({ plant }) => plant));
+  const plants = new Set(testCases.map(({ plant }) => plant));
   let server: Http2SecureServer;
   let address: Address;
 
@@ -75,7 +75,7 @@ describe("the plant store on connect-node", () => {
     return await connection.readResponse(request.httpMethod);
   }
 
-  test.each(rows)("$situation.name, $carriage.name", async ({ carriage, situation, plant }) => {
+  test.each(testCases)("$situation.name, $carriage.name", async ({ carriage, situation, plant }) => {
     const { format, httpVersion } = carriage;
     const { code, message = "", fields = {} } = situation.want;
     const response = await exchange(httpVersion, situation.request(format, plant));

@@ -88,7 +88,7 @@ describe("the documented response to DELETE /plants/{id}", () => {
 
   const paths = ["/plants/010", "/plants/0x7", "/plants/+7", "/plants/%207", "/plants/null", "/plants/7;x=1"];
   const morePaths = ["/plants/7/", "//plants/7", "/%70lants/7", "/plants/7?x=1"];
-  const rows: readonly Sent[] = [
+  const testCases: readonly Sent[] = [
     ...[...paths, ...morePaths].map((path) => ({ about: `\`${path}\``, request: `DELETE ${path}` })),
     { about: "`/plants/%D9%A7` (an Arabic-Indic 7)", request: "DELETE /plants/%D9%A7" },
     {
@@ -105,7 +105,7 @@ describe("the documented response to DELETE /plants/{id}", () => {
     },
   ];
 
-  test.each(rows)("$about", async ({ about, cell, ...request }) => {
+  test.each(testCases)("$about", async ({ about, cell, ...request }) => {
     received = undefined;
     const response = await send(address, request);
     const plain = received === undefined ? `${response.httpStatus}` : `${response.httpStatus} → ${String(received)}`;
@@ -113,7 +113,7 @@ describe("the documented response to DELETE /plants/{id}", () => {
   });
 
   test("this test covers every row", () => {
-    expect(rows.map(({ about }) => about).toSorted()).toEqual(tables[0]?.map(({ about }) => about).toSorted());
+    expect(testCases.map(({ about }) => about).toSorted()).toEqual(tables[0]?.map(({ about }) => about).toSorted());
   });
 });
 
@@ -133,7 +133,7 @@ describe("the documented response with other rules", () => {
   });
   afterAll(() => gateway[Symbol.asyncDispose]());
 
-  const rows: readonly (Sent & Required<Pick<Sent, "cell">>)[] = [
+  const testCases: readonly (Sent & Required<Pick<Sent, "cell">>)[] = [
     { about: "`/files/1%2F2` to `/files/{path=**}`", request: "GET /v1/files/1%2F2", cell: quoted },
     {
       about: "`/shelves/1%2F2/books/3` to `/{name=shelves/*/books/*}`",
@@ -151,11 +151,11 @@ describe("the documented response with other rules", () => {
     { about: "text after the JSON of a body", request: "POST /v1/sinks", body: "{} x", cell: status },
   ];
 
-  test.each(rows)("$about", async ({ about, cell, ...request }) => {
+  test.each(testCases)("$about", async ({ about, cell, ...request }) => {
     expect(cell(await send(gateway.address, request))).toBe(ownCell(about));
   });
 
   test("this test covers every row", () => {
-    expect(rows.map(({ about }) => about).toSorted()).toEqual(tables[1]?.map(({ about }) => about).toSorted());
+    expect(testCases.map(({ about }) => about).toSorted()).toEqual(tables[1]?.map(({ about }) => about).toSorted());
   });
 });
