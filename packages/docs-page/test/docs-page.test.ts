@@ -46,7 +46,7 @@ test.each(open.map(({ path }) => path))("%s is revalidated after a release", (pa
 });
 
 test.each(open.map(({ path }) => path))(
-  "the policy of %s allows nothing from other hosts, and nothing inline",
+  "the policy of %s allows nothing from other hosts and nothing inline",
   (path) => {
     expect(answerOf(path).header).toMatchObject({
       "cross-origin-opener-policy": "same-origin",
@@ -79,7 +79,7 @@ test.each(references)("the page's reference to %s is relative and served", (targ
   expect(answerOf(`/${target}`).httpStatus).toBe(200);
 });
 
-test("the page is five requests, one of which is for its script, which imports nothing", () => {
+test("the page takes five requests, one of them for its script, which has no imports", () => {
   expect([...answers.keys()].filter((path) => path !== "/" && path !== "/openapi.yaml")).toHaveLength(5);
   expect(references.filter((target) => target.endsWith(".js"))).toEqual(["docs/page.js"]);
   expect(answerOf("/docs/page.js").header?.["content-type"]).toBe("text/javascript; charset=utf-8");

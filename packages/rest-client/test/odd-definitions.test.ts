@@ -149,7 +149,7 @@ test.each<StreamRow>([
   ["an error of an Any", ndjson, [{ error: gone }], ["gone"], AnySchema],
   ["a map", ndjson, [{ result: "a" }], [{ labels: { result: "a" } }], SinkSchema, "labels"],
   ["lists", ndjson, [["a"], ["b"]], [{ tags: ["a"] }, { tags: ["b"] }], SinkSchema, "tags"],
-  ["an error of a text", ndjson, [{ error: gone }], ["gone"], SinkSchema, "f_string"],
+  ["an error with a string", ndjson, [{ error: gone }], ["gone"], SinkSchema, "f_string"],
 ])("a stream has %s", async (_, type, body, want, output, field = "") => {
   const [method] = defineRpcs({ error: "error", result: "result" }, ["/x"]);
   const [found] = method === undefined ? [] : compileRestRules(method);

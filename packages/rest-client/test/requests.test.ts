@@ -134,7 +134,7 @@ test.each(requests)("%s", async (_, method, sink, want) => {
 });
 
 const refusals: readonly Row[] = [
-  ["nothing", matchRest, {}, "f_string: must be set and not empty"],
+  ["an empty message", matchRest, {}, "f_string: must be set and not empty"],
   [
     "a message that no binding accepts, with one reason",
     matchOne,

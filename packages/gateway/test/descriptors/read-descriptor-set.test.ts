@@ -57,7 +57,7 @@ const both = ["a.Whole", "a.Other"];
 test.each<{ readonly name: string; readonly files: readonly FileInit[]; readonly served?: readonly string[] }>([
   { name: "nothing is missing", files: [b, withField(of(".b.B"))], served: both },
   { name: "files come after those that import them", files: [withField(of(".b.B")), b], served: both },
-  { name: "a file is there twice", files: [b, withField(of(".b.B")), b], served: both },
+  { name: "a file occurs twice", files: [b, withField(of(".b.B")), b], served: both },
   {
     name: "a file is missing of which no type is used, such as one of options",
     files: [withField(text("n", 2))],
@@ -242,7 +242,7 @@ describe("readDescriptorSet() refuses a definition", () => {
       says: "A is defined more than once",
     },
     {
-      name: "with a nested type that is there twice",
+      name: "with a duplicate nested type",
       files: [one({ name: "A", nestedType: [{ name: "B" }, { name: "B" }] })],
       says: "A.B is defined more than once",
     },

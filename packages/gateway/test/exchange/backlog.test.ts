@@ -39,7 +39,7 @@ describe("above the limit of all connections, the budget closes", () => {
     { name: "none, when the total is exactly the limit", steps: "a 50, b 40, c 10", cut: "", held: 100 },
     { name: "as many as necessary", steps: "a 50, b 40, c 99", cut: "ab", held: 99 },
     { name: "the growing connection itself, when there are no others", steps: "a 101", cut: "a", held: 0 },
-    { name: "no connection twice", steps: "a 101, a 200, a -50, b 100", cut: "a", held: 100 },
+    { name: "each connection only once", steps: "a 101, a 200, a -50, b 100", cut: "a", held: 100 },
   ])("$name", ({ steps, cut, held }) => {
     const budget = new BacklogBudget(100 * kib);
     const cutOff: string[] = [];

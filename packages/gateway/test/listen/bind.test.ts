@@ -46,7 +46,7 @@ test.each([{ name: "without an existing file" }, { name: "with a stale socket" }
   async ({ name }) => {
     using folder = createTempFolder();
     const path = folder.file("s");
-    if (name === "where one was left behind") {
+    if (name === "with a stale socket") {
       const dead = createServer().listen({ path: folder.file("dead") });
       await once(dead, "listening");
       renameSync(folder.file("dead"), path);

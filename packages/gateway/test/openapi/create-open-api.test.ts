@@ -428,9 +428,9 @@ describe("AIP-203: a field", () => {
   const schema = (name: string): OpenApiSchema | undefined => shelf.components?.schemas?.[name];
 
   test.each([
-    ["that only answers have is read-only", "builtAt", { readOnly: true }],
+    ["that only responses have is read-only", "builtAt", { readOnly: true }],
     ["that only requests have is write-only", "key", { writeOnly: true }],
-    ["that is deprecated says so", "formerPlaces", { deprecated: true }],
+    ["that is deprecated is marked as deprecated", "formerPlaces", { deprecated: true }],
   ])("%s", (_, name, want) => {
     expect(schema("Shelf")).toHaveProperty(`properties.${name}`, expect.objectContaining(want));
   });

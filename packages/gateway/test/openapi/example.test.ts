@@ -100,7 +100,7 @@ describe("an example", () => {
     ["a long integer", "fInt64", "7"],
     ["a list", "tags", ["text"]],
     ["a map", "nestedById", { "7": { text: "text", number: "7", flag: true, tags: ["text"] } }],
-    ["an enum, by the first value that says something", "fEnum", "COLOR_RED"],
+    ["an enum, with its first specified value", "fEnum", "COLOR_RED"],
     ["a wrapper", "wString", "text"],
     ["a well-known type", "duration", "1.5s"],
     ["a message, without what contains itself", "nested", { text: "text", number: "7", flag: true, tags: ["text"] }],

@@ -33,7 +33,7 @@ function nested(depth: number): number[] {
 const struct = [16, 10, 14, 10, 1, 97, 18, 9, 17, 0, 0, 0, 0, 0, 0, 0, 64];
 
 const sinkRows: readonly (readonly [name: string, way: Way, bytes: readonly number[]])[] = [
-  ["nothing", "fast", []],
+  ["an empty message", "fast", []],
   ["a number of ten bytes", "fast", [...tag(field.fInt64, varint), ...minusOne]],
   ["a negative int32", "fast", [...tag(field.fInt32, varint), ...minusOne]],
   ["a number of eleven bytes", "fallback", [...tag(field.fInt64, varint), 255, ...minusOne]],
@@ -66,7 +66,7 @@ const sinkRows: readonly (readonly [name: string, way: Way, bytes: readonly numb
     [...tag(field.nested, length), 3, 10, 1, 97, ...tag(field.nested, length), 2, 16, 7],
   ],
   ["a packed list", "fast", [...tag(field.ids, length), 2, 1, 2]],
-  ["a list that is not packed", "fast", [...tag(field.ids, varint), 1, ...tag(field.ids, varint), 2]],
+  ["an unpacked list", "fast", [...tag(field.ids, varint), 1, ...tag(field.ids, varint), 2]],
   ["a packed list whose last number continues past its end", "fallback", [...tag(field.ids, length), 1, 129, 1]],
   [
     "a packed list that ends within a double",

@@ -12,7 +12,7 @@ import { isSince } from "../../../../testing/src/peer-version.ts";
 type Init = Readonly<Record<string, unknown>>;
 
 const rows: readonly { name: string; desc?: DescMessage; init: Init; way: Way }[] = [
-  { name: "nothing", init: {}, way: "fast" },
+  { name: "an empty message", init: {}, way: "fast" },
   {
     name: "every kind of field",
     init: {
@@ -112,15 +112,15 @@ test.each(comparable)("$name is written as by protobuf-es, path: $way", ({ desc 
 });
 
 const wrong: readonly { name: string; set: Init }[] = [
-  { name: "an int32 of a fraction", set: { fInt32: 1.5 } },
+  { name: "a fraction as an int32", set: { fInt32: 1.5 } },
   { name: "an int32 that is too large", set: { fInt32: 2 ** 31 } },
-  { name: "an int32 as text", set: { fInt32: "x" } },
+  { name: "a string as an int32", set: { fInt32: "x" } },
   { name: "a uint32 below zero", set: { fUint32: -1 } },
   { name: "an int64 that is too large", set: { fInt64: 2n ** 63n } },
   { name: "a uint64 below zero", set: { fUint64: -1n } },
   { name: "a float that is too large", set: { fFloat: 1e300 } },
-  { name: "bytes as text", set: { fBytes: 7 } },
-  { name: "a list of nothing", set: { ids: undefined } },
+  { name: "a number as bytes", set: { fBytes: 7 } },
+  { name: "a list with undefined", set: { ids: undefined } },
   { name: "a message of another type", set: { nested: { $typeName: "other" } } },
 ];
 

@@ -26,7 +26,7 @@ describe.each(texts)("a string $name", ({ text }) => {
   test.each([
     { name: "a Buffer", bytes: Buffer.alloc(1024) },
     { name: "a Uint8Array", bytes: new Uint8Array(1024) },
-  ])("is written behind its length into the middle of $name", ({ bytes }) => {
+  ])("is written after its length into the middle of $name", ({ bytes }) => {
     const target = Object.assign(new ByteTarget(0), { bytes, at: around.length });
     writeString(target, text);
     // Each length fits in one byte.

@@ -4,16 +4,16 @@ import { parseBase64 } from "../../../src/messages/json/base64.ts";
 
 describe("parseBase64()", () => {
   test.each([
-    { why: "nothing", text: "", want: [] },
+    { why: "an empty string", text: "", want: [] },
     { why: "standard, padded", text: "+/8=", want: [0xfb, 0xff] },
-    { why: "standard, bare", text: "+/8", want: [0xfb, 0xff] },
+    { why: "standard, without padding", text: "+/8", want: [0xfb, 0xff] },
     { why: "url-safe, padded", text: "-_8=", want: [0xfb, 0xff] },
-    { why: "url-safe, bare", text: "-_8", want: [0xfb, 0xff] },
-    { why: "two of padding", text: "QQ==", want: [0x41] },
-    { why: "one digit too few", text: "Q", want: undefined },
+    { why: "url-safe, without padding", text: "-_8", want: [0xfb, 0xff] },
+    { why: "two padding characters", text: "QQ==", want: [0x41] },
+    { why: "a single digit", text: "Q", want: undefined },
     { why: "five digits", text: "QQQQQ", want: undefined },
-    { why: "padding alone", text: "=", want: undefined },
-    { why: "two of padding alone", text: "==", want: undefined },
+    { why: "only padding", text: "=", want: undefined },
+    { why: "only two padding characters", text: "==", want: undefined },
     { why: "too little padding", text: "QQ=", want: undefined },
     { why: "too much padding", text: "QQQ==", want: undefined },
     { why: "padding after a full group", text: "QQQQ=", want: undefined },

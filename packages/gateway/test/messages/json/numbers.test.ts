@@ -36,8 +36,8 @@ describe("parseCanonicalInteger()", () => {
   });
 
   test.each<{ why: string; text: string; range: IntegerRange }>([
-    { why: "nothing", text: "", range: int64 },
-    { why: "a sign alone", text: "-", range: int64 },
+    { why: "an empty string", text: "", range: int64 },
+    { why: "only a sign", text: "-", range: int64 },
     { why: "a plus sign", text: "+7", range: int64 },
     { why: "minus zero", text: "-0", range: int64 },
     { why: "a leading zero", text: "007", range: int64 },
@@ -103,7 +103,7 @@ describe("parseExactInteger()", () => {
     { why: "a dot without digits", text: "7.", range: int64 },
     { why: "a fraction without an integer part", text: ".7", range: int64 },
     { why: "an exponent without digits", text: "7e", range: int64 },
-    { why: "nothing", text: "", range: int64 },
+    { why: "an empty string", text: "", range: int64 },
     { why: "a negative number for uint64", text: "-1.0", range: uint64 },
     { why: "one above int32", text: "2147483648.0", range: int32 },
   ])("refuses $why", ({ text, range }) => {

@@ -46,12 +46,12 @@ describe("parsePlain() and countStrings()", () => {
   });
 
   test.each([
-    ["a name twice", '{"a":1,"b":2,"a":1}'],
-    ["a name twice, further in", '[{"a":{"b":"x","b":"x"}}]'],
+    ["a duplicate name", '{"a":1,"b":2,"a":1}'],
+    ["a nested duplicate name", '[{"a":{"b":"x","b":"x"}}]'],
     ["a duplicate name whose first value is an object with names", '{"a":{"b":1},"a":2}'],
-    ["__proto__ twice", '{"__proto__":1,"__proto__":1}'],
+    ["__proto__ as a duplicate name", '{"__proto__":1,"__proto__":1}'],
     ["an escape in a name", '{"\\u0061":1}'],
-    ["an escaped quote in a name, and space behind it", '{"\\"" \t\r\n:1}'],
+    ["an escaped quote in a name, followed by white space", '{"\\"" \t\r\n:1}'],
     ["a lone surrogate", '["\\ud800"]'],
     ["a lone surrogate in an object", '{"a":["\\udfff\\ud800"]}'],
     ["a number that is too large", "[1e400]"],
@@ -65,8 +65,8 @@ describe("parsePlain() and countStrings()", () => {
     ["101 levels", `${"[".repeat(101)}${"]".repeat(101)}`],
     ["101 levels of objects", `${'{"a":'.repeat(101)}1${"}".repeat(101)}`],
     ["a byte order mark", "\ufeff{}"],
-    ["text behind the value", "{} {}"],
-    ["no text", ""],
+    ["text after the value", "{} {}"],
+    ["an empty string", ""],
     ["half of a string", '"a'],
     ["a backslash at the end", '"\\'],
     ["a backslash outside a string", '\\"a"'],
@@ -177,10 +177,10 @@ describe("bailing out to the exact reader takes at most about twice the time of 
   const strings = `"${"a".repeat(20)}",`.repeat(10_000);
   test.each([
     ["an unknown name at the end", `{"tags":[${strings}"a"],"x":1}`],
-    ["a name twice, at the end", `{"tags":[${strings}"a"],"fString":"a","fString":"b"}`],
-    ["text behind the value", `{"tags":[${strings}"a"]}{`],
+    ["a duplicate name at the end", `{"tags":[${strings}"a"],"fString":"a","fString":"b"}`],
+    ["text after the value", `{"tags":[${strings}"a"]}{`],
     ["escaped quotes, and a wrong value", `{"tags":["${'\\"'.repeat(100_000)}"],"fBool":1}`],
-    ["escaped quotes, and no end", `{"tags":["${'\\"'.repeat(100_000)}`],
+    ["escaped quotes in an unterminated string", `{"tags":["${'\\"'.repeat(100_000)}`],
     ["fractions that are zeros", `{"doubles":[${"0.00000000000000000,".repeat(10_000)}0],"x":1}`],
   ])("%s", async (_, text) => {
     const outcome = (notes?: FieldNotes) => (): void => {

@@ -84,7 +84,7 @@ test.each<[string, MessageInitShape<typeof SinkSchema>, string]>([
   ["a double", { fDouble: 19.989999771118164 }, '{"fDouble":19.989999771118164}'],
   ["a float of -0", { fFloat: -0 }, '{"fFloat":-0}'],
   ["a double of -0", { fDouble: -0 }, '{"fDouble":-0}'],
-  ["a list with -0", { doubles: [0, -0] }, '{"doubles":[0,-0]}'],
+  ["an array with -0", { doubles: [0, -0] }, '{"doubles":[0,-0]}'],
   ["a FloatValue of -0", { wFloat: -0 }, '{"wFloat":-0}'],
   ["a DoubleValue of -0", { wDouble: -0 }, '{"wDouble":-0}'],
   ["a Struct with -0", { struct: { a: -0, b: [-0] } }, '{"struct":{"a":-0,"b":[-0]}}'],
@@ -102,7 +102,7 @@ test.each<[string, MessageInitShape<typeof SinkSchema>, string]>([
   expect(JSON.stringify(form.toJson(message))).toBe(text);
 });
 
-test.each([255, 256, 257, 512, 600])("a list of %i items is written completely and in order", (count) => {
+test.each([255, 256, 257, 512, 600])("an array of %i items is written completely and in order", (count) => {
   const list = create(ListBooksResponseSchema, { books: makeBooks(count) });
   expect(createJsonMessageWriter(ListBooksResponseSchema)(list)).toBe(toJsonString(ListBooksResponseSchema, list));
 });
@@ -135,10 +135,10 @@ class Authors extends Array<string> {
 }
 
 test.each([
-  ["a list", { authors: Object.assign(["Flora"], { toJSON: () => "other" }) }, '{"authors":["Flora"]}'],
-  ["a list of a class", { authors: Authors.of("Flora") }, '{"authors":["Flora"]}'],
+  ["an array", { authors: Object.assign(["Flora"], { toJSON: () => "other" }) }, '{"authors":["Flora"]}'],
+  ["an instance of an array subclass", { authors: Authors.of("Flora") }, '{"authors":["Flora"]}'],
   ["a map", { labels: { language: "en", toJSON: "text" } }, '{"labels":{"language":"en","toJSON":"text"}}'],
-  ["a map of a class", { labels: new Labels() }, '{"labels":{"language":"en"}}'],
+  ["an instance of a map class", { labels: new Labels() }, '{"labels":{"language":"en"}}'],
 ])("%s of strings is written unchanged, even if it has a toJSON method", (_name, fields, text) => {
   expect(createJsonMessageWriter(BookSchema)(Object.assign(create(BookSchema), fields))).toBe(text);
 });
@@ -148,9 +148,9 @@ const holed = ["Flora"];
 holed.length = 2;
 
 test.each([
-  ["a list with a number", { authors: ["Flora", 1] }, "expected a string, got number"],
-  ["a list with a hole", { authors: holed }, "expected a string, got undefined"],
-  ["no list", { authors: "Flora" }, "expected an array, got string"],
+  ["an array with a number", { authors: ["Flora", 1] }, "expected a string, got number"],
+  ["an array with a hole", { authors: holed }, "expected a string, got undefined"],
+  ["a string instead of an array", { authors: "Flora" }, "expected an array, got string"],
   ["a map with a number", { labels: { language: "en", binding: 1 } }, "expected a string, got number"],
   ["no map", { labels: null }, "expected a message"],
 ])("%s for strings is refused", (_name, fields, words) => {
@@ -209,7 +209,7 @@ test("generated code writes objects with all members of the type", () => {
   expect(Object.keys(json ?? {})).toHaveLength(BookSchema.fields.length);
 });
 
-test("a list in a Struct is written unchanged, even if it has a toJSON method", () => {
+test("an array in a Struct is written unchanged, even if it has a toJSON method", () => {
   const list = Object.assign([1], { toJSON: () => "other" });
   const message = create(SinkSchema, { struct: { list } });
   expect(createJsonMessageWriter(SinkSchema, {})(message)).toBe(writeByProtobufEs(SinkSchema, message, {}));
