@@ -5,7 +5,7 @@ import type {
   FileDescriptorProto,
   FileDescriptorSet,
 } from "@bufbuild/protobuf/wkt";
-import { clipped } from "../errors/index.ts";
+import { toShortLine } from "../errors/index.ts";
 import { knownFile } from "./known-files.ts";
 import { sortFiles } from "./sort-files.ts";
 import { joined } from "./validate-files.ts";
@@ -124,10 +124,11 @@ class TypeIndex {
     // Iterating over a set includes what is added to it meanwhile.
     for (const typeName of reached) {
       if (!this.#fileOf.has(typeName) && !this.#messages.has(typeName))
-        return `the type ${clipped(typeName)} is missing`;
+        return `the type ${toShortLine(typeName)} is missing`;
       const message = this.#messages.get(typeName);
       const missing = message && this.#missingIn(message);
-      if (missing !== undefined) return `the type ${clipped(missing)} of a field of ${clipped(typeName)} is missing`;
+      if (missing !== undefined)
+        return `the type ${toShortLine(missing)} of a field of ${toShortLine(typeName)} is missing`;
       for (const field of message?.field ?? []) if (field.typeName !== "") reached.add(bare(field.typeName));
     }
     return undefined;

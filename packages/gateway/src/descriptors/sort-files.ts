@@ -1,6 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { type FileDescriptorProto, type FileDescriptorSet, FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
-import { clipped } from "../errors/index.ts";
+import { toShortLine } from "../errors/index.ts";
 
 /** The deepest nesting of imports. 200: ten times that of Google's APIs, and far from overflowing the stack. */
 const importDepthMax = 200;
@@ -17,10 +17,10 @@ export function sortFiles(files: ReadonlyMap<string, FileDescriptorProto>): File
     const file = files.get(name);
     if (file === undefined || sorted.has(file)) return;
     if (importers.includes(name)) {
-      throw new Error(`import cycle: ${clipped([...importers.slice(importers.indexOf(name)), name].join(" -> "))}`);
+      throw new Error(`import cycle: ${toShortLine([...importers.slice(importers.indexOf(name)), name].join(" -> "))}`);
     }
     if (importers.length >= importDepthMax) {
-      throw new Error(`imports are nested more than ${importDepthMax} levels deep, at ${clipped(name)}`);
+      throw new Error(`imports are nested more than ${importDepthMax} levels deep, at ${toShortLine(name)}`);
     }
     for (const imported of file.dependency) visit(imported, [...importers, name]);
     sorted.add(file);

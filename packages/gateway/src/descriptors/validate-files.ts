@@ -5,7 +5,7 @@ import {
   type FileDescriptorProto,
   FileDescriptorProtoSchema,
 } from "@bufbuild/protobuf/wkt";
-import { clipped } from "../errors/index.ts";
+import { toShortLine } from "../errors/index.ts";
 
 /** The most characters of a name, or of one part of a package. protoc has no limit; real names are far shorter. */
 const nameMax = 1_000;
@@ -31,7 +31,7 @@ export function validateFiles(files: readonly FileDescriptorProto[]): void {
   const addType = (scope: string, name: string): string => {
     requireIdentifier(name);
     const typeName = joined(scope, name);
-    if (types.has(typeName)) throw new Error(`${clipped(typeName)} is defined more than once`);
+    if (types.has(typeName)) throw new Error(`${toShortLine(typeName)} is defined more than once`);
     types.add(typeName);
     return typeName;
   };
@@ -70,7 +70,7 @@ export function distinctFiles(files: readonly FileDescriptorProto[]): readonly F
     const before = byName.get(file.name);
     if (file.name === "") throw new Error("a file has no name");
     if (before !== undefined && !equals(FileDescriptorProtoSchema, before, file)) {
-      throw new Error(`file ${clipped(file.name)} is defined more than once with different contents`);
+      throw new Error(`file ${toShortLine(file.name)} is defined more than once with different contents`);
     }
     byName.set(file.name, file);
   }
@@ -83,7 +83,7 @@ export function distinctFiles(files: readonly FileDescriptorProto[]): readonly F
  * @throws Error that names the first problem
  */
 export function validateMessage({ field: fields, oneofDecl, extension }: DescriptorProto, typeName: string): void {
-  if (fields.length > membersMax) throw new Error(`${clipped(typeName)} has more than ${membersMax} fields`);
+  if (fields.length > membersMax) throw new Error(`${toShortLine(typeName)} has more than ${membersMax} fields`);
   requireDistinct(
     fields.map(({ name }) => name),
     typeName,
@@ -95,7 +95,7 @@ export function validateMessage({ field: fields, oneofDecl, extension }: Descrip
   for (const { name } of extension) requireIdentifier(name);
   const numbers = new Set<number>();
   for (const { name, number } of fields) {
-    const field = `field ${clipped(name)} of ${clipped(typeName)}`;
+    const field = `field ${toShortLine(name)} of ${toShortLine(typeName)}`;
     if (number < 1 || number > fieldNumberMax)
       throw new Error(`the number of ${field} must be between 1 and ${fieldNumberMax}, got ${number}`);
     if (numbers.has(number)) throw new Error(`${field} has number ${number}, which another field has already`);
@@ -105,8 +105,8 @@ export function validateMessage({ field: fields, oneofDecl, extension }: Descrip
 
 /** Checks the values of an enum. @throws Error that names the first problem */
 export function validateEnum({ value: values }: EnumDescriptorProto, typeName: string): void {
-  if (values.length > membersMax) throw new Error(`${clipped(typeName)} has more than ${membersMax} values`);
-  if (values.length === 0) throw new Error(`${clipped(typeName)} has no values`);
+  if (values.length > membersMax) throw new Error(`${toShortLine(typeName)} has more than ${membersMax} values`);
+  if (values.length === 0) throw new Error(`${toShortLine(typeName)} has no values`);
   requireDistinct(
     values.map(({ name }) => name),
     typeName,
@@ -118,7 +118,7 @@ export function requireDistinct(names: readonly string[], owner: string): void {
   const seen = new Set<string>();
   for (const name of names) {
     requireIdentifier(name);
-    if (seen.has(name)) throw new Error(`${clipped(owner)} has more than one member named ${clipped(name)}`);
+    if (seen.has(name)) throw new Error(`${toShortLine(owner)} has more than one member named ${toShortLine(name)}`);
     seen.add(name);
   }
 }
@@ -126,6 +126,6 @@ export function requireDistinct(names: readonly string[], owner: string): void {
 /** Checks a name. @throws Error for a name that is not a protobuf identifier, or too long */
 export function requireIdentifier(name: string): void {
   if (name.length > nameMax)
-    throw new Error(`a name must not be longer than ${nameMax} characters, got ${clipped(name)}`);
-  if (!identifier.test(name)) throw new Error(`${JSON.stringify(clipped(name))} is not a protobuf identifier`);
+    throw new Error(`a name must not be longer than ${nameMax} characters, got ${toShortLine(name)}`);
+  if (!identifier.test(name)) throw new Error(`${JSON.stringify(toShortLine(name))} is not a protobuf identifier`);
 }

@@ -1,5 +1,5 @@
 import type { DescEnum, DescMessage, DescService } from "@bufbuild/protobuf";
-import { clipped, messageOf, withCode } from "../errors/index.ts";
+import { toShortLine, messageOf, withCode } from "../errors/index.ts";
 import { requireDistinct, requireIdentifier, validateEnum, validateMessage } from "./validate-files.ts";
 
 /**
@@ -33,7 +33,7 @@ function validate(services: Iterable<DescService>): void {
     typeName.split(".").forEach(requireIdentifier);
     validateMessage(proto, typeName);
     for (const { name, jsonName, message, enum: ofEnum } of fields) {
-      if (jsonName === "") throw new Error(`field ${clipped(name)} of ${clipped(typeName)} has no JSON name`);
+      if (jsonName === "") throw new Error(`field ${toShortLine(name)} of ${toShortLine(typeName)} has no JSON name`);
       if (message !== undefined) messages.add(message);
       if (ofEnum !== undefined) enums.add(ofEnum);
     }

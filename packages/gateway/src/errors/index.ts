@@ -4,7 +4,7 @@
  * docs/reference/errors.md and docs/reference/identifiers.md explain them.
  */
 export { type Failure, type RequestFailure, withCode } from "./failure.ts";
-export { clipped } from "./clipped.ts";
+export { toShortLine } from "./short-line.ts";
 export { messageOf } from "./message-of.ts";
 export {
   errorCodeOf,

@@ -5,7 +5,7 @@ import { createRestTransport } from "../../../rest-client/src/index.ts";
 import { BadRequestSchema } from "../../src/gen/google/rpc/error_details_pb.ts";
 import { createGateway, createOpenApi, type RestOptions } from "../../src/index.ts";
 
-// rest.errors and rest.endEvent.
+// The options rest.errors and rest.endEvent.
 
 const rules: NonNullable<RestOptions["rules"]> = [
   {
@@ -95,19 +95,19 @@ const forms = [
   },
 ] as const;
 
-describe.each(forms)("errors of the form $rest.errors", ({ rest, contentType, ...want }) => {
+describe.each(forms)("errors in the format $rest.errors", ({ rest, contentType, ...want }) => {
   test.each([
     { name: "of a handler", path: "/sensors/none/reading", httpStatus: 404, record: want.notFound },
     { name: "with details", path: "/sensors/x/reading", httpStatus: 400, record: want.invalid },
     { name: "of an unknown path", path: "/nothing", httpStatus: 404, record: want.noRoute },
     { name: "of a wrong method", path: "/beds/7:water", httpStatus: 405, record: want.wrongMethod },
-  ])("$name are written", async ({ path, httpStatus, record }) => {
+  ])("$name are written in this format", async ({ path, httpStatus, record }) => {
     const response = await get(rest, path);
     expect(response).toMatchObject({ httpStatus, contentType });
     expect(JSON.parse(response.text)).toEqual(record);
   });
 
-  test("a client of the transport gets code, message and details", async () => {
+  test("are parsed by the REST client with code, message and details", async () => {
     const { fetch } = createGreenhouse(rest);
     const transport = createRestTransport({
       baseUrl: "http://a",
@@ -121,7 +121,7 @@ describe.each(forms)("errors of the form $rest.errors", ({ rest, contentType, ..
     expect(error.findDetails(BadRequestSchema)).toMatchObject([{ fieldViolations: [{ field: "bed" }] }]);
   });
 
-  test("are in the description, which allows what is written", () => {
+  test("match their schema in the OpenAPI document", () => {
     const document = createOpenApi([GreenhouseService], { info: { title: "t", version: "1" }, rest });
     const responses = document.paths["/sensors/{sensor}/reading"]?.["get"]?.responses;
     const { schema } = responses?.["4XX"]?.content?.[contentType] ?? {};
@@ -133,7 +133,7 @@ describe.each(forms)("errors of the form $rest.errors", ({ rest, contentType, ..
   });
 });
 
-describe("the end of a stream that fails", () => {
+describe("the end of a failed stream", () => {
   const record = '{"code":5,"status":"NOT_FOUND","message":"no sensor","details":[]}';
   const google = '{"error":{"code":404,"message":"no sensor","status":"NOT_FOUND"}}';
   const problem = '{"type":"about:blank","title":"Not Found","status":404,"detail":"no sensor","code":"NOT_FOUND"}';
@@ -167,7 +167,7 @@ describe("the end event of Server-Sent Events", () => {
   });
 });
 
-test("an unknown form of errors is refused at the start", () => {
+test("createGateway() rejects an unknown format of errors", () => {
   expect(() => Reflect.apply(createGreenhouse, undefined, [{ errors: "rfc7807" }])).toThrow(
     'rest.errors must be one of status, google, problem, got "rfc7807"',
   );

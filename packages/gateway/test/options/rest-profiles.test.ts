@@ -9,7 +9,7 @@ import { projectFolder } from "../../../testing/src/process/child-program.ts";
 import { createGateway, createOpenApi, type RestOptions, type RestProfile } from "../../src/index.ts";
 import { restProfiles } from "../../src/protocols/rest/rules/index.ts";
 
-// rest.profile and profile of rest.service: the options that each profile sets, and that a single option overrides it.
+// The options rest.profile and profile of rest.service: what each profile sets, and that a single option overrides it.
 
 const rules: NonNullable<RestOptions["rules"]> = [
   {
@@ -18,7 +18,7 @@ const rules: NonNullable<RestOptions["rules"]> = [
   },
 ];
 
-/** Sends a request to services whose handlers return what they get. */
+/** Sends a request to services whose handlers echo their requests. */
 async function send(
   rest: RestOptions,
   request: string,
@@ -57,7 +57,7 @@ interface Seen {
   readonly text: string;
 }
 
-/** A request that is served otherwise by a profile than without one, and the option that brings the profile back. */
+/** A request whose response depends on a profile, and the option that overrides the profile. */
 interface Case {
   readonly profile: RestProfile;
   readonly option: string;
@@ -112,7 +112,7 @@ const cases: readonly Case[] = [
   { profile: "envoy", option: "arrayStreams", off: service({ arrayStreams: false }), request: stream },
 ];
 
-/** Returns the response to a query whose fields are zero, by the profile of grpc-gateway. */
+/** Returns the response to a query with default values, with the profile grpc-gateway. */
 async function queryZeros(alwaysEmitImplicit?: boolean): Promise<string> {
   const { fetch } = createGateway({
     rest: { profile: "grpc-gateway" },
@@ -124,7 +124,7 @@ async function queryZeros(alwaysEmitImplicit?: boolean): Promise<string> {
 
 describe("a profile", () => {
   test.each(cases)(
-    "$profile turns on $option, which the option itself turns off again",
+    "$profile enables $option unless that option is set",
     async ({ profile, off, request, body, header }) => {
       const strict = await send({}, request, body, header);
       const withProfile = await send({ profile }, request, body, header);
@@ -135,7 +135,7 @@ describe("a profile", () => {
   );
 
   test.each(cases.filter(({ off }) => "service" in off))(
-    "$profile of a single service turns on $option",
+    "$profile of a single service enables $option",
     async ({ profile, request, body, header }) => {
       const ofAll = await send({ profile, errors: "status", endEvent: true }, request, body, header);
       expect(await send({ service: () => ({ profile }) }, request, body, header)).toEqual(ofAll);
@@ -150,7 +150,7 @@ describe("a profile", () => {
     expect(await queryZeros(false)).toBe('{"sink":{}}');
   });
 
-  test("grpc-gateway describes fields that are zero as always written", () => {
+  test("grpc-gateway documents fields with default values as always present", () => {
     const info = { title: "t", version: "1" };
     const json = (rest: RestOptions, alwaysEmitImplicit?: boolean): string =>
       JSON.stringify(
@@ -174,7 +174,7 @@ describe("a profile", () => {
       message:
         'profile of rest.service of kitchensink.v1.KitchenSink must be one of strict, google, grpc-gateway, envoy, got "toString"',
     },
-  ])("of an unknown name is refused: $message", ({ rest, message }) => {
+  ])("with an unknown name is rejected: $message", ({ rest, message }) => {
     const options = {
       rest,
       routes: (router: { service: (...args: unknown[]) => unknown }) => router.service(KitchenSink, {}),
@@ -192,7 +192,7 @@ describe("the table of profiles in docs/reference/rest-options.md", () => {
     .split("\n")
     .map((line) => line.slice(2, -2).split(" | "));
 
-  test("has each option of each profile, and its value", () => {
+  test("lists each option of each profile with its value", () => {
     const values = new Map<string, Map<string, string>>();
     const set = (option: string, profile: string, value: unknown): void => {
       const row = values.get(option) ?? new Map<string, string>();

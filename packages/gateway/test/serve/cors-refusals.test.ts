@@ -7,13 +7,13 @@ import { startGreenhouse, type TestGreenhouse } from "../../../testing/src/gatew
 import type { GatewayOptions } from "../../src/index.ts";
 import { nodeEngine } from "../../src/node/index.ts";
 
-// A page can read a response only if it has the fields of CORS (Fetch §3.2.5), also one that is written before the request
-// has a route. Without them, scripts see a network error instead of the status.
+// A page can read a response only if it has the CORS fields (Fetch §3.2.5), including responses that are sent before
+// routing. Without them, scripts get a network error instead of the status.
 
 const shop = "https://shop.example";
 const limits = { headerBytes: 2_000, urlBytes: 200, headerTimeoutMs: 300, requestTimeoutMs: 600 };
 
-/** The CORS fields of a response, each as often as it was sent. */
+/** The CORS fields of a response, including duplicates. */
 function corsFields({ header }: Pick<HttpResponse, "header">): Field[] {
   return header.filter(([name]) => /^(?:access-control-allow-origin|vary)$/i.test(name));
 }
@@ -93,7 +93,7 @@ const unread = [
   },
   { name: "a malformed field", httpStatus: 400, sent: "GET /beds/7 HTTP/1.1\r\nhost: x\r\nfo o: bar\r\n" },
   { name: "a missing Host", httpStatus: 400, sent: "GET /beds/7 HTTP/1.1\r\n" },
-  { name: "another version of HTTP", httpStatus: 400, sent: "GET /beds/7 HTTP/4.0\r\nhost: x\r\n" },
+  { name: "an unsupported version of HTTP", httpStatus: 400, sent: "GET /beds/7 HTTP/4.0\r\nhost: x\r\n" },
   {
     name: "a header over every limit",
     httpStatus: 431,
@@ -118,7 +118,7 @@ describe.each(engines)("on $name", ({ engine }) => {
   });
   afterAll(() => greenhouse[Symbol.asyncDispose]());
 
-  async function answerTo(sent: string): Promise<HttpResponse> {
+  async function responseTo(sent: string): Promise<HttpResponse> {
     using connection = await openHttp1(greenhouse.address);
     connection.write(sent);
     return await connection.readResponse();
@@ -129,20 +129,20 @@ describe.each(engines)("on $name", ({ engine }) => {
     ["vary", "origin"],
   ];
 
-  // Before the part that is wrong, and after it.
+  // The Origin field before and after the invalid part.
   test.each(unread.flatMap((row) => [true, false].map((originFirst) => ({ ...row, originFirst }))))(
     "pages can read the $httpStatus to $name, Origin first: $originFirst",
     async ({ sent, httpStatus, originFirst }) => {
       const [line = "", ...fields] = sent.split(/(?<=\r\n)/);
       const lines = originFirst ? [line, origin, ...fields] : [line, ...fields, origin];
-      const response = await answerTo(`${lines.join("")}\r\n`);
+      const response = await responseTo(`${lines.join("")}\r\n`);
       expect(response.httpStatus).toBe(httpStatus);
       expect(corsFields(response)).toEqual(allowed);
     },
   );
 
-  test("pages of other origins cannot read it", async () => {
-    const response = await answerTo(
+  test("pages of other origins cannot read the response", async () => {
+    const response = await responseTo(
       `GET /beds/7 HTTP/1.1\r\nhost: x\r\nfo o: bar\r\nOrigin: https://evil.example\r\n\r\n`,
     );
     expect(corsFields(response)).toEqual([["vary", "origin"]]);
@@ -161,7 +161,7 @@ test.each(engines)(
   },
 );
 
-test("on http-engine, pages can read the 408 to a header that does not end", async () => {
+test("pages can read the 408 for an incomplete header on http-engine", async () => {
   const options = { engine: createHttpEngine(), cors: { origins: [shop] }, limits };
   await using greenhouse = await startGreenhouse({}, options);
   using connection = await openHttp1(greenhouse.address);

@@ -9,7 +9,7 @@ import {
   requireField,
 } from "@plantstore/gateway/exchange";
 import type { RequestFields } from "../client/index.ts";
-import { clipped, problem, withCode } from "@plantstore/gateway/internal/errors";
+import { toShortLine, problem, withCode } from "@plantstore/gateway/internal/errors";
 import { type OptionNames, refusePromise } from "@plantstore/gateway/options";
 
 /**
@@ -203,7 +203,7 @@ const base64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}(?:==)?|[A-Za-z0-9+/]{3
 function requireBase64(name: string, value: string): void {
   // Several values may be joined by commas.
   if (value.split(",").every((each) => base64.test(each.trim()))) return;
-  throw problem("ERR_PROTOCOL", `the header field ${clipped(name)} is not valid base64`);
+  throw problem("ERR_PROTOCOL", `the header field ${toShortLine(name)} is not valid base64`);
 }
 
 /** Returns a function that matches a name, in lower case, with a pattern. */

@@ -4,7 +4,7 @@ import { Code, ConnectError, type Transport } from "@connectrpc/connect";
 import { ServerReflection } from "@plantstore/gateway/internal/gen/grpc/reflection/v1/reflection_pb.js";
 import { ServerReflection as ServerReflectionV1Alpha } from "@plantstore/gateway/internal/gen/grpc/reflection/v1alpha/reflection_pb.js";
 import { knownFile, sortFiles } from "@plantstore/gateway/internal/descriptors";
-import { clipped } from "@plantstore/gateway/internal/errors";
+import { toShortLine } from "@plantstore/gateway/internal/errors";
 import { type ReflectionRequest, type ReflectionResponse, ReflectionStream } from "./reflection-stream.ts";
 
 /** Limits on the descriptors that a server can make its client read and store. */
@@ -69,7 +69,7 @@ export async function readReflection(
         throw new Error(`server reflection timed out after ${limits.timeoutMs} ms`, { cause: error });
       if (!(error instanceof ConnectError)) throw error;
       if (error.code === Code.Unimplemented) continue;
-      throw new Error(`server reflection failed: ${clipped(error.message)}`, { cause: error });
+      throw new Error(`server reflection failed: ${toShortLine(error.message)}`, { cause: error });
     } finally {
       stream.close();
     }
@@ -106,7 +106,7 @@ class ReflectionReader {
     const omitted = new Map<string, string>();
     for (const service of services) {
       if (declared.has(service)) continue;
-      const undeclared = `server reflection lists ${clipped(service)}, but none of its files declares it`;
+      const undeclared = `server reflection lists ${toShortLine(service)}, but none of its files declares it`;
       omitted.set(service, problems.get(service) ?? undeclared);
     }
     const [reason] = omitted.values();
@@ -166,7 +166,7 @@ class ReflectionReader {
         this.#encodedFiles.set(file.name, encoded);
         this.#addFile(file);
       } else if (Buffer.compare(before, encoded) !== 0) {
-        throw new Error(`server reflection returns two different files named ${clipped(file.name)}`);
+        throw new Error(`server reflection returns two different files named ${toShortLine(file.name)}`);
       }
     }
   }
@@ -192,6 +192,6 @@ function namesOfServices({ package: name, service }: FileDescriptorProto): strin
 
 function unexpected(response: ReflectionResponse | undefined, subject: string): Error {
   const reason =
-    response?.case === "errorResponse" ? clipped(response.value.errorMessage) : "the response is of another type";
-  return new Error(`server reflection does not describe ${clipped(subject)}: ${reason}`);
+    response?.case === "errorResponse" ? toShortLine(response.value.errorMessage) : "the response is of another type";
+  return new Error(`server reflection does not describe ${toShortLine(subject)}: ${reason}`);
 }

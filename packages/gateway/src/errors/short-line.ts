@@ -2,7 +2,7 @@
 const quotedMax = 200;
 
 /** Returns a string of a server or a client in the form in which messages quote it: on one line, and truncated. */
-export function clipped(text: string): string {
+export function toShortLine(text: string): string {
   // eslint-disable-next-line no-control-regex
   const line = text.replaceAll(/[\x00-\x1f\x7f-\x9f]+/g, " ");
   return line.length > quotedMax ? `${line.slice(0, quotedMax)}…` : line;
