@@ -100,15 +100,16 @@ test.each([
   expect(moduleOf(file)).toBe(module);
 });
 
-const marks = ["equivalent mutant", "Equivalent mutant", "No test can tell"];
-
-test.each(marks)('mutantsIn does not mutate a line with the comment "%s: ", at its end or above it', (mark) => {
-  using folder = createTempFolder();
-  const file = folder.file("a.ts");
-  const lines = ["a();", `b(); // ${mark}: why.`, `// ${mark}: a long`, "// reason.", "c();", "d();"];
-  writeFileSync(file, lines.join("\n"));
-  expect(mutantsIn(file).map(({ line, text }) => `${line} ${text}`)).toEqual(["1 a();", "6 d();"]);
-});
+test.each(["equivalent mutant", "Equivalent mutant"])(
+  'mutantsIn does not mutate a line with the comment "%s: ", at its end or above it',
+  (mark) => {
+    using folder = createTempFolder();
+    const file = folder.file("a.ts");
+    const lines = ["a();", `b(); // ${mark}: why.`, `// ${mark}: a long`, "// reason.", "c();", "d();"];
+    writeFileSync(file, lines.join("\n"));
+    expect(mutantsIn(file).map(({ line, text }) => `${line} ${text}`)).toEqual(["1 a();", "6 d();"]);
+  },
+);
 
 test("rejectedMutants finds type errors also when another mutant has a syntax error, which hides them", async () => {
   using folder = createTempFolder();

@@ -17,7 +17,7 @@ export interface Mutant extends Pick<Mutation, "kind"> {
 }
 
 /** Starts the comment, at the end of a line or above it, that says why mutants of the line are equivalent to it. */
-const equivalentMark = /\/\/ (?:equivalent mutant|No test can tell): /i;
+const equivalentMark = /\/\/ equivalent mutant: /i;
 
 /** Returns all mutants of a file of the project, in the order of its source, without equivalent ones. */
 export function mutantsIn(file: string): Mutant[] {
