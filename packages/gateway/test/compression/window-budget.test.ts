@@ -86,7 +86,7 @@ async function fill(greenhouse: TestGreenhouse, coding: keyof typeof coders, cou
 test.each([
   { coding: "zstd", most: 32 },
   { coding: "br", most: 16 },
-] as const)("$most bodies in $coding are read at once, and the next one is refused", async ({ coding, most }) => {
+] as const)("the gateway reads $most bodies in $coding at the same time, and refuses the next one", async ({ coding, most }) => {
   await using greenhouse = await start();
   const others = await fill(greenhouse, coding, most);
   try {

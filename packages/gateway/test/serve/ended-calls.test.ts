@@ -105,7 +105,7 @@ describe("a call whose deadline passes", () => {
     "while its message is queued is not decompressed, over $name",
     async ({ request, body, late }) => {
       const responded = Promise.withResolvers<void>();
-      const allAtOnce = Promise.withResolvers<void>();
+      const tenUnpacked = Promise.withResolvers<void>();
       let unpacked = 0;
       // Only built-in compressions are queued.
       const slow: Compression = {
@@ -113,7 +113,7 @@ describe("a call whose deadline passes", () => {
         name: "gzip",
         decompress: async (bytes) => {
           unpacked += 1;
-          if (unpacked === 10) allAtOnce.resolve();
+          if (unpacked === 10) tenUnpacked.resolve();
           await responded.promise;
           return new Uint8Array(gunzipSync(bytes));
         },
@@ -122,7 +122,7 @@ describe("a call whose deadline passes", () => {
       const ask = (...more: readonly Field[]) =>
         exchangeHttp1(greenhouse.address, { ...request, header: [...request.header, ...more], body });
       const others = Array.from({ length: 10 }, () => ask());
-      await within(allAtOnce.promise, "ten messages");
+      await within(tenUnpacked.promise, "ten messages");
       await ask(late);
       expect(greenhouse.answers).toMatchObject([{ error: { code: Code.DeadlineExceeded } }]);
       responded.resolve();

@@ -31,9 +31,8 @@ const copied = [
 ];
 
 /**
- * Calls until a deadline by which the server alone keeps time: a client with a clock of its own may give up before its
- * request has arrived. On a busy machine the deadline may have passed before the call was where it is to be, so it is
- * longer then.
+ * Calls with a deadline that only the server measures: a client with its own clock may time out before its request has
+ * arrived. On a busy machine the deadline may pass before the call has reached the tested state, so it is longer then.
  */
 async function passDeadline(client: ReturnType<typeof greenhouseClient>, isThere: () => boolean): Promise<void> {
   for (let ms = 30; ; ms *= 10) {

@@ -150,7 +150,7 @@ describe("a service with updateMaskFromBody", () => {
       ["built_at", "former_places", "labels", "notes"],
     ],
     [
-      "proto names, whichever names the body uses",
+      "proto names, regardless of the names in the body",
       '{"addressLine1":"a","camelCase":"b","field_1x":"c"}',
       ["address_line_1", "camelCase", "field_1x"],
     ],
