@@ -51,7 +51,7 @@ describe("a cancelled call", () => {
     await using server = await startPlantServer({ store });
     using connection = await openFrames(server.address);
     connection.send(...frames, resetFrame(1, cancel), ...call(3, nextPlant));
-    expect(await connection.readEnd(3)).toStrictEqual({ kind: "answered", httpStatus: 200 });
+    expect(await connection.readEnd(3)).toStrictEqual({ kind: "responded", httpStatus: 200 });
     expect(store.deletions).toStrictEqual([nextPlant]);
   });
 
@@ -65,7 +65,7 @@ describe("a cancelled call", () => {
     }
     using connection = await openFrames(server.address);
     connection.send(...call(1, nextPlant));
-    expect(await connection.readEnd(1)).toStrictEqual({ kind: "answered", httpStatus: 200 });
+    expect(await connection.readEnd(1)).toStrictEqual({ kind: "responded", httpStatus: 200 });
     expect(store.deletions).toStrictEqual([nextPlant]);
   });
 
@@ -77,7 +77,7 @@ describe("a cancelled call", () => {
     await within(store.isCalled(slowPlant), "the call of the store");
     connection.send(resetFrame(1, cancel), ...call(3, nextPlant));
     await within(store.isAborted(slowPlant), "the abort of the call");
-    expect(await connection.readEnd(3)).toStrictEqual({ kind: "answered", httpStatus: 200 });
+    expect(await connection.readEnd(3)).toStrictEqual({ kind: "responded", httpStatus: 200 });
   });
 
   test("is aborted in the store when its connection closes", async () => {
@@ -99,7 +99,7 @@ describe("a cancelled call", () => {
     await within(store.isCalled(slowPlant), "the call of the store");
     await server[Symbol.asyncDispose]();
     await within(store.isAborted(slowPlant), "the abort of the call");
-    expect(["answered", "reset", "go-away", "closed"]).toContain((await connection.readEnd(1)).kind);
+    expect(["responded", "reset", "go-away", "closed"]).toContain((await connection.readEnd(1)).kind);
   });
 });
 
@@ -112,7 +112,7 @@ describe("a refused call whose client does not end the stream", () => {
     await using server = await startPlantServer();
     using connection = await openFrames(server.address);
     connection.send(headersFrame(1, refusal));
-    expect(await connection.readEnd(1)).toStrictEqual({ kind: "answered", httpStatus: 200 });
+    expect(await connection.readEnd(1)).toStrictEqual({ kind: "responded", httpStatus: 200 });
   });
 
   test("is reset after it has sent too many bytes", async () => {

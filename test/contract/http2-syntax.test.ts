@@ -15,8 +15,8 @@ interface TestCase {
   readonly want: StreamEnd;
 }
 
-const deleted: StreamEnd = { kind: "answered", httpStatus: 204 };
-const refused: StreamEnd = { kind: "answered", httpStatus: 400 };
+const deleted: StreamEnd = { kind: "responded", httpStatus: 204 };
+const refused: StreamEnd = { kind: "responded", httpStatus: 400 };
 // RFC 9113 §8.1.1: a malformed request is a stream error of type PROTOCOL_ERROR.
 const malformed: StreamEnd = { kind: "reset", httpStatus: 0, errorCode: 1 };
 

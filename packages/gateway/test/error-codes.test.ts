@@ -257,7 +257,7 @@ async function codeOfGoneClient(): Promise<unknown> {
   connection.request(water("{}"));
   await within(called.promise, "the call");
   connection.socket.resetAndDestroy();
-  const { error } = await greenhouse.answered(1);
+  const { error } = await greenhouse.completed(1);
   return error && errorCodeOf(error);
 }
 
@@ -298,7 +298,7 @@ async function codeOfWrongField(): Promise<unknown> {
   );
   using connection = await openHttp1(greenhouse.address);
   connection.request(water("{}"));
-  await greenhouse.answered(1);
+  await greenhouse.completed(1);
   return faults[0];
 }
 

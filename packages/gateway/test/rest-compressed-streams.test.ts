@@ -136,7 +136,7 @@ describe.each<Way>([
       const { httpStatus, body } = await exchange(greenhouse.address, version, request);
       expect(JSON.parse(String(body))).toMatchObject({ code: Code.Internal, message: "internal error" });
       expect(httpStatus).toBe(500);
-      expect(await greenhouse.answered(1)).toMatchObject({ httpStatus: 500, error: { code: Code.Internal } });
+      expect(await greenhouse.completed(1)).toMatchObject({ httpStatus: 500, error: { code: Code.Internal } });
       expect(faults).toEqual([failure]);
     });
 
@@ -145,7 +145,7 @@ describe.each<Way>([
       const implementation = { watchReadings: notFound, recordReadings: notFound, waterBed: notFound };
       await using greenhouse = await start(codingWith(fail), faults, {}, implementation);
       await expect(exchange(greenhouse.address, version, request)).rejects.toThrow();
-      expect(await greenhouse.answered(1)).toMatchObject({ httpStatus: 0, error: { code: Code.NotFound } });
+      expect(await greenhouse.completed(1)).toMatchObject({ httpStatus: 0, error: { code: Code.NotFound } });
       expect(faults).toEqual([failure]);
     });
 
@@ -162,7 +162,7 @@ describe.each<Way>([
       expect(JSON.parse(String(body))).toMatchObject({ code: Code.DeadlineExceeded });
       expect(httpStatus).toBe(504);
       compressed.resolve();
-      expect(await greenhouse.answered(1)).toMatchObject({ httpStatus: 504, error: { code: Code.DeadlineExceeded } });
+      expect(await greenhouse.completed(1)).toMatchObject({ httpStatus: 504, error: { code: Code.DeadlineExceeded } });
       expect(faults).toEqual([]);
     });
   });
@@ -190,7 +190,7 @@ describe.each<Way>([
     answer.body.resume();
     begun.resolve();
     await within(cut, "the error of a body that is cut");
-    expect(await greenhouse.answered(1)).toMatchObject({ httpStatus: 200, error: { code: Code.Internal } });
+    expect(await greenhouse.completed(1)).toMatchObject({ httpStatus: 200, error: { code: Code.Internal } });
     expect([faults, closed]).toEqual([[failure], 1]);
   });
 
@@ -210,7 +210,7 @@ describe.each<Way>([
     const { httpStatus, body } = await asked;
     const error = { "@error": expect.objectContaining({ code: Code.NotFound }) };
     expect([httpStatus, JSON.parse(String(body))]).toEqual([200, [{ sensor: "a" }, error]]);
-    expect(await greenhouse.answered(1)).toMatchObject({ httpStatus: 200, error: { code: Code.NotFound } });
+    expect(await greenhouse.completed(1)).toMatchObject({ httpStatus: 200, error: { code: Code.NotFound } });
   });
 
   describe("a stream of messages whose error takes long to be encoded", () => {
@@ -260,7 +260,7 @@ describe.each<Way>([
       begun.body.resume();
       await clock.pass(30_000);
       await within(cut, "the error of a body that is cut");
-      expect(await greenhouse.answered(1)).toMatchObject({ httpStatus: 200, error: { code: Code.NotFound } });
+      expect(await greenhouse.completed(1)).toMatchObject({ httpStatus: 200, error: { code: Code.NotFound } });
       expect(closed).toBe(1);
     });
   });
@@ -281,7 +281,7 @@ describe.each<Way>([
     await using greenhouse = await start(coding, faults, {}, { watchReadings: watch });
     using answer = await openResponse(greenhouse, version, "/readings", [...header, ["x-server-timeout", "0.2"]]);
     await within(once(answer.body.resume(), "error"), "the error of a body that is cut");
-    expect((await greenhouse.answered(1)).error?.code).toBe(Code.DeadlineExceeded);
+    expect((await greenhouse.completed(1)).error?.code).toBe(Code.DeadlineExceeded);
     expect(faults).toEqual([]);
   });
 });

@@ -96,13 +96,13 @@ test("responses are created as fast as they are read, and finally all of them", 
   using connection = await openHttp1(greenhouse.address);
   connection.socket.pause();
   connection.write(shortest.repeat(count));
-  await greenhouse.answered(1);
+  await greenhouse.completed(1);
   // Another connection gets its response after everything that was read of the first one.
   using other = await openHttp1(greenhouse.address);
   other.request({ httpMethod: "GET", path: "/", header: [] });
   await other.readResponse();
   // What the kernel buffers, and 1 MiB.
-  expect(greenhouse.answers.length * bytes).toBeLessThan(20_000_000);
+  expect(greenhouse.completedRequests.length * bytes).toBeLessThan(20_000_000);
   connection.socket.resume();
   for (let i = 0; i < count; i++) expect((await connection.readResponse()).body.byteLength).toBe(bytes);
 });
@@ -138,7 +138,7 @@ describe("the buffered part of a response is counted", () => {
     // Until the kernel buffers no more.
     while (greenhouse.gateway.load.backlogBytes === 0) {
       connection.write(ask(pageKib));
-      await greenhouse.answered(++requests);
+      await greenhouse.completed(++requests);
     }
     connection.socket.resume();
     for (; requests > 0; requests--) expect((await connection.readResponse()).body.byteLength).toBe(pageKib * kib);

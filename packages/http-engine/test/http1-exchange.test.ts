@@ -40,7 +40,7 @@ describe("a client that does not read", () => {
       `POST ${target} HTTP/1.1\r\nhost: x\r\ncontent-type: ${type}\r\ncontent-length: ${String(body.length)}\r\n\r\n${body}`,
     );
     await within(closed.promise, "the connection to be closed");
-    await greenhouse.answered(1);
+    await greenhouse.completed(1);
   });
 
   test("the second of two responses is disconnected", async () => {
@@ -70,7 +70,7 @@ describe("a client that does not read", () => {
     using connection = await openHttp1(greenhouse.address);
     connection.socket.pause();
     connection.request(water([], "{}"));
-    await greenhouse.answered(1);
+    await greenhouse.completed(1);
     connection.request(water([], '{"note":"second"}'));
     connection.socket.end();
     await within(paused.promise, "the server to read no further");

@@ -426,7 +426,7 @@ describe("a call whose client closes the connection", () => {
     await within(started.promise, "the handler");
     connection.socket.resetAndDestroy();
     expect(await within(ended.promise, "the end of the call")).toMatchObject({ code: Code.Canceled });
-    expect(await greenhouse.answered(1)).toMatchObject({ httpStatus: 0, error: { code: Code.Canceled } });
+    expect(await greenhouse.completed(1)).toMatchObject({ httpStatus: 0, error: { code: Code.Canceled } });
   });
 
   test("while it is being admitted never reaches an interceptor", async () => {
@@ -461,7 +461,7 @@ describe("a call whose client closes the connection", () => {
     connection.socket.resetAndDestroy();
     await within(closed, "the connection to close");
     gate.resolve();
-    expect(await greenhouse.answered(1)).toMatchObject({ httpStatus: 0, error: { code: Code.Canceled } });
+    expect(await greenhouse.completed(1)).toMatchObject({ httpStatus: 0, error: { code: Code.Canceled } });
     expect(calls).toEqual([]);
   });
 
@@ -473,7 +473,7 @@ describe("a call whose client closes the connection", () => {
     );
     connection.socket.end();
     expect(await connection.readResponse()).toMatchObject({ httpStatus: 400 });
-    expect(await greenhouse.answered(1)).toMatchObject({ httpStatus: 400, error: { code: Code.InvalidArgument } });
+    expect(await greenhouse.completed(1)).toMatchObject({ httpStatus: 400, error: { code: Code.InvalidArgument } });
   });
 });
 
@@ -540,7 +540,7 @@ describe("a request that becomes malformed while it is admitted is refused once 
     connection.write(`POST ${target} HTTP/1.1\r\nhost: x\r\n${header}transfer-encoding: chunked\r\n\r\nno chunk\r\n`);
     expect(await connection.readResponse()).toMatchObject({ httpStatus: 400 });
     admitted.resolve();
-    expect(await greenhouse.answered(1)).toMatchObject({ httpStatus: 400, error: { code: Code.Canceled } });
+    expect(await greenhouse.completed(1)).toMatchObject({ httpStatus: 400, error: { code: Code.Canceled } });
     expect(ran).toBe(false);
   });
 });

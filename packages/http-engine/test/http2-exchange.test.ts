@@ -84,7 +84,7 @@ describe.each(http2Servers)("an HTTP/2 stream, %s,", (http2) => {
       connection.send(resetFrame(1, constants.NGHTTP2_CANCEL));
       await settle(connection);
       gate.resolve();
-      expect(await greenhouse.answered(1)).toMatchObject({ httpStatus: 0, error: { code: Code.Canceled } });
+      expect(await greenhouse.completed(1)).toMatchObject({ httpStatus: 0, error: { code: Code.Canceled } });
       expect(calls).toEqual([]);
     });
   });
@@ -118,7 +118,7 @@ describe.each(http2Servers)("an HTTP/2 stream, %s,", (http2) => {
       await within(received.promise, "the first message");
       end(connection);
       expect(await within(outcome.promise, "the end of the messages")).toBe("not all");
-      expect(await greenhouse.answered(1)).toMatchObject({ httpStatus: 0, error: { code: Code.Canceled } });
+      expect(await greenhouse.completed(1)).toMatchObject({ httpStatus: 0, error: { code: Code.Canceled } });
     });
   });
 
@@ -149,7 +149,7 @@ describe.each(http2Servers)("an HTTP/2 stream, %s,", (http2) => {
       connection.send(dataFrame(1, emptyMessage), dataFrame(1, emptyMessage, frameFlag.endStream));
       await settle(connection);
       end(connection, response.resolve);
-      await greenhouse.answered(1);
+      await greenhouse.completed(1);
       await expect(within(next(), "the end of the messages")).rejects.toThrow("the client disconnected");
     });
   });
@@ -175,7 +175,7 @@ describe.each(http2Servers)("an HTTP/2 stream, %s,", (http2) => {
     connection.send(resetFrame(1, constants.NGHTTP2_NO_ERROR));
     await settle(connection);
     response.resolve({});
-    expect(await greenhouse.answered(1)).toMatchObject({ httpStatus: 0 });
+    expect(await greenhouse.completed(1)).toMatchObject({ httpStatus: 0 });
     expect(faults).toEqual([]);
   });
 
@@ -300,7 +300,7 @@ describe.each(http2Servers)("an HTTP/2 stream, %s,", (http2) => {
       const header = postHeader(json, expecting).filter(([name]) => name !== ":path");
       connection.send(headersFrame(1, [[":path", "/beds/7:water"], ...header]), resetFrame(1, errorCode));
       sendUnaryCall(connection, 3, waterBedProcedure);
-      expect(await connection.readEnd(3)).toMatchObject({ kind: "answered" });
+      expect(await connection.readEnd(3)).toMatchObject({ kind: "responded" });
     });
 
     test("is refused without it", async () => {
@@ -336,7 +336,7 @@ describe.each(http2Servers)("an HTTP/2 stream, %s,", (http2) => {
       [first, 3],
     ] as const) {
       sendUnaryCall(connection, streamId, waterBedProcedure);
-      expect(await connection.readEnd(streamId)).toMatchObject({ kind: "answered" });
+      expect(await connection.readEnd(streamId)).toMatchObject({ kind: "responded" });
     }
     expect(connections[2]).toBe(connections[0]);
     expect(connections[1]).not.toBe(connections[0]);

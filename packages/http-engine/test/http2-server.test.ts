@@ -59,8 +59,8 @@ describe("a draining server", () => {
     response.resolve({});
     const ends = await Promise.all([silent.readEnd(1), busy.readEnd(1)]);
     expect(ends).toStrictEqual([
-      { kind: "answered", httpStatus: 200 },
-      { kind: "answered", httpStatus: 200 },
+      { kind: "responded", httpStatus: 200 },
+      { kind: "responded", httpStatus: 200 },
     ]);
     busy[Symbol.dispose]();
     silent[Symbol.dispose]();
@@ -88,7 +88,7 @@ test("a body that fills its window while its request is admitted is read complet
   const update = await connection.readUntil(({ type, streamId }) => type === frameType.windowUpdate && streamId === 1);
   expect(update?.payload.readUInt32BE(0)).toBe(windowBytes);
   connection.send(dataFrame(1, body.subarray(windowBytes), frameFlag.endStream));
-  expect(await connection.readEnd(1)).toStrictEqual({ kind: "answered", httpStatus: 200 });
+  expect(await connection.readEnd(1)).toStrictEqual({ kind: "responded", httpStatus: 200 });
   await gateway.close();
 });
 
@@ -118,7 +118,7 @@ test("a long call keeps only the memory that its message needs", async () => {
   const limitBytes = (calls * 3 * 16_384) / 2;
   expect(await leastOf(callAll, limitBytes)).toBeLessThan(limitBytes);
   response.resolve({});
-  expect(await connection.readEnd(1)).toStrictEqual({ kind: "answered", httpStatus: 200 });
+  expect(await connection.readEnd(1)).toStrictEqual({ kind: "responded", httpStatus: 200 });
   await gateway.close();
 });
 

@@ -367,7 +367,7 @@ describe.each(restWays)("a client stream on REST over $name", (way) => {
         await expect.poll(() => read, { interval: 1 }).toBe(before.split("\n").length - 1);
         if (reset) upload.reset();
       }
-      const { httpStatus, error } = await greenhouse.answered(sent + 1);
+      const { httpStatus, error } = await greenhouse.completed(sent + 1);
       // On HTTP/1.1 a body that ends early is malformed, and its client may still read the error.
       const want = version === "1.1" && !reset ? [400, Code.InvalidArgument] : [0, Code.Canceled];
       expect([httpStatus, error?.code]).toEqual(want);

@@ -108,7 +108,7 @@ describe("a response that waits to be sent", () => {
     await leaveAnswer(second);
     expect(await first.readEnd(1)).toStrictEqual({ ...goAwayWith(ErrorCode.enhanceYourCalm), httpStatus: 0 });
     second.send(windowUpdateFrame(1, 1000));
-    expect(await second.readEnd(1)).toMatchObject({ kind: "answered" });
+    expect(await second.readEnd(1)).toMatchObject({ kind: "responded" });
     expect(budget.bytes).toBe(0);
   });
 });

@@ -117,7 +117,7 @@ test("a request whose client disconnects is published as started, but not as fin
   client.socket.write("GET /sensors/7/reading HTTP/1.1\r\nhost: x\r\n\r\n");
   await called.promise;
   client.socket.resetAndDestroy();
-  await greenhouse.answered(1);
+  await greenhouse.completed(1);
   await greenhouse.gateway.close();
   expect(recorder.published.map(({ channel }) => channel)).toEqual(["http.server.request.start"]);
 });

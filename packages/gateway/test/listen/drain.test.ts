@@ -99,9 +99,9 @@ describe("drain()", () => {
     connection.send(headersFrame(1, header), dataFrame(1, wholeWater.body, frameFlag.endStream));
     await within(started.promise, "the call");
     await within(greenhouse.gateway.drain(20), "the end of the drain");
-    expect((await connection.readEnd(1)).kind).not.toBe("answered");
+    expect((await connection.readEnd(1)).kind).not.toBe("responded");
     expect(reasons).toMatchObject([{ code: Code.Canceled }]);
-    expect(greenhouse.answers).toMatchObject([{ httpStatus: 0 }]);
+    expect(greenhouse.completedRequests).toMatchObject([{ httpStatus: 0 }]);
   });
 });
 

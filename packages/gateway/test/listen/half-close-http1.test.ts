@@ -117,7 +117,7 @@ describe.each([
     await within(called.promise, "the handler");
     connection.socket.destroy();
     expect(await within(aborted.promise, "the end of the call")).toMatchObject({ code: Code.Canceled });
-    expect(await greenhouse.answered(1)).toMatchObject({ httpStatus: 0, error: { code: Code.Canceled } });
+    expect(await greenhouse.completed(1)).toMatchObject({ httpStatus: 0, error: { code: Code.Canceled } });
   });
 });
 

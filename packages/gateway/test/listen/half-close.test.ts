@@ -59,7 +59,7 @@ afterEach(async () => {
 });
 
 /** Expects the handler's signal to abort, and a log entry with the caller. */
-async function expectCancelled({ answers }: TestGreenhouse): Promise<void> {
+async function expectCancelled({ completedRequests: answers }: TestGreenhouse): Promise<void> {
   expect(await within(aborted.promise, "the end of the call")).toMatchObject({ code: Code.Canceled });
   await expect.poll(() => answers.length).toBeGreaterThan(0);
   expect(answers.at(-1)).toMatchObject({ httpStatus: 0, error: { code: Code.Canceled } });

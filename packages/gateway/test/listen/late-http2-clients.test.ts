@@ -55,8 +55,8 @@ describe.concurrent("a client of HTTP/2 that takes too long", () => {
     await using greenhouse = await startGreenhouse({}, { limits });
     using connection = await openFrames(greenhouse.address);
     connection.send(headersFrame(1, grpcHeader(waterBedProcedure)), dataFrame(1, Buffer.of(0)));
-    expect((await connection.readEnd(1)).kind).not.toBe("answered");
-    expect(await greenhouse.answered(1)).toMatchObject({ httpStatus: 0 });
+    expect((await connection.readEnd(1)).kind).not.toBe("responded");
+    expect(await greenhouse.completed(1)).toMatchObject({ httpStatus: 0 });
   });
 
   test.for([
@@ -76,7 +76,7 @@ describe.concurrent("a client of HTTP/2 that takes too long", () => {
     });
     // Destroying it also closes node's connection.
     expect(end?.streamId).toBe(isNodeEngine ? undefined : 1);
-    expect(await greenhouse.answered(1)).toMatchObject({ httpStatus: 200 });
+    expect(await greenhouse.completed(1)).toMatchObject({ httpStatus: 200 });
   });
 
   test.for([
@@ -95,7 +95,7 @@ describe.concurrent("a client of HTTP/2 that takes too long", () => {
     await expect.poll(() => socket.destroyed || (socket.write("x") && false)).toBe(true);
     using connection = await openFrames(greenhouse.address);
     sendUnaryCall(connection, 1, waterBedProcedure);
-    expect(await connection.readEnd(1)).toMatchObject({ kind: "answered" });
+    expect(await connection.readEnd(1)).toMatchObject({ kind: "responded" });
   });
 
   test("is not a client that waits for a slow handler", async ({ expect }) => {
@@ -109,7 +109,7 @@ describe.concurrent("a client of HTTP/2 that takes too long", () => {
     using silent = await openFrames(greenhouse.address);
     expect(await silent.readUntil(({ type }) => type === frameType.goAway)).toBeDefined();
     slow.resolve({ bed: 7n });
-    expect(await connection.readEnd(1)).toMatchObject({ kind: "answered", httpStatus: 200 });
+    expect(await connection.readEnd(1)).toMatchObject({ kind: "responded", httpStatus: 200 });
   });
 
   test("to read from its socket: its handler is released, although nothing more can be sent", async ({ expect }) => {
@@ -119,6 +119,6 @@ describe.concurrent("a client of HTTP/2 that takes too long", () => {
     const most = 2 ** 31 - 1;
     connection.send(settingFrame(4, most), windowUpdateFrame(0, most - 65_535));
     sendUnaryCall(connection, 1, "/greenhouse.v1.GreenhouseService/WatchReadings");
-    expect(await greenhouse.answered(1)).toMatchObject({ httpStatus: 200, error: { code: expect.any(Number) } });
+    expect(await greenhouse.completed(1)).toMatchObject({ httpStatus: 200, error: { code: expect.any(Number) } });
   });
 });

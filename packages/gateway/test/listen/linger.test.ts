@@ -165,6 +165,6 @@ test("requests after a Connection: close response are ignored", async () => {
   connection.write(call);
   connection.socket.end();
   await within(once(connection.socket, "close"), "the end");
-  expect(greenhouse.answers).toHaveLength(1);
+  expect(greenhouse.completedRequests).toHaveLength(1);
   expect(calls).toBe(0);
 });

@@ -59,7 +59,7 @@ test("each connection too many closes the oldest one beyond the limit", async ()
   const oldest = await open();
   const next = stack.use(await openFrames(gateway.address));
   next.send(whole(1));
-  expect(await next.readEnd(1)).toMatchObject({ kind: "answered" });
+  expect(await next.readEnd(1)).toMatchObject({ kind: "responded" });
   for (let i = 2; i < spareMax; i++) await open();
   await open();
   expect(await oldest.atEnd()).toBe(true);

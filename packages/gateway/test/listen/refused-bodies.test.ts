@@ -191,7 +191,7 @@ test.each(http2Servers)("a blocked response is not truncated by a body of any le
   connection.send(settingFrame(4, 10), headersFrame(1, grpcHeader("/nothing/here").slice(0, 4)));
   for (let sent = 0; sent < 300_000; sent += 10_000) connection.send(dataFrame(1, Buffer.alloc(10_000)));
   connection.send(windowUpdateFrame(1, 10_000));
-  expect(await connection.readEnd(1)).toMatchObject({ kind: "answered" });
+  expect(await connection.readEnd(1)).toMatchObject({ kind: "responded" });
 });
 
 test.each(http2Servers)("blocked trailers are not lost to a body of any length, %s", async (http2) => {
@@ -207,8 +207,8 @@ test.each(http2Servers)("blocked trailers are not lost to a body of any length, 
   connection.send(settingFrame(4, 107), headersFrame(1, header));
   await connection.readUntil(({ type }) => type === frameType.data);
   ended.resolve();
-  await greenhouse.answered(1);
+  await greenhouse.completed(1);
   for (let sent = 0; sent < 300_000; sent += 10_000) connection.send(dataFrame(1, Buffer.alloc(10_000)));
   connection.send(windowUpdateFrame(1, 1));
-  expect(await connection.readEnd(1)).toMatchObject({ kind: "answered" });
+  expect(await connection.readEnd(1)).toMatchObject({ kind: "responded" });
 });

@@ -51,7 +51,7 @@ describe.each(http2Servers)("a call over HTTP/2, %s, ends when", (http2) => {
     await within(started.promise, "the handler");
     connection.send(resetFrame(1, errorCode));
     expect(await within(ended.promise, "the end of the call")).toMatchObject({ code });
-    expect(await greenhouse.answered(1)).toMatchObject({ httpStatus: 0, error: { code } });
+    expect(await greenhouse.completed(1)).toMatchObject({ httpStatus: 0, error: { code } });
   });
 });
 
@@ -68,5 +68,5 @@ test("a stream reset for invalid frames of the client is reported as the client'
   // RFC 9113 §6.9: an increment of 0 is a PROTOCOL_ERROR.
   connection.send(windowUpdateFrame(1, 0));
   const error = { code: Code.InvalidArgument, rawMessage: "HTTP/2 error caused by the client: PROTOCOL_ERROR" };
-  expect(await greenhouse.answered(1)).toMatchObject({ httpStatus: 0, error });
+  expect(await greenhouse.completed(1)).toMatchObject({ httpStatus: 0, error });
 });

@@ -39,7 +39,7 @@ test("on node:http, clients that do not read are disconnected above the limit of
     connection.socket.pause();
     connection.write(wholeCall);
   }
-  await greenhouse.answered(6);
+  await greenhouse.completed(6);
   await expect.poll(() => greenhouse.gateway.load.connections.http1).toBeLessThan(4);
   expect(greenhouse.gateway.load.backlogBytes).toBeLessThanOrEqual(8_000_000);
   for (const connection of connections) connection[Symbol.dispose]();
@@ -271,7 +271,7 @@ describe("on node:http, a body with an invalid chunk", () => {
     connection.write("g\r\n");
     expect(await connection.readResponse()).toMatchObject({ httpStatus: 400 });
     expect(await connection.atEnd()).toBe(true);
-    expect(await greenhouse.answered(1)).toMatchObject({ httpStatus: 400 });
+    expect(await greenhouse.completed(1)).toMatchObject({ httpStatus: 400 });
     expect(calls).toBe(0);
   });
 

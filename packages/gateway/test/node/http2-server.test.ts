@@ -71,7 +71,7 @@ describe("on node:http2, a header", () => {
     // Of two fields with the same name, the last one counts.
     const fields = [...new Map(header)];
     connection.send(headersFrame(1, fields, frameFlag.endStream));
-    expect(await connection.readEnd(1)).toMatchObject({ kind: "answered" });
+    expect(await connection.readEnd(1)).toMatchObject({ kind: "responded" });
     expect([...greenhouse.gateway.load.badRequests]).toEqual([[httpStatus, 1]]);
   });
 });
@@ -104,7 +104,7 @@ describe("on node:http2, draining", () => {
     await using greenhouse = await startOnNode({ waterBed: () => ({}) });
     using connection = await openFrames(greenhouse.address);
     sendUnaryCall(connection, 1, waterBedProcedure);
-    expect(await connection.readEnd(1)).toMatchObject({ kind: "answered" });
+    expect(await connection.readEnd(1)).toMatchObject({ kind: "responded" });
     const drained = greenhouse.gateway.drain(never);
     const goAway = await connection.readUntil(({ type }) => type === frameType.goAway);
     expect(goAway?.payload.readUInt32BE(0)).toBe(1);

@@ -123,7 +123,7 @@ describe.concurrent("on node:http, a client that is late", () => {
     await expect.poll(() => greenhouse.gateway.load.backlogBytes).toBeGreaterThan(0);
     await expect.poll(() => greenhouse.gateway.load.connections.http1).toBe(0);
     expect(greenhouse.gateway.load).toMatchObject({ backlogBytes: 0, requests: { http1: 0 } });
-    await greenhouse.answered(1);
+    await greenhouse.completed(1);
   });
 });
 
@@ -135,7 +135,7 @@ describe.concurrent("on node:http2, a client that is late", () => {
     using connection = await openFrames(greenhouse.address);
     connection.send(headersFrame(1, grpcHeader(waterBedProcedure)), dataFrame(1, Buffer.of(0)));
     expect(await connection.readEnd(1)).toMatchObject({ kind: "reset", errorCode: ErrorCode.cancel });
-    expect(await greenhouse.answered(1)).toMatchObject({ httpStatus: 0 });
+    expect(await greenhouse.completed(1)).toMatchObject({ httpStatus: 0 });
     expect(calls).toBe(0);
   });
 
@@ -158,8 +158,8 @@ describe.concurrent("on node:http2, a client that is late", () => {
     using connection = await openFrames(greenhouse.address);
     sendUnaryCall(connection, 1, waterBedProcedure);
     await expect.poll(() => greenhouse.gateway.load.backlogBytes).toBeGreaterThan(0);
-    expect((await connection.readEnd(1)).kind).not.toBe("answered");
-    await greenhouse.answered(1);
+    expect((await connection.readEnd(1)).kind).not.toBe("responded");
+    await greenhouse.completed(1);
     expect(greenhouse.gateway.load).toMatchObject({ backlogBytes: 0, requests: { http2: 0 } });
   });
 
@@ -191,6 +191,6 @@ describe.concurrent("on node:http2, a client that is late", () => {
     using silent = await openFrames(greenhouse.address);
     expect(await silent.readUntil(({ type }) => type === frameType.goAway)).toBeDefined();
     slow.resolve({ bed: 7n });
-    expect(await connection.readEnd(1)).toMatchObject({ kind: "answered", httpStatus: 200 });
+    expect(await connection.readEnd(1)).toMatchObject({ kind: "responded", httpStatus: 200 });
   });
 });

@@ -239,7 +239,7 @@ describe("every protocol", () => {
     const added: Partial<Record<Situation, Field>> = { refusal: ["x-closed", "1"], deadline: timeout };
     const field = added[situation];
     const header = field === undefined ? request.header : [...request.header, field];
-    const before = greenhouse.answers.length;
+    const before = greenhouse.completedRequests.length;
     const response = await connections.exchange(greenhouse.address, httpVersion, { ...request, header });
     expect({
       httpStatus: response.httpStatus,
@@ -248,6 +248,6 @@ describe("every protocol", () => {
       trailer: toRecord(response.trailer),
     }).toEqual({ trailer: {}, ...responses[situation] });
     // Hooks, logs and metrics get the protocol.
-    expect((await greenhouse.answered(before + 1)).protocol).toBe(protocol);
+    expect((await greenhouse.completed(before + 1)).protocol).toBe(protocol);
   });
 });

@@ -203,9 +203,9 @@ describe("a call in every format through every protocol", () => {
 
   /** Returns the code of the error that `onResponse` sees. */
   const codeOf = async (way: Way, sensor: string, cut: number): Promise<Code | undefined> => {
-    const before = greenhouse.answers.length;
+    const before = greenhouse.completedRequests.length;
     await ask(way, sensor, cut);
-    return (await greenhouse.answered(before + 1)).error?.code;
+    return (await greenhouse.completed(before + 1)).error?.code;
   };
 
   test.each(ways)("responds in the format and with the content type of the call: $name", async (way) => {

@@ -182,23 +182,23 @@ describe("admit", () => {
   test.each(cases)(
     "is called exactly once for $name over HTTP/$version",
     async ({ version, request, procedure, protocol, httpStatus }) => {
-      const before = greenhouse.answers.length;
+      const before = greenhouse.completedRequests.length;
       const response = await send(version, request);
       expect(response.httpStatus).toBe(httpStatus);
       expect(admitCalls).toMatchObject([{ procedure, protocol, peer: { address: "127.0.0.1" } }]);
-      const reported = await greenhouse.answered(before + 1);
+      const reported = await greenhouse.completed(before + 1);
       expect(reported).toMatchObject({ procedure, protocol, httpStatus, httpMethod: request.httpMethod });
       expect(reported.path).toBe(request.path.split("?")[0]);
       expect(reported.contextValues.get(subjectKey)).toBe("alice");
       expect(subjects.every((subject) => subject === "alice")).toBe(true);
-      expect(greenhouse.answers).toHaveLength(before + 1);
+      expect(greenhouse.completedRequests).toHaveLength(before + 1);
     },
   );
 
   test.each(cases)(
     "refuses $name before any other error is sent over HTTP/$version",
     async ({ version, request, protocol, refusedStatus }) => {
-      const before = greenhouse.answers.length;
+      const before = greenhouse.completedRequests.length;
       const response = await send(version, request, ["x-refuse", "1"]);
       expect(response.httpStatus).toBe(refusedStatus);
       expect(String(response.body) + JSON.stringify([response.header, response.trailer]) + decoded(response)).toMatch(
@@ -207,21 +207,21 @@ describe("admit", () => {
       if (protocol !== "grpc-web" && request !== connectStream) {
         expect(fieldValue(response.header, "www-authenticate")).toBe("Bearer");
       }
-      expect(await greenhouse.answered(before + 1)).toMatchObject({ error: { code: Code.Unauthenticated } });
+      expect(await greenhouse.completed(before + 1)).toMatchObject({ error: { code: Code.Unauthenticated } });
       expect(subjects).toEqual([]);
-      expect(greenhouse.answers).toHaveLength(before + 1);
+      expect(greenhouse.completedRequests).toHaveLength(before + 1);
     },
   );
 
   test.each(cases)(
     "that fails results in an error without its message for $name over HTTP/$version",
     async ({ version, request }) => {
-      const before = greenhouse.answers.length;
+      const before = greenhouse.completedRequests.length;
       const response = await send(version, request, ["x-fault", "1"]);
       expect(
         `${String(response.body)}${decoded(response)}${JSON.stringify([response.header, response.trailer])}`,
       ).not.toContain("secret");
-      expect(await greenhouse.answered(before + 1)).toMatchObject({ error: { code: Code.Internal } });
+      expect(await greenhouse.completed(before + 1)).toMatchObject({ error: { code: Code.Internal } });
     },
   );
 
@@ -261,7 +261,7 @@ test.each(both)(
       connection.open(get("/page"), { endStream: true }).on("error", () => undefined);
       await within(admitting.promise, "admit");
     }
-    expect(await greenhouse.answered(1)).toMatchObject({ httpStatus: 0, error: { code: Code.Canceled } });
+    expect(await greenhouse.completed(1)).toMatchObject({ httpStatus: 0, error: { code: Code.Canceled } });
     expect(isEndpointCalled).toBe(false);
   },
 );

@@ -69,10 +69,10 @@ describe.each(http2Servers)("a response that cannot be written, server: %s,", (h
   ])("immediately ends only its request: $name", async ({ request, waterBed, options = {} }) => {
     await using greenhouse = await startGreenhouse(waterBed === undefined ? {} : { waterBed }, options, { http2 });
     for (const version of versionsBy[http2]) {
-      const before = greenhouse.answers.length;
+      const before = greenhouse.completedRequests.length;
       const end = version === "1.1" ? "the peer ended" : "with error code 2";
       await expect(exchange(greenhouse.address, version, request)).rejects.toThrow(end);
-      expect(await greenhouse.answered(before + 1)).toMatchObject({ httpStatus: 0 });
+      expect(await greenhouse.completed(before + 1)).toMatchObject({ httpStatus: 0 });
     }
   });
 
@@ -122,7 +122,7 @@ describe.each(http2Servers)("an asynchronous endpoint, server: %s,", (http2) => 
       const { httpStatus, body } = await exchange(greenhouse.address, version, request);
       expect({ httpStatus, text: String(body) }).toEqual(want);
     }
-    const completed = await greenhouse.answered(versionsBy[http2].length);
+    const completed = await greenhouse.completed(versionsBy[http2].length);
     expect(completed).toMatchObject({ httpStatus: want.httpStatus, httpRoute: "/page" });
   });
 
@@ -150,7 +150,7 @@ describe.each(http2Servers)("an asynchronous endpoint, server: %s,", (http2) => 
         connection.open(get("/page"), { endStream: true }).on("error", () => undefined);
         await within(called.promise, "the endpoint");
       }
-      expect(await greenhouse.answered(1)).toMatchObject({ httpStatus: 0, error: { code: Code.Canceled } });
+      expect(await greenhouse.completed(1)).toMatchObject({ httpStatus: 0, error: { code: Code.Canceled } });
     },
   );
 });
@@ -169,7 +169,7 @@ describe("a completed request", () => {
     const options = { requestPathPrefix: "/api", endpoints: [page, root] };
     await using greenhouse = await startGreenhouse({ getReading: () => ({}) }, options);
     for (const version of versionsBy.own) await exchange(greenhouse.address, version, get(path));
-    const versions = await Promise.all([1, 2].map((count) => greenhouse.answered(count)));
+    const versions = await Promise.all([1, 2].map((count) => greenhouse.completed(count)));
     expect(versions.map((response) => ({ route: response.httpRoute, version: response.httpVersion }))).toEqual([
       { route: httpRoute, version: "1.1" },
       { route: httpRoute, version: "2.0" },

@@ -124,7 +124,7 @@ describe("a call whose deadline passes", () => {
       const others = Array.from({ length: 10 }, () => ask());
       await within(tenUnpacked.promise, "ten messages");
       await ask(late);
-      expect(greenhouse.answers).toMatchObject([{ error: { code: Code.DeadlineExceeded } }]);
+      expect(greenhouse.completedRequests).toMatchObject([{ error: { code: Code.DeadlineExceeded } }]);
       responded.resolve();
       await Promise.all(others);
       expect(unpacked).toBe(10);
@@ -149,10 +149,10 @@ describe("a call whose deadline passes", () => {
     const response = await exchangeHttp1(greenhouse.address, request);
     expect(readOutcome(format, response).code).toBe(Code.DeadlineExceeded);
     responded.resolve();
-    expect(await greenhouse.answered(1)).toMatchObject({ httpStatus: 504, error: { code: Code.DeadlineExceeded } });
+    expect(await greenhouse.completed(1)).toMatchObject({ httpStatus: 504, error: { code: Code.DeadlineExceeded } });
     // Not again when the compression finishes.
     await nextTurn();
-    expect(greenhouse.answers).toHaveLength(1);
+    expect(greenhouse.completedRequests).toHaveLength(1);
   });
 
   test("while the request gate runs does not read its body", async () => {
@@ -330,7 +330,7 @@ test.each(callings)("calls that have ended leave neither listeners nor timers, b
   const before = countTimers();
   const rounds = 10;
   for (let round = 0; round < rounds; round++) await callAll();
-  await greenhouse.answered((rounds + 1) * 4);
+  await greenhouse.completed((rounds + 1) * 4);
   expect(countTimers() - before).toBeLessThan(rounds);
   expect(getEventListeners(shutdown.signal, "abort")).toEqual([]);
 });
@@ -347,7 +347,7 @@ test("errors that are compressed leave no timers", async () => {
     expect(fieldValue(header, "content-encoding")).toBe("gzip");
   });
   await Promise.all(calls);
-  await greenhouse.answered(calls.length);
+  await greenhouse.completed(calls.length);
   expect(countTimers() - before).toBeLessThan(calls.length);
 });
 

@@ -285,7 +285,7 @@ test("a response whose write closes its stream is reported once", async () => {
   await connection.readUntil(({ type, flags }) => type === frameType.ping && flags === 0);
   slow.resolve({ note: "n".repeat(1000) });
   await once(connection.socket, "close");
-  expect(greenhouse.answers).toHaveLength(1);
+  expect(greenhouse.completedRequests).toHaveLength(1);
 });
 
 /** A value that the types do not allow, but that a program without types may return. */
@@ -315,7 +315,7 @@ describe("a response that cannot be written is reported:", () => {
     const request = rpcRequest(wireFormats["connect-json"], Buffer.from("{}"), [], waterBedProcedure);
     for (const version of both) await expect(exchange(greenhouse.address, version, request)).rejects.toThrow();
     expect(faults).toMatchObject([{ what }, { what }]);
-    expect(greenhouse.answers).toMatchObject([{ httpStatus: 0 }, { httpStatus: 0 }]);
+    expect(greenhouse.completedRequests).toMatchObject([{ httpStatus: 0 }, { httpStatus: 0 }]);
   });
 
   test("an error of a stream, which resets the exchange", async () => {

@@ -186,7 +186,7 @@ async function expectEnds(
     const options = { interceptors, onFault: () => void (faults += 1) };
     await using greenhouse = await startGreenhouse(handlers, options, calling.listen);
     const end = await within(calls[kind](greenhouseClient(calling, greenhouse.address)), `a call by ${calling.name}`);
-    const { error } = await greenhouse.answered(1);
+    const { error } = await greenhouse.completed(1);
     expect.soft({ calling: calling.name, ...end, reported: error?.code, faults }).toEqual({
       calling: calling.name,
       messages: want.messages,

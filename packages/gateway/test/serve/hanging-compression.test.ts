@@ -89,7 +89,7 @@ describe.each(["1.1", "2"] as const)("over HTTP/%s", (version) => {
       using upload = await stuck.call(version, ["connect-timeout-ms", "50"], ["grpc-timeout", "50m"]);
       const response = await within(upload.readResponse(), "the response");
       expect(readOutcome(format, response).code).toBe(Code.DeadlineExceeded);
-      expect((await stuck.greenhouse.answered(1)).error?.code).toBe(Code.DeadlineExceeded);
+      expect((await stuck.greenhouse.completed(1)).error?.code).toBe(Code.DeadlineExceeded);
       await stuck.expectNothingLeft();
     });
 
@@ -98,7 +98,7 @@ describe.each(["1.1", "2"] as const)("over HTTP/%s", (version) => {
       using upload = await stuck.call(version);
       await stuck.compressing();
       upload.reset();
-      expect(await stuck.greenhouse.answered(1)).toMatchObject({ httpStatus: 0 });
+      expect(await stuck.greenhouse.completed(1)).toMatchObject({ httpStatus: 0 });
       await stuck.expectNothingLeft();
     });
   });
@@ -112,7 +112,7 @@ describe.each(["1.1", "2"] as const)("over HTTP/%s", (version) => {
       using upload = await stuck.call(version);
       const response = await within(upload.readResponse(), "the response");
       expect(readOutcome(format, response)).toEqual({ code: Code.NotFound, message: "no water" });
-      expect((await stuck.greenhouse.answered(1)).error?.code).toBe(Code.NotFound);
+      expect((await stuck.greenhouse.completed(1)).error?.code).toBe(Code.NotFound);
       await stuck.expectNothingLeft();
     };
     await Promise.all(inBody.map(send));
@@ -124,7 +124,7 @@ describe.each(["1.1", "2"] as const)("over HTTP/%s", (version) => {
       using upload = await stuck.call(version);
       await stuck.compressing();
       upload.reset();
-      expect((await stuck.greenhouse.answered(1)).error?.code).toBe(Code.NotFound);
+      expect((await stuck.greenhouse.completed(1)).error?.code).toBe(Code.NotFound);
       await stuck.expectNothingLeft();
     };
     await Promise.all(inBody.map(leave));

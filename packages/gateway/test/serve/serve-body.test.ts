@@ -226,15 +226,15 @@ describe.each(servers)("a protocol that names the RPC in the body, over $name,",
   });
 
   test.each(cases)("responds to $name", async ({ request, httpStatus = 200, response, procedure, code, ...wanted }) => {
-    const before = greenhouse.answers.length;
+    const before = greenhouse.completedRequests.length;
     const actual = await connections.exchange(greenhouse.address, version, request);
     expect(actual.httpStatus).toBe(httpStatus);
     expect(fieldValue(actual.header, "content-type")).toBe("application/json");
     expect(JSON.parse(String(actual.body))).toEqual(response);
-    const reported = await greenhouse.answered(before + 1);
+    const reported = await greenhouse.completed(before + 1);
     expect(reported).toMatchObject({ procedure, protocol: "json-rpc", httpRoute: jsonRpcPath, httpStatus });
     expect(reported.error?.code).toBe(code);
-    expect(greenhouse.answers).toHaveLength(before + 1);
+    expect(greenhouse.completedRequests).toHaveLength(before + 1);
     expect(ran).toEqual(wanted.ran);
   });
 
@@ -272,10 +272,10 @@ describe("a request whose body names the RPC", () => {
     beginCall(connection, body, 5, [gardener, ["x-server-timeout", "0.001"]]);
     // Longer than the deadline.
     await new Promise((resolve) => setTimeout(resolve, 10));
-    expect(greenhouse.answers).toEqual([]);
+    expect(greenhouse.completedRequests).toEqual([]);
     connection.write(body.slice(5));
     await connection.readResponse();
-    expect(await greenhouse.answered(1)).toMatchObject(named);
+    expect(await greenhouse.completed(1)).toMatchObject(named);
   });
 
   test("ends without an RPC when its client disconnects before the body is complete", async () => {
@@ -284,7 +284,7 @@ describe("a request whose body names the RPC", () => {
     beginCall(connection, bodyOf({}), 5, [gardener]);
     await expect.poll(() => ran).toEqual(admitted);
     connection.socket.resetAndDestroy();
-    const reported = await greenhouse.answered(1);
+    const reported = await greenhouse.completed(1);
     expect(reported).toMatchObject({ procedure: undefined, httpStatus: 0, error: { code: Code.Canceled } });
     expect(ran).toEqual(admitted);
   });
@@ -300,6 +300,6 @@ describe("a request whose body names the RPC", () => {
     const { signal } = await within(begun.promise, "the handler");
     connection.socket.resetAndDestroy();
     expect(ConnectError.from(await reasonOf(signal)).code).toBe(Code.Canceled);
-    expect(await greenhouse.answered(1)).toMatchObject({ ...named, httpStatus: 0, error: { code: Code.Canceled } });
+    expect(await greenhouse.completed(1)).toMatchObject({ ...named, httpStatus: 0, error: { code: Code.Canceled } });
   });
 });

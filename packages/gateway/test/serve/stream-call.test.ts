@@ -74,7 +74,7 @@ describe.each(callings)("a stream by $name", (calling) => {
     );
     expect(await readAll(stream)).toEqual({ sensors: ["s0", "s1", "s2"], error: undefined });
     expect(received).toEqual(["first", "last"]);
-    expect(await greenhouse.answered(1)).toMatchObject({ httpStatus: 200, error: undefined });
+    expect(await greenhouse.completed(1)).toMatchObject({ httpStatus: 200, error: undefined });
   });
 
   test("delivers messages of the client", async () => {
@@ -100,7 +100,7 @@ describe.each(callings)("a stream by $name", (calling) => {
     expect(sensors).toEqual(["only"]);
     expect(error).toMatchObject({ code: Code.DataLoss, rawMessage: "the sensor broke" });
     expect(error?.metadata.get("x-sensor")).toBe("broken");
-    expect((await greenhouse.answered(1)).error).toMatchObject({ code: Code.DataLoss });
+    expect((await greenhouse.completed(1)).error).toMatchObject({ code: Code.DataLoss });
   });
 
   test.each([
@@ -112,7 +112,7 @@ describe.each(callings)("a stream by $name", (calling) => {
     const headers = { "connect-timeout-ms": "30", "grpc-timeout": "30m" };
     const { error } = await readAll(greenhouseClient(calling, greenhouse.address).watchReadings({}, { headers }));
     expect(error?.code).toBe(Code.DeadlineExceeded);
-    expect((await greenhouse.answered(1)).error?.code).toBe(Code.DeadlineExceeded);
+    expect((await greenhouse.completed(1)).error?.code).toBe(Code.DeadlineExceeded);
   });
 
   test.each([
@@ -176,7 +176,7 @@ describe.each(callings)("a stream by $name", (calling) => {
     await expect(within(read(), "the end of the stream")).rejects.toMatchObject({ code: Code.Canceled });
     expect(await within(reason.promise, "the signal")).toMatchObject({ code: Code.Canceled });
     await within(closed.promise, "the handler to be closed");
-    expect((await greenhouse.answered(1)).error?.code).toBe(Code.Canceled);
+    expect((await greenhouse.completed(1)).error?.code).toBe(Code.Canceled);
   });
 
   test("runs through the interceptors", async () => {
@@ -296,7 +296,7 @@ describe.each(bidirectional)("bidirectional streams by $name", (calling) => {
     );
     const stream = greenhouseClient(calling, greenhouse.address).controlClimate(endless());
     expect(await readAll(stream)).toMatchObject({ sensors: ["0"] });
-    expect(await greenhouse.answered(1)).toMatchObject({ httpStatus: 200, error: undefined });
+    expect(await greenhouse.completed(1)).toMatchObject({ httpStatus: 200, error: undefined });
   });
 });
 
@@ -367,7 +367,7 @@ test.each([
     connection.open(request).on("error", () => undefined);
     await within(admitted.promise, "admit");
   }
-  expect((await greenhouse.answered(1)).error?.code).toBe(Code.Canceled);
+  expect((await greenhouse.completed(1)).error?.code).toBe(Code.Canceled);
   expect(ran).toBe(false);
 });
 
@@ -411,7 +411,7 @@ describe.each(callings.slice(-2))("a stream of an untyped handler, by $name,", (
     );
     const { sensors, error } = await readAll(greenhouseClient(calling, greenhouse.address).watchReadings({}));
     expect([sensors.length, error?.code, error?.rawMessage]).toEqual([count, Code.Internal, "internal error"]);
-    expect((await greenhouse.answered(1)).error?.code).toBe(Code.Internal);
+    expect((await greenhouse.completed(1)).error?.code).toBe(Code.Internal);
   });
 
   test("succeeds if its iterator returns results instead of promises", async () => {
@@ -436,7 +436,7 @@ describe.each(callings.slice(-2))("a stream of an untyped handler, by $name,", (
     );
     const { error } = await readAll(greenhouseClient(calling, greenhouse.address).watchReadings({}));
     expect(error).toBeInstanceOf(ConnectError);
-    expect((await greenhouse.answered(1)).error?.code).toBe(Code.Internal);
+    expect((await greenhouse.completed(1)).error?.code).toBe(Code.Internal);
   });
 });
 
@@ -501,10 +501,10 @@ describe("messages that arrive after the deadline of their call", () => {
       using connection = await openFrames(greenhouse.address);
       const header = [...grpcHeader(recordReadings), ["grpc-timeout", "30m"]] as const;
       connection.send(headersFrame(1, header), dataFrame(1, emptyMessage));
-      await greenhouse.answered(1);
+      await greenhouse.completed(1);
       if (read > 0) responded.resolve();
       connection.send(...frames, headersFrame(3, grpcHeader("/nothing"), frameFlag.endStream));
-      await greenhouse.answered(2);
+      await greenhouse.completed(2);
       responded.resolve();
       const { sensors, error } = await received;
       expect(sensors.length === 2 - read || error !== undefined).toBe(true);
@@ -550,5 +550,5 @@ test("bidirectional streams over HTTP/1.1 end when the request is malformed", as
   await within(once(connection.socket, "data"), "the first message");
   connection.write("no chunk\r\n");
   expect(await within(reason.promise, "the signal")).toMatchObject({ code: Code.InvalidArgument });
-  expect((await greenhouse.answered(1)).error?.code).toBe(Code.InvalidArgument);
+  expect((await greenhouse.completed(1)).error?.code).toBe(Code.InvalidArgument);
 });

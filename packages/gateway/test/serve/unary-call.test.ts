@@ -69,7 +69,7 @@ describe.each(callings)("a unary call by $name", (calling) => {
       );
       expect(reading.sensor === sensor).toBe(true);
       expect(received).toEqual(["first", "last"]);
-      expect(await greenhouse.answered(1)).toMatchObject({ httpStatus: 200, error: undefined });
+      expect(await greenhouse.completed(1)).toMatchObject({ httpStatus: 200, error: undefined });
     },
   );
 
@@ -84,7 +84,7 @@ describe.each(callings)("a unary call by $name", (calling) => {
         },
       });
       await greenhouseClient(calling, greenhouse.address).waterBed({});
-      await greenhouse.answered(1);
+      await greenhouse.completed(1);
       expect(signal?.aborted).toBe(true);
     });
 
@@ -97,7 +97,7 @@ describe.each(callings)("a unary call by $name", (calling) => {
         },
       });
       await greenhouseClient(calling, greenhouse.address).waterBed({});
-      await greenhouse.answered(1);
+      await greenhouse.completed(1);
       expect(context?.signal.aborted).toBe(true);
     });
 
@@ -110,7 +110,7 @@ describe.each(callings)("a unary call by $name", (calling) => {
         },
       });
       await passDeadline(greenhouseClient(calling, greenhouse.address), () => reason !== undefined);
-      expect((await greenhouse.answered(1)).error?.code).toBe(Code.DeadlineExceeded);
+      expect((await greenhouse.completed(1)).error?.code).toBe(Code.DeadlineExceeded);
       expect(reason).toMatchObject({ code: Code.DeadlineExceeded });
     });
 
@@ -127,7 +127,7 @@ describe.each(callings)("a unary call by $name", (calling) => {
       const call = greenhouseClient(calling, greenhouse.address).waterBed({}, { signal: controller.signal });
       expect((await errorOf(call)).code).toBe(Code.Canceled);
       expect(await within(ended.promise, "the end of the call")).toMatchObject({ code: Code.Canceled });
-      expect((await greenhouse.answered(1)).error?.code).toBe(Code.Canceled);
+      expect((await greenhouse.completed(1)).error?.code).toBe(Code.Canceled);
     });
 
     test("when the server shuts down, with its reason", async () => {
@@ -284,7 +284,7 @@ describe.each(callings)("a unary call by $name", (calling) => {
     test("never returns gets DEADLINE_EXCEEDED at the deadline of the client", async () => {
       await using greenhouse = await start({ waterBed: () => new Promise(() => {}) });
       await passDeadline(greenhouseClient(calling, greenhouse.address), () => true);
-      expect((await greenhouse.answered(1)).error?.code).toBe(Code.DeadlineExceeded);
+      expect((await greenhouse.completed(1)).error?.code).toBe(Code.DeadlineExceeded);
     });
 
     test("never returns gets DEADLINE_EXCEEDED at the deadline of the server if the client sets none", async () => {
@@ -317,8 +317,8 @@ describe.each(callings)("a unary call by $name", (calling) => {
       await passDeadline(client, () => true);
       late.resolve({});
       expect(await client.getReading({})).toMatchObject({ sensor: "s" });
-      await greenhouse.answered(2);
-      expect(greenhouse.answers).toHaveLength(2);
+      await greenhouse.completed(2);
+      expect(greenhouse.completedRequests).toHaveLength(2);
     });
 
     test("returns a message that cannot be serialized results in an internal error", async () => {

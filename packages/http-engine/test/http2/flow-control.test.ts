@@ -191,7 +191,7 @@ describe("with any order of streams and window updates", () => {
       for (const stream of streams.filter((_, i) => made[i]?.cancelled)) client.cancel(stream);
       await client.run();
       for (const stream of streams.filter((_, i) => made[i]?.cancelled === false)) {
-        expect(stream.end).toBe("answered");
+        expect(stream.end).toBe("responded");
         expect(Buffer.concat(stream.received).equals(stream.body)).toBe(true);
       }
     });
@@ -323,7 +323,7 @@ describe("a response that the client does not read", () => {
     connection.send(begun(3));
     expect(await connection.readEnd(3)).toMatchObject({ kind: "reset", errorCode: ErrorCode.refusedStream });
     connection.send(windowUpdateFrame(1, 100_000), windowUpdateFrame(0, 100_000));
-    expect(await connection.readEnd(1)).toMatchObject({ kind: "answered" });
+    expect(await connection.readEnd(1)).toMatchObject({ kind: "responded" });
     connection.send(begun(5), dataFrame(5, Buffer.alloc(0), frameFlag.endStream));
     expect(await connection.readEnd(5)).toStrictEqual(answered);
   });

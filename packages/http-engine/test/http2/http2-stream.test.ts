@@ -279,7 +279,7 @@ describe("the engine", () => {
     });
     expect(granted).toStrictEqual([uint32(48_000)]);
     connection.send(dataFrame(1, text(""), endStream), windowUpdateFrame(1, 10));
-    expect(await connection.readEnd(1)).toMatchObject({ kind: "answered" });
+    expect(await connection.readEnd(1)).toMatchObject({ kind: "responded" });
   });
 
   test("resets a stream with a body of more than 256 KiB after its response (§8.1)", async () => {

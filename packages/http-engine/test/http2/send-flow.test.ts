@@ -23,7 +23,7 @@ describe("SendFlow", () => {
     const data = await connection.readUntil(({ type }) => type === frameType.data);
     expect(data).toMatchObject({ flags: 0, payload: Buffer.from("c") });
     connection.send(windowUpdateFrame(1, 1));
-    expect(await connection.readEnd(1)).toMatchObject({ kind: "answered" });
+    expect(await connection.readEnd(1)).toMatchObject({ kind: "responded" });
   });
 
   test("sends one DATA frame per WINDOW_UPDATE, and none if the queue is empty", async () => {

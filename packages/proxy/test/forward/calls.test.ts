@@ -418,7 +418,7 @@ test.each([
   });
   expect((await postWater(proxy)).httpStatus).toBe(500);
   expect(errors).toEqual(["Internal ERR_HANDLER_FAILED"]);
-  expect(upstream.answers).toEqual([]);
+  expect(upstream.completedRequests).toEqual([]);
 });
 
 test("a stream is reset when an interceptor stops reading it after one message", async () => {

@@ -161,7 +161,7 @@ describe("without rules", () => {
         400,
         '{"code":3,"status":"INVALID_ARGUMENT","message":"the header field X-B-Bin is not valid base64","details":[]}',
       ]);
-      expect(upstream.answers).toEqual([]);
+      expect(upstream.completedRequests).toEqual([]);
     },
   );
 

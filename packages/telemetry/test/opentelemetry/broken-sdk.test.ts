@@ -92,7 +92,7 @@ describe("no call fails because of an SDK whose", () => {
       expect([httpStatus, ...trailer.filter(([name]) => name === "grpc-status")].flat()).toEqual(
         index === 0 ? [200] : [200, "grpc-status", "0"],
       );
-      await greenhouse.answered(index + 1);
+      await greenhouse.completed(index + 1);
       expect(called).toEqual(all);
     }
     expect([...activeSpans]).toEqual([active]);

@@ -17,7 +17,7 @@ test("spans go to the first SDK that is registered after the gateway was created
   await exchange(greenhouse.address, "1.1", reading);
   using second = registerSdk();
   await exchange(greenhouse.address, "2", reading);
-  await greenhouse.answered(3);
+  await greenhouse.completed(3);
   expect([first.spans.length, second.spans.length]).toEqual([2, 0]);
   expect(greenhouse.faults).toEqual([]);
 });

@@ -149,7 +149,7 @@ test("a sampler gets the final name of a span, or HTTP if no route matches", asy
   using sdk = registerSdk({ sampler: { shouldSample, toString: () => "names" } });
   await using greenhouse = await startTraced({ getReading: () => ({}), waterBed: () => ({}) });
   for (const request of [reading, wateringOverGrpc]) await exchange(greenhouse.address, "2", request);
-  await greenhouse.answered(2);
+  await greenhouse.completed(2);
   expect(names).toEqual(["GET /sensors/{sensor}/reading", "greenhouse.v1.GreenhouseService/WaterBed"]);
   expect(sdk.spans.map(({ name }) => name)).toEqual(names);
   await exchange(greenhouse.address, "2", { ...reading, path: "/nothing" });
@@ -186,7 +186,7 @@ test("durations go to the meter provider that is registered when the request end
   const spanIds = new Set<string | undefined>();
   await using greenhouse = await startTraced({ getReading: () => ({}), waterBed: () => ({}) });
   await exchange(greenhouse.address, "1.1", reading);
-  await greenhouse.answered(1);
+  await greenhouse.completed(1);
   const reader = new TestReader();
   const recordContext: IAttributesProcessor["process"] = (attributes, active) => {
     spanIds.add(active && trace.getSpan(active)?.spanContext().spanId);
@@ -195,7 +195,7 @@ test("durations go to the meter provider that is registered when the request end
   const views = [{ instrumentName: "*", attributesProcessors: [{ process: recordContext }] }];
   metrics.setGlobalMeterProvider(new MeterProvider({ readers: [reader], views }));
   for (const request of [reading, reading, wateringOverGrpc]) await exchange(greenhouse.address, "2", request);
-  await greenhouse.answered(4);
+  await greenhouse.completed(4);
   expect([...spanIds]).toEqual(sdk.spans.slice(1).map((span) => span.spanContext().spanId));
   const { resourceMetrics } = await reader.collect();
   const exported = resourceMetrics.scopeMetrics.flatMap(({ scope, metrics: scopeMetrics }) =>

@@ -49,7 +49,7 @@ export function openFetchUpload(
 ): Upload {
   const { readable: body, writable } = new TransformStream<Uint8Array, Uint8Array>();
   const writer = writable.getWriter();
-  const answer = fetch(new Request(origin + path, { method, headers: tuples(header), body, duplex: "half" }));
+  const response = fetch(new Request(origin + path, { method, headers: tuples(header), body, duplex: "half" }));
   let reader: ReadableStreamDefaultReader<string> | undefined;
   let waitingBytes = 0;
   return {
@@ -63,9 +63,9 @@ export function openFetchUpload(
       writer.write(bytes).then(onWritten, () => undefined);
     },
     end: (): void => void writer.close().catch(() => undefined),
-    readResponse: async (): Promise<HttpResponse> => await readResponse(await answer),
+    readResponse: async (): Promise<HttpResponse> => await readResponse(await response),
     readUntil: async (text): Promise<string> => {
-      reader ??= (await answer).body?.pipeThrough(new TextDecoderStream()).getReader();
+      reader ??= (await response).body?.pipeThrough(new TextDecoderStream()).getReader();
       let received = "";
       while (!received.includes(text)) {
         const { value } = (await reader?.read()) ?? {};

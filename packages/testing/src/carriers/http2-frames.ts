@@ -53,7 +53,7 @@ export interface FrameConnection extends FrameStream, Disposable {
 
 /** How a stream ended, and its HTTP status; 0 if there was none, or not one of the static table. */
 export type StreamEnd =
-  | { readonly kind: "answered"; readonly httpStatus: number }
+  | { readonly kind: "responded"; readonly httpStatus: number }
   | { readonly kind: "reset"; readonly httpStatus: number; readonly errorCode: number }
   | { readonly kind: "go-away"; readonly httpStatus: number; readonly errorCode: number }
   | { readonly kind: "closed"; readonly httpStatus: number };
@@ -173,7 +173,7 @@ async function readEnd(streamId: number, readUntil: FrameStream["readUntil"]): P
   if (last.type === frameType.goAway) return { kind: "go-away", httpStatus, errorCode: last.payload.readUInt32BE(4) };
   if (last.type === frameType.resetStream)
     return { kind: "reset", httpStatus, errorCode: last.payload.readUInt32BE(0) };
-  return { kind: "answered", httpStatus };
+  return { kind: "responded", httpStatus };
 }
 
 // RFC 7541 appendix A: entries 8 to 14 of the static table are complete `:status` fields, which encoders use.

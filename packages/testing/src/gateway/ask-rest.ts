@@ -10,10 +10,10 @@ const registry = createRegistry(NestedSchema);
 
 /** Calls `Query` of a server, and returns the message of the response, or the error. */
 export async function ask(
-  answer: (response: ServerResponse) => void,
+  respond: (response: ServerResponse) => void,
   options: Partial<RestTransportOptions> = {},
 ): Promise<unknown> {
-  await using server = await startRestServer(answer);
+  await using server = await startRestServer(respond);
   const transport = createRestTransport({ baseUrl: server.baseUrl, registry, ...options });
   const call = createClient(KitchenSink, transport).query({});
   return await within(

@@ -8,7 +8,7 @@ import { exchangeFetch } from "../carriers/fetch.ts";
 import { listenOnLoopback } from "../carriers/listen-on-loopback.ts";
 import { KeptConnections } from "./kept-connections.ts";
 
-/** Everything that carries requests to a gateway, by its name. */
+/** The names of all HTTP servers and engines of a gateway. */
 export const carrierNames = [
   "our HTTP/1.1",
   "our HTTP/2",
@@ -21,18 +21,18 @@ export const carrierNames = [
 
 type CarrierName = (typeof carrierNames)[number];
 
-/** A gateway behind everything that can carry its requests. Dispose of it with `await using`. */
+/** A gateway on every HTTP server and engine. Dispose of it with `await using`. */
 export interface EveryCarrier extends AsyncDisposable {
-  /** Sends a request by a carrier, and reads the whole answer. */
+  /** Sends a request by one of them, and reads the complete response. */
   ask(carrier: CarrierName, request: HttpRequest): Promise<HttpResponse>;
 }
 
-/** Starts a gateway on every carrier. */
+/** Starts a gateway on every HTTP server and engine. */
 export async function openEveryCarrier(options: GatewayOptions): Promise<EveryCarrier> {
   const own = createGateway({ engine: createHttpEngine(), ...options });
   const nodes = createGateway(options);
   const [http1, http2] = [createServer(own.handler), createHttp2Server(own.handler)];
-  // A connection may be quiet for long where the machine is busy.
+  // A connection may be idle for long on a busy machine.
   http1.keepAliveTimeout = 0;
   const ownAddress = await own.listen({ host: "127.0.0.1" });
   const nodesAddress = await nodes.listen({ host: "127.0.0.1" });

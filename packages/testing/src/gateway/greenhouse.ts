@@ -20,10 +20,10 @@ export interface TestGreenhouse {
   readonly address: Address;
   /** Returns the number of open requests. */
   openRequests(): number;
-  /** What `onResponse` was told, in order. */
-  readonly answers: readonly CompletedRequest[];
-  /** Waits until so many requests have been answered, and returns the last one's answer. */
-  answered(count: number): Promise<CompletedRequest>;
+  /** The requests passed to `onResponse`, in their order. */
+  readonly completedRequests: readonly CompletedRequest[];
+  /** Waits until this many requests have completed, and returns the last one. */
+  completed(count: number): Promise<CompletedRequest>;
   [Symbol.asyncDispose](): Promise<void>;
 }
 
@@ -56,13 +56,13 @@ export async function startGreenhouse(
   listenOptions: TestListenOptions = {},
   create: (options: GatewayOptions) => Gateway = createTestGateway,
 ): Promise<TestGreenhouse> {
-  const answers: CompletedRequest[] = [];
-  const answerEvents = new EventEmitter();
+  const completedRequests: CompletedRequest[] = [];
+  const events = new EventEmitter();
   const gateway = create({
     routes: (router) => router.service(GreenhouseService, implementation),
-    onResponse: (answer) => {
-      answers.push(answer);
-      answerEvents.emit("answer");
+    onResponse: (request) => {
+      completedRequests.push(request);
+      events.emit("completed");
     },
     // Handlers here fail on purpose; what is printed of it is known from printed-faults.test.ts.
     onFault: () => {},
@@ -71,17 +71,17 @@ export async function startGreenhouse(
   const listening = await listenForTests(gateway, listenOptions);
   const enough = async (count: number): Promise<CompletedRequest> => {
     for (;;) {
-      const answer = answers[count - 1];
-      if (answer !== undefined) return answer;
-      await once(answerEvents, "answer");
+      const request = completedRequests[count - 1];
+      if (request !== undefined) return request;
+      await once(events, "completed");
     }
   };
   return {
     gateway,
     address: listening.address,
     openRequests: () => listening.openRequests(),
-    answers,
-    answered: (count) => within(enough(count), `${String(count)} answers`),
+    completedRequests,
+    completed: (count) => within(enough(count), `${String(count)} completed requests`),
     [Symbol.asyncDispose]: () => listening[Symbol.asyncDispose](),
   };
 }

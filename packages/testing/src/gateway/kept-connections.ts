@@ -28,13 +28,13 @@ export class KeptConnections implements Disposable {
     const connection = opened.use(this.#idle.get(address) ?? (await openHttp1(address)));
     this.#idle.delete(address);
     connection.request(request);
-    const answer = await connection.readResponse(request.httpMethod);
-    if (fieldValue(answer.header, "connection") !== "close") {
+    const response = await connection.readResponse(request.httpMethod);
+    if (fieldValue(response.header, "connection") !== "close") {
       opened.move();
       this.#idle.get(address)?.[Symbol.dispose]();
       this.#idle.set(address, connection);
     }
-    return answer;
+    return response;
   }
 
   #open(address: Address): Promise<Http2Connection> {

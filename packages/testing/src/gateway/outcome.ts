@@ -10,27 +10,27 @@ export interface Outcome {
 }
 
 /** Returns the outcome in a response, as its protocol encodes it. Throws when the response is not of that protocol. */
-export function readOutcome(format: WireFormat, answer: HttpResponse): Outcome {
-  return readers[format.protocol](answer, format);
+export function readOutcome(format: WireFormat, response: HttpResponse): Outcome {
+  return readers[format.protocol](response, format);
 }
 
-const readers: Readonly<Record<Protocol, (answer: HttpResponse, format: WireFormat) => Outcome>> = {
+const readers: Readonly<Record<Protocol, (response: HttpResponse, format: WireFormat) => Outcome>> = {
   connect: readConnect,
-  grpc: (answer, format) => readGrpc(answer, format, answer.trailer),
-  "grpc-web": (answer, format) => readGrpc(answer, format, readWebTrailer(format, answer)),
+  grpc: (response, format) => readGrpc(response, format, response.trailer),
+  "grpc-web": (response, format) => readGrpc(response, format, readWebTrailer(format, response)),
   rest: readRest,
 };
 
 /** Reads the status of gRPC and gRPC-Web, which respond with HTTP 200 to every call. */
-function readGrpc(answer: HttpResponse, format: WireFormat, trailer: readonly Field[]): Outcome {
-  if (answer.httpStatus !== 200) throw new Error(`no answer of ${format.name}: ${describe(answer)}`);
+function readGrpc(response: HttpResponse, format: WireFormat, trailer: readonly Field[]): Outcome {
+  if (response.httpStatus !== 200) throw new Error(`no response of ${format.name}: ${describe(response)}`);
   // With a body, the status is in the trailer.
-  return readGrpcStatus(answer.body.byteLength === 0 ? [...answer.header, ...trailer] : trailer);
+  return readGrpcStatus(response.body.byteLength === 0 ? [...response.header, ...trailer] : trailer);
 }
 
 /** Returns the gRPC-Web trailers, the last envelope of the body; none without a body. */
-export function readWebTrailer(format: WireFormat, answer: HttpResponse): Field[] {
-  const body = format.name === "grpc-web-text" ? decodeBase64Parts(answer.body) : answer.body;
+export function readWebTrailer(format: WireFormat, response: HttpResponse): Field[] {
+  const body = format.name === "grpc-web-text" ? decodeBase64Parts(response.body) : response.body;
   const last = decodeEnvelopes(body).find((envelope) => (envelope.flags & 0x80) !== 0);
   if (last === undefined) return [];
   return last.bytes
@@ -66,18 +66,18 @@ export function decodeBase64Parts(body: Buffer): Buffer {
   return Buffer.concat(parts.map((part) => Buffer.from(part, "base64")));
 }
 
-function readRest(answer: HttpResponse): Outcome {
-  if (answer.httpStatus === 204) return { code: 0, message: "" };
-  const record: unknown = JSON.parse(answer.body.toString("utf8"));
-  if (!isErrorRecord(record)) throw new Error(`no error record: ${describe(answer)}`);
+function readRest(response: HttpResponse): Outcome {
+  if (response.httpStatus === 204) return { code: 0, message: "" };
+  const record: unknown = JSON.parse(response.body.toString("utf8"));
+  if (!isErrorRecord(record)) throw new Error(`no error record: ${describe(response)}`);
   return { code: record.error, message: record.message };
 }
 
-function readConnect(answer: HttpResponse): Outcome {
-  if (answer.httpStatus === 200) return { code: 0, message: "" };
-  const error: unknown = JSON.parse(answer.body.toString("utf8"));
+function readConnect(response: HttpResponse): Outcome {
+  if (response.httpStatus === 200) return { code: 0, message: "" };
+  const error: unknown = JSON.parse(response.body.toString("utf8"));
   const code = isConnectError(error) ? connectCodes[error.code] : undefined;
-  if (!isConnectError(error) || code === undefined) throw new Error(`no Connect error: ${describe(answer)}`);
+  if (!isConnectError(error) || code === undefined) throw new Error(`no Connect error: ${describe(response)}`);
   return { code, message: error.message ?? "" };
 }
 
@@ -97,6 +97,6 @@ function isConnectError(value: unknown): value is { code: string; message?: stri
   return !("message" in value) || typeof value.message === "string";
 }
 
-function describe(answer: HttpResponse): string {
-  return `${String(answer.httpStatus)} ${JSON.stringify(answer.header)} ${answer.body.toString("latin1")}`;
+function describe(response: HttpResponse): string {
+  return `${String(response.httpStatus)} ${JSON.stringify(response.header)} ${response.body.toString("latin1")}`;
 }

@@ -4,7 +4,7 @@ import type { ServerReflectionResponseSchema } from "../../../gateway/src/gen/gr
 import { createTestGateway } from "./test-engine.ts";
 import { ServerReflection } from "../../../gateway/src/reflection/index.ts";
 
-type Answer = NonNullable<MessageInitShape<typeof ServerReflectionResponseSchema>["messageResponse"]>;
+type ReflectionResponse = NonNullable<MessageInitShape<typeof ServerReflectionResponseSchema>["messageResponse"]>;
 
 /** A server with only reflection. Dispose of it with `await using`. */
 export interface ReflectingServer {
@@ -20,21 +20,21 @@ export async function startReflectingServer(files: ReflectingServer["files"]): P
     routes: (router) => {
       router.service(ServerReflection, {
         async *serverReflectionInfo(requests) {
-          for await (const { messageRequest } of requests) yield { messageResponse: answer(messageRequest) };
+          for await (const { messageRequest } of requests) yield { messageResponse: respond(messageRequest) };
         },
       });
     },
   });
-  const answer = (question: { readonly case?: string | undefined; readonly value?: unknown }): Answer => {
+  const respond = (request: { readonly case?: string | undefined; readonly value?: unknown }): ReflectionResponse => {
     const known = server.files.map((file) => create(FileDescriptorProtoSchema, file));
     const services = known.flatMap((file) => servicesOf(file).map((name) => ({ name, file })));
-    if (question.case === "listServices") {
+    if (request.case === "listServices") {
       return { case: "listServicesResponse", value: { service: services.map(({ name }) => ({ name })) } };
     }
     const found =
-      question.case === "fileByFilename"
-        ? known.find(({ name }) => name === question.value)
-        : services.find(({ name }) => name === question.value)?.file;
+      request.case === "fileByFilename"
+        ? known.find(({ name }) => name === request.value)
+        : services.find(({ name }) => name === request.value)?.file;
     if (found === undefined) return { case: "errorResponse", value: { errorCode: 5, errorMessage: "not found" } };
     const fileDescriptorProto = [toBinary(FileDescriptorProtoSchema, found)];
     return { case: "fileDescriptorResponse", value: { fileDescriptorProto } };

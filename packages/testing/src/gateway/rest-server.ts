@@ -20,7 +20,7 @@ export interface RestServer extends AsyncDisposable {
 
 /** Starts a server on a free port of loopback. */
 export async function startRestServer(
-  answer: (response: ServerResponse, request: SeenRequest) => void,
+  respond: (response: ServerResponse, request: SeenRequest) => void,
 ): Promise<RestServer> {
   const seen: SeenRequest[] = [];
   let open = 0;
@@ -32,7 +32,7 @@ export async function startRestServer(
         const { method, url, headers } = request;
         const found = { line: `${method} ${url}`, header: headers, body: body.toString() };
         seen.push(found);
-        answer(response, found);
+        respond(response, found);
       },
       () => response.destroy(),
     );
@@ -44,7 +44,7 @@ export async function startRestServer(
   };
 }
 
-/** Answers with JSON, or with any other body. */
+/** Responds with JSON, or with any other body. */
 export function answerWith(
   response: ServerResponse,
   status: number,

@@ -51,18 +51,18 @@ async function openHttp2Upload(
 ): Promise<Upload> {
   const connection = await openHttp2(address);
   const stream = connection.open({ httpMethod, path, header }, { endStream: false });
-  const answer = readHttp2Response(stream);
+  const response = readHttp2Response(stream);
   // After its response, a server waits for the end of the body, which may never come.
   stream.on("end", () => stream.close());
   // An aborted upload has no response, and not every test reads it.
-  answer.catch(() => undefined);
+  response.catch(() => undefined);
   return {
     get waitingBytes() {
       return stream.writableLength;
     },
     write: (piece) => void stream.write(piece),
     end: () => void stream.end(),
-    readResponse: () => answer,
+    readResponse: () => response,
     readUntil: (text) => readUntil(stream, text),
     // `close` would end the body before it resets the stream.
     reset: () => void stream.destroy(new Error("reset")),

@@ -105,7 +105,7 @@ export async function startScriptedServer(
   };
 }
 
-/** The header of an answer of gRPC. */
+/** The header of a gRPC response. */
 export const grpcHead: readonly Field[] = [
   [":status", "200"],
   ["content-type", "application/grpc+proto"],
@@ -116,7 +116,7 @@ export function envelope(message: Uint8Array, flags: number = 0): Buffer {
   return encodeEnvelope(flags, message);
 }
 
-/** The frames of an answer of gRPC: a header, DATA, and a trailer. */
+/** Returns the frames of a gRPC response: a header, DATA, and a trailer. */
 export function grpcResponse(
   streamId: number,
   body: Uint8Array,

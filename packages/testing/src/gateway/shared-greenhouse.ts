@@ -1,6 +1,6 @@
-// A greenhouse on connections that its parent hands over. Sensors of this one read which process they are in.
-// Messages of its parent: "ping", answered by "pong"; "drain"; "drain at the next", which does so when a connection has come and is not taken yet;
-// "fill at the next", which then fills the channel to the parent.
+// A greenhouse on connections that its parent hands over. Its sensors return the id of this process. Messages of the parent:
+// "ping", for which it sends "pong"; "drain"; "drain at the next", which drains when a connection has arrived and is not
+// accepted yet; "fill at the next", which then fills the channel to the parent.
 import { setTimeout } from "node:timers/promises";
 import type { ListenOptions } from "../../../gateway/src/index.ts";
 import { createTestGateway } from "./test-engine.ts";
@@ -12,7 +12,7 @@ const gateway = createTestGateway({
   trustedProxies: { addresses: ["unix:"] },
 });
 
-/** Reads which process this is; of the sensor "late" some time after the end of the client's side has come. */
+/** Returns the id of this process; for the sensor "late", some time after the client has closed its side. */
 async function getReading({ sensor }: GetReadingRequest): Promise<{ sensor: string }> {
   if (sensor === "late") await setTimeout(100);
   return { sensor: String(process.pid) };

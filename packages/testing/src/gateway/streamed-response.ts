@@ -6,7 +6,7 @@ import { type Address, type Field, fieldsOf, type HttpVersion } from "../carrier
 import { openHttp2 } from "../carriers/http2-connection.ts";
 import { within } from "../deadline.ts";
 
-/** An answer whose body is read as it is sent. */
+/** A response whose body is read while it is sent. */
 export interface StreamedResponse {
   readonly header: readonly Field[];
   readonly body: Readable;
@@ -24,19 +24,19 @@ export async function openResponse(
     const controller = new AbortController();
     const { signal } = controller;
     const request = new Request(`http://a${path}`, { headers: header.map(([name, value]) => [name, value]), signal });
-    const { headers, body } = await within(gateway.fetch(request), "an answer");
+    const { headers, body } = await within(gateway.fetch(request), "a response");
     const bytes = Readable.from(body ?? []);
     return { header: [...headers], body: bytes, [Symbol.dispose]: () => controller.abort() };
   }
   if (version === "1.1") {
     const request = get({ host: address, port, path, headers: Object.fromEntries(header), agent: false });
-    const [response] = await within(once(request, "response"), "an answer");
+    const [response] = await within(once(request, "response"), "a response");
     return { header: fieldsOf(response.rawHeaders), body: response, [Symbol.dispose]: () => void request.destroy() };
   }
   const connection = await openHttp2({ address, port });
   const stream = connection.open({ httpMethod: "GET", path, header }, { endStream: true });
   stream.on("error", () => undefined);
-  const [, , raw] = await within(once(stream, "response"), "an answer");
+  const [, , raw] = await within(once(stream, "response"), "a response");
   return { header: fieldsOf(raw), body: stream, [Symbol.dispose]: () => connection[Symbol.dispose]() };
 }
 

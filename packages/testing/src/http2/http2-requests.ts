@@ -53,7 +53,7 @@ export function windowUpdateFrame(streamId: number, increment: number): Frame {
 }
 
 /** The stream ended with a 200 response. */
-export const answered: StreamEnd = { kind: "answered", httpStatus: 200 };
+export const answered: StreamEnd = { kind: "responded", httpStatus: 200 };
 
 /** The stream was reset before a response. */
 export function resetWith(errorCode: ErrorCode): StreamEnd {

@@ -15,7 +15,7 @@ export const traceparent: Field = ["traceparent", `00-${caller.traceId}-${caller
 export const reading: HttpRequest = { httpMethod: "GET", path: "/sensors/7/reading", header: [] };
 
 /** A greenhouse with OpenTelemetry, and the errors passed to `onFault`. */
-export type TracedGreenhouse = Omit<TestGreenhouse, "answers"> & { readonly faults: readonly unknown[] };
+export type TracedGreenhouse = Omit<TestGreenhouse, "completedRequests"> & { readonly faults: readonly unknown[] };
 
 /** Options of a {@link TracedGreenhouse}. */
 export interface TracedOptions {
@@ -30,20 +30,20 @@ export async function startTraced(
   { options = {}, tracing, listen }: TracedOptions = {},
 ): Promise<TracedGreenhouse> {
   const faults: unknown[] = [];
-  const answers: CompletedRequest[] = [];
+  const completedRequests: CompletedRequest[] = [];
   const untraced: GatewayOptions = {
     routes: (router) => router.service(GreenhouseService, implementation),
     onFault: (error) => void faults.push(error),
     ...options,
-    onResponse: (answer) => {
-      answers.push(answer);
-      return options.onResponse?.(answer);
+    onResponse: (request) => {
+      completedRequests.push(request);
+      return options.onResponse?.(request);
     },
   };
   const greenhouse = await startGreenhouse({}, withOpenTelemetry(untraced, tracing), listen);
-  const answered = async (count: number): Promise<CompletedRequest> => {
-    await expect.poll(() => answers.length).toBeGreaterThanOrEqual(count);
-    return answers[count - 1] ?? greenhouse.answered(count);
+  const completed = async (count: number): Promise<CompletedRequest> => {
+    await expect.poll(() => completedRequests.length).toBeGreaterThanOrEqual(count);
+    return completedRequests[count - 1] ?? greenhouse.completed(count);
   };
-  return { ...greenhouse, faults, answered };
+  return { ...greenhouse, faults, completed };
 }
