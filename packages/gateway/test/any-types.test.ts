@@ -26,14 +26,14 @@ describe.each([restPath, connectPath])("an Any at %s, without a registry,", (pat
     expect([answer.httpStatus, JSON.parse(answer.body.toString())]).toMatchObject([200, { sink: { any } }]);
   });
 
-  test("of a type that no service reaches is refused", async () => {
+  test("is refused for a type that no service uses", async () => {
     await using gateway = await startKitchenSink({ jsonOptions: {} });
     const body = Buffer.from('{"any":{"@type":"type.googleapis.com/x.Y"}}');
     const { httpStatus } = await exchangeHttp1(gateway.address, { httpMethod: "POST", path, header: json, body });
     expect(httpStatus).toBe(400);
   });
 
-  test("of a type that no service reaches, in an answer, is told to the operator and to nobody else", async () => {
+  test("of an unknown type in a response is reported to the operator only", async () => {
     const faults: unknown[] = [];
     const any = create(AnySchema, { typeUrl: "type.googleapis.com/secret.Type" });
     const gateway = createGateway({

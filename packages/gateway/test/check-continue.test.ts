@@ -62,7 +62,7 @@ const servers: readonly { name: string; create: (gateway: Gateway) => Server }[]
   },
 ];
 
-test.each(servers)("$name tells a client once for each request of its connection", async ({ create }) => {
+test.each(servers)("$name sends 100 (Continue) once for each request of a connection", async ({ create }) => {
   await using server = await startOnLoopback(create(createGreenhouse()));
   using connection = await openHttp1(server.address);
   for (const note of ["first", "second"]) {
@@ -75,7 +75,7 @@ test.each(servers)("$name tells a client once for each request of its connection
   }
 });
 
-describe("the gateway does not tell a client, and closes its connection,", () => {
+describe("the gateway sends no 100 (Continue), and closes the connection,", () => {
   test.each([
     { name: "when the request is not admitted", path: "/beds/7:water", bytes: 2, options: notAdmitted, want: 401 },
     { name: "when no rule matches", path: "/nothing", bytes: 2, options: {}, want: 404 },
@@ -101,12 +101,12 @@ describe("the gateway does not tell a client, and closes its connection,", () =>
 });
 
 test.each([
-  { name: "node:http has told", create: ({ handler }: Gateway): Server => createServer(handler) },
+  { name: "node:http has sent 100 (Continue) before", create: ({ handler }: Gateway): Server => createServer(handler) },
   {
-    name: "nobody has told",
+    name: "nothing has sent 100 (Continue) before",
     create: ({ handler }: Gateway): Server => createServer().on("checkContinue", handler),
   },
-])("the handler closes the connection of a client that it refuses when $name it to send its body", async (row) => {
+])("the handler closes the connection of a refused client when $name", async (row) => {
   await using server = await startOnLoopback(row.create(createGreenhouse(notAdmitted)));
   using connection = await openHttp1(server.address);
   connection.write(headOf("/beds/7:water", 2));
@@ -115,7 +115,7 @@ test.each([
   expect(fieldValue(answer.header, "connection")).toBe("close");
 });
 
-test("the gateway finds the next request behind a body that it asked for and did not read", async () => {
+test("the gateway finds the next request after an unread body for which it sent 100 (Continue)", async () => {
   const { handler, checkContinue } = createGreenhouse();
   await using server = await startOnLoopback(createServer(handler).on("checkContinue", checkContinue));
   using connection = await openHttp1(server.address);
@@ -135,7 +135,7 @@ async function answerItself(request: AsyncIterable<Uint8Array>, response: Server
   response.end(`mine: ${await text(request)}`);
 }
 
-test("the gateway leaves a request that matches nothing to the program, whose client still waits", async () => {
+test("the gateway passes an unmatched request to the program before 100 (Continue) is sent", async () => {
   const { checkContinue } = createGreenhouse();
   const server = createServer().on("checkContinue", (request, response) => {
     checkContinue(request, response, () => void answerItself(request, response));
@@ -149,7 +149,7 @@ test("the gateway leaves a request that matches nothing to the program, whose cl
   expect(String(answer.body)).toBe("mine: {}");
 });
 
-test("the gateway tells no client that does not wait", async () => {
+test("the gateway sends no 100 (Continue) to a client that does not expect it", async () => {
   const { checkContinue } = createGreenhouse();
   await using server = await startOnLoopback(createServer(checkContinue));
   using connection = await openHttp1(server.address);

@@ -167,7 +167,7 @@ class Http1Client {
   }
 }
 
-describe("no request makes the gateway fail", () => {
+describe("no request causes an internal error", () => {
   test("over HTTP/2", async () => {
     await fc.assert(
       fc.asyncProperty(anyRequest, async (request) => expectMildAnswer(request, await http2.exchange(request))),
@@ -175,7 +175,7 @@ describe("no request makes the gateway fail", () => {
     );
   });
 
-  test("whatever value a field is given", async () => {
+  test("with any value of a field", async () => {
     await fc.assert(
       fc.asyncProperty(typedRequest, async (request) => expectMildAnswer(request, await http2.exchange(request))),
       { numRuns: requestsPerProperty },

@@ -64,7 +64,7 @@ describe.each(restWays)("a body of bytes over $name", (way) => {
     return await exchange(files.address, version, request);
   };
 
-  test("is the answer, with its content type, its length and the handler's fields", async () => {
+  test("is sent as the response, with its content type, its length and the handler's fields", async () => {
     await using files = await startFiles(http2, {
       getFile: ({ name }, { responseHeader }) => {
         responseHeader.set("content-disposition", `attachment; filename="${name}"`);
@@ -85,7 +85,7 @@ describe.each(restWays)("a body of bytes over $name", (way) => {
     expect(body).toEqual(bytes);
   });
 
-  test("is a field of the answer, or of the request", async () => {
+  test("can be a field of the response or of the request", async () => {
     let put: unknown;
     await using files = await startFiles(http2, {
       getPart: () => ({ name: "x", file: { contentType: "text/plain", data: bytes } }),
@@ -101,7 +101,7 @@ describe.each(restWays)("a body of bytes over $name", (way) => {
     expect(put).toEqual({ name: "a/b", contentType: "application/x-thing; a=b", data: bytes });
   });
 
-  test("is JSON where the rule names a message around it, and only there", async () => {
+  test("is JSON only if the rule names a message that contains it", async () => {
     const selector = `${FileService.typeName}.`;
     await using files = await startFiles(
       http2,
@@ -126,7 +126,7 @@ describe.each(restWays)("a body of bytes over $name", (way) => {
     { type: "text/html; charset=latin-1", body: bytes },
     { type: "application/json", body: Buffer.from("{nothing that is JSON") },
     { type: "application/grpc", body: bytes },
-  ])("is the request, of whatever type: $type", async ({ type, body }) => {
+  ])("is received as the request with any content type: $type", async ({ type, body }) => {
     await using files = await startFiles(http2, { echo: (message) => message });
     const answer = await ask(files, ["POST", "/echo"], [["content-type", type]], body);
     expect([answer.httpStatus, fieldValue(answer.header, "content-type")]).toEqual([200, type]);
@@ -205,7 +205,7 @@ describe.each(restWays)("a body of bytes over $name", (way) => {
   });
 
   test.each(onFirstWay(way, ["a", "a/b\r\nset-cookie: c=d", "a/b, c/d", "é/b", "a/b;\0", "a/b\n"]))(
-    "cannot have the content type %j",
+    "rejects the content type %j of a handler",
     async (contentType) => {
       await using files = await startFiles(http2, { getFile: () => ({ contentType, data: bytes }) });
       const { httpStatus, header } = await ask(files, ["GET", "/files/a"]);
@@ -249,7 +249,7 @@ describe.each(restWays)("a body of bytes over $name", (way) => {
   test.each([
     { status: "412", want: 412 },
     { status: "200", want: 400 },
-  ])("is refused with $want where the handler says $status and throws", async ({ status, want }) => {
+  ])("responds with $want when the handler sets the status $status and throws", async ({ status, want }) => {
     const refuse = ({ responseHeader }: HandlerContext): never => {
       responseHeader.set("status", status);
       throw new ConnectError("it was changed", Code.FailedPrecondition, { status: "418", "x-a": "b" });
@@ -268,7 +268,7 @@ describe.each(restWays)("a body of bytes over $name", (way) => {
     }
   });
 
-  test("may be put with the status of what it has made", async () => {
+  test("can be sent with the status 201", async () => {
     await using files = await startFiles(http2, {
       putFile: (_, { responseHeader }) => {
         responseHeader.set("status", "201");
@@ -308,7 +308,7 @@ describe.each(restWays)("a body of bytes over $name", (way) => {
     { length: 4, turns: 0 },
     { length: 6, turns: 0 },
   ])(
-    "is refused where its handler has announced $length octets instead of 5 and sent none, in $turns turns",
+    "responds with an error when the handler announces $length bytes instead of 5, after $turns turns without data",
     async (row) => {
       const faults: unknown[] = [];
       await using files = await startFiles(http2, inTwoPieces(row), { onFault: (fault) => faults.push(fault) });
@@ -322,22 +322,25 @@ describe.each(restWays)("a body of bytes over $name", (way) => {
     },
   );
 
-  test.each(["GET", "HEAD"])("is refused to %s where its only piece is longer than announced", async (method) => {
-    await using files = await startFiles(
-      http2,
-      {
-        async *download(_, { responseHeader }) {
-          responseHeader.set("content-length", "2");
-          yield { data: bytes };
+  test.each(["GET", "HEAD"])(
+    "responds to %s with an error when its only piece is longer than announced",
+    async (method) => {
+      await using files = await startFiles(
+        http2,
+        {
+          async *download(_, { responseHeader }) {
+            responseHeader.set("content-length", "2");
+            yield { data: bytes };
+          },
         },
-      },
-      { onFault: () => undefined },
-    );
-    expect((await ask(files, [method, "/downloads/a"])).httpStatus).toBe(500);
-  });
+        { onFault: () => undefined },
+      );
+      expect((await ask(files, [method, "/downloads/a"])).httpStatus).toBe(500);
+    },
+  );
 
   test.each(["five", "-1", "1e1", "5, 5", "9".repeat(16)])(
-    "has no length where its handler says %j",
+    "has no Content-Length when the handler sets it to %j",
     async (length) => {
       await using files = await startFiles(http2, inTwoPieces({ length, turns: 1 }));
       const answer = await ask(files, ["GET", "/downloads/a"]);
@@ -349,12 +352,12 @@ describe.each(restWays)("a body of bytes over $name", (way) => {
   test.each([
     { length: 4, turns: 1 },
     { length: 6, turns: 1 },
-  ])("is cut where its handler has announced $length octets instead of 5, after $turns turns", async (row) => {
+  ])("is truncated when the handler announces $length bytes instead of 5, after $turns turns", async (row) => {
     await using files = await startFiles(http2, inTwoPieces(row), { onFault: () => undefined });
     await expect(ask(files, ["GET", "/downloads/a"]).then(toWhole)).rejects.toThrow();
   });
 
-  test("comes in pieces, without anything between them", async () => {
+  test("is sent in pieces without separators", async () => {
     await using files = await startFiles(http2, {
       async *download({ name }) {
         yield { contentType: "text/plain", data: bytes };
@@ -366,7 +369,7 @@ describe.each(restWays)("a body of bytes over $name", (way) => {
     expect(answer.body).toEqual(Buffer.concat([bytes, Buffer.from("abc")]));
   });
 
-  test("goes in pieces, with its type and what the URL says in the first", async () => {
+  test("is received in pieces, the first of which has its type and the fields of the URL", async () => {
     const { kept, upload } = keeper();
     await using files = await startFiles(http2, { upload });
     const target = ["PUT", "/uploads/a%2Fb?note=n"] as const;
@@ -389,7 +392,7 @@ describe.each(restWays)("a body of bytes over $name", (way) => {
     { name: "empty", body: Buffer.of(), header: [], lengths: [0] },
     { name: "longer than a message", body: Buffer.alloc(25, "x"), header: [], lengths: [10, 10, 5] },
     { name: "in gzip", body: gzipSync("abc"), header: [["content-encoding", "gzip"] as const], lengths: [3] },
-  ])("goes in pieces where it is $name", async ({ body, header, lengths }) => {
+  ])("is received in pieces when it is $name", async ({ body, header, lengths }) => {
     const { kept, upload } = keeper();
     await using files = await startFiles(http2, { upload }, { readMaxBytes: 10 });
     const answer = await ask(files, ["PUT", "/uploads/a"], [["content-type", "c/d"], ...header], body);
@@ -408,7 +411,7 @@ describe.each(restWays)("a body of bytes over $name", (way) => {
     expect([answer.httpStatus, fieldValue(answer.header, "content-type"), answer.body]).toEqual([200, "c/d", bytes]);
   });
 
-  test("is answered like a unary call where it fails before a piece of it is sent", async () => {
+  test("gets the error response of a unary call when it fails before its first piece", async () => {
     await using files = await startFiles(http2, {
       async *download(_, { responseHeader }) {
         responseHeader.set("content-length", "5");
@@ -422,7 +425,7 @@ describe.each(restWays)("a body of bytes over $name", (way) => {
     expect(["content-type", "etag"].map((name) => fieldValue(header, name))).toEqual(["application/json", '"1"']);
   });
 
-  test("is told from a complete one by its client, where it fails on the way", async () => {
+  test("is incomplete for its client when it fails after its first piece", async () => {
     await using files = await startFiles(http2, {
       async *download({ name }) {
         if (name === "later") yield { data: bytes };
@@ -438,7 +441,7 @@ describe.each(restWays)("a body of bytes over $name", (way) => {
   });
 });
 
-test("a connection is kept after a body of bytes in pieces whose length was announced", async () => {
+test("a connection is reused after a body of bytes in pieces with a Content-Length", async () => {
   await using files = await startFiles("own", {
     async *download(_, { responseHeader }) {
       responseHeader.set("content-length", String(2 * bytes.byteLength));
@@ -454,7 +457,7 @@ test("a connection is kept after a body of bytes in pieces whose length was anno
   }
 });
 
-test("a body of bytes that ends within its announced length is refused, and not handed on", async () => {
+test("a body of bytes that is shorter than its Content-Length does not reach the handler", async () => {
   let called = false;
   await using files = await startFiles("own", {
     echo: (message) => {
@@ -469,7 +472,7 @@ test("a body of bytes that ends within its announced length is refused, and not 
   expect(called).toBe(false);
 });
 
-test("a body of bytes is described as of any type", () => {
+test("the OpenAPI description of a body of bytes allows any content type", () => {
   const { paths } = createOpenApi([FileService], { info: { title: "Files", version: "1" } });
   const any = { "application/octet-stream": { schema: { type: "string", format: "binary" } } };
   expect(paths["/files/{name}"]?.get?.responses["200"]?.content).toEqual(any);

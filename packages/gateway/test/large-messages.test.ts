@@ -36,7 +36,7 @@ test.each([
     name: "Connect over HTTP/1.1",
     open: (baseUrl: string) => createConnectTransport({ baseUrl, httpVersion: "1.1", useBinaryFormat: true }),
   },
-])("over $name no message that is kept, and no answer, ever has octets of another", async ({ open }) => {
+])("over $name, retained messages and responses never contain bytes of another", async ({ open }) => {
   const kept: Uint8Array[] = [];
   await using files = await startFiles("own", {
     echo: (request, { signal }) => {
@@ -57,11 +57,11 @@ test.each([
 const path = "/files.v1.FileService/Echo";
 
 test.each([
-  { name: "frames that are whole bodies", send: sendFrames, options: {} },
+  { name: "frames that are complete bodies", send: sendFrames, options: {} },
   { name: "a body over HTTP/1.1", send: sendHttp1, options: {} },
   // Time for all of the body to come before it is read.
-  { name: "a body that is held", send: sendHttp1, options: { requestGate: () => nextTurn() } },
-])("messages that are kept stay as they came: $name, with all else in one chunk", async ({ send, options }) => {
+  { name: "a body that is held by the request gate", send: sendHttp1, options: { requestGate: () => nextTurn() } },
+])("retained messages do not change: $name, in one chunk with other data", async ({ send, options }) => {
   const kept: Uint8Array[] = [];
   const echo = ({ data }: HttpBody): object => {
     kept.push(data);

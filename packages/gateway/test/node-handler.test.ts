@@ -145,11 +145,11 @@ describe("the handler in a server of HTTP/1.1", () => {
       want: 204,
     },
     {
-      name: "a call over HTTP/1.0 that asks for it",
+      name: "a call over HTTP/1.0 with keep-alive",
       request: `POST /beds/7:water HTTP/1.0\r\n${kept}\r\n\r\n{}`,
       want: 200,
     },
-  ])("answers $name, and keeps the connection", async ({ request, want }) => {
+  ])("responds to $name, and keeps the connection open", async ({ request, want }) => {
     await using server = await serve("1.1", mount({ cors: { origins: ["https://shop.example"] } }));
     using connection = await openHttp1(server.address);
     for (const _ of [1, 2]) {
@@ -161,14 +161,14 @@ describe("the handler in a server of HTTP/1.1", () => {
   test.each([
     { version: "1.0", want: ["404"] },
     { version: "1.1", want: ["400"] },
-  ])("answers a request over HTTP/$version without a Host with $want", async ({ version, want }) => {
+  ])("responds to a request over HTTP/$version without a Host with $want", async ({ version, want }) => {
     await using server = await startOnLoopback(createHttp1({ requireHostHeader: false }, mount()));
     using connection = await openHttp1(server.address);
     connection.write(`GET /nowhere HTTP/${version}\r\nconnection: close\r\n\r\n`);
     expect(statuses(await connection.readToEnd())).toEqual(want);
   });
 
-  test("refuses a body in chunks over HTTP/1.0 that is there already, and carries out no request behind it", async () => {
+  test("refuses a received chunked body over HTTP/1.0, and ignores requests after it", async () => {
     const answered: number[] = [];
     const handler = mount({ onResponse: ({ httpStatus }) => answered.push(httpStatus) });
     const whenThere: NodeHandler = (request, response) => {
@@ -191,7 +191,7 @@ describe("the handler in a server of HTTP/1.1", () => {
     test.each([
       ["in another coding", inAnotherCoding, "400"],
       [
-        "in another coding, to be kept alive",
+        "in another coding, with keep-alive",
         requestRefused("1.1", ["connection: keep-alive", "transfer-encoding: gzip, chunked"], "0\r\n\r\n"),
         "400",
       ],
@@ -212,7 +212,7 @@ describe("the handler in a server of HTTP/1.1", () => {
       expect({ statuses: statuses(answers), watered }).toEqual({ statuses: [want], watered: [] });
     });
 
-    test("but what was sent before it, however late it comes to the handler", async () => {
+    test("but handles requests sent before it, even if they reach the handler late", async () => {
       const { handler, watered } = createBeds();
       const allThere = Promise.withResolvers<void>();
       await using server = await serve("1.1", (request, response) => {
@@ -228,7 +228,7 @@ describe("the handler in a server of HTTP/1.1", () => {
       expect(watered).toEqual(["6"]);
     });
 
-    test("but passes on what belongs to the other server, however late", async () => {
+    test("but passes on requests of the other server, even if they arrive late", async () => {
       const { handler } = createBeds();
       const passedOn = Promise.withResolvers<void>();
       await using server = await serve("1.1", (request, response) => {
@@ -242,7 +242,7 @@ describe("the handler in a server of HTTP/1.1", () => {
     });
   });
 
-  test("knows the authority of a target in absolute form, whatever the Host", async () => {
+  test("uses the authority of a target in absolute form instead of the Host", async () => {
     const urls: string[] = [];
     const handler = createGateway({
       routes: (router) =>
@@ -260,7 +260,7 @@ describe("the handler in a server of HTTP/1.1", () => {
 });
 
 describe.each(versions)("the handler in a server of HTTP/%s", (version) => {
-  test("answers every protocol", async () => {
+  test("serves all protocols", async () => {
     await using server = await serve(version, mount());
     const rest = await exchange(server.address, version, water);
     expect(JSON.parse(String(rest.body))).toEqual({ bed: "7", note: "n nobody" });
@@ -291,7 +291,7 @@ describe.each(versions)("the handler in a server of HTTP/%s", (version) => {
     expect(names.map((name) => fieldValue(trailer, name))).toEqual(names.map(() => "trailer"));
   });
 
-  test("has context values made from the request", async () => {
+  test("creates context values from the request", async () => {
     const contextValues: NonNullable<GatewayOptions["contextValues"]> = (request) =>
       createContextValues().set(tenantKey, String(request.headers["x-tenant"]));
     await using server = await serve(version, mount({ contextValues }));
@@ -299,7 +299,7 @@ describe.each(versions)("the handler in a server of HTTP/%s", (version) => {
     expect(JSON.parse(String(answer.body))).toMatchObject({ note: "n alice" });
   });
 
-  describe("passes on what matches nothing", () => {
+  describe("passes on unmatched requests", () => {
     const others: readonly HttpRequest[] = [
       { httpMethod: "GET", path: "/", header: [] },
       { httpMethod: "POST", path: "/upload?to=7", header: [json], body: Buffer.from("orders") },
@@ -309,7 +309,7 @@ describe.each(versions)("the handler in a server of HTTP/%s", (version) => {
       { httpMethod: "OPTIONS", path: "*", header: [] },
     ];
 
-    test.each(others)("to the fallback, untouched and without asking admit: $httpMethod $path", async (request) => {
+    test.each(others)("to the fallback, unchanged and without calling admit: $httpMethod $path", async (request) => {
       let asked = false;
       const handler = mount({
         fallback: application,
@@ -327,7 +327,7 @@ describe.each(versions)("the handler in a server of HTTP/%s", (version) => {
 
     test.each<{ name: string; fallback: NonNullable<GatewayOptions["fallback"]> }>([
       {
-        name: "which writes without asking whose answer it is",
+        name: "which writes regardless of the response's owner",
         fallback: (_, response) => {
           response.write("mo");
           response.write("ss", "utf8");
@@ -335,15 +335,15 @@ describe.each(versions)("the handler in a server of HTTP/%s", (version) => {
         },
       },
       {
-        name: "which sends a head and a text without asking whose answer it is",
+        name: "which sends a head and a text regardless of the response's owner",
         fallback: (_, response) => response.writeHead(200, { "x-app": "yes" }).end("moss"),
       },
       {
-        name: "which is made for node:http",
+        name: "which was written for node:http",
         fallback: (_: IncomingMessage, response: ServerResponse) => response.writeHead(200).end("moss"),
       },
       {
-        name: "which is made for node:http2",
+        name: "which was written for node:http2",
         fallback: (_: Http2ServerRequest, response: Http2ServerResponse) => response.writeHead(200).end("moss"),
       },
     ])("to the fallback, $name", async ({ fallback }) => {
@@ -352,7 +352,7 @@ describe.each(versions)("the handler in a server of HTTP/%s", (version) => {
       expect(String(answer.body)).toBe("moss");
     });
 
-    test("to next(), rather than to the fallback", async () => {
+    test("to next() instead of the fallback", async () => {
       const handler = mount({
         fallback: () => {
           throw new Error("not to be called");
@@ -369,14 +369,14 @@ describe.each(versions)("the handler in a server of HTTP/%s", (version) => {
       ).toBe("GET /x ");
     });
 
-    test("not at all where there is nobody to pass it to", async () => {
+    test("not without a fallback and next()", async () => {
       await using server = await serve(version, mount());
       expect((await exchange(server.address, version, { httpMethod: "GET", path: "/x", header: [] })).httpStatus).toBe(
         404,
       );
     });
 
-    test("but not what matches by its path alone", async () => {
+    test("but not those that match only by their path", async () => {
       await using server = await serve(version, mount({ fallback: application, limits: { urlBytes: 8192 } }));
       const wrongMethod = await exchange(server.address, version, {
         httpMethod: "PUT",
@@ -395,7 +395,7 @@ describe.each(versions)("the handler in a server of HTTP/%s", (version) => {
     });
   });
 
-  test("serves its prefix, and passes on the rest", async () => {
+  test("serves its prefix, and passes on other paths", async () => {
     await using server = await serve(version, mount({ requestPathPrefix: "/api", fallback: application }));
     const { httpStatus } = await exchange(server.address, version, { ...water, path: "/api/beds/7:water" });
     expect(httpStatus).toBe(200);
@@ -405,8 +405,8 @@ describe.each(versions)("the handler in a server of HTTP/%s", (version) => {
     }
   });
 
-  describe("that comes behind a body parser", () => {
-    test("says so by an error to next(), and admits nothing", async () => {
+  describe("that is mounted after a body parser", () => {
+    test("reports that by an error to next(), without calling admit", async () => {
       let admitted = 0;
       const handler = mount({ admit: () => void (admitted += 1) });
       await using server = await serve(version, (request, response) => {
@@ -451,7 +451,7 @@ describe.each(versions)("the handler in a server of HTTP/%s", (version) => {
     },
   );
 
-  test("stops its client while its handler reads no further than one message", async () => {
+  test("applies backpressure while its handler has read only one message", async () => {
     const stopped = Promise.withResolvers<void>();
     const go = Promise.withResolvers<void>();
     const gateway = createGreenhouse({}, go.promise);
@@ -469,7 +469,7 @@ describe.each(versions)("the handler in a server of HTTP/%s", (version) => {
     expect(String((await upload.readResponse()).body)).toBe('{"count":16}');
   });
 
-  test("refuses a request that is wrong as HTTP, if it is its own", async () => {
+  test("refuses an invalid HTTP request that matches its routes", async () => {
     await using server = await serve(version, mount());
     const authority: Field = version === "1.1" ? ["host", "x:port"] : [":authority", "x:port"];
     const answer = await exchange(server.address, version, { ...water, header: [authority, json] });
@@ -477,7 +477,7 @@ describe.each(versions)("the handler in a server of HTTP/%s", (version) => {
   });
 });
 
-test("the handler leaves an answer alone that the application has begun itself", async () => {
+test("the handler does not touch a response that the application has started", async () => {
   const called = Promise.withResolvers<void>();
   const begun = Promise.withResolvers<void>();
   const reported = Promise.withResolvers<void>();
@@ -562,14 +562,14 @@ describe.each(["1.1", "2"] as const)("the handler in a server of HTTP/%s keeps t
       name: "content-encoding",
       values: [],
     },
-    { title: "not the tag of the host's page", host: { etag: '"page"' }, name: "etag", values: [] },
+    { title: "not the ETag of the host's page", host: { etag: '"page"' }, name: "etag", values: [] },
   ])("$title", async ({ host, name, values }) => {
     const header = await ask(host);
     expect(header.filter(([field]) => field === name).map(([, value]) => value)).toEqual(values);
   });
 });
 
-test("the handler sends fields that its host has set on an error, too", async () => {
+test("the handler also sends the fields of its host with an error", async () => {
   const handler = mount();
   await using server = await serve("1.1", (request, response) => {
     response.setHeader("access-control-allow-origin", "https://shop.example");
@@ -580,7 +580,7 @@ test("the handler sends fields that its host has set on an error, too", async ()
   expect(fieldValue(answer.header, "access-control-allow-origin")).toBe("https://shop.example");
 });
 
-test("the handler in a server of HTTP/2 sends the trailers of gRPC", async () => {
+test("the handler in an HTTP/2 server sends the trailers of gRPC", async () => {
   await using server = await serve("2", mount());
   const answer = await exchange(
     server.address,
@@ -591,7 +591,7 @@ test("the handler in a server of HTTP/2 sends the trailers of gRPC", async () =>
   expect(fieldValue(answer.trailer, "x-trailer")).toBe("last");
 });
 
-test("the handler in a server of HTTP/2 refuses a body by its announced length, before any of it comes", async () => {
+test("the handler in an HTTP/2 server refuses a body by its Content-Length, before it arrives", async () => {
   const gateway = createGreenhouse({ readMaxBytes: 10 });
   await using server = await serve("2", gateway.handler);
   const header: Field[] = [json, ["content-length", "11"]];
@@ -618,7 +618,7 @@ test("the handler in an HTTP/2 server resets a body that continues after its res
   session.destroy();
 });
 
-test("the handler leaves the trailers of an application alone", async () => {
+test("the handler does not touch the trailers of an application", async () => {
   await using server = await serve("2", mount({ fallback: trailing }));
   const answer = await exchange(server.address, "2", { httpMethod: "GET", path: "/", header: [] });
   expect(fieldValue(answer.trailer, "x-app-trailer")).toBe("yes");

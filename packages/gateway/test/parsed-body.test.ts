@@ -76,13 +76,13 @@ describe.each(versions)("behind a body parser on HTTP/%s", (version) => {
     });
 
     test.each([
-      { name: "an int64 as a text", body: { fInt64: "9007199254740993" } },
-      { name: "the largest number that a double has exactly", body: { fInt64: 9007199254740991 }, text: true },
+      { name: "an int64 as a string", body: { fInt64: "9007199254740993" } },
+      { name: "the largest integer that a double represents exactly", body: { fInt64: 9007199254740991 }, text: true },
       { name: "a double beyond 2^53", body: { fDouble: 1e21 } },
       { name: "any JSON beyond 2^53", body: { value: [-9007199254740994, 1e300] } },
-      { name: "lists, messages, maps and texts", body: { tags: ['"', "é\u2028"], nested: {}, labels: { "": "x" } } },
+      { name: "arrays, objects and strings", body: { tags: ['"', "é\u2028"], nested: {}, labels: { "": "x" } } },
       { name: "nothing", body: {} },
-    ])("takes $name that was parsed", async ({ body, text }) => {
+    ])("accepts $name that was parsed", async ({ body, text }) => {
       const answer = await ask(version, parseJson, post(path, JSON.stringify(body)));
       const sink = text === true ? { fInt64: String(body.fInt64) } : body;
       const want = Object.keys(sink).length === 0 ? expect.anything() : expect.objectContaining({ sink });
@@ -102,13 +102,13 @@ describe.each(versions)("behind a body parser on HTTP/%s", (version) => {
       { field: "f_int64", body: '{"fInt64":-1e999}', why: '\\\\"-1e999\\\\" is not an int64' },
       { field: "f_int32", body: '{"fInt32":9007199254740993}', why: '\\\\"9007199254740992.50\\\\" is not an int32' },
       { field: "f_int64", body: '{"fInt64":12345678901234.5}', why: '\\\\"12345678901234.5\\\\" is not an int64' },
-    ])("refuses an integer that may have lost digits, $body", async ({ field, body, why = rounded }) => {
+    ])("refuses an integer that may have been rounded, $body", async ({ field, body, why = rounded }) => {
       const answer = await ask(version, parseJson, post(path, body));
       expect(answer.httpStatus).toBe(400);
       expect(String(answer.body)).toMatch(new RegExp(`"message":"${field.replace(/[[\]]/g, "\\$&")}: ${why}"`));
     });
 
-    test.each(["1e999", "-1e999"])("refuses a number beyond all doubles, %s", async (number) => {
+    test.each(["1e999", "-1e999"])("refuses a number outside of the range of doubles, %s", async (number) => {
       const answer = await ask(version, parseJson, post(path, `{"fDouble":${number}}`));
       expect([answer.httpStatus, String(answer.body)]).toEqual([400, expect.stringContaining("f_double: ")]);
     });
@@ -132,13 +132,13 @@ describe.each(versions)("behind a body parser on HTTP/%s", (version) => {
       expect((await ask(version, parse, post(path, "{}"))).httpStatus).toBe(400);
     });
 
-    test("takes a body that came in gzip as its parser has decoded it", async () => {
+    test("accepts a body in gzip that its parser has decompressed", async () => {
       const request = post(path, gzipSync('{"fInt64":"7"}'), [json, ["content-encoding", "gzip"]]);
       const answer = await ask(version, () => ({ body: { fInt64: "7" } }), request);
       expect(String(answer.body)).toContain('"fInt64":"7"');
     });
 
-    test("holds the limit of a message", async () => {
+    test("applies the limit of messages", async () => {
       const answer = await ask(version, keepBytes, post(path, `{"fString":"${"x".repeat(100)}"}`), {
         readMaxBytes: 100,
       });
@@ -153,23 +153,23 @@ describe.each(versions)("behind a body parser on HTTP/%s", (version) => {
     expect(answer.body.includes(bytes)).toBe(true);
   });
 
-  test("says that the body is gone where its parser has left nothing", async () => {
+  test("reports a missing body when its parser has kept nothing", async () => {
     const answer = await ask(version, () => ({}), post(sinks, '{"fInt64":"7"}'));
     expect(answer.httpStatus).toBe(500);
     expect(String(answer.body)).toContain("mount the gateway before any body parser");
   });
 
   test.each([
-    { name: "a type that a rule does not take", path: sinks, httpStatus: 415, text: "must be application/json" },
-    { name: "a type that an RPC does not take", path: rpc, httpStatus: 415, text: "is not supported" },
+    { name: "a type that a rule does not accept", path: sinks, httpStatus: 415, text: "must be application/json" },
+    { name: "a type that an RPC does not accept", path: rpc, httpStatus: 415, text: "is not supported" },
     {
-      name: "a body where a rule has none",
+      name: "a body for a rule without one",
       verb: "DELETE",
       path: "/v1/sinks/7",
       httpStatus: 400,
       text: "does not accept a body",
     },
-    { name: "a method that is not there", path: "/v1/int64/7", httpStatus: 405, text: "not allowed" },
+    { name: "an unregistered method", path: "/v1/int64/7", httpStatus: 405, text: "not allowed" },
     { name: "an unknown path", path: "/nothing", httpStatus: 404, text: "no route matches this path" },
   ])("refuses $name as if no parser had read it", async ({ verb = "POST", path, httpStatus, text }) => {
     const request = { ...post(path, "f_int64=8", [["content-type", form]]), httpMethod: verb };
@@ -180,14 +180,14 @@ describe.each(versions)("behind a body parser on HTTP/%s", (version) => {
     expect(seen).toEqual([path]);
   });
 
-  test.each([undefined, () => undefined])("needs nothing of a body that the rule ignores", async (requestGate) => {
+  test.each([undefined, () => undefined])("ignores the body when the rule has none", async (requestGate) => {
     const options = { rest: { service: () => ({ ignoreBodies: true }) }, ...(requestGate && { requestGate }) };
     const request = { ...post("/v1/sinks/7", "f_int64=8", [["content-type", form]]), httpMethod: "DELETE" };
     expect((await ask(version, parseForm, request, options)).httpStatus).toBe(200);
   });
 });
 
-test("a body of which a parser has read a half is not taken for a whole", async () => {
+test("a body that a parser has read partly is refused", async () => {
   const { handler } = createGateway(kitchenSinkOptions);
   const server = createHttp1((request, response) => {
     request.once("data", () => {

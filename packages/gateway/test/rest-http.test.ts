@@ -82,11 +82,11 @@ test.each([
     problem: 'requestPathPrefix must be a path such as "/api", got "api"',
   },
   {
-    why: "a kind that nobody can send over HTTP/1.1",
+    why: "a method that cannot be sent over HTTP/1.1",
     options: { rest: { rules: [{ selector: healthCheck, pattern: archive }] } },
     problem: "the HTTP/1.1 parser does not accept this method",
   },
-])("a gateway is not made with $why", ({ options, problem }) => {
+])("createGateway rejects $why", ({ options, problem }) => {
   expect(() => createTestGateway({ routes: checkRoutes, ...options })).toThrow(problem);
 });
 
@@ -103,27 +103,30 @@ describe.each(carriers)("REST over %s", (carrier) => {
     expect(JSON.parse(answer.body.toString())).toEqual({ rpc: "Create", sink: { fString: "a" } });
   });
 
-  test.each(codings)("answers in $name where that is accepted and worth it", async ({ name, unpack }) => {
-    const text = "a".repeat(5000);
-    const answer = await exchange(carrier, get(`/v1/string/${text}`, ["accept-encoding", name]));
-    expect(headerOf(answer)).toMatchObject({
-      "content-encoding": name,
-      vary: expect.stringContaining("accept-encoding"),
-    });
-    expect(answer.body.byteLength).toBeLessThan(1000);
-    expect(JSON.parse(unpack(answer.body).toString())).toEqual({ rpc: "Types", sink: { fString: text } });
-  });
+  test.each(codings)(
+    "responds in $name when that is accepted and the body is large enough",
+    async ({ name, unpack }) => {
+      const text = "a".repeat(5000);
+      const answer = await exchange(carrier, get(`/v1/string/${text}`, ["accept-encoding", name]));
+      expect(headerOf(answer)).toMatchObject({
+        "content-encoding": name,
+        vary: expect.stringContaining("accept-encoding"),
+      });
+      expect(answer.body.byteLength).toBeLessThan(1000);
+      expect(JSON.parse(unpack(answer.body).toString())).toEqual({ rpc: "Types", sink: { fString: text } });
+    },
+  );
 
   test.each([
     { why: "nothing is accepted", header: [] },
-    { why: "identity is liked better", header: [["accept-encoding", "identity, gzip;q=0.5"] as const] },
-  ])("answers plainly where $why", async ({ header }) => {
+    { why: "identity is preferred", header: [["accept-encoding", "identity, gzip;q=0.5"] as const] },
+  ])("responds without compression when $why", async ({ header }) => {
     const answer = await exchange(carrier, get(`/v1/string/${"a".repeat(5000)}`, ...header));
     expect(headerOf(answer)).not.toHaveProperty("content-encoding");
     expect(headerOf(answer)["vary"]).toContain("accept-encoding");
   });
 
-  test("answers plainly what is too small to be worth it", async () => {
+  test("does not compress small responses", async () => {
     const answer = await exchange(carrier, get("/v1/string/a", ["accept-encoding", "gzip"]));
     expect(headerOf(answer)).not.toHaveProperty("content-encoding");
   });
@@ -135,7 +138,7 @@ describe.each(carriers)("REST over %s", (carrier) => {
     expect(JSON.parse(answer.body.toString())).toMatchObject({ code: Code.InvalidArgument });
   });
 
-  test.each(codings)("refuses a body that is not the $name it says", async ({ name }) => {
+  test.each(codings)("refuses a body that is not valid $name", async ({ name }) => {
     const answer = await exchange(carrier, post(Buffer.from("{}"), ["content-encoding", name]));
     expect(answer.httpStatus).toBe(400);
     expect(JSON.parse(answer.body.toString())).toMatchObject({ code: Code.InvalidArgument });
@@ -149,7 +152,7 @@ describe.each(carriers)("REST over %s", (carrier) => {
     expect([413, 429]).toContain(answer.httpStatus);
   });
 
-  test("answers a preflight of a listed origin without asking for more", async () => {
+  test("responds to a preflight of a listed origin without a credential", async () => {
     const answer = await exchange(carrier, {
       httpMethod: "OPTIONS",
       path: "/v1/sinks/7",
@@ -168,7 +171,7 @@ describe.each(carriers)("REST over %s", (carrier) => {
     expect(header["access-control-allow-headers"]?.toLowerCase()).toContain("authorization");
   });
 
-  test("answers a preflight the same wherever it goes", async () => {
+  test("responds to preflights for all paths in the same way", async () => {
     const answers = await Promise.all(
       ["/v1/sinks/7", "/nowhere", "/kitchensink.v1.KitchenSink/Create", "/v1/query?x=1"].map((path) =>
         exchange(carrier, {
@@ -185,7 +188,7 @@ describe.each(carriers)("REST over %s", (carrier) => {
     for (const head of heads) expect(head).toEqual(heads[0]);
   });
 
-  test("lets no other origin in", async () => {
+  test("allows no other origin", async () => {
     const answer = await exchange(carrier, {
       httpMethod: "OPTIONS",
       path: "/v1/sinks/7",
@@ -203,7 +206,7 @@ describe.each(carriers)("REST over %s", (carrier) => {
     ["a path that is nowhere", get("/nowhere", ["origin", shop]), 404],
     ["a method that is not allowed", { ...get("/v1/query", ["origin", shop]), httpMethod: "PATCH" }, 405],
     ["an OPTIONS that is not a preflight", { ...get("/v1/query", ["origin", shop]), httpMethod: "OPTIONS" }, 405],
-  ])("lets a listed origin read %s", async (_, request, httpStatus) => {
+  ])("allows a listed origin to read %s", async (_, request, httpStatus) => {
     const answer = await exchange(carrier, request);
     expect(answer.httpStatus).toBe(httpStatus);
     expect(headerOf(answer)).toMatchObject({
@@ -217,7 +220,7 @@ describe.each(carriers)("REST over %s", (carrier) => {
     { header: ["grpc-timeout", "1"], message: "invalid grpc timeout" },
     { header: ["connect-timeout-ms", "-1"], message: "invalid connect timeout" },
     { header: ["x-server-timeout", "soon"], message: "invalid server timeout" },
-  ])("refuses the deadline $header before it looks at the URL", async ({ header, message }) => {
+  ])("refuses the deadline $header before it parses the URL", async ({ header, message }) => {
     for (const path of ["/v1/query", "/v1/int64/x"]) {
       const answer = await exchange(carrier, get(path, header));
       expect(answer.httpStatus).toBe(400);
@@ -229,7 +232,7 @@ describe.each(carriers)("REST over %s", (carrier) => {
     { header: ["grpc-timeout", "0n"] },
     { header: ["connect-timeout-ms", "0"] },
     { header: ["x-server-timeout", "0"] },
-  ])("answers 504 where the deadline $header has passed, whatever the URL says", async ({ header }) => {
+  ])("responds with 504 when the deadline $header has passed, regardless of the URL", async ({ header }) => {
     for (const path of ["/v1/query", "/v1/int64/x"]) {
       const answer = await exchange(carrier, get(path, header));
       expect(answer.httpStatus).toBe(504);
@@ -237,7 +240,7 @@ describe.each(carriers)("REST over %s", (carrier) => {
     }
   });
 
-  test("reads nothing of a URL before the request gate has let the call pass", async () => {
+  test("does not parse the URL before the request gate has admitted the call", async () => {
     const seen: string[] = [];
     await using gated = await startKitchenSink({
       rest: { service: () => ({ lenient: true }), onIgnored: () => void seen.push("ignored") },
@@ -251,7 +254,7 @@ describe.each(carriers)("REST over %s", (carrier) => {
     expect(seen).toEqual(["gate", "gate", "gate"]);
   });
 
-  test("makes header fields of metadata, but not of those that speak of the connection or the body", async () => {
+  test("sends metadata as header fields, except for fields of the connection or the body", async () => {
     const answer = await exchange(carrier, get("/api/check/me"), talking);
     const header = headerOf(answer);
     expect(answer.httpStatus).toBe(200);
@@ -260,7 +263,7 @@ describe.each(carriers)("REST over %s", (carrier) => {
     expect(header["connection"]).not.toBe("close");
   });
 
-  test("makes header fields of an error's metadata", async () => {
+  test("sends the metadata of an error as header fields", async () => {
     const answer = await exchange(carrier, get("/api/check/fails"), talking);
     expect(answer.httpStatus).toBe(409);
     expect(headerOf(answer)).toMatchObject({ "x-why": "so", "content-type": "application/json" });
@@ -274,7 +277,7 @@ describe.each(carriers)("REST over %s", (carrier) => {
     { path: "/API/check/me", httpStatus: 404 },
     { path: "/%61pi/check/me", httpStatus: 404 },
     { path: "/api/check/me", httpStatus: 200 },
-  ])("knows paths under its prefix only: $path", async ({ path, httpStatus }) => {
+  ])("serves only paths with its prefix: $path", async ({ path, httpStatus }) => {
     expect((await exchange(carrier, get(path), talking)).httpStatus).toBe(httpStatus);
   });
 });
@@ -285,7 +288,7 @@ function headOf(path: string): string {
 }
 
 describe("Expect: 100-continue", () => {
-  test("is answered where the request is admitted", async () => {
+  test("gets 100 (Continue) when the request is admitted", async () => {
     using connection = await openHttp1(gateway.address);
     connection.write(`${headOf("/v1/sinks")}{"fString":"a"}`);
     const answer = await connection.readResponse();
@@ -293,7 +296,7 @@ describe("Expect: 100-continue", () => {
     expect(answer.httpStatus).toBe(200);
   });
 
-  test("is not answered where it is not, and the body is never sent", async () => {
+  test("gets no 100 (Continue) when the request is not admitted, and the body is never sent", async () => {
     await using closed = await startKitchenSink({
       admit: () => {
         throw new ConnectError("stay out", Code.Unauthenticated);
@@ -306,7 +309,7 @@ describe("Expect: 100-continue", () => {
     expect(answer.httpStatus).toBe(401);
   });
 
-  test("is not answered where nothing matches", async () => {
+  test("gets no 100 (Continue) when nothing matches", async () => {
     using connection = await openHttp1(gateway.address);
     connection.write(headOf("/nowhere"));
     const answer = await connection.readResponse();

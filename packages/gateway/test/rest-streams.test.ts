@@ -128,7 +128,7 @@ describe.each(restWays)("a server stream on REST over $name", (way) => {
     expect(fieldValue(answer.header, "content-type")).toBe(type);
   });
 
-  test("wraps what it sends where its service is to look like one of grpc-gateway", async () => {
+  test("wraps its messages like grpc-gateway when its service is configured so", async () => {
     await using greenhouse = await start(undefined, { service: () => ({ streamInResults: true }) });
     const answer = await get(greenhouse, "/sensors/broken/readings?count=1");
     expect(fieldValue(answer.header, "content-type")).toBe("application/json");
@@ -188,7 +188,7 @@ describe.each(restWays)("a server stream on REST over $name", (way) => {
     await seen.until(`{"@error":${record}}\n`);
   });
 
-  test("answers HEAD before it has a message", async () => {
+  test("responds to HEAD before the first message", async () => {
     const ended = Promise.withResolvers<unknown>();
     await using greenhouse = await start({
       async *watchReadings(_, { signal }) {
@@ -201,7 +201,7 @@ describe.each(restWays)("a server stream on REST over $name", (way) => {
     await within(ended.promise, "the end of the call");
   });
 
-  test("is refused where its header cannot be sent before its first message", async () => {
+  test("responds with an error when its header cannot be sent before the first message", async () => {
     await using greenhouse = await startGreenhouse(
       {
         async *watchReadings() {
@@ -278,7 +278,7 @@ describe.each(restWays)("a server stream on REST over $name", (way) => {
   // Over Fetch the platform decides how long a reader may take.
   // Where the handler is mounted, how long a client may take is for the server to say.
   if (version !== "fetch" && http2 === "own") {
-    test("ends where its client reads nothing for too long", async () => {
+    test("is aborted when its client stops reading for too long", async () => {
       let ended = Promise.withResolvers<unknown>();
       await using greenhouse = await startGreenhouse(
         {
@@ -323,7 +323,7 @@ describe.each(restWays)("a server stream on REST over $name", (way) => {
     ]);
   });
 
-  test("answers HEAD with its header, and ends the handler", async () => {
+  test("responds to HEAD with its header, and stops the handler", async () => {
     const left = Promise.withResolvers<void>();
     await using greenhouse = await start({
       async *watchReadings() {
@@ -341,7 +341,7 @@ describe.each(restWays)("a server stream on REST over $name", (way) => {
     await within(left.promise, "the end of the handler");
   });
 
-  test("ends at its deadline with a record that tells it", async () => {
+  test("ends at its deadline with an error record", async () => {
     let reason: Promise<unknown> | undefined;
     await using greenhouse = await start({
       async *watchReadings(_, { signal }) {
@@ -368,7 +368,7 @@ describe("a server stream on REST", () => {
     { name: "its interceptors still decide", request: { httpMethod: "GET", path: "/sensors/undecided/readings" } },
     { name: "it sends bytes, whose type comes with them", request: { httpMethod: "GET", path: "/downloads/a" } },
     { name: "its client sends a stream too", request: { httpMethod: "POST", path: "/climate" } },
-  ])("sends no header alone where $name", async ({ request }) => {
+  ])("does not send its header before a message when $name", async ({ request }) => {
     const failure = Promise.withResolvers<never>();
     const asked = Promise.withResolvers<void>();
     const fail = async (): Promise<never> => {
@@ -401,13 +401,13 @@ describe("a server stream on REST", () => {
     expect((await answer).httpStatus).toBe(404);
   });
 
-  test("fails with a status where its process was blocked until its header was due", async () => {
+  test("fails with an error status when its process was blocked until its header was due", async () => {
     await using greenhouse = await startGreenhouse({ watchReadings: failLate }, { rest: { rules } });
     const request = { httpMethod: "GET", path: "/sensors/a/readings", header: [] };
     expect((await exchange(greenhouse.address, "1.1", request)).httpStatus).toBe(404);
   });
 
-  test("sends each message as soon as it is there, and aborts its handler when the client goes", async () => {
+  test("sends each message immediately, and aborts its handler when the client disconnects", async () => {
     const gone = Promise.withResolvers<unknown>();
     await using greenhouse = await startGreenhouse(
       {
@@ -457,7 +457,7 @@ describe("a server stream on REST", () => {
     expect([started > 0, timers.size]).toEqual([true, 0]);
   });
 
-  test("ends by closing the connection for a client of HTTP/1.0, without chunks", async () => {
+  test("ends by closing the connection to a client of HTTP/1.0, without chunks", async () => {
     await using greenhouse = await startGreenhouse(
       {
         async *watchReadings() {
@@ -477,7 +477,7 @@ describe("a server stream on REST", () => {
     expect(text.endsWith('\r\n\r\n{"sensor":"s0"}\n{"sensor":"s1"}\n')).toBe(true);
   });
 
-  test("asks its handler for no more than a client that does not read takes", async () => {
+  test("applies backpressure to its handler when the client does not read", async () => {
     let asked = 0;
     await using greenhouse = await startGreenhouse(
       {
@@ -505,7 +505,7 @@ describe("a server stream on REST", () => {
     expect(asked * 10_000).toBeLessThan(64 * 1024 * 1024);
   });
 
-  test("may end with an error record that has numbers beyond those of JavaScript", async () => {
+  test("can end with an error record that has numbers outside of the range of JavaScript", async () => {
     const id: JsonValue = Reflect.apply(Reflect.get(JSON, "rawJSON"), JSON, ["9007199254740993"]);
     await using greenhouse = await startGreenhouse(
       { watchReadings },
@@ -516,7 +516,7 @@ describe("a server stream on REST", () => {
     expect(body.toString()).toBe('{"sensor":"s0"}\n{"@error":{"id":9007199254740993}}\n');
   });
 
-  test("is left out by its selector, which must be that of an RPC", () => {
+  test("can be excluded by its selector, which must be that of an RPC", () => {
     const omit = [selector];
     const struct = { selector, pattern: { case: "get", value: "/x" }, body: "nothing" } as const;
     expect(() => createGateway({ routes, rest: { rules: [struct] } })).toThrow('body "nothing" is not a field');
