@@ -26,7 +26,7 @@ export interface CitusCluster extends AsyncDisposable {
  */
 export async function startCitus(): Promise<CitusCluster> {
   const built = citusBuild();
-  if (built === undefined) throw new Error("Citus is not there: build it by `node test/suites/citus/build.ts`");
+  if (built === undefined) throw new Error("Citus is not built; run `node test/suites/citus/build.ts`");
   const folder = mkdtempSync(join(tmpdir(), "plantstore-citus-"));
   // The user of the servers may not be able to read the home directory of the user of the tests.
   cpSync(join(built, "usr"), join(folder, "usr"), { recursive: true, verbatimSymlinks: true });
