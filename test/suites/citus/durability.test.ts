@@ -383,7 +383,7 @@ test("a store does not open if the warnings of workers would not arrive", async 
   const { session, citus } = await openSession();
   await session.run("SET citus.worker_min_messages = notice");
   await expect(citus.refresh(session)).rejects.toThrow(
-    /to debug1 for the role, because .* from being set .* unnoticed$/,
+    /to debug1 for the role, because .* drops the values .* unnoticed$/,
   );
   await session.close();
 });

@@ -224,7 +224,7 @@ describe("on Citus", () => {
   });
 
   test("a distributed schema is refused with a clear message", async () => {
-    const refusal = /a schema that Citus keeps .* use another one, or bring it back by `SELECT .*`$/;
+    const refusal = /a distributed schema .* use another schema, or run `SELECT .*`$/;
     const url = await cluster.createSchema();
     await runSql(url, "SELECT citus_schema_distribute(current_schema()::regnamespace)");
     await expect(migratePostgres(url)).rejects.toThrow(refusal);
@@ -410,7 +410,7 @@ describe("on Citus", () => {
       const look = deleteUnlocked(url, [1n]);
       await expect(look).rejects.toMatchObject({
         code: "40001",
-        message: expect.stringMatching(/cannot be waited for/),
+        message: expect.stringMatching(/waiting for its standbys failed/),
       });
       await cluster.delegate(true);
       expect(await deleteUnlocked(url, [1n])).toEqual({});
