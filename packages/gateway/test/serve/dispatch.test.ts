@@ -70,7 +70,7 @@ describe.each(http2Servers)("a response that cannot be written, server: %s,", (h
     await using greenhouse = await startGreenhouse(waterBed === undefined ? {} : { waterBed }, options, { http2 });
     for (const version of versionsBy[http2]) {
       const before = greenhouse.completedRequests.length;
-      const end = version === "1.1" ? "the peer ended" : "with error code 2";
+      const end = version === "1.1" ? "the peer closed" : "with error code 2";
       await expect(exchange(greenhouse.address, version, request)).rejects.toThrow(end);
       expect(await greenhouse.completed(before + 1)).toMatchObject({ httpStatus: 0 });
     }

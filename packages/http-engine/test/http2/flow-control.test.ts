@@ -34,7 +34,7 @@ interface WindowStream {
   receiveWindow: number;
   readonly received: Buffer[];
   /** `undefined` while it is open. */
-  end: "answered" | "reset" | undefined;
+  end: "responded" | "reset" | undefined;
 }
 
 /** A client that checks the server's flow control by RFC 9113 §6.9. */
@@ -141,7 +141,7 @@ class WindowClient {
     if (stream === undefined) return;
     if (type === frameType.data) this.#takeData(stream, payload);
     if (type === frameType.resetStream) stream.end ??= "reset";
-    else if ((flags & frameFlag.endStream) !== 0 && type <= frameType.headers) stream.end ??= "answered";
+    else if ((flags & frameFlag.endStream) !== 0 && type <= frameType.headers) stream.end ??= "responded";
   }
 
   #takeSettings(payload: Buffer): void {
