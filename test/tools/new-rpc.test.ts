@@ -70,7 +70,7 @@ const pieces: Readonly<Record<string, string>> = {
                 [authorized],
                 "/plantstore.v1.PlantService/GetPlant",
               ),
-        want: { code: "ok", answer: { json: '{"id":"7"}', proto: "\\b\\x07" } },
+        want: { code: "ok", response: { json: '{"id":"7"}', proto: "\\b\\x07" } },
       },
     ],`,
 };
