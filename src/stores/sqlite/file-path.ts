@@ -37,9 +37,10 @@ function pathProblemOf(path: string): string | undefined {
   return deniedTo(path) ? "the file is not writable" : undefined;
 }
 
-// The target may be on a volume that is not mounted yet, and must not be created elsewhere.
+// The target may be on a volume that is not mounted yet, and must not be created elsewhere. Another process may have
+// created the file in the meantime.
 function linkProblemOf(path: string): string | undefined {
-  const isLink = lstatSync(path, { throwIfNoEntry: false }) !== undefined;
+  const isLink = lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true;
   return isLink ? `the path is a symbolic link to ${readlinkSync(path)}, which does not exist` : undefined;
 }
 
