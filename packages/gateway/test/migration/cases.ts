@@ -174,39 +174,33 @@ const names: readonly Case[] = [
   sent(
     "TestNonStandardNames (proto names)",
     "PATCH /v1/odd_names",
-    [
-      200,
-      {
-        body: { id: "a", Count: "1", lineNumber: "42", mixedCase: "x", LOUD: "y", aBC: "1" },
-        updateMask: "`Count`,`LOUD`,a_BC,id,lineNumber,`mixedCase`",
-      },
-    ],
+    [200, { body: { id: "a", Count: "1", lineNumber: "42", mixedCase: "x", LOUD: "y", aBC: "1" } }],
     {
+      fields: { "x-update-mask": "Count,LOUD,a_BC,id,line_number,mixedCase" },
       body: JSON.stringify({ id: "a", Count: "1", line_number: "42", mixedCase: "x", LOUD: "y", a_BC: "1" }),
       by: ["updateMaskFromBody"],
     },
   ),
-  sent(
-    "TestNonStandardNames (JSON names)",
-    "PATCH /v1/odd_names",
-    [200, { body: odd, updateMask: "`Count`,`LOUD`,a_BC,id,lineNumber,`mixedCase`,thing.subValue" }],
-    { body: JSON.stringify(odd), by: ["updateMaskFromBody"] },
-  ),
+  sent("TestNonStandardNames (JSON names)", "PATCH /v1/odd_names", [200, { body: odd }], {
+    fields: { "x-update-mask": "Count,LOUD,a_BC,id,line_number,mixedCase,thing.sub_value" },
+    body: JSON.stringify(odd),
+    by: ["updateMaskFromBody"],
+  }),
   sent(
     "TestNonStandardNames (proto names, where there are JSON names)",
     "PATCH /v1/own_json_names",
-    [200, { body: ownNames, updateMask: "`Count`,`LOUD`,id,lineNumber,thing.subValue" }],
+    [200, { body: ownNames }],
     {
+      fields: { "x-update-mask": "Count,LOUD,id,line_number,thing.sub_value" },
       body: '{"id":"a","Count":"1","line_number":"42","LOUD":"y","thing":{"sub_value":"z"}}',
       by: ["updateMaskFromBody"],
     },
   ),
-  sent(
-    "TestNonStandardNames (JSON names of its own)",
-    "PATCH /v1/own_json_names",
-    [200, { body: ownNames, updateMask: "`Count`,`LOUD`,id,lineNumber,thing.subValue" }],
-    { body: JSON.stringify(ownNames), by: ["updateMaskFromBody"] },
-  ),
+  sent("TestNonStandardNames (JSON names of its own)", "PATCH /v1/own_json_names", [200, { body: ownNames }], {
+    fields: { "x-update-mask": "Count,LOUD,id,line_number,thing.sub_value" },
+    body: JSON.stringify(ownNames),
+    by: ["updateMaskFromBody"],
+  }),
 ];
 
 /** A message with every kind of scalar, as a path and as JSON. */

@@ -1,4 +1,5 @@
 import { create } from "@bufbuild/protobuf";
+import type { FieldMask } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError, type HandlerContext } from "@connectrpc/connect";
 import type { GatewayOptions, RestOptions } from "../../src/index.ts";
 import { Answers, type Letter, Letters, PlainLetters, Samples } from "../../../testing/src/gen/moved/v1/moved_pb.ts";
@@ -26,8 +27,8 @@ export function migrationOptions(rest: RestOptions, onWait: (signal: AbortSignal
             throw new ConnectError("no", Code.Unauthenticated, { "www-authenticate": "Bearer" });
           },
           updateFreeForm: (request) => request,
-          updateOddNames: (request) => request,
-          updateOwnJsonNames: (request) => request,
+          updateOddNames: moveMaskToHeader,
+          updateOwnJsonNames: moveMaskToHeader,
           greet: (greeting) => greeting,
         })
         .service(PlainLetters, { send: (letter) => letter, sendBody })
@@ -105,6 +106,16 @@ export function migrationOptions(rest: RestOptions, onWait: (signal: AbortSignal
       ],
     },
   };
+}
+
+/** Responds with a request, and with its mask as a header field: JSON cannot express all of its names. */
+function moveMaskToHeader<Request extends { updateMask?: FieldMask | undefined }>(
+  request: Request,
+  { responseHeader }: HandlerContext,
+): Request {
+  responseHeader.set("x-update-mask", request.updateMask?.paths.join(",") ?? "");
+  delete request.updateMask;
+  return request;
 }
 
 function setFields(fields: Headers, of: number): void {
