@@ -5,6 +5,8 @@ export interface ExpiringOutcome {
   readonly outcome: TokenOutcome;
   /** When the outcome expires, in milliseconds of the clock that the caller of the cache uses. */
   readonly untilMs: number;
+  /** When it was determined, by the same clock if that can be set back: it is not used before. */
+  readonly fromMs?: number;
 }
 
 /** Valid tokens in one generation of the cache: the callers of a busy day, about 5 MB. */
@@ -27,7 +29,8 @@ export class OutcomeCache<K extends ExpiringOutcome> {
   /** Returns the outcome for a token if it is still valid at `nowMs`. */
   get(digest: string, nowMs: number): K | undefined {
     const known = this.#valid.get(digest) ?? this.#rejected.get(digest);
-    return known !== undefined && nowMs < known.untilMs ? known : undefined;
+    if (known === undefined || nowMs >= known.untilMs) return undefined;
+    return known.fromMs !== undefined && nowMs < known.fromMs ? undefined : known;
   }
 
   set(digest: string, known: K): void {

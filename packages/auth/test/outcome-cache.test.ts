@@ -30,9 +30,25 @@ describe("OutcomeCache", () => {
       nowMs: 1000,
       want: undefined,
     },
-  ])("$name", ({ outcome, untilMs, nowMs, want }) => {
+    {
+      name: "does not return a rejected token after the clock was set back",
+      outcome: rejected,
+      fromMs: 500,
+      untilMs: 1000,
+      nowMs: 499,
+      want: undefined,
+    },
+    {
+      name: "returns a rejected token at the time at which it was rejected",
+      outcome: rejected,
+      fromMs: 500,
+      untilMs: 1000,
+      nowMs: 500,
+      want: rejected,
+    },
+  ])("$name", ({ want, nowMs, ...entry }) => {
     const cache = new OutcomeCache();
-    cache.set("digest", { outcome, untilMs });
+    cache.set("digest", entry);
     expect(cache.get("digest", nowMs)?.outcome).toEqual(want);
   });
 

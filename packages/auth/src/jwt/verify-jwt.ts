@@ -108,7 +108,8 @@ function missingKeyOutcome({ problem, retryAfterS }: IssuerKeys): TokenOutcome {
 }
 
 function rejected(reason: string, kind: "invalid" | "expired" = "invalid"): ExpiringOutcome {
-  return { outcome: { kind, reason }, untilMs: Date.now() + rejectedTtlMs };
+  const nowMs = Date.now();
+  return { outcome: { kind, reason }, fromMs: nowMs, untilMs: nowMs + rejectedTtlMs };
 }
 
 function uncached(outcome: TokenOutcome): ExpiringOutcome {

@@ -2,7 +2,7 @@ import { createHmac } from "node:crypto";
 import { writeFileSync } from "node:fs";
 
 import { EncryptJWT, FlattenedSign } from "jose";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 
 import type { OperatorLog } from "../../src/inputs/operator-log.ts";
 import { openJwtVerifier, type JwtSource } from "../../src/jwt/open-jwt-verifier.ts";
@@ -386,4 +386,15 @@ describe("openJwtVerifier", () => {
     await verifier.verify(presented);
     expect(verifier.verify(presented)).toMatchObject({ kind: "principal" });
   });
+});
+
+test("a token that expired while the wall clock was wrong is accepted as soon as the clock is set back", async () => {
+  const token = await provider.sign({ sub: "ada", iat: nowS - 7_200, exp: nowS - 600 });
+  expect(await outcomeOf(token)).toMatchObject({ kind: "expired" });
+  vi.useFakeTimers({ toFake: ["Date"], now: Date.now() - 3_600_000 });
+  try {
+    expect(await outcomeOf(token)).toMatchObject({ kind: "principal", subject: "ada" });
+  } finally {
+    vi.useRealTimers();
+  }
 });
