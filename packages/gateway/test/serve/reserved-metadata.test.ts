@@ -3,6 +3,7 @@ import { afterAll, describe, expect, test } from "vitest";
 import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { type Field, fieldValue } from "../../../testing/src/carriers/exchange.ts";
 import { carrierNames, openEveryCarrier } from "../../../testing/src/gateway/every-carrier.ts";
+import { decodeEnvelopes, encodeEnvelope } from "../../../testing/src/gateway/envelope.ts";
 import { waterBedProcedure } from "../../../testing/src/gateway/greenhouse.ts";
 import { readOutcome, readWebTrailer } from "../../../testing/src/gateway/outcome.ts";
 import { rpcRequest, type WireFormatName, wireFormats } from "../../../testing/src/gateway/wire-format.ts";
@@ -110,5 +111,34 @@ describe.each(rows)("over $carrier, the status of a $kind call of $name", ({ car
     const trailer = name === "grpc" ? response.trailer : readWebTrailer(format, response);
     const statuses = [...response.header, ...trailer].filter(([field]) => field.startsWith("grpc-status"));
     expect(statuses).toEqual([["grpc-status", "5"]]);
+  });
+});
+
+describe.each(carriers)("over %s, the end of a Connect stream", (carrier) => {
+  const ask = async (place: Place, status: string, fails: boolean) => {
+    const header: readonly Field[] = [
+      ["content-type", "application/connect+proto"],
+      ["x-place", place],
+      ["x-status", status],
+      ...(fails ? [["x-fails", "1"] as const] : []),
+    ];
+    const body = encodeEnvelope(0, Buffer.alloc(0));
+    const response = await gateway.ask(carrier, { httpMethod: "POST", path: procedures.stream, header, body });
+    const end: unknown = JSON.parse(String(decodeEnvelopes(response.body).at(-1)?.bytes));
+    return { response, end };
+  };
+
+  test.each(["header", "trailer", "removed"] as const)("has no error when the handler sets one: %s", async (place) => {
+    const { response, end } = await ask(place, "7", false);
+    expect(response.httpStatus).toBe(200);
+    expect(end).not.toHaveProperty("error");
+    expect(fieldValue(response.header, "connect-content-encoding")).toBeUndefined();
+    if (place === "header") expect(response.header).toContainEqual(["x-kept", "kept"]);
+    if (place === "trailer") expect(end).toMatchObject({ metadata: { "x-kept": ["kept"] } });
+  });
+
+  test.each(["header", "trailer"] as const)("has the error when the handler sets OK: %s", async (place) => {
+    const { end } = await ask(place, "0", true);
+    expect(end).toMatchObject({ error: { code: "not_found", message: "the bed is away" } });
   });
 });
