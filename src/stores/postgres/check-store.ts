@@ -4,10 +4,10 @@ import { refuseRenamedSchema } from "./schema/renamed-schema.ts";
 import type { Session } from "./server/session.ts";
 
 /**
- * Checks, without a write, that plants can be deleted in a database, and finds its tables.
+ * Checks, without a write, that plants can be deleted in a database, and determines where its tables are.
  *
- * @throws StoreOpenError when its schema, settings or the privileges of the user are wrong; the error of a server that
- * may recover in a few seconds
+ * @throws StoreOpenError when the schema or settings of the database or the privileges of the user are wrong; other
+ * errors, which may be temporary, are rethrown
  */
 export async function checkStore(session: Session, citus: Citus): Promise<void> {
   const schema = await citus.schemaOn(session);

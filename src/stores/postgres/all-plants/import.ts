@@ -17,12 +17,12 @@ const findDeleted = ({ deletions }: StoreSchema): string => `
   SELECT DISTINCT plant_id
   FROM pg_catalog.unnest((SELECT $1::bigint[])) AS line (id) JOIN ${deletions} ON plant_id = id`;
 
-// Each of about ninety partitions has a separate index, which is searched for each id. Ids that are close together, as
-// in an export, are in one range of each index.
+// For ids that are close together, as in an export. About ninety partitions have separate indexes: this reads one range
+// of each index instead of searching each index for each id.
 const findDeletedBetween = ({ deletions }: StoreSchema): string =>
   `SELECT DISTINCT plant_id FROM ${deletions} WHERE plant_id BETWEEN $1 AND $2`;
 
-// The largest range of ids, as a multiple of the number of ids: limits the records that are read unnecessarily.
+// The largest range of ids, as a multiple of the number of ids. It limits how many records of other ids are read.
 const rangePerIdMax = 4n;
 
 // ON CONFLICT, because an interrupted import may be run again.
@@ -30,10 +30,10 @@ const insert = ({ plants }: StoreSchema): string => `
   WITH added AS (INSERT INTO ${plants} SELECT pg_catalog.unnest($1::bigint[]) ON CONFLICT DO NOTHING RETURNING id)
   SELECT pg_catalog.array_agg(id) FROM added`;
 
-// Half of the cost of an INSERT, but it fails if one of the ids exists.
+// COPY costs half as much as INSERT, but fails if any of the ids exists.
 const copy = ({ plants }: StoreSchema): string => `COPY ${plants} (id) FROM STDIN (FORMAT binary)`;
 
-// A batch is one transaction: long enough to share its commit, and short enough to hold no lock for long.
+// The most ids per transaction: enough to make the cost of the commit small, and few enough to hold locks only briefly.
 const batchMax = 10_000;
 
 // The SQLSTATEs of a COPY that failed because of other transactions, the server or the connection.
@@ -49,7 +49,7 @@ export function startImport(session: Session, schema: StoreSchema, { restore = f
     batchMax,
     add: async (ids) => {
       const counts = await addBatch(target, ids, restore, isAllNew);
-      // Existing and deleted ids mostly come in sequence.
+      // If this batch had existing or deleted ids, the next batch probably has some, too, and COPY would fail.
       isAllNew = counts.added === ids.length;
       return counts;
     },
@@ -57,7 +57,7 @@ export function startImport(session: Session, schema: StoreSchema, { restore = f
   };
 }
 
-/** Where ids are added. */
+/** The session and schema with which ids are added. */
 interface Target {
   readonly session: Session;
   readonly schema: StoreSchema;
@@ -73,8 +73,8 @@ async function addBatch(
   const { session } = target;
   // Sorted, so that adjacent index entries are written together, and two imports do not deadlock.
   const lines = new BigInt64Array(ids).toSorted();
-  // The ids that were added by attempts with an unknown outcome. If a later attempt finds them, this import has added
-  // them.
+  // The ids that attempts with an unknown outcome may have added. If a retry finds that they exist, they count as
+  // added.
   const added = new Set<string>();
   return await retryTransientErrors(session, async () => {
     const isCopied = mayBeNew && (await copyNew(target, lines, restore));
@@ -83,7 +83,7 @@ async function addBatch(
     try {
       await session.commit();
     } catch (fault) {
-      // A retry could undo a later deletion.
+      // Not retried: if the batch was committed and a plant was deleted since, a retry would restore the plant again.
       if (restore && verdictOn(fault) === "unknown") throw restoredInDoubt(fault);
       if (isOutcomeUnknown(fault)) for (const id of inserted?.added ?? lines) added.add(String(id));
       throw fault;
@@ -94,8 +94,8 @@ async function addBatch(
 }
 
 /**
- * Begins a transaction and copies ids in it. Returns whether all of them were new; if not, the transaction was rolled
- * back.
+ * Begins a transaction and copies ids in it. Returns true, with the transaction still open, if all ids were new;
+ * otherwise rolls back and returns false.
  */
 async function copyNew(target: Target, lines: BigInt64Array, restore: boolean): Promise<boolean> {
   const { session, schema } = target;
@@ -105,7 +105,8 @@ async function copyNew(target: Target, lines: BigInt64Array, restore: boolean): 
     // The COPY waits for concurrent deletions, so their records are visible only after it.
     if (count === lines.length && (restore || (await idsWithRecord(target, lines)).size === 0)) return true;
   } catch (fault) {
-    // Otherwise an id exists (an internal error on Citus), a trigger refuses one, or the server does not support COPY.
+    // With other errors, an id exists (an internal error on Citus), a trigger refuses an id, or the server does not
+    // support COPY.
     if (unrelatedToIds.test(sqlStateOf(fault) ?? "08")) throw fault;
   }
   await session.rollBack();
@@ -139,7 +140,7 @@ async function insertUndeleted(target: Target, lines: BigInt64Array): Promise<In
   const undeleted = before.size === 0 ? lines : lines.filter((id) => !before.has(String(id)));
   const added = await insertIds(target, undeleted);
   // If a deletion is in progress, the INSERT waits for it, and then inserts the id. So the records are read again with
-  // a new snapshot, and only for the added ids, because a restored plant has a record, too.
+  // a new snapshot. Only the added ids are checked, because a restored plant exists and has a record.
   const meanwhile = await idsWithRecord(target, BigInt64Array.from(added, BigInt));
   if (meanwhile.size > 0) await target.session.query(removeIds(target.schema), [toArrayLiteral([...meanwhile])]);
   return { added, deleted: new Set([...before, ...meanwhile]) };

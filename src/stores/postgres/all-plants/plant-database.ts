@@ -25,8 +25,8 @@ import { deleteTimeouts } from "../store.ts";
 import { startImport } from "./import.ts";
 
 /**
- * Opens a PostgreSQL database for an operator, while servers use it. A replica suffices, except for imports. There are
- * no timeouts.
+ * Opens a PostgreSQL database for an operator's command, while servers use it. All operations except imports also work
+ * on a replica. There are no timeouts.
  *
  * @throws StoreOpenError naming the server and what is wrong with it or its schema
  */
@@ -58,11 +58,12 @@ async function findStore(session: Session): Promise<StoreSchema> {
  * @throws StoreOpenError naming the server and what is wrong with it, its schema, or the privileges of the user
  */
 export async function checkPostgresDatabase(url: string): Promise<void> {
-  // With the timeouts of a server, which override those of the URL.
+  // Uses the same timeouts as a server, which override those of the URL.
   await onSession(readServerUrl(url), checkStore, deleteTimeouts);
 }
 
-// Overrides the timeouts of the role, which are for deletions: building an index waits for older snapshots.
+// No timeouts, because building an index waits for older snapshots. This overrides the timeouts of the role, which may
+// be meant for deletions.
 const unlimited: SessionTimeouts = { lockTimeoutMs: 0, statementTimeoutMs: 0, responseTimeoutMs: 0 };
 
 /**
@@ -90,7 +91,8 @@ export async function migratePostgres(
     await retryTransientErrors(session, async () => {
       if (!(await isByDay(session, schema))) return;
       await updateRenamedSchema(session, schema);
-      // With a retention of 0, for one day per partition: the retention is a setting of the servers.
+      // The retention is a setting of the servers, so it is not known here. A retention of 0 creates partitions of one
+      // day.
       await ((await isCitus(session))
         ? distributedDays(schema).make(session, 0)
         : createDayPartitions(session, schema));

@@ -6,12 +6,13 @@ import { problemOf } from "../delete/problem.ts";
 import type { Session } from "../server/session.ts";
 import { sqlStateOf } from "../server/sql-state.ts";
 
-// Rows per transaction: some ten milliseconds and up to five megabytes of WAL, too little to delay a standby. With
-// slices of five thousand, half as many are dropped per second, because each slice waits for the disk.
+// Rows per transaction. A slice takes some ten milliseconds and up to five megabytes of WAL, too little to delay a
+// standby. With slices of five thousand rows, half as many rows are dropped per second, because each slice waits for
+// the disk.
 const sliceMax = 20_000;
 
-// The attempts to lock a table, and the milliseconds between them, in which deletions continue. A table that is locked
-// for longer is reported, and tried again at the next interval.
+// The number of attempts to lock a table, and the milliseconds between them, during which deletions continue. If all
+// attempts fail, the problem is reported, and the table is tried again at the next interval.
 const lockAttemptsMax = 5;
 const lockIntervalMs = 1_000;
 
@@ -21,11 +22,11 @@ const nothing: Dropped = { count: 0, isMore: false };
 export interface RetentionOptions {
   /** How long records are kept, in milliseconds. */
   readonly keptMs: number;
-  /** Returns the placement of the records, which is determined if it is not known yet. */
+  /** Returns the placement of the records, and determines it first if it is not known yet. */
   readonly placementOn: (session: Session) => Promise<Placement>;
   /**
-   * Returns whether plants were deleted since a time on the clock of `performance.now()`: then retention pauses. By
-   * default it never does.
+   * Returns whether plants were deleted since a time on the clock of `performance.now()`; if so, retention pauses. By
+   * default it never pauses.
    */
   readonly hasDeletedSince?: (timeMs: number) => boolean;
   readonly onUpkeep?: OnUpkeep | undefined;
@@ -50,8 +51,8 @@ export class Retention {
   }
 
   /**
-   * Stops, and cancels the running statement, whether or not the server still responds. Resolves once the dropped
-   * records that the server has confirmed are reported.
+   * Stops, and cancels the running statement, even if the server no longer responds. Resolves once the records whose
+   * dropping the server has confirmed are reported.
    */
   async stop(): Promise<void> {
     this.#stopping.abort();
@@ -67,7 +68,7 @@ export class Retention {
     let count = 0;
     let problem: string | undefined;
     let fromUs: number | undefined;
-    // While a dump blocks dropping days, other records can still be dropped.
+    // Separate tasks: while a dump blocks dropping days, records can still be dropped row by row.
     const tasks = [
       async () => {
         await (await placementOn(session)).days?.make(session, keptMs);
@@ -82,7 +83,7 @@ export class Retention {
     ];
     for (const task of tasks) {
       try {
-        // Once the session is closed, it rejects.
+        // The loop ends when the session is closed, because the task then rejects.
         for (let isMore = true; isMore;) {
           const sliceBegunMs = performance.now();
           const dropped = await this.#retryWhileLocked(task);
@@ -91,7 +92,8 @@ export class Retention {
           await this.#pauseForDeletions(sliceBegunMs, dropped);
         }
       } catch (fault) {
-        // An error of the server also fails the next batch, whose callers are informed.
+        // Only reported, not rethrown: if the server has a problem, the next batch of deletions fails too, and its
+        // callers get the error.
         if (!this.#stopping.signal.aborted) problem = problemOf(fault).text;
       }
     }
@@ -100,7 +102,7 @@ export class Retention {
     this.#session.discard();
   }
 
-  /** Pauses between two slices, if there were deletions during the first one. */
+  /** Pauses after a slice if there were deletions during it. */
   async #pauseForDeletions(begunMs: number, { isMore }: Dropped): Promise<void> {
     const { placementOn, hasDeletedSince } = this.#options;
     if (!isMore || hasDeletedSince?.(begunMs) !== true) return;
@@ -109,7 +111,9 @@ export class Retention {
     await sleep(durationMs * dropPause, undefined, { signal: this.#stopping.signal });
   }
 
-  /** Retries work that met a lock on a table: it waits only briefly for the lock, because deletions queue behind it. */
+  /**
+   * Retries a task if a table is locked. The task waits only briefly for the lock, because deletions queue behind it.
+   */
   async #retryWhileLocked(task: () => Promise<Dropped>): Promise<Dropped> {
     for (let attempts = 1; ; attempts++) {
       try {

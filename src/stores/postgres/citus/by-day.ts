@@ -10,7 +10,7 @@ import type { Row, Session } from "../server/session.ts";
 import { dayFunctionsSql } from "./day-functions.ts";
 import { distribute, isCitus } from "./distribute.ts";
 
-// The lock timeout of a change of the partitions, in milliseconds; deletions queue behind it.
+// The lock timeout for changing the partitions, in milliseconds. It is short because deletions queue behind the lock.
 const dayLockMs = 50;
 
 /** Creates and drops partitions of records that Citus has distributed. */
@@ -53,7 +53,7 @@ const canPartitionSql = `
   SELECT FROM pg_dist_partition WHERE logicalrelid = to_regclass('plants') AND partmethod = 'h'
     AND current_setting('server_version_num')::integer < 170000 AND NOT EXISTS (${isByDaySql})`;
 
-// Objects that depend on the table, and would afterwards refer to one of its partitions only.
+// Objects that depend on the table. After the table is replaced, they would refer to only one of its partitions.
 const dependentsSql = `
   SELECT string_agg(DISTINCT name, ', ') FROM (
     SELECT 'the view or rule ' || ev_class::regclass::text AS name
@@ -85,7 +85,7 @@ export async function distributeByDay(session: Session, schema: StoreSchema, onW
   await retryTransientErrors(session, () => distribute(session, schema));
   await retryTransientErrors(session, async () => {
     await partitionByDay(session, schema, onWaiting);
-    // Partitioned records need another function that deletes.
+    // Partitioned records require a different version of the function that deletes.
     await distribute(session, schema);
   });
 }
@@ -113,10 +113,10 @@ async function partitionByDay(session: Session, schema: StoreSchema, onWaiting?:
   }
 }
 
-// Adds the column to partition by, which is NULL in all existing records. The table becomes the partition of records
-// that are dropped row by row: those from before, and those with an idempotency key, because its index prevents using a
-// key twice on any day. The constraint is validated while servers run, so that attaching the partition does not read
-// its rows.
+// Adds the column to partition by, which is NULL in all existing records. The table becomes the partition whose records
+// are dropped row by row: existing records, and those with an idempotency key, because its index prevents using a key
+// twice on any day. The constraint is validated while servers run, so that attaching the partition does not read its
+// rows.
 const markSql = `
   DO $$ BEGIN
     IF EXISTS (${isByDaySql}) THEN RETURN; END IF;
@@ -134,16 +134,16 @@ const validateSql = `
     ALTER TABLE deletions VALIDATE CONSTRAINT deletions_not_by_day;
   END $$`;
 
-// The tables are created for the owner of the table, who may be a role of the user that migrates, and in its schema,
-// which may not be the first of the search_path.
+// The new tables get the owner and schema of the existing table. The owner may be a role that the migrating user is a
+// member of, and the schema may not be the first in the search_path.
 const inSchemaOfOwner = `
     SELECT relowner::regrole::text AS owner, relnamespace::regnamespace::text AS schema INTO one
       FROM pg_class WHERE oid = 'deletions'::regclass;
     PERFORM set_config('search_path', one.schema || ', pg_temp', true);
     IF one.owner <> quote_ident(current_user) THEN EXECUTE 'SET LOCAL ROLE ' || one.owner; END IF;`;
 
-// The sequence stays the same, and everyone may use it, as with an identity. Other partitions have separate indexes: an
-// index of the parent would be built for this partition, too, while it is locked.
+// The sequence stays the same, and every role may use it, as with an identity column. Each new partition gets its own
+// indexes: an index on the parent would also be built on this partition, while it is locked.
 const partitionSql = `
   DO $divide$ DECLARE grants text[] := '{}'; one record; sql text; BEGIN
     IF EXISTS (${isByDaySql}) THEN RETURN; END IF;

@@ -25,19 +25,20 @@ const existingPlantsSql = ({ plants }: StoreSchema): string => `SELECT id FROM $
 // A key contains its plant, so only the workers of these plants are queried.
 const keysSql = "idempotency_key = ANY($1::pg_catalog.text[]) AND plant_id = ANY($2::bigint[])";
 
-// Rows per transaction: a shard compares each plant with each number.
+// Rows per transaction. Few, because a shard compares each plant id with each `seq`.
 const droppedMax = 1_000;
 
-// Without SKIP LOCKED, which works on one shard at a time: concurrent processes may wait for each other.
+// No SKIP LOCKED, because Citus supports it only for one shard at a time; so concurrent processes may wait for each
+// other.
 const oldRecordsSql = ({ deletions }: StoreSchema, condition: string): string => `
   SELECT plant_id, seq FROM ${deletions} WHERE ${condition} AND deleted_at < pg_catalog.now() - $1::interval
   ORDER BY deleted_at LIMIT $2::integer`;
 const dropSql = ({ deletions }: StoreSchema, condition: string): string =>
   `DELETE FROM ${deletions} WHERE ${condition} AND plant_id = ANY($1::bigint[]) AND seq = ANY($2::bigint[]) RETURNING 1`;
 
-// Citus would use a sequence of the coordinator, and then wait for its standbys, which a deletion on a worker does not
-// do. So each check uses a random number, of so many that concurrent checks do not have the same: one would wait until
-// the other has rolled back its record. It is negative because the numbers of deletions start at 1.
+// The `seq` is a random number. A default would come from a sequence of the coordinator, so that the check would also
+// wait for the coordinator's standbys, which a deletion on a worker does not do. With equal numbers, one of two
+// concurrent checks would wait for the other to roll back. It is negative because those of deletions start at 1.
 const probeRecordSql = ({ deletions }: StoreSchema, id: bigint): string => `
   INSERT INTO ${deletions} (seq, plant_id, subject, request_id, batch) OVERRIDING SYSTEM VALUE
   VALUES (-(1 + pg_catalog.random() * 1e15)::bigint, ${id}, '', '', '00000000-0000-0000-0000-000000000000')`;
@@ -46,16 +47,16 @@ const probeRecordSql = ({ deletions }: StoreSchema, id: bigint): string => `
  * Returns the placement of tables that Citus has distributed over its workers (docs.citusdata.com), by the id of the
  * plant: a plant and the records of its deletions are on the same worker.
  *
- * - A statement that both deletes and records would be a two-phase commit over all workers. In a function that Citus
- *   runs on the worker of its first argument it is a local transaction; so each batch is for one worker.
+ * - A statement that both deletes and records would be a two-phase commit over all workers. A function that Citus runs
+ *   on the worker of its first argument is a local transaction there, so each batch contains plants of one worker only.
  * - If records are partitioned by day, the function sets the day of those without a key.
- * - A statement for workers cannot contain functions that change settings. Statements that need pinned settings, other
- *   than the function that deletes, are run in a transaction that pins them first.
- * - An index cannot be unique across workers, so an idempotency key applies to one plant, whose id is its prefix in
- *   records.
+ * - A statement for workers cannot contain functions that change settings. So statements that depend on pinned
+ *   settings, except the function that deletes, are run in a transaction that pins them first.
+ * - An index cannot be unique across workers. So an idempotency key applies to one plant only, and records store it
+ *   with the plant's id as a prefix.
  */
 export function citusPlacement(schema: StoreSchema, shards: Shards, isByDay: boolean): Placement {
-  // Day partitions have no records with a key, and are dropped as a whole instead of row by row.
+  // Day partitions are skipped: they contain no records with a key, and are dropped as a whole, not row by row.
   const inAllDays = isByDay ? "day IS NULL" : "true";
   const findKeyRecordsSql = findKeysSql(schema, `${keysSql} AND ${inAllDays}`, "true");
   const callOnWorker = deleteOnWorkerSql(schema);
@@ -66,8 +67,8 @@ export function citusPlacement(schema: StoreSchema, shards: Shards, isByDay: boo
   return {
     schema,
     isDistributed: true,
-    // A batch costs a statement for each shard that it touches, so fewer and larger batches are cheaper.
-    // test/suites/citus/load.ts: twice as many deletions as with two in flight.
+    // A batch costs one statement per shard that it touches, so fewer and larger batches are cheaper. In
+    // test/suites/citus/load.ts, twice as many plants are deleted per second as with two batches in flight.
     inFlightMax: 1,
     workerOf: (id) => shards.workerOf(id),
     toRecordedCall: (call, id) =>
@@ -80,17 +81,18 @@ export function citusPlacement(schema: StoreSchema, shards: Shards, isByDay: boo
       const [row] = await session.query(callOnWorker, valuesOf(batch, true));
       return toFates(row);
     },
-    // The function that deletes has waited for the standbys.
+    // No wait for standbys here, because the function that deletes has already waited for them.
     findPlants: async (session, ids) =>
       toIds(await session.queryInTransaction(existingPlantsSql(schema), [toArrayLiteral(ids)])),
     runLookup: (session, toSql, values) => session.queryInTransaction(toSql("true"), values),
-    // By a batch without plants, which waits for the standbys of the worker.
+    // Runs a batch without plants, which waits for the standbys of the worker.
     waitForStandbys: async (session, [one]) => {
       await session.query(callOnWorker, [one, "{}", "{}", "{}", randomUUID(), null, false]);
     },
     findKeyRecords: (session, keyed) =>
       session.queryInTransaction(findKeyRecordsSql, [keysOf(keyed), toArrayLiteral(keyed.map(({ id }) => id))]),
-    // Dropping a record costs half as much as its deletion: with pauses, it could be slower than deletions add records.
+    // No pauses: dropping a record costs half as much as the deletion that adds it, so with pauses records could
+    // accumulate.
     dropPause: 0,
     days: isByDay ? distributedDays(schema) : undefined,
     dropOldRecords: (session, keptMs, { max }) =>
@@ -100,7 +102,7 @@ export function citusPlacement(schema: StoreSchema, shards: Shards, isByDay: boo
         if (old.length === 0) return { count: 0, isMore: false };
         const [ids, seqs] = [0, 1].map((column) => `{${old.map((row) => row[column]).join()}}`);
         const { length: count } = await session.query(dropSql(schema, inAllDays), [ids, seqs]);
-        // If triggers keep a whole slice, the next one would be the same.
+        // If triggers kept every record of the slice, the next slice would be the same.
         return { count, isMore: count > 0 && old.length === limit };
       }),
     checkWorkers: (session) => checkEachWorker(session, shards, (id) => checkWorkerOf(session, id)),
@@ -127,9 +129,9 @@ function toFates(row: Row | undefined): Map<bigint, PlantFate> {
 }
 
 /**
- * Runs a check for a plant of each worker. An unavailable worker does not affect the plants of others, so it is an
- * error only if all workers are unavailable, and its check gets only a part of the time. A worker that refuses is
- * always an error, which only the operator can fix.
+ * Runs a check on each worker, with an id that belongs to it. An unavailable worker does not affect the plants of
+ * others, so the function rejects only if all workers are unavailable, and each check gets only a part of the time. It
+ * also rejects if any worker refuses the check, which only the operator can fix.
  */
 async function checkEachWorker(
   session: Session,

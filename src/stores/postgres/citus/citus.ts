@@ -14,10 +14,11 @@ import { isCitus, refuseDistributedSchema, distributedByHand } from "./distribut
 import { Shards } from "./shards.ts";
 
 // The part of the hint that is the same in all languages. After an upgrade of the C library, each new connection to a
-// worker starts with this warning, so checking on a new connection would never resolve the doubt.
+// worker starts with this warning. If it counted as a doubt, retries on new connections would stay in doubt forever.
 const collationHint = "REFRESH COLLATION VERSION";
 
-// The most processes to remember, about as many as a server has connections; the oldest are forgotten first.
+// The maximum number of remembered processes, about as many as a server has connections. The oldest are forgotten
+// first.
 const stuckMax = 100;
 
 /** The schema and placement of a store, which may be on Citus. Shared by all sessions of the store. */
@@ -27,7 +28,7 @@ export class Citus implements Workers {
   #shards: Shards | undefined;
   /** Whether connections to a server without workers start with settings that need not be pinned. */
   #hasDefaultSettings = false;
-  /** The processes of the server that may still wait for a worker. */
+  /** The ids of the server processes that may still wait for a worker. */
   #stuck: readonly number[] = [];
 
   /** The placement that {@link refresh} has found. */
@@ -42,7 +43,7 @@ export class Citus implements Workers {
   }
 
   /**
-   * Returns the schema, which is determined once, so that a later change of the search_path does not move the store.
+   * Returns the schema. It is determined only once, so that a later change of the search_path does not move the store.
    */
   async schemaOn(session: Session): Promise<StoreSchema> {
     const schema = this.#schema ?? (await findSchema(session));
@@ -84,7 +85,7 @@ export class Citus implements Workers {
     const isPartitioned = rows.some(([, , , , one]) => one === "t");
     const hashMax = rows.map(([max]) => Number(max));
     const worker = rows.map(([, index]) => Number(index));
-    // Finding a plant of each worker takes a while.
+    // Skipped if nothing has changed, because finding an id on each worker takes a while.
     const known = [this.#shards?.hashMax, this.#shards?.worker, this.#placement?.days !== undefined];
     if (isDeepStrictEqual([hashMax, worker, isPartitioned], known)) return;
     this.#shards = new Shards(hashMax, worker);
@@ -92,7 +93,7 @@ export class Citus implements Workers {
   }
 
   // Citus forwards SQLSTATE and text of a worker's warning, but not the routine; `57P01` means that the waiting backend
-  // was terminated. So any warning of a worker may be that of a cancelled wait for standbys.
+  // was terminated. So any warning of a worker may mean that a wait for standbys was cancelled.
   doubtOf({ routine, code = "", message = "" }: Notice): string | undefined {
     const isWarning = routine === "DefaultCitusNoticeReceiver" && (code.startsWith("01") || code === "57P01");
     if (!isWarning || message.includes(collationHint)) return undefined;
@@ -103,22 +104,24 @@ export class Citus implements Workers {
     if (processId !== null && this.isDistributed) this.#stuck = [...this.#stuck, processId].slice(-stuckMax);
   }
 
-  // While Citus commits on workers it cannot be cancelled itself. So each cancelled statement would occupy a connection
-  // to the server and one to the worker until the standbys are back, or no connections remain.
+  // A statement cannot be cancelled while Citus is committing it on workers. Without this, each such statement would
+  // occupy a connection to the server and one to the worker until the standbys are back, or until no connections
+  // remain.
   async cancelWaits(session: Session): Promise<void> {
     const stuck = this.#stuck;
     if (stuck.length === 0) return;
     const ownProcess = session.processId;
-    // No other session must do the same meanwhile.
+    // Cleared first, so that no other session cancels the same waits concurrently.
     this.#stuck = [];
     try {
       const remaining = await session.query(cancelWaitsSql, [`{${stuck.join()}}`]);
-      // These may wait again.
+      // These processes may wait again later.
       this.#stuck = [...remaining.map(([process]) => Number(process)), ...this.#stuck];
     } catch (fault) {
-      // A worker that sent a warning, maybe that the wait was already over, has run the statement.
+      // A worker that sent a warning, perhaps because the wait was already over, has run the statement.
       if (fault instanceof InDoubtError) return void (this.#stuck = [...stuck, ...this.#stuck]);
-      // All are forgotten, including the process of this statement: an unavailable worker would delay every connection.
+      // After other errors the waits are not tried again, and neither is that of this statement: otherwise an
+      // unavailable worker would delay every new connection.
       this.#stuck = this.#stuck.filter((process) => process !== ownProcess);
       if (sqlStateOf(fault) === undefined) session.discard();
     }
@@ -143,11 +146,11 @@ const warningsHidden =
   "set client_min_messages and citus.worker_min_messages to debug1 for the role, because a connection pooler drops the " +
   "values that the connection sets; otherwise a commit missing on the standbys of a worker would go unnoticed";
 
-// The application name with which a process of the server connects to workers contains its number. Another process may
-// have the number meanwhile, or it may be of a host that was replaced. So only processes with the name of this one are
-// cancelled: plant stores look up the outcome of a cancelled wait. `plantstore import` and `plantstore migrate` have
-// that name as well. If the wait of one of them is cancelled by mistake, it reports that a worker sent a warning, and
-// can be run again; a migration that finds its step committed continues by itself.
+// A server process connects to workers with an application name that contains its process id. Meanwhile another process
+// may have this id, or the id may be from a host that was replaced. So only processes with this session's application
+// name are cancelled, because plant stores look up the outcome of a cancelled wait. `plantstore import` and `plantstore
+// migrate` use the same application name. If the wait of one of them is cancelled by mistake, it reports that a worker
+// sent a warning, and can be run again; a migration that finds its step committed continues by itself.
 const cancelWaitsSql = `
   SELECT DISTINCT pid FROM pg_catalog.pg_stat_activity CROSS JOIN LATERAL
     pg_catalog.run_command_on_workers(pg_catalog.format(

@@ -1,6 +1,6 @@
 import { checkCaller, closeSql, countedBytesMax, daysAhead, exclusively, sliceMax } from "../schema/day-functions.ts";
 
-// The approximate number of partitions: each has by default 32 tables on workers, and locks on all nodes.
+// The approximate number of partitions. Few, because each has 32 tables on workers by default, and locks on all nodes.
 const partitions = 12;
 
 // The partition that contains a day, according to its bound.
@@ -8,7 +8,7 @@ const ofDay = (day: string): string => `
       SELECT FROM pg_inherits JOIN pg_class ON pg_class.oid = inhrelid
       WHERE inhparent = 'deletions'::regclass AND pg_get_expr(relpartbound, inhrelid) LIKE '%' || quote_literal(${day}) || '%'`;
 
-// On a shard, which commits separately. Concurrent processes drop different records.
+// Runs on one shard, which commits separately. Concurrent processes drop different records.
 const dropSliceSql = `$$ WITH dropped AS (
           DELETE FROM %%1$s WHERE ctid = ANY(ARRAY(
             SELECT ctid FROM %%1$s WHERE deleted_at < now() - %L::interval
@@ -19,15 +19,16 @@ const dropSliceSql = `$$ WITH dropped AS (
 const definer = `LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT SET DateStyle = 'ISO'`;
 
 /**
- * Creates the functions that create and drop partitions on Citus, as on a single server, but of several days if records
- * are kept for long. They are partitioned by the column `day`, because Citus supports one level of partitions only. The
- * caller sets the lock timeout: a setting of a function does not apply to workers.
+ * Creates the functions that create and drop partitions on Citus. They work as on a single server, except that a
+ * partition contains several days if records are kept for long. The partition key is the column `day`, because Citus
+ * supports only one level of partitions. The caller sets the lock timeout, because a setting of a function does not
+ * apply to workers.
  *
  * Records outside of day partitions are dropped on each shard separately: a statement for all shards takes three times
  * as long.
  *
- * The day of a record is set by its worker. A constraint of each partition refuses later records, so that a partition
- * whose days are all expired has only expired records.
+ * The worker sets the day of a record from its own clock. A constraint of each partition refuses records with a later
+ * `deleted_at`, so that a partition whose days have all expired contains only expired records.
  */
 export const dayFunctionsSql: string = `
   CREATE FUNCTION plantstore_make_day(first date, count integer) RETURNS void ${definer} AS $function$

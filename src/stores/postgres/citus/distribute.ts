@@ -35,22 +35,24 @@ const distributedDifferently =
   "`plants` must be distributed by `id`, and `deletions` by `plant_id` and colocated with `plants`";
 
 /**
- * Distributes the tables of a store and their rows over the workers, unless they are already distributed. Adds what is
- * missing to tables that an operator has distributed, and replaces the function of another release. Does nothing on a
- * server without Citus. Deletions wait meanwhile.
+ * Distributes the tables of a store and their rows over the workers, unless they are already distributed. If an
+ * operator has distributed the tables, adds the missing indexes and functions. Replaces the function of another
+ * release. Does nothing on a server without Citus. Deletions wait meanwhile.
  *
  * @throws StoreOpenError when an operator has distributed them differently
  */
 export async function distribute(session: Session, schema: StoreSchema): Promise<void> {
   if (!(await isCitus(session))) return;
-  // Of several processes, all but one wait here, and must then see the changes of the first.
+  // If several processes run this, all but one wait here, and must then see the changes of the first.
   const lockSql = `SELECT version FROM ${schema.versionTable} FOR UPDATE`;
   await session.begin(`${readCommitted}; ${searchPathSql(schema)}; ${lockSql}`);
   for (const sql of await missingSql(session)) await session.run(sql);
   await session.commit();
 }
 
-/** Returns the statements that prepare the tables for deletions on Citus; none if they are prepared. */
+/**
+ * Returns the statements that prepare the tables for deletions on Citus; an empty array if they are already prepared.
+ */
 async function missingSql(session: Session): Promise<readonly string[]> {
   const isPartitioned = (await session.query(isByDaySql)).length > 0;
   const functionSql = functionSqlOf(isPartitioned);
@@ -86,7 +88,7 @@ const sequentialSql = "SET LOCAL citus.multi_shard_modify_mode = 'sequential';";
 
 const primaryKeySql = "ALTER TABLE deletions DROP CONSTRAINT deletions_pkey, ADD PRIMARY KEY (plant_id, seq);";
 
-// One by one, because Citus forwards some statements to the workers together with the rest of the same message.
+// Separate statements, because Citus forwards some statements to the workers together with the rest of their message.
 const keysSql = [
   "DROP INDEX IF EXISTS deletions_by_plant",
   "DROP INDEX IF EXISTS deletions_by_key",

@@ -1,5 +1,5 @@
-// The most ids that are tried to find one for each worker: enough for a worker with one of thousands of shards. For a
-// worker with a single hash of 2^32, such as the shard of one tenant, the search would take hours.
+// The maximum number of ids tried to find one on each worker: enough for a worker with one of thousands of shards. For
+// a shard with a single one of the 2^32 hashes, such as that of an isolated tenant, the search would take hours.
 const searchedIdsMax = 100_000;
 
 /** The placement of the shards of the tables. */
@@ -9,8 +9,8 @@ export class Shards {
   /** The index of the worker of each shard. */
   readonly worker: readonly number[];
   /**
-   * An id on each worker, whether or not the plant exists. A worker that has very few of all ids may be missing, and
-   * then is not checked.
+   * One id on each worker, whether or not the plant exists. A worker with very few of all possible ids may be missing;
+   * it is not checked.
    */
   readonly oneOfEach: readonly bigint[];
 
@@ -21,8 +21,8 @@ export class Shards {
   }
 
   /**
-   * Returns the index of the worker that has a plant. It may be wrong for some seconds after a shard was moved, which
-   * only costs time.
+   * Returns the index of the worker that has a plant. It may be wrong for some seconds after a shard was moved;
+   * deletions are then slower, but correct.
    */
   workerOf(id: bigint): number {
     const hash = hashOf(id);

@@ -2,8 +2,8 @@ import type { PendingDelete } from "../../delete-queue.ts";
 import { toStorableText } from "../../storable-text.ts";
 
 /**
- * Returns the idempotency keys of deletions as a parameter of the type `text[]`, with an empty string for those without
- * a key, which is not a valid one. NULL would be the text "NULL" in a session with `array_nulls = off`.
+ * Returns the idempotency keys of deletions as a parameter of the type `text[]`. A deletion without a key gets an empty
+ * string, which is not a valid key; NULL would become the string "NULL" in a session with `array_nulls = off`.
  */
 export function keysOf(pending: readonly PendingDelete[]): string {
   return toArrayLiteral(pending.map(({ call }) => quoted(call.idempotencyKey ?? "")));
@@ -14,7 +14,7 @@ export function toArrayLiteral(elements: readonly (string | bigint)[] | BigInt64
   return `{${elements.join()}}`;
 }
 
-/** Returns the ids in an array literal, as strings; none for NULL. */
+/** Returns the ids in an array literal, as strings; an empty array for NULL. */
 export function parseIdArray(array: string | null | undefined): readonly string[] {
   return array === null || array === undefined || array === "{}" ? [] : array.slice(1, -1).split(",");
 }

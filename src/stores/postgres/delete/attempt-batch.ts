@@ -16,8 +16,8 @@ export interface AttemptMode {
   /** Whether plants that other transactions have locked are skipped; otherwise the statement waits for the locks. */
   readonly skipsLocked: boolean;
   /**
-   * Whether the idempotency keys are looked up before anything is deleted. Unless something has failed, it is
-   * sufficient to look up the keys of deletions that have deleted no plant: the index prevents using a key twice.
+   * Whether the idempotency keys are looked up before anything is deleted. Before the first error this is unnecessary:
+   * the index prevents using a key twice, so only the keys of deletions that deleted no plant are looked up afterwards.
    */
   readonly checksKeysFirst: boolean;
   /** Settles the deletions whose key has a record. */
@@ -29,7 +29,8 @@ export type Attempt =
   | {
       readonly kind: "done";
       /**
-       * The fates of the plants of the statement. One without a fate did not exist, unless its deletion was settled.
+       * The fates of the plants of the statement. A plant without a fate did not exist, unless its deletion was
+       * settled.
        */
       readonly fates: ReadonlyMap<bigint, PlantFate>;
       /** Which of the plants of postponed deletions exist. */
@@ -49,9 +50,9 @@ export type Attempt =
  * Attempts to delete the plants of a batch, and settles the deletions whose key already has a record. Before a deletion
  * with a key is reported as not found, its key is looked up.
  *
- * A batch that may be done is run again before its records are read. If the earlier attempt is still running, this
- * waits for its locks; with `skipsLocked`, the plants that it has locked are `locked`, and in doubt. For all others the
- * records are complete.
+ * A batch that may be done is run again before its records are read. If the earlier attempt is still running, the
+ * statement waits for the attempt's locks; with `skipsLocked`, plants that it has locked are `locked`, and in doubt.
+ * For all other plants the records are then complete.
  */
 export async function attemptBatch(
   session: Session,
@@ -72,7 +73,7 @@ export async function attemptBatch(
     if (mode.checksKeysFirst && (await settled.settle(session, placement, batch.keyed))) return { kind: "settled" };
     hasBegun = true;
     const fates = await deleteBatch(session, batch, mode);
-    // From here on, the deletions are committed.
+    // The deletions are committed now.
     mayBeDone = true;
     const existing = await completeFates(session, batch, pending, mode, fates);
     return { kind: "done", fates, existing };
@@ -94,13 +95,14 @@ async function deleteBatch(
     ? await deleteUnlocked(session, placement, batch)
     : fatesOf(await placement.deletePlants(session, batch), "deleted");
   if (!mayBeDone) return fates;
-  // What the statement has just deleted has a record, too.
+  // Plants that the statement has just deleted also have a record.
   return new Map([...fates, ...fatesOf(await findRecorded(session, placement, batch), "deleted")]);
 }
 
 /**
- * Determines the fates of the plants that were not deleted. Their keys may have been used before, or by another process
- * while the statement waited for a lock; a trigger may have silently kept a plant. Returns which of these plants exist.
+ * Determines the fates of the plants that were not deleted, and returns which of them exist. Their keys may have been
+ * used before, or by another process while the statement waited for a lock, or a trigger may have silently kept a
+ * plant.
  */
 async function completeFates(
   session: Session,
@@ -112,7 +114,8 @@ async function completeFates(
   const isFirst = (one: PendingDelete): boolean => batch.firstOf.get(one.id) === one;
   const missing = skipsLocked ? [] : pending.filter((one) => isFirst(one) && !fates.has(one.id));
   const ids = [...missing, ...batch.postponed].map(({ id }) => id);
-  // In this order: if another process has deleted a plant for the same key, its record exists once the plant does not.
+  // Plants first, then keys: if another process has deleted a plant for the same key, the record of the key exists once
+  // the plant no longer does.
   const existing = new Set(ids.length === 0 ? [] : await placement.findPlants(session, ids));
   const undeleted = (): readonly PendingDelete[] =>
     batch.keyed.filter((one) => !settled.has(one) && (!isFirst(one) || fates.get(one.id) !== "deleted"));
@@ -121,14 +124,12 @@ async function completeFates(
   if (kept.length === 0) return existing;
   const others = await deleteUnlocked(session, placement, prepareBatch(batch.token, kept));
   for (const [id, fate] of others) fates.set(id, fate);
-  // As above: meanwhile this statement, or another process, may have inserted the record of a key.
+  // Keys are looked up again: this statement or another process may have inserted the record of a key meanwhile.
   await settled.settle(session, placement, undeleted());
   return existing;
 }
 
-/**
- * Deletes the plants that are not locked. A plant without a fate does not exist, also after a failover.
- */
+/** Deletes the plants that are not locked. A plant without a fate does not exist, even after a failover. */
 async function deleteUnlocked(
   session: Session,
   placement: Placement,
@@ -136,15 +137,15 @@ async function deleteUnlocked(
 ): Promise<Map<bigint, PlantFate>> {
   const fates = await placement.deleteUnlockedPlants(session, batch);
   const missing = missingIn(batch, fates);
-  // A commit waits for the standbys.
+  // If a plant was deleted, the commit has already waited for the standbys.
   const hasCommitted = [...fates.values()].includes("deleted");
   if (missing.length > 0 && !hasCommitted) await placement.findPlants(session, missing);
   return fates;
 }
 
 /**
- * Determines what an earlier attempt did to a plant that the server refuses to delete, the only one of its batch. A
- * plant that still exists is `kept`: the attempt has not deleted it, because this waits for its lock.
+ * Determines what an earlier attempt did to the only plant of a batch, which the server now refuses to delete. If the
+ * plant still exists, it is `kept`: the attempt did not delete it, because this function waits for the attempt's lock.
  */
 export async function findRefused(
   session: Session,
@@ -152,7 +153,7 @@ export async function findRefused(
   batch: PreparedBatch,
 ): Promise<PlantFate | undefined> {
   const existing = await placement.runLookup(session, (condition) => lockSql(placement.schema, condition), [batch.ids]);
-  // In this order: once the attempt has released its lock, its record is complete.
+  // The record is read after the wait for the lock: once the attempt has released the lock, its record is complete.
   const deleted = await findRecorded(session, placement, batch);
   if (deleted.length > 0) return "deleted";
   if (existing.length > 0) return "kept";
@@ -163,9 +164,9 @@ export async function findRefused(
 const lockSql = ({ plants }: StoreSchema, condition: string): string =>
   `SELECT id FROM ${plants} WHERE id = ANY($1::bigint[]) AND ${condition} FOR UPDATE`;
 
-// An UPDATE that changes nothing instead of a SELECT: its commit waits for the disk and for synchronous standbys, so
-// the records that it finds are durable even if the first attempt did not wait for that. If a trigger suppresses the
-// update, the statement fails: the record exists, so the plant must not be reported as not found.
+// An UPDATE that changes nothing, instead of a SELECT: its commit waits for the disk and for synchronous standbys, so
+// the records that it finds are durable even if the first attempt did not wait. If a trigger suppresses the update, the
+// statement fails, because the record exists and the plant must not be reported as not found.
 const findRecordedSql = ({ deletions }: StoreSchema, condition: string): string => `
   WITH looked AS (
     UPDATE ${deletions} SET batch = batch
@@ -176,8 +177,9 @@ const findRecordedSql = ({ deletions }: StoreSchema, condition: string): string 
   WHERE plant_id = ANY($1::bigint[]) AND batch = $2::pg_catalog.uuid`;
 
 /**
- * Returns the plants that any attempt at a batch has deleted, except for a key of a cancelled call. The result is final
- * only for plants that are not locked, or for whose lock the statement waited: otherwise, it may miss a later commit.
+ * Returns the plants that any attempt at a batch has deleted, without those deleted for the key of a call that was
+ * cancelled meanwhile. The result is final only for plants that are not locked, or whose lock the statement has waited
+ * for; for others, an attempt may still commit later.
  */
 async function findRecorded(
   session: Session,

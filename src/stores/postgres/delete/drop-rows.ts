@@ -9,8 +9,8 @@ type DropRows = (session: Session, schema: StoreSchema, keptMs: number, slice: S
 
 const toTime = (us: string): string => `pg_catalog.to_timestamp(${us}::bigint / 1000000.0)`;
 
-// The parameters of all statements: how long records are kept, and the µs from which on they are searched. Before that,
-// the index still has entries of deleted records, and reading them for each slice would take longer and longer.
+// The parameters of all statements: how long records are kept, and the time in µs at which the search starts. The index
+// still has entries of dropped records before that time, and reading them for each slice would take longer and longer.
 const oldSql = `deleted_at < pg_catalog.now() - $1::interval AND deleted_at >= ${toTime("$2")}`;
 
 // The time as an integer, in µs.
@@ -26,10 +26,11 @@ const dropUnlockedSql = (deletions: string, condition: string, row: "seq" | "cti
 
 const dropOfTableSql = ({ deletions }: StoreSchema): string => dropUnlockedSql(deletions, pinned, "seq");
 
-// A `ctid` is found without an index, but only PostgreSQL has it, and it is unique only within one table.
+// A row is found by its `ctid` without an index. But only PostgreSQL has a `ctid`, and it is unique only within one
+// table.
 const dropOfPartitionSql = ({ deletions }: StoreSchema): string => dropUnlockedSql(deletions, "by_day IS NULL", "ctid");
 
-// The start of the next slice. Outside of the subquery, the µs are calculated for a single record.
+// The start of the next slice. The µs are calculated outside of the subquery, and so for a single record only.
 const nextSql = ({ deletions }: StoreSchema): string => `
   SELECT ${usOf("deleted_at")} FROM (
     SELECT deleted_at FROM ${deletions} WHERE by_day IS NULL AND ${oldSql}
@@ -45,8 +46,8 @@ export const dropFromTable: DropRows = (session, schema, keptMs, slice) =>
 
 /**
  * Drops a time range of the records that are not in day partitions. Selecting records first, finding them by ctid and
- * returning them would take the server 1.7 times as long. Records that stay locked, as by another process that drops
- * the same ones, are skipped.
+ * returning them would take the server 1.7 times as long. If records stay locked, for example by another process that
+ * is dropping them, the locked records are skipped.
  */
 export const dropFromPartition: DropRows = async (session, schema, keptMs, slice) => {
   try {
@@ -61,7 +62,7 @@ const dropUntilNext: DropRows = async (session, schema, keptMs, slice) => {
   const { max, fromUs = 0 } = slice;
   const kept = `${keptMs} milliseconds`;
   const [[next = null] = []] = await session.query(nextSql(schema), [kept, fromUs, max]);
-  // More than a slice has the same time.
+  // More records than fit in one slice have the same time.
   if (next === String(fromUs)) return await dropUnlocked(session, dropOfPartitionSql(schema), keptMs, slice);
   const count = await session.change(dropUntilSql(schema), [kept, fromUs, next]);
   return next === null ? { count, isMore: false } : { count, isMore: true, reachedUs: Number(next) };
@@ -75,12 +76,13 @@ async function dropUnlocked(
 ): Promise<Dropped> {
   const [row = []] = await session.query(sql, [`${keptMs} milliseconds`, fromUs, max]);
   const [count = 0, reachedUs = 0] = row.map(Number);
-  // A trigger may keep a whole slice. The next one starts after it, unless all of it has the same time.
+  // A trigger may keep every record of a slice. Then the next slice starts after it, unless all its records have the
+  // same time.
   return { count, isMore: count > 0 || reachedUs > fromUs, reachedUs };
 }
 
-// By the index on the time: without statistics, as after a restore, the planner would read all expired records for each
-// slice. Behind PgBouncer a session has no timeouts: these bound the wait for a row, and release the rows of a process
-// that hangs before its commit.
+// Forces the index on the time: without statistics, for example after a restore, the planner would read all expired
+// records for each slice. Sets timeouts, because a session behind PgBouncer has none: they limit the wait for a row,
+// and release the rows of a process that hangs before its commit.
 const inOrder = `${readCommitted}; SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off;
   SET LOCAL lock_timeout = '100ms'; SET LOCAL idle_in_transaction_session_timeout = '5s'`;

@@ -9,7 +9,7 @@ import { sqlStateOf } from "../server/sql-state.ts";
  * - `wait`: it did nothing because the server lacks a resource, and is run again.
  * - `reconnect`: it did nothing, and is run again on a new connection.
  * - `unknown`: it may have been committed. It is run again on a new connection; then the deletion records show which
- *   plants were deleted, by this attempt or an earlier one.
+ *   plants this attempt or an earlier one deleted.
  * - `split`: it did nothing because the server refuses part of it. Its halves are run, so that only the refused plants
  *   fail.
  * - `fail`: it did nothing, and would fail again.
@@ -17,8 +17,8 @@ import { sqlStateOf } from "../server/sql-state.ts";
 export type Verdict = "retry" | "skip" | "wait" | "reconnect" | "unknown" | "split" | "fail";
 
 /**
- * The state of the server according to an error: `refusing` everything, `unavailable` or short of a resource, `busy`
- * with other transactions, or `healthy`, because only these plants are affected.
+ * The state of the server according to an error: `refusing` everything; `unavailable`, or lacking a resource; `busy`
+ * with other transactions; or `healthy`, because the error affects only these plants.
  */
 export type ServerState = "refusing" | "unavailable" | "busy" | "healthy";
 
@@ -39,8 +39,8 @@ interface Consequence {
 export type Step = "retry" | "skip-locked" | "split" | "fail";
 
 /**
- * The consequences of each verdict. They do not depend on whether the batch is in doubt: a statement that did nothing
- * says nothing about an earlier attempt, so a batch stays in doubt from its first `unknown` to its end.
+ * The consequences of each verdict. They do not depend on whether the batch is in doubt. A batch stays in doubt from
+ * its first `unknown` to its end, because a later statement that did nothing does not show what an earlier attempt did.
  *
  * Two steps depend on more than the verdict, see {@link nextStep}.
  */
@@ -57,11 +57,12 @@ export const consequences: Readonly<Record<Verdict, Consequence>> = {
 /**
  * Returns the next step of a batch after an error.
  *
- * An attempt that skips locked plants may nevertheless time out for a lock. Then either the whole table is locked, so
- * the batch has to wait, or a row that depends on a plant, such as one of another table, so the plant has to be found.
+ * An attempt that skips locked plants may still time out waiting for a lock. If the whole table is locked, the batch
+ * has to wait. If the lock is on a row that depends on a plant, such as a row of another table, the batch is split to
+ * find the plant.
  *
- * @param hasUnreadKeys - whether idempotency keys were not looked up yet: an earlier use of a key takes precedence over
- * the error
+ * @param hasUnreadKeys - whether the idempotency keys still have to be looked up: an earlier use of a key takes
+ * precedence over the error
  */
 export function nextStep(verdict: Verdict, fault: unknown, skipsLocked: boolean, hasUnreadKeys: boolean): Step {
   const meetsLockOfPlant = skipsLocked && verdict === "skip" && isRaisedWithin(fault);
@@ -70,7 +71,8 @@ export function nextStep(verdict: Verdict, fault: unknown, skipsLocked: boolean,
 }
 
 /**
- * One row: a SQLSTATE, or the two characters of its class (postgresql.org/docs/current/errcodes-appendix.html).
+ * One row: a SQLSTATE, or the two characters of a class of SQLSTATEs
+ * (postgresql.org/docs/current/errcodes-appendix.html).
  */
 export interface FaultRow {
   readonly sqlState: string;
@@ -115,13 +117,14 @@ const keyIndex = /^deletions_by_key(?:_\d+)?$/;
 const verdicts: ReadonlyMap<string, Verdict> = new Map(faultTable.map((row) => [row.sqlState, row.verdict]));
 
 /**
- * Returns the verdict on the error of a statement. An error without a SQLSTATE is one of the connection, and says
- * nothing about the statement.
+ * Returns the verdict on the error of a statement. An error without a SQLSTATE is a connection error; the statement may
+ * or may not have succeeded.
  *
- * If another transaction has used an idempotency key at the same time, no plant is refused: now the key has a record.
+ * A conflict in the index of idempotency keys does not mean that a plant is refused: another transaction has used the
+ * key at the same time, and a retry finds its record.
  *
- * A trigger may raise any SQLSTATE, even an unknown one. If an error that was raised within the statement has no row,
- * or one with the verdict `fail`, a trigger refuses a plant.
+ * A trigger may raise any SQLSTATE, even an unknown one. So an error that was raised within the statement means that a
+ * trigger refuses a plant if its SQLSTATE has no row, or a row with the verdict `fail`.
  */
 export function verdictOn(fault: unknown): Verdict {
   const code = sqlStateOf(fault);

@@ -7,20 +7,18 @@ import { attemptTotalMs } from "../server/session.ts";
 /** How long a deletion waits for a locked plant, in milliseconds: a transaction that takes longer is probably stuck. */
 export const lockedForMsMax = 2_000;
 
-/**
- * Milliseconds between two attempts: short enough for callers, and long enough to cost the server little.
- */
+/** Milliseconds between two attempts: short enough for callers to wait, and long enough to cost the server little. */
 const attemptIntervalMs = 50;
 
 /** A deletion of a plant that another transaction has locked. */
 export interface LockedDelete extends PendingDelete {
-  /** The token of the batch that may have deleted the plant; without a token, nothing was done. */
+  /** The token of the batch that may have deleted the plant; `undefined` if nothing was done. */
   readonly token?: string;
 }
 
 /**
- * Returns a deletion that a batch with this token may have committed, or may still commit. Errors that would mean that
- * nothing was done are replaced by one with an unknown outcome.
+ * Marks a deletion as one that a batch with this token may have committed, or may still commit. In the returned
+ * deletion, errors that would mean that nothing was done are replaced by an error with an unknown outcome.
  */
 export function markInDoubt(pending: LockedDelete, token: string): LockedDelete {
   if (pending.token === token) return pending;
@@ -28,8 +26,7 @@ export function markInDoubt(pending: LockedDelete, token: string): LockedDelete 
   return { id, call, resolve, reject: (reason) => pending.reject(withUnknownOutcome(reason)), token };
 }
 
-// These two codes mean that nothing was done. Other reasons are a cancelled call, and a database that protects the
-// plant.
+// These two codes mean that nothing was done. Other errors, for a cancelled call or a protected plant, stay unchanged.
 function withUnknownOutcome(reason: unknown): unknown {
   const { code } = ConnectError.from(reason);
   return code === Code.Unavailable || code === Code.ResourceExhausted ? outcomeUnknown(reason) : reason;
@@ -58,7 +55,7 @@ export interface LockedDeletesOptions {
 export class LockedDeletes {
   readonly #options: LockedDeletesOptions;
   readonly #waiting: LockedDelete[] = [];
-  /** The end of the wait for the lock of each deletion, and its deadline, on the clock of `performance.now()`. */
+  /** For each deletion, the end of its wait for the lock and its deadline, on the clock of `performance.now()`. */
   readonly #limits = new WeakMap<LockedDelete, { readonly lockMs: number; readonly deadlineMs: number }>();
   #attempting: Promise<void> | undefined;
   #attempted = 0;
@@ -68,7 +65,8 @@ export class LockedDeletes {
   }
 
   /**
-   * Whether no deletion waits here. If one does, other plants may be locked, too, and batches do not wait for locks.
+   * Whether no deletion waits here. If any does, batches do not wait for locks, because other plants may be locked,
+   * too.
    */
   get isEmpty(): boolean {
     return this.#attempting === undefined;
@@ -80,8 +78,8 @@ export class LockedDeletes {
   }
 
   /**
-   * Adds a deletion, which is settled by `deadlineMs`, on the clock of `performance.now()`. One that is handed back
-   * keeps its deadline.
+   * Adds a deletion, which is settled by `deadlineMs`, on the clock of `performance.now()`. A deletion that is handed
+   * back keeps its deadline.
    */
   add(pending: LockedDelete, deadlineMs: number): void {
     if (this.#waiting.length >= this.#options.waitingMax) return pending.reject(queueFull());

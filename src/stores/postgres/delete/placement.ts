@@ -23,30 +23,30 @@ export interface Placement {
   readonly inFlightMax: number;
   /** Returns the index of the worker that has a plant, -1 without workers. A batch is for plants of one worker. */
   workerOf(id: bigint): number;
-  /** Returns a call with its idempotency key in the form of the records. */
+  /** Returns a call with its idempotency key as records store it. */
   toRecordedCall(call: DeleteCall, id: bigint): DeleteCall;
   /**
-   * Deletes the plants of a batch and records that, in one statement, round trip and commit, after waiting for their
-   * locks. Plants whose key is used are skipped if the statement can see that. Others may be skipped, too:
-   * {@link findPlants} finds them, and {@link deleteUnlockedPlants} deletes them. Returns the deleted ones.
+   * Deletes the plants of a batch and inserts their records, in one statement, round trip and commit, after waiting for
+   * their locks. Returns the deleted plants. Plants whose key is visibly used are skipped. Others may be skipped, too:
+   * {@link findPlants} finds them, and {@link deleteUnlockedPlants} deletes them.
    */
   deletePlants(session: Session, batch: PreparedBatch): Promise<readonly bigint[]>;
   /**
-   * Does the same without waiting for locks of other transactions, including an earlier attempt at the batch that is
-   * still running. Returns the fate of each plant that existed.
+   * Does the same without waiting for locks of other transactions, which include an earlier attempt at the same batch
+   * that is still running. Returns the fate of each plant that existed.
    */
   deleteUnlockedPlants(session: Session, batch: PreparedBatch): Promise<Map<bigint, PlantFate>>;
   /**
-   * Returns which of these plants exist, once a statement has tried to delete them or others of the same batch. The
-   * others are deleted permanently, even after a failover.
+   * Returns which of these plants exist, after a statement has tried to delete them or others of the same batch. The
+   * rest are deleted permanently, even after a failover.
    *
-   * A deletion may be visible on its server before the standbys have it, when its backend is terminated while it waits
-   * for them, or the server restarts. So this waits for another commit, which the standbys cannot have without all
-   * earlier ones.
+   * A deletion may be visible on its server before the standbys have it, if its backend is terminated while waiting for
+   * them, or the server restarts. So this waits for another commit: standbys that have it also have all earlier
+   * commits.
    */
   findPlants(session: Session, ids: readonly bigint[]): Promise<readonly bigint[]>;
   /**
-   * Runs a lookup whose commit is an acknowledgement, with the settings pinned that its durability depends on.
+   * Runs a lookup whose commit makes the result durable, with the settings pinned that durability depends on.
    *
    * @param toSql - returns the statement; its WHERE must contain the condition, which is always true
    */
@@ -56,14 +56,15 @@ export interface Placement {
     values: readonly unknown[],
   ): Promise<readonly Row[]>;
   /**
-   * Waits until the standbys have the deletion of these plants, which do not exist and which no statement has deleted.
+   * Waits until the standbys have the deletion of these plants, which do not exist and which no statement of the batch
+   * has deleted.
    */
   waitForStandbys(session: Session, missing: readonly bigint[]): Promise<void>;
   /** Returns key, plant, subject and, if durable, `seq` of the records with the keys of these deletions. */
   findKeyRecords(session: Session, keyed: readonly PendingDelete[]): Promise<readonly Row[]>;
   /**
-   * The pause after dropping a slice of expired records during deletions, which it slows down: a multiple of the
-   * duration of the slice. Zero if dropping could then be slower than deletions add records.
+   * The pause after a slice of expired records was dropped during deletions, which dropping slows down: a multiple of
+   * the duration of the slice. Zero if, with pauses, records could be added faster than they are dropped.
    */
   readonly dropPause: number;
   /** The partitions of deletion records by day; `undefined` if these are in one table. */
@@ -76,8 +77,8 @@ export interface Placement {
   /** Checks, without a write, that deletions would be durable on each reachable worker. */
   checkWorkers(session: Session): Promise<void>;
   /**
-   * Checks that a deletion could be committed now, which only a write can show: a full disk, a locked table or a
-   * missing synchronous standby does not affect reads. Rejects with the error; then discard the session.
+   * Checks that a deletion could be committed now. This requires a write, because a full disk, a locked table or a
+   * missing synchronous standby does not affect reads. If it rejects, discard the session.
    */
   checkWrite(session: Session): Promise<void>;
 }

@@ -5,12 +5,13 @@ import { keysOf, quoted, toArrayLiteral } from "./array-literals.ts";
 export interface PreparedBatch {
   readonly token: string;
   /**
-   * The first deletion of each plant, which is in the statement; later ones in the same batch find the plant deleted.
+   * The first deletion of each plant, which is in the statement. Later deletions of the plant in the same batch are
+   * not: for them the plant does not exist.
    */
   readonly firstOf: ReadonlyMap<bigint, PendingDelete>;
-  /** The deletions with an idempotency key, in the statement or not. */
+  /** The deletions with an idempotency key, whether or not they are in the statement. */
   readonly keyed: readonly PendingDelete[];
-  /** The deletions that are not in the statement because it has another one with their key. */
+  /** The deletions that are not in the statement because it contains another deletion with the same key. */
   readonly postponed: ReadonlySet<PendingDelete>;
   /** The ids in the statement, as an array literal. */
   readonly ids: string;
@@ -22,7 +23,7 @@ export interface PreparedBatch {
  * Prepares a batch for the next attempt. The token stays the same for all attempts.
  *
  * After an error, deletions that were cancelled meanwhile are rejected and excluded. Before the first error, signals
- * are not read, because reading creates them, and the queue has just checked the deletions that had to wait.
+ * are not read, because reading a signal creates it, and the queue has just checked the deletions that were queued.
  *
  * @param settled - the deletions that were settled by their key, which are excluded
  */

@@ -3,22 +3,22 @@ import { readCommitted } from "../server/pinned-settings.ts";
 import type { Session } from "../server/session.ts";
 import { verdictOn } from "./fault-table.ts";
 
-// Needs everything that a deletion needs, and changes nothing: locks on both tables, disk space for a record, and a
-// commit that waits for the disk and for synchronous standbys, as it does even after the record was rolled back. The
-// DELETE finds nothing, and locks no row; some engines lack LOCK TABLE, which Citus would run on every worker. With the
-// id of a plant, Citus runs it on the worker of that plant.
+// Requires the same as a deletion, but changes nothing: locks on both tables, disk space for a record, and a commit
+// that waits for the disk and for synchronous standbys, which it does even though the record was rolled back. The
+// DELETE locks the table but no row, because it finds nothing. LOCK TABLE is missing in some engines, and Citus would
+// run it on every worker, while it runs the DELETE only on the worker of the id.
 const probeSql = ({ plants }: StoreSchema, id: bigint, recordSql: string): string => `
   DELETE FROM ${plants} WHERE id = ${id} AND id <> ${id};
   SAVEPOINT probe;
   ${recordSql};
   ROLLBACK TO SAVEPOINT probe`;
 
-/** Checks by a write that a plant could be deleted. Rejects with the error; then discard the session. */
+/** Checks by a write that a plant could be deleted. If it rejects, discard the session. */
 export async function probeWrite(session: Session, schema: StoreSchema, id: bigint, recordSql: string): Promise<void> {
   try {
     await session.runInTransaction(readCommitted, probeSql(schema, id, recordSql));
   } catch (fault) {
-    // The store is healthy: a trigger or constraint only refuses this record.
+    // A trigger or constraint refuses this record only, so the store is healthy.
     if (verdictOn(fault) !== "split") throw fault;
   }
 }

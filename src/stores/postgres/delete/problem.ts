@@ -4,16 +4,17 @@ import { sqlStateOf } from "../server/sql-state.ts";
 import { verdictOn } from "./fault-table.ts";
 
 /**
- * Describes an error of the server or the connection for an operator. All such problems are temporary: servers are
- * restarted, replaced and migrated while their clients run. Only some may be brief: a missing privilege is not granted
- * within a second.
+ * Describes an error of the server or the connection for an operator. All such problems are temporary, because servers
+ * are restarted, replaced and migrated while their clients run. Only some may be brief: a missing privilege, for
+ * example, is not granted within a second.
  */
 export function problemOf(fault: unknown): StoreProblem {
   const mayBeBrief = !(fault instanceof StoreOpenError) && verdictOn(fault) !== "fail";
   return { text: textOf(fault), isTemporary: true, mayBeBrief };
 }
 
-// Why the server cancelled a statement. Its message may be in another language, and lacks the reason.
+// Why the server cancelled a statement. The server's message does not contain the reason, and may be in another
+// language.
 const reasons: ReadonlyMap<string | undefined, string> = new Map([
   ["55P03", "another transaction holds a lock on a table or its rows: "],
   ["57014", "a statement was cancelled: "],

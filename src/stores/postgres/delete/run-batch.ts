@@ -12,14 +12,14 @@ import { markInDoubt, type LockedDelete } from "./locked-deletes.ts";
 import type { Placement, PlantFate } from "./placement.ts";
 
 /**
- * The timeout of a batch, in milliseconds from when it is first sent: including all retries, all parts into which it is
- * split, and waits for locked plants. Long enough for a restart or failover of a few seconds.
+ * The timeout of a batch, in milliseconds from its first attempt, including all retries, all parts of a split batch,
+ * and waits for locked plants. Long enough for a restart or failover of a few seconds.
  */
 export const batchTimeoutMs = 10_000;
 
 /** The error for a batch that failed. */
 export class BatchFailure extends Error {
-  /** The error for its callers. */
+  /** The error that the callers get. */
   readonly reason: Error;
   /** The last error. */
   readonly fault: unknown;
@@ -38,7 +38,7 @@ export class BatchFailure extends Error {
 export interface RunBatchOptions {
   /**
    * Receives a deletion whose plant another transaction has locked, or whose idempotency key another deletion of the
-   * batch has. The deletion must not be retried or settled before the batch is: if the batch fails, all of its
+   * batch has. The deletion must not be retried or settled before the batch is settled: if the batch fails, all of its
    * deletions fail.
    */
   readonly defer: (pending: LockedDelete) => void;
@@ -46,21 +46,25 @@ export interface RunBatchOptions {
   readonly placement: Placement;
   /** The token of an earlier batch that may have deleted these plants, if any. */
   readonly token?: string | undefined;
-  /** Whether even the first attempt does not wait for locks. By default, only attempts after a lock timeout do not. */
+  /**
+   * Whether the first attempt already skips locked plants. By default, only attempts after a lock timeout skip them.
+   */
   readonly skipsLocked?: boolean;
-  /** Whether an error occurred before, so that calls may be cancelled, and keys may be used. Default false. */
+  /**
+   * Whether an error occurred before, so that calls may have been cancelled and keys may have been used. Default false.
+   */
   readonly afterFault?: boolean;
   /** The deletions that are already settled by their key. By default none. */
   readonly settled?: SettledByKey;
 }
 
-/** Whether deletions have removed their plants. One without an outcome is settled or deferred. */
+/** Whether each deletion has removed its plant. A deletion without an outcome is settled or deferred. */
 type OutcomeOf = Map<PendingDelete, boolean>;
 
 /**
- * Deletes a batch on a session, and retries it as long as that may help according to the fault table, a caller waits
- * for it, and the session has time. Deletions that are cancelled meanwhile are rejected, and excluded from the next
- * attempt. So are those of protected and locked plants, so that they do not delay other callers.
+ * Deletes a batch on a session. Retries it while the fault table allows it, a caller waits for it, and the session has
+ * time. Deletions that are cancelled meanwhile are rejected and excluded from the next attempt. Deletions of protected
+ * plants are also rejected, and those of locked plants are deferred, so that they do not delay other callers.
  *
  * @throws BatchFailure
  */
@@ -82,7 +86,7 @@ interface PartOptions extends RunBatchOptions {
 async function runPart(session: Session, pending: readonly PendingDelete[], options: PartOptions): Promise<OutcomeOf> {
   const { token = randomUUID(), placement, settled } = options;
   let { afterFault = false, skipsLocked = false } = options;
-  // Invariant: true from the first error that may have followed a commit, to the end.
+  // Invariant: stays true from the first error after which the batch may have been committed.
   let mayBeDone = options.token !== undefined;
   let allCancelled: BatchFailure | undefined;
   for (let attempts = 0; ; attempts++) {
@@ -116,7 +120,7 @@ async function runPart(session: Session, pending: readonly PendingDelete[], opti
     const reason = reasonOf(fault, mayBeDone);
     // equivalent mutant: after this throw, allCancelled is never read.
     if (step === "fail" || !session.hasTime) throw new BatchFailure(reason, fault, server);
-    // Cancelled calls say nothing about the state of the server.
+    // Used if all calls are cancelled meanwhile, which does not mean that the server has a problem.
     allCancelled = new BatchFailure(reason, fault, "healthy");
   }
 }
@@ -137,15 +141,15 @@ function outcomesOf(
     if (settled.has(one)) continue;
     const first = firstOf.get(one.id);
     const fate = fates.get(one.id);
-    // The key of a postponed deletion is unused, since the other deletion with it has found no plant. If the first
-    // deletion of a plant was settled by its key, the plant may exist for the next one.
+    // The key of a postponed deletion is unused if the other deletion with the same key has found no plant. If the
+    // first deletion of a plant was settled by its key, the plant may still exist for the next deletion.
     const isRetried = postponed.has(one)
       ? existing.has(one.id)
       : fate === "used" || (first !== undefined && settled.has(first));
     if (isRetried) defer(one);
     else if (fate === "locked") defer(mayBeDone && first === one ? markInDoubt(one, token) : one);
     else if (fate === "kept") one.reject(plantProtected(one.id));
-    // Of several deletions of one plant, the first has deleted it.
+    // Of several deletions of one plant, only the first has deleted it.
     else outcomeOf.set(one, fate === "deleted" && first === one);
   }
   return outcomeOf;
@@ -155,7 +159,7 @@ function outcomesOf(
  * Splits a batch to find the part that the server refuses, so that a protected plant does not prevent deleting the
  * others.
  *
- * @param options - `token` only if the batch may be done
+ * @param options - with a `token` only if the batch may be done
  */
 async function splitBatch(
   session: Session,
@@ -165,8 +169,8 @@ async function splitBatch(
   options: PartOptions,
 ): Promise<OutcomeOf> {
   const { token, settled, defer } = options;
-  // An earlier attempt can only have recorded the first deletion of each plant. For the others nothing was done, and
-  // they are retried.
+  // If an earlier attempt was committed, it recorded only the first deletion of each plant. For the other deletions
+  // nothing was done, and they are retried.
   const mayBeOf = (one: PendingDelete): boolean => token === undefined || firstOf.get(one.id) === one;
   const parts = pending.filter(mayBeOf);
   for (const one of pending) if (!mayBeOf(one) && !settled.has(one)) defer(one);
@@ -175,7 +179,7 @@ async function splitBatch(
   const middle = Math.floor(parts.length / 2);
   const outcomeOf: OutcomeOf = new Map();
   for (const half of [parts.slice(0, middle), parts.slice(middle)]) {
-    // Other batches are waiting, and there is no time for this half.
+    // There is no time left for this half, and other batches are queued.
     if (!session.hasTime) rejectAll(half, reasonOf(fault, token !== undefined));
     else for (const [one, isDeleted] of await runHalf(session, half, options)) outcomeOf.set(one, isDeleted);
   }
@@ -199,7 +203,10 @@ function rejectAll(half: readonly PendingDelete[], reason: Error): void {
   for (const pending of half) pending.reject(reason);
 }
 
-/** Settles or defers a deletion that the server refuses even alone. An earlier attempt may have succeeded. */
+/**
+ * Settles or defers a deletion that the server refuses even in a batch with only this deletion. An earlier attempt may
+ * have succeeded.
+ */
 async function finishRefused(
   session: Session,
   only: PendingDelete,

@@ -21,8 +21,8 @@ interface Layout {
 interface Statements {
   readonly deleteAll: NamedStatement;
   /**
-   * The same for a single plant. Without the joins it takes the server a quarter less time. With `hasDefaultSettings`,
-   * it skips the plant if a setting has to be pinned nevertheless.
+   * The same for a single plant. Without the joins, it takes the server a quarter less time. With `hasDefaultSettings`,
+   * it pins nothing, and skips the plant if a setting has to be pinned after all.
    */
   readonly deleteOne: NamedStatement;
   /**
@@ -36,17 +36,18 @@ interface Statements {
  * Builds the statements for records with these columns; each column is an array parallel to the ids.
  *
  * A plain `= ANY` locks rows in the order of one index scan, so overlapping batches of several processes do not
- * deadlock; with a join in the DELETE the planner could choose another order.
+ * deadlock. With a join in the DELETE, the planner could choose another order.
  *
- * `unnest` with several arrays is always that of `pg_catalog`, and cannot be qualified.
+ * `unnest` with several arrays is always the one of `pg_catalog`, and cannot be qualified.
  *
- * A plant whose idempotency key already has a record is skipped, since it may have been restored: the following lookup
- * of keys settles its deletion. Only a key that another process uses at the same time fails the statement.
+ * A plant whose idempotency key already has a record is skipped, since it may have been restored; the following lookup
+ * of keys settles its deletion. The statement fails only if another process uses the key at the same time.
  *
- * A trigger may silently drop a record. Then the cast fails, and with it the statement: no plant is deleted without its
- * record. Because of the SQLSTATE, 22P02, the batch is split until the plant is found; the message is for the operator.
+ * A trigger may silently drop a record. Then the cast to an integer fails, and with it the statement, so that no plant
+ * is deleted without a record. Because of the SQLSTATE of the cast, 22P02, the batch is split until the plant is found.
+ * The operator sees the text that was cast in the error message.
  *
- * @param unused - the ids whose keys are not used
+ * @param unused - the SQL for the ids whose keys are not used
  * @param isByDay - whether records are partitioned by day, for which those without a key are marked
  * @param hasDefaultSettings - whether connections start with settings that need not be pinned
  */
@@ -114,7 +115,7 @@ interface BatchStatements {
 function buildBatchStatements(schema: StoreSchema, layout: Layout): BatchStatements {
   const { isByDay } = layout;
   const used = `SELECT ${keyColumn} FROM ${schema.deletions} WHERE ${keysSql(isByDay, "$5")}`;
-  // A deletion without a key has an empty one here, which is in no record.
+  // A deletion without a key has an empty string as its key here, which is not in any record.
   const unused = `ARRAY(SELECT id FROM unnest($1::bigint[], ${textArray("$5")}) AS call (id, key)
     WHERE key <> ALL(ARRAY(${used})))`;
   const columns = ["subject", "request_id"];
@@ -129,7 +130,10 @@ function textArray(parameter: string): string {
   return `${parameter}::pg_catalog.text[]`;
 }
 
-/** Returns the condition for records with the keys of a parameter; day partitions have none. */
+/**
+ * Returns the condition for records whose keys are in a parameter. Day partitions are excluded, because they contain no
+ * keys.
+ */
 function keysSql(isByDay: boolean, parameter: string): string {
   return `${keyColumn} = ANY(${textArray(parameter)})${isByDay ? " AND by_day IS NULL" : ""}`;
 }
@@ -139,13 +143,13 @@ const existingPlantsSql = ({ plants }: StoreSchema): string => `
   SELECT id FROM ${plants} WHERE id = ANY($1::bigint[]) AND ${ownRole}
   UNION ALL SELECT NULL WHERE pg_catalog.current_setting('synchronous_standby_names', true) <> ''`;
 
-// An unused message, because a transaction that writes nothing does not wait for standbys.
+// Writes a message that nobody reads, because a transaction that writes nothing does not wait for standbys.
 const waitForStandbysSql = `SELECT pg_catalog.pg_logical_emit_message(true, 'plantstore', '') WHERE ${pinned}`;
 
 /**
- * The lookup of records by their idempotency keys. An UPDATE that changes nothing instead of a SELECT: its commit waits
- * for the disk and for synchronous standbys, so the records are durable. A record without `seq` was not updated: it is
- * being dropped, or a trigger has suppressed the update.
+ * Looks up records by their idempotency keys. An UPDATE that changes nothing, instead of a SELECT: its commit waits for
+ * the disk and for synchronous standbys, so the records are durable. A result without `seq` is a record that was not
+ * updated, because it is being dropped, or because a trigger has suppressed the update.
  */
 export const findKeysSql = ({ deletions }: StoreSchema, condition: string, pins: string): string => `
   WITH looked AS (UPDATE ${deletions} SET batch = batch WHERE ${condition} AND ${pins} RETURNING seq)
@@ -170,9 +174,9 @@ export function singleServerByDay(schema: StoreSchema, hasDefaultSettings: boole
   const dropDaySql = `SELECT ${schema.quoted}.plantstore_drop_day($1::interval) WHERE ${pinned}`;
   return {
     ...createPlacement(schema, { isByDay: true, hasDefaultSettings }),
-    // At full load dropping then takes a thirteenth of the time of one core, and drops some 1.4 times as many records
-    // as deletions add. Without pauses the rate of deletions would be a quarter to a half lower, and with a factor of
-    // eight a fifth lower.
+    // At full load, dropping takes a thirteenth of the time of one core, and drops some 1.4 times as many records as
+    // deletions add. Without pauses, the rate of deletions would be a quarter to a half lower; with a factor of eight,
+    // a fifth lower.
     dropPause: 12,
     days: {
       make: (session) => createDayPartitions(session, schema),
@@ -217,7 +221,7 @@ function createPlacement(schema: StoreSchema, layout: Layout): Placement {
     runLookup: (session, toSql, values) => session.query(toSql(pinned), values),
     waitForStandbys: async (session, missing) => void (await findPlants(session, missing)),
     findKeyRecords: (session, keyed) => session.query(findKeyRecordsSql, [keysOf(keyed)]),
-    // Without partitions all records are dropped row by row: with pauses, this could be slower than deletions add them.
+    // No pauses: without partitions all records are dropped row by row, and with pauses records could be added faster.
     dropPause: 0,
     days: undefined,
     dropOldRecords: (session, keptMs, slice) => dropOldRecords(session, schema, keptMs, slice),
