@@ -21,8 +21,8 @@ export interface PendingDelete {
 }
 
 /**
- * The outcomes of a batch, in its order: whether each deletion removed the plant; `undefined` for a deletion that the
- * store settles itself, now or later.
+ * The outcomes of a batch, in the order of its deletions: whether each removed its plant; `undefined` for a deletion
+ * that the store settles itself, now or later.
  */
 export type Outcomes = readonly (boolean | undefined)[];
 
@@ -35,7 +35,7 @@ export interface DeleteQueueOptions {
   readonly commit: (batch: readonly PendingDelete[]) => Promise<Outcomes>;
   /** The most deletions in one batch. */
   readonly batchMax: number;
-  /** The most deletions that wait for a batch; further ones are refused, and under overload sooner. */
+  /** The most deletions that may wait for a batch; further ones are refused. Under overload, the limit is lower. */
   readonly waitingMax: number;
   /** The most batches that are committed at the same time. */
   readonly inFlightMax: number;
@@ -46,7 +46,7 @@ export interface DeleteQueueOptions {
 
 /**
  * The most deletions of a batch that are settled in one turn of the event loop: about half a millisecond of work, so
- * that other requests do not wait for the whole batch, and the first callers can join the next one. The last of 1,024
+ * that other requests do not wait for the whole batch, and the first callers can join the next batch. The last of 1,024
  * deletions is settled 15 turns later.
  */
 const settledPerTurn = 64;
@@ -54,8 +54,9 @@ const settledPerTurn = 64;
 /**
  * Groups concurrent deletions into batches, so that many share one commit.
  *
- * The next batch is what arrived while the last one was being committed: there is no timer, a single deletion is sent
- * immediately, and batches grow only with the load. Batches are committed in order of arrival.
+ * The next batch contains the deletions that arrived while the last one was being committed. So there is no timer, a
+ * single deletion is sent immediately, and batches grow only with the load. Deletions are committed in order of
+ * arrival.
  */
 export class DeleteQueue {
   readonly #options: DeleteQueueOptions;
@@ -83,14 +84,14 @@ export class DeleteQueue {
    */
   delete(id: bigint, call: DeleteCall): Promise<boolean> {
     if (this.#closed) return Promise.reject(storeUnavailable());
-    // Plant ids have at most 64 bits. A larger one must neither fail its batch nor be truncated.
+    // Plant ids have at most 64 bits. A larger id must neither fail its batch nor be truncated.
     if (BigInt.asIntN(64, id) !== id) return Promise.resolve(false);
     // A key belongs to one subject, so two subjects must not have the same record.
     if (call.idempotencyKey !== undefined && !isStorable(call.subject)) return Promise.reject(subjectNotRecordable());
     if (this.#waiting.length >= this.#limit.current) return Promise.reject(this.#refuse());
     return new Promise((resolve, reject) => {
       const pending = { id, call, resolve, reject };
-      // Invariant: no deletion waits while another batch may be sent.
+      // Invariant: no deletion waits while fewer than `inFlightMax` batches are in flight.
       if (this.#inFlight < this.#options.inFlightMax) void this.#commit([pending]);
       else this.#waiting.push(pending);
     });
@@ -101,7 +102,7 @@ export class DeleteQueue {
     return { forBatch: this.#waiting.length, forBatchMax: this.#limit.current };
   }
 
-  /** Refuses new deletions, and resolves once every earlier one is settled or handed to the store. */
+  /** Refuses new deletions. Resolves once every earlier deletion is settled, or left to the store to settle. */
   close(): Promise<void> {
     this.#closed = true;
     if (this.#unsettledBatches === 0) this.#drained.resolve();
@@ -128,7 +129,7 @@ export class DeleteQueue {
       },
     );
     this.#inFlight--;
-    // The next batch is sent before the callers of this one run, so the store never waits for them.
+    // The next batch is sent before the callers of this batch continue, so that the store never waits for them.
     this.#commitWaiting();
     for (const [i, pending] of batch.entries()) {
       if (i > 0 && i % settledPerTurn === 0) await nextTurn();
@@ -166,9 +167,9 @@ export class DeleteQueue {
 /**
  * Returns whether the call has not been cancelled; rejects the deletion otherwise.
  *
- * This is checked once, when the deletion leaves the queue; from then on it may happen. A listener on every signal
- * would cost as much as the queue, only to reject earlier a call that nobody waits for. A deletion that was not queued
- * is not checked, because reading its signal would create it.
+ * This is checked only once, when the deletion leaves the queue; after that, the plant may be deleted. A listener on
+ * every signal would cost as much as the queue itself, only to reject a call earlier that no caller waits for. A
+ * deletion that was not queued is not checked, because reading its signal would create it.
  */
 function isNotAborted({ call, reject }: PendingDelete): boolean {
   const { aborted, reason } = call.context.signal;

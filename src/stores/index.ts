@@ -2,8 +2,8 @@
  * Stores of plants: in memory, SQLite or PostgreSQL.
  *
  * The service calls a {@link PlantStore}, which resolves once the result is durable. Stores group concurrent deletions
- * into one commit, which is invisible to callers. This module does not depend on protocols, credentials or the process:
- * what it needs of those is passed in.
+ * into one commit, which is invisible to callers. This module does not depend on protocols, credentials or the process;
+ * values from them are passed as arguments.
  */
 export { StoreOpenError } from "./store-open-error.ts";
 export { importPlants } from "./import-plants.ts";

@@ -1,8 +1,8 @@
 import { idempotencyKeyReused, storeUnavailable, type PlantStore } from "../service/index.ts";
 
 /**
- * Opens a store over the given set, for benchmarks and tests: nothing is persistent, and only deletions with an
- * idempotency key are recorded. Deletions never wait, so none is dropped.
+ * Opens a store that uses the given set, for benchmarks and tests. Nothing is persistent, and only deletions with an
+ * idempotency key are recorded. Deletions are never queued, so cancelled calls are not dropped.
  */
 export function openMemoryStore(plants: Set<bigint> = new Set()): PlantStore {
   const byKey = new Map<string, { readonly plantId: bigint; readonly subject: string }>();

@@ -23,7 +23,10 @@ export interface PostgresLocation {
 
 /** Options of {@link openPlantStore}. */
 export interface StoreOptions extends DurableStoreOptions {
-  /** The plants of an SQLite store, which is created if it does not exist. Without them, a missing store is refused. */
+  /**
+   * The plants of an SQLite store that is created if it does not exist. Without this option, a missing store is
+   * refused.
+   */
   readonly plantsWhenCreated?: IdRange;
 }
 

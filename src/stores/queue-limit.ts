@@ -1,40 +1,56 @@
-/** The most deletions in a small batch, which takes about as long as a single deletion: the time of a commit. */
+/**
+ * The most deletions in a small batch. It takes about as long as a single deletion, so its duration is that of a
+ * commit.
+ */
 const smallBatchMax = 8;
 
 /**
- * The number of small batches whose times are kept. The fastest counts, so that a pause in one of them has no effect.
+ * The number of small batches whose durations are kept. The shortest one is used, so that a pause in one of them has no
+ * effect.
  */
 const commitTimesKept = 8;
 
-/** A batch of at most this duration, in milliseconds, is never late: with the wait before it, callers wait 50 ms. */
+/**
+ * A batch of at most this duration, in milliseconds, is never late. Including the batch before it, callers then wait at
+ * most 50 ms.
+ */
 const batchMsMin = 25;
 
-/** The longest duration of a batch, in commits: then the commit is less than a tenth of the batch. */
+/**
+ * The longest duration of a batch, as a multiple of that of a commit. The commit is then less than a tenth of the
+ * batch.
+ */
 const commitsPerBatch = 12;
 
-/** Milliseconds per deletion above which a store is slow. A faster one empties a full queue in one or two seconds. */
+/** Milliseconds per deletion above which a store is slow. A faster store empties a full queue in one or two seconds. */
 const slowDeletionMs = 0.1;
 
-/** How long all batches must have been late, in milliseconds, to be overload rather than a pause or a failover. */
+/**
+ * How long all batches must have been late, in milliseconds, before this counts as overload rather than a pause or a
+ * failover.
+ */
 const overloadedAfterMs = 1_000;
 
 /**
- * The number of larger batches whose rates are kept. The fastest counts, so that a pause is not mistaken for a slow
- * store. Few, so that a store that has become slow is noticed soon.
+ * The number of larger batches whose rates are kept. The highest rate is used, so that a pause is not mistaken for a
+ * slow store. The number is small, so that a store that has become slow is detected soon.
  */
 const ratesKept = 4;
 
-/** The least number of rates that a batch is compared with: more than the two that one pause can lower. */
+/**
+ * The minimum number of known rates before a batch is compared with them: more than two, because one pause can lower
+ * two of them.
+ */
 const ratesKnownMin = 3;
 
 /**
- * The longest wait of a deletion until overload is certain, in milliseconds: long enough for a burst or a few slow
+ * The longest wait of a deletion before overload is certain, in milliseconds: long enough for a burst or a few slow
  * commits.
  */
 const burstMs = 250;
 
 /**
- * Overload ends when no deletion was refused for this long, in milliseconds, or the store is idle. A late batch lowers
+ * Overload ends when no deletion was refused for this many milliseconds, or when the store is idle. A late batch lowers
  * the limit for the same time.
  */
 const recoveryMs = 1_000;
@@ -43,22 +59,24 @@ const recoveryMs = 1_000;
 interface Committed {
   readonly size: number;
   readonly durationMs: number;
-  /** Whether the store is idle after it: no deletion waits, and no other batch is being committed. */
+  /** Whether the store is idle after this batch: no deletion waits, and no other batch is being committed. */
   readonly isLast: boolean;
 }
 
 /**
  * Decides how many deletions may wait for a batch.
  *
- * The limit is what fits into memory, unless the store cannot keep up: then it is what the store deletes in the longest
- * duration of a batch. A longer queue would delay all callers and gain nothing, since larger batches would be longer,
- * not faster. A queue is judged by its delay, and only if that lasts, as in CoDel (RFC 8289).
+ * Normally the limit is the number that fits into memory. If the store cannot keep up, it is the number that the store
+ * deletes in the longest duration of a batch. A longer queue would delay all callers without any gain, since larger
+ * batches would take longer and not be more efficient. As in CoDel (RFC 8289), overload is detected by the delay of the
+ * queue, and only if the delay persists.
  *
- * It takes a second to detect overload, in which thousands of deletions would be queued only to be refused at its end.
- * So as soon as a batch is late although the store is no slower than before, which means load rather than a pause, the
- * limit is what the store deletes in a quarter of a second. Deletions that are already queued stay.
+ * It takes a second to detect overload. Meanwhile, thousands of deletions would be queued, only to be refused
+ * afterwards. So as soon as a batch is late although the store is as fast as before, which indicates load rather than a
+ * pause, the limit is the number that the store deletes in a quarter of a second. Deletions that are already queued
+ * stay.
  *
- * A store that is idle between bursts keeps up, however long each burst takes.
+ * A store that is idle between bursts counts as keeping up, even if a burst takes long.
  */
 export class QueueLimit {
   /** The most deletions that may wait; further ones are refused. Only {@link recordCommit} changes it. */
@@ -105,7 +123,7 @@ export class QueueLimit {
     this.#lateSinceMs = undefined;
   }
 
-  /** Returns how many plants the store deletes in a time, at the rate of the fastest of its last batches. */
+  /** Returns how many plants the store deletes in this time, at the rate of the fastest of its last batches. */
   #capacityIn(ms: number): number {
     return Math.min(this.#max, Math.ceil(this.#fastestPerMs * ms));
   }
@@ -119,8 +137,8 @@ export class QueueLimit {
     remember(this.#commitsMs, durationMs, commitTimesKept);
     if (durationMs > this.#batchMsMax) return;
     this.#lateSinceMs = undefined;
-    // After pauses under overload the limit may allow only small batches, which do not show the rate of the store. So
-    // the limit doubles until a batch is large enough.
+    // After pauses under overload, the limit may allow only small batches, from which the rate of the store cannot be
+    // measured. So the limit doubles until a batch is large enough.
     const isRateUnknown = this.#isOverloaded && this.current <= 2 * smallBatchMax;
     if (isRateUnknown) remember(this.#ratesPerMs, 2 * this.#fastestPerMs, ratesKept);
   }

@@ -12,7 +12,7 @@ const int64Max = 2n ** 63n - 1n;
 // Each id has exactly one spelling: no leading zero, no plus sign, no minus zero.
 const canonical = /^(?:0|-?[1-9][0-9]{0,18})$/;
 
-// U+FEFF in UTF-8, decoded as Latin-1. Text in UTF-16 has other marks, and none of its lines is an id.
+// U+FEFF in UTF-8, decoded as Latin-1. UTF-16 text needs no check, because none of its lines is an id.
 const byteOrderMark = "\u00ef\u00bb\u00bf";
 
 /**
@@ -59,15 +59,15 @@ function lineEnd(bytes: Uint8Array, start: number): number {
   return end;
 }
 
-// An id is parsed as two numbers: its last nine digits, and the digits before them, which must be below this limit. The
-// few ids of int64 at the limit, and everything above int64, are left to parseLine.
+// An id is parsed as two numbers: its last nine digits, and the digits before them, which must be below this limit.
+// parseLine handles the few int64 ids at or above this limit, and everything above int64.
 const lowDigits = 9;
 const lowRange = 1_000_000_000n;
 const highLimit = Number(int64Max / lowRange);
 
 /**
- * Returns the id of a line, at least twice as fast as {@link parseLine}; `undefined` for any line that is not only
- * digits, and for a few that are.
+ * Returns the id of a line, at least twice as fast as {@link parseLine}. Returns `undefined` for lines that do not
+ * consist of digits only, and for a few that do.
  */
 function parseDigits(bytes: Uint8Array, start: number, end: number): bigint | undefined {
   if (start === end || bytes[start] === digitZero) return undefined;
@@ -78,7 +78,7 @@ function parseDigits(bytes: Uint8Array, start: number, end: number): bigint | un
   return high === 0 ? BigInt(low) : BigInt(high) * lowRange + BigInt(low);
 }
 
-/** Parses digits as a number, zero if there are none; returns `undefined` if a byte is not a digit. */
+/** Parses digits as a number; returns zero without digits, and `undefined` if a byte is not a digit. */
 function numberOf(bytes: Uint8Array, start: number, end: number): number | undefined {
   let number = 0;
   for (let at = start; at < end; at++) {
@@ -89,7 +89,7 @@ function numberOf(bytes: Uint8Array, start: number, end: number): number | undef
   return number;
 }
 
-// Latin-1 has one character per byte, so lengths are bytes, and only ASCII digits look like digits.
+// Decodes as Latin-1, which has one character per byte: lengths are in bytes, and no other bytes become digits.
 function latin1(bytes: Uint8Array, start: number, end: number): string {
   return start === end ? "" : Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start).toString("latin1");
 }

@@ -10,7 +10,10 @@ export interface SchemaVersion {
 
 /** The effect of a migration step on the servers that use the store. */
 export interface SchemaStep {
-  /** Whether servers of the previous release cannot use the result, so that all must be stopped before the step. */
+  /**
+   * Set if servers of the previous release cannot use the schema after this step, so that all must be stopped before
+   * it.
+   */
   readonly breaking?: true;
 }
 
@@ -27,8 +30,8 @@ export function schemaAfter(steps: readonly SchemaStep[]): SchemaVersion {
 /**
  * Returns why a release cannot use the schema of a store, and what to do; `undefined` if it can.
  *
- * A release supports the schema of its own version and the next one, unless that one is marked as breaking. So its
- * servers keep deleting while `migrate` of the next release changes the schema, and can be restarted afterwards.
+ * A release supports the schema of its own version and the next one, unless the next one is marked as breaking. So
+ * servers keep deleting while `migrate` of the next release changes the schema, and can still be restarted afterwards.
  *
  * @param supported - the schema version of the release
  */

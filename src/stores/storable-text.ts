@@ -2,9 +2,9 @@
 const storableTextCharsMax = 1_024;
 
 /**
- * Converts text to what both stores accept, so that one unusual subject cannot fail its whole batch. PostgreSQL refuses
- * U+0000, which becomes U+FFFD, as a lone surrogate does in UTF-8. Text longer than 1,024 characters is truncated and
- * ends with an ellipsis.
+ * Converts text to a form that both stores accept, so that one unusual subject cannot fail its whole batch. U+0000,
+ * which PostgreSQL refuses, becomes U+FFFD. A lone surrogate also becomes U+FFFD when it is encoded as UTF-8. Text
+ * longer than 1,024 characters is truncated and ends with an ellipsis.
  */
 export function toStorableText(text: string): string {
   const short = text.length > storableTextCharsMax ? `${text.slice(0, storableTextCharsMax - 1)}…` : text;

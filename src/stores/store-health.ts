@@ -13,8 +13,8 @@ export interface StoreProblem {
    */
   readonly needsOperator?: boolean;
   /**
-   * Whether it may be over in a few seconds, like a restart or a failover. Callers wait for that, so it is reported
-   * only once it has lasted for {@link StoreHealthOptions.graceMs}, from the start of the check that found it.
+   * Whether it may be over in a few seconds, like a restart or a failover. Meanwhile callers wait. So the problem is
+   * reported only if it lasts for {@link StoreHealthOptions.graceMs} from the start of the check that found it.
    */
   readonly mayBeBrief?: boolean;
 }
@@ -22,8 +22,9 @@ export interface StoreProblem {
 /** Options of {@link StoreHealth}. */
 export interface StoreHealthOptions {
   /**
-   * Returns the current problem; must not reject. `hasCommitted` is whether the store has committed a deletion lately;
-   * if not, only a write can show that it still can. Must resolve by `deadlineMs`, on the clock of `performance.now()`.
+   * Returns the current problem; must not reject. `hasCommitted` is whether the store has committed a deletion
+   * recently; if not, only a write can show that commits still work. Must resolve by `deadlineMs`, on the clock of
+   * `performance.now()`.
    */
   readonly findProblem: (hasCommitted: boolean, deadlineMs: number) => Promise<StoreProblem | undefined>;
   /** How often to check a store that seems healthy, in milliseconds. */
@@ -32,7 +33,10 @@ export interface StoreHealthOptions {
   readonly graceMs?: number;
 }
 
-/** How often a store that is down is checked, in milliseconds: it is used at most a second after it recovers. */
+/**
+ * How often a store with a problem is checked, in milliseconds, so that it is used again at most a second after it
+ * recovers.
+ */
 export const retryIntervalMs = 1_000;
 
 /**
@@ -40,7 +44,7 @@ export const retryIntervalMs = 1_000;
  */
 const finalCheckMs = 1_000;
 
-/** Tracks whether a store can delete, and notices when that changes. */
+/** Tracks whether a store can delete, with periodic checks. */
 export class StoreHealth {
   /** The current problem; `undefined` while the store can delete. */
   problem: StoreProblem | undefined;
@@ -76,7 +80,7 @@ export class StoreHealth {
 
   /** Records a problem. Unless it is permanent, the store is checked until it can delete again. */
   report(problem: StoreProblem): void {
-    // Problems after a permanent one are its consequences.
+    // Problems after a permanent problem are consequences of it, and ignored.
     if (this.problem?.isTemporary === false) return;
     this.problem = problem;
     this.#graceEndMs = undefined;
@@ -109,12 +113,12 @@ export class StoreHealth {
 
   #scheduleCheck(): void {
     clearTimeout(this.#nextCheck);
-    // A timer may fire a millisecond early, and no check must follow the final one.
+    // 2 ms are added because a timer may fire a millisecond early, and the final check must not be followed by another.
     const remainingMs = (this.#graceEndMs ?? Number.POSITIVE_INFINITY) - finalCheckMs - performance.now() + 2;
     this.#nextCheck = setTimeout(() => void this.#checkAndReport(), Math.min(retryIntervalMs, remainingMs)).unref();
   }
 
-  // One check at a time: a store that does not respond is not checked again meanwhile.
+  // Only one check runs at a time, so that checks of a store that does not respond do not accumulate.
   #find(deadlineMs: number): Promise<StoreProblem | undefined> {
     const { findProblem, watchIntervalMs } = this.#options;
     const hasCommitted = this.hasCommittedSince(performance.now() - watchIntervalMs);

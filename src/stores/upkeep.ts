@@ -4,16 +4,18 @@ export type Upkeep =
   | { readonly kind: "migrated"; readonly from: number; readonly to: number; readonly lastedMs: number }
   /** Expired deletion records were dropped. */
   | { readonly kind: "records-dropped"; readonly count: number; readonly lastedMs: number }
-  /** Not all of them could be dropped; `problem` is the reason, for an operator. Retried at the next interval. */
+  /**
+   * Not all expired records could be dropped; `problem` is the reason, for an operator. Retried at the next interval.
+   */
   | { readonly kind: "retention-failed"; readonly problem: string; readonly lastedMs: number }
   /** A worker of Citus cannot delete; `problem` is the reason, for an operator. Other workers are not affected. */
   | { readonly kind: "worker-unavailable"; readonly lastedMs: number; readonly problem: string }
-  /** That worker deletes again. */
+  /** A worker that was unavailable deletes again. */
   | { readonly kind: "worker-recovered"; readonly lastedMs: number }
   /** A pooler does not keep prepared statements, so no more are prepared; `problem` is the error of the server. */
   | { readonly kind: "prepared-statements-refused"; readonly lastedMs: number; readonly problem: string };
 
-/** Called after each event; for an unavailable worker once a batch for it failed. Must not throw. */
+/** Called after each event; for an unavailable worker, after a batch for it has failed. Must not throw. */
 export type OnUpkeep = (upkeep: Upkeep) => void;
 
 /** Returns the milliseconds since a time on the clock of `performance.now()`, as an integer. */

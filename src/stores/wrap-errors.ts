@@ -31,7 +31,7 @@ export function wrapErrors(name: string, describe: (fault: unknown) => string, d
 
 async function* rethrowing<Item>(fail: (fault: unknown) => never, items: AsyncIterable<Item>): AsyncGenerator<Item> {
   try {
-    // Errors of the consumer do not pass through here: they close the iterator instead.
+    // Errors of the consumer are not caught here, because they only close the iterator.
     yield* items;
   } catch (fault) {
     fail(fault);

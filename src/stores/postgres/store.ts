@@ -38,18 +38,18 @@ export interface PostgresStoreOptions extends DurableStoreOptions {
 // About 10 ms of work for the server.
 const batchMax = 1_024;
 
-// About a tenth of a second of work; callers that would wait longer should retry later.
+// About a tenth of a second of work. Callers that would have to wait longer get an error and should retry later.
 const waitingMax = 16_384;
 
 /**
- * How often the server is checked, in milliseconds, by a write if no deletion was committed meanwhile: so the server
- * becomes unready before a caller notices an error.
+ * How often the database server is checked, in milliseconds. If no deletion was committed meanwhile, the check includes
+ * a write, so that the plant server becomes unready before a caller gets an error.
  */
 export const watchIntervalMs = 5_000;
 
 /**
- * The timeouts of deletions. Another batch holds its locks for a few milliseconds, and a statement takes as long. A
- * plant that stays locked for longer is retried separately, and a statement that takes longer is stuck.
+ * The timeouts of deletions. Batches hold their locks for a few milliseconds, and statements take as long. A plant that
+ * stays locked for longer is retried separately; a statement that takes longer is considered stuck.
  */
 export const deleteTimeouts: SessionTimeouts = {
   lockTimeoutMs: 100,
@@ -61,11 +61,11 @@ export const deleteTimeouts: SessionTimeouts = {
  * Opens a plant store in a PostgreSQL database, which any number of processes can share. The schema must exist:
  * processes of two releases may run at the same time, and the operator decides which of them migrates.
  *
- * Errors are handled as in the fault table, for at most ten seconds from when a deletion is sent; then the store
- * reports a `problem` and refuses deletions until the server responds again. It does so from the start if the server is
- * unavailable, for example while a whole cluster starts.
+ * Errors are handled as in the fault table, for at most ten seconds after a deletion is sent. Then the store reports a
+ * `problem` and refuses deletions until the server responds again. If the server is unavailable from the start, for
+ * example while a whole cluster starts, the store opens in this state.
  *
- * @throws StoreOpenError with the name of the server and a problem that is not brief
+ * @throws StoreOpenError naming the server, for a problem that will not resolve itself within seconds
  */
 export async function openPostgresStore(options: PostgresStoreOptions): Promise<PlantStore> {
   checkDeletionsKept(options.deletionsKeptMs);
@@ -93,16 +93,16 @@ async function findFirstProblem(server: Server, citus: Citus): Promise<StoreProb
 class PostgresStore implements PlantStore {
   readonly #server: Server;
   /**
-   * All sessions, as many as were ever in use at the same time: one per batch in flight, one for locked plants, and one
-   * for checks of the server.
+   * All sessions: one per batch in flight, one for locked plants, and one for checks of the server. There are as many
+   * as were ever in use at the same time.
    */
   readonly #sessions: Session[] = [];
   /** The sessions that are not in use; the last one used is reused first. */
   readonly #idle: Session[] = [];
   readonly #citus: Citus;
   /**
-   * The queues by the index of the worker, for each worker that a plant was deleted on. The queue without workers, at
-   * -1, is unused once Citus has distributed the tables.
+   * The queues by the index of the worker, for each worker on which a plant was deleted. The queue at -1 is for servers
+   * without workers, and unused once Citus has distributed the tables.
    */
   readonly #queues = new Map<number, DeleteQueue>();
   #isClosed = false;
@@ -176,13 +176,13 @@ class PostgresStore implements PlantStore {
   }
 
   async #commit(batch: readonly LockedDelete[], deadlineMs: number): Promise<Outcomes> {
-    // Queued before the server became unavailable.
+    // These deletions were queued before the server became unavailable.
     if (this.#health.problem !== undefined) throw storeUnavailable(this.problem);
     const begunMs = performance.now();
     const { placement } = this.#citus;
     const [first] = batch;
     const worker = first === undefined ? 0 : placement.workerOf(first.id);
-    // Handed over only after the batch: if the batch fails, these deletions fail with it.
+    // Retried only after the batch has succeeded: if it fails, these deletions fail with it.
     const locked: LockedDelete[] = [];
     try {
       const options = {
@@ -193,7 +193,7 @@ class PostgresStore implements PlantStore {
       };
       const outcomes = await this.#withSession(deadlineMs, (session) => runBatch(session, batch, options));
       for (const one of locked) this.#locked.add(one, deadlineMs);
-      // A batch that deletes nothing writes nothing.
+      // A batch that deletes nothing writes nothing, so it does not show that commits work.
       if (outcomes.includes(true)) this.#health.recordCommit();
       this.#unavailableWorkers.recordSuccess(worker);
       return outcomes;
@@ -202,15 +202,15 @@ class PostgresStore implements PlantStore {
       const mayBeOneWorker = placement.isDistributed && (fault.server === "unavailable" || fault.server === "busy");
       if (mayBeOneWorker) void this.#reportWorker(worker, fault, begunMs);
       else if (this.#isServerAtFault(fault, begunMs)) this.#health.report(problemOf(fault.fault));
-      // For deletions in doubt this becomes an error with an unknown outcome.
+      // For deletions in doubt, `reject` replaces this by an error with an unknown outcome.
       for (const one of locked) one.reject(fault.reason);
       throw fault.reason;
     }
   }
 
   /**
-   * Returns whether the server is the cause. A server that refuses is, because it may refuse new connections only. Any
-   * other is not if batches have succeeded since this one began.
+   * Returns whether the server is the cause of a failed batch. It is not if other batches have succeeded since this one
+   * began. A server that is `refusing` is always the cause, because it may refuse only new connections.
    */
   #isServerAtFault({ server }: BatchFailure, begunMs: number): boolean {
     return server === "refusing" || (server !== "healthy" && !this.#health.hasCommittedSince(begunMs));
@@ -226,17 +226,17 @@ class PostgresStore implements PlantStore {
     return await this.#withSession(deadlineMs, async (session) => {
       try {
         const schema = await this.#citus.schemaOn(session);
-        // A pooler may drop them since the last check.
+        // Checked each time, because the pooler may have started to drop the settings since the last check.
         await checkRequestedSettings(session);
         await checkDatabase(session, schema);
-        // Each worker is checked, so they must be known.
+        // The workers must be known before each of them is checked.
         await this.#citus.refresh(session);
         if (hasCommitted) return undefined;
         await checkRights(session, schema);
         await this.#citus.placement.checkWrite(session);
         return undefined;
       } catch (fault) {
-        // The next check uses a new connection, perhaps to a server that has taken over.
+        // The next check uses a new connection, perhaps to a server that has become the primary.
         session.discard();
         return problemOf(fault);
       }

@@ -18,7 +18,7 @@ export function backUp(file: string, copy: string): void {
   try {
     createPrivateFile(unfinished);
     db.prepare("VACUUM INTO ?").run(resolve(unfinished));
-    // SQLite does not promise to sync it (sqlite.org/lang_vacuum.html).
+    // SQLite does not guarantee that the copy is synced (sqlite.org/lang_vacuum.html).
     syncPath(unfinished);
     // Unlike a rename, a link does not replace a file that was created meanwhile.
     linkSync(unfinished, copy);

@@ -10,7 +10,7 @@ import { createPrivateFile } from "./private-file.ts";
 import { fileProblemOf } from "./problem.ts";
 import { lockPollMs, lockTimeoutMsDefault, untilUnlocked } from "./transaction.ts";
 
-// Bytes of the write-ahead log that are kept for reuse: twice its usual size.
+// The size to which the write-ahead log is truncated after a checkpoint, in bytes: twice its usual size.
 const walKeptBytes = 16 * 2 ** 20;
 
 /** Options of {@link openDatabase}. A plain record, because it is sent to the storage thread. */
@@ -18,7 +18,7 @@ export interface DatabaseOptions {
   readonly file: string;
   /** The longest wait for another process's lock, in milliseconds. Default {@link lockTimeoutMsDefault}. */
   readonly lockTimeoutMs?: number;
-  /** Plants of the store if it is created. An existing store that is empty stays empty. */
+  /** The plants to insert if the store is created. An existing empty store stays empty. */
   readonly plantsWhenCreated?: IdRange;
   /** How long deletion records are kept, in milliseconds. Default 90 days, at least an hour. */
   readonly deletionsKeptMs?: number;
@@ -47,8 +47,8 @@ export function openDatabase(options: DatabaseOptions, onMigrated?: OnMigrated, 
       if (migrates || (creates && versionOf(db).version === 0)) migrate(db, { ...options, onMigrated });
       assertUsable(db);
       untilUnlocked(() => makeDurable(db), options.lockTimeoutMs);
-      // During a long read, such as an export, the log grows; without a limit it would keep that size. From here on
-      // beginWrite() waits for the lock.
+      // During a long read, such as an export, the log grows; without a limit it would keep that size. The short busy
+      // timeout applies from now on, because beginWrite() retries by itself.
       db.exec(`PRAGMA journal_size_limit = ${walKeptBytes}; PRAGMA busy_timeout = ${lockPollMs}`);
       return db;
     } catch (fault) {
@@ -102,9 +102,9 @@ function readDatabaseFile<Result>(file: string, read: (db: DatabaseSync) => Resu
 }
 
 /**
- * Returns the URL to read a file without creating other files. Reading a store that no process has open would leave a
- * log and its index behind, unless SQLite knows that the file is immutable. It is not immutable while such files exist:
- * another process has it open, or has crashed.
+ * Returns a URL with which SQLite reads a file without creating other files. Reading a store that no process has open
+ * would leave a log and its index behind, unless the URL declares the file immutable. It must not do so if these files
+ * exist, because then another process has the file open, or has crashed.
  *
  * @throws the error of the system when the file does not exist
  */
@@ -131,8 +131,8 @@ export function assertFixedWal(db: DatabaseSync): void {
   );
 }
 
-// sqlite.org/wal.html#walresetbug: without the fix, two connections that write and copy the log at the same moment can
-// lose what was committed.
+// sqlite.org/wal.html#walresetbug: without the fix, commits can be lost if one connection writes the log while another
+// one copies it.
 function hasFixedWal(version: string): boolean {
   const [major = 0, minor = 0, patch = 0] = version.split(".").map(Number);
   if (major !== 3) return major > 3;

@@ -4,8 +4,9 @@ import { fileProblemOf, isConstraintFault } from "./problem.ts";
 import { beginWrite } from "./transaction.ts";
 
 /**
- * Deletions that share a commit, as columns: a batch is copied to another thread, and columns are cheap to copy. Plain
- * arrays, because a typed array copies its whole buffer, which costs more than all ids of a usual batch.
+ * Deletions that share a commit, as columns, because a batch is copied to another thread and columns are cheap to copy.
+ * The ids are a plain array: for a typed array its whole buffer is copied, which costs more than all ids of a usual
+ * batch.
  */
 export interface DeleteBatch {
   readonly ids: readonly bigint[];
@@ -16,8 +17,8 @@ export interface DeleteBatch {
 }
 
 /**
- * Why a batch, or the rest of it, was not committed. With `nothing-done` that is certain; with `unknown`, the error
- * occurred during the commit.
+ * Why a batch, or the rest of it, was not committed. With `nothing-done`, it certainly was not; with `unknown`, the
+ * error occurred during the commit, so it may have been.
  */
 export interface BatchStop {
   readonly kind: "nothing-done" | "unknown";
@@ -26,8 +27,8 @@ export interface BatchStop {
 
 /**
  * The outcome of a deletion that neither deleted its plant nor found it missing: `kept`, because a constraint or
- * trigger of the file protects the plant; `replayed`, because an earlier deletion with its key is recorded;
- * `key-taken`, because that one was of another plant or by another subject.
+ * trigger of the file protects the plant; `replayed`, because an earlier deletion with the same key is recorded;
+ * `key-taken`, because the recorded deletion was of another plant or by another subject.
  */
 export interface OtherOutcome {
   readonly index: number;
@@ -35,9 +36,9 @@ export interface OtherOutcome {
 }
 
 /**
- * The result of a batch. `outcomes` are whether each call has durably deleted its plant; if the batch was stopped, they
- * are those of its first plants, and the stop applies to all others. `otherOutcomes` are the reasons of some calls that
- * did not.
+ * The result of a batch. `outcomes` contains, for each call, whether it has durably deleted its plant. If the batch was
+ * stopped, `outcomes` contains only the first calls, and the stop applies to the rest. `otherOutcomes` contains the
+ * reasons why some calls did not delete their plant.
  */
 export type BatchResult = ({ readonly kind: "committed" } | BatchStop) & {
   readonly outcomes: readonly boolean[];
@@ -55,7 +56,7 @@ export function prepareDeleteBatch(db: DatabaseSync, lockTimeoutMs?: number): (b
   return (batch) => {
     const outcomes: boolean[] = [];
     const otherOutcomes: OtherOutcome[] = [];
-    // The end indexes of the remaining parts, the next one last.
+    // The end indexes of the remaining parts; the last element is that of the next part.
     const ends: number[] = [];
     for (let to: number | undefined = batch.ids.length; to !== undefined; to = ends.pop()) {
       const from = outcomes.length;
@@ -94,10 +95,10 @@ function prepareDelete(
   const record = db.prepare(
     "INSERT INTO deletions (plant_id, deleted_at, subject, request_id, batch) VALUES (?, ?, ?, ?, ?)",
   );
-  // From the stored record, because a trigger may have changed its time.
+  // Copies the time from the stored record, because a trigger may have changed it.
   const keepKey = db.prepare(`
     INSERT OR REPLACE INTO idempotency_keys SELECT ?, seq, deleted_at FROM deletions WHERE seq = last_insert_rowid()`);
-  // A key is valid only while its record exists; it may be dropped later than the record.
+  // A key is valid only while its record exists; the key itself may be dropped later.
   const findKey = db.prepare(`
     SELECT plant_id, subject FROM idempotency_keys JOIN deletions USING (seq, deleted_at) WHERE idempotency_key = ?`);
 
@@ -106,7 +107,7 @@ function prepareDelete(
     const subject = batch.subjects[i] ?? "";
     const requestId = batch.requestIds[i] ?? "";
     const key = batch.keys?.[i];
-    // Before the plant is deleted, which may have been restored since.
+    // The key is looked up before the deletion, because the plant may have been restored since the key was used.
     const earlier = key === undefined ? undefined : findKey.get(key);
     if (earlier !== undefined) {
       return earlier["plant_id"] === id && earlier["subject"] === subject ? "replayed" : "key-taken";
@@ -121,8 +122,8 @@ function prepareDelete(
 }
 
 /**
- * Prepares the function that runs one part of a batch in one transaction: from the first plant without an outcome up to
- * an index. It appends the outcomes of the part once they are durable.
+ * Prepares the function that runs one part of a batch in one transaction. The part is from the first plant without an
+ * outcome up to an index. The function appends the outcomes of the part once they are durable.
  */
 function preparePart(
   db: DatabaseSync,
@@ -164,7 +165,8 @@ function preparePart(
       if (!isCertain || !isRefused) {
         return { kind: isCertain ? "nothing-done" : "unknown", problem: fileProblemOf(fault) };
       }
-      // A refused commit does not identify the plant. A refused statement does, and its plant becomes a separate part.
+      // A refused commit does not show which plant is refused, so the part is halved. A refused statement does, so its
+      // plant becomes a separate part.
       const splitAt = isCommitting ? Math.floor((from + to) / 2) : Math.max(stoppedAt, from + 1);
       return { kind: "refused", splitAt };
     }

@@ -1,16 +1,17 @@
 import { sliceMax } from "./retention.ts";
 
-// The pause after a slice, as a multiple of its duration. Deletions hardly lose a tenth of the time, in which several
-// times as many records are dropped as a single caller adds.
+// The pause after a slice, as a multiple of its duration. So dropping takes at most a tenth of the time, in which it
+// drops several times as many records as a single caller adds.
 const pauseFactor = 9;
 
-// At full load, with pauses alone, fewer records would be dropped than deletions add, and the file would grow.
+// The records dropped without pauses, per deletion. At full load, with a pause after each slice, fewer records would be
+// dropped than added, and the file would grow.
 const droppedPerDeletion = 1.25;
 
 /**
- * Decides when the next slice of expired records is dropped. Deletions wait meanwhile, so a slice is followed by a
- * pause, which is shortened if records would otherwise be added faster than dropped. Without deletions there is no
- * pause.
+ * Decides when the next slice of expired records is dropped. Deletions wait while a slice is dropped, so a pause
+ * follows it. The pause is shortened if records would otherwise be added faster than dropped. Without deletions there
+ * is no pause.
  */
 export class DropPace {
   #nextMs = Number.NEGATIVE_INFINITY;
@@ -31,8 +32,8 @@ export class DropPace {
   }
 
   /**
-   * Records the duration of a slice, and the time until the next is due, in milliseconds: zero if there is more to
-   * drop.
+   * Records the duration of a slice, and the time until the next slice is due, in milliseconds: zero if there are more
+   * expired records.
    */
   recordSlice(durationMs: number, dueMs: number, nowMs: number): void {
     this.#isMore = dueMs === 0;

@@ -1,7 +1,7 @@
 import { closeSync, fstatSync, openSync, readSync, type Stats } from "node:fs";
 import { type WalIndex, WalIndexFile } from "./wal-index.ts";
 
-/** A change to a file or its log that SQLite did not make, without a new name or inode. */
+/** A change in place to a file or its log that SQLite did not make. */
 export type ExternalChange = "file-written" | "log-cut";
 
 // sqlite.org/fileformat.html#the_write_ahead_log: the header of the log and of each of its frames.
@@ -14,11 +14,11 @@ const hasTimes = process.platform !== "win32";
 
 /**
  * Detects changes to a file and its log that SQLite did not make, such as another file copied over it, or a truncated
- * log. Meanwhile any process may write to both with SQLite.
+ * log. Other processes may write to both with SQLite at the same time.
  *
- * The log must have the length in its index and start with the same salts. The file is written only by checkpoints,
- * which change the index, and after a complete one it has the length in the index. A copy of the same length that is
- * made between two checks while a checkpoint is running is not detected.
+ * The log must have at least the length in its index, and start with the salts in the index. The file is written only
+ * by checkpoints, which change the index. After a complete checkpoint it has the length in the index. Not detected: a
+ * file of the same length that is copied over it between two checks during which a checkpoint runs.
  */
 export class ExternalChanges {
   readonly #indexFile: WalIndexFile;
@@ -27,7 +27,7 @@ export class ExternalChanges {
   readonly #saltsOfLog = Buffer.alloc(8);
   /** The state of the file at the last check. */
   #file: { readonly size: number; readonly writtenMs: number };
-  /** The index before that. */
+  /** The state of the index before that check. */
   #indexBefore: WalIndex | undefined;
   #lastIndex: WalIndex | undefined;
   #found: ExternalChange | undefined;
@@ -55,7 +55,8 @@ export class ExternalChanges {
   }
 
   /**
-   * Checks the current `stat` of the file and size of its log; returns the change that this or an earlier check found.
+   * Checks the current `stat` of the file and size of its log. Returns the change that this or an earlier check has
+   * found.
    */
   find(file: Stats, logBytes: number): ExternalChange | undefined {
     const index = this.#indexFile.read();
@@ -69,11 +70,12 @@ export class ExternalChanges {
       this.#found = "file-written";
     } else if (file.size !== this.#file.size || timeOf(file) !== this.#file.writtenMs) {
       if (this.#indexBefore !== undefined && !mayHaveBackfilled(this.#indexBefore, index)) this.#found = "file-written";
-      // After the index was read: a checkpoint that finishes in between changes the index again.
+      // Read after the index: if a checkpoint finishes in between, it changes the index again, so the next check sees
+      // it.
       this.#file = toFileState(this.#statFile());
       this.#indexBefore = index;
     } else {
-      // Not the current index: a checkpoint may have finished since the `stat`.
+      // The previous index, because a checkpoint may have finished between the `stat` and the current index.
       this.#indexBefore = this.#lastIndex;
     }
     this.#lastIndex = index;
@@ -86,7 +88,10 @@ export class ExternalChanges {
     this.#indexFile.close();
   }
 
-  /** Returns whether the log has all frames of the index. If there are none, it may have older ones. */
+  /**
+   * Returns whether the log contains all frames of the index. If the index has no frames, the log may contain older
+   * ones.
+   */
   #isLogComplete(index: WalIndex, logBytes: number = fstatSync(this.#log).size): boolean {
     if (index.frames === 0) return true;
     if (logBytes < logHeaderBytes + index.frames * (frameHeaderBytes + index.pageBytes)) return false;
@@ -94,7 +99,9 @@ export class ExternalChanges {
     return this.#saltsOfLog.readBigUint64BE() === index.salts;
   }
 
-  /** Returns whether a condition still holds although the index is unchanged. */
+  /**
+   * Returns whether a condition still holds and the index has not changed meanwhile, so that SQLite is not the cause.
+   */
   #isUnexplained(index: WalIndex, holds: () => boolean): boolean {
     if (!holds()) return false;
     const now = this.#indexFile.read();
@@ -119,7 +126,9 @@ function isCheckpointRunning({ backfilled, backfillAttempted }: WalIndex): boole
   return backfillAttempted !== backfilled;
 }
 
-/** Returns whether a file has the length that the last checkpoint has set. Only a complete one sets it. */
+/**
+ * Returns whether a file has the length that the last checkpoint has set. Only a complete checkpoint sets the length.
+ */
 function hasExpectedLength({ size }: Stats, { frames, backfilled, pages, pageBytes }: WalIndex): boolean {
   return frames === 0 || backfilled < frames || size === pages * pageBytes;
 }
@@ -128,8 +137,9 @@ function hasExpectedLength({ size }: Stats, { frames, backfilled, pages, pageByt
 function mayHaveBackfilled(before: WalIndex, now: WalIndex): boolean {
   if (isCheckpointRunning(now)) return true;
   if (now.salts === before.salts) return now.backfilled !== before.backfilled;
-  // The log was restarted. Nothing was backfilled after the complete backfill if no commit followed, or one that
-  // restarted the log and whose frames are in it. A commit without frames is one that a checkpoint has backfilled.
+  // The log was restarted, so it had been backfilled completely. Nothing was backfilled since if no commit followed, or
+  // a single one, which restarted the log and still has frames in it. If the log has no frames after a commit, a
+  // checkpoint has backfilled the commit.
   const commits = now.commits - before.commits;
   const wasBackfilled = commits === 0 || (commits === 1 && now.frames > 0);
   return !wasBackfilled || before.backfilled < before.frames || now.backfilled > 0;

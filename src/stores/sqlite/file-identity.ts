@@ -6,7 +6,7 @@ import { type ExternalChange, ExternalChanges } from "./external-changes.ts";
 import type { BatchResult, DeleteBatch } from "./delete-batch.ts";
 import { lockTimeoutMsDefault } from "./transaction.ts";
 
-// A restart would serve the file that has this name now, or an empty store.
+// After a restart, the server would use the file that has this name now, or an empty store.
 const fileGone: StoreProblem = {
   text: "the file was moved, replaced or deleted",
   isTemporary: false,
@@ -21,7 +21,7 @@ const logLost: StoreProblem = {
   needsOperator: true,
 };
 
-// The next process that opens the file creates another -shm file, and the processes do not see each other's locks.
+// The next process that opens the file creates another -shm file, so that the processes do not see each other's locks.
 const locksGone: StoreProblem = {
   text: "its -shm file, which holds the locks, was moved, replaced or deleted; restart the server",
   isTemporary: false,
@@ -42,8 +42,9 @@ const externalChangeProblems: Readonly<Record<ExternalChange, StoreProblem>> = {
 
 /**
  * Checks whether an open file, its write-ahead log and its -shm file are still the files with these names, and were
- * changed only by SQLite. Commits to a file that was moved, replaced or deleted are lost after the next start, and so
- * is everything that is only in the log. Commits to a file or log that another program has changed may damage it.
+ * changed only by SQLite. If the file was moved, replaced or deleted, commits to it are lost after the next start; if
+ * the log was, everything that is only in the log is lost. Commits to a file or log that another program has changed
+ * may damage it.
  */
 export class FileIdentity {
   readonly #db: DatabaseSync;
@@ -70,15 +71,15 @@ export class FileIdentity {
     this.#log = new NamedFile(`${realPath}-wal`);
     this.#locks = new NamedFile(`${realPath}-shm`);
     this.#changes = new ExternalChanges(realPath, () => statSync(realPath));
-    // After a crash, the index may indicate a running checkpoint until the next one.
+    // After a crash, the index may indicate a running checkpoint until the next checkpoint.
     if (this.#changes.isCheckpointing) db.exec("PRAGMA wal_checkpoint(PASSIVE)");
     this.#reader = new DatabaseSync(realPath, { readOnly: true });
     this.#reader.exec("SELECT 1 FROM sqlite_schema");
   }
 
   /**
-   * Returns the problem, if any. If no file has the name of the log, the content of the log, which is still open, is
-   * first copied into the file.
+   * Returns the problem, if any. If the log was deleted or moved, its content is first copied into the file, because
+   * the connection still has it open.
    *
    * @throws the error of the system when the log cannot be read
    */
@@ -86,7 +87,8 @@ export class FileIdentity {
     const file = this.#file.find();
     if (typeof file === "string") return fileGone;
     const log = this.#log.find();
-    // Another log of this name belongs to another process, and two must not share the file.
+    // If there is another log with this name, another process is using it, and two logs must not be copied into one
+    // file.
     if (log === "other") return logLost;
     if (log === "missing") return checkpointLog(this.#db, this.#lockTimeoutMs) ? logSaved : logLost;
     if (typeof this.#locks.find() === "string") return locksGone;
@@ -94,11 +96,9 @@ export class FileIdentity {
     return change && externalChangeProblems[change];
   }
 
-  /**
-   * Closes the connection. If the file or its log was changed in place, the log is not copied into the file any more.
-   */
+  /** Closes the connection. If another program has changed the file or its log, the log is not copied into the file. */
   close(): void {
-    // The last connection that closes copies the log, unless it cannot write.
+    // The connection that is closed last copies the log into the file, unless it is read-only.
     const isChanged = this.#changes.found !== undefined;
     if (!isChanged) this.#reader.close();
     this.#db.close();
@@ -124,7 +124,7 @@ export function onlyWhileSameFile(
   };
 }
 
-/** A path, and the file that it named when it was opened. */
+/** A path, and the file that it referred to when it was opened. */
 class NamedFile {
   readonly #path: string;
   readonly #opened: Stats;
@@ -134,7 +134,7 @@ class NamedFile {
     this.#opened = statSync(path);
   }
 
-  /** Returns the `stat` of the file if the path still names it. */
+  /** Returns the `stat` of the file if the path still refers to it. */
   find(): Stats | "missing" | "other" {
     try {
       const found = statSync(this.#path, { throwIfNoEntry: false });
@@ -151,9 +151,9 @@ class NamedFile {
 /** Copies the log into the file, and returns whether the file now durably contains everything that was committed. */
 function checkpointLog(db: DatabaseSync, lockTimeoutMs: number): boolean {
   try {
-    // Waits for other readers and writers.
+    // The timeout for other readers and writers.
     db.exec(`PRAGMA busy_timeout = ${lockTimeoutMs}`);
-    // Unless busy, it has copied and synced the whole log (sqlite.org/c3ref/wal_checkpoint_v2.html).
+    // If the result is not busy, the whole log was copied and synced (sqlite.org/c3ref/wal_checkpoint_v2.html).
     return db.prepare("PRAGMA wal_checkpoint(FULL)").get()?.["busy"] === 0n;
   } catch {
     return false;

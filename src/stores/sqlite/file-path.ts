@@ -3,8 +3,8 @@ import { dirname } from "node:path";
 import { StoreOpenError } from "../store-open-error.ts";
 
 /**
- * Checks that an absolute path can be the file of a store, whether or not it exists. For all of these problems SQLite
- * only reports "unable to open database file".
+ * Checks that an absolute path can be the file of a store, whether or not it exists. SQLite itself would only report
+ * "unable to open database file".
  *
  * @throws StoreOpenError with the problem, without the path
  */
@@ -14,10 +14,10 @@ export function assertUsablePath(path: string): void {
 }
 
 /**
- * Checks that a file exists at an absolute path. Stores are created only on request: otherwise a mistyped path would be
- * served as a store without plants.
+ * Checks that a file exists at an absolute path. Stores are created only on request, because otherwise a mistyped path
+ * would become an empty store.
  *
- * @throws StoreOpenError with the command that creates it
+ * @throws StoreOpenError with the command that creates the store
  */
 export function assertFileExists(path: string): void {
   if (existsSync(path)) return;
@@ -37,8 +37,8 @@ function pathProblemOf(path: string): string | undefined {
   return deniedTo(path) ? "the file is not writable" : undefined;
 }
 
-// The target may be on a volume that is not mounted yet, and must not be created elsewhere. Another process may have
-// created the file in the meantime.
+// A link whose target is missing is refused: the target may be on a volume that is not mounted yet, and must not be
+// created elsewhere. The link is checked again, because another process may have created the file meanwhile.
 function linkProblemOf(path: string): string | undefined {
   const isLink = lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true;
   return isLink ? `the path is a symbolic link to ${readlinkSync(path)}, which does not exist` : undefined;

@@ -3,15 +3,16 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { ImportOptions, PlantImport } from "../plant-database.ts";
 import { lockGapMs, runInTransaction } from "./transaction.ts";
 
-// The longest wait for the lock, in milliseconds: an import is not urgent, and a busy server releases the lock at
-// times.
+// The longest wait for the lock, in milliseconds. It is long because an import is not urgent, and even a busy server
+// releases the lock between batches.
 const lockTimeoutMs = 60_000;
 
-// Ids that are sorted together, 2 MB. Random ids are distributed over all pages of the table. In ascending order, each
-// transaction writes a range of pages instead of a page per id: 5 million ids take a quarter of the CPU time.
+// The number of ids that are sorted together: 2 MB. Random ids are distributed over all pages of the table. If they are
+// sorted, a transaction writes a range of pages instead of one page per id, and 5 million ids take a quarter of the CPU
+// time.
 const batchMax = 250_000;
 
-// Ids per transaction: enough to share its commit, and few enough for a server to delete in between.
+// Ids per transaction: enough to make the cost of the commit small, and few enough for a server to delete in between.
 const transactionMax = 10_000;
 
 /** Starts an import into a file that a server may be using at the same time. The import owns the connection. */
@@ -48,11 +49,11 @@ type IsDeleted = (id: bigint) => boolean;
 const neverDeleted = (): IsDeleted => () => false;
 
 /**
- * Copies the ids of the deletion records into a temporary table. Returns a function that copies those that were added
- * since; it must be called in the transaction of the insert, so that no plant is deleted between lookup and insert.
+ * Copies the ids of the deletion records into a temporary table. Returns a function that copies the ids of newer
+ * records. It must be called in the transaction of the insert, so that no plant is deleted between lookup and insert.
  *
- * With an index on the records no copy would be necessary, but every deletion would cost 1.5 times as much for rare
- * imports.
+ * With an index on the records no copy would be necessary, but every deletion would cost 1.5 times as much, and imports
+ * are rare.
  */
 function followDeletions(db: DatabaseSync): () => IsDeleted {
   db.exec(`

@@ -1,19 +1,20 @@
 import type { DatabaseSync } from "node:sqlite";
 
-// Keys that are checked for each record that is dropped. Each round then finds a quarter of the keys expired, so that a
-// page is written once for all its expired keys; on average, an eighth of the table is expired keys.
+// The number of keys that are checked for each dropped record. So a quarter of the keys are expired when the scan
+// reaches them, and a page is written once for all its expired keys. On average, an eighth of the keys in the table are
+// expired.
 const keysPerRecord = 4;
 
 // Blobs sort after all text.
 const afterAllKeys = new Uint8Array();
 
 /**
- * Prepares the function that drops keys whose records are gone. It is called in the transaction that has dropped some
- * records, with their number.
+ * Prepares the function that drops keys whose records were dropped. Call it in the transaction that drops records, with
+ * the number of records.
  *
- * It scans the keys in order, a slice at a time, again and again. Keys need not be dropped in time, since they are
- * ignored without their record, and jumps of the clock do not matter: a key that is older than the oldest record has no
- * record.
+ * It scans all keys in order, one slice per call, and then starts again. Keys may be dropped late, because a key
+ * without a record is ignored. Jumps of the clock do not matter, because a key that is older than the oldest record has
+ * no record.
  */
 export function prepareKeySweep(db: DatabaseSync): (records: number) => void {
   const lastEnd = db.prepare("SELECT up_to FROM swept_keys");

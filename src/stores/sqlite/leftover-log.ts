@@ -3,7 +3,8 @@ import { DatabaseSync } from "node:sqlite";
 import { StoreOpenError } from "../store-open-error.ts";
 import { runInTransaction, untilUnlocked } from "./transaction.ts";
 
-// The usual size of a log, in bytes: another server waits a few milliseconds for such a part.
+// The number of bytes that are rewritten under one lock: the usual size of a log, for which another server waits a few
+// milliseconds.
 const partBytes = 4 * 2 ** 20;
 
 /** Options of {@link repairLeftoverLog}. */
@@ -16,15 +17,16 @@ export interface LeftoverLogOptions {
 
 /**
  * Makes durable what earlier processes have left in the write-ahead log of a file, and checks that the log belongs to
- * the file; before that, the file must not be read. The page cache of the system, from which SQLite reads the log, may
- * contain commits that are not on disk: their process was killed before it synced them, or the sync failed. After a
- * failed sync the system marks the pages as written, and another sync does not write them. So the whole log is written
- * again, unchanged.
+ * the file. Until then, the file must not be read. SQLite reads the log from the page cache of the system, which may
+ * contain commits that are not on disk, because their process was killed before it synced them, or because the sync
+ * failed. After a failed sync, the system marks the pages as written, and another sync does not write them. So the
+ * whole log is written again, unchanged.
  *
- * The file is checked only if no other process has it open: SQLite copies any log with the right name into it, even one
- * of an earlier file.
+ * The check is necessary because SQLite copies any log with the right name into the file, even the log of an earlier
+ * file. It is skipped if another process has the file open.
  *
- * @throws when that fails; then the file and its log are unchanged
+ * @throws when the log cannot be made durable or the check fails; the contents of the file and its log are then
+ * unchanged
  */
 export function repairLeftoverLog(file: string, { lockTimeoutMs, onCheck }: LeftoverLogOptions = {}): void {
   const log = openLog(file);
@@ -32,17 +34,18 @@ export function repairLeftoverLog(file: string, { lockTimeoutMs, onCheck }: Left
   try {
     const index = `${realpathSync(file)}-shm`;
     const initialMs = timeOf(index);
-    // The last connection that closes copies the log into the file and deletes it, unless it is read-only. A copy of
-    // commits that a power loss then removes from the log would damage the file.
+    // A read-only connection, because the connection that is closed last copies the log into the file and deletes it,
+    // unless it is read-only. If commits were copied that a power loss then removes from the log, the file would be
+    // damaged.
     using reader = new DatabaseSync(file, { readOnly: true });
     untilUnlocked(() => reader.exec("PRAGMA user_version"), lockTimeoutMs);
-    // The first connection truncates the index (https://sqlite.org/src: unixLockSharedMemory).
+    // Only the first connection truncates the index (https://sqlite.org/src: unixLockSharedMemory).
     const isFirst = timeOf(index) !== initialMs;
     using writer = new DatabaseSync(file);
     rewriteLog(log, writer, lockTimeoutMs);
     if (!isFirst || fstatSync(log).size === 0) return;
     onCheck?.();
-    // No other process must write before the result.
+    // The transaction prevents other processes from writing during the check.
     runInTransaction(writer, () => checkFile(reader), lockTimeoutMs);
   } finally {
     closeSync(log);
@@ -60,7 +63,7 @@ function rewriteLog(log: number, writer: DatabaseSync, lockTimeoutMs?: number): 
   let at = 0;
   let count: number;
   do {
-    // No other process must write meanwhile.
+    // The transaction prevents other processes from writing meanwhile.
     count = runInTransaction(writer, () => writePart(at), lockTimeoutMs);
     fsyncSync(log);
     at += count;

@@ -14,7 +14,7 @@ export interface IdRange {
 // (sqlite.org/pragma.html#pragma_application_id).
 const applicationId = 0x504c4e54n;
 
-/** Called once a migration is durable, with the versions before, 0 for a new file, and after. */
+/** Called once a migration is durable, with the versions before and after it; 0 is a new file. */
 export type OnMigrated = (from: number, to: number) => void;
 
 /** Options of {@link migrate}. */
@@ -44,7 +44,7 @@ export function migrate(
     const from = runInTransaction(
       db,
       () => {
-        // Checked again under the lock: two processes may open a new file at the same time.
+        // Checked again under the lock, because two processes may open a new file at the same time.
         const { version } = versionOf(db);
         if (isDone(version)) return version;
         if (version === 0) createTables(db, plantsWhenCreated);
@@ -67,8 +67,8 @@ function createTables(db: DatabaseSync, plants: IdRange | undefined): void {
 /**
  * Checks that a release can use the schema of a plant store.
  *
- * @param supported - the schema version of the release; by default of this one
- * @throws StoreOpenError when it cannot, or the file belongs to another program
+ * @param supported - the schema version of the release; by default that of this release
+ * @throws StoreOpenError when the release cannot use the schema, or the file belongs to another program
  */
 export function assertUsable(db: DatabaseSync, supported: number = ownSchema.version): void {
   assertUsableSchema(versionOf(db), supported);

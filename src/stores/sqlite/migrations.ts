@@ -1,8 +1,8 @@
 import { type SchemaVersion, schemaAfter, type SchemaStep } from "../schema-version.ts";
 
-/** One step to a newer schema, run while servers of the previous release wait to delete plants. */
+/** One step to a newer schema. While it runs, servers of the previous release wait for the lock. */
 export interface Migration extends SchemaStep {
-  /** Run in one transaction with all remaining steps: it must take less than a second, however large the store is. */
+  /** Runs in one transaction with all remaining steps. It must take less than a second, even for a large store. */
   readonly sql: string;
 }
 
@@ -13,8 +13,9 @@ export interface Migration extends SchemaStep {
  * - In `deletions`, plant_id is not unique: a restored plant can be deleted again. deleted_at is in milliseconds since
  *   1970-01-01 UTC; batch counts the commits.
  * - `plantstore_schema` has the oldest release that can use the schema; its version is `user_version`.
- * - Keys are random, so an index of the records would write another page for each record that is dropped. Keys in a
- *   separate table can be dropped later, a page at a time. `swept_keys` has the end of the last slice of keys.
+ * - Keys are in a separate table, from which they are dropped later, a page at a time. Keys are random, so with an
+ *   index on the records, another page would be written for each dropped record. `swept_keys` has the end of the last
+ *   slice of keys.
  */
 export const tablesSql = `
   CREATE TABLE plants (id INTEGER PRIMARY KEY) STRICT;
@@ -38,8 +39,8 @@ export const tablesSql = `
   INSERT INTO plantstore_schema VALUES (1);`;
 
 /**
- * The steps from schema version 1. Forward only: a published step is never edited; a change is a new step at the end.
- * Step `i` leads to version `i + 2`.
+ * The steps from schema version 1. There are no downgrades, and a published step is never edited; a change is a new
+ * step at the end. Step `i` leads to version `i + 2`.
  */
 export const migrations: readonly Migration[] = [];
 

@@ -38,7 +38,7 @@ export function migrateSqlite(file: string): { readonly from: number; readonly t
 // One statement reads one snapshot, however long it takes.
 async function* exportPlants(db: DatabaseSync): AsyncGenerator<readonly bigint[]> {
   const ids = db.prepare("SELECT id FROM plants ORDER BY id");
-  // As arrays, because an object per row would cost more than reading it.
+  // Rows are read as arrays, because creating an object per row would cost more than reading the row.
   ids.setReturnArrays(true);
   yield* inChunks(ids.iterate(), (row) => toBigInt(row[0]));
 }
@@ -47,7 +47,8 @@ async function* listDeletions(
   db: DatabaseSync,
   { since, plantId }: DeletionFilter,
 ): AsyncGenerator<readonly Deletion[]> {
-  // For one plant, all records are read: an index would make every deletion more expensive for rare queries.
+  // All records are read even for one plant: these queries are rare, and an index would make every deletion more
+  // expensive.
   const rows = db.prepare(
     "SELECT * FROM deletions WHERE deleted_at >= ?1 AND plant_id = ifnull(?2, plant_id) ORDER BY deleted_at, seq",
   );
@@ -64,7 +65,7 @@ function toDeletion(row: Record<string, SQLOutputValue>): Deletion {
   };
 }
 
-// Integers are read as bigint; another type would be a bug.
+// Integers are read as bigint; any other type is a bug.
 function toBigInt(value: SQLOutputValue | undefined): bigint {
   if (typeof value !== "bigint") throw new TypeError(`a column must be an integer, got ${String(value)}`);
   return value;

@@ -9,9 +9,9 @@ export function createPrivateFile(path: string): void {
   try {
     closeSync(openSync(path, "wx", ownerOnly));
   } catch {
-    // Another process has created it meanwhile, or SQLite will report why it cannot be opened.
+    // Another process has created the file meanwhile, or SQLite will report why it cannot be opened.
   }
 }
 
-/** Only for the owner, because the file contains names of callers and keys of deletions. */
+/** Only the owner has access, because the file contains names of callers and idempotency keys. */
 const ownerOnly = 0o600;

@@ -4,7 +4,7 @@ const busy = 5;
 const locked = 6;
 const constraint = 19;
 
-// Primary result codes (sqlite.org/rescode.html); the extended ones carry them in their low byte.
+// Primary result codes (sqlite.org/rescode.html); extended codes contain the primary code in their low byte.
 const problems: ReadonlyMap<number, StoreProblem> = new Map([
   [3, { text: "permission denied", isTemporary: true }],
   [busy, { text: "another process holds the lock on the file", isTemporary: true }],

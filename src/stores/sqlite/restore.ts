@@ -20,7 +20,7 @@ export function restore(file: string, backup: string): void {
     throw new StoreOpenError(`cannot restore ${file}: ${backup} is not a plant store; use another backup`);
   }
   checkDatabaseFile(backup);
-  // The log is next to the real file, so the target of a link is replaced, not the link.
+  // If the path is a link, its target is replaced, because the log is next to the real file.
   const path = existsSync(file) ? realpathSync(file) : resolve(file);
   const unfinished = `${path}.${process.pid}.unfinished`;
   try {
@@ -41,16 +41,16 @@ function copyVerified(backup: string, copy: string): void {
   if (found !== "ok") throw new StoreOpenError(`${backup} is damaged (${String(found).split("\n").at(-1)})`);
   createPrivateFile(copy);
   db.prepare("VACUUM INTO ?").run(copy);
-  // SQLite does not promise to sync it (sqlite.org/lang_vacuum.html).
+  // SQLite does not guarantee that the copy is synced (sqlite.org/lang_vacuum.html).
   syncPath(copy);
 }
 
 function replace(path: string, copy: string): void {
   using lock = existsSync(path) ? lockExclusively(path) : undefined;
-  // Under the lock, the file contains its log. Without the lock it may not, and is removed first: a start from the file
-  // without its log would restore deleted plants.
+  // With the lock, the file contains everything from its log. Without the lock, it may not, so it is removed first:
+  // starting from the file without its log would restore deleted plants.
   if (lock === undefined) rmSync(path, { force: true });
-  // SQLite would copy an old log into the new file, so the removal of the log is durable before the rename.
+  // SQLite would copy an old log into the new file, so the removal of the log must be durable before the rename.
   for (const end of ["-wal", "-shm", "-journal"]) rmSync(`${path}${end}`, { force: true });
   syncFolderOf(path);
   renameSync(copy, path);
@@ -66,8 +66,8 @@ function syncFolderOf(path: string): void {
 function lockExclusively(path: string): DatabaseSync | undefined {
   const db = new DatabaseSync(path, { timeout: 0 });
   try {
-    // Fails while another connection is open: only the last one can change the journal mode from WAL. In other modes,
-    // connections hold no lasting lock, and the exclusive lock is sufficient.
+    // Fails while another connection is open, because only the last connection can change the journal mode from WAL. In
+    // other modes, connections hold no permanent lock, and the exclusive lock is sufficient.
     db.exec("PRAGMA journal_mode = DELETE; BEGIN EXCLUSIVE");
     return db;
   } catch (fault) {

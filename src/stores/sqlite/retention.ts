@@ -5,17 +5,17 @@ import { prepareKeySweep } from "./key-sweep.ts";
 import { fileProblemOf } from "./problem.ts";
 import { runInTransaction } from "./transaction.ts";
 
-/** Records per transaction: 2 ms with the keys that are swept, during which no deletion is committed. */
+/** Records per transaction. With the keys that are swept, it takes 2 ms, during which no deletion is committed. */
 export const sliceMax = 1_000;
 
 /**
- * Prepares the function that drops expired deletion records: each call drops the oldest records that are older than
- * `keptMs` at `nowMs`, a time in milliseconds since the epoch, in one short transaction. It returns the milliseconds
- * until the next call is due, and does not throw. When no expired records remain, or after an error, it reports to
- * `onUpkeep`.
+ * Prepares the function that drops expired deletion records. Each call drops, in one short transaction, the oldest
+ * records that are older than `keptMs` at `nowMs`, a time in milliseconds since the epoch. It returns the milliseconds
+ * until the next call is due, and does not throw. It reports to `onUpkeep` when no expired records remain, and after an
+ * error.
  *
- * The newest record is never dropped: the next `seq` is one more than its `seq`, and a running import requires that no
- * `seq` is used twice.
+ * The newest record is never dropped: SQLite derives the next `seq` from it, and a running import requires that no
+ * `seq` is reused.
  */
 export function prepareRetention(db: DatabaseSync, keptMs: number, onUpkeep: OnUpkeep): (nowMs: number) => number {
   let count = 0;
@@ -39,7 +39,8 @@ export function prepareRetention(db: DatabaseSync, keptMs: number, onUpkeep: OnU
       count += changes;
       if (changes === sliceMax) return 0;
     } catch (fault) {
-      // An error of the file also fails the next batch, whose callers are informed.
+      // Only reported, not thrown: if the file has a problem, the next batch of deletions fails too, and its callers
+      // get the error.
       problem = fileProblemOf(fault).text;
     }
     reportDropped(onUpkeep, { count, problem, begunMs });

@@ -3,15 +3,15 @@ const wakeUpMs = 0.05;
 
 /**
  * Decides whether the storage thread spins before it sleeps. A caller that deletes one plant after another sends the
- * next request immediately, and need not wait until the thread has woken up. Spinning for slower callers would cost as
- * much as the deletion, and gain nothing.
+ * next request immediately; if the thread still spins, the caller does not wait for it to wake up. For slower callers,
+ * spinning would cost as much as the deletion without any gain.
  */
 export class SpinWait {
   readonly #spinMsMax: number;
   #spinMs = 0;
   #repliedMs = Number.NEGATIVE_INFINITY;
 
-  /** @param spinMsMax - the longest time to spin, in milliseconds; zero never to spin */
+  /** @param spinMsMax - the longest time to spin, in milliseconds; with zero, it never spins */
   constructor(spinMsMax: number) {
     this.#spinMsMax = spinMsMax;
   }
@@ -27,7 +27,7 @@ export class SpinWait {
     this.#spinMs = isSingle && nowMs - this.#repliedMs < limitMs ? this.#spinMsMax : 0;
   }
 
-  /** Records the reply to it. */
+  /** Records the reply to the last request. */
   replied(nowMs: number): void {
     this.#repliedMs = nowMs;
   }

@@ -2,8 +2,8 @@ import type { Upkeep } from "../upkeep.ts";
 import type { DatabaseOptions } from "./database.ts";
 
 /**
- * A request to the storage thread. The first one is `open`; after `close` the thread exits. `Work` has a function for
- * each of the others, with at most one parameter, and its result is the reply.
+ * A request to the storage thread. The first one is `open`; after `close` the thread exits. For each other kind, `Work`
+ * has a function with at most one parameter, whose result is the reply.
  */
 export type StorageRequest<Work> =
   | { readonly kind: "open"; readonly options: DatabaseOptions }
@@ -13,8 +13,8 @@ export type StorageRequest<Work> =
 type ValueOf<Run> = Run extends () => unknown ? undefined : Run extends (value: infer Value) => unknown ? Value : never;
 
 /**
- * A message of the thread: a reply to each request, upkeep at any time, and `checking` before `open` if it checks the
- * file.
+ * A message of the thread: a reply to each request; upkeep at any time; and `checking` before the reply to `open` if
+ * the thread has to check the file.
  */
 export type StorageReply<Result> =
   | { readonly kind: "checking" }

@@ -11,7 +11,7 @@ import type { StorageWork } from "./worker.ts";
 /** A caller that waits for a reply. The type of its result depends on the request. */
 type Waiting = Pick<PromiseWithResolvers<StorageReply<never>>, "resolve" | "reject">;
 
-/** The storage thread as seen by the store. It replies to requests in order. */
+/** The store's interface to the storage thread, which replies to requests in order. */
 export class StorageThread {
   /** The thread that was started before its file was known. */
   static #prestarted: StorageThread | undefined;
@@ -37,20 +37,20 @@ export class StorageThread {
       else if (reply.kind === "checking") this.#checking.resolve();
       else this.#waiting.shift()?.resolve(reply);
     });
-    // Every error is followed by an exit, and only the first reason counts.
+    // Every error is followed by an exit, but only the first reason is used.
     this.#worker.on("error", (fault) => this.#onExit(`the storage thread failed: ${String(fault)}`));
     this.#worker.on("exit", () => this.#onExit("the storage thread has exited"));
   }
 
   /**
-   * Starts a thread before its file is known, for the next {@link StorageThread.start}: that takes 20 ms, in which the
-   * main thread can do something else. An unused thread does not keep the process running.
+   * Starts a thread before its file is known, for the next {@link StorageThread.start}. Starting takes 20 ms, during
+   * which the main thread can do something else. An unused thread does not keep the process running.
    */
   static prestart(): void {
     try {
       StorageThread.#prestarted = new StorageThread();
     } catch {
-      // For example if the permissions of Node.js do not allow threads: then `start` throws.
+      // For example, the permissions of Node.js do not allow threads. `start` will then throw.
       return;
     }
     StorageThread.#prestarted.#worker.unref();
@@ -76,7 +76,7 @@ export class StorageThread {
     return this.#opened;
   }
 
-  /** Resolves to the reason once the thread has exited. Never rejects. */
+  /** Resolves to the reason of the exit once the thread has exited. Never rejects. */
   get exited(): Promise<string> {
     return this.#exited.promise;
   }
@@ -122,8 +122,8 @@ export class StorageThread {
 }
 
 /**
- * Returns an environment that contains only the compile cache of the process, if it has one: the thread starts from
- * source in half of the time.
+ * Returns an environment that contains only the compile cache of the process, if it has one. With the cache, a thread
+ * that runs from source starts in half of the time.
  */
 function threadEnvironment(): NodeJS.ProcessEnv {
   const folder = getCompileCacheDir();

@@ -24,12 +24,12 @@ import { StorageThread } from "./storage-thread.ts";
 // About 15 ms of work for the storage thread: long enough to share an fsync, short enough for a low latency.
 const batchMax = 1_024;
 
-// About a third of a second of work; callers that would wait longer should retry later.
+// About a third of a second of work. Callers that would have to wait longer get an error and should retry later.
 const waitingMax = 16_384;
 
 /**
- * How often the file is written in addition to deletions, in milliseconds: so a server without callers notices that its
- * disk is full or its file was removed.
+ * How often the file is written in addition to deletions, in milliseconds, so that a server without callers detects a
+ * full disk or a removed file.
  */
 export const watchIntervalMs = 10_000;
 
@@ -51,13 +51,13 @@ const sqliteStoreOptionNames: OptionNames<SqliteStoreOptions> = {
 
 /**
  * Opens a plant store in an SQLite file: one process, one file, and a thread that owns it. A missing store is refused,
- * unless `migrates` or `plantsWhenCreated` create a new one.
+ * unless `migrates` or `plantsWhenCreated` is set; then it is created.
  *
  * After a crash, the whole file is checked. The store is returned when the check starts; deletions wait until it is
  * finished.
  *
- * After an error of the file it stops writing, reports a `problem` and refuses deletions; after a temporary one, such
- * as a full disk, it resumes by itself.
+ * After an error of the file, the store stops writing, reports a `problem` and refuses deletions. After a temporary
+ * error, such as a full disk, it resumes by itself.
  *
  * @throws StoreOpenError naming the file and what is wrong with it; TypeError for unknown options
  */
@@ -83,7 +83,8 @@ class SqliteStore implements PlantStore {
     this.#thread = thread;
     const commit = (batch: readonly PendingDelete[]): Promise<Outcomes> => this.#commit(batch);
     this.#queue = new DeleteQueue({ commit, batchMax, waitingMax, inFlightMax: 1, onBatch });
-    // The thread may exit in the same turn as its check fails, and then the failed check is the reason.
+    // Waits for the check first: the thread may exit in the same turn in which its check fails, and the failed check is
+    // then the reason.
     void this.#waitForCheck()
       .then(() => thread.exited)
       .then((reason) => this.#health.report({ text: reason, isTemporary: false }));
@@ -134,14 +135,14 @@ class SqliteStore implements PlantStore {
 
   async #commit(pending: readonly PendingDelete[]): Promise<Outcomes> {
     if (this.#isChecking) await this.#thread.opened.catch(() => undefined);
-    // Queued before writing stopped.
+    // These deletions were queued before the store stopped writing.
     if (this.#health.problem !== undefined) throw storeUnavailable(this.problem);
     const result = await this.#thread
       .request({ kind: "deleteBatch", value: toBatch(pending) })
       .catch((fault: unknown) => {
         throw outcomeUnknown(fault);
       });
-    // Before the outcomes, because only the first settlement of a deletion counts.
+    // Settled before the outcomes are returned, because only the first settlement of a deletion counts.
     for (const other of result.otherOutcomes) settleOther(other, pending);
     if (result.kind === "committed") return result.outcomes;
     throw this.#stopped(result, pending);

@@ -4,8 +4,8 @@ import { type MessagePort, receiveMessageOnPort } from "node:worker_threads";
 type Received = NonNullable<ReturnType<typeof receiveMessageOnPort>>;
 
 /**
- * Wakes the storage thread. It has no event loop: it only replies to requests, and sleeps on shared memory between
- * them. That halves the cost of a request and its reply.
+ * Wakes the storage thread. The thread does not use its event loop: it only replies to requests, and sleeps on shared
+ * memory between them, which halves the cost of a request and its reply.
  */
 export class ThreadWakeUp {
   /** Shared by both threads: the number of announced requests, modulo 2^32. */
@@ -30,7 +30,7 @@ export class ThreadWakeUp {
   /**
    * Returns the next request; sleeps until it arrives.
    *
-   * @param timeoutMs - how long to sleep at most; not at all if it is negative
+   * @param timeoutMs - how long to sleep at most; if negative, it does not sleep
    * @param spinMs - how long to spin before that: waking up takes 30 µs, and the thread is slow for a while afterwards
    * @returns `undefined` when no request arrived
    */

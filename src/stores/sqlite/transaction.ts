@@ -1,12 +1,15 @@
 import type { DatabaseSync } from "node:sqlite";
 import { isLocked } from "./problem.ts";
 
-/** The default wait for another process's lock, in milliseconds: 100 times as long as a batch of an import holds it. */
+/**
+ * The default timeout for another process's lock, in milliseconds: 100 times as long as a transaction of an import
+ * holds it.
+ */
 export const lockTimeoutMsDefault = 5_000;
 
 /**
- * How often a connection that waits for the lock retries, in milliseconds. SQLite itself soon backs off to 100 ms, and
- * would hardly ever get the lock between two batches of another process.
+ * How often a connection that waits for the lock retries, in milliseconds. SQLite's own busy handler soon backs off to
+ * 100 ms, and would rarely get the lock between two batches of another process.
  */
 export const lockPollMs = 2;
 
@@ -17,7 +20,7 @@ export const lockGapMs: number = 2 * lockPollMs;
  * Begins a write transaction, and waits if another process holds the lock. The lock is taken before the first row is
  * read, so nothing can change between a read and a write.
  *
- * @throws the error of SQLite; after the timeout, that the file is locked
+ * @throws the error of SQLite; after the timeout, the error that the file is locked
  */
 export function beginWrite(db: DatabaseSync, lockTimeoutMs?: number): void {
   untilUnlocked(() => db.exec("BEGIN IMMEDIATE"), lockTimeoutMs);
@@ -33,7 +36,7 @@ export function untilUnlocked(run: () => void, lockTimeoutMs: number = lockTimeo
     } catch (fault) {
       const now = performance.now();
       if (!isLocked(fault) || now > until) throw fault;
-      // SQLite sleeps before it reports the lock, except to avoid a deadlock.
+      // SQLite has usually slept before it reports the lock, but it does not sleep if that could cause a deadlock.
       if (now - attemptedAt < lockPollMs) Atomics.wait(alarm, 0, 0, lockPollMs);
     }
   }

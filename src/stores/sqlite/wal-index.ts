@@ -2,7 +2,7 @@ import { closeSync, openSync, readSync } from "node:fs";
 
 /** The state of a write-ahead log, as all connections see it (sqlite.org/walformat.html#the_wal_index_file_format). */
 export interface WalIndex {
-  /** The number of commits since the first connection has read the log, modulo 2^32. */
+  /** The number of commits since the first connection read the log, modulo 2^32. */
   readonly commits: number;
   /** The number of pages of the file, including those that are only in the log. */
   readonly pages: number;
@@ -22,7 +22,7 @@ export interface WalIndex {
 const headerBytes = 48;
 const indexBytes = 2 * headerBytes + 36;
 
-// A writer needs less than a microsecond. After a writer was killed meanwhile, the copies differ until the next
+// A writer needs less than a microsecond to change both copies. If it was killed in between, they differ until the next
 // connection reads and repairs them.
 const attemptsMax = 1_000;
 
@@ -37,7 +37,7 @@ export class WalIndexFile {
     this.#descriptor = openSync(path, "r");
   }
 
-  /** Returns the current state; `undefined` while its two copies differ. */
+  /** Returns the current state; `undefined` if the two copies of the header still differ after all attempts. */
   read(): WalIndex | undefined {
     for (let attempts = 0; attempts < attemptsMax; attempts++) {
       readSync(this.#descriptor, this.#bytes, 0, indexBytes, 0);
@@ -48,8 +48,8 @@ export class WalIndexFile {
   }
 
   /**
-   * Closes the file, after the connection. A process loses its locks of a file when it closes any descriptor of it
-   * (fcntl of POSIX).
+   * Closes the file. Close the connection first: a process loses its locks on a file when it closes any descriptor of
+   * the file (fcntl of POSIX).
    */
   close(): void {
     closeSync(this.#descriptor);
@@ -63,7 +63,7 @@ export class WalIndexFile {
       pages: this.#native32(20),
       // 65,536 does not fit into two bytes, and is stored as 1.
       pageBytes: pageBytes === 1 ? 65_536 : pageBytes,
-      // In the byte order of the log.
+      // Salts are in the byte order of the log, big-endian.
       salts: this.#view.getBigUint64(32),
       backfilled: this.#native32(96),
       backfillAttempted: this.#native32(128),

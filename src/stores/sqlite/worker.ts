@@ -27,12 +27,13 @@ if (port === null) throw new Error("this module must run in a worker thread");
 const reply = (message: StorageReply<unknown>): void => port.postMessage(message);
 
 /**
- * How long the thread spins after a single deletion that came soon, in milliseconds: a caller that deletes one plant
- * after another sends the next request after about 0.1. Zero on a single core, where spinning would delay the response.
+ * How long the thread spins after a single deletion that arrived soon after the last one, in milliseconds: a caller
+ * that deletes one plant after another sends the next request after about 0.1 ms. Zero on a single core, where spinning
+ * would delay the response.
  */
 const spinMsMax = availableParallelism() > 1 ? 0.15 : 0;
 
-// Shares the memory of the main thread.
+// Uses the memory that is shared with the main thread.
 const wakeUp = new ThreadWakeUp(workerData);
 const first: StorageRequest<StorageWork> | undefined = wakeUp.nextRequest(port, Infinity)?.message;
 if (first?.kind !== "open") throw new Error(`the first request must be "open", got ${JSON.stringify(first?.kind)}`);
@@ -98,7 +99,7 @@ function serve({ db, identity, deleteBatch, checkWrite, dropOldDeletions }: Work
 
   function dropSlice(): void {
     const begunMs = performance.now();
-    // A problem of the file is reported by the next batch or check.
+    // If the file has a problem, nothing is dropped; the next batch or check reports the problem.
     const dueMs = identity.findProblem() === undefined ? dropOldDeletions(Date.now()) : retentionIntervalMs;
     const nowMs = performance.now();
     pace.recordSlice(nowMs - begunMs, dueMs, nowMs);
@@ -116,7 +117,7 @@ function serve({ db, identity, deleteBatch, checkWrite, dropOldDeletions }: Work
       case "open":
         throw new Error("the file is already open");
       default:
-        // A request without a case does not compile; it would never get a reply.
+        // A request kind without a case is a compile error, because it would never get a reply.
         request satisfies never;
     }
   }

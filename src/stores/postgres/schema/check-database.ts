@@ -6,8 +6,8 @@ import { ownSchema } from "./migrations.ts";
 import type { StoreSchema } from "./store-schema.ts";
 
 /**
- * Checks that the database has a schema that this release can use. For writing, also checks its settings, see
- * {@link checkSettings}.
+ * Checks that the database has a schema that this release can use. For writing, also checks the settings, see {@link
+ * checkSettings}.
  *
  * @throws StoreOpenError when not, and an `Error` when it is read-only, which a failover may change
  */
@@ -38,10 +38,10 @@ const lackingSql = `
 /**
  * Checks that the user has the privileges for deletions.
  *
- * @throws StoreOpenError naming those that are missing
+ * @throws StoreOpenError naming the missing privileges
  */
 export async function checkRights(session: Session, { name }: StoreSchema): Promise<void> {
-  // In a separate transaction, which resets the role to that of the URL.
+  // The separate transaction resets the role to that of the URL.
   const lacking = await session.transact(readCommitted, () => session.query(lackingSql, [name]));
   if (lacking.length > 0)
     throw new StoreOpenError(`the user lacks privileges: ${lacking.map(([what]) => what).join(", ")}`);
@@ -56,23 +56,23 @@ const settingsSql = `
      ORDER BY relname LIMIT 1)`;
 
 /**
- * Checks that the database is writable, makes commits durable and accepts any text. Settings that statements pin are
- * not checked.
+ * Checks that the database is writable, makes commits durable and accepts any text. Does not check settings that
+ * statements pin.
  *
  * @throws StoreOpenError when not, and an `Error` when it is read-only, which a failover may change
  */
 export async function checkSettings(session: Session, { name }: StoreSchema): Promise<void> {
   const [row] = await session.transact(readCommitted, () => session.query(settingsSql, [name]));
   const [readOnly, encoding, fsync, unlogged] = row ?? [];
-  // Not a StoreOpenError, because it may be temporary: another server may be taking over.
+  // Not a StoreOpenError, because it may be temporary: a failover may be in progress.
   if (readOnly !== "off") throw new Error("the server is read-only");
-  // Another encoding may lack characters of a subject, and the server would refuse the deletion.
+  // Other encodings may lack characters of a subject; the server would then refuse the deletion.
   if (encoding !== "UTF8") throw new StoreOpenError(`the encoding of the database must be UTF8, got ${encoding}`);
   if (fsync === "off") throw new StoreOpenError("fsync is off, so commits would not be durable");
   if (unlogged) throw new StoreOpenError(`the table ${unlogged} is unlogged, so commits would not be durable`);
 }
 
-// From the catalog, because to_regclass reads a cache that may be older than the lock.
+// Reads the catalog, because to_regclass uses a cache that may be older than the lock.
 const hasVersionSql = `
   SELECT FROM pg_catalog.pg_class JOIN pg_catalog.pg_namespace ON pg_namespace.oid = relnamespace
   WHERE nspname = $1 AND relname = 'plantstore_schema'`;

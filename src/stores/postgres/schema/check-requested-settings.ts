@@ -7,7 +7,7 @@ import { sqlStateOf } from "../server/sql-state.ts";
  * Checks that the settings in `options` of the database URL are in effect. Settings that the session overrides are
  * ignored.
  *
- * @throws StoreOpenError naming the first one that did not reach the server
+ * @throws StoreOpenError naming the first setting that did not reach the server
  */
 export async function checkRequestedSettings(session: Session): Promise<void> {
   const requested = session.requestedSettings;
@@ -22,13 +22,14 @@ export const setSql = "SELECT pg_catalog.set_config($1, $2, true)";
 const currentSql = "SELECT pg_catalog.current_setting($1, true)";
 const sourceSql = "SELECT source FROM pg_catalog.pg_settings WHERE pg_catalog.lower(name) = $1";
 
-// SQLSTATEs for a setting that the server does not know, or does not accept from this user at this time.
+// The SQLSTATEs with which the server refuses a setting: it does not know it, or this user cannot set it at this time.
 const refused = /^(?:22|42|55)/;
 
 /**
- * Returns whether a setting has this value: now, as a pooler may set it, or at the start of the connection, as for the
- * role. A setting that can only be set at the start, such as `log_connections`, must have been set by the client; its
- * value is not compared, because the server may format it differently and no guarantee depends on it.
+ * Returns whether a setting has this value, either now, because a pooler may set it, or at the start of the connection,
+ * because the role may set it. A setting that can only be set at the start, such as `log_connections`, must have been
+ * set by the client. Its value is not compared, because the server may format it differently and no guarantee depends
+ * on it.
  */
 async function isInEffect(session: Session, name: string, value: string): Promise<boolean> {
   try {

@@ -11,8 +11,8 @@ export const countedBytesMax: number = 64 * 2 ** 20;
 export const sliceMax: number = 1_000;
 
 /**
- * The functions run with the privileges of the owner, so they check that the caller may insert or delete records
- * itself.
+ * The functions run with the privileges of their owner, so they check that the caller itself may insert or delete
+ * records.
  */
 export const checkCaller = (right: "INSERT" | "DELETE"): string => `
     IF NOT has_table_privilege(
@@ -21,7 +21,7 @@ export const checkCaller = (right: "INSERT" | "DELETE"): string => `
       RAISE 'permission denied for table deletions' USING ERRCODE = '42501';
     END IF;`;
 
-/** One process at a time creates and drops partitions; the others do not wait for it. */
+/** Only one process at a time creates and drops partitions; the others skip it instead of waiting. */
 export const exclusively: string = "PERFORM FROM plantstore_schema FOR UPDATE SKIP LOCKED";
 
 // Deletions queue behind the lock on the partitioned table, so they wait at most this long.
@@ -40,19 +40,21 @@ export const closeSql = (tables: string): string => `
     END LOOP;`;
 
 /**
- * Creates the functions that create and drop partitions of a day (UTC), with the privileges of their owner: servers
- * have privileges on rows only. The `search_path` is the current one.
+ * Creates the functions that create and drop partitions of a day (UTC). They run with the privileges of their owner,
+ * because servers have privileges on rows only. Their `search_path` is the current one.
  *
- * `plantstore_make_days` creates the partitions of the next days. A day that has begun without a partition, as after a
- * jump of the clock, stays without: its records are in the default partition, and are dropped row by row. Attaching its
- * partition could fail a concurrent deletion. Attaching one in advance blocks no deletion, only readers of the default
- * partition. Its bounds are literals in UTC and ISO, whatever the time zone and style of the caller: `IST` is the time
- * of India or of Israel. The replica identity is FULL because a table without a key in a publication of all tables
- * could not be updated, which is necessary to find the record of a deletion in doubt.
+ * `plantstore_make_days` creates the partitions of the next days. If a day begins without a partition, for example
+ * after a jump of the clock, none is created for it, because attaching it could fail a concurrent deletion. Its records
+ * are in the default partition, and are dropped row by row. Attaching a partition in advance blocks only readers of the
+ * default partition. The bounds are literals in UTC and ISO format, independent of the caller's time zone and date
+ * style, because abbreviations are ambiguous: `IST` is the time of India or of Israel. The replica identity is FULL
+ * because a table without a key in a publication of all tables could not be updated, and an update is necessary to find
+ * the record of a deletion in doubt.
  *
- * `plantstore_drop_day` drops the oldest day whose records are all expired, by the bound of its partition, which the
- * server enforces; if there is none, a slice of the expired records in the default partition. It returns the number of
- * records, and NULL when none remain. Partitions that were moved to another schema are kept.
+ * `plantstore_drop_day` drops the oldest day whose records have all expired according to the bound of its partition,
+ * which the server enforces. If there is no such day, it drops a slice of the expired records in the default partition.
+ * It returns the number of records, or NULL when no expired records remain. Partitions that were moved to another
+ * schema are kept.
  */
 export const dayFunctionsSql: string = `
   CREATE FUNCTION plantstore_make_day(day date) RETURNS void LANGUAGE plpgsql

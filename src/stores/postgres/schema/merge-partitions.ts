@@ -27,7 +27,10 @@ export const saveTriggersSql: string = `
     EXECUTE 'SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM '
       || pg_get_serial_sequence('deletions', 'seq') INTO last;`;
 
-/** Restores them on the table that has this name afterwards. The next `seq` is one more than the last. */
+/**
+ * Restores the saved triggers and privileges on the table that is now named `deletions`. The next `seq` is one more
+ * than the last.
+ */
 export const restoreTriggersSql: string = `
     EXECUTE format('ALTER TABLE deletions ALTER COLUMN seq ADD GENERATED ALWAYS AS IDENTITY (START WITH %s)', last + 1);
     FOREACH sql IN ARRAY grants || triggers LOOP EXECUTE sql; END LOOP;`;
@@ -36,7 +39,7 @@ const columns = "seq, plant_id, deleted_at, subject, request_id, batch, idempote
 
 /**
  * Merges records that are partitioned by day into one table, in one transaction, so that Citus can distribute it. The
- * partition is detached first, because that blocks deletions, whose `seq` would otherwise be reused.
+ * partition is detached first, because that blocks deletions; otherwise the new table could reuse their `seq`.
  */
 export const mergePartitionsSql: string = `
   DO $gather$ DECLARE ${transferDeclarationsSql} BEGIN

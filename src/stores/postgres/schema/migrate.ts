@@ -17,8 +17,8 @@ import type { Migration } from "./migrations.ts";
 import { searchPathSql, type StoreSchema } from "./store-schema.ts";
 import { tablesSql } from "./tables.ts";
 
-// Milliseconds between two attempts to become the process that migrates. A statement that waits would hold a snapshot,
-// for which the build of an index would wait in turn.
+// Milliseconds between two attempts to become the process that migrates. A statement that waits for the lock would hold
+// a snapshot, and building an index waits for snapshots.
 const lockIntervalMs = 100;
 
 const allTablesSql = "SELECT FROM pg_catalog.pg_publication WHERE puballtables";
@@ -32,8 +32,8 @@ export interface Versions {
 
 /**
  * Migrates the database to the newest schema, step by step, and returns the versions before and after. A failed step
- * does not change the version, and is run again by the next attempt. Of several concurrent processes, one migrates and
- * the others wait. A newer schema that the release can use is left unchanged.
+ * does not change the version, so the next attempt runs it again. If several processes migrate at the same time, one
+ * does the work and the others wait. A newer schema that the release can use is left unchanged.
  *
  * @throws StoreOpenError when the release cannot use the schema, or the database is unsuitable for a store
  */
@@ -75,7 +75,8 @@ async function runNextStep(migrating: Migrating, onWaiting?: OnWaiting): Promise
     else await sleep(lockIntervalMs);
   } catch (fault) {
     session.discard();
-    // Another process has run the step, or the server has committed it despite the error.
+    // Ignored if the version has changed: another process has run the step, or the server has committed it despite the
+    // error.
     if ((await versionOf(session, schema)).version === version) throw fault;
   } finally {
     // Unblocks the other processes.
@@ -85,8 +86,8 @@ async function runNextStep(migrating: Migrating, onWaiting?: OnWaiting): Promise
 }
 
 /**
- * Creates the tables, before there is anything to lock: of several processes, all but one find them created. Records
- * are partitioned by day if the server is PostgreSQL itself; on Citus, when they are distributed.
+ * Creates the tables. There is nothing to lock yet: if several processes do this, all but one find that the tables
+ * exist. Records are partitioned by day now if the server is PostgreSQL itself; on Citus, when they are distributed.
  */
 async function createTables(session: Session, schema: StoreSchema): Promise<void> {
   const isByDay = (await isPostgres(session)) && !(await isCitus(session));
@@ -95,7 +96,7 @@ async function createTables(session: Session, schema: StoreSchema): Promise<void
 
 /**
  * Locks the row of the version until the end of the transaction. Returns whether that succeeded and the version is
- * unchanged. A row lock, because distributed engines support few others.
+ * unchanged. Uses a row lock, because distributed engines support few others.
  */
 async function lockVersion(lock: Session, schema: StoreSchema, version: number): Promise<boolean> {
   // No timeouts, because building an index may take long. An idle transaction holds no snapshot only under READ
@@ -128,8 +129,8 @@ async function runStep(
 }
 
 /**
- * Returns the statements that change the version. With a publication of all tables, PostgreSQL refuses updates of a
- * table without a key or replica identity.
+ * Returns the statements that change the version. They set a replica identity if there is a publication of all tables,
+ * because PostgreSQL then refuses updates of a table without a key or replica identity.
  */
 async function setVersion(
   session: Session,

@@ -3,8 +3,8 @@ import { type SchemaVersion, schemaAfter, type SchemaStep } from "../../schema-v
 /** One step to a newer schema, run while servers of the previous release delete plants. */
 export interface Migration extends SchemaStep {
   /**
-   * Run in one transaction, in whose `search_path` its names are, possibly several times, so it must use
-   * `IF NOT EXISTS`. It may lock its table for a moment.
+   * SQL that runs in one transaction, with the schema of the store in the `search_path`. It may run several times, so
+   * it must use `IF NOT EXISTS`. It may lock its table briefly.
    */
   readonly sql: string;
   /** The table that `sql` locks. */
@@ -23,8 +23,8 @@ export interface Migration extends SchemaStep {
 }
 
 /**
- * The steps from schema version 1, which `tables.ts` creates. Forward only: a published step is never edited; a change
- * is a new step at the end. Step `i` leads to version `i + 2`.
+ * The steps from schema version 1, which `tables.ts` creates. There are no downgrades, and a published step is never
+ * edited; a change is a new step at the end. Step `i` leads to version `i + 2`.
  */
 export const migrations: readonly Migration[] = [];
 

@@ -6,8 +6,8 @@ import type { Migration } from "./migrations.ts";
 import { searchPathSql, type StoreSchema } from "./store-schema.ts";
 
 /**
- * Milliseconds that a step waits for the lock on a table that servers use. Deletions queue behind it, and wait no
- * longer for a lock themselves: at worst they are retried.
+ * Milliseconds that a step waits for the lock on a table that servers use. Deletions queue behind this wait. Their own
+ * lock timeout is as long, so at worst they are retried.
  */
 export const tableLockMs = 100;
 
@@ -38,7 +38,7 @@ export async function runOnline(
 }
 
 /**
- * Returns the statement that disables `transaction_timeout` for the transaction, or else the session: a query, because
+ * Returns the statement that disables `transaction_timeout` for the transaction or the session. It is a query, because
  * SET fails before PostgreSQL 17, which introduced this timeout.
  */
 export const disableTransactionTimeout = (isLocal: boolean): string =>
@@ -78,8 +78,8 @@ async function describeLockHolder(session: Session, { quoted }: StoreSchema, tab
 
 /**
  * Builds an index, unless it exists. An index of an interrupted attempt is invalid, and is rebuilt. An index cannot be
- * built concurrently in a transaction, so no settings are pinned: the following commit of the version makes it durable,
- * and the server refuses to build it for another role and in read-only transactions.
+ * built concurrently in a transaction, so no settings are pinned. They are unnecessary: the following commit of the
+ * version makes the index durable, and the server refuses to build it for another role or in read-only transactions.
  */
 export async function buildIndex(
   session: Session,

@@ -5,8 +5,8 @@ import type { Row, Session } from "../server/session.ts";
 import { checkRequestedSettings, setSql } from "./check-requested-settings.ts";
 
 /**
- * The schema of a store. Statements name it, so that they do not depend on the `search_path`. All names in them except
- * operators are qualified, also those of `pg_catalog`, before which a `search_path` may put another schema.
+ * The schema of a store. Statements qualify all names except operators, so that they do not depend on the
+ * `search_path`. This includes names of `pg_catalog`, because a `search_path` can put another schema before it.
  */
 export interface StoreSchema {
   /** Its name, as the value of a parameter. */
@@ -38,10 +38,11 @@ const versionTable = "plantstore_schema";
 
 /**
  * Finds the schema of the store: the first one in the `search_path` with a store, or else the first one, where
- * `migrate` creates a store. The `search_path` is that of the database URL, or the initial one of the connection, as
- * set for the role or the database. A later `SET` is ignored, because another client of a pooler may have run it.
+ * `migrate` creates a store. The `search_path` is that of the database URL, or the initial one of the connection, which
+ * may be set for the role or the database. A later `SET` is ignored, because another client of a pooler may have run
+ * it.
  *
- * @throws StoreOpenError when a setting of the URL did not reach the server, or there is no such schema
+ * @throws StoreOpenError when a setting of the URL did not reach the server, or the `search_path` has no usable schema
  */
 export async function findSchema(session: Session): Promise<StoreSchema> {
   await checkRequestedSettings(session);
@@ -57,7 +58,7 @@ export async function findSchema(session: Session): Promise<StoreSchema> {
   });
 }
 
-// Without the schema of temporary tables, which are part of the connection.
+// Excludes the schema of temporary tables, which exist only on this connection.
 const findSchemaSql = `
   SELECT path.name FROM pg_catalog.unnest(pg_catalog.current_schemas(false)) WITH ORDINALITY AS path (name, place)
   LEFT JOIN (
@@ -66,12 +67,14 @@ const findSchemaSql = `
   WHERE path.name NOT LIKE 'pg|_temp|_%' ESCAPE '|'
   ORDER BY nspname IS NULL, place LIMIT 1`;
 
-/** Returns the statement that resolves unqualified names in a transaction in a schema, as for migrations. */
+/**
+ * Returns the statement after which unqualified names in a transaction refer to a schema, for example in migrations.
+ */
 export function searchPathSql({ quoted }: StoreSchema): string {
   return `SET LOCAL search_path = ${quoted}, pg_temp`;
 }
 
-/** Runs a query with unqualified names in a schema. */
+/** Runs a query whose unqualified names refer to a schema. */
 export async function queryIn(
   session: Session,
   schema: StoreSchema,

@@ -19,8 +19,8 @@ const recordIndexesSql = (table: string): string => `
   CREATE INDEX ${table}_by_plant ON ${table} (plant_id);
   CREATE INDEX ${table}_by_time ON ${table} (deleted_at);`;
 
-// If two processes use the same key at the same time, the index allows only one to commit. Deletions without a key have
-// no entries in it, and so no cost.
+// If two processes use the same key at the same time, the index allows only one to commit. It has no entries for
+// deletions without a key, so it does not slow them down.
 const keyIndexSql = (table: string): string =>
   `CREATE UNIQUE INDEX deletions_by_key ON ${table} (idempotency_key) WHERE idempotency_key IS NOT NULL;`;
 
@@ -53,8 +53,8 @@ const partitionsSql = `
 /**
  * Returns the statements that create the tables of schema version 1, in the first schema of the `search_path`.
  *
- * Without partitions they are plain tables and b-trees, which other databases with the protocol of PostgreSQL accept
- * too.
+ * Without partitions, they create only plain tables and b-trees, which other databases with the PostgreSQL protocol
+ * also support.
  *
  * @param isByDay - whether deletion records are partitioned by day, as on PostgreSQL itself
  */

@@ -20,14 +20,15 @@ export interface SessionTimeouts {
   /** For running one statement. The server cancels it. */
   readonly statementTimeoutMs: number;
   /**
-   * For waiting for the response if the timeouts of the server do not cancel the statement. The connection is closed.
+   * For waiting for a response, in case the timeouts of the server do not cancel the statement. The connection is then
+   * closed.
    */
   readonly responseTimeoutMs: number;
 }
 
 /** The parts of a notice of the server that matter here. */
 export interface Notice {
-  /** The function of the server that sent it. */
+  /** The function in the server's source that reported it. */
   readonly routine?: string | undefined;
   /** Its SQLSTATE; `01000` for most warnings. */
   readonly code?: string | undefined;
@@ -40,7 +41,7 @@ export interface ConnectOptions {
   readonly timeouts: SessionTimeouts | undefined;
   /** Whether query plans are cached for the lifetime of the connection. */
   readonly cachesPlans: boolean;
-  /** Whether a read-only host is refused, because only one of several hosts is the primary. */
+  /** Whether read-only hosts are refused. Used for several hosts, of which only one is the primary. */
   readonly mustBeWritable: boolean;
   /** The deadline, on the clock of `performance.now()`, in addition to the timeout of the host. */
   readonly deadlineMs: number;
@@ -50,12 +51,12 @@ export interface ConnectOptions {
 }
 
 /**
- * How long closing a connection or cancelling its statement may take, in milliseconds: a running server needs a few,
- * and an unreachable one never responds. The next attempt waits until the statement is cancelled.
+ * The timeout for closing a connection or cancelling its statement, in milliseconds. A running server needs a few
+ * milliseconds; an unreachable one never responds. The next attempt waits until the statement is cancelled.
  */
 export const closeTimeoutMs = 500;
 
-/** Connects to a host, trying its ways in order. Rejects with the error of the last way that was tried. */
+/** Connects to a host, trying its {@link Way}s in order. Rejects with the error of the last one that was tried. */
 export async function connectTo({ ways, connectTimeoutMs }: Host, options: ConnectOptions): Promise<Client> {
   let fault: unknown;
   // PgBouncer refuses unknown start-up parameters; behind it the settings of the server apply.
@@ -72,7 +73,7 @@ export async function connectTo({ ways, connectTimeoutMs }: Host, options: Conne
       return client;
     } catch (reason) {
       fault = isTimeout(reason) ? new Error(`${way.host} did not respond in time`, { cause: reason }) : reason;
-      // The caller does not get this connection.
+      // Closed here, because the caller does not get this connection.
       void disconnect(client);
       if (!canTryNextWay(reason)) break;
     }
@@ -88,13 +89,13 @@ export async function connectTo({ ways, connectTimeoutMs }: Host, options: Conne
  */
 export async function disconnect(client: Client): Promise<void> {
   setTimeout(() => client.connection.stream.destroy(), closeTimeoutMs).unref();
-  // An error of a connection that is broken anyway does not matter.
+  // Errors are ignored, because the connection is discarded anyway.
   await client.end().catch(() => undefined);
 }
 
-// The warning that a commit is not on the standbys must arrive, whatever the role or the URL sets. Citus forwards the
-// warning of a worker, in some transactions as a debug message, and always if it comes from another worker. Other
-// servers ignore the second setting; the debug messages that the first one causes are ignored here.
+// The warning that a commit is not on the standbys must arrive, even if the role or the URL sets other levels. Citus
+// forwards the warning of a worker as a debug message in some transactions, and always if it comes from another worker.
+// Other servers ignore the second setting; debug messages caused by the first setting are ignored here.
 const showWarnings = "-c client_min_messages=debug1 -c citus.worker_min_messages=debug1";
 
 // CancelRequest (postgresql.org/docs/current/protocol-message-formats.html): its length, its code, and the process id
@@ -106,17 +107,17 @@ const cancelCode = 80_877_102;
  * Asks the server to cancel the statement that it runs for a connection. Otherwise the statement continues after the
  * connection is closed, and may occupy its backend forever: no timeout covers a wait for synchronous standbys.
  *
- * Resolves to whether the server accepted the request, which is false when it does not respond in time. Until then the
- * connection must stay open: when it closes, PgBouncer forgets which statement belongs to it.
+ * Resolves to whether the server accepted the request; false if it does not respond in time. The caller must keep the
+ * connection open until then, because PgBouncer forgets which statement belongs to a connection when it is closed.
  */
 export async function cancelStatement({ host, port, processID, secretKey }: Client): Promise<boolean> {
   const request = Buffer.alloc(cancelBytes);
   [cancelBytes, cancelCode, processID, secretKey].forEach((number, i) => request.writeInt32BE(number ?? 0, 4 * i));
   const socket = host.startsWith("/") ? connectSocket(`${host}/.s.PGSQL.${port}`) : connectSocket(port, host);
   const { promise: isAccepted, resolve } = Promise.withResolvers<boolean>();
-  // Errors are ignored: a stopped server runs no statement. A running one only closes the connection, which is noticed
-  // only if the socket is read. The socket is not half-closed here, because a pooler may take that for a client that
-  // has disconnected.
+  // Errors are ignored: a stopped server runs no statement. A running server only closes the connection, which is
+  // detected only if the socket is read. The socket is not half-closed here, because a pooler may treat that as a
+  // disconnected client.
   socket
     .on("error", () => undefined)
     .once("close", () => resolve(socket.readableEnded))
@@ -127,22 +128,22 @@ export async function cancelStatement({ host, port, processID, secretKey }: Clie
 }
 
 /**
- * Cancels a statement that takes too long. If the server still responds, its response to the statement has the outcome;
- * otherwise the connection is closed. Resolves as {@link cancelStatement} does.
+ * Cancels a statement that takes too long. If the server still responds to the statement, the response contains its
+ * outcome; otherwise the connection is closed. Resolves as {@link cancelStatement} does.
  */
 export async function abortStatement(client: Client): Promise<boolean> {
   setTimeout(() => client.connection.stream.destroy(), closeTimeoutMs).unref();
   return await cancelStatement(client);
 }
 
-// A plan that is cached while a table is empty uses sequential scans and nested loops, and is still used when the table
-// has millions of rows. JIT is off because disabled plan types get huge cost estimates, for which the server would
-// compile.
+// A plan that is cached while a table is empty would use sequential scans and nested loops, even when the table has
+// millions of rows later. JIT is off because disabled plan types get huge cost estimates, which would trigger
+// compilation.
 const cachedPlanOptions = "-c enable_seqscan=off -c enable_nestloop=off -c jit=off";
 
 /** Returns the `options` that every session sets, after those of the URL, which they override. */
 export function sessionOptions({ timeouts, cachesPlans }: Pick<ConnectOptions, "timeouts" | "cachesPlans">): string {
-  // As options, because node-postgres cannot send a timeout of 0, which overrides that of the role.
+  // Set in `options`, because node-postgres cannot send a timeout of 0, which is needed to override that of the role.
   const limits =
     timeouts && `-c lock_timeout=${timeouts.lockTimeoutMs} -c statement_timeout=${timeouts.statementTimeoutMs}`;
   return [showWarnings, limits, cachesPlans ? cachedPlanOptions : undefined]
@@ -156,9 +157,9 @@ function settingsOf(connectOptions: ConnectOptions, options?: string): ClientCon
 
 // Only one of several hosts is the primary; the others are its standbys, or former primaries.
 async function assertWritable(client: Client, limitMs: number): Promise<void> {
-  // In a transaction, which starts with the initial settings of the connection.
+  // Read in a transaction, which starts with the initial settings of the connection.
   const text = `${beginSql(readCommitted)}; SHOW transaction_read_only; ROLLBACK`;
-  // If this host hangs, the others must still be tried.
+  // With a timeout, so that the other hosts are tried if this one hangs.
   const timeout = { query_timeout: limitMs };
   const results = [await client.query({ text, ...timeout })].flat();
   const isWritable = results.some(({ rows }) => rows[0]?.transaction_read_only === "off");
@@ -173,7 +174,7 @@ function isTimeout(fault: unknown): boolean {
   return fault instanceof Error && (fault.message === "timeout expired" || fault.message === "Query read timeout");
 }
 
-// Ways differ in TLS and in start-up parameters. A server that is down, or rejects the password, fails on all of them.
+// Ways differ in TLS and in start-up parameters. If the server is down or rejects the password, all of them fail.
 function canTryNextWay(fault: unknown): boolean {
   const sqlState = sqlStateOf(fault);
   // 28000: pg_hba.conf has no entry for this kind of connection.

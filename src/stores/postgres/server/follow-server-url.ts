@@ -3,8 +3,8 @@ import { parseUrl } from "./parse-url.ts";
 import { readServerUrl, type Server } from "./server-url.ts";
 
 /**
- * Returns the server of a URL whose user and password may change while it is used. While a file that the URL names is
- * missing, the last server is used.
+ * Returns the server of a URL whose user and password may change while the store is open. While a file named in the
+ * URL, such as a certificate, is missing, the previous hosts and credentials are used.
  *
  * @param currentUrl - returns the current URL, which {@link assertSameDatabase} has accepted; called for each
  * connection

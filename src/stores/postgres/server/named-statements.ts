@@ -9,7 +9,7 @@ export interface NamedStatement {
 
 /**
  * Names a statement by a hash of its text. Behind a pooler, another release or program may have prepared statements on
- * the same connection, and theirs must never be run instead of this one.
+ * the same connection. Theirs must never run instead of this one.
  */
 export function nameStatement(text: string): NamedStatement {
   return { name: `${namePrefix}${createHash("sha256").update(text).digest("base64url")}`, text };
@@ -19,11 +19,11 @@ export function nameStatement(text: string): NamedStatement {
 export const namePrefix = "plantstore_";
 
 /**
- * Whether the connections of a store keep prepared statements: then each is parsed and planned once, which is more than
- * half of the server's work for a single deletion.
+ * Tracks whether the connections of a store keep prepared statements. If they do, each statement is parsed and planned
+ * only once, which otherwise is more than half of the server's work for a single deletion.
  *
- * PgBouncer does not support them before its release 1.21, or with `max_prepared_statements = 0`, and sends each
- * transaction to any free connection. After the first error, no statement of the store is prepared any more.
+ * PgBouncer before 1.21, or with `max_prepared_statements = 0`, does not support them, because it sends each
+ * transaction to any free connection. After the first such error, the store prepares no more statements.
  */
 export class NamedStatements {
   readonly #onRefused: (problem: string) => void;
@@ -39,7 +39,8 @@ export class NamedStatements {
   }
 
   /**
-   * Returns whether a statement failed because of its name. Then it was not run, and no statement is named any more.
+   * Returns whether a statement failed because of its name. If so, it was not run, and statements are no longer sent by
+   * name.
    */
   isRefused(fault: unknown): boolean {
     if (!(fault instanceof Error) || !isRefusal(fault)) return false;

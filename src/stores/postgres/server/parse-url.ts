@@ -1,20 +1,20 @@
 import { StoreOpenError } from "../../store-open-error.ts";
 
 // postgresql.org/docs/current/libpq-connect.html#LIBPQ-CONNSTRING-URIS:
-//   postgresql://[userspec@][hostspec][/dbname][?paramspec]
-//   userspec: user[:password]    hostspec: [host][:port][,...]    paramspec: name=value[&...]
-// A database name with an unencoded @ or / is refused: it would be the rest of an unencoded password.
+// postgresql://[userspec@][hostspec][/dbname][?paramspec] userspec: user[:password] hostspec: [host][:port][,...]
+// paramspec: name=value[&...] A database name with an unencoded @ or / is refused, because it is probably a part of an
+// unencoded password.
 const form = /^postgres(?:ql)?:\/\/(?:([^/@:]*)(?::([^/@]*))?@)?([^/?@]*)(?:\/([^/?@]*))?(?:\?(.*))?$/s;
 
-// The brackets around an IPv6 address are not part of it.
+// The brackets around an IPv6 address are not part of the captured host.
 const hostForm = /^(?:\[([^[\]]+)\]|([^[\]:]*))(?::(.*))?$/s;
 
 /**
  * Parses a URL as libpq does, and returns its decoded parameters. The parts before the `?` are `user`, `password`,
- * `host` and `port` (both comma-separated lists), and `dbname`, which are empty if they are missing; those after it
- * take precedence, the last one if one is repeated. A `+` does not mean a space.
+ * `host` and `port` (both comma-separated lists), and `dbname`, which are empty if they are missing. Parameters after
+ * the `?` take precedence; of repeated parameters, the last one does. A `+` is not decoded to a space.
  *
- * @throws StoreOpenError, which contains nothing of the URL
+ * @throws StoreOpenError whose message contains no part of the URL
  */
 export function parseUrl(text: string): ReadonlyMap<string, string> {
   const [matched, user = "", password = "", hosts = "", database = "", query = ""] = form.exec(text) ?? [];

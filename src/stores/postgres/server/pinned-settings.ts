@@ -1,10 +1,11 @@
 import { sqlStateOf } from "./sql-state.ts";
 
-// Behind a pooler, a connection keeps the settings of its previous client, and a role or database has settings, too.
-// The guarantees of the store must not depend on them; docs/explanation/storage.md lists them all.
+// Behind a pooler, a connection keeps the settings of its previous client. Roles and databases have settings, too. The
+// guarantees of the store must not depend on any of them; docs/explanation/storage.md lists them all.
 
-// A commit is an acknowledgement, so it waits for the disk and for synchronous standbys. NULL resets a setting to its
-// value at the start of the connection: if that is `remote_apply`, which waits for more, it is kept.
+// A commit is acknowledged to a caller, so it must wait for the disk and for synchronous standbys. NULL resets the
+// setting to its value at the start of the connection. If that is `remote_apply`, it is kept, because it waits for
+// more.
 const pinSynchronousCommit = `
     CASE pg_catalog.set_config('synchronous_commit', NULL, true) WHEN 'on' THEN '' WHEN 'remote_apply' THEN ''
       ELSE pg_catalog.set_config('synchronous_commit', 'on', true) END`;
@@ -14,15 +15,15 @@ const pinClientMinMessages = `
     CASE pg_catalog.current_setting('client_min_messages') WHEN 'debug1' THEN ''
       ELSE pg_catalog.set_config('client_min_messages', 'debug1', true) END`;
 
-// Triggers and foreign keys may protect a plant. Set only if necessary, because not every user may set it.
+// Triggers and foreign keys may protect a plant. Set only if necessary, because not every user is allowed to set it.
 const pinReplicationRole = `
     CASE pg_catalog.current_setting('session_replication_role')
       WHEN 'replica' THEN pg_catalog.set_config('session_replication_role', 'origin', true) ELSE '' END`;
 
 const otherRole = "another client has set the role";
 
-// Row security may hide a plant from one role and show it to another. The visible rows are determined before a
-// statement runs, so it cannot set its role, but it can fail.
+// Row security may hide a plant from one role and show it to another. The server determines the visible rows before a
+// statement runs, so the statement cannot change the role, but it can fail.
 const refuseOtherRole = `
     CASE pg_catalog.current_setting('role') WHEN pg_catalog.set_config('role', NULL, true) THEN ''
       ELSE ('${otherRole} ' || pg_catalog.current_setting('role'))::bigint::pg_catalog.text END`;
@@ -31,8 +32,8 @@ const pins = `${pinSynchronousCommit} || ${pinClientMinMessages} || ${pinReplica
 
 /**
  * A condition that is always true, and pins the settings that the commit of its statement depends on until that commit
- * (`set_config(…, true)`), for the WHERE of an UPDATE or DELETE of a single row: PostgreSQL evaluates it for each row,
- * before it changes the row. Without a row there is nothing to commit.
+ * (`set_config(…, true)`). It is for the WHERE of an UPDATE or DELETE of a single row: PostgreSQL evaluates it for each
+ * row, before it changes the row. If there is no row, there is nothing to commit.
  */
 export const pinnedByRow: string = `(${pins}) IS NOT NULL`;
 
@@ -43,16 +44,16 @@ export const pinnedByRow: string = `(${pins}) IS NOT NULL`;
 export const pinned: string = `(SELECT ${pins}) IS NOT NULL`;
 
 /**
- * A condition that is true if no setting has to be pinned, for connections that start with the default settings
- * ({@link hasDefaultSettingsSql}). It takes the server a fifth of the time of {@link pinnedByRow}, which spends most of
- * its time on functions that are not even called.
+ * A condition that is true if no setting has to be pinned, for connections that start with the default settings ({@link
+ * hasDefaultSettingsSql}). It takes the server a fifth of the time of {@link pinnedByRow}, most of which is spent
+ * preparing functions that are not even called.
  */
 export const alreadyPinned: string = `(
     pg_catalog.current_setting('synchronous_commit') || pg_catalog.current_setting('client_min_messages')
     || pg_catalog.current_setting('session_replication_role') || pg_catalog.current_setting('role')
   ) = 'ondebug1originnone'`;
 
-/** Returns whether connections start with commits that wait, and without another role. */
+/** Returns whether connections start with commits that wait for disk and standbys, and without a changed role. */
 export const hasDefaultSettingsSql = `
   SELECT pg_catalog.set_config('synchronous_commit', NULL, true) = 'on'
     AND pg_catalog.set_config('role', NULL, true) = 'none'`;
@@ -60,10 +61,12 @@ export const hasDefaultSettingsSql = `
 /** A condition that is always true, and fails the statement if another client has set the role. */
 export const ownRole: string = `(SELECT ${refuseOtherRole}) IS NOT NULL`;
 
-// Settings that a statement cannot pin itself, because they take effect before it runs.
+// Resets the settings that a statement cannot pin itself, because they take effect before it runs.
 const resetSql = "RESET default_transaction_read_only; RESET row_security; RESET ROLE";
 
-/** Returns whether the server may have refused a statement because of such a setting: then it did nothing. */
+/**
+ * Returns whether the server may have refused a statement because of such a setting. If so, the statement did nothing.
+ */
 export function isRefusedBySetting(fault: unknown): boolean {
   const state = sqlStateOf(fault);
   return state === "25006" || state === "42501" || (state === "22P02" && String(fault).includes(otherRole));
@@ -73,10 +76,10 @@ export function isRefusedBySetting(fault: unknown): boolean {
 export const readCommitted = "ISOLATION LEVEL READ COMMITTED";
 
 /**
- * Returns the statements, for a single message, that begin a transaction with all of these settings pinned. The first
- * transaction resets the settings with which the second one starts.
+ * Returns the statements, for a single message, that begin a transaction with all of these settings pinned. A first
+ * transaction resets the settings that must be correct when the second transaction starts.
  *
- * @param characteristics - as after `BEGIN`; statements may follow
+ * @param characteristics - the text after `BEGIN`; further statements may follow it
  */
 export function beginSql(characteristics: string): string {
   return `BEGIN; ${resetSql}; COMMIT; BEGIN ${characteristics};

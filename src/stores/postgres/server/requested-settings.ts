@@ -1,9 +1,9 @@
 import { StoreOpenError } from "../../store-open-error.ts";
 
 /**
- * Parses the settings in the `options` of a database URL, `-c name=value` or `--name=value`, by name. The last one
- * counts, as for the server (postgresql.org/docs/current/libpq-connect.html#LIBPQ-CONNECT-OPTIONS). Other switches are
- * ignored.
+ * Parses the settings in the `options` of a database URL, `-c name=value` or `--name=value`, by name. If a setting is
+ * repeated, the last one is used, as by the server
+ * (postgresql.org/docs/current/libpq-connect.html#LIBPQ-CONNECT-OPTIONS). Other switches are ignored.
  */
 export function parseSettings(options: string): ReadonlyMap<string, string> {
   const settings = new Map<string, string>();

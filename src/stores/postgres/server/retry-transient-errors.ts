@@ -10,9 +10,9 @@ export const retryForMs = 10_000;
 const rolledBack: ReadonlySet<string | undefined> = new Set(["40001", "40P01"]);
 
 /**
- * Runs the work of an operator's command, and retries it if the server rolls it back because of concurrent
- * transactions, or does not know whether it has committed, for ten seconds from the first error. Distributed engines
- * may do so at any statement, including the COMMIT.
+ * Runs the work of an operator's command. For ten seconds from the first error, retries it if the server rolls it back
+ * because of concurrent transactions, or reports that the outcome is unknown. Distributed engines may report either at
+ * any statement, including the COMMIT.
  *
  * @param work - must leave no transaction open, and must be idempotent
  */
@@ -22,7 +22,7 @@ export async function retryTransientErrors<Result>(session: Session, work: () =>
     try {
       return await work();
     } catch (fault) {
-      // Rolls back.
+      // Closing the connection rolls back.
       session.discard();
       endMs ??= performance.now() + retryForMs;
       const isTransient = rolledBack.has(sqlStateOf(fault)) || isOutcomeUnknown(fault);

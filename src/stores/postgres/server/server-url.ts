@@ -4,7 +4,7 @@ import { StoreOpenError } from "../../store-open-error.ts";
 import { parseSettings } from "./requested-settings.ts";
 import { parseUrl } from "./parse-url.ts";
 
-/** The server of a URL: one host, or several of which one is the primary. */
+/** The server of a URL: a single host, or several hosts, one of which is the primary. */
 export interface Server {
   /** Hosts, ports and database, without user and password, for operators. */
   readonly name: string;
@@ -48,8 +48,8 @@ const portDefault = "5432";
 // In seconds. A running server responds within 10 ms; a network that drops packets never does.
 const connectTimeoutSDefault = 5;
 
-// In seconds. A slower host is useless to callers. So 0, which means unlimited in libpq, is refused: a host that accepts
-// connections but never responds would block the attempts with other hosts.
+// In seconds. A slower host is useless to callers. 0, which means unlimited in libpq, is refused, because a host that
+// accepts connections but never responds would then block attempts with other hosts.
 const connectTimeoutSMax = 60;
 
 // Milliseconds of inactivity before TCP checks the server. Imports and exports have no other timeout, and the default
@@ -76,10 +76,10 @@ const supported: ReadonlySet<string> = new Set([
 
 /**
  * Parses `postgres://user:password@host:port/database?parameters` as libpq does. docs/explanation/storage.md lists the
- * parameters; an unsupported one is refused, since it may be there for security.
+ * parameters. Unsupported parameters are refused, because security may depend on them.
  *
- * Several hosts are separated by commas; the writable one is used, as with `target_session_attrs` `read-write` or
- * `primary`, unless that is `any`.
+ * Several hosts are separated by commas. The writable one is used, which is the meaning of `read-write` and `primary`
+ * in `target_session_attrs`, unless that parameter is `any`.
  *
  * @throws StoreOpenError that names the invalid part, and never contains the password
  */
@@ -134,7 +134,7 @@ function sharedBy(parameters: Parameters): Omit<Way, "host" | "port" | "ssl"> {
     application_name: parameters.get("application_name") ?? "plantstore",
     keepAlive: true,
     keepAliveInitialDelayMillis: keepAliveMs,
-    // `require` is refused: the client would silently continue without channel binding.
+    // `require` is refused, because the client would silently continue without channel binding.
     enableChannelBinding: readWord(parameters, "channel_binding", ["disable", "prefer"]) === "prefer",
   };
 }
@@ -183,7 +183,8 @@ function tlsOf(parameters: Parameters, host: string): readonly Tls[] {
     case "verify-ca":
       return [withAuthority];
     case "verify-full":
-      // Explicit, because the client gives TLS no host name, and TLS would then expect "localhost" in the certificate.
+      // The host name is passed explicitly: the client does not pass it to TLS, which would then expect "localhost" in
+      // the certificate.
       return [
         { ...files, rejectUnauthorized: true, checkServerIdentity: (_, peer) => tls().checkServerIdentity(host, peer) },
       ];
@@ -204,7 +205,7 @@ function readPem(path: string | undefined): string | undefined {
   }
 }
 
-// Loaded on demand, like every use of TLS: settings are parsed even if they do not use it.
+// Loaded on demand, because settings are parsed even if they do not use TLS.
 function tls(): typeof import("node:tls") {
   return process.getBuiltinModule("node:tls");
 }

@@ -18,8 +18,8 @@ import type { Server } from "./server-url.ts";
 import { sqlStateOf } from "./sql-state.ts";
 
 /**
- * The shortest time for an attempt, in milliseconds: several times as long as a statement waits for a lock. An attempt
- * that is cancelled may have an unknown outcome.
+ * The shortest time for an attempt, in milliseconds: several times the lock timeout. With less time, the attempt could
+ * be cancelled with an unknown outcome.
  */
 const attemptMsMin = 500;
 
@@ -34,7 +34,7 @@ const stillRunning =
 /** The error of a statement whose success is not certain. */
 export class InDoubtError extends Error {}
 
-/** The servers to which a server may forward statements, as the coordinator of Citus does. */
+/** The servers to which a server, such as the coordinator of Citus, forwards statements. */
 export interface Workers {
   /** Returns why a commit may not be on the standbys of a worker; `undefined` for an unrelated notice. */
   doubtOf(notice: Notice): string | undefined;
@@ -57,8 +57,8 @@ export type Row = readonly (string | null)[];
  */
 export class Session {
   /**
-   * The deadline of all work on this session, on the clock of `performance.now()`: a statement that runs too long is
-   * cancelled before. By default there is none. Set by the user of the session.
+   * The deadline of all work on this session, on the clock of `performance.now()`; by default there is none. A
+   * statement that runs too long is cancelled before the deadline. Set by the code that uses the session.
    */
   deadlineMs: number = Number.POSITIVE_INFINITY;
   readonly #server: Server;
@@ -96,7 +96,7 @@ export class Session {
     return this.remainingMs >= attemptMsMin;
   }
 
-  /** The process id of the server for this connection. */
+  /** The id of the server process for this connection. */
   get processId(): number | undefined {
     return this.#client?.processID ?? undefined;
   }
@@ -118,8 +118,8 @@ export class Session {
   }
 
   /**
-   * Prepares an attempt: connects if there is no connection. Rejects with the error of the last host that was tried, or
-   * when too little time remains.
+   * Connects if there is no connection. Rejects with the error of the last host that was tried, or when too little time
+   * remains.
    */
   async connect(): Promise<void> {
     if (this.#client !== undefined) return;
@@ -134,12 +134,12 @@ export class Session {
 
   async #connectToAny(): Promise<void> {
     if (this.#isInTransaction) throw new Error("the connection was lost during a transaction");
-    // Read once, because they may change between connections.
+    // Read once per attempt, because they may change between connections.
     const { hosts, mustBeWritable } = this.#server;
     const options = { ...this.#connectOptions, mustBeWritable, deadlineMs: this.deadlineMs };
     let fault: unknown = closed();
     for (let attempts = 0; attempts < hosts.length && !this.#isClosed; attempts++) {
-      // Without time for it, the error would name a host that was not tried.
+      // Stops if no time remains; otherwise the error would name a host that was not really tried.
       if (attempts > 0 && this.remainingMs <= 0) break;
       const host = hosts[this.#host % hosts.length];
       try {
@@ -154,8 +154,8 @@ export class Session {
   }
 
   /**
-   * Runs a statement. {@link verdictOn} classifies its errors. A statement that the server may have refused because of
-   * a setting of another client of a pooler is run again in a separate transaction.
+   * Runs a statement. {@link verdictOn} classifies its errors. A statement is run again in a separate transaction if
+   * the server may have refused it because of a setting that another client of a pooler left on the connection.
    */
   async query(statement: string | NamedStatement, values: readonly unknown[] = []): Promise<readonly Row[]> {
     try {
@@ -222,8 +222,9 @@ export class Session {
   }
 
   /**
-   * Begins a transaction as {@link beginSql} does. Until {@link commit}, everything runs on this connection and fails
-   * if it is lost, because the rest of a transaction must not run without its beginning. An error disconnects.
+   * Begins a transaction as {@link beginSql} does. Until {@link commit}, everything runs on this connection. If the
+   * connection is lost, everything fails, because the rest of a transaction must not run without its beginning. An
+   * error disconnects.
    */
   async begin(characteristics: string): Promise<void> {
     try {
@@ -237,8 +238,8 @@ export class Session {
   }
 
   /**
-   * Runs statements without parameters and results in a transaction like that of {@link begin}, in one message: the
-   * server commits even if this process hangs. An error rolls back, and disconnects.
+   * Runs statements without parameters and results in a transaction like that of {@link begin}, in a single message, so
+   * that the server commits even if this process hangs. An error rolls back and disconnects.
    */
   async runInTransaction(characteristics: string, script: string): Promise<void> {
     try {
@@ -293,7 +294,7 @@ export class Session {
       const result = await running;
       if (this.#doubt === undefined) return result;
     } catch (fault) {
-      // The server responded, or `close` has cancelled it.
+      // The server responded, or `close` has cancelled the statement.
       if (sqlStateOf(fault) !== undefined || this.#isClosed) throw fault;
       // There was no response, so the statement may still be running.
       const isAccepted = await (cancellation.isAccepted ?? cancelStatement(client));
@@ -305,7 +306,7 @@ export class Session {
       clearTimeout(timer);
       this.#isRunning = false;
       if (cancellation.isAccepted !== undefined) {
-        // Whatever the server responded, a worker may still wait for its standby.
+        // Even if the server responded, a worker may still wait for its standby.
         this.#workers?.addPossibleWait(client.processID);
         this.#release(client, cancellation.isAccepted);
       }
@@ -313,7 +314,7 @@ export class Session {
     throw new InDoubtError(this.#doubt);
   }
 
-  /** Releases a connection: a late cancel request could cancel its next statement. */
+  /** Releases a connection without reusing it, because a late cancel request could cancel the next statement on it. */
   #release(client: Client, isAccepted: Promise<boolean>): void {
     this.#forget(client);
     // equivalent mutant: the socket would be destroyed a moment later, without a message to the server.
@@ -321,9 +322,9 @@ export class Session {
   }
 
   /**
-   * Closes the connection, immediately if a statement is running. The next statement opens another one, to the next
-   * host if there are several: a replaced primary may not know it, and wait forever for standbys that follow another
-   * primary.
+   * Closes the connection, immediately if a statement is running. The next statement opens another connection, to the
+   * next host if there are several: an old primary may not know that it was replaced, and wait forever for standbys
+   * that now follow the new primary.
    */
   discard(): void {
     this.#host++;
@@ -347,7 +348,8 @@ export class Session {
     await disconnect(client);
   }
 
-  // A statement that is cancelled while it waits for its standbys succeeds, with a warning whose text is translated.
+  // A statement that is cancelled while it waits for standbys succeeds with a warning. Its text is translated, so the
+  // warning is recognized by the function that reports it.
   #read(notice: Notice): void {
     if (notice.routine === "SyncRepWaitForLSN")
       this.#doubt = "committed, but not confirmed by its synchronous standbys";
@@ -362,7 +364,7 @@ export class Session {
   }
 
   #adopt(client: Client): void {
-    // A connection that is established after `close` would keep the process alive.
+    // A connection that is established after `close` is closed, because it would keep the process alive.
     if (this.#isClosed) void disconnect(client);
     else this.#client = client;
   }
