@@ -24,12 +24,12 @@ export interface CallOptions {
   /** Cancels the call. The plant may be deleted nevertheless. */
   readonly signal?: AbortSignal;
   /**
-   * Makes this call and all others with the same key one deletion, so that a program can repeat a call whose outcome is
-   * unknown: 1 to 128 printable ASCII characters, such as a UUID, for a single plant. Default: a new key for each call,
-   * shared by its attempts.
+   * Calls with the same key count as one deletion, so that a program can repeat a call whose outcome is unknown. A key
+   * has 1 to 128 printable ASCII characters, such as a UUID, and belongs to a single plant. Default: a new key for each
+   * call, shared by its attempts.
    *
-   * With `null`, no key is sent and the call is not retried. It rejects when the outcome is unknown, and a program that
-   * repeats it may get "not-found" for a plant that the first call deleted.
+   * With `null`, no key is sent and the call is not retried. It rejects when the outcome is unknown; if the program
+   * then repeats the call, it may get "not-found" for a plant that the first call deleted.
    */
   readonly idempotencyKey?: string | null;
 }
@@ -53,7 +53,7 @@ export interface PlantClient {
   close(): void;
 }
 
-/** The error of a failed call. The message is that of the server, followed by what to do. */
+/** The error of a failed call. The message is the server's message, followed by what to do. */
 export class PlantClientError extends Error {
   override readonly name = "PlantClientError";
   /** The name of the gRPC code. */
@@ -118,12 +118,12 @@ export function createPlantClient(options: PlantClientOptions): PlantClient {
   };
 }
 
-// For an empty key, `createPlantStub` sends none.
+// An empty string makes `createPlantStub` send no key.
 function toMetadata(idempotencyKey: string | null): string {
   return idempotencyKey === null ? "" : quoteIdempotencyKey(idempotencyKey);
 }
 
-// grpc-js would throw another type of error, which quotes the key.
+// Checked here, because grpc-js would throw another type of error, which quotes the key.
 function checkArguments(id: unknown, idempotencyKey: unknown): void {
   // JavaScript programs may pass numbers, which have only 53 bits.
   if (typeof id !== "bigint" || BigInt.asIntN(64, id) !== id)

@@ -37,18 +37,19 @@ export const plantStubOptionNames: OptionNames<PlantStubOptions> = {
 const { path } = PlantServiceService.deletePlant;
 const [, service, method] = path.split("/");
 
-// gRFC A6. UNAVAILABLE is temporary, and so is RESOURCE_EXHAUSTED from this server: too many calls per second, or too many
-// queued deletions. AIP-194 retries the latter only if it is short, and the server sends the delay, for which grpc-js
-// waits (`grpc-retry-pushback-ms`). A message that is too large would have that code as well, but an id never is. All
-// attempts have the same idempotency key, so if the first response was lost, the second attempt gets the same response.
+// The retry policy of gRFC A6. UNAVAILABLE is temporary, and so is RESOURCE_EXHAUSTED from this server: too many calls
+// per second, or too many queued deletions. AIP-194 recommends retrying RESOURCE_EXHAUSTED only if it does not last
+// long; the server sends the delay in `grpc-retry-pushback-ms`, which grpc-js respects. A message that is too large
+// would get the same code, but a message with an id never is. All attempts have the same idempotency key, so if the
+// first response was lost, the second attempt gets the same response.
 //
 // grpc-js also converts HTTP/2's ENHANCE_YOUR_CALM, by which the server or a proxy asks a client to slow down without a
-// delay, to RESOURCE_EXHAUSTED. A retry policy depends only on the code, so such a call is also retried: after the backoff
-// below, at most three times.
+// delay, to RESOURCE_EXHAUSTED. A retry policy depends only on the code, so such a call is also retried: after the
+// backoff below, at most three times.
 const serviceConfig = JSON.stringify({
   methodConfig: [
     {
-      // Not for the entire service, because a method might not be idempotent.
+      // Only for this method, because other methods of the service might not be idempotent.
       name: [{ service, method }],
       retryPolicy: {
         maxAttempts: 4,
@@ -62,30 +63,27 @@ const serviceConfig = JSON.stringify({
 });
 
 /**
- * Creates a generated stub that sends the token with every call, and an idempotency key with every deletion. If the server
- * could not accept a deletion, it retries after the delay that the server requests, or otherwise after 0.1 s, doubled each
- * time: up to four attempts within the deadline of the call. The key is new, unless the metadata of the call has an
- * `idempotency-key`. With an empty one, no key is sent and there is one attempt, because a second attempt would report
- * a plant that a lost first attempt deleted as not found.
+ * Creates a generated stub that sends the token with every call, and an idempotency key with every deletion. If the
+ * server could not accept a deletion, the stub retries after the delay that the server requests, or otherwise after 0.1
+ * s, doubled each time: up to four attempts within the deadline of the call. The key is new, unless the metadata of the
+ * call has an `idempotency-key`. If that is empty, no key is sent and there is one attempt: if the response of a first
+ * attempt was lost, a second attempt without a key would report the deleted plant as not found.
  *
  * Set a deadline for each call; without one, a call waits as long as the server does. Close the client when it is no
  * longer needed.
  *
- * @throws TypeError for unknown options; Error when the token is empty, or contains a character that tokens must not have
+ * @throws TypeError for unknown options; Error when the token is empty, or contains a character that tokens must not
+ * have
  *
- * @example
- * ```ts
- * const client = createPlantStub({ address: "plants.example:443", token });
- * client.deletePlant({ id: 42n }, new Metadata(), { deadline: Date.now() + 5_000 }, (error) => {
- *   if (error?.code === status.NOT_FOUND) console.log("there is no plant 42");
- * });
- * ```
+ * @example ```ts const client = createPlantStub({ address: "plants.example:443", token }); client.deletePlant({ id: 42n
+ * }, new Metadata(), { deadline: Date.now() + 5_000 }, (error) => { if (error?.code === status.NOT_FOUND)
+ * console.log("there is no plant 42"); }); ```
  */
 export function createPlantStub(options: PlantStubOptions): PlantServiceClient {
   refuseUnknownOptions(options, plantStubOptionNames, "createPlantStub");
   const { address, credentials: security = credentials.createSsl() } = options;
-  // In grpc-js, retries are an option of the channel. This channel also ignores a retry policy from DNS (gRFC A2). It still
-  // sends a call again that the server has not processed (RFC 9113 §8.7).
+  // In grpc-js, retries are an option of the channel. This channel also ignores a retry policy from DNS (gRFC A2). It
+  // still sends a call again if the server has certainly not processed it (RFC 9113 §8.7).
   const channelWithoutRetries = new Channel(address, security, { "grpc.enable_retries": 0 });
   const withoutRetries: ClientOptions["callInvocationTransformer"] = (call) =>
     call.methodDefinition.path === path && sendsNoKey(call.metadata)
@@ -106,7 +104,10 @@ export function createPlantStub(options: PlantStubOptions): PlantServiceClient {
 /** The metadata of the idempotency key. */
 export const idempotencyKeyName = "idempotency-key";
 
-/** Returns whether a call is sent without a key, which an empty value requests; a key has at least two quotes. */
+/**
+ * Returns whether a call is sent without a key, which an empty value requests. A valid key is never empty, because it
+ * includes two quotes.
+ */
 function sendsNoKey(metadata: Metadata): boolean {
   return metadata.get(idempotencyKeyName)[0] === "";
 }
@@ -122,7 +123,7 @@ const sendIdempotencyKey: Interceptor = (callOptions, nextCall) => {
   if (callOptions.method_definition.path !== path) return new InterceptingCall(call);
   return new InterceptingCall(call, {
     start: (original, listener, next) => {
-      // A copy, because the caller may use the object for another call.
+      // Changes a copy, because the caller may use the object for another call.
       const metadata = original.clone();
       if (sendsNoKey(metadata)) metadata.remove(idempotencyKeyName);
       else if (metadata.get(idempotencyKeyName).length === 0)
@@ -132,7 +133,8 @@ const sendIdempotencyKey: Interceptor = (callOptions, nextCall) => {
   });
 };
 
-// Not call credentials, which refuse a connection without TLS even to the same machine.
+// An interceptor instead of call credentials, because grpc-js refuses those on a connection without TLS, even to the
+// same machine.
 function bearer(token: PlantStubOptions["token"]): Interceptor {
   const credential = credentialsOf(token);
   return (callOptions, nextCall) => {

@@ -1,10 +1,10 @@
-// b64token of RFC 6750 §2.1. Any other token is refused here, because errors of libraries quote an invalid field with the
-// token in it.
+// b64token of RFC 6750 §2.1. Other tokens are refused here, because libraries would quote the invalid field, with the
+// token in it, in their errors.
 const bearerToken = /^[A-Za-z0-9\-._~+/]+=*$/;
 
 /**
- * Returns the `authorization` field of a token. For a function that returns tokens, returns a function that returns the
- * field of the next token.
+ * Returns the `authorization` field for a token. If the argument is a function that returns tokens, returns a function
+ * that resolves to the field for the next token.
  *
  * @throws Error when the token is invalid, without quoting it; the returned function rejects instead
  */

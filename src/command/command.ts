@@ -1,4 +1,4 @@
-/** The environment of a command; an argument, so that tests can run commands in their own process. */
+/** The environment of a command. Passed as an argument, so that tests can run commands in their own process. */
 export interface Terminal {
   readonly environment: Readonly<Record<string, string | undefined>>;
   /** Standard input. */
@@ -7,7 +7,9 @@ export interface Terminal {
   /** Writes text to standard output unchanged, and resolves when more can be written. */
   readonly write: (text: string) => Promise<void>;
   readonly err: (line: string) => void;
-  /** Shows a line that the next one replaces; `undefined` when standard error is not a terminal. */
+  /**
+   * Shows a progress line, which the next progress line replaces; `undefined` when standard error is not a terminal.
+   */
   readonly progress: ((line: string) => void) | undefined;
 }
 

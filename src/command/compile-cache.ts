@@ -6,11 +6,11 @@ import { join } from "node:path";
 /**
  * Caches compiled code between starts, which reduces the time for later imports from 0.1 s to 0.04 s.
  *
- * Node runs the cached code without further checks, and anyone on the machine can create Node's default folder first. So
- * this uses a separate folder, and only if no other user can write to it. Otherwise nothing is cached.
+ * Node runs the cached code without further checks, and another user of the machine could create Node's default folder
+ * first. So a separate folder is used, and nothing is cached if another user can write to that.
  */
 export function cacheCompiledCode(): void {
-  // The environment names a folder, which Node uses already.
+  // The environment names a cache folder, which Node already uses.
   if (getCompileCacheDir() !== undefined) return;
   const user = process.getuid?.();
   // On Windows, the folder for temporary files belongs to the user.

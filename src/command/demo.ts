@@ -9,8 +9,8 @@ const folder = ".plantstore";
 export const demoPlants = { first: 1n, last: 1000n } as const;
 
 /**
- * The settings that a user can change for the demo. It overrides the others, because it must not delete the plants of a
- * `DATABASE_URL` that is set for another program, and the commands that it prints must work.
+ * The settings that a user can change for the demo. The demo overrides all others: it must not delete the plants of a
+ * `DATABASE_URL` that is set for another purpose, and the commands that it prints must work.
  */
 export const demoSettings: readonly (keyof typeof settings)[] = [
   "host",
@@ -37,9 +37,9 @@ const overriddenVariables: readonly string[] = Object.values(settings)
 /** A prepared demo. Dispose of it with `using`. */
 export interface Demo extends Disposable {
   readonly token: string;
-  /** An environment like that of a production server. */
+  /** The environment with which to run `serve`, with settings like those of a production server. */
   readonly environment: Record<string, string | undefined>;
-  /** The variables that are set and overridden. */
+  /** The variables that the user has set and the demo overrides. */
   readonly ignored: readonly string[];
 }
 
@@ -53,7 +53,7 @@ export async function prepareDemo(environment: Readonly<Record<string, string | 
   const lock = await lockFolder();
   const token = readToken() ?? (await createToken());
   const set = Object.entries(environment).filter(([, value]) => value !== undefined && value !== "");
-  // Including unknown variables, so that a misspelt setting is refused.
+  // Unknown variables are kept, so that `serve` refuses a misspelt setting.
   const kept = set.filter(([name]) => !overriddenVariables.includes(name));
   return {
     [Symbol.dispose]: () => lock[Symbol.dispose](),
@@ -61,9 +61,9 @@ export async function prepareDemo(environment: Readonly<Record<string, string | 
     ignored: overriddenVariables.filter((name) => set.some(([variable]) => variable === name)),
     environment: {
       LOG_LEVEL: "warn",
-      // The log is for a person, who does not need a line per deletion.
+      // A person reads the log, who does not need a line per deletion.
       PLANTSTORE_AUDIT: "by-level",
-      // There is no load balancer in front of a demo, and Ctrl-C should stop it immediately.
+      // No drain delay: a demo has no load balancer in front of it, and Ctrl-C should stop it immediately.
       PLANTSTORE_DRAIN_DELAY_MS: "0",
       ...Object.fromEntries(kept),
       DATABASE_URL: `sqlite:${join(folder, "plants.db")}`,
@@ -73,7 +73,7 @@ export async function prepareDemo(environment: Readonly<Record<string, string | 
   };
 }
 
-// An SQLite lock, because the system releases it even if the process is killed.
+// Uses an SQLite lock, because the system releases it even if the process is killed.
 async function lockFolder(): Promise<Disposable> {
   const { DatabaseSync } = await import("node:sqlite");
   const lock = new DatabaseSync(join(folder, "lock"), { timeout: 0 });
@@ -93,7 +93,7 @@ const tokenFile = join(folder, "token");
 
 function readToken(): string | undefined {
   if (!existsSync(tokenFile)) return undefined;
-  // A copy of the folder may have other permissions, and the token is plain text.
+  // The token is plain text, and a copied folder may have other permissions.
   chmodSync(tokenFile, 0o600);
   const token = readFileSync(tokenFile, "utf8").trim();
   if (token === "") throw new Error(`${tokenFile} is empty; delete it to create a new token`);

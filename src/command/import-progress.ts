@@ -5,7 +5,7 @@ import type { Terminal } from "./command.ts";
 const progressIntervalMs = 200;
 
 /**
- * Returns a function that takes the imported ids and bytes, and shows the progress of an import on a terminal at
+ * Returns a function that accepts the numbers of imported ids and bytes, and shows the progress on a terminal at
  * intervals. It does nothing if standard error is not a terminal.
  */
 export function showProgress(
@@ -43,14 +43,14 @@ export interface ImportState {
 export function describeProgress({ ids, bytes, bytesTotal, elapsedMs }: ImportState): string {
   const rate = `${formatInteger(ids)} ids, ${formatInteger((ids / elapsedMs) * 1_000)}/s`;
   if (bytesTotal === undefined || bytes === 0) return rate;
-  // At most 1, because a line break is counted for the last line even if it has none.
+  // At most 1: a line break is counted for each line, even if the last line has none.
   const share = Math.min(bytes / bytesTotal, 1);
   const remainingS = Math.ceil((elapsedMs / share - elapsedMs) / 1_000);
   return `${rate}, ${Math.floor(share * 100)} %, ${formatInteger(remainingS)} s left`;
 }
 
-// Not a shared Intl.NumberFormat, because creating one at the start of every command takes as long as loading half of its
-// modules.
+// Does not use a shared Intl.NumberFormat: creating it would slow down the start of every command, by as much as
+// loading half of the modules.
 /** Returns an integer with commas as thousands separators. */
 export function formatInteger(number: number): string {
   return number.toLocaleString("en-US", { maximumFractionDigits: 0 });

@@ -1,8 +1,8 @@
 /**
  * Returns whether the plant store supports a version of Node, such as `24.15.0`. Must match `engines` in package.json.
  *
- * The SQLite of older versions can lose its write-ahead log. All of 25.8 is refused because 25.8.0 is affected, although
- * 25.8.2 is not. This module has no imports, because older versions of Node must be able to load it.
+ * The SQLite in older versions can lose commits in its write-ahead log. All of 25.8 is refused because 25.8.0 is
+ * affected, although 25.8.2 is not. This module has no imports, because older versions of Node must be able to load it.
  */
 export function isSupportedNode(version: string): boolean {
   const [major, minor] = version.split(".");

@@ -11,7 +11,7 @@ if (!isSupportedNode(process.versions.node)) {
 
 void run();
 
-// No top-level await, because the package contains the command as CommonJS.
+// A function instead of top-level await, because the command is published as CommonJS.
 async function run(): Promise<void> {
   const { cacheCompiledCode } = await import("./compile-cache.ts");
   cacheCompiledCode();

@@ -19,7 +19,7 @@ export const openApiCommand: Command = {
     const reading = publicUrl.read(url);
     const source = flag === undefined ? publicUrl.variable : "--public-url";
     if (reading.kind === "problems") throw new UsageError(`${source} must ${reading.problems.join(", ")}`);
-    // Without a trailing slash, because the paths start with one.
+    // Removes trailing slashes, because the paths start with a slash.
     terminal.out(JSON.stringify(createPlantStoreOpenApi(reading.value.href.replace(/\/+$/, "")), undefined, 2));
     return exitCode.ok;
   },

@@ -4,7 +4,8 @@ import { exitCode, type Terminal } from "./command.ts";
 /** Returns the terminal of this process. */
 export function processTerminal(): Terminal {
   const { stdin, stdout, stderr } = process;
-  // EPIPE is success: in `plantstore export | head`, the reader has enough. Other errors, such as a full disk, lose output.
+  // EPIPE is success: in `plantstore export | head`, the reader needs no more output. After other errors, such as a
+  // full disk, output is missing.
   stdout.on("error", ({ code }: NodeJS.ErrnoException) => {
     process.exit(code === "EPIPE" ? exitCode.ok : exitCode.failure);
   });

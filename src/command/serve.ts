@@ -20,7 +20,7 @@ import { connectToSupervisor, workerVariable } from "./worker.ts";
 import { packageVersion } from "./package-version.ts";
 import { sourcesOf } from "./setting-flags.ts";
 
-/** Milliseconds that the process may still run after everything is closed. */
+/** Milliseconds after which the process exits once everything is closed, even if something keeps it running. */
 const exitTimeoutMs = 1_000;
 
 /** The flags that can be combined with `--demo`. */
@@ -51,7 +51,7 @@ export const serveCommand: Command = {
   },
 };
 
-/** Logs which settings had a line break at the end, such as a secret created with `echo … | base64`. */
+/** Logs which settings had a line break at the end, as secrets created with `echo … | base64` do. */
 function logTrimmed(trimmed: readonly string[], { logLevel }: Configuration): void {
   if (trimmed.length === 0) return;
   openLog(logLevel).warn({ settings: trimmed }, "removed the line break at the end of settings");
@@ -121,15 +121,15 @@ async function serveAsWorker({ adminAddress, ...configuration }: Configuration):
 
 /** Options of {@link serveUntilStopped}. */
 interface ServeOptions extends StartOptions {
-  /** Resolves when the server is to shut down. */
+  /** Resolves when the server must shut down. */
   readonly stop: Promise<NodeJS.Signals | "drain">;
   readonly onListening?: (server: StartedServer) => void | Promise<void>;
 }
 
 function handleSignals(): ServeOptions {
   let reload: (() => Promise<void>) | undefined;
-  // Registered before the start, because an unhandled SIGHUP kills the process. A demo has no handler, so that it stops
-  // when its terminal is closed.
+  // Registered before the start, because an unhandled SIGHUP kills the process. A demo has no handler, so that closing
+  // its terminal stops it.
   process.on("SIGHUP", () => void reload?.());
   return { stop: firstStopSignal(), onListening: (server) => void (reload = () => server.reload()) };
 }
@@ -140,7 +140,8 @@ async function serveUntilStopped(configuration: Configuration, options: ServeOpt
   const signal = await Promise.race([options.stop, server.storeFailed]);
   const code = signal === undefined ? exitCode.storeFailed : exitCode.ok;
   await server.drain();
-  // A log that nobody reads, or a request to a collector that never responds, would keep the process alive.
+  // Otherwise a log pipe that no process reads, or a request to a collector that never responds, would keep the process
+  // alive.
   setTimeout(() => process.exit(code), exitTimeoutMs).unref();
   return code;
 }

@@ -3,8 +3,8 @@ import { exitCode } from "./command.ts";
 /**
  * Milliseconds within which a repeated signal counts as the same request to stop.
  *
- * A terminal (Ctrl-C) and a service manager signal every process of a group, and npm, which is in that group, also
- * forwards its own signal to the script that it runs. The server then receives the signal twice.
+ * A terminal (Ctrl-C) and a service manager send a signal to every process of a group. npm, which is in the same group,
+ * also forwards the signal to the script that it runs, so the server receives it twice.
  */
 const sameRequestMs = 1_000;
 
@@ -12,7 +12,7 @@ const sameRequestMs = 1_000;
  * Waits for SIGTERM or SIGINT and resolves at the first one. A second signal skips the drain and exits the process
  * immediately with exit code 1; the same signal within {@link sameRequestMs} is ignored.
  *
- * @param onSecondSignal - called just before that exit; must be synchronous
+ * @param onSecondSignal - called just before the process exits because of a second signal; must be synchronous
  */
 export function firstStopSignal(onSecondSignal: () => void = () => undefined): Promise<NodeJS.Signals> {
   return new Promise((resolve) => {

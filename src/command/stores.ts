@@ -60,7 +60,7 @@ export const importCommand: Command = {
   },
 };
 
-/** Returns a function that returns the time since this call, such as "3.2 s". */
+/** Starts a clock. Returns a function that returns the time since then, such as "3.2 s". */
 function startClock(): () => string {
   const startMs = performance.now();
   return () => `${((performance.now() - startMs) / 1_000).toFixed(1)} s`;
@@ -91,7 +91,7 @@ export const deletionsCommand: Command = {
     const filter = { since: sinceOf(flags), plantId: plantOf(flags) };
     await using database = await openPlantDatabase(databaseOf(flags, terminal));
     for await (const run of database.listDeletions(filter)) {
-      // As a string, because a JSON number of this size loses digits.
+      // The id is a string, because a JSON number of this size loses digits.
       const lines = run.map((deletion) => JSON.stringify({ ...deletion, plantId: String(deletion.plantId) }));
       await terminal.write(`${lines.join("\n")}\n`);
     }

@@ -19,30 +19,34 @@ export interface WorkersOptions {
   readonly count: number;
   /** Where to listen. */
   readonly at: BindOptions;
-  /** Where the metrics of all workers are served. */
+  /** The address on which the metrics of all workers are served. */
   readonly adminAddress: Configuration["adminAddress"];
   /** The HTTP implementation that serves the metrics. Workers read the setting themselves. */
   readonly httpEngine: Configuration["httpEngine"];
-  /** The log of replaced workers. */
+  /** The log for messages about workers that exit and are replaced. */
   readonly log: WorkersLog;
 }
 
 type WorkersLog = Pick<ReturnType<typeof openLog>, "info" | "warn">;
 
-/** Milliseconds before a worker is replaced: soon after a crash, but not in a busy loop when workers cannot start. */
+/**
+ * Milliseconds before an exited worker is replaced: short after a crash, but long enough to avoid a busy loop if
+ * workers cannot start.
+ */
 const replaceAfterMs = 500;
 
 /**
- * Listens, and serves with several processes, among which connections are distributed evenly.
+ * Listens, and serves with several worker processes. Connections are distributed evenly among them.
  *
- * A worker that exits is replaced. If the first one cannot start, neither can the others, and its exit code is returned.
- * A stop signal drains all workers, then this resolves to 0. A second signal kills all workers immediately.
+ * A worker that exits is replaced. If the first worker cannot start, the others could not either, so its exit code is
+ * returned. A stop signal drains all workers, and the promise then resolves to 0. A second signal kills all workers
+ * immediately.
  *
- * Rejects with the error of the system when it cannot listen.
+ * Rejects with the system error when the address cannot be listened on.
  */
 export async function superviseWorkers(options: WorkersOptions): Promise<number> {
   const { count, at, adminAddress, httpEngine, log } = options;
-  // Before workers are started, because they would keep running after a failure to listen.
+  // The addresses are opened before workers are started, which would keep running after a failure to listen.
   await using opened = new AsyncDisposableStack();
   const current = new Map<number, ChildProcess>();
   if (adminAddress !== undefined) {
@@ -56,7 +60,7 @@ export async function superviseWorkers(options: WorkersOptions): Promise<number>
   const shared = await shareConnections({ ...at, reusePort: true });
   const workers = new Workers(current, shared, log);
   const stopped = firstStopSignal(() => workers.send("kill"));
-  // Before the start, because an unhandled signal kills the process.
+  // Registered before workers are started, because an unhandled signal kills the process.
   process.on("SIGHUP", () => workers.send("reload"));
   const first = await workers.startFirst();
   if (first !== undefined) {
@@ -70,7 +74,10 @@ export async function superviseWorkers(options: WorkersOptions): Promise<number>
 }
 
 class Workers {
-  /** By slot. A replacement takes the slot of the exited worker, so that its metrics continue. */
+  /**
+   * The current workers by slot. A replacement gets the slot of the exited worker, so that the metrics of the slot
+   * continue.
+   */
   readonly #current: Map<number, ChildProcess>;
   readonly #shared: SharedPort;
   readonly #log: WorkersLog;
@@ -82,7 +89,7 @@ class Workers {
     this.#log = log;
   }
 
-  /** Resolves when the first worker serves, or to that worker if it exits before. */
+  /** Starts the first worker. Resolves to `undefined` once it listens, or to the worker if it exits first. */
   async startFirst(): Promise<ChildProcess | undefined> {
     const first = this.start(1);
     this.#isReplacing = await startsListening(first);

@@ -38,7 +38,8 @@ export const tokenCreateCommand: Command = {
     const file = configuredFile(flags, terminal);
     const scopes = Array.isArray(flags["scope"]) ? flags["scope"].join(",") : "-";
     const request = { name, scopes, expiry: expiryOf(textOf(flags["expires"])), file };
-    // First without the file, to distinguish invalid arguments, which are usage errors, from problems with the file.
+    // The request is first checked without the file, because invalid arguments are usage errors, but problems with the
+    // file are not.
     const dryRun = await issuePlantToken({ ...request, file: undefined });
     if (dryRun.kind === "problems") throw new UsageError(dryRun.problems.join("; "));
     const issued = file === undefined ? dryRun : await issuePlantToken(request);
@@ -54,7 +55,7 @@ export const tokenCreateCommand: Command = {
   },
 };
 
-// A duration starts now, rounded down to a second.
+// A duration starts at the current time, rounded down to a second.
 function expiryOf(text: string = "-"): string {
   const durationMs = parseDurationMs(text);
   if (durationMs === undefined) return text;

@@ -18,9 +18,9 @@ export interface SupervisorChannel {
   readonly report: (report: WorkerReport) => void;
   /** Registers a handler for orders of the supervisor other than "drain". */
   readonly onOrder: (order: Exclude<WorkerOrder, "drain">, handler: () => void) => void;
-  /** Resolves when this worker must shut down: on the order of the supervisor, or when the supervisor has exited. */
+  /** Resolves when this worker must shut down, because the supervisor has sent the order or has exited. */
   readonly stop: Promise<"drain">;
-  /** Closes the connection, which would keep the process alive. */
+  /** Closes the connection, which would otherwise keep the process alive. */
   readonly disconnect: () => void;
 }
 
@@ -28,7 +28,8 @@ export interface SupervisorChannel {
  * Returns the connection of this process to its supervisor. The process ignores signals from then on.
  *
  * Ctrl-C and service managers signal every process of a group, including the supervisor, which then sends its workers
- * the order to drain. A worker that handled the signal as well would count it as a second one, and exit immediately.
+ * the order to drain. If a worker also handled the signal, it would count as a second stop request, and the worker
+ * would exit immediately.
  */
 export function connectToSupervisor(): SupervisorChannel {
   for (const name of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.on(name, () => undefined);

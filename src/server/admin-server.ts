@@ -8,8 +8,8 @@ import type { AdminAddress } from "./setting-readers.ts";
  * Serves `/metrics` on a separate address without a credential, and logs the address.
  *
  * @param collect - returns the current metrics
- * @param httpEngine - the HTTP implementation, the same as for calls
- * @throws Error that names the setting when it cannot listen on the address
+ * @param httpEngine - the HTTP implementation; pass the one that serves calls
+ * @throws Error that names the setting when the address cannot be listened on
  */
 export async function serveMetrics(
   at: AdminAddress,

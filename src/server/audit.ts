@@ -7,8 +7,8 @@ import { policyOf } from "../service/index.ts";
 const plantIdKey: ContextKey<bigint | undefined> = createContextKey<bigint | undefined>(undefined);
 
 /**
- * Stores the id of the requested plant for {@link auditOf}, because only REST has the id in the path. In every request of
- * the service, the field `id` is the id of the plant.
+ * Stores the id of the requested plant for {@link auditOf}, which cannot read it from the path, because only REST has
+ * the id there. In every request of the service, the field `id` is the id of the plant.
  */
 export const rememberPlantId: Interceptor = (next) => (request) => {
   if (!request.stream && request.service === PlantService && "id" in request.message) {
@@ -19,9 +19,9 @@ export const rememberPlantId: Interceptor = (next) => (request) => {
 };
 
 /**
- * Returns the trail of a call and the fields of its audit line: the caller, the reason if the credential was refused, and
- * the id of the plant. The audit trail consists of refused credentials, and of calls that name a plant if the policy of
- * the RPC has a trail.
+ * Returns the audit trail to which a call belongs, and the fields of its line: the caller, the reason if the credential
+ * was refused, and the id of the plant. Calls with a refused credential belong to a trail, and so do calls that name a
+ * plant if the policy of their RPC has a trail.
  */
 export function auditOf({ procedure, contextValues, error }: AuditedCall): CallAudit {
   const plantId = contextValues.get(plantIdKey);
@@ -34,6 +34,6 @@ export function auditOf({ procedure, contextValues, error }: AuditedCall): CallA
   };
   if (plantId === undefined) return { trail: refusal && "refusals", fields };
   const trail = procedure === undefined ? undefined : policyOf(procedure)?.trail;
-  // As a string, because a large JSON number loses digits.
+  // The id is a string, because a large JSON number loses digits.
   return { trail, fields: { ...fields, plantId: String(plantId) } };
 }

@@ -5,13 +5,13 @@ import type { PlantErrorCode } from "../service/index.ts";
 import { valueOrThrow } from "./configuration-error.ts";
 import type { Configuration } from "./settings.ts";
 
-/** A certificate chain and its key in PEM, which match. */
+/** A PEM certificate chain and its matching private key. */
 export interface KeyPair {
   readonly cert: Buffer;
   readonly key: Buffer;
   /** The start of the certificate's validity (RFC 5280 §4.1.2.5), in ms since 1970. */
   readonly notBeforeMs: number;
-  /** The end of its validity, in ms since 1970. */
+  /** The end of the certificate's validity, in ms since 1970. */
   readonly notAfterMs: number;
 }
 
@@ -23,7 +23,7 @@ export interface Certificate extends WatchedFile {
   onRenewal(callback: (renewed: KeyPair) => void): void;
 }
 
-/** The maximum size of a file, in bytes. A chain of a few certificates has some kilobytes. */
+/** The maximum size of a file, in bytes. A chain of a few certificates is only some kilobytes long. */
 const pemBytesMax = 1024 * 1024;
 
 const dayMs = 86_400_000;
@@ -32,9 +32,9 @@ const dayMs = 86_400_000;
 const expiryWarnedMs = 14 * dayMs;
 
 /**
- * Opens the certificate of a server and watches its files, or returns `undefined` for a server without TLS. The old pair
- * stays in use while the files do not match, because only one of them has been replaced. A valid pair also stays in use
- * instead of one that has expired or is not valid yet; the latter is used as soon as it is valid.
+ * Opens the certificate of a server and watches its files, or returns `undefined` for a server without TLS. While the
+ * files do not match, because only one of them has been replaced, the old pair stays in use. A valid pair also stays in
+ * use if the new one has expired or is not valid yet; the new one is used as soon as it becomes valid.
  *
  * @throws ConfigurationError when the files cannot be read or do not match
  */
@@ -97,7 +97,8 @@ function checkPair(cert: Buffer, key: Buffer): ParseResult<KeyPair> {
   try {
     // Loaded on demand, because it takes 10 ms.
     process.getBuiltinModule("node:tls").createSecureContext({ cert, key });
-    // The first one of a chain. The others may belong to an earlier certificate, and have expired.
+    // Reads the first certificate of the chain. The others may be left from an earlier certificate, and may have
+    // expired.
     const { validFromDate, validToDate } = new X509Certificate(cert);
     return parsed({ cert, key, notBeforeMs: validFromDate.getTime(), notAfterMs: validToDate.getTime() });
   } catch (reason) {

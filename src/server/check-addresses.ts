@@ -10,8 +10,8 @@ import type { Configuration } from "./settings.ts";
  * Checks that a server could listen on its addresses, without using the ports or creating the sockets, because a server
  * with this configuration may be running.
  *
- * @throws ConfigurationError that names each setting whose address this machine does not have, or whose socket cannot be
- * created
+ * @throws ConfigurationError that names each setting with an address that this machine does not have, or with a socket
+ * that cannot be created
  */
 export async function checkAddresses({
   host,
@@ -35,7 +35,7 @@ async function problemOfHost(variable: string, host: string): Promise<string | u
   return await promise;
 }
 
-/** The path may be a stale socket, or one in use, but no other file. */
+/** The path may already be a socket, stale or in use, but not another kind of file. */
 function problemOfSocket(path: string): string | undefined {
   try {
     accessSync(dirname(path), constants.W_OK | constants.X_OK);

@@ -10,7 +10,9 @@ import type { Configuration } from "./settings.ts";
 
 /** Problems of a configuration with which a server can start. */
 export interface CheckedConfiguration {
-  /** Why tokens cannot be verified at the moment, such as an issuer that does not respond; otherwise `undefined`. */
+  /**
+   * Why tokens cannot be verified at the moment, for example because an issuer does not respond; otherwise `undefined`.
+   */
   readonly tokensProblem: string | undefined;
   /** Messages of the OpenTelemetry SDK about invalid `OTEL_…` variables, for which it uses defaults. */
   readonly telemetryProblems: readonly string[];
@@ -20,8 +22,8 @@ export interface CheckedConfiguration {
  * Checks everything that a server with this configuration would open: addresses, files with credentials and keys, the
  * certificate, the store and the OpenTelemetry SDK. Changes nothing, so it can run while a server uses the same store.
  *
- * @throws ConfigurationError when it cannot listen on an address, a file is invalid, the certificate has expired, or the
- * SDK is required but not installed; StoreOpenError when the store cannot be used
+ * @throws ConfigurationError when the server could not listen on an address, a file is invalid, the certificate has
+ * expired, or the SDK is required but not installed; StoreOpenError when the store cannot be used
  */
 export async function checkConfiguration(configuration: Configuration): Promise<CheckedConfiguration> {
   await checkAddresses(configuration);
@@ -31,7 +33,7 @@ export async function checkConfiguration(configuration: Configuration): Promise<
   verifier?.close?.();
   const { database } = configuration;
   if (database.kind !== "memory") await withDatabaseSetting(database, checkPlantStore(database));
-  // Last, because the SDK would export while other checks are pending.
+  // The SDK is checked last, because it would export telemetry while other checks are pending.
   return { tokensProblem, telemetryProblems: problemsOfSdk() };
 }
 

@@ -16,9 +16,9 @@ export interface ConfigurationSources {
 /**
  * Reads all settings and checks them against each other.
  *
- * Reports all problems together instead of only the first. An empty variable counts as not set, because container files
- * convert a missing value to an empty one. An unknown variable with the prefix of a setting is a problem. Messages never
- * contain the value of a secret.
+ * Reports all problems together instead of only the first. An empty variable counts as not set, because files for
+ * containers often turn a missing value into an empty one. An unknown variable with the prefix of the project's
+ * settings is a problem. Messages never contain the value of a secret.
  *
  * @throws ConfigurationError with all problems
  */
@@ -62,7 +62,10 @@ function rawText(
   return { raw: environment[setting.variable] ?? "", source: setting.variable };
 }
 
-/** Returns the flags or variables from whose values a line break was removed, in the order of the table. */
+/**
+ * Returns the flags and variables that had a line break at the end of their value, which was removed, in the order of
+ * the table.
+ */
 export function trimmedSettings(sources: ConfigurationSources): readonly string[] {
   return Object.values(settings).flatMap((setting: Setting<unknown>) => {
     const { raw, source } = rawText(setting, sources);
@@ -75,7 +78,7 @@ function readSetting(setting: Setting<unknown>, sources: ConfigurationSources, p
   if (text === undefined) return undefined;
   const read = setting.read(text);
   const wrapping = unwrapped(text);
-  // The problem of the reader is more specific.
+  // If both found a problem, the one from the setting's reader is more specific.
   const result = read.kind === "value" && wrapping.kind === "problems" ? wrapping : read;
   if (result.kind === "value") return result.value;
   const quoted = setting.secret === undefined ? `, got ${JSON.stringify(withoutPassword(text))}` : "";
@@ -115,7 +118,7 @@ function sharesPort({ host, port, adminAddress }: Partial<Configuration>): boole
   return overlap && socketPathOf(host) === undefined;
 }
 
-// An invalid setting is undefined here, so the rules check whether it is set instead.
+// Invalid settings are undefined here, so the rules check whether a setting is set, not its value.
 function contradictions(configuration: Partial<Configuration>, sources: ConfigurationSources): string[] {
   const isSet = (setting: Setting<unknown>): boolean => effectiveText(setting, sources).source !== "default";
   const has = (key: keyof Configuration): boolean => isSet(settings[key]);

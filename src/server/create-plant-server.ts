@@ -41,7 +41,7 @@ export interface PlantServer {
    * Starts listening and resolves to the address; by default 127.0.0.1 and a free port.
    *
    * @throws Error when the host is not a loopback address and there is no verifier; a system error such as `EADDRINUSE`
-   * when it cannot listen
+   * when the address cannot be listened on
    */
   listen(at: ListenOptions): Promise<BoundAddress>;
   /** The current connections and requests; zeros before {@link listen}. */
@@ -118,7 +118,10 @@ export function assemblePlantServer(options: PlantServerOptions): PlantServer {
   };
 }
 
-/** Returns the parts of readiness for a store. The check after a crash is a separate part, because it is temporary. */
+/**
+ * Returns the parts of readiness for a store. The check after a crash is a separate part, because it is temporary and
+ * not a problem.
+ */
 function partsOf(store: PlantStore): Readonly<Record<"store" | "store-check", ServerPart>> {
   return {
     store: {
@@ -144,7 +147,7 @@ function createHooks(
   const requestIds = createRequestIds(options.requestIdResponses ?? "requested");
   const writeCall = createPlantCallLog(options, log);
   const onResponse = writeCall === undefined ? options.onResponse : bothOf(writeCall, options.onResponse);
-  // Only the log uses the ids of plants.
+  // Only the log uses the ids of plants, so they are not stored without a log.
   const forLog = writeCall === undefined ? [] : [rememberPlantId];
   const exposedHeaders = [requestIds.fieldName, "RateLimit", "RateLimit-Policy"];
   return {
@@ -200,8 +203,9 @@ function withoutSlash(text: string): string {
 }
 
 /**
- * Returns the trusted proxies and the header fields in which they send the client's address. A proxy that uses the PROXY
- * protocol sends no fields, so fields would be the client's own unless the operator configures them.
+ * Returns the trusted proxies and the header fields in which they send the client's address. A proxy that uses the
+ * PROXY protocol sends no such fields. If they are present, the client has sent them, so they are ignored unless the
+ * operator configures them.
  */
 function trustedProxiesOf(
   { proxyProtocol, proxyFields }: PlantServerOptions,
@@ -225,7 +229,10 @@ function withFields(audit: typeof auditOf, logFields: NonNullable<PlantServerOpt
   };
 }
 
-/** Returns the custom fields, or the reason if the callback fails, because the audit line must always be written. */
+/**
+ * Returns the custom fields. If the callback fails, returns the reason as a field, because the audit line must be
+ * written anyway.
+ */
 function readLogFields(
   logFields: NonNullable<PlantServerOptions["logFields"]>,
   contextValues: AuditedCall["contextValues"],
@@ -249,14 +256,15 @@ function bothOf<T>(first: (value: T) => void, second: ((value: T) => void) | und
     try {
       first(value);
     } catch (reason) {
-      // Metrics must count the call even if its log has failed. An error thrown in the executor also rejects.
+      // Metrics must count the call even if its log has failed. Called in a promise executor, so that a thrown error
+      // becomes a rejection, which is ignored.
       void new Promise<void>((resolve) => resolve(second(value))).catch(() => undefined);
       throw reason;
     }
-    // Returned, so that the gateway handles the rejection of an async callback.
+    // The result is returned, so that the gateway handles the rejection of an async callback.
     return second(value);
   };
 }
 
-/** The verifier of a server without a configured one. */
+/** The verifier of a server for which none is configured. */
 const rejectAll: TokenVerifier = { verify: () => ({ kind: "unknown", reason: "no verifier is configured" }) };

@@ -165,7 +165,7 @@ export function credentialContradictions(
   return rules.flatMap(([isBroken, problem]) => (isBroken ? [problem] : []));
 }
 
-/** The settings of sources of credentials, at least one of which is required on an exposed address. */
+/** The settings for sources of credentials. A server that listens on an exposed address requires at least one. */
 export const verifierSettings: readonly Setting<unknown>[] = [
   credentialSettings.tokenHashesFile,
   credentialSettings.tokens,
@@ -182,7 +182,7 @@ export function tokenSourcesOf(configuration: CredentialConfiguration): TokenSou
   return Object.values(sources).every((source) => source === undefined) ? undefined : sources;
 }
 
-/** Returns the setting to name in messages about each source that is validated when it is opened. */
+/** Returns the setting that messages name for each source that is validated when it is opened. */
 export function sourceSettings({ jwksFile }: Pick<CredentialConfiguration, "jwksFile">): SourceNames {
   const jwt = jwksFile === undefined ? credentialSettings.jwtIssuers : credentialSettings.jwksFile;
   return {

@@ -25,8 +25,8 @@ export type Database = { readonly kind: "memory" } | PlantLocation;
 const forms = "be sqlite:<file>, postgres://user:password@host:port/database or memory:";
 
 /**
- * Reads a `DATABASE_URL`: `sqlite:plants.db` (a path as the file system reads it, relative to the working directory or
- * absolute), `postgres://…` as libpq reads it, or `memory:`.
+ * Reads a `DATABASE_URL`: `sqlite:plants.db` (a plain path, not percent-encoded, absolute or relative to the working
+ * directory), `postgres://…` as libpq reads it, or `memory:`.
  */
 export function readDatabaseUrl(text: string): ParseResult<Database> {
   if (text === "memory:") return parsed({ kind: "memory" });
@@ -93,7 +93,7 @@ export async function watchDatabaseUrl(location: Database, log: Log): Promise<Wa
   let current = url;
   const take = (renewed: string): ParseResult<object> => {
     const same = toResult("be of the same database", () => assertSameDatabase(url, renewed));
-    // Not the reason, which could contain a part of an unencoded password.
+    // The message does not include the reason, which could contain a part of an unencoded password.
     if (same.kind === "problems") return notParsed("only the user and password of the URL may change");
     current = renewed;
     return parsed({});
@@ -105,7 +105,8 @@ export async function watchDatabaseUrl(location: Database, log: Log): Promise<Wa
     log,
     apply: (text) => take(withoutLineEnd(text)),
   });
-  // Read for each connection, because the watch has a delay, and a refused password is not retried.
+  // The file is read for each connection, because the watch has a delay, and a connection with a refused password is
+  // not retried.
   const currentUrl = (): string => {
     const read = readDatabaseUrlFile(urlFile);
     if (read.kind === "value") take(read.value.url);

@@ -18,7 +18,8 @@ export function limitRates(admit: Admit, { ratePerPrincipal, ratePerAddress }: R
   if (ofAddress === undefined && ofPrincipal === undefined) return admit;
   return (request) => {
     if (request.procedure?.startsWith(`/${Health.typeName}/`) === true) return admit(request);
-    // First, so that a client with a thousand wrong tokens does not cause a thousand verifications.
+    // The address is checked first, so that a client with a thousand wrong tokens does not cause a thousand
+    // verifications.
     ofAddress?.take(clientNetwork(request.peer.address));
     const admitted = admit(request);
     if (ofPrincipal === undefined) return admitted;
@@ -33,6 +34,6 @@ function limitOf(name: string, callsPerSecond: number | undefined): RateLimit | 
 
 function takeOfPrincipal(limit: RateLimit, { contextValues }: AdmitRequest): void {
   const principal = contextValues.get(principalKey);
-  // With the issuer, because two issuers may have the same subject. Neither contains a line break.
+  // The key includes the issuer, because two issuers may have the same subject. Neither contains a line break.
   if (principal !== undefined) limit.take(`${principal.issuer ?? ""}\n${principal.subject}`);
 }

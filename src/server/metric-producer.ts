@@ -53,7 +53,10 @@ function toMetricData(family: MetricFamily, times: Pick<DataPoint<unknown>, "sta
   return { ...about, dataPointType: sum, dataPoints, isMonotonic: true };
 }
 
-/** Returns the time as seconds since 1970 and nanoseconds. It is monotonic: it does not follow changes of the clock. */
+/**
+ * Returns the time as seconds since 1970 and nanoseconds. The time is monotonic: it ignores changes of the system
+ * clock.
+ */
 function now(): HrTime {
   const ms = performance.timeOrigin + performance.now();
   return [Math.floor(ms / 1_000), Math.round((ms % 1_000) * 1e6)];

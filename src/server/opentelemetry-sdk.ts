@@ -23,7 +23,7 @@ export interface SdkOptions {
   readonly serviceVersion: string;
   /** Returns the current metrics. */
   readonly collect: () => readonly MetricFamily[];
-  /** Gets lines about invalid variables, and when exports begin to fail and work again. */
+  /** Receives lines about invalid variables, and when exports begin to fail or work again. */
   readonly log: Pick<Log, "info" | "warn">;
 }
 
@@ -35,19 +35,22 @@ export interface Sdk {
   unregister(): void;
 }
 
-/** Milliseconds for the last export when the server stops, so that an unreachable collector does not delay it. */
+/**
+ * The timeout for the last export when the server stops, in milliseconds. It is short, so that an unreachable collector
+ * does not delay the stop for long.
+ */
 const lastExportMs = 2_000;
 
 /** Returns whether another program in the process has already registered an SDK for traces. */
 export function isSdkRegistered(): boolean {
-  // The global registry that all copies of the API in a process share.
+  // All copies of the API in a process share this global registry.
   const registered: unknown = Reflect.get(globalThis, Symbol.for("opentelemetry.js.api.1"));
   return typeof registered === "object" && registered !== null && "trace" in registered;
 }
 
 /**
- * Returns the signals to export according to the OpenTelemetry variables, without those for which another program in the
- * process has registered an SDK.
+ * Returns the signals to export according to the OpenTelemetry variables, except those for which other code in the
+ * process has already registered an SDK.
  */
 export function requestedSignals(environment: Environment): ReadonlySet<Signal> {
   if (environment["OTEL_SDK_DISABLED"]?.toLowerCase() === "true") return new Set();
@@ -67,16 +70,16 @@ const telemetryCode: PlantErrorCode = "ERR_TELEMETRY";
 /**
  * Loads the OpenTelemetry SDK and starts it with the environment variables, which the SDK reads itself.
  *
- * @throws ConfigurationError when it is not installed, or cannot be started
+ * @throws ConfigurationError when the SDK is not installed, or cannot be started
  */
 export function startSdk({ signals, serviceVersion, collect, log }: SdkOptions): Sdk {
   const load = findSdk();
   const api: typeof import("@opentelemetry/api") = load("@opentelemetry/api");
-  // Only the first line, because some messages of the SDK contain a stack.
+  // Logs only the first line, because some messages of the SDK contain a stack trace.
   const report = (message: string): void =>
     log.warn({ errorCode: telemetryCode, problem: message.split("\n", 1)[0] }, "OpenTelemetry reports a problem");
   const logger = { error: report, warn: report, info: silent, debug: silent, verbose: silent };
-  // An SDK that is already registered belongs to another program.
+  // An SDK that is already registered belongs to other code in the process.
   const own = isSdkRegistered() ? [] : [api.trace, api.logs, api.context, api.propagation, api.diag];
   if (own.length > 0) api.diag.setLogger(logger, { logLevel: api.DiagLogLevel.WARN, suppressOverrideMessage: true });
   const unregister = (): void => own.forEach((part) => part.disable());
@@ -126,7 +129,7 @@ function findSdk(): Load {
 
 function createResource(load: Load, serviceVersion: string, report: Start["report"]): ResourceMetrics["resource"] {
   const sdk: typeof import("@opentelemetry/resources") = load("@opentelemetry/resources");
-  // Not the attributes that the SDK detects, which include the command line, which may contain a password.
+  // The SDK's own detection is not used: it includes the command line, which may contain a password.
   const own = sdk.resourceFromAttributes({
     "service.name": "plantstore",
     "service.version": serviceVersion,
@@ -175,7 +178,7 @@ function startMetrics(
     exportTimeoutMillis: Math.min(exportIntervalMillis, readMs("OTEL_METRIC_EXPORT_TIMEOUT", 30_000, report)),
     metricProducers: [createMetricProducer(resource, collect)],
   });
-  // Not registered, because another program in the process may have its own provider.
+  // The provider is not registered globally, because other code in the process may have registered one.
   return new sdk.MeterProvider({ resource, readers: [reader] });
 }
 
@@ -200,7 +203,10 @@ function otlpPackage(signal: Signal, prefix: string, report: Start["report"]): s
   return prefix + (ending ?? "proto");
 }
 
-/** Variables that the SDK supports but this program does not, each with the values that match its behavior. */
+/**
+ * Variables that the SDK supports but this program does not. For each, the values that match what the program does
+ * anyway.
+ */
 const unsupportedVariables: readonly (readonly [name: string, ...supported: string[]])[] = [
   ["OTEL_CONFIG_FILE"],
   ["OTEL_LOGS_EXPORTER", "none"],
@@ -219,7 +225,7 @@ function reportUnsupported(load: Load, report: Start["report"]): void {
   for (const part of ["", "TRACES_", "METRICS_"]) {
     const name = `OTEL_EXPORTER_OTLP_${part}HEADERS`;
     const fields = (process.env[name] ?? "").split(",").filter((field) => field.trim() !== "");
-    // Without the value, which may be a credential.
+    // The message does not include the value, which may be a credential.
     if (!fields.every(isValid)) report(`${name} must be a comma-separated list of name=value; other items are ignored`);
     for (const file of ["CERTIFICATE", "CLIENT_CERTIFICATE", "CLIENT_KEY"]) {
       reportUnreadable(`OTEL_EXPORTER_OTLP_${part}${file}`, report);
@@ -227,7 +233,10 @@ function reportUnsupported(load: Load, report: Start["report"]): void {
   }
 }
 
-/** The SDK does not name the variable, and for gRPC reports nothing before the first export. */
+/**
+ * Reports a file that cannot be read. The SDK would not name the variable, and for gRPC would report nothing before the
+ * first export.
+ */
 function reportUnreadable(variable: string, report: Start["report"]): void {
   const path = process.env[variable];
   if (!path) return;

@@ -27,7 +27,7 @@ export function commitAttributes(database: Database["kind"]): Attributes {
   };
 }
 
-/** The metrics of a plant server. Created before the store and the gateway, which get its hooks. */
+/** The metrics of a plant server. Created before the store and the gateway, to which its hooks are passed. */
 export class PlantMetrics implements Disposable {
   readonly onResponse: (request: CompletedRequest) => void;
   readonly onBatch: OnBatch;
@@ -40,7 +40,7 @@ export class PlantMetrics implements Disposable {
     this.#process = measureProcess(this.#metrics);
   }
 
-  /** Adds the metrics that are read from the parts of a server at each collection. */
+  /** Adds the metrics whose values are read from the parts of a server at each collection. */
   watch(
     server: PlantServer,
     store: PlantStore,

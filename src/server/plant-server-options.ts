@@ -37,22 +37,23 @@ export interface PlantServerOptions extends Partial<SettingOptions> {
   /** The log of calls and errors. Default none. */
   readonly log?: Log | undefined;
   /**
-   * The log of the audit trail, one line per refused credential and per deletion; its level must include `info`. By
-   * default `log`, if its level includes these lines.
+   * The log of the audit trail, with one line per refused credential and per deletion. Its level must include `info`.
+   * Default `log`, if the level of that includes these lines.
    */
   readonly auditLog?: Log | undefined;
   /**
-   * The log of deletions, to separate them from refusals, with which any client can fill a log. Default `auditLog`.
+   * The log of deletions. A separate log keeps them apart from refused credentials, with which any client can fill a
+   * log. Default `auditLog`.
    */
   readonly deletionLog?: Log | undefined;
-  /** Additional interceptors between the credential check and the service: traces, for example. */
+  /** Additional interceptors that run between the credential check and the service, for example for traces. */
   readonly interceptors?: readonly Interceptor[] | undefined;
   /**
-   * Returns additional fields for the log line of a call from its context values, for example its trace. If it throws, the
-   * line has the reason as `logFieldsProblem` instead.
+   * Returns additional fields for the log line of a call, from the context values of the call, for example the trace
+   * id. If it throws, the line contains the reason as `logFieldsProblem` instead.
    */
   readonly logFields?: ((contextValues: ContextValues) => object) | undefined;
-  /** Additional plain HTTP resources. They require a credential unless they are `open`. Default none. */
+  /** Additional plain HTTP endpoints. They require a credential unless they are `open`. Default none. */
   readonly endpoints?: readonly Endpoint[] | undefined;
   /** Called with every request before its credential is checked, for example for traces. */
   readonly onRequest?: ((request: AdmitRequest) => void) | undefined;

@@ -34,7 +34,7 @@ export async function openVerifier(
 /**
  * Creates a token for the plant store and, if the request has a file, adds its line to the file.
  *
- * If the request or the file is invalid, it returns all problems and creates no token. A scope that no RPC requires is
+ * If the request or the file is invalid, returns all problems and creates no token. A scope that no RPC requires is
  * also invalid.
  */
 export function issuePlantToken(

@@ -13,7 +13,10 @@ export interface Setting<T> {
   readonly about: string;
   /** The value when neither the variable nor the flag is set. */
   readonly fallback?: string;
-  /** For a value that messages must not contain: returns the part that may be shown, or "hidden" if there is none. */
+  /**
+   * Set if messages must not contain the value: a function that returns the part that may be shown, or "hidden" if no
+   * part may be.
+   */
   readonly secret?: ((text: string) => string) | "hidden";
   /** Parses the text. A problem continues the sentence "PORT must …". */
   readonly read: (text: string) => ParseResult<T>;
@@ -73,7 +76,7 @@ export function readableFile(text: string): ParseResult<string> {
 /** The prefix of a `HOST` that is a Unix socket. */
 const unixPrefix = "unix:";
 
-/** The longest path of a Unix socket, in bytes: Linux's `sun_path` (unix(7)) without the zero that ends it. */
+/** The longest path of a Unix socket, in bytes: Linux's `sun_path` (unix(7)) without the terminating zero. */
 const socketPathBytesMax = 107;
 
 /** Reads `HOST`: an IP address, the name of a host, or `unix:` and the path of a socket. */
@@ -86,7 +89,10 @@ export function readHost(text: string): ParseResult<string> {
     : notParsed(`be an IP address, a host name, or unix: followed by a path of at most ${socketPathBytesMax} bytes`);
 }
 
-/** Returns whether a text looks like an IP address but is not one, such as `999.1.1.1`, which DNS would look up. */
+/**
+ * Returns whether a text looks like an IP address but is invalid, such as `999.1.1.1`, which would otherwise be looked
+ * up in DNS.
+ */
 function isBrokenAddress(text: string): boolean {
   return (text.includes(":") || /(?:^|\.)[0-9]+$/.test(text)) && isIP(text) === 0;
 }
@@ -114,7 +120,8 @@ export function readAddresses(text: string): ParseResult<readonly string[]> {
 /**
  * Reads a comma-separated list of origins whose pages may send requests, or `*` for all.
  *
- * Origins must be serialized as browsers do (RFC 6454 §6.2), because one with a path or capitals would never match.
+ * Origins must be written as browsers serialize them (RFC 6454 §6.2), because an origin with a path or capitals would
+ * never match.
  */
 export function readCorsOrigins(text: string): ParseResult<readonly string[] | "*"> {
   if (text === "*") return parsed("*");

@@ -50,7 +50,7 @@ export interface Configuration extends CredentialConfiguration {
   readonly adminAddress: AdminAddress | undefined;
 }
 
-/** More than the cores of any machine, so that a typing error does not exhaust it. */
+/** More than any machine has cores, but few enough that a typing error does not exhaust the machine. */
 const workersMax = 256;
 
 /** A year; a longer age would have no effect. */

@@ -35,15 +35,17 @@ export interface StartedServer extends BoundAddress {
 
 /** Options of {@link startServer}. */
 export interface StartOptions {
-  /** The plants of a store that this start creates. They are not added to an existing store, even if it is empty. */
+  /**
+   * The plants to insert if this start creates the store. They are not added to an existing store, even if it is empty.
+   */
   readonly plantsWhenCreated?: IdRange;
   /** Whether another process listens and hands over connections. */
   readonly handedOver?: boolean;
   /** Whether metrics are collected for {@link StartedServer.collectMetrics} without an admin address. */
   readonly collectsMetrics?: boolean;
   /**
-   * The version of the server for the OpenTelemetry SDK that is already registered, or that the `OTEL_…` variables
-   * request. Without it, both are ignored.
+   * The version of the server, for an OpenTelemetry SDK that is already registered or that the `OTEL_…` variables
+   * request. Without a version, no SDK is used.
    */
   readonly serviceVersion?: string | undefined;
   /** The destination of the log; standard error by default. */
@@ -54,7 +56,7 @@ export interface StartOptions {
  * Opens everything in the configuration and serves it.
  *
  * @throws ConfigurationError when a configured file is invalid; StoreOpenError when the store cannot be opened; Error
- * when it cannot listen on an address, with the system error as its cause. Each message names its setting
+ * when an address cannot be listened on, with the system error as its cause. Each message names the setting
  */
 export async function startServer(configuration: Configuration, options: StartOptions = {}): Promise<StartedServer> {
   const log = openLog(configuration.logLevel, options.logDestination);
@@ -151,7 +153,7 @@ function describeServing(configuration: Configuration): object {
     tls: tlsCertFile !== undefined,
     store: database.kind,
     credentials: credentialSourcesOf(configuration),
-    // JSON omits undefined.
+    // If undefined, JSON omits the member.
     publicUrl: publicUrl?.href,
   };
 }

@@ -16,7 +16,7 @@ export function unknownVariables(
     .map(([name]) => `unknown setting "${name}"${suggestion(name, known)}`);
 }
 
-// Without the prefix, so that PLANTSTORE_PORT matches PORT.
+// Compares names without the prefix, so that PLANTSTORE_PORT matches PORT.
 function suggestion(name: string, known: readonly string[]): string {
   const nearest = nearestName(withoutPrefix(name), known.map(withoutPrefix));
   const intended = known.find((variable) => withoutPrefix(variable) === nearest);

@@ -1,7 +1,10 @@
 import type { Log } from "@plantstore/telemetry/logs";
 import type { PlantErrorCode, PlantStore } from "../service/index.ts";
 
-/** Milliseconds between two checks of the store. A shorter interval is unnecessary, because calls are refused meanwhile. */
+/**
+ * Milliseconds between two checks of the store. A shorter interval is unnecessary, because the failed store already
+ * refuses calls.
+ */
 const checkIntervalMs = 500;
 
 /** A watch for a failure of the store that only a restart can fix. */

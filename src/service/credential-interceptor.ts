@@ -2,15 +2,16 @@ import type { Interceptor } from "@connectrpc/connect";
 import { type BearerAuth, principalKey } from "@plantstore/auth";
 
 /**
- * Creates a Connect interceptor that checks the bearer metadata of every call, `Authorization: Bearer <token>` (RFC 6750
- * §2.1), except to open procedures such as health checks.
+ * Creates a Connect interceptor that checks the bearer metadata of every call, `Authorization: Bearer <token>` (RFC
+ * 6750 §2.1), except to open procedures such as health checks.
  *
- * It stores the principal under `principalKey` for the handler. A missing, malformed or invalid token fails with
- * `Unauthenticated`, a token without the required scope with `PermissionDenied`, each with a challenge in
- * `www-authenticate`, and a token that cannot be verified at the moment with `Unavailable` and `retry-after`.
+ * It stores the principal under `principalKey` for the handler. A call with a missing, malformed or invalid token fails
+ * with `Unauthenticated`, and one with a token without the required scope fails with `PermissionDenied`; both errors
+ * have a challenge in `www-authenticate`. If the token cannot be verified at the moment, the call fails with
+ * `Unavailable` and `retry-after`.
  *
- * It works in any Connect server. In the gateway, `admit` of the same {@link BearerAuth} verifies the token and the scope
- * before the body is read, and the interceptor only checks the scope again.
+ * It works in any Connect server. In the gateway, `admit` of the same {@link BearerAuth} verifies the token and the
+ * scope before the body is read, and the interceptor only checks the scope again.
  */
 export function createCredentialInterceptor(auth: BearerAuth): Interceptor {
   return (next) => async (request) => {

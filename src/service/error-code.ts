@@ -1,9 +1,9 @@
 /**
  * The identifiers of the plant store's errors. The packages define their own. An identifier never changes its meaning;
- * releases can add identifiers. docs/reference/errors.md and docs/reference/identifiers.md document each.
+ * releases can add identifiers. docs/reference/errors.md and docs/reference/identifiers.md document all of them.
  */
 export type PlantErrorCode =
-  // Responses to a deletion: `errorCode` of the error.
+  // Errors of a deletion; the identifier is `errorCode` of the error.
   | "ERR_PLANT_NOT_FOUND"
   | "ERR_PLANT_ID_MISSING"
   | "ERR_PLANT_PROTECTED"
@@ -13,10 +13,10 @@ export type PlantErrorCode =
   | "ERR_QUEUE_FULL"
   | "ERR_STORE_UNAVAILABLE"
   | "ERR_OUTCOME_UNKNOWN"
-  // Thrown at the start: `code` of the error.
+  // Errors thrown at the start; the identifier is `code` of the error.
   | "ERR_CONFIGURATION"
   | "ERR_STORE_OPEN"
-  // Lines of the log: `errorCode` of the line.
+  // Log lines; the identifier is `errorCode` of the line.
   | "ERR_STORE_FAILED"
   | "ERR_CITUS_WORKER_UNAVAILABLE"
   | "ERR_RETENTION_FAILED"

@@ -1,6 +1,9 @@
 import { type ErrorRecordPolicy, errorCodeOf, type GatewayErrorCode } from "@plantstore/gateway";
 
-/** Errors of requests that match no operation, or fail before matching. They keep their status, because proxies use it. */
+/**
+ * Errors of requests that match no operation, or fail before matching. They keep their HTTP status, because proxies
+ * depend on it.
+ */
 const errorsWithoutOperation: ReadonlySet<string | undefined> = new Set<GatewayErrorCode>([
   "ERR_NO_ROUTE",
   "ERR_METHOD_NOT_ALLOWED",

@@ -4,12 +4,15 @@ import { idempotencyKeyMalformed } from "./errors.ts";
 /** The header field of the key; over gRPC, the metadata. */
 export const idempotencyKeyField = "Idempotency-Key";
 
-/** The maximum length of a key, in characters: that of SHA-512 in hex. Each record and its index entry store the key. */
+/**
+ * The maximum length of a key, in characters: the length of a SHA-512 hash in hex. Limited because each record and its
+ * index entry store the key.
+ */
 const charsMax = 128;
 
 /**
- * The pattern of the field's value, an sf-string (RFC 9651 §3.3.3): printable ASCII in double quotes, with a backslash
- * before each quote and backslash in it.
+ * The pattern of the field's value, an sf-string (RFC 9651 §3.3.3): printable ASCII in double quotes, in which each
+ * quote and backslash is escaped by a backslash.
  */
 export const idempotencyKeyPattern: string = String.raw`^"((?:[ !#-\[\]-~]|\\["\\]){1,${charsMax}})"$`;
 
@@ -29,8 +32,9 @@ export function readIdempotencyKey(field: string): string {
 }
 
 /**
- * Returns the key that stores record, `<issuer>:<key>`, at most 172 characters. `<issuer>` is the SHA-256 of the caller's
- * issuer in base64url, or empty without an issuer. It is included because subjects are unique only within an issuer.
+ * Returns the key as stores record it: `<issuer>:<key>`, at most 172 characters. `<issuer>` is the SHA-256 of the
+ * caller's issuer in base64url, or empty without an issuer. It is included because subjects are unique only within an
+ * issuer.
  */
 export function scopeIdempotencyKey(key: string, issuer: string | undefined): string {
   return `${issuer === undefined ? "" : hash("sha256", issuer, "base64url")}:${key}`;

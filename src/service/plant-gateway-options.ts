@@ -45,17 +45,18 @@ const messageBytesMax = 64 * 1024;
 export const restOptions: RestOptions = {
   errorRecord,
   emptyResponse: 204,
-  // For the RPC protocols. On REST, `?x=1` is refused because no service is `lenient`.
+  // This applies to the RPC protocols. On REST, unknown query parameters are refused anyway, because no service is
+  // `lenient`.
   json: { unknownFields: "reject", canonicalIntegers: true },
 };
 
 /**
- * Creates the options with which `createGateway` serves `PlantService` over gRPC, gRPC-Web, Connect and REST, with health
- * checks and server reflection. `createPlantServer` uses them too.
+ * Creates the options with which `createGateway` serves `PlantService` over gRPC, gRPC-Web, Connect and REST, with
+ * health checks and server reflection. `createPlantServer` uses them too.
  *
- * `routes` and `interceptors` work in any Connect server. `admit` performs the check of the credential interceptor before
- * the body is read, also for paths without an RPC. `toError` hides errors that are thrown outside the interceptors, as
- * the error interceptor does.
+ * `routes` and `interceptors` work in any Connect server. `admit` performs the same check as the credential
+ * interceptor, but before the body is read, and also for paths without an RPC. `toError` hides errors that are thrown
+ * outside the interceptors, as the error interceptor does.
  */
 export function createPlantGatewayOptions(parts: PlantGatewayParts): PlantGatewayOptions {
   refuseUnknownOptions(parts, plantPartsNames, "createPlantGatewayOptions");

@@ -17,7 +17,7 @@ import type { PlantStore } from "./plant-store.ts";
  */
 export function createPlantService(store: PlantStore): ServiceImpl<typeof PlantService> {
   return {
-    // Not async, because an async function uses half a kilobyte more for each call that waits for its commit.
+    // Not an async function, because it would use half a kilobyte more memory for each call that waits for its commit.
     deletePlant: ({ id }, context) => {
       if (id === undefined) throw idMissing();
       const principal = context.values.get(principalKey);

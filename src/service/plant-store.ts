@@ -7,14 +7,15 @@ export interface DeleteCall {
   /** The id of the call in the log. */
   readonly requestId: string;
   /**
-   * Calls with the same key, plant and subject are one deletion: while its record is kept, they all get the first outcome.
-   * The same key with another plant or subject is refused. The key includes the issuer. Without a key, every call is a
-   * separate deletion.
+   * Calls with the same key, plant and subject count as one deletion: as long as its record is kept, they all get the
+   * first outcome. A call with the same key and another plant or subject is refused. The key includes the issuer.
+   * Without a key, every call is a separate deletion.
    */
   readonly idempotencyKey?: string | undefined;
   /**
-   * The `signal` aborts when the call is cancelled. Connect creates it on first access, so a store reads it only for a
-   * queued deletion, and drops the deletion if it has aborted. The `values` are used only for traces and metrics.
+   * The `signal` aborts when the call is cancelled. A store reads it only for a queued deletion, because Connect
+   * creates it on first access; if it has aborted, the store drops the deletion. The `values` are used only for traces
+   * and metrics.
    */
   readonly context: { readonly signal: AbortSignal; readonly values?: ContextValues };
 }
@@ -25,7 +26,7 @@ export interface WaitingDeletions {
   readonly forBatch: number;
   /** The current limit of {@link forBatch}, above which deletions are refused. Lower while the store is overloaded. */
   readonly forBatchMax: number;
-  /** Deletions that wait for another transaction, which has locked their plants. */
+  /** Deletions that wait because another transaction has locked their plants. */
   readonly forLock: number;
 }
 
@@ -39,19 +40,20 @@ export interface StoreConnections {
 /**
  * A store of plants.
  *
- * Every store guarantees: exactly one of any concurrent deletions of a plant gets `true`; no deletion is acknowledged
- * before it is durable; no acknowledged deletion is lost. Calls with the same idempotency key are one deletion.
+ * Every store guarantees: of several concurrent deletions of a plant, exactly one gets `true`; no deletion is
+ * acknowledged before it is durable; no acknowledged deletion is lost. Calls with the same idempotency key are one
+ * deletion.
  */
 export interface PlantStore {
   /**
-   * Deletes a plant. Once the outcome is durable, resolves to whether this call, or an earlier one with its key, deleted
-   * the plant; `false` if the plant does not exist.
+   * Deletes a plant. Once the outcome is durable, resolves to whether this call, or an earlier call with the same key,
+   * deleted the plant; `false` if the plant does not exist.
    *
    * @throws ConnectError `ResourceExhausted` when the queue is full
    * @throws ConnectError `Unavailable` when the store is unavailable, or the outcome is unknown
    * @throws ConnectError `FailedPrecondition` when the database protects this plant, or when a call with a key has a
    * subject that cannot be recorded unchanged
-   * @throws ConnectError `AlreadyExists` when its key belongs to another deletion
+   * @throws ConnectError `AlreadyExists` when the key of the call belongs to another deletion
    * @throws the reason of the signal when the call is cancelled while it is queued
    */
   delete(id: bigint, call: DeleteCall): Promise<boolean>;
@@ -59,12 +61,12 @@ export interface PlantStore {
   /** Why the store cannot delete at the moment, for an operator; otherwise `undefined`. */
   readonly problem: string | undefined;
 
-  /** Whether the {@link problem} is a running check of the store, for which deletions wait. */
+  /** Whether the {@link problem} is only that the store is being checked; deletions wait for the check. */
   readonly isChecking?: boolean;
 
   /**
-   * Whether only a restart of the process can fix the problem: after a failed fsync, cached data is not trustworthy. Has
-   * no meaning after the store is closed.
+   * Whether only a restart of the process can fix the problem: after a failed fsync, cached data is not trustworthy.
+   * Meaningless after the store is closed.
    */
   readonly needsRestart?: boolean;
 

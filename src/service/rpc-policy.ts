@@ -13,7 +13,7 @@ interface RpcPolicy {
   readonly trail: "deletions" | undefined;
 }
 
-// The type requires a policy for every RPC; without one, any valid token could call it.
+// The type requires a policy for every RPC, because an RPC without a policy could be called with any valid token.
 const policies: Readonly<Record<keyof typeof PlantService.method, RpcPolicy>> = {
   deletePlant: {
     scope: "plants:delete",
