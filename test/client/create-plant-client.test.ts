@@ -116,7 +116,7 @@ test.each([
   },
   { store: failing(Code.ResourceExhausted), code: "RESOURCE_EXHAUSTED", want: "not now; retry later" },
   { store: failing(Code.Aborted), code: "ABORTED", want: "not now" },
-])("the message of $code says what to do", async ({ store, token = tokens.good, code, want }) => {
+])("the message of $code includes what to do", async ({ store, token = tokens.good, code, want }) => {
   expect(await deletePlant(store, { token })).toEqual({ code, message: `${code}: ${want}` });
 });
 
@@ -185,7 +185,7 @@ test("close also closes the connection of calls without an idempotency key", asy
   await expect.poll(() => proxy.open).toBe(0);
 });
 
-test("a call fails at its deadline, and the message says that repeating is safe", async () => {
+test("a call fails at its deadline, and the message states that repeating is safe", async () => {
   const never = fakeStore({ delete: () => new Promise(() => undefined) });
   expect(await deletePlant(never, { timeoutMs: 200 })).toEqual({
     code: "DEADLINE_EXCEEDED",

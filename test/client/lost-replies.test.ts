@@ -10,7 +10,7 @@ import { startPlantServer, tokens } from "../support/server/plant-server.ts";
 /** Bytes between two cuts. test/suites/crash/lost-replies.test.ts cuts at every byte. */
 const stepBytes = 5;
 
-test("a retry reports the plant as deleted wherever the first response was cut", async () => {
+test("a retry reports the plant as deleted, no matter where the first response was cut", async () => {
   using folder = createTempFolder();
   const store = await openSqliteStore({ file: folder.file("plants.db"), plantsWhenCreated: { first: 1n, last: 999n } });
   await using server = await startPlantServer({ store });

@@ -87,7 +87,7 @@ test("a draining server is not ready, keeps serving during the delay, and exits 
   expect(await server.end()).toBe(1);
 });
 
-test("a server exits although the collector never responds", async () => {
+test("a server exits even if the collector never responds", async () => {
   await using collector = await startOtlpReceiver();
   collector.answer = () => undefined;
   using folder = createTempFolder();

@@ -173,7 +173,7 @@ test("one address serves the metrics of all workers by slot, and a replacement k
 test.each([
   { engine: "own", want: 414 },
   { engine: "node", want: 431 },
-])("PLANTSTORE_HTTP_ENGINE=$engine serves the metrics of all workers, too", async ({ engine, want }) => {
+])("PLANTSTORE_HTTP_ENGINE=$engine also selects the engine that serves the metrics of all workers", async ({ engine, want }) => {
   using folder = createTempFolder();
   const environment = { PLANTSTORE_ADMIN_ADDRESS: "0", PLANTSTORE_HTTP_ENGINE: engine };
   const { server, baseUrl } = await serve(folder, 0, environment);

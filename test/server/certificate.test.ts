@@ -118,7 +118,7 @@ test.each([
   expect(socket.authorized).toBe(true);
 });
 
-test("any other certificate replaces an expired one", async () => {
+test("an expired certificate is replaced by any other, even by another expired one", async () => {
   using folder = createTempFolder();
   put(folder, createCertificate("plants", past));
   await using server = await serve(folder);

@@ -326,7 +326,7 @@ test.each([
   ["PLANTSTORE_PORT_80_TCP_ADDR", "10.0.0.1"],
   ["PLANTSTORE_CANARY_SERVICE_PORT", "80"],
   ["PLANTSTORE_TOKEN", ""],
-])("readConfiguration ignores %s=%j, which Kubernetes sets or is empty", (name, value) => {
+])("readConfiguration ignores %s=%j, which is empty or set by Kubernetes", (name, value) => {
   expect(problemsOf({ ...minimal, [name]: value })).toEqual([]);
 });
 

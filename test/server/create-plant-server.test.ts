@@ -124,7 +124,7 @@ test("an error thrown by a custom interceptor is logged, and returned as an inte
   );
 });
 
-test("onResponse is called for every response, and an error thrown by it does not change one", async () => {
+test("onResponse is called for every response, and does not change the response if it throws", async () => {
   const { log, lines } = openLogLines("error");
   const responses: (string | undefined)[] = [];
   await using server = await serve({

@@ -42,7 +42,7 @@ test.each([
 
 test.each([
   { name: "that is unavailable", store: { problem: "the disk is full" }, obstacles: ["store"] },
-  { name: "that checks its file", store: { problem: "it is checked", isChecking: true }, obstacles: ["store-check"] },
+  { name: "that is checking its file", store: { problem: "it is checked", isChecking: true }, obstacles: ["store-check"] },
 ])("/readyz responds 503 with the obstacle for a store $name", async ({ store, obstacles }) => {
   await using server = await startPlantServer({ store: fakeStore(store) });
   const { address, port } = server.address;

@@ -90,7 +90,7 @@ describe.each(carriers)("with the PROXY protocol over $name, the logged peer", (
   });
 });
 
-test("two connections from the same proxy port to two addresses keep their own clients", async () => {
+test("two connections from the same proxy port to two addresses are logged with their own clients", async () => {
   const log = openLogLines("info");
   const options = { proxyProtocol: "on", trustedProxies: loopback, tls: certificate, host: "0.0.0.0" } as const;
   await using server = await startPlantServer({ ...options, log: log.log });

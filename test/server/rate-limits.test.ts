@@ -67,7 +67,7 @@ function fieldsOf({ format }: Carriage, response: HttpResponse): readonly Field[
 }
 
 test.each(verifiers)(
-  "the rate of a principal counts its calls from all addresses, but no calls of others, verified $how",
+  "the rate of a principal counts its calls from all addresses, but no calls of other principals, verified $how",
   async ({ verifier }) => {
     await using server = await startPlantServer({ verifier, ratePerPrincipal: rate, trustedProxies });
     const outcomes = [];
@@ -104,9 +104,9 @@ async function codeOf(server: TestPlantServer, header: readonly Field[]): Promis
 }
 
 test.each([
-  { name: "not for another address", header: from("203.0.113.2"), want: "unauthenticated" },
+  { name: "a call from another address is not limited", header: from("203.0.113.2"), want: "unauthenticated" },
   {
-    name: "also with a forged address in front of it",
+    name: "a forged address in front of the client's has no effect",
     header: from("198.51.100.1, 203.0.113.1"),
     want: "resource_exhausted",
   },

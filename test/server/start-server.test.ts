@@ -148,7 +148,7 @@ describe("a server with an identity provider", () => {
     expect(await request(server, "DELETE", "/plants/1", wide)).toMatchObject({ httpStatus: 204 });
   });
 
-  test("starts not ready while the provider is unavailable, and recovers", async () => {
+  test("is not ready at first if the provider is unavailable, and recovers", async () => {
     using provider = await startProvider();
     provider.answer = (_request, response) => void response.writeHead(503).end();
     await using server = await start({ PLANTSTORE_JWT_ISSUER: provider.issuer, PLANTSTORE_JWT_AUDIENCE: testAudience });

@@ -74,7 +74,7 @@ describe.each(places)("plants in $name", ({ locate, locateNone }) => {
     await expect(checkPlantStore(await locateNone())).rejects.toThrow(StoreOpenError);
   });
 
-  test("refuse to keep deletion records for less than an hour", async () => {
+  test("require that deletion records are kept for at least an hour", async () => {
     const location = await locate();
     await migratePlants(location);
     await expect(openPlantStore(location, { deletionsKeptMs: 3_599_999 })).rejects.toThrow(/must be at least 3600000/);

@@ -87,7 +87,7 @@ describe("reading ids", () => {
     expect(received).toEqual(Array<bigint>(10_000).fill(5n));
   });
 
-  test("reads all ids however the text is chunked", async () => {
+  test("reads all ids regardless of how the text is chunked", async () => {
     await assert(
       asyncProperty(array(anyId), integer({ min: 1, max: 30 }), async (ids, size) => {
         expect(await read(ids.map((id) => `${id}\n`).join(""), size)).toEqual(ids);

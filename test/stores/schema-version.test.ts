@@ -53,13 +53,13 @@ describe("a release of schema version 2", () => {
         "but this release has schema version 2: use a newer release",
     },
     {
-      name: "the schema after the next, whatever it records",
+      name: "the schema after the next, even if it records that older releases can use it",
       schema: { version: 4, oldestServer: 1 },
       problem:
         "its schema has version 4, which requires a release of schema version 3 or newer, " +
         "but this release has schema version 2: use a newer release",
     },
-  ])("refuses $name, and says what to do", ({ schema, problem }) => {
+  ])("refuses $name with a message that includes what to do", ({ schema, problem }) => {
     expect(schemaProblem(schema, 2)).toBe(problem);
   });
 });

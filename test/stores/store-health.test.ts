@@ -197,7 +197,7 @@ describe.concurrent("the health of a store", () => {
     }
   });
 
-  test("requires a write in a check unless a deletion was committed lately", async ({ expect }) => {
+  test("requires a write in a check unless a deletion was committed recently", async ({ expect }) => {
     const { health, committedFlags, checks, nextCheck } = openHealth({ watchIntervalMs: 1 });
     await nextCheck();
     expect(health.hasCommittedSince(0)).toBe(false);

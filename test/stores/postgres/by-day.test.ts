@@ -72,7 +72,7 @@ describe("deletion records partitioned by day", () => {
     expect(new Set(listed)).toEqual(new Set(["1", "2", "3", "4", "5"]));
   });
 
-  test("allow a key once over all days, and repeat its first outcome", async () => {
+  test("contain each key only once over all days, and repeat the first outcome of a key", async () => {
     const url = await server.createPlants([1n, 2n]);
     const store = await openPostgresStore({ url });
     await expect(store.delete(1n, deleteCall({ idempotencyKey: "a" }))).resolves.toBe(true);
@@ -140,7 +140,7 @@ describe("deletion records partitioned by day", () => {
     await store.close();
   });
 
-  test("are reported as not dropped during a long read, while those by row are dropped nevertheless", async () => {
+  test("are reported as not dropped during a long read, while records outside of day partitions are still dropped", async () => {
     const url = await server.createPlants();
     await addDay(url, -100, 5);
     await runSql(
@@ -225,7 +225,7 @@ describe("deletion records partitioned by day", () => {
     await session.close();
   });
 
-  test("are written although no partition can be created, as on a full disk", async () => {
+  test("are written even if no partition can be created, for example on a full disk", async () => {
     const url = await server.createPlants([1n]);
     await runSql(
       url,
@@ -250,7 +250,7 @@ describe("deletion records partitioned by day", () => {
     }
   });
 
-  test("are dropped from a renamed schema after migrate; before that no server starts", async () => {
+  test("are dropped from a renamed schema once migrate has updated it; before that, no server starts", async () => {
     const before = await server.createPlants();
     await addDay(before, -100, 5);
     const [schema] = await runSql(before, "SELECT current_schema() AS name");
@@ -297,7 +297,7 @@ describe("deletion records partitioned by day", () => {
     );
   });
 
-  test("are in partitions that default privileges do not make readable", async () => {
+  test("do not become readable through default privileges on new partitions", async () => {
     const url = await server.createSchema();
     await runSql(url, "CREATE ROLE reader; ALTER DEFAULT PRIVILEGES GRANT SELECT ON TABLES TO reader, PUBLIC");
     try {

@@ -113,7 +113,7 @@ const looksForPlants: Asked = {
 };
 
 test.each([...requested, looksForPlants])(
-  "$name is done by the role of the URL, with a role that sees no row",
+  "$name runs with the role of the URL, although the connection has a role that sees no rows",
   async ({ ask, want }) => {
     const { url, session, placement } = await openRecorded();
     const role = `blind_${randomUUID().replaceAll("-", "")}`;

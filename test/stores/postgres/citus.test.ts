@@ -58,7 +58,7 @@ async function connectStore(url: string): Promise<Client> {
   return client;
 }
 
-test("a statement to cancel waits that times out delays only one connection, because all processes are forgotten", async () => {
+test("a timeout while cancelling waits delays only one connection, because all processes are forgotten afterwards", async () => {
   const url = await createSchemaWith("SELECT pg_sleep(600)::text");
   const citus = new Spread();
   const stuck = await connectStore(url);

@@ -25,7 +25,7 @@ describe("verdictOn", () => {
   });
 
   test.each([
-    { name: "prefers the row of a code to that of its class", fault: refusal("53300"), verdict: "reconnect" },
+    { name: "prefers the row of a code to the row of its class", fault: refusal("53300"), verdict: "reconnect" },
     {
       name: "retries after a conflict on the index of idempotency keys",
       fault: Object.assign(refusal("23505"), { constraint: "deletions_by_key" }),

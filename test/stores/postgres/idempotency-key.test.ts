@@ -138,8 +138,8 @@ describe("a deletion with a used key", () => {
 
   test.each([
     { locks: "are waited for", skipsLocked: false, asks: ["DELETE", "SELECT", "UPDATE"] },
-    { locks: "are left alone", skipsLocked: true, asks: ["SELECT", "DELETE", "UPDATE"] },
-  ])("fails no statement of its batch where locks $locks", async ({ skipsLocked, asks }) => {
+    { locks: "are skipped", skipsLocked: true, asks: ["SELECT", "DELETE", "UPDATE"] },
+  ])("fails no statement of its batch when locks $locks", async ({ skipsLocked, asks }) => {
     await using opened = await openPlants(65);
     await runSql(opened.url, recordSql(1, "used"));
     const requested: string[] = [];
@@ -253,8 +253,8 @@ describe("a deletion with a used key", () => {
   // The statement skips a plant whose record is dropped before the lookup of its key.
   test.each([
     { locks: "are waited for", skipsLocked: false, defer: [], plants: [] },
-    { locks: "are left alone", skipsLocked: true, defer: [1n], plants: ["1"] },
-  ])("is retried if its record is dropped meanwhile, where locks $locks", async ({ skipsLocked, defer, plants }) => {
+    { locks: "are skipped", skipsLocked: true, defer: [1n], plants: ["1"] },
+  ])("is retried if its record is dropped meanwhile, when locks $locks", async ({ skipsLocked, defer, plants }) => {
     await using opened = await openPlants(2);
     await runSql(
       opened.url,
@@ -284,15 +284,15 @@ describe("two deletions with the same key in one batch", () => {
     { name: "both report that they deleted the same plant", ids: [1n, 1n], defer: [], results: [deleted, deleted] },
     { name: "both report the same plant as missing", ids: [9n, 9n], defer: [], results: [missing, missing] },
     { name: "both report different plants as missing", ids: [9n, 8n], defer: [], results: [missing, missing] },
-    { name: "refuse the second for another plant", ids: [1n, 2n], defer: [], results: [deleted, taken] },
+    { name: "refuse the second deletion if it is for another plant", ids: [1n, 2n], defer: [], results: [deleted, taken] },
     {
-      name: "defer the second when the first has found no plant",
+      name: "defer the second deletion when the first has found no plant",
       ids: [9n, 1n],
       defer: [1n],
       results: [missing],
     },
     {
-      name: "defer the second when the record of the first is gone",
+      name: "defer the second deletion when the record of the first was dropped",
       ids: [1n, 2n],
       defer: [2n],
       results: [deleted],
@@ -341,7 +341,7 @@ describe("a deletion whose key another process uses at the same time", () => {
     { name: "deletes the plant after a rollback for another plant", statement: "2", end: "ROLLBACK", results: deleted },
     // The first statement is that of the other process.
     {
-      name: "gets the outcome of a committed deletion before an attempt in doubt and a refused one",
+      name: "gets the outcome of a committed deletion although its own retries are in doubt and then refused",
       statement: "1",
       end: "COMMIT",
       results: deleted,
@@ -439,7 +439,7 @@ describe("a batch with keys whose response is lost", () => {
   test.each([
     { name: "nothing else fails", event: "UPDATE ON deletions", sqlStates: [] },
     { name: "the lookups fail, too", event: "UPDATE ON deletions", sqlStates: ["40001", "XX000", "53100", "57P03"] },
-  ] as const)("tells each caller the truth: $name", async ({ event, sqlStates }) => {
+  ] as const)("reports the actual outcome to each caller: $name", async ({ event, sqlStates }) => {
     await using opened = await openPlants(6);
     await runSql(opened.url, `${recordSql(9, "old")}; ${recordSql(5, "restored")}`);
     await using proxy = await startCuttingProxy(server.socketFolder);

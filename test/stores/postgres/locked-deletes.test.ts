@@ -63,7 +63,7 @@ describe("deletions of locked plants", () => {
     expect(locked).toMatchObject({ isEmpty: true, waiting: 0 });
   });
 
-  test("are attempted separately from those of a batch in doubt", async () => {
+  test("are attempted separately from the deletions of a batch in doubt", async () => {
     const { locked, attempts } = openLocked((batch) => batch.map(() => true));
     const deletions = [1n, 2n, 3n, 4n].map((id) => lockedDelete(id));
     const tokens = [undefined, "a", "b", "a"];
@@ -84,7 +84,7 @@ describe("deletions of locked plants", () => {
     expect(attempts).toEqual([[1n]]);
   });
 
-  test("fail after two seconds, however often they are handed back", async () => {
+  test("fail after two seconds, no matter how often they are handed back", async () => {
     const { locked, attempts } = openLocked((batch) => {
       batch.forEach((one) => locked.add(one, never));
       return batch.map(() => undefined);
@@ -103,7 +103,7 @@ describe("deletions of locked plants", () => {
     await locked.close();
   });
 
-  test("fail at their deadline, which bounds their attempts, too", async () => {
+  test("fail at their deadline, which also limits their attempts", async () => {
     const { locked, attempts, limitsMs } = openLocked((batch) => batch.map(() => true));
     const [late, short, first, second] = [lockedDelete(1n), lockedDelete(4n), lockedDelete(2n), lockedDelete(3n)];
     const deadlineMs = performance.now() + 60_000;
@@ -153,7 +153,7 @@ describe("a deletion in doubt", () => {
     { reason: outcomeUnknown("lost"), expected: unknown },
     { reason: plantProtected(1n), expected: "the database does not allow deleting plant 1" },
     { reason: new ConnectError("too late", Code.DeadlineExceeded), expected: "too late" },
-  ])("is never rejected with an error that nothing was done: $reason.message", async ({ reason, expected }) => {
+  ])("is never rejected with an error that means that nothing was done: $reason.message", async ({ reason, expected }) => {
     const { pending, outcome } = lockedDelete(1n);
     markInDoubt(pending, "token").reject(reason);
     await expect(outcome).rejects.toMatchObject({ rawMessage: expected });

@@ -39,7 +39,7 @@ describe("merging the partitions of records into one table for Citus", () => {
     expect(found).toEqual({ relkind: "r", granted: true, numbers: "3", triggers: "told", rest: "1" });
   });
 
-  test("waits for a deletion and does not reuse its number", async () => {
+  test("waits for a running deletion and does not reuse its seq", async () => {
     const url = await server.createPlants();
     const insert = "INSERT INTO deletions (plant_id, subject, request_id, batch) VALUES (3, '', '', gen_random_uuid())";
     const deleting = await openClient(url, `BEGIN; ${insert}`);

@@ -50,7 +50,7 @@ describe("the statements of deletions", () => {
     await store.close();
   });
 
-  test("are sent as text after the server has lost them, which is reported once", async () => {
+  test("are sent as text after the server has lost them, and the loss is reported once", async () => {
     await using opened = await openWith(ids, atFirst("EXECUTE 'DEALLOCATE ALL';"));
     for (const id of ids) await expect(opened.deleteOne(id)).resolves.toBe(true);
     const problem = expect.stringMatching(/^prepared statement "plantstore_.*" does not exist$/);

@@ -125,7 +125,7 @@ describe("importing into PostgreSQL", () => {
     { how: "is lost", commitSql: "PERFORM pg_terminate_backend(pg_backend_pid())", restore: true },
     { how: "is lost", commitSql: "PERFORM pg_terminate_backend(pg_backend_pid())", restore: false },
     { how: "is refused", commitSql: "RAISE 'kept'", restore: true },
-  ])("of a COMMIT that $how it says, with restore: $restore, what is in doubt", async ({ how, commitSql, restore }) => {
+  ])("reports an unknown outcome only if a restore loses its COMMIT: a COMMIT that $how, restore: $restore", async ({ how, commitSql, restore }) => {
     const url = await server.createPlants();
     await runSql(
       url,
@@ -168,7 +168,7 @@ describe("importing into PostgreSQL", () => {
     await other;
   });
 
-  test("does not insert deleted plants, which triggers and constraints would notice", async () => {
+  test("never inserts deleted plants, not even temporarily, because triggers and constraints would see them", async () => {
     const url = await server.createPlants();
     await runSql(url, `ALTER TABLE plants ADD CONSTRAINT lucky CHECK (id <> 1); ${recordSql}`);
     await using database = await openPostgresDatabase(url);
@@ -193,7 +193,7 @@ describe("importing into PostgreSQL", () => {
     expect(ids).toEqual(["-1", "2", "3", "10"]);
   });
 
-  test("does not report plants as restored that its synchronous standbys lack", async () => {
+  test("does not report plants as restored before its synchronous standbys have them", async () => {
     const url = await server.createPlants();
     await withoutStandby(url, async () => {
       await expect
@@ -207,7 +207,7 @@ describe("importing into PostgreSQL", () => {
     });
   });
 
-  test("reports missing privileges, and needs no other tables", async () => {
+  test("reports missing privileges on its tables, and uses no other tables", async () => {
     const url = await server.createPlants();
     await runSql(url, "CREATE ROLE gardener LOGIN; REVOKE TEMPORARY ON DATABASE postgres FROM PUBLIC");
     const { searchParams } = new URL(url);
@@ -249,7 +249,7 @@ describe("importing into PostgreSQL", () => {
   });
 });
 
-test("reading a PostgreSQL database leaves no connection open, also when the reader stops early", async () => {
+test("reading a PostgreSQL database leaves no connection open, even when the reader stops early", async () => {
   const url = `${await server.createSchema()}&application_name=operator`;
   await migratePostgres(url);
   {

@@ -137,7 +137,7 @@ describe("the retention of deletion records in PostgreSQL", () => {
     await Promise.all([session.close(), hanging.close()]);
   });
 
-  test("does not read the remaining records for each slice, also without statistics", async () => {
+  test("does not read the remaining records for each slice, even without statistics", async () => {
     const url = await createRecords(45_000);
     const reports: Upkeep[] = [];
     const onUpkeep = (upkeep: Upkeep): void => void reports.push(upkeep);
@@ -168,7 +168,7 @@ describe("the retention of deletion records in PostgreSQL", () => {
     expect(await runSql(url, "SELECT last_value FROM looks")).toEqual([{ last_value: "20010" }]);
   });
 
-  test("lists the oldest records first, whatever the order of writing", async () => {
+  test("lists the oldest records first, regardless of the order in which they were written", async () => {
     await using database = await openPostgresDatabase(await createRecords(3));
     const listed = await collect(database.listDeletions());
     expect(listed.flat().map(({ plantId }) => plantId)).toEqual([3n, 2n, 1n]);

@@ -39,7 +39,7 @@ describe("a committed batch whose response is lost", () => {
   test.each([
     { name: "nothing else fails", sqlStates: [] },
     { name: "the lookup is rolled back because of concurrent transactions", sqlStates: ["40001", "55P03"] },
-    { name: "the lookup meets a server without resources and a stopping one", sqlStates: ["53100", "57P03"] },
+    { name: "the lookup fails because the server lacks resources, and then because it stops", sqlStates: ["53100", "57P03"] },
     { name: "the lookup may have been committed, too", sqlStates: ["XX000", "40001"] },
   ])("settles its deletions by its own records, not those of other batches: $name", async ({ sqlStates }) => {
     const url = await createPlants(4);
@@ -154,7 +154,7 @@ describe("a deletion in doubt that is refused when it is retried", () => {
     await other.end();
   });
 
-  test("gets the outcome of the lost attempt, although that is still running", async () => {
+  test("gets the outcome of the lost attempt, although the attempt is still running", async () => {
     const url = await createPlants(1);
     // The first statement is that of the lost attempt.
     await failAttempts(url, "DELETE ON plants", ["", "P0001"]);
@@ -187,7 +187,7 @@ describe("a deletion in doubt that is refused when it is retried", () => {
     expect(await plantsOf(url)).toEqual(["1"]);
   });
 
-  test("causes no lookup by key or on standbys once its plant is found", async () => {
+  test("causes no lookup by key and no wait for standbys once its plant is found", async () => {
     const url = await createPlants(1);
     await runSql(
       url,

@@ -52,7 +52,7 @@ describe("a batch with plants that another transaction has locked", () => {
       lock: "SELECT FROM beds WHERE plant IN (2, 5) FOR UPDATE",
     },
     {
-      name: "deletes the other plants in its parts, none of which waits again",
+      name: "deletes the other plants in parts without waiting again",
       arrange: "SELECT",
       lock: "SELECT FROM plants WHERE id IN (2, 5) FOR UPDATE",
       sqlStates: ["", "P0001"],
@@ -79,8 +79,8 @@ describe("a batch with plants that another transaction has locked", () => {
 
   test.each([
     { name: "by its own records", recordedBy: "this batch", isDeleted: true },
-    { name: "and not by those of another", recordedBy: "another", isDeleted: false },
-  ])("in doubt determines afterwards what it has deleted, $name", async ({ recordedBy, isDeleted }) => {
+    { name: "not by the records of another batch", recordedBy: "another", isDeleted: false },
+  ])("determines afterwards, when in doubt, what it has deleted, $name", async ({ recordedBy, isDeleted }) => {
     const url = await createPlants(3);
     await runSql(url, "DELETE FROM plants WHERE id = 3");
     const token = randomUUID();

@@ -82,7 +82,7 @@ describe("a batch that fails", () => {
     { sqlState: "53100", results: away, server: "unavailable" },
     { sqlState: "57P03", results: away, server: "unavailable" },
     { sqlState: "XX000", results: unknown, server: "unavailable" },
-  ])("with $sqlState until its deadline fails: $results", async ({ sqlState, ...failure }) => {
+  ])("with $sqlState until its deadline is rejected: $results", async ({ sqlState, ...failure }) => {
     const url = await createPlants(2);
     await failAttempts(url, "DELETE ON plants", Array<string>(1_000).fill(sqlState));
     const session = new Session(readServerUrl(url));
@@ -120,7 +120,7 @@ describe("a batch that fails", () => {
     { sqlStates: ["P0001"], ended: [true, true], attempts: 3 },
     { sqlStates: ["42P01"], ended: "refusing", attempts: 1 },
   ])(
-    "with $sqlStates in an attempt that skips locked plants fails like any other: $ended",
+    "with $sqlStates in an attempt that skips locked plants is handled as in any other attempt: $ended",
     async ({ sqlStates, ended, attempts }) => {
       const url = await createPlants(2);
       await failAttempts(url, "DELETE ON plants", sqlStates);
@@ -135,7 +135,7 @@ describe("a batch that fails", () => {
     },
   );
 
-  test("is reported as not done if the lookup of its keys fails, which comes first after an error", async () => {
+  test("is reported as not done if its keys, which are looked up first after an error, cannot be looked up", async () => {
     const url = await createPlants(1);
     await failAttempts(url, "UPDATE ON deletions", ["XX000", "42P01"]);
     const session = new Session(readServerUrl(url));
@@ -212,7 +212,7 @@ describe("a batch that the server partly refuses", () => {
       attempts: 5,
     },
   ])(
-    "is $result in its parts, with the outcome of each deletion: $sqlStates",
+    "runs in parts until it is $result, and each deletion gets its outcome: $sqlStates",
     async ({ sqlStates, result, results, attempts }) => {
       const url = await createPlants(4);
       await failAttempts(url, "DELETE ON plants", sqlStates);
@@ -267,7 +267,7 @@ test.each(["RETURN NULL", "RAISE 'no'", "RAISE 'no' USING ERRCODE = '55P03'"])(
   },
 );
 
-test("a batch does not report a plant as missing that a trigger keeps, although its first call is cancelled", async () => {
+test("a batch does not report a plant that a trigger keeps as missing, although its first call is cancelled", async () => {
   const url = await createPlants(1);
   await runSql(
     url,
@@ -302,7 +302,7 @@ test.each([
   { name: "it skips locked plants", options: { skipsLocked: true } },
   { name: "it is in doubt, and refused when it is retried", options: { token: randomUUID() }, refusal: "P0001" },
 ])(
-  "a batch reports a missing plant only after its standbys have the deletion, where $name",
+  "a batch reports a missing plant only after the standbys have the deletion, when $name",
   async ({ options, refusal }) => {
     const url = await createPlants(1);
     if (refusal !== undefined) await failAttempts(url, "DELETE ON plants", [refusal]);

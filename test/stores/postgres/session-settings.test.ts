@@ -323,7 +323,7 @@ describe("with session_replication_role = replica", () => {
       sql: `CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'kept'; END $$;
         CREATE TRIGGER keep BEFORE DELETE ON plants FOR EACH ROW EXECUTE FUNCTION keep()`,
     },
-  ])("$name protects a plant nevertheless", async ({ sql }) => {
+  ])("$name still protects a plant", async ({ sql }) => {
     const url = await server.createPlants([1n, 2n]);
     await runSql(url, sql);
     const session = new Session(readServerUrl(url));
@@ -339,7 +339,7 @@ describe("with session_replication_role = replica", () => {
   });
 });
 
-describe("a setting because of which the server refuses a statement", () => {
+describe("a setting with which the server refuses a statement", () => {
   /** The URL of plants that row security hides only from the role in it, except for plant 9. */
   async function createGuarded(): Promise<string> {
     const url = await server.createPlants([1n, 2n, 9n]);
@@ -375,7 +375,7 @@ describe("a setting because of which the server refuses a statement", () => {
     expect(await runSql(url.replace(role, "tester"), "SELECT id FROM plants")).toEqual([{ id: "9" }]);
   });
 
-  describe("is checked if the server does not refuse it: the role of another client", () => {
+  describe("is also detected if the server accepts it: the role of another client", () => {
     /**
      * A URL of plants, of which row security shows plant 9 only to another role, and the others to that of the URL.
      */
@@ -481,7 +481,7 @@ describe("a setting because of which the server refuses a statement", () => {
   });
 });
 
-test("timeouts that are too short defer a deletion like that of a locked plant", async () => {
+test("a deletion is deferred like that of a locked plant if the timeouts are too short", async () => {
   const url = await server.createPlants([1n]);
   await runSql(
     url,

@@ -167,7 +167,7 @@ describe("a session", () => {
     await expect.poll(() => runSql(url, running).then(() => runSql(url, remaining))).toEqual([]);
   });
 
-  test("tries no further host once it is closed, also while it waits for one", async () => {
+  test("tries no further host once it is closed, even while it waits for a host", async () => {
     const { promise: requested, resolve: onAsked } = Promise.withResolvers<Socket>();
     let times = 0;
     const mute = createServer((socket) => {
@@ -362,7 +362,7 @@ describe("a session", () => {
     { what: "to the connection", expected: [] },
     // AuthenticationOk and ReadyForQuery.
     { what: "to a query", expected: ["R\0\0\0\x08\0\0\0\0Z\0\0\0\x05I"] },
-  ])("fails by its deadline if a host does not respond $what, whatever connect_timeout", async ({ expected }) => {
+  ])("fails by its deadline if a host does not respond $what, regardless of connect_timeout", async ({ expected }) => {
     const remaining = [...expected];
     await using mute = await forward(() => ({ reply: Buffer.from(remaining.shift() ?? ""), isOver: false }));
     // There is no time for the second host, so the error does not name it.
@@ -385,7 +385,7 @@ describe("a session", () => {
     expect(await runSql(url, "SELECT id FROM plants")).toEqual([{ id: "1" }]);
   });
 
-  test("starts no attempt if its time is over after connecting", async () => {
+  test("starts no attempt if no time remains after connecting", async () => {
     let session: Session | undefined;
     await using slow = await forward((first) => {
       if (session !== undefined) session.deadlineMs = 0;
@@ -396,7 +396,7 @@ describe("a session", () => {
     await session.close();
   });
 
-  test("sends no cancel request for a finished statement, which could cancel the next one", async () => {
+  test("sends no cancel request for a finished statement, because it could cancel the next one", async () => {
     let connections = 0;
     await using way = await forward((first) => {
       connections++;
@@ -441,7 +441,7 @@ describe("a session", () => {
     await runSql(url, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'unheard'");
   });
 
-  test("sends one cancel request when it is closed, also without a response", async () => {
+  test("sends one cancel request when it is closed, even without a response", async () => {
     const url = await server.createSchema();
     let requested = 0;
     await using silent = await forward((first) => {
@@ -476,7 +476,7 @@ describe("a session", () => {
     await session.close();
   });
 
-  test("keeps a connection open until its cancel request is accepted, which could cancel another statement", async () => {
+  test("keeps a connection open until its cancel request is accepted, because it could cancel another statement", async () => {
     const ended: string[] = [];
     const requested = Promise.withResolvers<void>();
     await using way = await listenOnPort(
@@ -563,7 +563,7 @@ describe("a session", () => {
         await session.commit();
       },
     },
-  ])("does not report a $name as committed that its synchronous standbys lack", async ({ commit }) => {
+  ])("does not report a $name as committed before its synchronous standbys have it", async ({ commit }) => {
     const url = await server.createSchema();
     const session = new Session(readServerUrl(`${url}&application_name=alone`), timeouts);
     await withoutStandby(url, async () => {
@@ -775,7 +775,7 @@ describe("with several hosts", () => {
     { hosts: ["nobody", "primary"] },
     { hosts: ["standby", "primary"] },
     { hosts: ["standby", "nobody", "standby", "primary"] },
-  ] as const)("the one that can be written is used, and nothing is left open to another: $hosts", async ({ hosts }) => {
+  ] as const)("the writable host is used, and no connection to another host is left open: $hosts", async ({ hosts }) => {
     const session = sessionOf(hosts);
     const [first] = await session.query("SELECT current_user, pg_backend_pid()");
     expect(first?.[0]).toBe("tester");
@@ -792,7 +792,7 @@ describe("with several hosts", () => {
     await session.close();
   });
 
-  test("the other host is used after a failed statement, because a replaced primary may not know it", async () => {
+  test("the other host is used after a failed statement, because an old primary may not know that it was replaced", async () => {
     await runSql(url, "CREATE ROLE second LOGIN SUPERUSER");
     mkdirSync(folder.file("second"));
     const second = await forward(asUser("second"), socketOf(folder.file("second")));
@@ -812,7 +812,7 @@ describe("with several hosts", () => {
   test.each([
     { hosts: ["nobody", "standby"], expected: /^the server is read-only$/ },
     { hosts: ["standby", "nobody"], expected: /^connect ENOENT/ },
-  ] as const)("none is used when none can be written: $hosts", async ({ hosts, expected }) => {
+  ] as const)("no host is used if none is writable: $hosts", async ({ hosts, expected }) => {
     const session = sessionOf(hosts);
     await expect(session.query("SELECT 1")).rejects.toThrow(expected);
     await expect.poll(() => runSql(url, "SELECT FROM pg_stat_activity WHERE usename = 'reader'")).toEqual([]);

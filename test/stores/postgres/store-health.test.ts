@@ -122,7 +122,7 @@ describe("a PostgreSQL store whose server is unavailable or refuses", () => {
     { name: "a table is not writable", sqlState: "25006", isHealthy: false },
     { name: "it is read-only", options: "%20-cdefault_transaction_read_only%3Don", fails: "25006", isHealthy: false },
   ])(
-    "checks whether it can delete when $name, without a trace",
+    "checks whether it can delete, and leaves no changes, when $name",
     async ({ sqlState, options = "", fails = sqlState, isHealthy }) => {
       const url = await server.createPlants([0n]);
       if (sqlState !== undefined) await failAlways(url, "INSERT ON deletions", sqlState);
@@ -175,7 +175,7 @@ describe("a PostgreSQL store whose server is unavailable or refuses", () => {
     await store.close();
   });
 
-  test("is unhealthy when a batch fails and another one has only found missing plants", async () => {
+  test("is unhealthy when a batch fails and other batches have only found missing plants", async () => {
     await using opened = await openWith([1n]);
     // The batch of plant 1 has had its first error, and fails once the gate is open.
     await runSql(

@@ -61,7 +61,7 @@ describe("a PostgreSQL store with locked plants", () => {
     await other.end();
   });
 
-  test("waits for the lock of a plant once, and for none while plants are known to be locked", async () => {
+  test("waits for the lock of a plant once, and for no locks while plants are known to be locked", async () => {
     await using opened = await openWith([1n, 2n, 3n]);
     const other = await openClient(opened.url, "BEGIN; SELECT FROM plants WHERE id IN (1, 2) FOR UPDATE");
     const timedOut = (): number => server.log.filter((line) => line.includes("lock timeout")).length;

@@ -140,7 +140,7 @@ describe("the schema of a store", () => {
     await expect(find(byRole, "CREATE TEMP TABLE plantstore_schema (version integer)")).resolves.toBe(nameOf(url));
   });
 
-  test("does not change while a server runs, whatever search_path the role gets", async () => {
+  test("does not change while a server runs, even if the search_path of the role changes", async () => {
     const [url, other] = [await server.createPlants([1n]), await server.createPlants([1n])];
     const role = `moved_${nameOf(url)}`;
     await runSql(url, `CREATE ROLE ${role} LOGIN SUPERUSER; ALTER ROLE ${role} SET search_path = ${nameOf(url)}`);

@@ -311,7 +311,7 @@ describe("a PostgreSQL store", () => {
               $$ BEGIN IF NEW.plant_id IN (5, 12) THEN RETURN NULL; END IF; RETURN NEW; END $$;
             CREATE TRIGGER drop_record BEFORE INSERT ON deletions FOR EACH ROW EXECUTE FUNCTION drop_record()`,
     },
-  ])("refuses a plant that $name, but no concurrent call for another one", async ({ sql }) => {
+  ])("refuses to delete a plant that $name, but not other plants at the same time", async ({ sql }) => {
     const ids = Array.from({ length: 20 }, (_, i) => BigInt(i));
     await using opened = await openWith(ids);
     await runSql(opened.url, sql);
@@ -327,7 +327,7 @@ describe("a PostgreSQL store", () => {
     expect(await runSql(opened.url, "SELECT count(*) FROM deletions")).toEqual([{ count: "18" }]);
   });
   test.each(["", "%20-cclient_min_messages%3Derror"])(
-    "acknowledges no deletion that its synchronous standbys lack, with options%s",
+    "acknowledges no deletion before its synchronous standbys have it, with options%s",
     async (options) => {
       await using opened = await openWith([1n]);
       const store = await openPostgresStore({ url: `${opened.url}${options}` });

@@ -154,26 +154,26 @@ describe("committing a batch", () => {
 const protections: readonly { name: string; sql: string }[] = [
   ...["BEFORE", "AFTER"].flatMap((time) =>
     ["ABORT", "FAIL", "ROLLBACK"].map((kind) => ({
-      name: `a trigger ${time.toLowerCase()} it that raises ${kind}`,
+      name: `a trigger ${time.toLowerCase()} the deletion that raises ${kind}`,
       sql: `CREATE TRIGGER keep ${time} DELETE ON plants WHEN old.id IN (3, 6) BEGIN SELECT RAISE(${kind}, 'no'); END`,
     })),
   ),
   ...["ABORT", "FAIL", "ROLLBACK"].map((kind) => ({
-    name: `a trigger on its record that raises ${kind}`,
+    name: `a trigger on the record that raises ${kind}`,
     sql: `CREATE TRIGGER keep AFTER INSERT ON deletions WHEN new.plant_id IN (3, 6)
             BEGIN SELECT RAISE(${kind}, 'no'); END`,
   })),
   {
-    name: "a trigger before it that raises IGNORE",
+    name: "a trigger before the deletion that raises IGNORE",
     sql: "CREATE TRIGGER keep BEFORE DELETE ON plants WHEN old.id IN (3, 6) BEGIN SELECT RAISE(IGNORE); END",
   },
   {
-    name: "a trigger before it that raises IGNORE, and another one after it that splits the batch",
+    name: "a trigger before the deletion that raises IGNORE, and another after it that splits the batch",
     sql: `CREATE TRIGGER keep BEFORE DELETE ON plants WHEN old.id = 3 BEGIN SELECT RAISE(IGNORE); END;
           CREATE TRIGGER too AFTER DELETE ON plants WHEN old.id = 6 BEGIN SELECT RAISE(ABORT, 'no'); END`,
   },
   {
-    name: "a trigger before its record that raises IGNORE",
+    name: "a trigger before the record that raises IGNORE",
     sql: `CREATE TRIGGER keep BEFORE INSERT ON deletions WHEN new.plant_id IN (3, 6)
             BEGIN SELECT RAISE(IGNORE); END`,
   },

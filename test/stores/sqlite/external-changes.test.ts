@@ -344,7 +344,7 @@ describe("a store whose file other processes use with SQLite", () => {
     expect(readSqlite(file, "PRAGMA integrity_check")).toEqual([{ integrity_check: "ok" }]);
   });
 
-  test("keeps deleting when its checkpoints follow each other", async () => {
+  test("keeps deleting when one of its checkpoints directly follows another", async () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     const store = await openSqliteStore({ file, plantsWhenCreated: { first: 1n, last: 20_000n } });

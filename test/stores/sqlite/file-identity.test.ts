@@ -80,7 +80,7 @@ function batchOf(id: bigint): DeleteBatch {
 }
 
 describe("a file whose write-ahead log is removed", () => {
-  test.each(interferences)("is not written any more, and no deletion is acknowledged: $name", async (row) => {
+  test.each(interferences)("is no longer written, and no deletion is acknowledged: $name", async (row) => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     createFile(file);

@@ -43,7 +43,7 @@ function leaveMixture(folder: TempFolder, file: string): void {
 
 // For such a log after a power loss see test/suites/crash/sqlite-power-loss.test.ts.
 describe("a leftover log", () => {
-  test("is rewritten unchanged, also when it is long", () => {
+  test("is rewritten unchanged, even when it is long", () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     leaveLog(file, 9 * 2 ** 20);
@@ -129,7 +129,7 @@ describe("a leftover log", () => {
     repairLeftoverLog(file, { onCheck: () => expect.unreachable() });
   });
 
-  test("is not copied into another file, and the error says what to do", async () => {
+  test("is not copied into another file, and the error includes what to do", async () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     leaveMixture(folder, file);

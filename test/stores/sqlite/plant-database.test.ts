@@ -26,7 +26,7 @@ describe("an SQLite database", () => {
     expect(existsSync(folder.file("plants.db"))).toBe(false);
   });
 
-  test("is closed when its users are done, also when they stop early", async () => {
+  test("is closed when its readers are done, even when they stop early", async () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     openDatabase({ file, plantsWhenCreated: { first: 1n, last: 20_000n } }).close();

@@ -34,11 +34,11 @@ function recorded(): { readonly reports: readonly Upkeep[]; readonly record: OnU
 describe("dropping expired deletion records", () => {
   test.each([
     { name: "drops records older than the limit", deletedAt: [10, 20, 30, 40], before: 30, remaining: [30, 40] },
-    { name: "keeps the newest record however old it is", deletedAt: [10, 20], before: 30, remaining: [20] },
+    { name: "keeps the newest record regardless of its age", deletedAt: [10, 20], before: 30, remaining: [20] },
     { name: "drops nothing without records", deletedAt: [], before: 30, remaining: [] },
     { name: "drops by time when a clock was ahead", deletedAt: [10, 90, 20, 40], before: 30, remaining: [90, 40] },
     { name: "drops by time when a clock was set back", deletedAt: [90, -10, 20, 91], before: 30, remaining: [90, 91] },
-  ])("$name, records and their keys", ({ deletedAt, before, remaining }) => {
+  ])("$name, for both records and their keys", ({ deletedAt, before, remaining }) => {
     using folder = createTempFolder();
     const db = databaseWith(folder.file("plants.db"), deletedAt);
     db.exec("INSERT INTO idempotency_keys SELECT 'key ' || seq, seq, deleted_at FROM deletions");
@@ -85,7 +85,7 @@ describe("dropping expired deletion records", () => {
     db.close();
   });
 
-  test("releases a key once its record is dropped, also after jumps of the clock", () => {
+  test("releases a key once its record is dropped, even after jumps of the clock", () => {
     using folder = createTempFolder();
     const db = openDatabase({ file: folder.file("plants.db"), plantsWhenCreated: { first: 1n, last: 4n } });
     const clock = vi.spyOn(Date, "now");

@@ -284,7 +284,7 @@ describe("an SQLite store", () => {
       sql: `CREATE TRIGGER keep BEFORE INSERT ON deletions WHEN NEW.plant_id IN (5, 12)
               BEGIN SELECT RAISE(ABORT, 'not this one'); END`,
     },
-  ])("refuses a plant that $name, but no concurrent call for another one", async ({ sql }) => {
+  ])("refuses to delete a plant that $name, but not other plants at the same time", async ({ sql }) => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     const store = await openSqliteStore({ file, plantsWhenCreated: { first: 0n, last: 19n } });

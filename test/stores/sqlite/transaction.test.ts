@@ -5,7 +5,7 @@ import { createTempFolder } from "../../../packages/testing/src/process/temp-fol
 
 test.each([
   { name: "", end: "" },
-  { name: ", also if SQLite has already rolled it back", end: "ROLLBACK" },
+  { name: ", even if SQLite has already rolled it back", end: "ROLLBACK" },
 ])("a transaction whose work fails is rolled back, and releases the file$name", ({ end }) => {
   using folder = createTempFolder();
   using db = new DatabaseSync(folder.file("file"));
