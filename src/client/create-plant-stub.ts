@@ -75,9 +75,13 @@ const serviceConfig = JSON.stringify({
  * @throws TypeError for unknown options; Error when the token is empty, or contains a character that tokens must not
  * have
  *
- * @example ```ts const client = createPlantStub({ address: "plants.example:443", token }); client.deletePlant({ id: 42n
- * }, new Metadata(), { deadline: Date.now() + 5_000 }, (error) => { if (error?.code === status.NOT_FOUND)
- * console.log("there is no plant 42"); }); ```
+ * @example
+ * ```ts
+ * const client = createPlantStub({ address: "plants.example:443", token });
+ * client.deletePlant({ id: 42n }, new Metadata(), { deadline: Date.now() + 5_000 }, (error) => {
+ *   if (error?.code === status.NOT_FOUND) console.log("there is no plant 42");
+ * });
+ * ```
  */
 export function createPlantStub(options: PlantStubOptions): PlantServiceClient {
   refuseUnknownOptions(options, plantStubOptionNames, "createPlantStub");
