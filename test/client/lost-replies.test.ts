@@ -7,7 +7,7 @@ import { deleteWithRetries } from "../support/clients/delete-with-retries.ts";
 import { createTempFolder } from "../../packages/testing/src/process/temp-folder.ts";
 import { startPlantServer, tokens } from "../support/server/plant-server.ts";
 
-/** Bytes between two cuts. test/suites/crash/lost-replies.test.ts cuts at every byte. */
+/** The number of bytes between two cuts. test/suites/crash/lost-replies.test.ts cuts at every byte. */
 const stepBytes = 5;
 
 test("a retry reports the plant as deleted, no matter where the first response was cut", async () => {
@@ -22,14 +22,14 @@ test("a retry reports the plant as deleted, no matter where the first response w
   });
   const outcomes: DeleteOutcome[] = [];
   while (proxy.cuts === outcomes.length) {
-    // Opens the connection, so that the cut hits the response.
+    // This call opens the connection, so that the cut is in the response of the next call.
     await expect(plants.delete(1_000n)).resolves.toBe("not-found");
     proxy.cutAfter(outcomes.length * stepBytes);
     outcomes.push(await deleteWithRetries(plants, BigInt(outcomes.length + 1)));
   }
   plants.close();
   expect(new Set(outcomes)).toEqual(new Set(["deleted"]));
-  // The header and the trailer have some hundred bytes.
+  // The header and the trailer of a response have some hundred bytes.
   expect(outcomes.length * stepBytes).toBeGreaterThan(100);
 });
 
@@ -45,7 +45,7 @@ test("a client without an idempotency key never reports its own deletion as not 
   });
   const outcomes: string[] = [];
   while (proxy.cuts === outcomes.length) {
-    // Opens the connection again, so that the cut hits the next response.
+    // This call opens the connection again, so that the cut is in the response of the next call.
     await expect(plants.delete(1_000n, { idempotencyKey: null })).resolves.toBe("not-found");
     proxy.cutAfter(outcomes.length * stepBytes);
     const outcome = plants.delete(BigInt(outcomes.length + 1), { idempotencyKey: null });

@@ -12,10 +12,10 @@ import { numRunsOf } from "../../packages/testing/src/test-seed.ts";
 
 type Environment = Readonly<Record<string, string>>;
 
-/** Related settings; a configuration has one of their valid values or one of their invalid ones. */
+/** A group of related settings. A configuration contains one of the valid or invalid environments of each group. */
 interface Group {
   readonly valid: readonly Environment[];
-  /** The message about each of these names at least one of its variables. */
+  /** For each of these, the error message names at least one of its variables. */
   readonly invalid: readonly Environment[];
 }
 
@@ -106,7 +106,7 @@ const groups: readonly Group[] = [
     ],
   },
   {
-    // Mostly without a file, which is ten times faster.
+    // Most values have no file, because that is ten times faster.
     valid: [{}, {}, {}, {}, {}, {}, { DATABASE_URL: `sqlite:${store()}` }],
     invalid: [
       ...each("DATABASE_URL", "plants.db", "sqlite:", "sqlite::memory:", "memory", "mysql://127.0.0.1/plants", ""),
@@ -187,7 +187,7 @@ const groups: readonly Group[] = [
     invalid: each("PLANTSTORE_CORS_ORIGINS", "shop.example", "https://shop.example/", "https://Shop.example", "*,*"),
   },
   {
-    // In one group, because PROXY headers and TLS cannot be combined on a Unix socket.
+    // These settings are one group, because PROXY headers and TLS cannot be combined on a Unix socket.
     valid: [
       {},
       proxies,
@@ -254,9 +254,9 @@ async function refusalOfServe(environment: Environment): Promise<string | undefi
 }
 
 /**
- * Expects both to accept a valid configuration, and to refuse an invalid one with a message that names an invalid
- * variable. Expired certificates and unreachable issuers and PostgreSQL servers are not covered: `check` reports them,
- * but `serve` starts.
+ * Expects `check` and `serve` to accept a valid configuration, and to refuse an invalid one with a message that names
+ * an invalid variable. Expired certificates and unreachable issuers and PostgreSQL servers are not covered: `check`
+ * reports them, but `serve` starts.
  */
 async function expectAgreement(environment: Environment, invalid: readonly string[]): Promise<void> {
   const refusals = [

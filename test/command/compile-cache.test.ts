@@ -26,7 +26,7 @@ test("the command caches compiled code in a folder that only its user can write 
 
 test("the command starts without a cache when other users can write to the folder", async () => {
   using folder = createTempFolder();
-  // chmod, because mkdir applies the umask.
+  // The mode is set with chmod, because mkdir applies the umask.
   for (const name of [cache, "node-compile-cache"]) {
     mkdirSync(folder.file(name));
     chmodSync(folder.file(name), 0o777);

@@ -9,8 +9,8 @@ import { startProgram } from "../../packages/testing/src/process/command-line.ts
 import { deletePlant } from "../support/process/serve-command.ts";
 import { createTempFolder, type TempFolder } from "../../packages/testing/src/process/temp-folder.ts";
 
-// npm forwards signals to the shell of a script, and the shell exits without forwarding them. So the script replaces the
-// shell with the server, by exec. A terminal sends its signal to both npm and the server.
+// npm forwards signals to the shell of a script, and the shell exits without forwarding them. So the script uses exec
+// to replace the shell with the server. A terminal sends its signal to both npm and the server.
 
 /** Creates a folder in which `npm start` runs the sources of this project with a separate store. */
 function createStartFolder(): TempFolder {
@@ -45,7 +45,7 @@ test.each([
   };
   await using npm = startProgram("npm", ["start"], folder.path, environment, true);
   const group = -(npm.process.pid ?? Number.NaN);
-  // Also the processes that npm left running.
+  // Also kills processes that npm has left running.
   using _ = { [Symbol.dispose]: () => void send(group, "SIGKILL") };
   const [, pid, port] = await npm.find(/"pid":(\d+),.*"port":(\d+)/);
   const [, token] = await npm.find(/Bearer (\S+)/);

@@ -305,7 +305,7 @@ test("token create --expires counts a duration from now", async () => {
   const { err } = await run(["token", "create", "ci", "--expires", "90d"]);
   const expiryMs = Date.parse(err[0]?.split(" ").at(-1) ?? "");
   const ninetyDaysMs = 90 * 24 * 3_600_000;
-  // To the second, and rounded down.
+  // The expiry is rounded down to a second.
   expect(expiryMs).toBeGreaterThan(beforeMs + ninetyDaysMs - 1_001);
   expect(expiryMs).toBeLessThanOrEqual(Date.now() + ninetyDaysMs);
 });

@@ -55,7 +55,7 @@ describe("a server", () => {
     await query.body?.cancel();
     server.process.kill("SIGINT");
     expect(await server.end()).toBe(0);
-    // It exited on its own, without the timer that forces an exit.
+    // The process has exited by itself, not because of the timer that forces an exit.
     expect(server.stdout()).toContain("before exit");
     const written = server.stdout() + server.stderr();
     expect(written.match(/"path":"\/plants\/2".*"msg":"call"/g)).toHaveLength(3);
@@ -75,7 +75,7 @@ test("a draining server is not ready, keeps serving during the delay, and exits 
   const baseUrl = await baseUrlOf(server);
   server.process.kill("SIGTERM");
   await server.find(/draining/);
-  // Longer than the process may live after it has drained.
+  // Longer than the process may run after it has drained.
   await delay(1_200);
   const ready = await fetch(`${baseUrl}/readyz`);
   expect({ status: ready.status, body: await ready.json() }).toEqual({
@@ -166,7 +166,8 @@ test("a server whose database file was deleted keeps running, and is not ready",
   const baseUrl = await baseUrlOf(server);
   rmSync(folder.file("plants.db"));
   expect(await deletePlant(baseUrl, 1)).toBe(400);
-  // This check is later than the one that would exit the process. A restart would serve an empty store.
+  // This line appears after the check that could exit the process. The process must not exit, because a restart would
+  // serve an empty store.
   await server.find(/"problem":"plants.db: the file was moved, replaced or deleted","msg":"not ready"/);
   expect((await fetch(`${baseUrl}/readyz`)).status).toBe(503);
   server.process.kill("SIGTERM");
@@ -182,7 +183,7 @@ interface Demo {
 
 async function startDemo(folder: TempFolder, environment: Record<string, string> = {}): Promise<Demo> {
   const server = startCommandLine(["serve", "--demo"], folder.path, { PORT: "0", ...environment });
-  // The last line.
+  // Waits for the last line of the output.
   await server.find(/Press Ctrl-C to stop\.\n/);
   const [, credential = ""] = await server.find(/^Authorization: Bearer (\S+)$/m);
   const [baseUrl] = await server.find(/http:\/\/127\.0\.0\.1:\d+/);
@@ -281,7 +282,7 @@ describe("a demo", () => {
     expect(statuses).toEqual([204, 204, 204, 400, 400, 400]);
     demo.server.process.kill("SIGTERM");
     expect(await demo.server.end()).toBe(0);
-    // As after a copy of the folder.
+    // The mode that the file may have after the folder was copied.
     chmodSync(folder.file(".plantstore/token"), 0o644);
     await using second = await startDemo(folder);
     expect(idsOf(second)).toEqual(["2", "4", "5"]);

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { projectFolder, runProgram } from "../../packages/testing/src/process/child-program.ts";
 
-// In a child process with a fake clock, because the second signal exits the process.
+// The tests use a child process with a fake clock, because the second signal exits the process.
 
 const source = JSON.stringify(join(projectFolder, "src/command/stop-signals.ts"));
 

@@ -57,7 +57,7 @@ test("collectFromWorkers labels series with the worker's slot, and omits a worke
     expect.objectContaining({ name: "plantstore.workers", kind: "gauge", points: [{ attributes: {}, value: 2 }] }),
   ];
   expect(await collectFromWorkers(workers)).toEqual(want);
-  // This time, the worker has exited before the request.
+  // The worker has now exited before the request.
   expect(await collectFromWorkers(workers)).toEqual(want);
   const listeners = ["message", "exit"].flatMap((event) =>
     [...workers.values()].map((one) => one.listenerCount(event)),

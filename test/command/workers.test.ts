@@ -45,7 +45,10 @@ async function serve(
   return { server, baseUrl: `http://127.0.0.1:${port}`, database };
 }
 
-/** Waits until this many workers have listened: one after the other, since the first starts before all others. */
+/**
+ * Waits until this many workers have listened. Waits for one line after the other, because the first worker starts
+ * before all others.
+ */
 async function findListening(server: CommandLine, times: number): Promise<void> {
   for (let each = 1; each <= times; each++) await server.find(repeatedMessage("listening", each));
 }
@@ -100,14 +103,14 @@ test("workers drain and exit when their supervisor is killed", async () => {
   const { server } = await serve(folder);
   await using running = server;
   server.process.kill("SIGKILL");
-  // The output, which the workers share, ends when the last of them exits.
+  // The workers share the output, so it ends when the last of them exits.
   expect(await running.end()).toBe(null);
   expect(server.stderr().match(/"msg":"stopped"/g)).toHaveLength(3);
 });
 
 test("SIGHUP does not stop a supervisor whose first worker is starting", async () => {
   using folder = createTempFolder();
-  // It reads, because otherwise it would not notice that the client closes the connection.
+  // The server reads, because otherwise it would not detect that the client closes the connection.
   await using silent = createServer((socket) => socket.on("error", () => {}).resume()).listen(0, "127.0.0.1");
   await once(silent, "listening");
   const connected = within(once(silent, "connection"), "a connection to the database");
@@ -120,7 +123,7 @@ test("SIGHUP does not stop a supervisor whose first worker is starting", async (
   });
   await connected;
   for (const signal of ["SIGHUP", "SIGTERM", "SIGINT"] as const) server.process.kill(signal);
-  // Exit code 1 is that of the second stop signal, not of SIGHUP.
+  // Exit code 1 is caused by the second stop signal, not by SIGHUP.
   expect(await server.end()).toBe(1);
 });
 
@@ -130,7 +133,7 @@ test("a killed worker is replaced while the port stays available, except after a
   await using running = server;
   const killOne = async (): Promise<void> => {
     const pids = [...server.stderr().matchAll(/"pid":(\d+),"address"/g)].map(([, pid]) => pid);
-    // NaN without a pid, which kill() refuses; 0 would kill the process group of this test.
+    // Without a pid this is NaN, which kill() refuses. 0 would kill the process group of this test.
     const pid = Number(pids.at(-1));
     process.kill(pid, "SIGKILL");
     await server.find(
@@ -173,7 +176,7 @@ test("one address serves the metrics of all workers by slot, and a replacement k
 test.each([
   { engine: "own", want: 414 },
   { engine: "node", want: 431 },
-])("PLANTSTORE_HTTP_ENGINE=$engine also selects the engine that serves the metrics of all workers", async ({ engine, want }) => {
+])("PLANTSTORE_HTTP_ENGINE=$engine also serves the metrics of all workers", async ({ engine, want }) => {
   using folder = createTempFolder();
   const environment = { PLANTSTORE_ADMIN_ADDRESS: "0", PLANTSTORE_HTTP_ENGINE: engine };
   const { server, baseUrl } = await serve(folder, 0, environment);

@@ -286,7 +286,7 @@ async function* listServices() {
   yield { messageRequest: { case: "listServices", value: "*" } } as const;
 }
 
-// Each of the two checks is sufficient, so that a defect in one of them has no effect.
+// Each of the two checks is sufficient by itself, so that a defect in the other has no effect.
 describe.each(["admit", "interceptor"] as const)("a hostile credential that only the %s checks", (guard) => {
   let guarded: GuardedGateway;
 
@@ -357,7 +357,7 @@ describe("after all hostile credentials", () => {
     if (rest === undefined) throw new Error("REST has no carriage");
     expect(await responseTo(rest, [`Bearer ${token}`])).toMatchObject({ httpStatus: 204 });
     expect(logged()).not.toContain(token);
-    // Proves that the log has the refusals in which the tests above found no credential.
+    // Ensures that the log contains the refusals, in which the tests above have found no credential.
     expect(logged()).toContain('"refusal":"expired"');
   });
 });

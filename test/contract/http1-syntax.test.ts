@@ -234,7 +234,10 @@ const fieldCases: readonly TestCase[] = [
   }),
 ];
 
-/** Requests that Node's parser accepts, refuses with another message, or after which it keeps the connection open. */
+/**
+ * Requests that Node's parser handles differently: it accepts them, refuses them with another message, or keeps the
+ * connection open afterwards.
+ */
 const differentOnNode: readonly string[] = [
   "two spaces before the target",
   "a target without a slash",

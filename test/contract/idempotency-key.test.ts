@@ -13,7 +13,7 @@ import { createTempFolder } from "../../packages/testing/src/process/temp-folder
 import { bearer, startPlantServer, type TestPlantServer } from "../support/server/plant-server.ts";
 import { expectedResponse, actualResponse, type Want } from "./expected-response.ts";
 
-/** A verifier for which a token is the name of the caller, after its issuer if it has one. */
+/** A verifier whose tokens are the name of the caller, preceded by the issuer if the caller has one. */
 const verifier: TokenVerifier = {
   verify: ({ text }) => {
     const [subject = "", issuer] = text.split("~").toReversed();

@@ -6,7 +6,7 @@ import { readOutcome } from "../../packages/testing/src/gateway/outcome.ts";
 import { carriages } from "../../packages/testing/src/gateway/wire-format.ts";
 import { deletePlantRequest } from "../support/plants/delete-plant.ts";
 
-/** Ids that an inexact number would change. */
+/** Ids that would change if they were converted to an inexact number. */
 const exactIds = [
   0n,
   -1n,
@@ -23,7 +23,7 @@ const testCases = carriages.flatMap((carriage) =>
   exactIds.map((id) => ({ carriage, id, plant: String(id), name: carriage.name })),
 );
 
-/** Returns the plant and those that a misread id could hit. */
+/** Returns the plant, and the plants that would be deleted if the id were misread. */
 function withNeighbours(id: bigint): Set<bigint> {
   const candidates = [0n, id - 2n, id - 1n, id, id + 1n, id + 2n, -id, BigInt.asIntN(32, id)];
   return new Set(candidates.filter((candidate) => BigInt.asIntN(64, candidate) === candidate));

@@ -14,7 +14,7 @@ interface TestCase {
   readonly want: bigint | string;
 }
 
-/** All plants that a correct or misread id could hit. */
+/** All plants that could be deleted if the id is read correctly or misread. */
 const initialPlants = [0n, 1n, 7n, 8n, 2n ** 53n, 2n ** 53n + 1n, 2n ** 63n - 1n, -(2n ** 63n)];
 
 const notInt64 = (text: string): string => `id: ${JSON.stringify(text)} is not an int64`;

@@ -22,7 +22,7 @@ const connections = 64;
 /** The timeout per request in milliseconds, with a margin for a busy machine. */
 const requestMs = 10;
 
-// Callers differ only in the last byte of their token. Changing one bit can result in another caller.
+// The tokens of callers differ only in the last byte, so that changing one bit can result in another caller.
 const callers = new Map(["b", "c", "B"].map((end) => [`token-0123456789-${end}`, `caller ${end}`]));
 const hosts = ["a.example:80", "c.example:80"];
 // With HTTP/1.0, the connection closes after the response.
@@ -48,7 +48,7 @@ beforeAll(async () => {
       admit: createBearerAuth(verifier, { realm: "greenhouse" }).admit,
       // A connection is opened before its first request is generated, which can take long on a busy machine.
       limits: { headerTimeoutMs: 60_000 },
-      // The default would keep every response with its connection: 3 GB for a million requests.
+      // Overridden, because by default every response is kept with its connection: 3 GB for a million requests.
       onResponse: () => {},
     },
   );
@@ -168,7 +168,7 @@ test(
     );
     expect((await Promise.all(exchanges)).flat().slice(0, 3)).toEqual([]);
     const responses = [...expectedResponses.values()];
-    // Ensures that not all requests were refused.
+    // Ensures that each caller had accepted requests.
     for (const subject of callers.values())
       expect(responses.filter((response) => response.includes(subject))).not.toEqual([]);
   },

@@ -44,7 +44,7 @@ function received({ httpMethod }: HttpRequest, want: ComparedResponse): Compared
   return httpMethod === "HEAD" ? { ...want, messages: [""] } : want;
 }
 
-// The response may have another format than the request, because gRPC has none for a wrong method.
+// The format of the response may differ from that of the request, because gRPC defines no response for a wrong method.
 function formatOf(response: HttpResponse): WireFormat {
   const contentType = fieldValue(response.header, "content-type") ?? "";
   if (contentType.startsWith("application/grpc-web-text")) return wireFormats["grpc-web-text"];

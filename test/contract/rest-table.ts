@@ -2,7 +2,7 @@ import type { Field, HttpRequest } from "../../packages/testing/src/carriers/exc
 
 /** A REST request of the contract, and its complete response. */
 export interface RestTestCase {
-  /** The reason for the response. */
+  /** States the behavior that leads to the response. */
   readonly name: string;
   /** Sent with a valid credential. */
   readonly request: RestRequest;
@@ -16,7 +16,7 @@ export interface RestRequest {
   readonly body?: string;
 }
 
-/** The status, and the error record if any. */
+/** The HTTP status, and the error record if there is one. */
 export interface RestWant {
   readonly httpStatus: number;
   readonly record?: { readonly error: number; readonly message: string };

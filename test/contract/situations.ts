@@ -44,7 +44,7 @@ const keyMalformedWant: Want = {
   message: "the Idempotency-Key header must be a string of 1 to 128 characters in double quotes",
   errorCode: "ERR_IDEMPOTENCY_KEY_INVALID",
 };
-/** The outcome of a request without a credential, regardless of its other errors. */
+/** The outcome of a request without a credential, even if it has other errors. */
 export const credentialMissing: Want = {
   code: "unauthenticated",
   message: "a bearer token is required",

@@ -22,7 +22,7 @@ import { carriages } from "../../packages/testing/src/gateway/wire-format.ts";
 import { deletePlantRequest } from "../support/plants/delete-plant.ts";
 
 const ciToken = "ci-token-0123456789";
-// Not exactly representable as a JSON number.
+// This id cannot be represented exactly as a JSON number.
 const plant = 2n ** 53n + 1n;
 
 let provider: IdentityProvider;
@@ -98,7 +98,7 @@ describe("the audit line", () => {
   const responses = new Map<string, { readonly token: string; readonly response: HttpResponse }>();
   const log = openLogLines("trace");
 
-  // One server for all calls, because the log is complete only after it has closed.
+  // One server gets all calls, because its log is complete only after it has closed.
   beforeAll(async () => {
     const plants = new Set<bigint>();
     await using server = await startPlantServer({ verifier, store: openMemoryStore(plants), log: log.log });

@@ -11,7 +11,7 @@ import { allSourceFiles, sourcePath } from "../support/source-files.ts";
 
 /** A message of docs/reference/errors.md; a row may have several. */
 interface Documented {
-  /** With `…` for variable parts. */
+  /** The message, with `…` for variable parts. */
   readonly message: string;
   readonly code: Code;
   /** The HTTP status of a request that matches no operation; – if REST never responds with the message. */
@@ -52,7 +52,8 @@ const tests = ["test", "packages"]
   .map((file) => readFileSync(join(projectFolder, file), "utf8"))
   .join("\n");
 
-// The text of an error in the source: a literal in the position of the message, after its identifier if it has one.
+// Matches the text of an error in the source: a literal in the position of the message, after the identifier if there
+// is one.
 const text = String.raw`(?<text>"[^"]*"|'[^']*'|` + "`[^`]*`)";
 const places = [
   String.raw`(?:problem|HttpProblem|unauthenticated|refusal|errorOf)\(\s*"(?<code>ERR_\w+)",\s*${text},?`,
@@ -145,7 +146,7 @@ test("docs/reference/identifiers.md has exactly the gateway identifiers of probl
   expect(ofGateway.split("\n").filter((line) => line.startsWith("| `"))).toEqual(rows);
 });
 
-/** The codes with which the source responds, by identifier: the default one, and those that are passed instead. */
+/** The codes with which the source responds, by identifier: the default code, and codes that are passed instead. */
 const codesInSource: ReadonlyMap<string, ReadonlySet<Code>> = new Map(
   Object.entries(problems).flatMap(([name, row]) => {
     if (!("code" in row)) return [];

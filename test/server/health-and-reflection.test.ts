@@ -42,7 +42,7 @@ test.each([
 
 test.each([
   { name: "that is unavailable", store: { problem: "the disk is full" }, obstacles: ["store"] },
-  { name: "that is checking its file", store: { problem: "it is checked", isChecking: true }, obstacles: ["store-check"] },
+  { name: "that checks its file", store: { problem: "it is checked", isChecking: true }, obstacles: ["store-check"] },
 ])("/readyz responds 503 with the obstacle for a store $name", async ({ store, obstacles }) => {
   await using server = await startPlantServer({ store: fakeStore(store) });
   const { address, port } = server.address;
@@ -51,7 +51,7 @@ test.each([
   expect(await response.json()).toEqual({ status: "not ready", obstacles });
 });
 
-// With its tag and length, a message of 512 or 513 bytes.
+// With the tag and length of the field, the message has 512 or 513 bytes.
 test.each([
   { length: 509, code: Code.NotFound },
   { length: 510, code: Code.ResourceExhausted },

@@ -107,7 +107,7 @@ test("a server exports spans of a call and its commit in the caller's trace, and
     "deployment.environment.name": "te st",
     "telemetry.sdk.language": "nodejs",
   });
-  // Not process.command_line, which may contain a password.
+  // process.command_line is not exported, because it may contain a password.
   expect(Object.keys(collector.resources[0] ?? {}).filter((name) => name.startsWith("process."))).toEqual([
     "process.pid",
   ]);
@@ -205,7 +205,7 @@ test.each<{ name: string; answer: OtlpReceiver["answer"] | undefined }>([
   // The SDK itself stops waiting after 30 s.
   await within(traced.server.drain(), "the drain", 20_000);
   expect(traced.lines("stopped")).toHaveLength(1);
-  // One line per signal, not per failure.
+  // There is one line per signal, not one per failure.
   expect(traced.lines("cannot export telemetry").length).toBeLessThanOrEqual(2);
 });
 

@@ -15,7 +15,7 @@ import {
   tokens,
 } from "../support/server/plant-server.ts";
 
-// One call in 1,000 s, so that the second call of a test is always above the limit, however slow the machine is.
+// One call in 1,000 s, so that the second call of a test is always above the limit, even on a slow machine.
 const rate = 0.001;
 
 const [rest] = carriages;

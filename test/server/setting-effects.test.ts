@@ -26,7 +26,7 @@ interface Comparison {
   readonly observe: (server: ConfiguredServer) => Promise<unknown>;
 }
 
-/** The result of {@link compare}, which nothing else returns, so that no test case can omit the comparison. */
+/** The result of {@link compare}. No other function returns it, so that no test case can omit the comparison. */
 class Differs {
   readonly #observed: readonly unknown[];
 

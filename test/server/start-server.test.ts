@@ -72,7 +72,7 @@ test.each([
 ])("$variable limits the calls of each $name", async ({ name, variable }) => {
   const token = "token-of-this-test";
   await using server = await start({ PLANTSTORE_TOKENS: token, [variable]: "1" });
-  // So many concurrent calls that they exceed the limit even on a slow machine.
+  // Enough concurrent calls to exceed the limit even on a slow machine.
   const responses = await Promise.all(Array.from({ length: 20 }, () => request(server, "DELETE", "/plants/1", token)));
   expect(responses.map(({ body }) => body)).toContainEqual({
     error: 8,

@@ -9,7 +9,7 @@ test("watchStoreFailure logs a failure once", async () => {
   const broken = fakeStore({ needsRestart: true });
   const watch = watchStoreFailure(broken, log);
   await watch.storeFailed;
-  // A second watch shows that there was time for another line.
+  // Once a second watch has reported the failure, there was enough time for another line of the first.
   const later = watchStoreFailure(broken, silentLog);
   await later.storeFailed;
   expect(lines()).toHaveLength(1);

@@ -124,17 +124,17 @@ describe("a queue of deletions", () => {
     await endAfter(600, 1, first);
     const last = ask(idsFrom(50, 60));
     await endAfter(1_100, 2, second);
-    // At 20 deletions in 600 ms, 9 of the queued ones are deleted in a quarter of a second.
+    // The store deletes 20 plants in 600 ms, and so 9 of the queued ones in a quarter of a second; these stay queued.
     const kept = last.splice(0, 9);
     const refused = await Promise.all(last.map(refusalOf));
     expect(new Set(refused.map(({ code }) => code))).toEqual(new Set([Code.ResourceExhausted]));
     expect(sentIds().at(-1)).toEqual(idsFrom(50, 9));
-    // 20 in 1.1 s are less than one in the 25 ms that a batch may take.
+    // At 20 deletions in 1.1 s, the store deletes less than one plant in the 25 ms that a batch may take.
     const waiting = ask([200n]);
     expect(queue.waiting).toEqual({ forBatch: 1, forBatchMax: 1 });
     pass(800);
     expect(await refusalOf(queue.delete(201n, deleteCall()))).toMatchObject({ code: Code.ResourceExhausted });
-    // It is less than a second since the last one was refused.
+    // Still overloaded, because the last deletion was refused less than a second ago.
     await endAfter(800, 3, kept);
     expect(queue.waiting).toEqual({ forBatch: 0, forBatchMax: 1 });
     await endAfter(1, 4, waiting);

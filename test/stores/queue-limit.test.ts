@@ -10,11 +10,11 @@ interface ModelStore {
   readonly inFlightMax: number;
   /** Changes from {@link changesAtMs} on. */
   readonly later?: { readonly commitMs?: number; readonly deletionMs?: number };
-  /** The pause of the first batches from then on, as many as are committed at the same time. */
+  /** The pause of the first batches from then on, of as many as are committed at the same time. */
   readonly pauseMs?: number;
 }
 
-/** The results for callers. */
+/** The results as callers see them. */
 interface Seen {
   readonly deletedPerS: number;
   readonly refusedPerS: number;
@@ -38,7 +38,7 @@ const changesAtMs = 2_000;
 const countedFromMs = 8_000;
 const endsAtMs = 12_000;
 
-/** A batch that is being committed, and when each of its deletions came. */
+/** A batch that is being committed, and when each of its deletions arrived. */
 interface Batch {
   readonly sentMs: number;
   readonly untilMs: number;
@@ -231,7 +231,8 @@ describe("a store under three times the load that it can handle", () => {
       limit.recordCommit(batch, nowMs);
       return limit.current;
     };
-    // At two deletions a millisecond, 50 in the time that a batch may take, and 500 in a quarter of a second.
+    // The store deletes two plants per millisecond: 50 in the time that a batch may take, and 500 in a quarter of a
+    // second.
     expect([
       commit(lone, 0),
       commit(late, 1_000),

@@ -67,7 +67,7 @@ describe("reading ids", () => {
   test("refuses a very long line before its end arrives", async () => {
     let chunks = 0;
     async function* endless(): AsyncGenerator<Uint8Array> {
-      // An end, for a reader that would continue.
+      // The text ends, in case the reader does not stop.
       while (chunks++ < 1_000) yield Buffer.alloc(64, "7");
     }
     const reading = (async () => {

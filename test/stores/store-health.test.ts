@@ -8,11 +8,11 @@ const damaged: StoreProblem = { text: "the file is damaged", isTemporary: false 
 
 const away: StoreProblem = { text: "the server is away", isTemporary: true, mayBeBrief: true };
 
-// So long that no timer fires in a test.
+// So long that the timer never fires during a test.
 const never = 2 ** 30;
 
 const opened: StoreHealth[] = [];
-// A damaged store is not checked any more.
+// Reports a permanent problem, after which a store is no longer checked.
 afterAll(() => opened.forEach((health) => health.report(damaged)));
 
 /** Opens health whose checks wait until the test resolves them. */
@@ -93,7 +93,7 @@ describe.concurrent("the health of a store", () => {
   test("reports a problem that a periodic check finds, with one check at a time", async ({ expect }) => {
     const { health, checks, nextCheck } = openHealth({ watchIntervalMs: 1 });
     await nextCheck();
-    // A timer that is started now fires after the watch's next interval.
+    // A timer of 2 ms that is started now fires after the next interval of the watch.
     await new Promise((resolve) => setTimeout(resolve, 2));
     expect(checks).toHaveLength(1);
     const second = nextCheck();
@@ -154,7 +154,7 @@ describe.concurrent("the health of a store", () => {
     const askedMs = performance.now();
     checks[0]?.resolve(away);
     await checking;
-    // A second before the end. Of two timers, the one that is due first fires first, however late both are.
+    // The check is a second before the end. Timers fire in the order in which they are due, even if both are late.
     const timeout = new Promise((resolve) => setTimeout(resolve, 0.75 * retryIntervalMs, "timed out"));
     expect(await Promise.race([nextCheck(), timeout])).toBeUndefined();
     expect(health.problem).toBeUndefined();
@@ -188,7 +188,7 @@ describe.concurrent("the health of a store", () => {
     const [first = 0, firstAgain, second = 0, secondAgain] = limitsMs;
     expect([firstAgain, secondAgain]).toEqual([first, second]);
     expect(second).toBeGreaterThan(first);
-    // A reported problem that is over is detected again, too.
+    // If the same problem returns after recovery, it is detected again.
     for (const round of [0, 1]) {
       health.report(full);
       await nextCheck();
@@ -210,7 +210,7 @@ describe.concurrent("the health of a store", () => {
     busy.health.recordCommit();
     void busy.health.check();
     expect(busy.committedFlags).toEqual([true]);
-    // Commits before a problem prove nothing.
+    // Commits before a problem do not show that the store works again.
     const tried = busy.nextCheck();
     busy.checks[0]?.resolve(full);
     await tried;

@@ -140,7 +140,7 @@ describe("deletion records partitioned by day", () => {
     await store.close();
   });
 
-  test("are reported as not dropped during a long read, while records outside of day partitions are still dropped", async () => {
+  test("are reported as not dropped during a long read, while records without a day are still dropped", async () => {
     const url = await server.createPlants();
     await addDay(url, -100, 5);
     await runSql(
@@ -313,7 +313,7 @@ describe("deletion records partitioned by day", () => {
   test("are partitioned by days in UTC, whatever the time zone and date style", async () => {
     const [url, url2] = [await server.createSchema(), await server.createSchema()];
     await migratePostgres(url);
-    // The server formats the zone as IST, and parses IST as that of Israel.
+    // The server formats this time zone as IST, but would parse IST as the time of Israel.
     await migratePostgres(`${url2}%20-cDateStyle%3DSQL,DMY%20-cTimeZone%3DAsia/Kolkata`);
     expect(await boundsOf(url)).toHaveLength(4);
     expect(await boundsOf(url2)).toEqual(await boundsOf(url));

@@ -18,8 +18,8 @@ import {
 } from "../../support/plants/postgres-server.ts";
 import { schemaOf } from "../../support/plants/schema-of.ts";
 
-// What a store on Citus asks without the function that deletes, and what another client of a pooler has set meanwhile.
-// A server without workers shows it as well: the coordinator is the one that has a pooler before it.
+// Statements of a store on Citus that do not use the function that deletes, on a connection whose settings another
+// client of a pooler has changed. A server without workers suffices, because the pooler is in front of the coordinator.
 
 let server: PostgresServer;
 beforeAll(async () => {
@@ -59,7 +59,7 @@ const requested: readonly Asked[] = [
   },
 ];
 
-/** A session with records of plants 8 and 9 that are a day old, and the role that created them. */
+/** Opens a session with records of plants 8 and 9 that are a day old. Also returns the role that created them. */
 async function openRecorded(): Promise<{
   readonly url: string;
   readonly session: Session;
@@ -105,7 +105,7 @@ test.each(requested)("$name is in doubt after a cancelled wait, with client_min_
   await session.close();
 });
 
-// It writes nothing, and its commit is not an acknowledgement.
+// This lookup writes nothing, and nothing is acknowledged after its commit.
 const looksForPlants: Asked = {
   name: "a lookup of plants",
   ask: (session, placement) => placement.findPlants(session, [7n, 9n]),

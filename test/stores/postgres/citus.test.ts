@@ -17,7 +17,7 @@ import {
 import { schemaOf } from "../../support/plants/schema-of.ts";
 import { storeSchema } from "../../../src/stores/postgres/schema/store-schema.ts";
 
-// Tests without a worker. The others are in test/suites/citus.
+// Tests that need no worker. The tests with workers are in test/suites/citus.
 
 let server: PostgresServer;
 beforeAll(async () => {
@@ -58,7 +58,7 @@ async function connectStore(url: string): Promise<Client> {
   return client;
 }
 
-test("a timeout while cancelling waits delays only one connection, because all processes are forgotten afterwards", async () => {
+test("a timeout while cancelling waits delays only one connection, because all processes are forgotten", async () => {
   const url = await createSchemaWith("SELECT pg_sleep(600)::text");
   const citus = new Spread();
   const stuck = await connectStore(url);

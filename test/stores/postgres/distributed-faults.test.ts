@@ -22,10 +22,11 @@ interface DistributedProxy extends PostgresProxy {
 // Features that CockroachDB or YugabyteDB lack, at least in some releases, according to their documentation.
 const lacking = /\bTEMP(?:ORARY)?\b|\bON COMMIT DROP\b|pg_(?:try_)?advisory_|\bLOCK TABLE\b|\bLISTEN\b/i;
 
-// Of the protocol of PostgreSQL ("Message Formats"): the type of a message, and its length, which counts itself.
+// The header of a message in the PostgreSQL protocol ("Message Formats"): its type, and its length, which includes the
+// length field.
 const headerBytes = 5;
 
-/** Where the outcome of a statement is lost: whether or not the server runs it, the response is the same. */
+/** A statement whose outcome is lost: the response is the same whether or not the server has run it. */
 interface Loss {
   readonly isRun: boolean;
 }
@@ -33,9 +34,10 @@ interface Loss {
 /**
  * Starts a proxy to the server whose socket is in `serverFolder`.
  *
- * A statement is refused by spoiling its first letter, or that of its name, so that the state of the transaction is the
- * one of a real error, whose SQLSTATE is then replaced: 0A000 for what these engines lack; 40001 at random; and 40003
- * at random where a transaction ends, of which every other one was committed.
+ * To refuse a statement, the proxy changes the first letter of its text or name, so that the server reports an error
+ * and the transaction is in the state after a real error. The proxy then replaces the SQLSTATE of the error: 0A000 for
+ * features that these engines lack; 40001 at random; and 40003 at random at the end of a transaction, which was
+ * committed in every second case.
  */
 async function startDistributedProxy(serverFolder: string, dice: Pick<Dice, "roll">): Promise<DistributedProxy> {
   const refused = new Map<string, number>();
@@ -45,7 +47,7 @@ async function startDistributedProxy(serverFolder: string, dice: Pick<Dice, "rol
     return sqlState;
   };
 
-  /** Decides on a statement, and returns the SQLSTATE to refuse it with, or how its outcome is lost. */
+  /** Decides whether a statement fails. Returns the SQLSTATE to refuse it with, or how its outcome is lost. */
   const decide = (sql: string, isInTransaction: boolean): string | Loss | undefined => {
     if (lacking.test(sql)) return count("0A000");
     if (state.failOneIn === 0 || dice.roll(state.failOneIn) > 0) return undefined;
@@ -110,7 +112,7 @@ async function startDistributedProxy(serverFolder: string, dice: Pick<Dice, "rol
 function statementAt(type: string, message: Buffer): number {
   if (type === "Q") return headerBytes;
   const second = message.indexOf(0, headerBytes) + 1;
-  // A named statement is run by the next message after Parse, an unnamed one by the same message.
+  // A named statement runs with the message after Parse, an unnamed statement with Parse itself.
   if (type === "P") return second === headerBytes + 1 ? second : -1;
   return type === "B" && message[second] !== 0 ? second : -1;
 }
@@ -119,7 +121,7 @@ function textAt(message: Buffer, at: number): string {
   return message.toString("utf8", at, message.indexOf(0, at));
 }
 
-/** Calls back with each complete message. The first one of a client has no type. */
+/** Calls `onMessage` with each complete message. The first message of a client has no type. */
 function onMessages(socket: Socket, hasType: () => boolean, onMessage: (message: Buffer) => void): void {
   let rest = Buffer.alloc(0);
   socket.on("data", (data: Buffer) => {
@@ -150,7 +152,7 @@ beforeAll(async () => {
   server = await startPostgres();
 });
 afterAll(() => server[Symbol.asyncDispose]());
-// Each test has a separate random generator, so that it has the same faults when run alone.
+// Each test has a separate random generator, so that the same statements fail when it is run alone.
 beforeEach(async () => {
   proxy = await startDistributedProxy(server.socketFolder, new Dice(testSeed));
 });
@@ -193,7 +195,7 @@ function callFor(id: bigint, caller: number): DeleteCall {
   return deleteCall(id % 2n === 0n ? { requestId, idempotencyKey: `key-${id}-${caller}` } : { requestId });
 }
 
-/** One COMMIT in sixteen has an unknown outcome; this is more than any seed needs. */
+/** The maximum number of restores. One COMMIT in sixteen has an unknown outcome, so every seed needs fewer. */
 const restoredMax = 1_000;
 
 const ids = Array.from({ length: 40 }, (_, i) => BigInt(i));
@@ -248,7 +250,7 @@ describe("with a server that has the limits and errors of distributed engines", 
 
   test("the check before an import is retried", async () => {
     const url = await server.createPlants();
-    /** Refuses every statement until one was. */
+    /** Runs work while every statement fails, until one has been refused. */
     const refuseFirst = async <Result>(work: () => Promise<Result>): Promise<Result> => {
       const before = refusals("40001", "40003");
       proxy.failOneIn = 1;

@@ -56,7 +56,7 @@ function fail(reason: unknown): never {
   throw new Error("this was not expected", { cause: reason });
 }
 
-/** Deletions of one batch, and their outcomes. */
+/** Creates the deletions of one batch. Returns them with their outcomes. */
 function batchOf(...calls: readonly (readonly [id: bigint, call: DeleteCall])[]) {
   const outcomes = calls.map(() => Promise.withResolvers<boolean>());
   const pending: PendingDelete[] = calls.map(([id, call], i) => ({
@@ -66,7 +66,7 @@ function batchOf(...calls: readonly (readonly [id: bigint, call: DeleteCall])[])
     reject: (reason) => outcomes[i]?.reject(reason),
   }));
   const results = Promise.allSettled(outcomes.map(({ promise }) => promise));
-  /** Runs them as the store does, and returns the deferred ones. */
+  /** Runs the deletions as the store does, and returns the ids of the deferred ones. */
   const run = async (session: Session, skipsLocked = false): Promise<readonly bigint[]> => {
     const defer: bigint[] = [];
     const placement = singleServer(schemaOf(session));
@@ -78,7 +78,7 @@ function batchOf(...calls: readonly (readonly [id: bigint, call: DeleteCall])[])
 }
 
 describe("a deletion with a used key", () => {
-  // All of these exist, as after an import that restores them.
+  // All plants exist, as after an import that restores them.
   test.each([
     { name: "gets the first outcome", arrange: "SELECT", requested: 1n, subject: "tester", results: deleted },
     { name: "for another plant is refused", arrange: "SELECT", requested: 2n, subject: "tester", results: taken },
@@ -195,7 +195,8 @@ describe("a deletion with a used key", () => {
     expect(await column(opened.url, plantsSql)).toEqual(["1"]);
   });
 
-  // Their plants exist again, and they are settled before the rest is split or waits for a lock.
+  // The plants of the settled deletions exist again. They are settled before the rest of the batch is split or waits
+  // for a lock.
   test("is settled once, and excluded when the rest of its batch is split", async () => {
     await using opened = await openPlants(2);
     await failAttempts(opened.url, "DELETE ON plants", ["40001", "P0001"]);
@@ -284,7 +285,7 @@ describe("two deletions with the same key in one batch", () => {
     { name: "both report that they deleted the same plant", ids: [1n, 1n], defer: [], results: [deleted, deleted] },
     { name: "both report the same plant as missing", ids: [9n, 9n], defer: [], results: [missing, missing] },
     { name: "both report different plants as missing", ids: [9n, 8n], defer: [], results: [missing, missing] },
-    { name: "refuse the second deletion if it is for another plant", ids: [1n, 2n], defer: [], results: [deleted, taken] },
+    { name: "refuse the second if it is for another plant", ids: [1n, 2n], defer: [], results: [deleted, taken] },
     {
       name: "defer the second deletion when the first has found no plant",
       ids: [9n, 1n],
@@ -339,7 +340,7 @@ describe("a deletion whose key another process uses at the same time", () => {
       results: deleted,
     },
     { name: "deletes the plant after a rollback for another plant", statement: "2", end: "ROLLBACK", results: deleted },
-    // The first statement is that of the other process.
+    // The first entry is for the statement of the other process.
     {
       name: "gets the outcome of a committed deletion although its own retries are in doubt and then refused",
       statement: "1",
@@ -371,7 +372,7 @@ describe("a deletion whose key another process uses at the same time", () => {
   test("gets the outcome of that deletion after waiting for the locked plant", async () => {
     await using opened = await openPlants(2);
     const other = await openClient(opened.url, `BEGIN; DELETE FROM plants WHERE id = 1; ${recordSql(1, "key")}`);
-    // On a machine that has stalled for long, the deletion is unavailable: nothing was done.
+    // If the machine stalls for long, the deletion fails with Unavailable and nothing was done, so it is repeated.
     const askUntilTold = (key: string): Promise<boolean> =>
       opened.store.delete(1n, keyed(key)).catch(() => askUntilTold(key));
     const requested = ["key", "another"].map(askUntilTold);
@@ -397,7 +398,7 @@ describe("a deletion whose key another process uses at the same time", () => {
       upstream.pipe(client);
     });
     const session = new Session(readServerUrl(opened.url.replace(server.socketFolder, proxy.socketFolder)));
-    // The second one is postponed, because of its key.
+    // The second deletion is postponed, because it has the same key.
     const { run, results } = batchOf([9n, keyed("key")], [1n, keyed("key")]);
     await expect(run(session)).resolves.toEqual([]);
     expect(await results).toEqual([taken, deleted]);
@@ -413,7 +414,7 @@ describe("a deletion whose key another process uses at the same time", () => {
       stores.flatMap((store) => ids.map((id) => store.delete(id, keyed(`same-${String(id)}`)))),
     );
     expect(same.filter((isDeleted) => !isDeleted)).toEqual([]);
-    // Each process deletes another plant.
+    // Each process deletes a different plant.
     const different = await Promise.all(
       stores.map((store, i) =>
         Promise.allSettled(

@@ -33,7 +33,7 @@ function openLocked(
     commit: async (batch, deadlineMs) => {
       attempts.push(batch.map(({ id }) => id));
       limitsMs.push(deadlineMs);
-      // One after the other, on one connection.
+      // Batches run one after the other, on one connection.
       expect(++running).toBe(1);
       await Promise.resolve();
       running--;
@@ -57,7 +57,7 @@ describe("deletions of locked plants", () => {
     expect(locked.isEmpty).toBe(false);
     await expect(Promise.all(deletions.map(({ outcome }) => outcome))).resolves.toEqual([true, false, true]);
     expect(attempts).toEqual([[1n, 2n], [3n]]);
-    // Those that are being attempted still wait for a lock.
+    // Deletions that are being attempted count as waiting for a lock.
     expect(waiting).toEqual([3, 3]);
     await locked.close();
     expect(locked).toMatchObject({ isEmpty: true, waiting: 0 });
@@ -97,7 +97,7 @@ describe("deletions of locked plants", () => {
       cause: "another transaction holds a lock on the plant",
     });
     expect(performance.now() - begunMs).toBeGreaterThanOrEqual(2_000);
-    // Not one after the other without a pause.
+    // There are pauses between the attempts.
     expect(attempts.length).toBeLessThanOrEqual(40);
     expect(attempts.length).toBeGreaterThan(0);
     await locked.close();
@@ -108,7 +108,7 @@ describe("deletions of locked plants", () => {
     const [late, short, first, second] = [lockedDelete(1n), lockedDelete(4n), lockedDelete(2n), lockedDelete(3n)];
     const deadlineMs = performance.now() + 60_000;
     locked.add(late.pending, 0);
-    // Too short for an attempt, whose batch would be cancelled with an unknown outcome.
+    // Too short for an attempt: its batch would be cancelled with an unknown outcome.
     locked.add(short.pending, performance.now() + 900);
     locked.add(first.pending, deadlineMs + 1);
     locked.add(second.pending, deadlineMs);
@@ -153,7 +153,7 @@ describe("a deletion in doubt", () => {
     { reason: outcomeUnknown("lost"), expected: unknown },
     { reason: plantProtected(1n), expected: "the database does not allow deleting plant 1" },
     { reason: new ConnectError("too late", Code.DeadlineExceeded), expected: "too late" },
-  ])("is never rejected with an error that means that nothing was done: $reason.message", async ({ reason, expected }) => {
+  ])("is never rejected as certainly not done: $reason.message", async ({ reason, expected }) => {
     const { pending, outcome } = lockedDelete(1n);
     markInDoubt(pending, "token").reject(reason);
     await expect(outcome).rejects.toMatchObject({ rawMessage: expected });

@@ -135,7 +135,7 @@ describe("migrating a PostgreSQL database", () => {
     async (version) => {
       const url = await createSchemaOfVersion(server, version);
       await runSql(url, recordSql);
-      // It began earlier, and uses another table.
+      // This transaction began earlier, but uses another table, so it is not reported.
       const bystander = new Session(readServerUrl(`${url}&application_name=bystander`));
       await bystander.begin("ISOLATION LEVEL READ COMMITTED; SELECT id FROM plants");
       const reader = new Session(readServerUrl(`${url}&application_name=less`));
@@ -157,14 +157,14 @@ describe("migrating a PostgreSQL database", () => {
       await runSql(url, `SET lock_timeout = '5s'; DELETE FROM plants; ${recordSql}`);
       const user = /^server process \d+ \(less\), which has used the table deletions for up to \d+ s$/;
       await expect.poll(() => reports, { timeout: 20_000 }).toContainEqual(expect.stringMatching(user));
-      // The log may have come later.
+      // One attempt is allowed, because the log line may arrive after it.
       expect(triesUntilTold).toBeLessThanOrEqual(1);
-      // It is the only one that migrates.
+      // It holds the lock, so it is the only process that migrates.
       expect(await runSql(url, "SELECT FROM plantstore_schema FOR UPDATE SKIP LOCKED")).toEqual([]);
       expect(await runSql(url, "SELECT version FROM plantstore_schema")).toEqual([{ version }]);
       await Promise.all([reader.close(), later.close(), bystander.close()]);
       await expect(running).resolves.toEqual({ from: version, to: latestVersion });
-      // The next attempt came a second later, during which deletions continue.
+      // The next attempt came a second later; deletions continued meanwhile.
       expect(performance.now() - toldAtMs).toBeGreaterThan(900);
     },
   );
@@ -172,7 +172,7 @@ describe("migrating a PostgreSQL database", () => {
   test("reports a transaction without a server process that it waits for", async () => {
     const url = await createSchemaOfVersion(server, 2);
     await runSql(url, "BEGIN; SELECT FROM deletions; PREPARE TRANSACTION 'forgotten'");
-    // This one uses nothing, since it waits, too.
+    // This transaction does not use the table, because it is also waiting for the lock.
     const other = runSql(url, "BEGIN; LOCK TABLE deletions; COMMIT");
     const waiting = "SELECT FROM pg_locks WHERE relation = 'deletions'::regclass AND NOT granted";
     await expect.poll(() => runSql(url, waiting)).toHaveLength(1);

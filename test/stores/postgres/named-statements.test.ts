@@ -15,7 +15,7 @@ afterAll(() => server[Symbol.asyncDispose]());
 
 const ids = Array.from({ length: 20 }, (_, i) => BigInt(i + 1));
 
-/** Runs SQL first on the connection that deletes plant 1. */
+/** A trigger that runs SQL on the connection that deletes plant 1, before the deletion. */
 const atFirst = (statements: string): string => `
   CREATE FUNCTION at_first() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN ${statements} RETURN OLD; END $$;
   CREATE TRIGGER at_first BEFORE DELETE ON plants FOR EACH ROW WHEN (OLD.id = 1) EXECUTE FUNCTION at_first()`;
@@ -68,7 +68,8 @@ describe("the statements of deletions", () => {
     const before = await openPostgresStore({ url });
     await before.delete(1n, deleteCall());
     await before.close();
-    // The trigger of the statement without a key prepares another one under its name, on the next connection.
+    // While the statement without a key runs, its trigger prepares another statement under the name that the next
+    // connection uses.
     await runSql(
       url,
       `INSERT INTO plants VALUES (1);
@@ -117,7 +118,7 @@ describe("the statements of deletions", () => {
     await runSql(url, "DELETE FROM plants");
     await runSql(url, "VACUUM ANALYZE plants");
     const store = await openPostgresStore({ url });
-    // After five times the server decides on a plan for all further ones.
+    // After five executions, the server decides on a plan for all further executions.
     for (const id of ids) await store.delete(id, deleteCall());
     await runSql(url, "INSERT INTO plants SELECT generate_series(1, 50000)");
     for (const id of ids) await expect(store.delete(id, deleteCall())).resolves.toBe(true);

@@ -125,7 +125,7 @@ describe("importing into PostgreSQL", () => {
     { how: "is lost", commitSql: "PERFORM pg_terminate_backend(pg_backend_pid())", restore: true },
     { how: "is lost", commitSql: "PERFORM pg_terminate_backend(pg_backend_pid())", restore: false },
     { how: "is refused", commitSql: "RAISE 'kept'", restore: true },
-  ])("reports an unknown outcome only if a restore loses its COMMIT: a COMMIT that $how, restore: $restore", async ({ how, commitSql, restore }) => {
+  ])("is in doubt only if a restore loses its COMMIT: $how, restore: $restore", async ({ how, commitSql, restore }) => {
     const url = await server.createPlants();
     await runSql(
       url,
@@ -160,7 +160,7 @@ describe("importing into PostgreSQL", () => {
     const waiting = (type: string): Promise<unknown> =>
       runSql(url, `SELECT FROM pg_locks WHERE NOT granted AND locktype = '${type}'`);
     await expect.poll(() => waiting("advisory")).not.toEqual([]);
-    // It waits for the first one, and continues as soon as that is rolled back.
+    // This import waits for the first one, and continues as soon as the first one is rolled back.
     const other = runSql(url, "INSERT INTO plants VALUES (1)");
     await expect.poll(() => waiting("transactionid")).not.toEqual([]);
     await holding.end();
@@ -168,7 +168,7 @@ describe("importing into PostgreSQL", () => {
     await other;
   });
 
-  test("never inserts deleted plants, not even temporarily, because triggers and constraints would see them", async () => {
+  test("never inserts deleted plants, because triggers and constraints would see them", async () => {
     const url = await server.createPlants();
     await runSql(url, `ALTER TABLE plants ADD CONSTRAINT lucky CHECK (id <> 1); ${recordSql}`);
     await using database = await openPostgresDatabase(url);
@@ -278,7 +278,7 @@ test("the check of a database resolves after its connection is closed", async ()
     client.pipe(upstream).pipe(client);
   });
   let remaining: number | undefined;
-  // On a machine that has stalled, it timed out: then once more.
+  // If the machine stalls, the check times out and is repeated.
   for (let rounds = 0; remaining !== 0 && rounds < 5; rounds++) {
     await checkPostgresDatabase(url.replace(server.socketFolder, proxy.socketFolder));
     remaining = connections;

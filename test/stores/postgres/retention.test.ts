@@ -26,7 +26,7 @@ afterAll(() => server[Symbol.asyncDispose]());
 const onSingleServer = (session: Session): Promise<Placement> => Promise.resolve(singleServer(schemaOf(session)));
 
 describe("the retention of deletion records in PostgreSQL", () => {
-  /** Creates a database with this many records, one a minute, the newest half a minute old. */
+  /** Creates a database with this many records, one per minute; the newest is half a minute old. */
   async function createRecords(count: number): Promise<string> {
     const url = await server.createPlants();
     await runSql(
@@ -55,7 +55,7 @@ describe("the retention of deletion records in PostgreSQL", () => {
     const { mayBeMore } = row;
     const url = await createRecords(1_500);
     const other = await openClient(url, "BEGIN; SELECT FROM deletions WHERE plant_id > 1490 FOR UPDATE");
-    // As behind PgBouncer, it has no timeouts.
+    // The session has no timeouts, as behind PgBouncer.
     const session = new Session(readServerUrl(url));
     const placement = row.placement(schemaOf(session));
     const { reachedUs: fromUs, ...slice } = await placement.dropOldRecords(session, 3_600_000, { max: 1_000 });
@@ -63,7 +63,7 @@ describe("the retention of deletion records in PostgreSQL", () => {
     const rows = await runSql(url, "SELECT count(*), max(plant_id) FILTER (WHERE plant_id <= 1490) FROM deletions");
     expect(rows).toEqual([{ count: "500", max: "490" }]);
     await other.end();
-    // The next slice continues after this one, and locked records are dropped later.
+    // The next slice continues where the last one ended; locked records are dropped later.
     const next = await placement.dropOldRecords(session, 3_600_000, { max: 1_000, fromUs });
     expect(next).toMatchObject({ count: 430, isMore: mayBeMore });
     await session.close();
@@ -162,7 +162,7 @@ describe("the retention of deletion records in PostgreSQL", () => {
        CREATE TRIGGER keep BEFORE DELETE ON deletions FOR EACH ROW WHEN (OLD.plant_id > 24990) EXECUTE FUNCTION keep()`,
     );
     const store = await openPostgresStore({ url, deletionsKeptMs: 3_600_000 });
-    // A bit more than a slice is kept.
+    // The trigger keeps slightly more records than a slice has.
     await expect.poll(() => countRecords(url)).toBe(20_070);
     await store.close();
     expect(await runSql(url, "SELECT last_value FROM looks")).toEqual([{ last_value: "20010" }]);

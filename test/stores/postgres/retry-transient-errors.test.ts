@@ -10,7 +10,7 @@ test("work that keeps failing is not retried after its time limit, measured from
   let attempts = 0;
   const work = (): Promise<never> => {
     if (attempts > 0) nowMs += retryForMs / 2;
-    // Otherwise a mutant could retry forever.
+    // Limited, because a mutant could retry forever.
     const code = ++attempts < 5 ? "40001" : "XX000";
     return Promise.reject(Object.assign(new Error("refused"), { code, severity: "ERROR" }));
   };

@@ -26,7 +26,7 @@ let server: PostgresServer;
 beforeAll(async () => {
   server = await startPostgres(["-c", "deadlock_timeout=50ms"]);
 });
-// Some tests stop it.
+// Some tests stop the server.
 afterEach(() => server.start());
 afterAll(() => server[Symbol.asyncDispose]());
 
@@ -39,7 +39,7 @@ describe("a committed batch whose response is lost", () => {
   test.each([
     { name: "nothing else fails", sqlStates: [] },
     { name: "the lookup is rolled back because of concurrent transactions", sqlStates: ["40001", "55P03"] },
-    { name: "the lookup fails because the server lacks resources, and then because it stops", sqlStates: ["53100", "57P03"] },
+    { name: "the lookup fails because the server lacks resources, then stops", sqlStates: ["53100", "57P03"] },
     { name: "the lookup may have been committed, too", sqlStates: ["XX000", "40001"] },
   ])("settles its deletions by its own records, not those of other batches: $name", async ({ sqlStates }) => {
     const url = await createPlants(4);
@@ -73,14 +73,14 @@ describe("a committed batch whose response is lost, and which is refused when it
   test("settles its deletions by its records, one by one", async () => {
     const url = await createPlants(3);
     await using proxy = await startCuttingProxy(server.socketFolder);
-    // The first statement succeeds; the second, its first half, and plant 1 alone are refused.
+    // The first statement succeeds. The retry, its first half, and plant 1 alone are refused.
     await failAttempts(url, "DELETE ON plants", ["", "P0001", "P0001", "P0001"]);
     const session = new Session(readServerUrl(url.replace(server.socketFolder, proxy.socketFolder)));
     void proxy.cutNext("before-reply");
     const defer: PendingDelete[] = [];
     const callers = callersOf(1n, 2n, 4n, 1n);
     const outcomes = await runBatchWith(session, callers, { defer: (one) => defer.push(one) });
-    // The second deletion of plant 1 is retried: the record is that of the first.
+    // The second deletion of plant 1 is retried, because the record belongs to the first.
     expect(outcomes).toEqual([true, true, false, undefined]);
     expect(defer).toEqual([callers[3]]);
     await expect(runBatch(session, defer)).resolves.toEqual([false]);
@@ -113,7 +113,7 @@ describe("a committed batch whose response is lost, and which is refused when it
 describe("a deletion in doubt that is refused when it is retried", () => {
   test.each([
     { sqlState: "P0001", deletions: callersOf(1n), server: "healthy" },
-    // Of two, as soon as it fails for the first.
+    // With two deletions, the batch ends as soon as the lookup fails for the first.
     { sqlState: "XX000", deletions: callersOf(1n, 2n), server: "unavailable" },
   ])("stays in doubt if the lookup of its record fails with $sqlState", async ({ sqlState, deletions, ...failure }) => {
     const url = await createPlants(2);
@@ -123,7 +123,7 @@ describe("a deletion in doubt that is refused when it is retried", () => {
     const [before] = await session.query("SELECT pg_backend_pid()");
     const ended = runBatchWith(session, deletions, { defer: failToDefer, token: randomUUID() });
     await expect(ended).rejects.toMatchObject({ reason: { rawMessage: unknown }, ...failure });
-    // Another connection may see what this one does not.
+    // A new connection is used, because the old one may not see the record.
     await expect(session.query("SELECT pg_backend_pid()")).resolves.not.toEqual([before]);
     await session.close();
   });
@@ -148,7 +148,7 @@ describe("a deletion in doubt that is refused when it is retried", () => {
     const [before] = await session.query("SELECT pg_backend_pid()");
     await expect(runBatchWith(session, callersOf(1n), options)).resolves.toEqual([undefined]);
     expect(defer).toMatchObject([{ id: 1n, token }]);
-    // Its host is healthy.
+    // The connection is kept, because the server is healthy.
     await expect(session.query("SELECT pg_backend_pid()")).resolves.toEqual([before]);
     await session.close();
     await other.end();
@@ -156,7 +156,7 @@ describe("a deletion in doubt that is refused when it is retried", () => {
 
   test("gets the outcome of the lost attempt, although the attempt is still running", async () => {
     const url = await createPlants(1);
-    // The first statement is that of the lost attempt.
+    // The first entry is for the statement of the lost attempt.
     await failAttempts(url, "DELETE ON plants", ["", "P0001"]);
     const token = randomUUID();
     const lost = await openClient(url, "BEGIN; DELETE FROM plants");
@@ -201,7 +201,7 @@ describe("a deletion in doubt that is refused when it is retried", () => {
     await expect(runBatchWith(session, [callerWith(1n, "key")], options)).resolves.toEqual([undefined]);
     await session.close();
     expect(JSON.stringify(requested.mock.calls)).not.toContain("synchronous_standby_names");
-    // By its key before the retry, and by its record.
+    // Two lookups: by the key before the retry, and by the record.
     expect(await countAttempts(url)).toBe(2);
   });
 });

@@ -33,7 +33,7 @@ let server: PostgresServer;
 beforeAll(async () => {
   server = await startPostgres(["-c", "deadlock_timeout=50ms"]);
 });
-// Some tests stop it.
+// Some tests stop the server.
 afterEach(() => server.start());
 afterAll(() => server[Symbol.asyncDispose]());
 
@@ -66,7 +66,7 @@ describe("a batch with plants that another transaction has locked", () => {
     const session = new Session(readServerUrl(url), lockTimeouts);
     const { deletions, results } = listenersOf(1n, 2n, 3n, 2n, 9n, 5n, 6n, 6n);
     const defer: bigint[] = [];
-    // The deletions that the batch has settled itself.
+    // Settles the deletions that have an outcome, as the queue does.
     const outcomes = await runBatchWith(session, deletions, { defer: ({ id }) => defer.push(id) });
     deletions.forEach(({ resolve }, i) => outcomes[i] !== undefined && resolve(outcomes[i]));
     expect(results).toEqual([true, undefined, true, undefined, false, undefined, true, false]);
@@ -93,7 +93,7 @@ describe("a batch with plants that another transaction has locked", () => {
     const defer: LockedDelete[] = [];
     const options = { defer: (one: LockedDelete) => void defer.push(one), token };
     await expect(runBatchWith(session, deletions, options)).resolves.toEqual([undefined, undefined, false, true]);
-    // Whatever the outcome of the first deletion, it is not reported as not done.
+    // The first deletion is in doubt, so it is never reported as not done.
     defer.forEach(({ reject }) => reject(storeUnavailable()));
     expect(results).toEqual([unknown, away, undefined, undefined]);
     await lost.query("COMMIT");
@@ -112,7 +112,7 @@ describe("a batch with plants that another transaction has locked", () => {
     const outcomes = runBatch(session, callersOf(1n, 2n));
     const timedOut = (): string[] => server.log.filter((line) => line.includes("lock timeout"));
     const before = timedOut().length;
-    // It was attempted both with and without waiting for plants.
+    // The batch was attempted both with and without waiting for locked plants.
     await expect.poll(() => timedOut().length).toBeGreaterThan(before + 2);
     await other.end();
     await expect(outcomes).resolves.toEqual([true, true]);
@@ -129,7 +129,7 @@ test("a batch that is the victim of a deadlock is retried", async () => {
   const isWaiting = (pid: string): Promise<unknown> =>
     runSql(url, `SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND pid ${pid}`);
 
-  // The batch takes plant 1 and waits for plant 2 …
+  // The batch locks plant 1 and waits for plant 2 …
   await first.query("BEGIN");
   await first.query("SELECT FROM plants WHERE id = 2 FOR UPDATE");
   await other.query("SET deadlock_timeout = '60s'");
@@ -142,7 +142,7 @@ test("a batch that is the victim of a deadlock is retried", async () => {
   // … the other transaction, which holds plant 3, waits for plant 1 …
   const locked = other.query("SELECT FROM plants WHERE id = 1 FOR UPDATE");
   await expect.poll(() => isWaiting(`= ${otherPid}`)).not.toEqual([]);
-  // … and the batch continues with plant 3, where it completes the deadlock and detects it.
+  // … and the batch continues with plant 3. That completes the deadlock, and the batch is its victim.
   await first.query("COMMIT");
   await locked;
   expect(server.log.filter((line) => line.includes("deadlock detected"))).not.toEqual([]);
@@ -167,7 +167,7 @@ test.each([
     ...one,
     reject: (reason: unknown) => {
       one.reject(reason);
-      // While the first quarter is running, in its second half.
+      // Runs while the first quarter is running, before the second half.
       session.deadlineMs = 0;
     },
   }));

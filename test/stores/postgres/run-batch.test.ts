@@ -26,7 +26,7 @@ let server: PostgresServer;
 beforeAll(async () => {
   server = await startPostgres(["-c", "deadlock_timeout=50ms"]);
 });
-// Some tests stop it.
+// Some tests stop the server.
 afterEach(() => server.start());
 afterAll(() => server[Symbol.asyncDispose]());
 
@@ -58,7 +58,7 @@ describe("a batch that fails", () => {
     expect(await plantsOf(url)).toEqual(["3"]);
   });
 
-  // The reported outcome must be true, and the state of the server decides about readiness.
+  // The reported outcome must be correct, and `server` determines readiness.
   test.each([
     { sqlStates: ["42P01"], results: away, server: "refusing" },
     { sqlStates: ["57014", "42P01"], results: away, server: "refusing" },
@@ -135,7 +135,7 @@ describe("a batch that fails", () => {
     },
   );
 
-  test("is reported as not done if its keys, which are looked up first after an error, cannot be looked up", async () => {
+  test("is reported as not done if the lookup of its keys, which precedes a retry, fails", async () => {
     const url = await createPlants(1);
     await failAttempts(url, "UPDATE ON deletions", ["XX000", "42P01"]);
     const session = new Session(readServerUrl(url));
@@ -156,7 +156,7 @@ describe("a batch that fails", () => {
     const call = deleteCall({ signal: controller.signal });
     const deletions = [{ id: 1n, call, resolve: () => {}, reject: () => {} }];
     const outcomes = runBatch(session, deletions);
-    // Its parameters are written by now.
+    // The parameters of the statement are already written.
     controller.abort("too late");
     await expect(outcomes).rejects.toMatchObject({ server: "healthy" });
     await session.close();
@@ -167,7 +167,7 @@ describe("a batch that fails", () => {
     const url = await createPlants(1);
     await failAttempts(url, "DELETE ON plants", Array<string>(1_000).fill("40001"));
     const session = new Session(readServerUrl(url));
-    // Of this, a second is for the last attempt and its cancellation.
+    // One second of this is reserved for the last attempt and its cancellation.
     session.deadlineMs = performance.now() + 1_300;
     await expect(runBatch(session, callersOf(1n))).rejects.toMatchObject({ server: "busy" });
     await session.close();
@@ -188,7 +188,7 @@ describe("a batch that fails", () => {
 });
 
 describe("a batch that the server partly refuses", () => {
-  // The first statement is the whole batch, the next one its first half.
+  // The first entry is for the whole batch, the next for its first half.
   test.each([
     {
       sqlStates: ["P0001", "42P01"],
@@ -197,7 +197,7 @@ describe("a batch that the server partly refuses", () => {
       attempts: 2,
     },
     { sqlStates: ["P0001", "XX000", "P0001"], result: "done", results: [true, true, true, true], attempts: 6 },
-    // For a refused part in doubt, its plants and records are looked up.
+    // If a part in doubt is refused, its plants and records are looked up.
     {
       sqlStates: ["XX000", "23503", "23503", "23503"],
       result: "done",
@@ -249,7 +249,7 @@ test("a batch records the first of several deletions of one plant", async () => 
   ]);
 });
 
-// A lookup is a write, which may fail although the deletion is committed.
+// A lookup is a write, so it could fail although the deletion is committed.
 test.each(["RETURN NULL", "RAISE 'no'", "RAISE 'no' USING ERRCODE = '55P03'"])(
   "a batch whose response arrived looks up no records and keys: %s",
   async (statement) => {
@@ -267,7 +267,7 @@ test.each(["RETURN NULL", "RAISE 'no'", "RAISE 'no' USING ERRCODE = '55P03'"])(
   },
 );
 
-test("a batch does not report a plant that a trigger keeps as missing, although its first call is cancelled", async () => {
+test("a batch does not report a plant that a trigger keeps as missing after its first call is cancelled", async () => {
   const url = await createPlants(1);
   await runSql(
     url,
@@ -290,13 +290,13 @@ test("a batch reports a missing plant without a write if there are no standbys",
     `CREATE FUNCTION pg_logical_emit_message(boolean, text, text) RETURNS text LANGUAGE plpgsql AS
        $$ BEGIN RAISE 'No space left on device' USING ERRCODE = '53100'; END $$`,
   );
-  // Functions of the schema come before those of the server.
+  // Functions of the schema take precedence over those of the server.
   const session = new Session(readServerUrl(`${url}%2Cpg_catalog`));
   await expect(runBatch(session, callersOf(9n))).resolves.toEqual([false]);
   await session.close();
 });
 
-// The plant may be missing only here, by a deletion that the standbys lack.
+// The plant may be missing only on this server, because of a deletion that the standbys do not have yet.
 test.each([
   { name: "it waits for locks", options: {} },
   { name: "it skips locked plants", options: { skipsLocked: true } },

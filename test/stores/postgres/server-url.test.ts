@@ -32,7 +32,7 @@ describe("readServerUrl", () => {
       name: "db:5432/p",
       way: { application_name: "a", options: "-c x=1" },
     },
-    // An unreachable server is detected before the two hours of the system.
+    // An unreachable server is detected sooner than after the system's default of two hours.
     { url: "postgres://db/p", name: "db:5432/p", way: { keepAlive: true, keepAliveInitialDelayMillis: 10_000 } },
     { url: "postgres://ann:secret@db/p", name: "db:5432/p", way: { enableChannelBinding: false } },
   ])("accepts $url", ({ url, name, way }) => {
@@ -217,7 +217,7 @@ function tlsWords(ssl: unknown): string {
   if (ssl === false) return "cleartext";
   const { rejectUnauthorized, checkServerIdentity } = Object(ssl);
   if (rejectUnauthorized === false) return "any certificate";
-  // Always set, or the variable NODE_TLS_REJECT_UNAUTHORIZED would apply.
+  // Must always be set; otherwise the variable NODE_TLS_REJECT_UNAUTHORIZED would apply.
   expect(rejectUnauthorized).toBe(true);
   const problem = checkServerIdentity("db", { subject: { CN: "other" }, subjectaltname: "DNS:other" });
   return problem === undefined ? "a certificate of the authority" : "the host's certificate";
@@ -237,7 +237,7 @@ const parametersOfLibpq = `
 function documentedParameters(): readonly string[] {
   const page = readFileSync(new URL("../../../docs/explanation/storage.md", import.meta.url), "utf8");
   const [, table = ""] = /^\| parameter \| value \|\n\|---\|---\|\n((?:\|.*\n)+)/m.exec(page) ?? [];
-  // Those in the second column are values, except for the alternative to sslmode.
+  // The second column contains values, except for `ssl`, the alternative to sslmode.
   return [...table.split("\n").flatMap((row) => row.split("|")[1]?.match(/\w+/g) ?? []), "ssl"];
 }
 
@@ -249,7 +249,7 @@ test("docs/explanation/storage.md lists only parameters of libpq", () => {
 test.each(parametersOfLibpq.match(/\w+/g) ?? [])(
   "%s is in the table of docs/explanation/storage.md, or refused by name",
   (name) => {
-    // A value that is invalid for each of them, unless it accepts any string.
+    // A value that is invalid for every parameter that does not accept any string.
     const refusal = refusalOf(`postgres://db/p?${name}=%20`);
     const isDocumented = documentedParameters().includes(name);
     expect(refusal.includes(`unsupported parameters in the database URL: ${name}`)).toBe(!isDocumented);

@@ -29,8 +29,9 @@ import {
 } from "../../support/plants/postgres-server.ts";
 import { schemaOf } from "../../support/plants/schema-of.ts";
 
-// A session has settings of its database and role and, behind a pooler, what other clients have set on its connection.
-// docs/explanation/storage.md lists those that a guarantee of the store would depend on, and names these tests.
+// A session has the settings of its database and role and, behind a pooler, those that other clients have set on its
+// connection. docs/explanation/storage.md lists the settings that could affect a guarantee of the store, and names
+// these tests.
 
 let server: PostgresServer;
 beforeAll(async () => {
@@ -47,9 +48,9 @@ function failToDefer({ id }: PendingDelete): never {
 }
 
 /**
- * Runs a batch of which no deletion may be deferred.
+ * Runs a batch, and fails if a deletion is deferred.
  *
- * @param options - `hasDefaultSettings` unless something is configured for the role
+ * @param options - pass `hasDefaultSettings` unless a setting is configured for the role
  */
 async function runOn(
   session: Session,
@@ -66,7 +67,7 @@ const recordSql = (id: number, key: string): string =>
   `INSERT INTO deletions (plant_id, subject, request_id, batch, idempotency_key)
    VALUES (${id}, 'tester', 'r', '${token}', ${key})`;
 
-/** Everything that is acknowledged once its commit is durable. */
+/** All operations that are acknowledged once their commit is durable. */
 const acknowledged: readonly { name: string; work: (session: Session) => Promise<unknown> }[] = [
   { name: "a single deletion", work: (session) => runOn(session, [pendingOf(1n)]) },
   { name: "a batch of deletions", work: (session) => runOn(session, [pendingOf(1n), pendingOf(2n)]) },
@@ -117,10 +118,13 @@ describe.each(["off", "local", "remote_write", "on"])("with synchronous_commit =
   });
 });
 
-/** The changes of servers and `migrate` to the tables themselves, on a server with work for each. */
+/**
+ * The operations of servers and `migrate` that change the tables themselves, with SQL that makes each of them
+ * necessary.
+ */
 const upkeep: readonly {
   readonly name: string;
-  /** SQL that creates work for it. */
+  /** SQL that makes the operation necessary. */
   readonly before?: string;
   readonly work: (session: Session, schema: StoreSchema) => Promise<unknown>;
 }[] = [
@@ -206,7 +210,7 @@ describe("at its commit", () => {
     "a deletion has synchronous_commit = $want where the role has $configured and another client has set $set",
     async ({ configured, set, want }) => {
       const url = await server.createPlants([1n, 2n, 3n]);
-      // A deferred trigger is run by the commit.
+      // A deferred trigger runs at the commit.
       await runSql(
         url,
         `CREATE TABLE seen (place serial, value text);
@@ -277,7 +281,7 @@ test("two calls with one key for a plant that was skipped at first are one delet
 test("a skipped deletion finds the record of its key, which another process has used meanwhile", async () => {
   const url = await server.createPlants([8n]);
   const session = new Session(readServerUrl(url));
-  // So that it is skipped at first.
+  // This makes the statement skip the plant at first.
   await session.run("SET synchronous_commit = off");
   const usual = singleServer(schemaOf(session), true);
   const placement: Placement = {
@@ -289,7 +293,7 @@ test("a skipped deletion finds the record of its key, which another process has 
   };
   const outcome = Promise.withResolvers<boolean>();
   const pending = [{ ...pendingOf(8n, "used"), ...outcome }];
-  // Settled by its key, not by a deletion.
+  // The deletion is settled by its key; the plant is not deleted.
   await expect(runOn(session, pending, { placement })).resolves.toEqual([undefined]);
   await expect(outcome.promise).resolves.toBe(true);
   await session.close();
@@ -340,7 +344,7 @@ describe("with session_replication_role = replica", () => {
 });
 
 describe("a setting with which the server refuses a statement", () => {
-  /** The URL of plants that row security hides only from the role in it, except for plant 9. */
+  /** Returns a URL whose role sees all plants except plant 9, because of row security. */
   async function createGuarded(): Promise<string> {
     const url = await server.createPlants([1n, 2n, 9n]);
     const [row] = await runSql(url, "SELECT current_schema() AS name");
@@ -376,9 +380,7 @@ describe("a setting with which the server refuses a statement", () => {
   });
 
   describe("is also detected if the server accepts it: the role of another client", () => {
-    /**
-     * A URL of plants, of which row security shows plant 9 only to another role, and the others to that of the URL.
-     */
+    /** Returns a URL whose role sees all plants except 9, which row security shows to another role. */
     async function createHidden(): Promise<{ readonly url: string; readonly role: string }> {
       const url = await server.createPlants([1n, 2n, 3n, 4n, 9n]);
       const [row] = await runSql(url, "SELECT current_schema() AS name");
@@ -414,7 +416,7 @@ describe("a setting with which the server refuses a statement", () => {
       expect(remaining).toEqual([{ id: "9" }]);
     });
 
-    // An earlier statement may have reset the role, but behind a pooler on another connection.
+    // Behind a pooler, the statement that has reset the role may have run on another connection.
     test.each<{ name: string; check: (session: Session) => Promise<unknown>; want: unknown }>([
       {
         name: "existing plants",
@@ -498,7 +500,7 @@ test("a deletion is deferred like that of a locked plant if the timeouts are too
 });
 
 describe("a database and a role with other settings for parsing and formatting", () => {
-  /** The URL of a separate database for a role, both of which have settings. */
+  /** Returns the URL of a separate database and role, which both have settings. */
   async function createOdd(): Promise<string> {
     const base = await server.createSchema();
     const name = `odd_${randomUUID().replaceAll("-", "")}`;

@@ -270,13 +270,13 @@ describe("a session", () => {
     await expect(session.query("SELECT pg_sleep(60)")).rejects.toMatchObject({ code: "57014" });
     // A late cancel request cancels nothing else.
     await expect(session.query("SELECT pg_backend_pid()")).resolves.not.toEqual([before]);
-    // It does not continue, over a Unix socket either.
+    // The statement does not continue on the server, not even when connected over a Unix socket.
     const running = "SELECT FROM pg_stat_activity WHERE application_name = 'silent' AND query LIKE '%sleep%'";
     await expect.poll(() => runSql(url, running)).toEqual([]);
     await session.close();
   });
 
-  // The outcome of a statement is in its response, if any.
+  // If there is a response to the statement, it contains the outcome.
   test.each([
     { name: "the server cancels it", sql: "SELECT pg_sleep(60)", expected: { code: "57014" } },
     {
@@ -315,7 +315,7 @@ describe("a session", () => {
       );
       if (dropsPackets === true) proxy.freeze();
       const result = await outcome;
-      // It waits for the statement, and then for its cancellation, for the same time on a busy machine.
+      // The timeouts for the statement and for its cancellation do not depend on how busy the machine is.
       const [forStatement = NaN, forEnd = NaN] = waits.mock.calls.map(([, ms]) => ms);
       expect(forStatement + forEnd).toBeLessThanOrEqual(1_000);
       return result;
@@ -420,7 +420,7 @@ describe("a session", () => {
       responseTimeoutMs: 200,
     });
     await session.connect();
-    // It accepts no more connections.
+    // The proxy accepts no more connections, so the cancel request fails.
     const closed = way[Symbol.asyncDispose]();
     await expect(session.query("SELECT pg_sleep(60)")).rejects.toThrow("the server does not respond");
     session.discard();
@@ -476,7 +476,7 @@ describe("a session", () => {
     await session.close();
   });
 
-  test("keeps a connection open until its cancel request is accepted, because it could cancel another statement", async () => {
+  test("keeps a connection open until its cancel request, which could cancel another statement, is accepted", async () => {
     const ended: string[] = [];
     const requested = Promise.withResolvers<void>();
     await using way = await listenOnPort(
@@ -487,7 +487,7 @@ describe("a session", () => {
           if (first.readInt32BE(4) === cancelCode) {
             requested.resolve();
             const remove = (): void => void (ended.push("request"), client.end());
-            // A while after the response.
+            // Removed some time after the response.
             return void setTimeout(remove, 50);
           }
           client.once("close", () => void (ended.push("connection"), upstream.destroy()));
@@ -580,8 +580,8 @@ describe("a session", () => {
 });
 
 /**
- * A proxy that, like PgBouncer, cancels a statement only for a connection that is still open. It delays that, so that a
- * client that does not wait has closed the connection.
+ * Starts a proxy that, like PgBouncer, forwards a cancel request only for a connection that is still open. It delays
+ * the request, so that a client that does not wait has already closed the connection.
  */
 async function startForgetfulPooler(): Promise<Forwarding> {
   const open = new Set<Socket>();
@@ -643,7 +643,7 @@ function startCleartextProxy(): Promise<Forwarding> {
   return forward((first) => (first.equals(sslRequest) ? { reply: Buffer.from("N"), isOver: false } : first));
 }
 
-/** A proxy that replies S to an SSLRequest, and does not support TLS. */
+/** A proxy that replies S to an SSLRequest although it does not support TLS. */
 function startBrokenTlsProxy(): Promise<Forwarding> {
   return forward((first) => {
     if (first.equals(sslRequest)) return { reply: Buffer.from("S"), isOver: false };
@@ -673,7 +673,7 @@ function messageOf(type: "E" | "N", fields: string): Buffer {
   return message;
 }
 
-/** A read-only host like a standby: the user "tester" becomes "reader". */
+/** A host that is read-only like a standby, because it connects the user "tester" as "reader". */
 function startReadOnlyHost(socketFolder: string): Promise<Forwarding> {
   return forward(asUser("reader"), socketOf(socketFolder));
 }
@@ -763,7 +763,7 @@ describe("with several hosts", () => {
   });
   afterAll(() => standby[Symbol.asyncDispose]());
 
-  /** A session with hosts: a folder without a socket, a standby, the server. */
+  /** Opens a session with these hosts: a folder without a socket, a standby, or the server. */
   function sessionOf(hosts: readonly ("nobody" | "standby" | "primary")[], parameters = ""): Session {
     const folders = { nobody: folder.path, standby: folder.file("standby"), primary: server.socketFolder };
     const names = hosts.map((host) => folders[host]).join();
@@ -775,12 +775,12 @@ describe("with several hosts", () => {
     { hosts: ["nobody", "primary"] },
     { hosts: ["standby", "primary"] },
     { hosts: ["standby", "nobody", "standby", "primary"] },
-  ] as const)("the writable host is used, and no connection to another host is left open: $hosts", async ({ hosts }) => {
+  ] as const)("the writable host is used, and no connection to others is left open: $hosts", async ({ hosts }) => {
     const session = sessionOf(hosts);
     const [first] = await session.query("SELECT current_user, pg_backend_pid()");
     expect(first?.[0]).toBe("tester");
     await expect.poll(() => runSql(url, "SELECT FROM pg_stat_activity WHERE usename = 'reader'")).toEqual([]);
-    // Also after the connection is lost.
+    // The same host is used after the connection is lost.
     await runSql(url, `SELECT pg_terminate_backend(${first?.[1]}, 10000)`);
     await expect.poll(() => session.query("SELECT current_user").catch(() => "lost")).toEqual([["tester"]]);
     await session.close();
@@ -792,7 +792,7 @@ describe("with several hosts", () => {
     await session.close();
   });
 
-  test("the other host is used after a failed statement, because an old primary may not know that it was replaced", async () => {
+  test("the other host is used after a failed statement, because an old primary may have been replaced", async () => {
     await runSql(url, "CREATE ROLE second LOGIN SUPERUSER");
     mkdirSync(folder.file("second"));
     const second = await forward(asUser("second"), socketOf(folder.file("second")));
@@ -842,7 +842,7 @@ test("the last certificate is used while the file in the URL is missing", () => 
   expect(ca()).toMatchObject({ ca: "second" });
   rmSync(authority);
   expect(ca()).toMatchObject({ ca: "second" });
-  // This is not another database.
+  // The URL still names the same database.
   expect(() => assertSameDatabase(url, url.replace("old:word", "new:word"))).not.toThrow();
 });
 

@@ -24,7 +24,7 @@ const links = new Map(
 );
 const neighbors = "neighbors";
 
-/** Settings that the table must have. */
+/** Settings that must be in the table. */
 const demanded = [
   "client_min_messages",
   "DateStyle",
@@ -76,7 +76,7 @@ describe("the table of session settings in docs/explanation/storage.md", () => {
   });
 });
 
-/** Returns the SQL text for it: a setting by its name, others by the statements that create them. */
+/** Returns the SQL to search for: the name of a setting, or the statement that creates another kind of state. */
 function wordsOf(name: string): string {
   const made: Readonly<Record<string, string>> = { "temporary tables": "TEMP TABLE", cursors: "DECLARE" };
   return made[name] ?? `\\b(?:SET|-c)\\s*${name}\\b|${name} ?=`;

@@ -21,7 +21,7 @@ let server: PostgresServer;
 beforeAll(async () => {
   server = await startPostgres();
 });
-// Some tests stop it.
+// Some tests stop the server.
 afterEach(() => server.start());
 afterAll(() => server[Symbol.asyncDispose]());
 
@@ -36,7 +36,7 @@ async function openWith(plants: readonly bigint[]) {
   return { url, store, plants: () => plantsOf(url), [Symbol.asyncDispose]: () => store.close() };
 }
 
-/** A trigger that does this for plants 5 and 12. */
+/** Returns SQL for a trigger that runs a statement before plants 5 and 12 are deleted. */
 function keeping(statement: string): string {
   return `CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS
             $$ BEGIN IF OLD.id IN (5, 12) THEN ${statement}; END IF; RETURN OLD; END $$;
@@ -46,7 +46,7 @@ function keeping(statement: string): string {
 describe("a PostgreSQL store whose server is unavailable or refuses", () => {
   test("stays healthy when a batch fails but another one has succeeded meanwhile", async () => {
     await using opened = await openWith([1n, 2n]);
-    // It is in doubt, refused when it is retried, and cannot be looked up once the gate is open.
+    // The batch of plant 1 is in doubt, is refused when it is retried, and cannot be looked up once the gate is open.
     await failAttempts(opened.url, "DELETE ON plants", ["XX000", "P0001"], 1n);
     await runSql(
       opened.url,
@@ -132,7 +132,7 @@ describe("a PostgreSQL store whose server is unavailable or refuses", () => {
       else await expect(checked).rejects.toMatchObject({ code: fails });
       // The failed transaction is closed.
       expect(session.processId === undefined).toBe(!isHealthy || sqlState !== undefined);
-      // A refused connection does not count.
+      // This does not apply to refused connections.
       if (isHealthy) await expect(session.query("SELECT id FROM plants")).resolves.toEqual([["0"]]);
       await session.close();
       expect(await runSql(url, "SELECT FROM deletions")).toEqual([]);
@@ -150,7 +150,7 @@ describe("a PostgreSQL store whose server is unavailable or refuses", () => {
         third.run("DELETE FROM plants WHERE id = 0"),
       ];
       const waiting = "SELECT wait_event FROM pg_stat_activity WHERE application_name = 'looks' AND state = 'active'";
-      // Each has done everything before its commit.
+      // Both transactions have reached their commit.
       await expect.poll(() => runSql(url, waiting)).toEqual(untold.map(() => ({ wait_event: "SyncRep" })));
       return { results: Promise.all(untold) };
     });
@@ -168,7 +168,7 @@ describe("a PostgreSQL store whose server is unavailable or refuses", () => {
     });
     const throughProxy = url.replace(server.socketFolder, proxy.socketFolder).replace("user=tester", "user=demoted");
     const store = await openPostgresStore({ url: throughProxy });
-    // One to open it, and one of the retention; each check has a separate one.
+    // One connection opened the store, one is for retention, and each check opens another.
     await expect.poll(() => connections).toBeGreaterThan(3);
     await runSql(url, "ALTER ROLE demoted RESET default_transaction_read_only");
     await expect.poll(() => store.problem).toBeUndefined();
@@ -177,7 +177,7 @@ describe("a PostgreSQL store whose server is unavailable or refuses", () => {
 
   test("is unhealthy when a batch fails and other batches have only found missing plants", async () => {
     await using opened = await openWith([1n]);
-    // The batch of plant 1 has had its first error, and fails once the gate is open.
+    // The batch of plant 1 has already had its first error, and fails once the gate is open.
     await runSql(
       opened.url,
       `CREATE SEQUENCE faults;

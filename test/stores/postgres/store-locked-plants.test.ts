@@ -13,7 +13,7 @@ let server: PostgresServer;
 beforeAll(async () => {
   server = await startPostgres();
 });
-// Some tests stop it.
+// Some tests stop the server.
 afterEach(() => server.start());
 afterAll(() => server[Symbol.asyncDispose]());
 
@@ -38,7 +38,7 @@ describe("a PostgreSQL store with locked plants", () => {
         (deleted) => void order.push(`${id}: ${deleted}`),
         ({ code }) => void order.push(`${id}: ${Code[code]}`),
       );
-    // Each is deleted twice: once alone, once in a batch.
+    // Each plant is deleted twice: once alone, once in a batch.
     const locked = [1n, 2n, 1n, 2n].map(ask);
     await Promise.all([3n, 4n, 9n].map(ask));
     await ask(5n);
@@ -46,7 +46,7 @@ describe("a PostgreSQL store with locked plants", () => {
     await Promise.all(locked);
     expect(order.slice(4).toSorted()).toEqual(["1: Unavailable", "1: Unavailable", "2: Unavailable", "2: Unavailable"]);
     expect(opened.store.problem).toBeUndefined();
-    // On a machine that has stalled for long, the deletion is unavailable: nothing was done.
+    // If the machine stalls for long, the deletion fails with Unavailable and nothing was done, so it is repeated.
     const askUntilTold = (id: bigint): Promise<boolean> =>
       opened.store.delete(id, deleteCall()).catch(() => askUntilTold(id));
     const again = [1n, 2n, 1n].map(askUntilTold);
@@ -67,7 +67,7 @@ describe("a PostgreSQL store with locked plants", () => {
     const timedOut = (): number => server.log.filter((line) => line.includes("lock timeout")).length;
     const before = timedOut();
     const results = [1n, 2n].map((id) => refusalOf(opened.store.delete(id, deleteCall())));
-    // Each is sent as a separate batch, and waits separately.
+    // Each deletion is sent as a separate batch, and waits separately.
     await expect.poll(timedOut).toBe(before + 2);
     await expect(opened.store.delete(3n, deleteCall())).resolves.toBe(true);
     expect((await Promise.all(results)).map(({ code }) => code)).toEqual([Code.Unavailable, Code.Unavailable]);
@@ -97,8 +97,8 @@ describe("a PostgreSQL store with locked plants", () => {
 
   test("reports an unknown outcome for a locked plant if the other part of its batch is refused", async () => {
     await using opened = await openWith([1n, 2n]);
-    // Two batches of one, and one of two that is split: its first half is lost, times out waiting for the lock, and
-    // skips it; the second one is refused.
+    // There are two batches of one deletion, and one batch of two that is split. The response for its first half is
+    // lost, the retry times out waiting for the lock, and then skips the plant. The second half is refused.
     await failAttempts(opened.url, "DELETE ON plants", ["", "", "P0001", "XX000", "", "", "42P01"]);
     await runSql(
       opened.url,
@@ -136,8 +136,8 @@ describe("a PostgreSQL store with locked plants", () => {
     const begunMs = performance.now();
     const store = await openPostgresStore({ url: `${opened.url}&application_name=few`, onBatch });
     for (let id = 0n; id < 20n; id++) await expect(store.delete(id, deleteCall())).resolves.toBe(true);
-    // That of the deletions, and on a slow machine one that has looked at the server meanwhile. One that has looked for
-    // old records is closed soon.
+    // The connection of the deletions and, on a slow machine, one that has checked the server meanwhile. A connection
+    // of retention is closed soon.
     const most = performance.now() - begunMs < watchIntervalMs ? 1 : 2;
     const connections = "SELECT FROM pg_stat_activity WHERE application_name = 'few'";
     await expect.poll(async () => (await runSql(opened.url, connections)).length).toBeLessThanOrEqual(most);
@@ -151,7 +151,7 @@ describe("a PostgreSQL store with locked plants", () => {
     const codes: unknown[] = [];
     const outcome = opened.store.delete(1n, deleteCall()).catch(({ code }) => void codes.push(code));
     await opened.store.close();
-    // It is settled by then.
+    // The deletion is settled once the store is closed.
     expect(codes).toEqual([Code.Unavailable]);
     await outcome;
     await other.end();
@@ -159,7 +159,8 @@ describe("a PostgreSQL store with locked plants", () => {
   });
 
   /**
-   * Returns the outcome of a deletion whose plant is unlocked while the store closes, and the connections after that.
+   * Unlocks the plant of a deletion while the store closes. Returns the outcome, and the number of remaining
+   * connections.
    */
   async function closeWhileLocked(): Promise<unknown> {
     await using opened = await openWith([1n]);
@@ -187,9 +188,9 @@ describe("a PostgreSQL store with locked plants", () => {
   }
 
   test("deletes plants that are unlocked meanwhile before it closes, and closes its connections", async () => {
-    // From then on, no check of the server opens another connection.
+    // After it is closed, no check of the server opens another connection.
     const ended = { outcome: true, remaining: 0, problem: "the store is closed" };
-    // On a machine that has stalled, the plant was unlocked too late, or a connection timed out: then once more.
+    // If the machine stalls, the plant is unlocked too late or a connection times out; then the test is repeated.
     let found: unknown;
     for (let rounds = 0; !isDeepStrictEqual(found, ended) && rounds < 5; rounds++) found = await closeWhileLocked();
     expect(found).toEqual(ended);

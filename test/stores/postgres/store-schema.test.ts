@@ -21,8 +21,8 @@ beforeAll(async () => {
 afterAll(() => server[Symbol.asyncDispose]());
 
 /**
- * Creates a schema with tables named as those of a store and functions named as those of the server, which fail if they
- * are used.
+ * Creates a schema whose tables have the names of a store's tables, and whose functions have the names of the server's
+ * functions. Using any of them fails.
  */
 const decoySql = `
   CREATE SCHEMA decoy;
@@ -51,7 +51,7 @@ function nameOf(url: string): string {
   return readServerUrl(url).settings.get("search_path") ?? "";
 }
 
-/** Creates a store that unqualified names in statements do not resolve to. */
+/** Creates a store whose tables are not found by unqualified names. */
 async function createBehindDecoys(): Promise<{ readonly url: string; readonly through: string }> {
   const url = await server.createPlants();
   return { url, through: withSearchPath(url, `decoy,pg_catalog,${nameOf(url)}`) };
@@ -106,7 +106,7 @@ test("a schema with any name is migrated, imported into, deleted from and export
   expect((await collect(database.listDeletions())).flat().map(({ plantId }) => plantId)).toEqual([1n, 2n]);
 });
 
-/** Finds the schema of a store on a connection on which SQL has run before. */
+/** Finds the schema of a store on a connection after running SQL on it. */
 async function find(url: string, sql = ""): Promise<string> {
   const session = new Session(readServerUrl(url));
   try {
@@ -160,7 +160,7 @@ describe("the schema of a store", () => {
 });
 
 describe("settings in the options of the database URL", () => {
-  /** A pooler that drops the `options` of its clients, which become spaces, or replaces them by others. */
+  /** Starts a pooler that replaces the `options` of its clients, by default with spaces. */
   const startDropping = (replace = (options: string): string => " ".repeat(options.length)) =>
     startPostgresProxy(server.socketFolder, (client, upstream) => {
       client.once("data", (startup) => {
@@ -196,7 +196,7 @@ describe("settings in the options of the database URL", () => {
     { options: "-c no_such_setting=1", name: "no_such_setting" },
     { options: "-c lock_timeout=5s", name: "lock_timeout" },
     { options: "-c enable_seqscan=off", name: "enable_seqscan" },
-    // Each session sets this itself, after those of the URL.
+    // Each session sets this itself, after the options of the URL.
     { options: "-c client_min_messages=error", name: undefined },
     { options: "-e", name: undefined },
   ])("are detected if a pooler drops them: $options", async ({ options, name }) => {

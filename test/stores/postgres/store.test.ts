@@ -21,7 +21,7 @@ let server: PostgresServer;
 beforeAll(async () => {
   server = await startPostgres();
 });
-// Some tests stop it.
+// Some tests stop the server.
 afterEach(() => server.start());
 afterAll(() => server[Symbol.asyncDispose]());
 
@@ -36,7 +36,7 @@ async function openWith(plants: readonly bigint[]) {
   return { url, store, plants: () => plantsOf(url), [Symbol.asyncDispose]: () => store.close() };
 }
 
-/** A trigger that does this for plants 5 and 12. */
+/** Returns SQL for a trigger that runs a statement before plants 5 and 12 are deleted. */
 function keeping(statement: string): string {
   return `CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS
             $$ BEGIN IF OLD.id IN (5, 12) THEN ${statement}; END IF; RETURN OLD; END $$;
@@ -103,7 +103,7 @@ describe("a PostgreSQL store", () => {
       await expect(Promise.all(results)).resolves.toEqual([true, true, false]);
       expect(proxy.cuts).toBe(1);
       expect(await opened.plants()).toEqual([3n]);
-      // One record for each plant: the retry has deleted nothing twice.
+      // There is one record per plant, so the retry has deleted nothing twice.
       const rows = await runSql(opened.url, "SELECT plant_id, request_id FROM deletions ORDER BY plant_id");
       expect(rows).toEqual([
         { plant_id: "1", request_id: "request-1" },
@@ -132,7 +132,7 @@ describe("a PostgreSQL store", () => {
     await wasCut;
     await expect(Promise.all(results)).resolves.toEqual([
       true,
-      // Its attempt may still be running.
+      // The lost attempt may still be running.
       "the outcome of the deletion is unknown; repeating the request is safe",
       "the database does not allow deleting plant 3",
       // The other deletion was retried.
@@ -145,11 +145,11 @@ describe("a PostgreSQL store", () => {
     await other.end();
   });
 
-  /** Returns the outcome of a deletion whose lost attempt continues. */
+  /** Deletes a plant, of which the first attempt is lost but continues. Returns the outcome. */
   async function tellOfLostAttempt(): Promise<unknown> {
     await using opened = await openWith([1n]);
     await using proxy = await startCuttingProxy(server.socketFolder);
-    // The first statement keeps its plant locked until the test continues it, despite cancel requests.
+    // The first statement keeps the plant locked despite cancel requests, until the test lets it continue.
     await runSql(
       opened.url,
       `CREATE SEQUENCE statements;
@@ -183,7 +183,7 @@ describe("a PostgreSQL store", () => {
   }
 
   test("resolves a deletion with true when its lost attempt continues and deletes the plant", async () => {
-    // On a machine that has stalled for long, the outcome is unknown: then once more.
+    // If the machine stalls for long, the outcome is unknown; then the test is repeated.
     const unknown = "the outcome of the deletion is unknown; repeating the request is safe";
     let results: unknown = unknown;
     for (let rounds = 0; results === unknown && rounds < 5; rounds++) results = await tellOfLostAttempt();
@@ -246,7 +246,7 @@ describe("a PostgreSQL store", () => {
     controller.abort(new ConnectError("too late", Code.DeadlineExceeded));
     await expect(given).rejects.toMatchObject({ code: Code.DeadlineExceeded });
     await ended;
-    // A cancelled call says nothing about the state of the server.
+    // A cancelled call does not mean that the server has a problem.
     expect(store.problem).toBeUndefined();
     const outcome = store.delete(1n, deleteCall());
     await server.start();
@@ -282,7 +282,7 @@ describe("a PostgreSQL store", () => {
     await runSql(opened.url, sql);
     await expect(store.delete(1n, deleteCall())).rejects.toMatchObject({ code: Code.Unavailable });
     expect(store.problem).toMatch(/relation "plants_\d+\.deletions" does not exist$/);
-    // Deletions that are refused from then on form no batch.
+    // Deletions that are refused after that are not sent as a batch.
     await expect(store.delete(1n, deleteCall())).rejects.toMatchObject({ code: Code.Unavailable });
     expect(batches).toEqual([1, expect.any(ConnectError)]);
     await store.close();

@@ -22,7 +22,8 @@ test("a worker is reported once when it is unavailable and once when it has reco
     { kind: "worker-recovered", lastedMs },
     { kind: "worker-recovered", lastedMs },
   ]);
-  // How long its callers had waited for it, and how long it was known to be unavailable.
+  // The first duration is how long the callers had waited for the worker, the second how long it was known to be
+  // unavailable.
   const [lost, , back] = reports.map(({ lastedMs: ms }) => ms >= 1_800_000);
   expect({ lost, back }).toEqual({ lost: true, back: false });
 });

@@ -49,7 +49,7 @@ describe("opening a database file", () => {
   });
 
   test("refuses a database that cannot have a write-ahead log", () => {
-    // A database in memory has a separate journal mode.
+    // A database in memory has its own journal mode.
     using db = new DatabaseSync(":memory:", { readBigInts: true });
     expect(() => makeDurable(db)).toThrow(/ does not support a write-ahead log, so commits would not be durable$/);
   });
@@ -145,7 +145,7 @@ describe("opening a database file", () => {
       message: /file is not a directory$/,
     },
     {
-      // For root SQLite fails, for other users the permissions of the folder.
+      // As root, SQLite itself fails; as another user, the permissions of the folder cause the failure.
       name: "a folder that is not writable",
       onlyByWriting: true,
       prepare: () => "/proc/plants.db",

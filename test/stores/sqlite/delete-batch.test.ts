@@ -7,7 +7,7 @@ import { createTempFolder } from "../../../packages/testing/src/process/temp-fol
 function batchOf(...ids: bigint[]): DeleteBatch {
   return {
     ids,
-    // Long, so that a batch needs more pages than the database has.
+    // So long that a batch needs more pages than the database has.
     subjects: ids.map(() => "s".repeat(2_000)),
     requestIds: ids.map(() => "request"),
   };
@@ -59,7 +59,7 @@ describe("committing a batch", () => {
     const db = openDatabase({ file: folder.file("plants.db"), plantsWhenCreated: { first: 1n, last: 8n } });
     const deleteBatch = prepareDeleteBatch(db);
     deleteBatch({ ...batchOf(1n), keys: ["used"] });
-    // Restored, and plant 2 is protected.
+    // Plant 1 is restored, and plant 2 is protected.
     db.exec(`
       INSERT INTO plants VALUES (1);
       CREATE TRIGGER keep BEFORE DELETE ON plants WHEN old.id IN (1, 2) BEGIN SELECT RAISE(ABORT, 'no'); END`);
@@ -196,7 +196,7 @@ describe("a batch with plants that the file protects", () => {
     const db = openDatabase({ file: folder.file("plants.db"), plantsWhenCreated: { first: 1n, last: 8n } });
     db.exec(sql);
     const deleteBatch = prepareDeleteBatch(db);
-    // The second call for a plant comes too late, also when its batch is split.
+    // The second call for a plant does not delete it, even when its batch is split.
     expect(deleteBatch(batchOf(...eight, 1n, 99n))).toEqual({
       kind: "committed",
       outcomes: [true, true, false, true, true, false, true, true, false, false],
@@ -268,7 +268,7 @@ test("a batch is split in the middle when a commit refuses one plant", () => {
     CREATE TRIGGER count BEFORE DELETE ON plants BEGIN SELECT count(); END`);
   const ids = Array.from({ length: 256 }, (_, i) => BigInt(i + 1));
   expect(prepareDeleteBatch(db)(batchOf(...ids)).otherOutcomes).toEqual(keptAt(0));
-  // The whole, its halves, the halves of one of them …
+  // At most the whole batch, its halves, the halves of these, and so on.
   expect(requested).toBeLessThanOrEqual(3 * ids.length);
   db.close();
 });

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { DropPace } from "../../../src/stores/sqlite/drop-pace.ts";
 
-/** A slice of 10 ms, and the deletions before it; `dueMs` is zero while there is more. */
+/** A slice of 10 ms, and the deletions before it. `dueMs` is zero while expired records remain. */
 interface Slice {
   readonly deleted?: readonly number[];
   readonly dueMs?: number;
@@ -14,7 +14,7 @@ test.each<[name: string, slices: readonly Slice[], waitMs: number, deletedThen?:
   ["at its due time if no expired records remain", [{ deleted: [1], dueMs: 500 }], 500],
   ["after a pause when a slice has more records than were added", [{ deleted: [1] }], 90, 799],
   ["immediately when deletions add as many records as a slice has", [{ deleted: [1] }], -Infinity, 800],
-  ["after a pause, without catching up on deletions made while no expired records remained", [{ dueMs: 500 }, { deleted: [5_000] }], 90],
+  ["after a pause despite deletions while nothing was expired", [{ dueMs: 500 }, { deleted: [5_000] }], 90],
   ["immediately without recent deletions, regardless of earlier ones", [{}, { deleted: [400] }, {}], 0, 799],
   ["immediately until as many have been dropped as were added", [{}, { deleted: [800, 800] }], -Infinity],
   ["after a pause when as many have been dropped as were added", [{}, { deleted: [800] }], 90],

@@ -125,7 +125,7 @@ describe("a store whose file another program changes", () => {
         return deleteUnchecked(batch);
       });
       expect(deleteBatch(batchOf(1n))).toMatchObject({ kind: "committed" });
-      // Its frames are appended after the old ones, so that the log has the expected length.
+      // The frames of this batch are appended after the old ones, so that the log has the expected length.
       expect(deleteBatch(batchOf(2n))).toMatchObject({ kind: "unknown" });
       identity.close();
     },
@@ -285,7 +285,7 @@ describe("the detection of external changes", () => {
     await expect(store.delete(2n, deleteCall())).rejects.toMatchObject({ code: Code.Unavailable });
     expect(store.problem).toBe(`${file}: ${cut}`);
     const log = readFileSync(`${file}-wal`);
-    // Time for many slices.
+    // Enough time for many slices.
     await sleep(200);
     expect(readFileSync(`${file}-wal`).equals(log)).toBe(true);
     await store.close();

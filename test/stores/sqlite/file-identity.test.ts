@@ -14,7 +14,8 @@ const logGone = "its write-ahead log was moved, replaced or deleted";
 const saved = `${logGone}; every acknowledged deletion is in the file`;
 const lost = `${logGone}; a restart without it may undo acknowledged deletions`;
 
-// The change to the file, the problem of the store, and which of plants 1 to 4 a restart finds after 1 was deleted.
+// The change to the log, the resulting problem of the store, and the plants after a restart. There are plants 1 to 4,
+// and plant 1 was deleted.
 const interferences: readonly {
   name: string;
   interfere: (file: string) => void;
@@ -183,7 +184,7 @@ describe("a file whose write-ahead log is removed", () => {
   ])("reports an unknown outcome when $name is removed between a commit and its result", ({ remove, problem }) => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
-    // A new file, which has no log yet.
+    // A new file has no log yet.
     const db = openDatabase({ file, plantsWhenCreated: { first: 1n, last: 4n } });
     const identity = new FileIdentity(file, db);
     const deleteWherever = prepareDeleteBatch(db);
@@ -193,7 +194,7 @@ describe("a file whose write-ahead log is removed", () => {
       return result;
     });
     expect(deleteBatch(batchOf(1n))).toEqual({ kind: "unknown", problem, outcomes: [], otherOutcomes: [] });
-    // The next one detects it before it writes.
+    // The next batch detects the removal before it writes.
     expect(deleteBatch(batchOf(2n))).toEqual({ kind: "nothing-done", problem, outcomes: [], otherOutcomes: [] });
     expect(db.prepare("SELECT id FROM plants").all()).toEqual([{ id: 2n }, { id: 3n }, { id: 4n }]);
     identity.close();

@@ -41,7 +41,7 @@ function leaveMixture(folder: TempFolder, file: string): void {
   copyFileSync(`${crashing}-wal`, `${file}-wal`);
 }
 
-// For such a log after a power loss see test/suites/crash/sqlite-power-loss.test.ts.
+// test/suites/crash/sqlite-power-loss.test.ts covers such a log after a power loss.
 describe("a leftover log", () => {
   test("is rewritten unchanged, even when it is long", () => {
     using folder = createTempFolder();

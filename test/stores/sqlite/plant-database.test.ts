@@ -59,7 +59,7 @@ describe("an SQLite database", () => {
     over.abort();
     await deleting;
     await store.close();
-    // Once per gap is sufficient; without gaps it gets the lock once or twice by chance.
+    // One deletion per gap is sufficient. Without gaps, the server would get the lock only once or twice, by chance.
     expect(Number(deleted)).toBeGreaterThan(transactions / 2);
   });
 
@@ -71,7 +71,7 @@ describe("an SQLite database", () => {
              CREATE TRIGGER note AFTER INSERT ON plants BEGIN INSERT INTO inserted (id) VALUES (new.id); END`);
     await using database = await openSqliteDatabase(file);
     await using running = await database.startImport();
-    // More than a transaction. 7,919 is prime: multiplied with it, ids come in no order.
+    // More ids than a transaction has. Multiplying by the prime 7,919 puts them out of order.
     const count = 12_007n;
     const ids = Array.from({ length: Number(count) }, (_, i) => ((BigInt(i) * 7_919n) % count) - 5_000n);
     await running.add(ids);
@@ -130,7 +130,8 @@ describe("backing up", () => {
     const file = folder.file("plants.db");
     const store = await openSqliteStore({ file, plantsWhenCreated: { first: 1n, last: 20_000n } });
     const before = await Promise.all([1n, 2n, 3n].map((id) => store.delete(id, deleteCall())));
-    // In two batches: with more, a machine that stalls for a second would look like an overloaded store.
+    // Deleted in two batches. With more batches, a machine that stalls for a second would look like an overloaded
+    // store.
     const during = Promise.all(Array.from({ length: 2_000 }, (_, i) => store.delete(BigInt(i + 4), deleteCall())));
     backUp(file, folder.file("copy.db"));
     expect([...before, ...(await during)]).not.toContain(false);
@@ -138,7 +139,7 @@ describe("backing up", () => {
 
     const copied = new Set(plantsIn(folder.file("copy.db")));
     const deleted = readSqlite(folder.file("copy.db"), "SELECT plant_id FROM deletions ORDER BY plant_id");
-    // Each plant is either in the copy or in its deletion records: a single snapshot.
+    // The copy is a single snapshot, so each plant is either in it or in its deletion records.
     expect(copied.size + deleted.length).toBe(20_000);
     expect(deleted.length).toBeGreaterThanOrEqual(3);
 

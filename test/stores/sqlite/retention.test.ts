@@ -73,11 +73,12 @@ describe("dropping expired deletion records", () => {
       prepareRetention(db, 0, () => {})(5_000);
       remaining.push(keysOf(`deleted_at < ${slice} * 1000`));
     }
-    // Four keys are checked for each record: first four tenths of all, and always those that have waited longest.
+    // Four keys are checked per dropped record: four tenths of all keys at first, and always those that were not
+    // checked for the longest time.
     expect(remaining[0]).toBeGreaterThan(500);
     expect(Math.max(...remaining)).toBeLessThan(1_250);
     expect(keysOf("deleted_at >= 5000")).toBe(5_000);
-    // Without a record to drop, nothing is written.
+    // If there is no record to drop, nothing is written.
     const written = db.prepare("SELECT total_changes() AS rows");
     const before = written.get();
     prepareRetention(db, 0, () => {})(5_000);
@@ -121,14 +122,14 @@ describe("dropping expired deletion records", () => {
     const drop = prepareRetention(db, 0, upkeep.record);
     const begunMs = performance.now();
     expect(drop(hourMs)).toBe(0);
-    // From here on the drop is running, also on a slow machine.
+    // The drop is running now, even on a slow machine.
     const underWayMs = performance.now();
     await delay(20);
     expect(drop(hourMs)).toBe(0);
     const atLeastMs = performance.now() - underWayMs;
     expect(drop(hourMs)).toBe(intervalMs);
     const atMostMs = performance.now() - begunMs;
-    // All slices together, and no report when there is nothing to do.
+    // One report covers all slices, and there is no report if nothing was dropped.
     expect(drop(hourMs)).toBe(intervalMs);
     expect(upkeep.reports).toEqual([{ kind: "records-dropped", count: 2_499, lastedMs: expect.any(Number) }]);
     const [{ lastedMs } = { lastedMs: 0 }] = upkeep.reports;
@@ -204,7 +205,7 @@ describe("dropping expired deletion records", () => {
     const db = databaseWith(file, Array<number>(100_000).fill(Date.now() - 3 * hourMs));
     const remaining = (): unknown => db.prepare("SELECT count(*) AS rows FROM deletions").get()?.["rows"];
     const store = await openSqliteStore({ file, deletionsKeptMs: 2 * hourMs });
-    // Without pauses, a slice would run between any two of them until none remain.
+    // Without pauses, a slice would run between any two deletions until no expired records remain.
     const hasRested = async (): Promise<boolean> => {
       await store.delete(1n, deleteCall());
       const before = remaining();
@@ -236,7 +237,7 @@ describe("dropping expired deletion records", () => {
       db.exec(`INSERT INTO deletions (plant_id, deleted_at, subject, request_id, batch)
                VALUES (${id}, ${longAgo}, '', '', 1)`);
     }
-    // Its thread continues with the next one.
+    // The storage thread continues with the next deletion.
     for (const id of [1n, 2n, 3n, 4n]) await store.delete(id, deleteCall());
     expect(count()).toEqual({ rows: 3n });
     await store.close();

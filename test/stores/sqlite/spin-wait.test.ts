@@ -1,7 +1,10 @@
 import { expect, test } from "vitest";
 import { SpinWait } from "../../../src/stores/sqlite/spin-wait.ts";
 
-/** Sends requests, each so many ms after the reply to the previous one: single deletions, except for one of several. */
+/**
+ * Sends requests, each this many milliseconds after the reply to the previous one. All are single deletions, except for
+ * the one with the index `several`.
+ */
 function spinsAfter(afterMs: readonly number[], several?: number, spinMsMax = 0.15): number[] {
   const spinWait = new SpinWait(spinMsMax);
   let nowMs = 0;

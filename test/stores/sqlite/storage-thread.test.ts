@@ -8,7 +8,7 @@ import { startNode } from "../../../packages/testing/src/process/command-line.ts
 import { plantsIn } from "../../support/plants/sqlite-file.ts";
 import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
 
-// It creates a file with plants 1 to 1,000, and deletes the given number.
+// This program creates a file with plants 1 to 1,000, and deletes the given number of plants.
 const program = fileURLToPath(new URL("../../support/plants/delete-one-by-one.ts", import.meta.url));
 
 describe("the storage thread", () => {
@@ -92,7 +92,7 @@ describe("the storage thread", () => {
     const environment = { NODE_COMPILE_CACHE: folder.file("compiled") };
     await using run = startNode([program, folder.file("plants.db"), "0"], folder.path, environment);
     expect(await run.end()).toBe(0);
-    // Node.js creates a folder for its version, here inside of that of the process.
+    // Node.js creates a folder for its version inside of the cache folder of the process.
     const kept = readdirSync(folder.file("compiled"), { recursive: true, encoding: "utf8" });
     expect(kept.filter((name) => name.split("/").length === 3)).not.toEqual([]);
   });
@@ -106,7 +106,7 @@ describe("the storage thread", () => {
     await using run = startNode([...flags, program, file, "2"], folder.path, environment);
     expect(await run.end()).toBe(0);
     expect(plantsIn(file)).toHaveLength(998);
-    // Each was loaded by the process, and by nothing else.
+    // Each module was loaded only by the process, not by the thread.
     expect(
       run
         .stderr()

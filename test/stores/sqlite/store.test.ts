@@ -124,7 +124,7 @@ describe("an SQLite store", () => {
     const file = folder.file("plants.db");
     openDatabase({ file, plantsWhenCreated: { first: 1n, last: 5_000n } }).close();
     const entry = new URL("../../support/plants/delete-with-small-files.ts", import.meta.url).pathname;
-    // In blocks of 512 or 1024 bytes: no file grows beyond half a megabyte or one.
+    // The limit is in blocks of 512 or 1,024 bytes, so files are limited to half a megabyte or a megabyte.
     const { stdout } = await run("sh", [
       "-c",
       'ulimit -f 1000; exec "$@"',
@@ -187,7 +187,7 @@ describe("an SQLite store", () => {
     const started = once(process, "worker");
     const store = await openSqliteStore({ file, plantsWhenCreated: { first: 1n, last: 9n } });
     const [thread] = await started;
-    // A request without its batch, which the thread receives before the next one.
+    // An invalid request without a batch, which the thread receives before the next request.
     thread.postMessage({ kind: "deleteBatch" });
     await expect(store.delete(1n, deleteCall())).rejects.toMatchObject({
       errorCode: "ERR_OUTCOME_UNKNOWN",
@@ -219,7 +219,7 @@ describe("an SQLite store", () => {
     expect(refused.map(({ metadata }) => metadata.get("retry-after"))).toEqual(["1", "1"]);
     expect(store.problem).toBe(`${file}: the storage thread has exited`);
     await expect(store.delete(3n, deleteCall())).rejects.toMatchObject({ code: Code.Unavailable });
-    // Deletions that are refused immediately form no batch.
+    // Deletions that are refused immediately are not sent as a batch.
     expect(batches).toEqual([1, expect.any(ConnectError), 1, expect.any(ConnectError)]);
     await store.close();
     other.close();
@@ -334,7 +334,7 @@ describe("an SQLite store", () => {
     const logMib = (): number => statSync(`${file}-wal`).size / 2 ** 20;
     // Records of 2 KiB, so that few deletions fill the log.
     const call = deleteCall({ subject: "s".repeat(1_024), requestId: "r".repeat(1_024) });
-    // On a busy machine the store does not keep up, and refuses some, which are retried.
+    // If the machine is busy, the store does not keep up and refuses some deletions, which are retried.
     const deleteUntilTaken = (id: bigint): Promise<unknown> =>
       store.delete(id, call).catch(async (reason: unknown) => {
         expect(reason).toMatchObject({ code: Code.ResourceExhausted });
@@ -462,7 +462,7 @@ describe("an SQLite store with a permanent problem", () => {
     const faults: unknown[] = [];
     const onFault = (fault: unknown): void => void faults.push(fault);
     process.on("unhandledRejection", onFault);
-    // In the middle of the next check, which also waits for the lock.
+    // The thread is terminated in the middle of the next check, which also waits for the lock.
     await delay(retryIntervalMs + lockTimeoutMs / 2);
     await thread.terminate();
     await delay(0);

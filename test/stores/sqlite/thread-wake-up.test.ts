@@ -6,7 +6,7 @@ import { ThreadWakeUp } from "../../../src/stores/sqlite/thread-wake-up.ts";
 // Enough to show an error that occurs once in a thousand rounds.
 const rounds = 2_000;
 
-// Sleeping for ever would show a missed wake-up.
+// Without a timeout, a missed wake-up makes the thread sleep forever, and the test fail.
 const forEver = Number.POSITIVE_INFINITY;
 
 describe("ThreadWakeUp", () => {
@@ -37,8 +37,8 @@ describe("ThreadWakeUp", () => {
   test("wakes up for a request that arrives right after the port was checked", () => {
     const { port1: near, port2: far } = new MessageChannel();
     const wakeUp = new ThreadWakeUp();
-    // Threads run in this order once in a hundred thousand times. Here the request arrives when the number of announced
-    // requests is read: before or after the port is checked.
+    // By chance, threads run in this order once in a hundred thousand times. Here the request always arrives when the
+    // number of announced requests is read, before or after the port is checked.
     const { load } = Atomics;
     const loadOnce = (counts: Int32Array, index: number): number => {
       Object.assign(Atomics, { load });
@@ -67,7 +67,8 @@ describe("ThreadWakeUp", () => {
       for (let sent = 0; sent < ${rounds}; ) {
         const request = wakeUp.nextRequest(parentPort, ${patience});
         if (request === undefined) {
-          // A wake-up whose request was already received; any other would mean that it did not wait.
+          // A wake-up may be for a request that was already received. More of them than requests means that the thread
+          // did not wait.
           if (++spurious > ${rounds}) throw new Error("it did not wait");
           continue;
         }

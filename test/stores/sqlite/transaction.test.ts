@@ -33,7 +33,7 @@ test("a connection without a busy handler waits for the lock, and then fails wit
   expect(() => untilUnlocked(begin, 20)).toThrow("database is locked");
   const waitedMs = performance.now() - begunMs;
   expect(waitedMs).toBeGreaterThanOrEqual(20);
-  // It sleeps in between.
+  // The connection sleeps between attempts.
   expect(attempts).toBeLessThanOrEqual(2 + (2 * waitedMs) / lockPollMs);
 });
 
