@@ -380,7 +380,7 @@ describe("a setting with which the server refuses a statement", () => {
   });
 
   describe("is also detected if the server accepts it: the role of another client", () => {
-    /** Returns a URL whose role sees all plants except 9, which row security shows to another role. */
+    /** Returns a URL whose role sees all plants except 9, which only another role sees. */
     async function createHidden(): Promise<{ readonly url: string; readonly role: string }> {
       const url = await server.createPlants([1n, 2n, 3n, 4n, 9n]);
       const [row] = await runSql(url, "SELECT current_schema() AS name");
