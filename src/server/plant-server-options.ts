@@ -38,7 +38,7 @@ export interface PlantServerOptions extends Partial<SettingOptions> {
   readonly log?: Log | undefined;
   /**
    * The log of the audit trail, with one line per refused credential and per deletion. Its level must include `info`.
-   * Default `log`, if the level of that includes these lines.
+   * By default it is `log`, if its level includes these lines.
    */
   readonly auditLog?: Log | undefined;
   /**

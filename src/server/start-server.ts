@@ -153,7 +153,7 @@ function describeServing(configuration: Configuration): object {
     tls: tlsCertFile !== undefined,
     store: database.kind,
     credentials: credentialSourcesOf(configuration),
-    // If undefined, JSON omits the member.
+    // JSON omits undefined members.
     publicUrl: publicUrl?.href,
   };
 }

@@ -118,10 +118,7 @@ describe.each(["off", "local", "remote_write", "on"])("with synchronous_commit =
   });
 });
 
-/**
- * The operations of servers and `migrate` that change the tables themselves, with SQL that makes each of them
- * necessary.
- */
+/** The operations of servers and `migrate` that change the tables, with SQL that makes each of them necessary. */
 const upkeep: readonly {
   readonly name: string;
   /** SQL that makes the operation necessary. */

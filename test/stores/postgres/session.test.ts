@@ -476,7 +476,7 @@ describe("a session", () => {
     await session.close();
   });
 
-  test("keeps a connection open until its cancel request is accepted, so that it cancels no other statement", async () => {
+  test("keeps a connection open until its cancel request is accepted, so that it cancels nothing else", async () => {
     const ended: string[] = [];
     const requested = Promise.withResolvers<void>();
     await using way = await listenOnPort(
