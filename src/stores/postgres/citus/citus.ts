@@ -148,9 +148,9 @@ const warningsHidden =
 
 // A server process connects to workers with an application name that contains its process id. Meanwhile another process
 // may have this id, or the id may be from a host that was replaced. So only processes with this session's application
-// name are cancelled, because plant stores look up the outcome of a cancelled wait. `plantstore import` and `plantstore
-// migrate` use the same application name. If the wait of one of them is cancelled by mistake, it reports that a worker
-// sent a warning, and can be run again; a migration that finds its step committed continues by itself.
+// name are cancelled, because plant stores look up the outcome of a cancelled wait. The commands `import` and `migrate`
+// use the same application name. If the wait of such a command is cancelled by mistake, it reports that a worker sent a
+// warning, and can be run again; a migration that finds its step committed continues by itself.
 const cancelWaitsSql = `
   SELECT DISTINCT pid FROM pg_catalog.pg_stat_activity CROSS JOIN LATERAL
     pg_catalog.run_command_on_workers(pg_catalog.format(

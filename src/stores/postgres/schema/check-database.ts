@@ -6,8 +6,7 @@ import { ownSchema } from "./migrations.ts";
 import type { StoreSchema } from "./store-schema.ts";
 
 /**
- * Checks that the database has a schema that this release can use. For writing, also checks the settings, see {@link
- * checkSettings}.
+ * Checks that the database has a schema that this release can use. For writing, also runs {@link checkSettings}.
  *
  * @throws StoreOpenError when not, and an `Error` when it is read-only, which a failover may change
  */

@@ -22,7 +22,7 @@ export const setSql = "SELECT pg_catalog.set_config($1, $2, true)";
 const currentSql = "SELECT pg_catalog.current_setting($1, true)";
 const sourceSql = "SELECT source FROM pg_catalog.pg_settings WHERE pg_catalog.lower(name) = $1";
 
-// The SQLSTATEs with which the server refuses a setting: it does not know it, or this user cannot set it at this time.
+// The SQLSTATEs with which the server refuses a setting that is unknown, or that this user cannot set at this time.
 const refused = /^(?:22|42|55)/;
 
 /**

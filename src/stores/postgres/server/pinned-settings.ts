@@ -44,9 +44,9 @@ export const pinnedByRow: string = `(${pins}) IS NOT NULL`;
 export const pinned: string = `(SELECT ${pins}) IS NOT NULL`;
 
 /**
- * A condition that is true if no setting has to be pinned, for connections that start with the default settings ({@link
- * hasDefaultSettingsSql}). It takes the server a fifth of the time of {@link pinnedByRow}, most of which is spent on
- * functions in it that are not even called.
+ * A condition that is true if no setting has to be pinned. It is for connections that start with the default settings,
+ * see {@link hasDefaultSettingsSql}. It takes the server a fifth of the time of {@link pinnedByRow}, most of which is
+ * spent on functions in it that are not even called.
  */
 export const alreadyPinned: string = `(
     pg_catalog.current_setting('synchronous_commit') || pg_catalog.current_setting('client_min_messages')
