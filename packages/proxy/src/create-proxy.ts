@@ -51,11 +51,11 @@ export interface ProxyOptions extends Omit<GatewayOptions, "engine" | "routes"> 
   readonly upstreams: readonly ProxiedUpstream[];
   /** Registers services that this process serves itself, such as its health. */
   readonly routes?: GatewayOptions["routes"];
-  /** The HTTP engine of `listen`. Default: that of `@plantstore/http-engine`. */
+  /** The HTTP engine of `listen`. Default: the engine of `@plantstore/http-engine`. */
   readonly engine?: HttpEngine;
   /**
-   * Called after each reload, automatic ones included, that changed something, found problems, or no longer found those
-   * of the reload before.
+   * Called after each reload, including automatic ones, that changed something, found problems, or found that earlier
+   * problems are gone.
    */
   readonly onReload?: (report: ReloadReport) => void;
 }
@@ -69,21 +69,21 @@ const proxyOptionNames: OptionNames<ProxyOptions> = {
 
 /** A gateway in front of gRPC services, which can listen or be mounted in another server. */
 export interface ProxyGateway extends Gateway {
-  /** The services that are proxied, by the current descriptors. */
+  /** The services of the current descriptors that are proxied. */
   readonly services: readonly DescService[];
-  /** The services that are not proxied because the descriptors lack a type that they need, each with the reason. */
+  /** The services that are not proxied because the descriptors lack a required type, each with the reason. */
   readonly omitted: readonly string[];
-  /** The descriptor sets in use, one for each upstream in their order, comments included. */
+  /** The descriptor sets in use, including comments, in the order of the upstreams. */
   readonly descriptorSets: readonly Uint8Array[];
   /**
-   * The last read of the descriptors of each upstream, in their order. Until those of every upstream were read once, calls
+   * The last reload of the descriptors of each upstream, in the order of the upstreams. Until all were read once, calls
    * of unknown paths fail with `Unavailable`.
    */
   readonly descriptorReloads: readonly DescriptorReload[];
   /**
-   * Reads the descriptors again, checks them as at the start, and replaces those in use atomically; calls in flight keep the
-   * old ones. Never rejects: if there are problems, nothing changes; if only some upstreams could not be read, those keep
-   * their descriptors.
+   * Reads the descriptors again, validates them as at the start, and replaces all descriptors atomically; calls in
+   * flight keep the old ones. Never rejects. If descriptors are invalid, nothing changes; upstreams whose descriptors
+   * cannot be read keep their previous ones.
    */
   reload(): Promise<ReloadReport>;
 }
@@ -91,17 +91,17 @@ export interface ProxyGateway extends Gateway {
 /**
  * Creates a gateway in front of gRPC services: callers use gRPC, gRPC-Web, Connect or REST, upstreams gRPC over HTTP/2.
  *
- * Messages of binary protocols are forwarded as bytes; only JSON is decoded and encoded by the descriptors. The remaining
- * time of the caller's deadline is forwarded, and a caller that disconnects cancels the upstream's call. Calls that may
- * have been processed are never retried.
+ * Binary messages are forwarded as bytes; only JSON is converted, by the descriptors. The remaining time of the
+ * caller's deadline is forwarded, and a caller that disconnects cancels the upstream's call. Calls that may have been
+ * processed are never retried.
  *
- * With several upstreams, those whose `"reflection"` cannot be reached do not prevent the others from starting: they are
- * retried with a backoff, and served once their descriptors are read.
+ * If there are several upstreams, the proxy starts even if some cannot be reached for `"reflection"`: it retries them
+ * with a backoff, and serves them once their descriptors are read.
  *
  * Connects at the first call. `drain` and `close` also close the connections to upstreams.
  *
- * @returns a promise that rejects with an Error that lists all problems of the descriptors and the HTTP rules, with the
- * error of a {@link DescriptorSource}, or with a TypeError for an option that is not valid
+ * @returns a promise. It rejects with an Error that lists all problems of the descriptors and the HTTP rules, with the
+ * error of a {@link DescriptorSource}, or with a TypeError for an invalid option
  */
 export async function createProxy(options: ProxyOptions): Promise<ProxyGateway> {
   refuseUnknownOptions(options, proxyOptionNames, "createProxy");
@@ -122,7 +122,7 @@ export async function createProxy(options: ProxyOptions): Promise<ProxyGateway> 
     });
     const table = new ProxyTable(upstreams, compile, report, options);
     await table.load().catch((error: unknown) => {
-      // Descriptors that are read from now on would never be used.
+      // Reads in progress are aborted, because their result is not needed.
       table.close();
       throw error;
     });
@@ -191,11 +191,11 @@ function compileProxyRoutes(
     for (const [at, upstream] of upstreams.entries()) {
       for (const [method, run] of upstream.register(router, described[at]?.services ?? [])) runs.set(method, run);
     }
-    // Returned so that a promise is rejected as an error.
+    // Returned so that the router can refuse a promise.
     return registered;
   };
   const rules = [...upstreams.flatMap((upstream) => upstream.options.rules ?? []), ...(rest.rules ?? [])];
-  // A rule may belong to an upstream whose descriptors could not be read yet.
+  // A rule that matches no RPC may belong to an upstream whose descriptors have not been read yet.
   const isIncomplete = described.some(({ services }) => services.length === 0);
   return compileNodeRoutes(
     {
@@ -207,7 +207,7 @@ function compileProxyRoutes(
     report,
     {
       createCodecs: (...rpc) => (proxied.has(rpc[0].parent) ? createServerCodecs(...rpc) : createMethodCodecs(...rpc)),
-      // equivalent mutant: validating them again would only delay calls.
+      // equivalent mutant: validating these messages again would only make calls slower.
       isValidated: (service) => proxied.has(service),
       // equivalent mutant: without it, each call allocates one more promise.
       runOf: (method) => runs.get(method),

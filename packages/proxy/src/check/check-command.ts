@@ -53,7 +53,7 @@ export async function checkCommand(args: readonly string[], { print, printError 
     print(writeReport(file, result));
     return result.problems.length === 0 ? 0 : 1;
   } catch (error) {
-    // Reports a bug the same way: a stack trace is of no use to someone who checks a definition.
+    // Unexpected errors are printed as a message too: a stack trace does not help users who check a definition.
     printError(error instanceof InputError ? error.message : `cannot check the definition: ${messageOf(error)}`);
     return 2;
   }

@@ -2,7 +2,7 @@ import { parseArgs, type ParseArgsConfig } from "node:util";
 import { messageOf } from "@plantstore/gateway/internal/errors";
 import { InputError } from "./read-services.ts";
 
-/** Parses the arguments of a command. @throws InputError with the usage for unknown options */
+/** Parses the arguments of a command. @throws InputError for unknown options; its message includes the usage */
 export function parseOptions<const Options extends NonNullable<ParseArgsConfig["options"]>>(
   args: readonly string[],
   options: Options,

@@ -3,7 +3,7 @@ import { parseServiceRules, serviceConfigMaxBytes } from "../service-config/inde
 import { messageOf } from "@plantstore/gateway/internal/errors";
 import { InputError, readBytes } from "./read-services.ts";
 
-/** Reads the HTTP rules of a service config. @throws InputError for a file without rules */
+/** Reads the HTTP rules of a service config. @throws InputError if the file contains no rules */
 export async function readRules(path: string): Promise<readonly ExternalHttpRule[]> {
   const bytes = await readBytes(path);
   if (bytes.byteLength > serviceConfigMaxBytes)

@@ -3,14 +3,14 @@ import type { DescService } from "@bufbuild/protobuf";
 import { type DescribedServices, NotADescriptorSet, readDescriptorSet } from "@plantstore/gateway/internal/descriptors";
 import { messageOf } from "@plantstore/gateway/internal/errors";
 
-/** Bytes of the largest file that is read. 200 MiB: the descriptors of all of Google's APIs have 30 MB. */
+/** Maximum file size in bytes. 200 MiB: the descriptors of all of Google's APIs together take 30 MB. */
 const fileMaxBytes = 200 * 1024 * 1024;
 
-/** A file or an argument that is not valid. The message is shown to the user of the command. */
+/** Thrown for an invalid file or argument. The message is shown to the user of the command. */
 export class InputError extends Error {}
 
 /**
- * Reads the services of a file with a binary google.protobuf.FileDescriptorSet, which an image of buf is too.
+ * Reads the services of a binary google.protobuf.FileDescriptorSet from a file. Images of buf have the same format.
  *
  * @throws InputError for any other file, or if every service lacks a type
  */
@@ -40,7 +40,7 @@ export async function readBytes(path: string): Promise<Uint8Array> {
   const pieces: Uint8Array[] = [];
   let length = 0;
   try {
-    // `end` is inclusive, so this reads one byte more than allowed if there is one.
+    // `end` is inclusive: one byte more than allowed is read, so that a file that is too large is detected.
     for await (const piece of createReadStream(path, { end: fileMaxBytes })) {
       pieces.push(piece);
       length += piece.length;
@@ -57,7 +57,7 @@ function describe(path: string, bytes: Uint8Array): DescribedServices {
   const notASet = (reason: string): InputError =>
     new InputError(`${path} is not a binary descriptor set: it ${reason}. ${howTo}`);
   if (bytes[0] === 0x1f && bytes[1] === 0x8b) throw notASet("is compressed with gzip");
-  // The tag of `file`, the only field of a set.
+  // 0x0a is the tag of `file`, the only field of a FileDescriptorSet.
   if (bytes[0] !== 0x0a) throw notASet(isText(bytes) ? "is text" : "does not start with a file");
   try {
     return readDescriptorSet(bytes);

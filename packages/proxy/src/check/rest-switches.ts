@@ -6,7 +6,9 @@ type BooleansOf<Options> = {
   [Name in keyof Options]-?: NonNullable<Options[Name]> extends boolean ? Name : never;
 }[keyof Options];
 
-/** An option that `--rest` enables: a member of `rest`, or of what `rest.service` returns for every service. */
+/**
+ * An option that `--rest` enables: a member of `rest`, or of the object that `rest.service` returns for each service.
+ */
 export type SwitchName = BooleansOf<RestServiceOptions> | "fullyDecodeReservedExpansion";
 
 const switches: Readonly<Record<SwitchName, true>> = {
@@ -30,7 +32,7 @@ function isSwitchName(name: string): name is SwitchName {
   return Object.hasOwn(switches, name);
 }
 
-/** Parses names, each alone or several separated by commas. @throws InputError that lists all names */
+/** Parses switch names; a value may contain several, separated by commas. @throws InputError that lists all names */
 export function parseSwitches(values: readonly string[]): ReadonlySet<SwitchName> {
   const names = values.flatMap((text) => text.split(",")).map((name) => name.replace(/^rest\./, ""));
   return new Set(

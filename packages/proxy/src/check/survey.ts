@@ -20,13 +20,13 @@ export async function survey(services: readonly DescService[], rest: RestOptions
 
 /** Returns the problems that the gateway itself reports. */
 async function problemsOf(services: readonly DescService[], rest: RestOptions): Promise<readonly string[]> {
-  // Imported here so that the bundled package has its main entry in one file.
+  // A dynamic import: a static one would make the bundler split the main entry of the package into several files.
   const { createGateway } = await import("@plantstore/gateway");
   try {
     createGateway({ routes: (router) => services.forEach((service) => router.service(service, {})), rest });
     return [];
   } catch (error) {
-    // The first of several lines is only a heading.
+    // If there are several lines, the first one is a heading.
     const [first = "", ...others] = messageOf(error).split("\n");
     return others.length === 0 ? [first] : others;
   }

@@ -7,7 +7,7 @@ import { LazyHeaders } from "@plantstore/gateway/internal/protocols";
 /**
  * Reads the status of a call from its trailer, or from the header of a "Trailers-Only" response.
  *
- * @param header - further fields for the metadata of the error
+ * @param header - fields that are added to the metadata of the error
  * @returns `undefined` for success
  */
 export function readStatus(trailer: HeaderFields, header: HeaderFields): ConnectError | undefined {
@@ -22,10 +22,10 @@ export function readStatus(trailer: HeaderFields, header: HeaderFields): Connect
   return error;
 }
 
-// gRPC over HTTP/2, "Status": digits.
+// gRPC over HTTP/2 defines "Status" as digits.
 const statusSyntax = /^[0-9]+$/;
 
-/** Returns the error with its details; `undefined` if they cannot be read or have a different code than the status. */
+/** Returns the error with its details; `undefined` if the details cannot be decoded or contain a different code. */
 function withDetails(trailer: HeaderFields, code: Code): ConnectError | undefined {
   try {
     const error = findTrailerError(new LazyHeaders(trailer));
@@ -37,11 +37,11 @@ function withDetails(trailer: HeaderFields, code: Code): ConnectError | undefine
 
 function withoutDetails(trailer: HeaderFields, code: Code): ConnectError {
   const message = percentDecoded(readHeaderField(trailer, "grpc-message") ?? "");
-  // Connect's mark for errors of another server, whose metadata is not forwarded.
+  // With this property, Connect does not forward the metadata of an error that came from another server.
   return Object.assign(new ConnectError(message, code, new LazyHeaders(trailer)), { isWireError: true });
 }
 
-/** Decodes a "Status-Message" (gRPC over HTTP/2). Returns one that is not encoded correctly unchanged. */
+/** Decodes a "Status-Message" (gRPC over HTTP/2). Returns the text unchanged if it is not encoded correctly. */
 function percentDecoded(text: string): string {
   try {
     return decodeURIComponent(text);
@@ -81,8 +81,8 @@ const resetErrors: ReadonlyMap<number, readonly [text: string, code: Code]> = ne
 ]);
 
 /**
- * Converts an error in a response. An InvalidArgument of the shared parsers becomes Internal, without identifier, because
- * the mistake is the server's.
+ * Converts an error that was thrown while a response was parsed. The parsers are shared with servers and throw
+ * InvalidArgument; here it becomes Internal without an identifier, because the server caused it.
  */
 export function responseError(error: unknown): ConnectError {
   const { code, rawMessage, cause } = ConnectError.from(error, Code.Internal);

@@ -15,7 +15,7 @@ export interface CallSettings {
   readonly sendCompression: Compression | undefined;
   /** Compressions that responses may use. */
   readonly acceptCompression: readonly Compression[];
-  /** Whether requests offer {@link acceptCompression} to servers. */
+  /** Whether requests list {@link acceptCompression} in `grpc-accept-encoding`. */
   readonly offersCompression: boolean;
   readonly compressMinBytes: number;
   readonly readMaxBytes: number;
@@ -25,12 +25,12 @@ export interface CallSettings {
   readonly codegen?: boolean;
 }
 
-/** Converts the messages of one RPC to and from bytes. Errors that it throws become `Internal`. */
+/** Converts the messages of one RPC to and from bytes. Its errors are reported as `Internal`. */
 export interface ClientCodec extends Pick<Codec, "decode" | "envelopes"> {
   encode(init: unknown): Uint8Array;
 }
 
-/** One RPC of a transport, with everything that its calls share. */
+/** One RPC of a transport, and the state that its calls share. */
 export class ClientMethod {
   readonly desc: DescMethod;
   readonly settings: CallSettings;
@@ -51,7 +51,7 @@ export class ClientMethod {
     return (this.#stableWithoutUserAgent ??= new StableFields(this.#fields()));
   }
 
-  /** The memory that the bytes of responses may be in. */
+  /** Which memory the messages of responses may refer to. */
   get memory(): BodyMemory {
     return this.#codec.envelopes?.memory ?? "own";
   }
@@ -59,7 +59,7 @@ export class ClientMethod {
   /**
    * Encodes a message in its envelope; returns a promise if it is compressed.
    *
-   * @throws ConnectError `Internal` for a message that cannot be encoded, `ResourceExhausted` over `writeMaxBytes`
+   * @throws ConnectError `Internal` if the message cannot be encoded, `ResourceExhausted` if it exceeds `writeMaxBytes`
    */
   envelop(init: unknown): Uint8Array | Promise<Uint8Array> {
     const { sendCompression, compressMinBytes, writeMaxBytes } = this.settings;
@@ -73,7 +73,9 @@ export class ClientMethod {
     return sendCompression.compress(bytes).then((compressed) => writeEnvelope(compressedFlag, compressed));
   }
 
-  /** Decodes the message of an envelope; returns a promise if it is compressed. @throws ConnectError, or rejects with it */
+  /**
+   * Decodes the message of an envelope; returns a promise if it is compressed. Throws, or rejects with, a ConnectError.
+   */
   open(envelope: Envelope, coding: ResponseCoding): Message | Promise<Message> {
     if (!envelope.compressed) {
       const { envelopes } = this.#codec;
@@ -111,7 +113,7 @@ export class ClientMethod {
     const { scheme, authority, sendCompression, acceptCompression, offersCompression } = this.settings;
     const path = `/${this.desc.parent.typeName}/${this.desc.name}`;
     const target = [":method", "POST", ":scheme", scheme, ":path", path, ":authority", authority];
-    // gRPC over HTTP/2: `te` detects proxies that do not forward trailers.
+    // gRPC over HTTP/2 requires `te`, by which servers detect proxies that do not forward trailers.
     const type = ["te", "trailers", "content-type", "application/grpc+proto"];
     const sent = sendCompression === undefined ? [] : ["grpc-encoding", sendCompression.name];
     const accepted = acceptCompression.map(({ name }) => name).join(",");

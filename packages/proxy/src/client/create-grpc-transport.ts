@@ -38,40 +38,43 @@ import { PromisedCall, type UnaryCallResponse } from "./unary-call.ts";
 /** Options of {@link createGrpcTransport}. */
 export interface GrpcTransportOptions {
   /**
-   * The address of the server: `http://host:port`, `https://host:port`, `unix:/path`, or `dns:host:port`, each of whose
-   * addresses is a server. All use HTTP/2. Or an upstream, which stays open when the transport is disposed of.
+   * The address of the server: `http://host:port`, `https://host:port`, `unix:/path`, or `dns:host:port`, which
+   * resolves to one or more servers. All use HTTP/2. Alternatively an upstream, which stays open when the transport is
+   * disposed of.
    */
   readonly baseUrl: string | Upstream;
   /** Connect's interceptors; the first one is called first. */
   readonly interceptors?: readonly Interceptor[];
   /** For `https:`: trusted certificates (`ca`), client certificate (`cert`, `key`), the server's name (`servername`). */
   readonly tls?: UpstreamTls;
-  /** Maximum connections, each opened when all streams of the others are in use: from 1 to 1,000. Default 100. */
+  /** Maximum connections, from 1 to 1,000. One is opened when all streams of the open ones are in use. Default 100. */
   readonly connections?: number;
   /** Compression of messages of at least {@link compressMinBytes}. Default: none. */
   readonly sendCompression?: "gzip" | "br" | "zstd";
   /** Minimum size in bytes of a message to compress. Default 1,024. */
   readonly compressMinBytes?: number;
-  /** Maximum bytes of a response message, compressed and uncompressed; else `ResourceExhausted`. Default 4 MiB. */
+  /**
+   * Maximum bytes of a response message, both compressed and uncompressed. Above: `ResourceExhausted`. Default 4 MiB.
+   */
   readonly readMaxBytes?: number;
-  /** Maximum bytes of a request message before compression; else `ResourceExhausted`. Default 4 MiB. */
+  /** Maximum bytes of a request message before compression. Above: `ResourceExhausted`. Default 4 MiB. */
   readonly writeMaxBytes?: number;
-  /** Timeout in milliseconds of a call that sets none. Default 0: no deadline. */
+  /** Timeout in milliseconds of calls without `timeoutMs`. Default 0: no timeout. */
   readonly defaultTimeoutMs?: number;
   /**
-   * Milliseconds without received data, while calls are in flight, after which the client sends a PING. If it is not
-   * acknowledged within the same time, at most 20 s, the connection is closed. Default 310 s: gRPC servers close connections
-   * that send more than one PING in 5 minutes.
+   * If no data is received for this many milliseconds while calls are in flight, the client sends a PING. The
+   * connection is closed if the PING is not acknowledged within the same time, at most 20 s. Default 310 s: gRPC
+   * servers close connections that send more than one PING in 5 minutes.
    */
   readonly keepaliveMs?: number;
   /**
-   * Whether calls wait, each until its deadline, while no server can be reached or none is healthy (gRPC's "wait for
-   * ready"). Default false: they fail immediately.
+   * Whether calls wait until their deadline if no server is reachable and healthy (gRPC's "wait for ready"). Default
+   * false: calls fail immediately.
    */
   readonly waitForReady?: boolean;
   /**
-   * When a failed call is retried: with `"transparent"`, the default, once if it was certainly not processed; with `"off"`,
-   * never; with a policy, also by its backoff and budget, until the response has begun.
+   * Which failed calls are retried. `"transparent"`, the default: calls that were certainly not processed, once.
+   * `"off"`: none. A policy: also calls that may have been processed, as the policy allows, until the response begins.
    */
   readonly retry?: RetryPolicy | "transparent" | "off";
   /** Whether code that encodes and decodes messages may be generated at run time. Default true. */
@@ -94,19 +97,20 @@ const grpcTransportOptionNames: OptionNames<GrpcTransportOptions> = {
   codegen: true,
 };
 
-/** A transport for Connect's clients, which keeps its connections until it is disposed of. */
+/** A transport for Connect's clients. It keeps its connections open until it is disposed of. */
 export interface GrpcTransport extends Transport, AsyncDisposable {}
 
 /**
  * Creates a transport that calls a gRPC server over the HTTP/2 of `@plantstore/http-engine`. Connects at the first call.
  *
- * A call that was certainly not processed is retried once: the server refused it, or it came after the last stream that the
- * server accepted before going away. Unless {@link GrpcTransportOptions.retry} is a policy, no other call is retried.
+ * A call that was certainly not processed is retried once: the server refused its stream, or sent a GOAWAY that
+ * excludes it. Other calls are retried only if {@link GrpcTransportOptions.retry} is a policy.
  *
- * `await using`, or `[Symbol.asyncDispose]()`, closes it: queued calls fail with `Unavailable`, others may finish.
+ * `await using`, or `[Symbol.asyncDispose]()`, closes the transport: queued calls fail with `Unavailable`, calls in
+ * flight may finish.
  *
- * @throws TypeError for unknown options and a `baseUrl` that is not the address of a server; RangeError for a number out of
- * range; Error for certificates or keys that cannot be read
+ * @throws TypeError for an unknown option or an invalid `baseUrl`; RangeError for a number out of range; Error if a
+ * certificate or key cannot be parsed
  */
 export function createGrpcTransport(options: GrpcTransportOptions): GrpcTransport {
   refuseUnknownOptions(options, grpcTransportOptionNames, "createGrpcTransport");
@@ -211,7 +215,7 @@ class Http2GrpcTransport implements GrpcTransport {
   }
 
   /**
-   * Returns the deadline; as in Connect's transports, there is none for 0 or less.
+   * Returns the timeout in milliseconds. As in Connect's transports, 0 or less means no timeout.
    *
    * @throws ConnectError `InvalidArgument` for NaN
    */
@@ -236,12 +240,12 @@ class Http2GrpcTransport implements GrpcTransport {
     return {
       interceptors: this.#interceptors,
       ...(signal && { signal }),
-      // Connect sets a timer with this value, and a longer timer of node would fire after 1 ms.
+      // Connect passes this value to setTimeout, which fires after 1 ms if the value is above its maximum.
       ...(timeoutMs !== undefined && { timeoutMs: Math.min(timeoutMs, timerMsMax) }),
     };
   }
 
-  /** The members of the request that interceptors get, without the message. */
+  /** Returns the request that interceptors get, without its message. */
   #request(
     method: DescMethod,
     header: HeadersInit | undefined,

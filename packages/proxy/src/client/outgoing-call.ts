@@ -8,7 +8,7 @@ import type { ClientMethod } from "./client-method.ts";
 import { encodeRequestFields, type RequestFields } from "./request-fields.ts";
 import { type Retries, transparentRetries } from "./retries.ts";
 
-/** The signal that a caller cancelled: an AbortSignal, or a cheaper equivalent. */
+/** Signals that the caller cancelled: an AbortSignal, or a cheaper equivalent. */
 export interface CancelSignal {
   readonly aborted: boolean;
   readonly reason: unknown;
@@ -24,11 +24,13 @@ export interface CallInit {
   readonly signal: CancelSignal | undefined;
   /** Milliseconds; `undefined` for no deadline. */
   readonly timeoutMs: number | undefined;
-  /** When it is retried. By default once, if it was certainly not processed. */
+  /** Decides about retries. Default: one retry if the call was certainly not processed. */
   readonly retries?: Retries;
 }
 
-/** A call in flight: it waits for a stream, is sent, and completes once, by response, deadline, cancellation or failure. */
+/**
+ * A call: waits for a stream, sends the request, and completes once, by a response, deadline, cancellation or failure.
+ */
 export abstract class OutgoingCall implements PendingCall, ResponseReceiver {
   protected readonly method: ClientMethod;
   protected stream: ClientStream | undefined;
@@ -39,10 +41,12 @@ export abstract class OutgoingCall implements PendingCall, ResponseReceiver {
   readonly #init: CallInit;
   readonly #startedAtMs: number;
   readonly #retries: Retries;
-  /** How often it was sent, in total and since the last pushback of a server. */
+  /** Number of attempts: in total, and since the last pushback of a server. */
   #attempts = 1;
   #attemptsSincePushback = 1;
-  /** Whether this attempt is a transparent retry. Only one is made, so that it does not add to an overload (gRFC A6). */
+  /**
+   * Whether this attempt is a transparent retry. Only one is made, so that retries do not add to an overload (gRFC A6).
+   */
   #isTransparentRetry = false;
   #retryTimer: NodeJS.Timeout | undefined;
   #stopDeadline: (() => void) | undefined;
@@ -112,7 +116,7 @@ export abstract class OutgoingCall implements PendingCall, ResponseReceiver {
 
   abstract onWritable(): void;
 
-  /** Fails the call, and resets its stream. */
+  /** Fails the call and resets its stream. */
   fail(error: ConnectError): void {
     if (this.isDone) return;
     const { stream } = this;
@@ -137,8 +141,8 @@ export abstract class OutgoingCall implements PendingCall, ResponseReceiver {
 
   onReset(code: number): void {
     this.stream = undefined;
-    // RFC 9113 §8.7: the only code that guarantees that nothing was processed, also used for streams above the last one of
-    // a GOAWAY. After a response header it cannot be true.
+    // RFC 9113 §8.7: REFUSED_STREAM is the only code that guarantees that nothing was processed; streams excluded by a
+    // GOAWAY are reported with it too. A server that already sent a response header did process the request.
     const isUnprocessed = code === ErrorCode.refusedStream && this.head === undefined;
     if (this.#isDeadlineReset(code)) return this.fail(deadlineExceeded());
     if (!isUnprocessed || !this.isRepeatable || this.#isTransparentRetry || !this.#retries.retriesUnprocessed) {
@@ -154,7 +158,7 @@ export abstract class OutgoingCall implements PendingCall, ResponseReceiver {
     return signal?.aborted === true ? ConnectError.from(signal.reason, Code.Canceled) : undefined;
   }
 
-  /** Marks the call as done, and stops everything that could still complete it. */
+  /** Marks the call as done, and stops its timers and the abort listener. */
   #finish(): void {
     this.isDone = true;
     this.#stopDeadline?.();
@@ -195,13 +199,16 @@ export abstract class OutgoingCall implements PendingCall, ResponseReceiver {
     return this.#retries.failed({ method: method.desc, error, pushback, attempts, attemptsSincePushback });
   }
 
-  /** Returns whether the server cancelled the call because of its deadline, which it may notice before the client. */
+  /**
+   * Returns whether the server reset the call because its deadline passed, which the server may detect before the
+   * client.
+   */
   #isDeadlineReset(code: number): boolean {
     const { timeoutMs } = this.#init;
     return code === ErrorCode.cancel && timeoutMs !== undefined && this.#remainingMs(timeoutMs) === remainingMsMin;
   }
 
-  /** Returns the remaining milliseconds of the deadline, without the time that the call was queued. */
+  /** Returns the milliseconds until the deadline: the timeout minus the time since the start, queueing included. */
   #remainingMs(timeoutMs: number): number {
     const spentMs = Math.trunc(performance.now() - this.#startedAtMs);
     return Math.max(remainingMsMin, timeoutMs - spentMs);
@@ -216,7 +223,7 @@ function dropStream(stream: ClientStream): void {
   stream.reset(ErrorCode.cancel);
 }
 
-/** Minimum milliseconds of a deadline that is sent. */
+/** Minimum timeout that is sent, in milliseconds. */
 const remainingMsMin = 1;
 
 function deadlineExceeded(): ConnectError {

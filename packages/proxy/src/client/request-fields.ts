@@ -8,20 +8,20 @@ export type HeadersInit = NonNullable<ConstructorParameters<typeof Headers>[0]>;
 
 /** The fields that a caller added to one call. */
 export interface RequestFields {
-  /** Name, value, …, in lower case. */
+  /** Names in lower case, alternating with values. */
   readonly fields: readonly string[];
   /** Whether `user-agent` is among them. */
   readonly hasUserAgent: boolean;
-  /** Whether several calls share them, and {@link block} is kept. */
+  /** Whether several calls share the fields; {@link block} is then cached. */
   isShared?: boolean;
   /** The encoded field block. */
   block?: Uint8Array;
 }
 
-/** No fields, as in most calls. */
+/** No fields. Most calls add none. */
 export const noFields: RequestFields = { fields: [], hasUserAgent: false };
 
-/** Returns the fields of a call without those that the protocol sets. */
+/** Returns the fields that a caller added, without those that the protocol sets. */
 export function readRequestFields(header: HeadersInit | undefined): RequestFields {
   if (header === undefined) return noFields;
   const fields: string[] = [];
@@ -37,7 +37,7 @@ export function readRequestFields(header: HeadersInit | undefined): RequestField
 /**
  * Encodes the fields of a call, its deadline, and the number of previous attempts (gRFC A6).
  *
- * @throws ConnectError `InvalidArgument` for a field that HTTP does not allow
+ * @throws ConnectError `InvalidArgument` if HTTP does not allow a field
  */
 export function encodeRequestFields(
   request: RequestFields,
@@ -61,7 +61,7 @@ function fieldsBlock(request: RequestFields, attemptsBefore: number): Uint8Array
   return request.isShared === true ? (request.block ??= unpooled(encodeVarying(fields))) : encodeVarying(fields);
 }
 
-/** Encoded deadlines. Most programs use few different ones. */
+/** Cached encodings of timeouts. Most programs use few different timeouts. */
 const timeoutBlocks = new Map<number, Uint8Array>();
 /** Maximum entries of {@link timeoutBlocks}. */
 const timeoutBlocksMax = 64;

@@ -10,7 +10,8 @@ export type ResponseCoding = Compression | undefined;
 /**
  * Reads the header section of a response.
  *
- * @returns the compression of its messages, or an error if it is not a gRPC response. Errors never show its content
+ * @returns the compression of the messages, or an error if this is not a gRPC response. The error never contains header
+ * values
  */
 export function readResponseHead(
   { fields, httpStatus }: ResponseSection,

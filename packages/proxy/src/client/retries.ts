@@ -14,15 +14,16 @@ export interface RetryPolicy {
   readonly initialBackoffMs: number;
   /** Maximum milliseconds before an attempt. */
   readonly maxBackoffMs: number;
-  /** Factor between the wait before an attempt and the one before the previous attempt. */
+  /** Factor by which the wait grows with each attempt. */
   readonly backoffMultiplier: number;
   /** The codes to retry, such as `Code.Unavailable`. */
   readonly retryableCodes: readonly Code[];
-  /** Selects the methods whose calls may be processed twice. Default: all. */
+  /** Returns whether calls of a method may be processed twice. Default: all methods. */
   readonly methods?: (method: DescMethod) => boolean;
   /**
-   * Limits retries of all calls: each failure removes one of `maxTokens`, each success adds `tokenRatio`, and no call is
-   * retried while at most half of `maxTokens` remain. Default 100 and 0.1: if most calls fail, ten successes allow one retry.
+   * Limits the retries of all calls together: each failure removes one token, each success adds `tokenRatio` up to
+   * `maxTokens`, and no call is retried while at most half of `maxTokens` remain. Default 100 and 0.1: if most calls
+   * fail, ten successes allow one retry.
    */
   readonly budget?: { readonly maxTokens: number; readonly tokenRatio: number };
 }
@@ -42,20 +43,20 @@ export const retryPolicyNames: OptionNames<RetryPolicy> = {
 export interface FailedCall {
   readonly method: DescMethod;
   readonly error: ConnectError;
-  /** The field `grpc-retry-pushback-ms`, with which a server delays or forbids a retry; `null` if absent. */
+  /** The field `grpc-retry-pushback-ms`, by which a server delays or forbids a retry; `null` if absent. */
   readonly pushback: string | null;
-  /** How often the call was sent. */
+  /** Number of attempts so far. */
   readonly attempts: number;
-  /** How often since the last pushback of a server. */
+  /** Number of attempts since the last pushback of a server. */
   readonly attemptsSincePushback: number;
 }
 
-/** Random share by which a wait is longer or shorter, so that callers do not retry at the same time. */
+/** Waits vary randomly by this fraction, so that callers do not retry at the same time. */
 const jitter = 0.2;
 
 /** Decides when calls of a transport are retried, with or without a policy. */
 export class Retries {
-  /** Whether a call that was certainly not processed is retried. */
+  /** Whether calls that were certainly not processed are retried. */
   readonly retriesUnprocessed: boolean;
   readonly #policy: RetryPolicy | undefined;
   readonly #budget: { readonly maxTokens: number; readonly tokenRatio: number };
@@ -75,7 +76,7 @@ export class Retries {
     this.#tokens = Math.min(this.#tokens + this.#budget.tokenRatio, this.#budget.maxTokens);
   }
 
-  /** Records that an attempt failed. @returns the milliseconds until the next one; `undefined` for no retry */
+  /** Records that an attempt failed. @returns the milliseconds until the next attempt; `undefined` for no retry */
   failed({ method, error, pushback, attempts, attemptsSincePushback }: FailedCall): number | undefined {
     const policy = this.#policy;
     if (policy === undefined) return undefined;
@@ -93,7 +94,7 @@ export class Retries {
   }
 }
 
-/** Returns whether calls of a method may be processed twice: only if `methods` returns `true` itself, not a promise. */
+/** Returns whether calls of a method may be processed twice. `methods` must return `true`; a promise does not count. */
 function allows({ methods }: RetryPolicy, method: DescMethod): boolean {
   if (methods === undefined) return true;
   const isAllowed: unknown = methods(method);
@@ -117,5 +118,5 @@ function requirePolicy(policy: RetryPolicy, budget: typeof defaultBudget): void 
   requireRange("retry.budget.tokenRatio", budget.tokenRatio, 0, 1_000);
 }
 
-/** The retries of calls without a policy. */
+/** Retries only calls that were certainly not processed. */
 export const transparentRetries: Retries = new Retries("transparent");

@@ -23,20 +23,23 @@ const keptBytesMax = 64 * 1024;
 
 /** A call with a stream of messages in one or both directions. */
 export class StreamCall extends OutgoingCall {
-  /** The async context in which the caller's messages are read, rather than that of the call that opened the connection. */
+  /**
+   * The caller's async context, in which its messages are read. Socket events run in that of the call that opened the
+   * connection.
+   */
   readonly #context = new AsyncResource("StreamCall");
   readonly #input: AsyncIterator<unknown>;
   readonly #resolve: (response: StreamCallResponse) => void;
   readonly #reject: (error: ConnectError) => void;
   readonly #trailer: Headers = new Headers();
   readonly #body: RequestBody;
-  /** The envelopes that were sent; `undefined` once they are not needed or too large. */
+  /** The envelopes that were sent, for a retry; `undefined` once the response has begun or they exceed the limit. */
   #kept: Uint8Array[] | undefined = [];
   #keptBytes = 0;
   #inputState: "unread" | "reading" | "ended" = "unread";
   /** Why the call failed. */
   #error: ConnectError | undefined;
-  /** Continues reading the input once the queued bytes were sent. */
+  /** Resumes reading the input once the queued bytes are sent. */
   #resume: (() => void) | undefined;
 
   constructor(
@@ -88,7 +91,7 @@ export class StreamCall extends OutgoingCall {
   protected completed(trailer: HeaderFields): void {
     // equivalent mutant: the caller reads the results of both later, in either order.
     this.#endBoth(trailer);
-    // A trailers-only response, which has no messages.
+    // In a trailers-only response, no header was received before.
     if (this.head === undefined) this.headReceived(trailer);
   }
 
@@ -123,20 +126,21 @@ export class StreamCall extends OutgoingCall {
 
   #keep(envelope: Uint8Array): void {
     this.#keptBytes += envelope.byteLength;
-    // Without a stream, the kept envelopes are all that the next attempt sends; the input then waits.
+    // While there is no stream, the envelopes must be kept: the next attempt sends them, and no more input is read
+    // until then.
     if (this.#keptBytes > keptBytesMax && this.stream !== undefined) this.#kept = undefined;
-    // Copied, because a forwarded envelope is a slice of the chunk that it was received in.
+    // Copied, because a forwarded envelope is a slice of the received chunk, which would stay in memory.
     this.#kept?.push(unpooled(envelope));
   }
 
   /** Stops reading the caller's messages. */
   #stopInput(): void {
     if (this.#inputState === "ended") return;
-    // A suspended generator ends when it resumes. The call is over, so its errors are ignored.
+    // The call is complete, so errors of the caller's iterator are ignored.
     this.#context.runInAsyncScope(() => this.#endInput()).catch(() => undefined);
   }
 
-  /** Rejects with the error of the caller's iterator, even if it is not a generator and throws synchronously. */
+  /** Stops the caller's iterator. Rejects with its error, even if its `return` throws synchronously. */
   async #endInput(): Promise<void> {
     await this.#input.return?.();
   }
@@ -148,7 +152,7 @@ export class StreamCall extends OutgoingCall {
     const messages = readMessages(this.#body.pieces(), splitter)[Symbol.asyncIterator]();
     const iterator: AsyncIterator<Message> = {
       next: async () => {
-        // Even if the response is complete: a cancelled call returns no more messages.
+        // A cancelled call returns no more messages, even if the response is complete.
         if (this.cancellation !== undefined) throw this.cancellation;
         let result: IteratorResult<Message>;
         try {

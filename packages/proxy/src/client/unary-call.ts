@@ -21,7 +21,7 @@ export interface UnaryCallResponse {
 /** A call with one request message and one response message. */
 export abstract class UnaryCall extends OutgoingCall {
   readonly #request: Uint8Array;
-  /** The body of the response, while it is a single piece. */
+  /** The first piece of the response body, and the entire body if no other piece arrives. */
   #first: Uint8Array = noBytes;
   #collected: CollectedBytes | undefined;
 
@@ -33,7 +33,7 @@ export abstract class UnaryCall extends OutgoingCall {
   /** Called once when the call has succeeded. */
   protected abstract succeeded(message: Message, trailer: HeaderFields): void;
 
-  /** Called instead if the status is success, but the message is missing or not valid. */
+  /** Called once when the status is success, but the message is missing or invalid. */
   protected abstract malformed(error: ConnectError): void;
 
   protected get isRepeatable(): boolean {
@@ -94,7 +94,7 @@ export abstract class UnaryCall extends OutgoingCall {
   }
 }
 
-/** A unary call of a transport, with callbacks of a promise. */
+/** A unary call of a transport that settles a promise. */
 export class PromisedCall extends UnaryCall {
   readonly #resolve: (response: UnaryCallResponse) => void;
   readonly #reject: (error: ConnectError) => void;

@@ -21,19 +21,20 @@ export class ServedCertificate {
     this.#files = files;
   }
 
-  /** Why the last reload failed, or why clients reject the certificate in use now. */
+  /** Why the last reload failed, or why clients now reject the certificate in use. */
   get problem(): string | undefined {
     if (this.#reloadProblem !== undefined)
       return `cannot reload the certificate: ${this.#reloadProblem}; the previous one stays in use`;
-    // Computed at each call: a certificate expires while it is in use.
+    // Computed on each access, because a certificate may expire while it is in use.
     const invalid = validityProblem(leafOf(this.current));
     return invalid && `the certificate in use ${invalid}`;
   }
 
   /**
-   * Reads the files again. A pair that does not match, has expired or is not valid yet never replaces a valid one.
+   * Reads the files again. A certificate that does not match its key, has expired or is not valid yet never replaces a
+   * valid one.
    *
-   * @returns whether the files are in use
+   * @returns whether the new files are in use
    */
   reload(): boolean {
     try {
@@ -54,14 +55,14 @@ export class ServedCertificate {
   }
 }
 
-/** Returns the first certificate of a chain, the one that the key belongs to. */
+/** Returns the leaf certificate: the first one of the chain, which the key belongs to. */
 function leafOf({ cert }: CertificatePair): X509Certificate {
   return new X509Certificate(cert);
 }
 
 /**
- * Returns why clients reject a certificate now, by its dates (RFC 5280 §4.1.2.5); `undefined` if they accept it. The
- * result is a predicate, to follow "the certificate".
+ * Returns why a certificate is not valid now (RFC 5280 §4.1.2.5), worded to follow "the certificate"; `undefined` if it
+ * is valid.
  */
 function validityProblem({ validFromDate, validToDate }: X509Certificate): string | undefined {
   const nowMs = Date.now();
@@ -81,13 +82,13 @@ export function requireCertificates({ tls: files, upstreamTls }: ProxySettings):
   } catch (error) {
     throw new InputError(`cannot use --tls-cert and --tls-key: ${messageOf(error)}`);
   }
-  // Only the first certificate of a chain must be valid; of the authorities, any one.
+  // Only the first certificate of a chain must be valid now, and at least one of the authorities.
   requireValid("--tls-cert", certificatesOf("--tls-cert", tls?.cert).slice(0, 1));
   requireValid("--upstream-cert", certificatesOf("--upstream-cert", upstreamTls?.cert).slice(0, 1));
   requireValid("--upstream-ca", certificatesOf("--upstream-ca", upstreamTls?.ca));
 }
 
-// Parsed here because node silently ignores a malformed authority and all that follow it.
+// Parsed here because node silently ignores a malformed authority and all authorities after it.
 function certificatesOf(option: string, pem: unknown): readonly X509Certificate[] {
   const blocks = String(pem).match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
   try {
@@ -97,7 +98,7 @@ function certificatesOf(option: string, pem: unknown): readonly X509Certificate[
   }
 }
 
-/** @throws InputError if there are certificates and none of them is valid now */
+/** @throws InputError if certificates are given and none of them is valid now */
 function requireValid(option: string, certificates: readonly X509Certificate[]): void {
   const problems = certificates.map(validityProblem);
   if (problems.length === 0 || problems.includes(undefined)) return;

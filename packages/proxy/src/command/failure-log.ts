@@ -1,9 +1,12 @@
 import type { CompletedRequest } from "@plantstore/gateway";
 import type { Terminal } from "./terminal.ts";
 
-/** Milliseconds within which a failure is logged once. 10 s: an unreachable upstream fails thousands of calls. */
+/**
+ * The same failure is logged at most once in this many milliseconds. 10 s: an unreachable upstream fails thousands of
+ * calls.
+ */
 const repeatAfterMs = 10_000;
-/** Distinct failures that are logged within that time. */
+/** Maximum distinct failures that are logged within {@link repeatAfterMs}. */
 const failuresMax = 100;
 
 /** Logs failures, each at most once in 10 seconds. */
@@ -18,7 +21,7 @@ export class FailureLog {
 
   /** Logs why a call to an upstream failed. */
   logFailure({ error, procedure }: CompletedRequest): void {
-    // Errors without a cause are statuses of the upstream, which concern only the caller.
+    // An error without a cause is a status that the upstream returned, which concerns only the caller.
     if (error?.cause instanceof Error) this.write(`${procedure ?? "a request"}: ${describeCauses(error.cause)}`);
   }
 
@@ -37,7 +40,7 @@ export class FailureLog {
 /** Returns the messages of an error and its causes, on one line. */
 export function describeCauses(error: unknown): string {
   let text = "";
-  // Five levels: nothing here wraps an error more often.
+  // At most five levels, which is more than any code here creates.
   for (let each = error, left = 5; each instanceof Error && left > 0; each = each.cause, left--) {
     if (!text.includes(each.message)) text += text === "" ? each.message : `: ${each.message}`;
   }

@@ -26,7 +26,7 @@ import { toUrl } from "./to-url.ts";
 /** Milliseconds between two attempts to read descriptors with `--wait`. */
 const retryEveryMs = 1_000;
 
-/** Ends the message of a failed reload. Other upstreams than those it names may have new descriptors in use. */
+/** The end of the message of a failed reload. "These": other upstreams may use new descriptors. */
 const previousInUse = "the previous descriptors of these upstreams stay in use";
 
 /**
@@ -46,13 +46,13 @@ export async function proxyCommand(args: readonly string[], terminal: Terminal):
   }
 }
 
-/** A proxy, from its start until it is stopped. */
+/** A running proxy command. */
 class ProxyServer {
   readonly #settings: ProxySettings;
   readonly #terminal: Terminal;
   readonly #upstreams: readonly Upstream[];
   readonly #metrics = new Metrics();
-  /** Shared by all attempts to open the proxy, because each would register its metrics again. */
+  /** Shared by all attempts to open the proxy, because the same metrics must not be registered twice. */
   readonly #count = createRequestMetrics(this.#metrics);
   readonly #readiness: Readiness;
   readonly #docs: ProxyDocs | undefined;
@@ -92,13 +92,13 @@ class ProxyServer {
     this.#docs = settings.hasDocs ? createProxyDocs(() => this.#proxy?.services ?? [], settings.rest) : undefined;
   }
 
-  /** Returns a part of readiness for each upstream, if there are several. */
+  /** Returns the readiness of each upstream if there are several. */
   #upstreamParts(): Readonly<Record<string, ServerPart>> {
     const { upstreams: names, requiresAll } = this.#settings;
     if (names.length < 2) return {};
     const problemOf = (at: number): string | undefined => {
       const { problem, lastSuccessMs } = this.#proxy?.descriptorReloads[at] ?? {};
-      // After a failed reload, it keeps serving with its previous descriptors.
+      // After a failed reload, the upstream is still served with its previous descriptors.
       if (problem !== undefined && lastSuccessMs === undefined) return problem;
       return this.#upstreams[at]?.ready === false ? "unreachable" : undefined;
     };
@@ -134,9 +134,9 @@ class ProxyServer {
       await drainGracefully(this.#proxy, this.#readiness, this.#settings.drain);
       return 0;
     } finally {
-      // The drain is over. Calls that remain are reflection calls made before there was a proxy.
+      // The proxy is drained. Only reflection calls made before the proxy was created can remain.
       const upstreams = this.#upstreams.map((upstream) => upstream.drain(0));
-      // equivalent mutant: the process exits after the last of them in any case.
+      // equivalent mutant: the process exits after all of these are closed in any case.
       await Promise.all([this.#proxy?.close(), admin?.close(), ...upstreams]);
       this.#reloads.close();
       this.#certificateReloads.close();
@@ -156,13 +156,13 @@ class ProxyServer {
   /** Opens the proxy; resolves to `undefined` if a stop is requested before there are descriptors. */
   async #open(stopped: Promise<unknown>): Promise<ProxyGateway | undefined> {
     const stop = stopped.then(() => undefined);
-    // Imported here, so that the package has each of its entries in one file.
+    // A dynamic import: a static one would make the bundler split the entries of the package into several files.
     const { createProxy } = await import("../create-proxy.ts");
     for (let problem = ""; ;) {
       const opening = createProxy(this.#options());
       try {
         const proxy = await Promise.race([opening, stop]);
-        // Reading descriptors may never finish. If it does after the stop, close the proxy here, since nothing else will.
+        // Reading the descriptors may never finish. If it finishes after the stop, only this code can close the proxy.
         if (proxy === undefined) opening.then((late) => late.close()).catch(() => undefined);
         return proxy;
       } catch (error) {
@@ -215,7 +215,7 @@ class ProxyServer {
     this.#certificateReloads.record(this.#certificate?.problem);
   }
 
-  /** Reads descriptors and certificates again, if they are in use already. */
+  /** Reads descriptors and certificates again, unless the first read has not finished. */
   #reload(): void {
     void this.#proxy?.reload();
     const certificate = this.#certificate;
@@ -238,7 +238,7 @@ class ProxyServer {
     this.#terminal.print(["descriptors reloaded", ...changes].join("\n  "));
   }
 
-  /** Logs the upstreams whose descriptors could not be read yet. */
+  /** Logs the upstreams whose descriptors have not been read yet, with the reason. */
   #reportMissingUpstreams({ descriptorReloads }: ProxyGateway): void {
     for (const [at, name] of this.#settings.upstreams.entries()) {
       const problem = descriptorReloads[at]?.problem;
@@ -251,7 +251,7 @@ class ProxyServer {
     for (const reason of omitted) this.#log.write(`service not served: ${reason}`);
   }
 
-  /** Reports the rules that match no RPC: their service is missing, or the selector is misspelled. */
+  /** Prints the rules that match no RPC because their service is missing or their selector is misspelled. */
   #reportUnusedRules({ services }: ProxyGateway): void {
     const served = new Set(services.flatMap(({ methods }) => methods.map(selectorOf)));
     for (const { selector = "" } of this.#settings.rest.rules ?? []) {

@@ -55,9 +55,9 @@ Exit code: 0 after SIGTERM, 1 if the proxy cannot serve, 2 if an argument or a f
 
 npx @plantstore/proxy check --help: a separate command that reports whether a definition can be served.`;
 
-/** The files of a certificate chain and of its key, both in PEM. */
+/** The PEM files of a certificate chain and its private key. */
 export interface CertificateFiles {
-  /** Both paths. */
+  /** Both paths, for messages. */
   readonly path: string;
   /** Reads both files. @throws InputError */
   read(): CertificatePair;
@@ -86,14 +86,17 @@ export interface ProxySettings {
   readonly cors: CorsOptions | undefined;
   readonly hasDocs: boolean;
   readonly adminPort: number | undefined;
-  /** Whether readiness requires all of several upstreams, rather than any. */
+  /** Whether the proxy is ready only if all upstreams are ready, rather than any. */
   readonly requiresAll: boolean;
   readonly drain: DrainTimes;
   readonly checksOnly: boolean;
   readonly waitsForDescriptors: boolean;
 }
 
-/** Parses command-line arguments, and reads the files that they name. @throws InputError for what is not valid */
+/**
+ * Parses command-line arguments, and reads the files that they name. @throws InputError if an argument or file is
+ * invalid
+ */
 export async function readProxySettings(args: readonly string[]): Promise<ProxySettings | "help"> {
   const { values, positionals } = parseArguments(args);
   if (values.help === true) return "help";
@@ -139,7 +142,7 @@ export async function readProxySettings(args: readonly string[]): Promise<ProxyS
 }
 
 const portMax = 65_535;
-/** Milliseconds of the longest deadline. A day: calls that may take longer are streams without a deadline. */
+/** Maximum timeout in milliseconds. A day: longer calls are streams, which need no deadline. */
 const timeoutMsMax = 86_400_000;
 
 function parseArguments(args: readonly string[]) {
@@ -221,7 +224,7 @@ function readUpstreamTls(
   }
   if (ca === undefined && cert === undefined && servername === undefined) return undefined;
   const plaintext = upstreams.find((upstream) => /^(?:http|unix):/i.test(upstream));
-  // Otherwise calls and their credentials would be sent there in plaintext, although TLS was requested.
+  // The user requested TLS, so calls and their credentials must not be sent to this upstream in plaintext.
   if (plaintext !== undefined)
     throw new InputError(`--upstream-ca, --upstream-cert and --upstream-name require TLS, got "${plaintext}"`);
   return {
@@ -239,7 +242,7 @@ function readPem(path: string): string {
   } catch (error) {
     throw new InputError(`cannot read ${path}: ${messageOf(error)}`);
   }
-  // Node ignores an empty string: it would trust the system's certificates, or serve without a certificate.
+  // Node ignores an empty string, and would then trust the system's certificates or serve without a certificate.
   if (!text.includes("-----BEGIN ")) throw new InputError(`${path} does not contain a PEM certificate or key`);
   return text;
 }

@@ -1,12 +1,14 @@
 import type { Output } from "../check/index.ts";
 
-/** Milliseconds after which a problem that persists is logged again. Ten minutes: any hour of the log includes it. */
+/**
+ * Milliseconds after which a persistent problem is logged again. Ten minutes, so that each hour of the log includes it.
+ */
 const repeatMs = 600_000;
 
 /**
  * Logs why a reload failed: when the reason changes, and every ten minutes while it persists.
  *
- * Not a `FailureLog`, which drops lines: the reason could then be missing for ten minutes.
+ * `FailureLog` is not used because it drops lines, so that a new reason could be missing from the log for ten minutes.
  */
 export class ReloadLog {
   readonly #output: Output;

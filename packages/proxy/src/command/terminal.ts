@@ -1,17 +1,20 @@
 import type { Output } from "../check/index.ts";
 
-/** The output of a long-running command, and the signals that it gets. */
+/** The output of a long-running command, and the signals that it receives. */
 export interface Terminal extends Output {
   /**
-   * Resolves at the first SIGTERM or SIGINT. A second one exits the process immediately, except for the same signal within
-   * {@link duplicateSignalMs}.
+   * Resolves at the first SIGTERM or SIGINT. A second signal exits the process immediately, unless it is the same
+   * signal within {@link duplicateSignalMs}.
    */
   stopRequested(): Promise<unknown>;
   /** Calls a function on each SIGHUP. */
   onHangup(reload: () => void): void;
 }
 
-/** Milliseconds within which a repeated signal is a duplicate: a terminal sends Ctrl-C, and npx forwards it. */
+/**
+ * Milliseconds within which a repeated signal is a duplicate: on Ctrl-C, the terminal sends SIGINT, and npx forwards it
+ * too.
+ */
 const duplicateSignalMs = 1_000;
 
 /** Returns the terminal of this process. Adds signal listeners only when they are requested. */
@@ -28,7 +31,7 @@ export function processTerminal(): Terminal {
             first = { signal, atMs: nowMs };
             return resolve(undefined);
           }
-          // The second signal asks to stop without draining.
+          // A second signal means: stop without draining.
           if (signal !== first.signal || nowMs - first.atMs >= duplicateSignalMs) process.exit(1);
         };
         for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, stop);

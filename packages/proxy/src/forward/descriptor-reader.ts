@@ -1,6 +1,6 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 
-/** Reads the descriptors of one upstream, and delays those of others by a limited time only. */
+/** Reads the descriptors of one upstream; a slow read delays the other upstreams only for a limited time. */
 export class DescriptorReader {
   readonly #read: (signal: AbortSignal) => Promise<Uint8Array>;
   readonly #onLate: () => void;
@@ -15,7 +15,10 @@ export class DescriptorReader {
     this.#onLate = onLate;
   }
 
-  /** Resolves to the descriptors or to why they could not be read. Never rejects. @param limitMs - how long to wait */
+  /**
+   * Resolves to the descriptors, or to the error that prevented the read. Never rejects. @param limitMs - how long to
+   * wait
+   */
   async read(signal: AbortSignal, limitMs: number): Promise<Uint8Array | Error> {
     const late = this.#lateResult;
     this.#lateResult = undefined;
@@ -35,7 +38,7 @@ export class DescriptorReader {
   }
 
   #start(signal: AbortSignal): Promise<Uint8Array | Error> {
-    // An async function, because a source of the application may throw instead of rejecting.
+    // An async function, because the application's source may throw synchronously.
     return (async () => await this.#read(signal))()
       .catch((error: unknown) => (error instanceof Error ? error : new Error(String(error))))
       .finally(() => {
@@ -44,7 +47,7 @@ export class DescriptorReader {
   }
 }
 
-/** Returns whether an error means that a server cannot be reached, rather than that its response is wrong. */
+/** Returns whether an error means that a server cannot be reached, rather than that its response is invalid. */
 export function isUnreachable(error: Error): boolean {
   for (let each: unknown = error, level = 0; each instanceof Error && level < causesMax; each = each.cause, level++) {
     if (each instanceof ConnectError) return each.code === Code.Unavailable || each.code === Code.DeadlineExceeded;
@@ -53,5 +56,5 @@ export function isUnreachable(error: Error): boolean {
   return false;
 }
 
-/** Levels of causes that are checked. 5: nothing here wraps an error more often. */
+/** Maximum nested causes that are checked. 5 is more than any code here creates. */
 const causesMax = 5;

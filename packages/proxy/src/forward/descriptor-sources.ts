@@ -9,16 +9,19 @@ import { requireRange, type Upstream } from "../upstreams/index.ts";
 import type { DescriptorSource } from "./descriptors.ts";
 import { readReflection, reflectionLimits } from "./read-reflection.ts";
 
-/** Bytes of the largest file of descriptors that is read. 200 MB: all of Google's APIs have 30 MB. */
+/** Maximum size of a descriptor file in bytes. 200 MB: the descriptors of all of Google's APIs take 30 MB. */
 const fileMaxBytes = 200_000_000;
 
-/** Milliseconds between two checks of a file. 250 ms: a deployment waits for it, and a check takes microseconds. */
+/** Milliseconds between two checks of a file. 250 ms: deployments wait for a reload, and a check takes microseconds. */
 const fileCheckMsDefault = 250;
 
-/** Milliseconds between two reads by reflection. A minute: a read costs the server about one call. */
+/** Milliseconds between two reads by reflection. A minute: a read costs the server about as much as one call. */
 const reflectionReadMsDefault = 60_000;
 
-/** Milliseconds between two reads after a change of servers: a second, because deployments replace several together. */
+/**
+ * Minimum milliseconds between two reads after changes of servers. A second: deployments replace several servers in
+ * short succession.
+ */
 const serverChangeGapMs = 1_000;
 
 /** How the descriptors of an upstream are read. */
@@ -76,7 +79,9 @@ function reflectionSource({ upstream, isProxied, reloadEveryMs, reflectionHeader
   };
 }
 
-/** Calls a function when the servers of an upstream change, at a limited rate. Returns a function that stops it. */
+/**
+ * Calls a function when the servers of an upstream change, at a limited rate. Returns a function that stops watching.
+ */
 function watchServers(upstream: Upstream, changed: () => void): () => void {
   let timer: NodeJS.Timeout | undefined;
   let dueAtMs = -Infinity;
@@ -95,7 +100,7 @@ function watchServers(upstream: Upstream, changed: () => void): () => void {
   };
 }
 
-/** Reads a file, and again when it differs from the one that was read and two checks in a row found it the same. */
+/** Reads a file. Reads it again once it differs from the last read version and two consecutive checks saw no change. */
 function fileSource(path: string, checkMs: number): DescriptorSource {
   let loaded = "";
   return {
@@ -107,7 +112,7 @@ function fileSource(path: string, checkMs: number): DescriptorSource {
       let previous = loaded;
       return repeat(checkMs, async () => {
         const fingerprint = await fingerprintOf(path);
-        // A file is incomplete while it is written, and missing while it is replaced.
+        // A file may be incomplete while it is written, and missing while it is replaced.
         if (fingerprint !== loaded && fingerprint === previous) {
           loaded = fingerprint;
           changed();
@@ -136,7 +141,7 @@ async function fingerprintOf(path: string): Promise<string> {
   }
 }
 
-/** Calls a function repeatedly, each time this long after the last call has finished. Returns a function that stops it. */
+/** Calls a function repeatedly, with this pause after each call has finished. Returns a function that stops it. */
 function repeat(intervalMs: number, run: () => void | Promise<void>): () => void {
   const timer = setTimeout(() => {
     const again = (): void => void timer.refresh();

@@ -4,13 +4,13 @@ import { messageOf, withCode } from "@plantstore/gateway/internal/errors";
 /** A source of descriptors that may change. */
 export interface DescriptorSource {
   /**
-   * Returns a binary google.protobuf.FileDescriptorSet with all files that its files import. Called at the start and for
-   * each reload. Its error is reported unchanged. Services that need a missing type are not proxied.
+   * Returns a binary google.protobuf.FileDescriptorSet with all files that its files import. Called at the start and
+   * for each reload; an error is reported unchanged. Services that need a missing type are not proxied.
    */
   read(signal: AbortSignal): Promise<Uint8Array>;
   /** Returns the services that the last read could not describe, by full name, each with the reason. */
   omitted?(): ReadonlyMap<string, string>;
-  /** Calls `changed` when the descriptors may have changed. Returns a function that stops it. */
+  /** Calls `changed` when the descriptors may have changed. Returns a function that stops watching. */
   watch?(changed: () => void): () => void;
 }
 
@@ -24,7 +24,7 @@ export interface Described extends Pick<DescribedServices, "services" | "types">
  * Reads a binary google.protobuf.FileDescriptorSet.
  *
  * @param isProxied - returns whether a service is proxied, by its full name
- * @throws Error for a set that is not valid or has no service to proxy
+ * @throws Error if the set is invalid or contains no service to proxy
  */
 export function readDescriptors(bytes: Uint8Array, isProxied: (name: string) => boolean): Described {
   const { services, types, omitted } = describe(bytes);

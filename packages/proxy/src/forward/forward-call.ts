@@ -19,7 +19,7 @@ import type { ForwardedFields } from "./forward-rules.ts";
 import { ResponseMetadata, forwardHeader } from "./forwarded-metadata.ts";
 import { transportError, malformedResponse } from "./upstream-errors.ts";
 
-/** One RPC as it is forwarded. */
+/** An RPC, and how its calls are forwarded. */
 export interface ForwardTarget {
   readonly upstream: Upstream;
   readonly method: ClientMethod;
@@ -28,13 +28,16 @@ export interface ForwardTarget {
   readonly retries: Retries;
   readonly requestFields: ForwardedFields;
   readonly responseFields: ForwardedFields;
-  /** Milliseconds for a unary call whose caller sets no deadline; `undefined` for none. */
+  /** Timeout in milliseconds of unary calls whose caller sets no deadline; `undefined` for none. */
   readonly timeoutMs: number | undefined;
-  /** Upper bound in milliseconds for deadlines, and the deadline of unary calls without one; `undefined` for no bound. */
+  /** Maximum timeout in milliseconds, and the default timeout of unary calls; `undefined` for no maximum. */
   readonly timeoutMaxMs: number | undefined;
 }
 
-/** Whether a protocol encodes the fields of messages itself. The others use the codec, which returns forwarded bytes unchanged. */
+/**
+ * Whether a protocol encodes the fields of messages itself. Other protocols use the codec, which returns forwarded
+ * bytes unchanged.
+ */
 const writesFields: Readonly<Record<ProtocolName, boolean>> = {
   connect: false,
   grpc: false,
@@ -53,7 +56,7 @@ export function forwardUnary(target: ForwardTarget, message: Message, context: H
   new ForwardedUnary(target, context, request, reply).start();
 }
 
-/** Forwards a unary call, and returns the message of the response. For interceptors. */
+/** Forwards a unary call, and returns the message of the response. Used if there are interceptors. */
 export function promiseUnary(target: ForwardTarget, message: Message, context: HandlerContext): Promise<Message> {
   return new Promise((resolve, reject) => {
     forwardUnary(target, message, context, { resolve: (response) => resolve(response.message), reject });
@@ -71,7 +74,7 @@ export function forwardStream(
   const response = new Promise<StreamCallResponse>((resolve, reject) => {
     new ForwardedStream(init, messages, metadata, resolve, reject).start();
   });
-  // The call may fail before the response is read.
+  // The call may fail before anything awaits this promise.
   response.catch(() => undefined);
   const iterator = new ForwardedMessages(
     response,
@@ -81,9 +84,9 @@ export function forwardStream(
 }
 
 /**
- * Returns the only message of a response, after its status was successful.
+ * Returns the only message of a response, once its status is success.
  *
- * @throws ConnectError `Internal` for no message or several
+ * @throws ConnectError `Internal` if there is not exactly one message
  */
 export async function onlyResponse(messages: AsyncIterable<Message>): Promise<Message> {
   let only: Message | undefined;
@@ -110,12 +113,14 @@ function timeoutOf(
 ): number | undefined {
   const requestedMs = context.timeoutMs() ?? (methodKind === "unary" ? (timeoutMs ?? timeoutMaxMs) : undefined);
   if (requestedMs === undefined) return undefined;
-  // At least 1 ms: if the deadline has just passed, the call itself reports that.
+  // At least 1 ms: a deadline that has just passed is reported by the call itself.
   return Math.max(1, Math.min(requestedMs, timeoutMaxMs ?? requestedMs));
 }
 
 class ForwardedUnary extends UnaryCall {
-  /** So that the application's AsyncLocalStorage has the context of this call, not of the one that opened the connection. */
+  /**
+   * Gives the application's AsyncLocalStorage the context of this call instead of the call that opened the connection.
+   */
   readonly #async = new AsyncResource("ForwardedUnary");
   readonly #context: HandlerContext;
   readonly #reply: Reply;
@@ -123,7 +128,7 @@ class ForwardedUnary extends UnaryCall {
   readonly #decode: ((message: Message) => Message) | undefined;
 
   constructor(target: ForwardTarget, context: HandlerContext, request: Uint8Array, reply: Reply) {
-    // Created first, so that errors thrown by the application's `set` are reported as such.
+    // Created before the call, so that an error of the application's `set` is not reported as one of the upstream.
     const metadata = new ResponseMetadata(context, target.responseFields);
     super(initOf(target, context), request);
     this.#context = context;
@@ -224,7 +229,7 @@ class ForwardedMessages implements AsyncIterator<Message> {
   }
 
   return(): Promise<IteratorResult<Message>> {
-    // Before the header has arrived, the signal of the call aborts it.
+    // Before the header has arrived, the call is aborted by its signal.
     return this.#messages?.return?.() ?? Promise.resolve(doneResult);
   }
 }

@@ -13,23 +13,23 @@ import { toShortLine, problem, withCode } from "@plantstore/gateway/internal/err
 import { type OptionNames, refusePromise } from "@plantstore/gateway/options";
 
 /**
- * Which header fields are forwarded, in one direction. Names are case-insensitive.
+ * Which header fields are forwarded in one direction. Names are case-insensitive.
  *
- * Never forwarded: fields that describe a connection or a message (RFC 9110 §7.6.1) or are named by Connection, fields of
- * gRPC, Connect and browsers, cookies, and fields that name the client of a proxy, which anyone can forge.
+ * Never forwarded: fields of a connection or a message (RFC 9110 §7.6.1), fields that Connection lists, fields of gRPC,
+ * Connect and browsers, cookies, and fields that contain the address of a client, which anyone can forge.
  *
  * X-Forwarded-For is set to the address of the caller, as determined by trusted proxies, unless rules exclude the field.
  */
 export interface ForwardRules {
   /** The names that are forwarded; a string may end in `*`. Default: all. */
   readonly allow?: readonly (string | RegExp)[];
-  /** The names among them that are not forwarded. */
+  /** The names that are not forwarded even if `allow` contains them. */
   readonly deny?: readonly (string | RegExp)[];
   /** New names for forwarded fields. */
   readonly rename?: Readonly<Record<string, string>>;
   /**
-   * Returns fields to set. They replace forwarded fields of the same names, and may have any name but those of a
-   * connection, of a message and of gRPC. `undefined` removes a field. An error that it throws is reported as a fault.
+   * Returns fields to set. They replace forwarded fields of the same names; fields of a connection, a message or gRPC
+   * cannot be set. `undefined` removes a field. An error that this function throws is reported as a fault.
    */
   readonly set?: (request: AdmitRequest) => Readonly<Record<string, string | undefined>>;
 }
@@ -37,7 +37,7 @@ export interface ForwardRules {
 /** The names of {@link ForwardRules}. */
 export const forwardRulesNames: OptionNames<ForwardRules> = { allow: true, deny: true, rename: true, set: true };
 
-/** Fields to set, or to remove if `undefined`, by their names in lower case. */
+/** Fields to set, by their names in lower case; `undefined` removes a field. */
 export type AddedFields = ReadonlyMap<string, string | undefined>;
 
 /** {@link ForwardRules}, compiled. */
@@ -55,7 +55,7 @@ function isProtocolField(name: string): boolean {
   return notForwarded.has(name) || protocolPrefix.test(name);
 }
 
-/** Request fields that are meant for this server only, or that anyone can forge. */
+/** Request fields that are intended only for this server, or that anyone can forge. */
 const blockedRequestFields =
   /^(?:access-control-|connect-|content-|proxy-|sec-|x-envoy-|x-forwarded-|x-original-|(?:accept|accept-charset|accept-encoding|cf-connecting-ip|cf-connecting-ipv6|client-ip|cookie|expect|fastly-client-ip|forwarded|forwarded-for|max-forwards|priority|true-client-ip|via|x-azure-clientip|x-client-ip|x-cluster-client-ip|x-forwarded|x-grpc-web|x-real-ip|x-server-timeout)$)/;
 
@@ -68,7 +68,7 @@ const blockedFields = { request: blockedRequestFields, response: blockedResponse
 /** The field with the address of the client, for the server behind a proxy. */
 const clientField = "x-forwarded-for";
 
-/** Names, or addresses, that are cached. 1,000: more than most servers see, and a bound on the memory for invented ones. */
+/** Maximum cached names or addresses. 1,000: more than most servers see, and a bound if a client invents names. */
 const cachedMax = 1_000;
 
 /** No fields to set. */
@@ -77,7 +77,7 @@ export const noAddedFields: AddedFields = new Map();
 /**
  * Compiles rules.
  *
- * @throws TypeError for a new name that must not be set
+ * @throws TypeError if `rename` contains a new name that must not be set
  */
 export function compileForwardRules(direction: "request" | "response", rules: ForwardRules = {}): ForwardedFields {
   const allow = rules.allow?.map(toMatcher);
@@ -97,7 +97,7 @@ export function compileForwardRules(direction: "request" | "response", rules: Fo
   const choose = (name: string): string | undefined => {
     if (isProtocolField(name) || blockedFields[direction].test(name)) return undefined;
     const chosen = byRules(name);
-    // No other field may be forwarded under the name of the client field, even if the client has no address.
+    // No other field may be renamed to the client field, even if the client has no address.
     return chosen === clientName ? undefined : chosen;
   };
   const cache = new Map<string, string | undefined>();
@@ -137,15 +137,15 @@ export function compileForwardRules(direction: "request" | "response", rules: Fo
   };
 }
 
-/** Returns the names in Connection, whose fields are for one connection only (RFC 9110 §7.6.1). */
+/** Returns the names that Connection lists: their fields are for one connection only (RFC 9110 §7.6.1). */
 function namesOfConnection(fields: HeaderFields): ReadonlySet<string> | undefined {
   const value = readHeaderField(fields, "connection");
-  // A shortcut for nearly all connections of HTTP/1.1.
+  // The value in nearly all HTTP/1.1 requests.
   if (value === null || value === "keep-alive" || value === "close") return undefined;
   return new Set(value.split(",").map((name) => name.trim().toLowerCase()));
 }
 
-/** The fields that were forwarded of a list. */
+/** The forwarded part of a list of fields. */
 class Forwarded {
   readonly choose: unknown;
   readonly added: AddedFields;
@@ -158,7 +158,7 @@ class Forwarded {
   }
 }
 
-/** Caches the fields that are forwarded of a list, on the list itself. */
+/** Caches the forwarded part of a list of fields with the list. */
 function cacheForwarded(choose: (fields: HeaderFields, added: AddedFields) => string[]): ForwardedFields["of"] {
   return (list, added) => {
     const known = list.derived;
@@ -199,17 +199,17 @@ function addressOf(address: string): string | undefined {
 // gRPC over HTTP/2, "Binary-Header": base64 with or without padding.
 const base64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}(?:==)?|[A-Za-z0-9+/]{3}=?)?$/;
 
-/** @throws ConnectError `InvalidArgument`, because gRPC servers fail such a call with different codes */
+/** @throws ConnectError `InvalidArgument` for invalid base64, for which gRPC servers return different codes */
 function requireBase64(name: string, value: string): void {
-  // Several values may be joined by commas.
+  // A field value may contain several values, joined by commas.
   if (value.split(",").every((each) => base64.test(each.trim()))) return;
   throw problem("ERR_PROTOCOL", `the header field ${toShortLine(name)} is not valid base64`);
 }
 
-/** Returns a function that matches a name, in lower case, with a pattern. */
+/** Returns a function that matches lower-case names with a pattern. */
 function toMatcher(pattern: string | RegExp): (name: string) => boolean {
   if (typeof pattern !== "string") {
-    // With the flag g or y, a RegExp continues after its last match.
+    // The flags g and y are removed, because they make a RegExp start after its last match.
     const stateless = new RegExp(pattern.source, `${pattern.flags.replaceAll(/[giy]/g, "")}i`);
     return (name) => stateless.test(name);
   }

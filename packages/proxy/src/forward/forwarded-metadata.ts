@@ -16,7 +16,10 @@ export function forwardHeader(context: HandlerContext, fields: ForwardedFields):
 export class ResponseMetadata {
   readonly #context: HandlerContext;
   readonly #fields: ForwardedFields;
-  /** Computed before the call is made, so that errors of the application are reported as such. */
+  /**
+   * Computed before the call is sent, so that an error of the application's `set` is not reported as one of the
+   * upstream.
+   */
   readonly #added: AddedFields;
   #isComplete = false;
 

@@ -12,8 +12,8 @@ import {
 import { responseDoesNotMatchDescriptor } from "./upstream-errors.ts";
 
 /**
- * A message that is forwarded as the bytes that were received, with no members but the name of its type. Interceptors get
- * it for calls of binary protocols.
+ * A message that is forwarded as received bytes. Its only member is the name of its type. Interceptors get such
+ * messages for calls of binary protocols.
  */
 export class OpaqueMessage implements Message {
   readonly $typeName: string;
@@ -25,7 +25,7 @@ export class OpaqueMessage implements Message {
   }
 }
 
-/** A message that was received uncompressed in an envelope, and is forwarded in it. */
+/** A message that was received uncompressed, and is forwarded in the same envelope. */
 class EnvelopedMessage extends OpaqueMessage {
   readonly #envelope: Uint8Array;
   readonly #received: Uint8Array;
@@ -37,7 +37,7 @@ class EnvelopedMessage extends OpaqueMessage {
     this.#received = bytes;
   }
 
-  /** The envelope; `undefined` if an interceptor replaced the bytes despite `readonly`. */
+  /** The envelope; `undefined` if an interceptor assigned other bytes despite `readonly`. */
   get envelope(): Uint8Array | undefined {
     return this.bytes === this.#received ? this.#envelope : undefined;
   }
@@ -61,7 +61,7 @@ export function createServerCodecs(
       : { decode: codec.decode.bind(codec), encode: (message) => codec.encode(decode(message)) };
   const forwardBytes = (codec: Codec): Codec => ({
     decode: (bytes) => new OpaqueMessage(typeName, bytes),
-    // An interceptor may respond with another message.
+    // An interceptor may respond with a message that is not opaque.
     encode: (message) => (message instanceof OpaqueMessage ? message.bytes : codec.encode(message)),
     envelopes: {
       memory: hasInterceptors ? "own" : "shared",
@@ -69,7 +69,7 @@ export function createServerCodecs(
       // equivalent mutant: without it, the envelope is created again.
       of: (message) => {
         const envelope = envelopeOf(message);
-        // Only interceptors may keep a message after it is sent.
+        // Without interceptors, nothing uses a message after it is sent.
         return hasInterceptors || envelope === undefined ? envelope : markSingleUse(envelope);
       },
     },
@@ -80,7 +80,7 @@ export function createServerCodecs(
 /**
  * Creates the codec for the upstream of a proxied RPC, which accepts opaque and decoded messages.
  *
- * @param memory - where the bytes of responses may be
+ * @param memory - which memory the messages of responses may refer to
  */
 export function createUpstreamCodec(
   { input, output }: DescMethod,
@@ -104,7 +104,7 @@ export function createUpstreamCodec(
 /**
  * Creates the function that decodes the opaque messages of an upstream.
  *
- * It throws a ConnectError `Internal` for a message that does not match the descriptors.
+ * The function throws a ConnectError `Internal` if a message does not match the descriptors.
  */
 export function createResponseDecoder(
   { output }: DescMethod,

@@ -25,16 +25,20 @@ import { createResponseDecoder, createUpstreamCodec } from "./opaque-message.ts"
 /** A gRPC service behind a proxy: its address, its descriptors, and how calls are forwarded to it. */
 export interface ProxiedUpstream {
   /**
-   * The address: `http://host:port`, `https://host:port`, `unix:/path`, or `dns:host:port`, each of whose addresses is a
-   * server. Or an upstream of `createUpstream`, which has more options, can be shared, and is closed by the application.
+   * The address: `http://host:port`, `https://host:port`, `unix:/path`, or `dns:host:port`, which resolves to one or
+   * more servers. Alternatively an upstream of `createUpstream`, which has more options, can be shared, and is closed
+   * by the application.
    */
   readonly upstream: string | Upstream;
-  /** Trusted certificates (`ca`), the client certificate (`cert`, `key`), the server's name (`servername`). For an address. */
+  /**
+   * Trusted certificates (`ca`), client certificate (`cert`, `key`), the server's name (`servername`). Only with an
+   * address.
+   */
   readonly tls?: UpstreamTls;
   /**
-   * A binary google.protobuf.FileDescriptorSet with all files that its files import, or its source: the URL of a file,
-   * which is read again when it changes; `"reflection"`, which queries the upstream (`grpc.reflection.v1` or `v1alpha`) at
-   * the start, when its servers change, and every minute; or a custom source.
+   * A binary google.protobuf.FileDescriptorSet with all imported files, or its source: the URL of a file, which is read
+   * again when it changes; `"reflection"`, which queries the upstream (`grpc.reflection.v1` or `v1alpha`) at the start,
+   * when its servers change, and every minute; or a custom source.
    */
   readonly descriptors: Uint8Array | URL | "reflection" | DescriptorSource;
   /** Header fields of reflection calls, such as a credential. */
@@ -49,13 +53,13 @@ export interface ProxiedUpstream {
   readonly metadata?: ForwardRules;
   /** Which fields of the upstream's header and trailer are forwarded. */
   readonly responseMetadata?: ForwardRules;
-  /** Deadline in milliseconds of a unary call whose caller sets none. Default: {@link timeoutMaxMs}, if set. */
+  /** Timeout in milliseconds of unary calls whose caller sets none. Default: {@link timeoutMaxMs}, if set. */
   readonly timeoutMs?: number;
-  /** Upper bound in milliseconds for the deadlines of callers. Streams without a deadline keep having none. */
+  /** Maximum timeout in milliseconds that callers can set. Streams without a deadline are not limited. */
   readonly timeoutMaxMs?: number;
   /**
-   * Which calls are retried: with `"transparent"`, the default, those that were certainly not processed, once; with
-   * `"off"`, none; with a policy, also failed calls that may then be processed twice (gRFC A6).
+   * Which failed calls are retried. `"transparent"`, the default: calls that were certainly not processed, once.
+   * `"off"`: none. A policy (gRFC A6): also calls that may have been processed, so that they may be processed twice.
    */
   readonly retry?: RetryPolicy | "transparent" | "off";
 }
@@ -96,8 +100,8 @@ export class OpenUpstream {
   readonly #source: DescriptorSource;
 
   /**
-   * @throws TypeError for an address or a rule that is not valid, RangeError for a number out of range, Error for
-   * certificates or keys that cannot be read
+   * @throws TypeError for an invalid address or rule, RangeError for a number out of range, Error if a certificate or
+   * key cannot be parsed
    */
   constructor(options: ProxiedUpstream, call: CallOptions) {
     const { upstream, tls } = options;
@@ -125,12 +129,12 @@ export class OpenUpstream {
       authority,
       sendCompression: undefined,
       acceptCompression: [gzip, brotli, zstd],
-      // The proxy would have to decompress it, and compress it again for each caller that accepts it.
+      // The proxy would have to decompress each response, and compress it again for callers that accept that.
       offersCompression: false,
       compressMinBytes: 0,
-      // A response must fit both limits, because it is forwarded to a caller.
+      // A response must fit both limits: it is read from the upstream and written to the caller.
       readMaxBytes: Math.min(readMaxBytes, writeMaxBytes),
-      // Requests were checked when they were received, and JSON is longer than its binary form.
+      // Requests were checked when they were received, and a JSON message is smaller in binary form.
       writeMaxBytes: messageBytesMax,
       waitsForReady: false,
     };
@@ -141,21 +145,22 @@ export class OpenUpstream {
     return this.#ownsConnections ? this.connections.close() : Promise.resolve();
   }
 
-  /** Reads the current binary FileDescriptorSet of the upstream. Rejects with the error of its source. */
+  /** Reads the current binary FileDescriptorSet of the upstream. Rejects with the error of the source. */
   readDescriptors(signal: AbortSignal): Promise<Uint8Array> {
     return this.#source.read(signal);
   }
 
-  /** Calls a function when the descriptors may have changed. Returns a function that stops it. */
+  /** Calls a function when the descriptors may have changed. Returns a function that stops watching. */
   watchDescriptors(changed: () => void): () => void {
     return this.#source.watch?.(changed) ?? (() => undefined);
   }
 
-  /** Returns the services to proxy of a binary FileDescriptorSet. @throws Error for a set that is not valid */
+  /** Returns the services of a binary FileDescriptorSet that are proxied. @throws Error if the set is invalid */
   describe(descriptorSet: Uint8Array): Described {
     const described = readDescriptors(descriptorSet, this.#isProxied);
     const names = new Set(described.services.map(({ typeName }) => typeName));
-    // The source knows those of its last read, which may be newer than these descriptors if it was rejected.
+    // The source lists the services that its last read omitted. If that read was rejected, these descriptors are older
+    // and may contain them.
     const unread = [...(this.#source.omitted?.() ?? [])].filter(([name]) => !names.has(name));
     return { ...described, omitted: new Map([...unread, ...described.omitted]) };
   }
@@ -190,7 +195,7 @@ export class OpenUpstream {
   }
 }
 
-/** Returns a registry of all types, for the Any messages and error details in JSON. */
+/** Returns a registry of all types, for Any messages and error details in JSON. */
 export function typesOf(described: readonly Described[]): Registry {
   return createRegistry(...described.map(({ types }) => types));
 }
@@ -218,5 +223,5 @@ function requireTimeout(name: string, timeoutMs: number | undefined): void {
   if (timeoutMs !== undefined) requireRange(name, timeoutMs, 1, Number.MAX_SAFE_INTEGER);
 }
 
-/** Returns whether a service is for callers, rather than one that servers have for their operation. */
+/** Returns whether a service belongs to the application, rather than to the operation of gRPC servers. */
 const isApplicationService = (name: string): boolean => !/^grpc\.(?:reflection|health|channelz)\./.test(name);

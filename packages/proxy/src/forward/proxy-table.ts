@@ -9,9 +9,9 @@ import type { OpenUpstream } from "./proxied-upstream.ts";
 
 /** The result of a reload. */
 export interface ReloadReport {
-  /** Whether different descriptors are in use now; their RPCs may be the same. */
+  /** Whether the descriptors in use have changed. Their RPCs may be the same. */
   readonly isChanged: boolean;
-  /** The RPCs that were not proxied before: `/package.Service/Method`. */
+  /** The RPCs that are newly proxied, as `/package.Service/Method`. */
   readonly added: readonly string[];
   /** The RPCs that are no longer proxied. */
   readonly removed: readonly string[];
@@ -23,9 +23,9 @@ export interface ReloadReport {
 
 /** The last read of the descriptors of an upstream. */
 export interface DescriptorReload {
-  /** Why they could not be read or used, and the previous ones stay in use; `undefined` if they are in use. */
+  /** Why the descriptors could not be read or used, so that the previous ones stay in use; `undefined` on success. */
   readonly problem: string | undefined;
-  /** When they were last read successfully, in ms since 1970; `undefined` if never. */
+  /** When the descriptors were last read successfully, in ms since 1970; `undefined` if never. */
   readonly lastSuccessMs: number | undefined;
 }
 
@@ -34,20 +34,22 @@ interface ProxyTableOptions {
   readonly onReload?: (report: ReloadReport) => void;
 }
 
-/** Milliseconds that one of several upstreams may delay the descriptors of the others. 5 s: most take one round trip. */
+/**
+ * Maximum milliseconds that a slow upstream delays the descriptors of the others. 5 s: most reads take one round trip.
+ */
 const slowReadMs = 5_000;
 
-/** Minimum milliseconds between two reloads because of unknown paths, which any caller can trigger. 5 s. */
+/** Minimum milliseconds between two reloads for unknown paths, because any caller can trigger them. 5 s. */
 const unknownPathGapMs = 5_000;
 
 /** The services that are proxied, and their {@link Routes}, which a reload replaces atomically. */
 export class ProxyTable {
-  /** The server whose routes a reload replaces; calls in flight keep their target. */
+  /** The server whose routes a reload replaces. Calls in flight are not affected. */
   server: Server | undefined;
   services: readonly DescService[] = [];
   /** The services that are not proxied because their descriptors lack a type, with upstream and reason. */
   omitted: readonly string[] = [];
-  /** The descriptor set of each upstream; empty for one that could not be read yet. */
+  /** The descriptor set of each upstream; {@link noBytes} if it has not been read yet. */
   descriptorSets: readonly Uint8Array[] = [];
   /** The last reload of each upstream. */
   reloads: readonly DescriptorReload[] = [];
@@ -59,7 +61,7 @@ export class ProxyTable {
   /** The services and types of {@link descriptorSets}. */
   #described: readonly Described[] = [];
   readonly #closing = new AbortController();
-  /** Between attempts to read descriptors. */
+  /** The backoff between attempts to read descriptors. */
   readonly #backoff = new ConnectBackoff();
   #retryTimer: NodeJS.Timeout | undefined;
   /** The packages of the services. */
@@ -99,24 +101,27 @@ export class ProxyTable {
     return this.#routes;
   }
 
-  /** Whether the descriptors of an upstream could not be read yet, to which an unknown path may belong. */
+  /**
+   * Whether the descriptors of some upstream have not been read yet. An unknown path may then belong to that upstream.
+   */
   get isIncomplete(): boolean {
     return this.descriptorSets.includes(noBytes);
   }
 
   /**
-   * Reads the descriptors and puts them in use. Upstreams that cannot be read keep their descriptors and are retried with
-   * a backoff; at the start, one upstream is enough if the others cannot be reached. If descriptors are not valid, all
+   * Reads the descriptors of all upstreams and uses them. An upstream that cannot be reached keeps its descriptors and
+   * is retried with a backoff; at the start, one reachable upstream is enough. If any descriptors are invalid, all
    * upstreams keep theirs.
    *
-   * @returns whether different descriptors are in use; rejects if there are none to use yet, or after {@link close}
+   * @returns whether the descriptors in use have changed. Rejects if this fails before any are in use, or after
+   * {@link close}
    */
   async load(): Promise<boolean> {
     const begunAtMs = performance.now();
     const limitMs = this.#upstreams.length > 1 ? slowReadMs : Number.POSITIVE_INFINITY;
     const { signal } = this.#closing;
     const read = await Promise.all(this.#readers.map((reader) => reader.read(signal, limitMs)));
-    // A custom source may ignore the signal.
+    // A custom source may resolve although the signal is aborted.
     signal.throwIfAborted();
     clearTimeout(this.#retryTimer);
     const errors = read.filter((each) => each instanceof Error);
@@ -135,7 +140,7 @@ export class ProxyTable {
     return hasChanges && problem === undefined;
   }
 
-  /** Reloads after the running reload, if there is one. Never rejects. */
+  /** Reloads, after the running reload if there is one. Never rejects. */
   reload(): Promise<ReloadReport> {
     this.#nextReload ??= this.#runningReload.then(() => {
       this.#nextReload = undefined;
@@ -147,8 +152,8 @@ export class ProxyTable {
   }
 
   /**
-   * Reloads, at a limited rate, if an unknown path may be that of a new RPC: its package is known, or its first segment is
-   * that of a known REST route. Other paths are requests of browsers and scanners.
+   * Reloads, at a limited rate, if an unknown path may belong to a new RPC: it names a known package, or starts with
+   * the first segment of a REST route. Other unknown paths come from browsers and scanners.
    */
   noteUnknownPath(path: string): void {
     const nowMs = performance.now();
@@ -166,7 +171,7 @@ export class ProxyTable {
     this.#closing.abort();
   }
 
-  /** Uses these descriptors, or returns why the current ones stay in use. @throws Error if there are no current ones */
+  /** Uses these descriptors, or returns why the current ones stay in use. @throws Error if none are in use yet */
   #useIfValid(sets: readonly Uint8Array[]): string | undefined {
     try {
       this.#use(sets, this.#describe(sets));
@@ -209,7 +214,7 @@ export class ProxyTable {
     let problems: readonly string[] = [];
     try {
       isChanged = await this.load();
-      // A problem of several upstreams is reported once.
+      // If several upstreams have the same problem, it is reported once.
       problems = [...new Set(this.reloads.flatMap(({ problem }) => problem?.split("\n") ?? []))];
     } catch (error) {
       problems = linesOf(error);
@@ -219,13 +224,13 @@ export class ProxyTable {
     const removed = [...before].filter((name) => !after.has(name));
     const report = { isChanged, added, removed, problems };
     const isReportable = isChanged || hadProblem || problems.length > 0;
-    // An error of onReload must not affect the reload.
+    // An error thrown by onReload must not make the reload fail.
     if (isReportable && !this.#closing.signal.aborted)
       guardCallback("onReload", this.#options.onReload, this.#report)?.(report);
     return report;
   }
 
-  /** @throws Error that lists the problems of all descriptors */
+  /** @throws Error that lists the problems of all upstreams */
   #describe(sets: readonly Uint8Array[]): readonly Described[] {
     const problems: string[] = [];
     const described: Described[] = [];
@@ -251,24 +256,24 @@ export class ProxyTable {
   }
 }
 
-/** The services of an upstream whose descriptors could not be read yet. */
+/** The services of an upstream whose descriptors have not been read yet: none. */
 const noServices: Described = { services: [], types: createFileRegistry(), omitted: new Map() };
 
 /**
- * Returns why services that are served now would be omitted: the upstream still has them, but their new descriptors lack
- * a type. Services that the upstream no longer has are not included.
+ * Returns why services that are served now would be omitted because their new descriptors lack a type. Services that
+ * the upstream no longer lists are not included.
  */
 function servicesLosingTypes(before: Described | undefined, { omitted }: Described): readonly string[] {
   const served = new Set(before?.services.map(({ typeName }) => typeName));
   return [...omitted].filter(([name]) => served.has(name)).map(([, reason]) => reason);
 }
 
-/** Returns whether a set differs from the one in use. The set of an upstream that was never read is {@link noBytes} itself. */
+/** Returns whether a set differs from the one in use, which is {@link noBytes} if the upstream was never read. */
 function isDifferent(set: Uint8Array, inUse: Uint8Array): boolean {
   return inUse === noBytes ? set !== noBytes : Buffer.compare(set, inUse) !== 0;
 }
 
-/** Returns the package of a path that ends with `/package.Service/Method`, split at slashes and dots. */
+/** Returns the package named in a path that ends with `/package.Service/Method`. */
 function packageIn(path: string): string | undefined {
   const slash = path.lastIndexOf("/");
   const start = slash <= 0 ? -1 : path.lastIndexOf("/", slash - 1);
@@ -277,7 +282,7 @@ function packageIn(path: string): string | undefined {
   return service.slice(0, Math.max(0, service.lastIndexOf(".")));
 }
 
-/** Returns the first segment of a path below the prefix, without a verb. */
+/** Returns the first segment of a path after the prefix, without a verb. */
 function firstSegmentOf(path: string, prefix: string): string {
   return /^[^/:]*/.exec(path.startsWith(prefix) ? path.slice(prefix.length + 1) : "")?.[0] ?? "";
 }

@@ -7,15 +7,15 @@ import { knownFile, sortFiles } from "@plantstore/gateway/internal/descriptors";
 import { toShortLine } from "@plantstore/gateway/internal/errors";
 import { type ReflectionRequest, type ReflectionResponse, ReflectionStream } from "./reflection-stream.ts";
 
-/** Limits on the descriptors that a server can make its client read and store. */
+/** Limits on the descriptors that are read from a server and stored. */
 export interface ReflectionLimits {
-  /** Services. 5,000: all of Google's APIs together have fewer. */
+  /** Maximum services. 5,000: more than all of Google's APIs have together. */
   readonly services: number;
-  /** Files. 20,000: three times as many as all of Google's APIs. */
+  /** Maximum files. 20,000: three times as many as all of Google's APIs have. */
   readonly files: number;
-  /** Bytes of all files together. 64 MiB: twice as many as all of Google's APIs. */
+  /** Maximum bytes of all files together. 64 MiB: twice as many as all of Google's APIs have. */
   readonly bytes: number;
-  /** Milliseconds for the entire read. 30 s: some servers send one file at a time. */
+  /** Timeout of the entire read in milliseconds. 30 s: some servers send one file at a time. */
   readonly timeoutMs: number;
 }
 
@@ -29,7 +29,7 @@ export const reflectionLimits: ReflectionLimits = {
 
 /** Options of {@link readReflection}. */
 export interface ReadReflectionOptions {
-  /** Selects services by name. The files of others are not requested. */
+  /** Returns whether a service is selected, by its full name. The files of other services are not requested. */
   readonly isSelected: (service: string) => boolean;
   /** Header fields of the call, such as a credential. */
   readonly header?: Readonly<Record<string, string>>;
@@ -40,16 +40,16 @@ export interface ReadReflectionOptions {
 /** The services that a server lists, and the files that declare them. */
 export interface ReflectedServices {
   readonly services: readonly string[];
-  /** Listed services that are not included, by full name, each with the reason. */
+  /** Services that the server lists but that could not be read, by full name, each with the reason. */
   readonly omitted: ReadonlyMap<string, string>;
-  /** Each file after those that it imports. */
+  /** The files; each one comes after the files that it imports. */
   readonly files: FileDescriptorSet;
 }
 
 /**
- * Requests the files that declare the services of a server by `grpc.reflection.v1`, or by `v1alpha` if the server does not
- * implement that. Imports that the server does not have are replaced by well-known files, such as
- * google/api/annotations.proto. Imports that are not well-known are omitted, because maybe only options need them.
+ * Requests the files that declare the services of a server by `grpc.reflection.v1`, or by `v1alpha` if the server does
+ * not implement that. Imported files that the server does not provide are replaced if they are well-known, such as
+ * google/api/annotations.proto. Otherwise they are omitted, because possibly only options need them.
  *
  * @throws Error that describes what is wrong with the server's responses; `cause` is the error of the call, if it failed
  */
@@ -82,7 +82,7 @@ class ReflectionReader {
   readonly #stream: ReflectionStream;
   readonly #limits: ReflectionLimits;
   readonly #files = new Map<string, FileDescriptorProto>();
-  /** The encoded files, to compare two of the same name. */
+  /** The encoded files, to compare files of the same name. */
   readonly #encodedFiles = new Map<string, Uint8Array>();
   #bytes = 0;
 
@@ -117,11 +117,11 @@ class ReflectionReader {
   async #listServices(): Promise<readonly string[]> {
     const [response] = await this.#stream.send([{ case: "listServices", value: "*" }]);
     if (response?.case !== "listServicesResponse") throw unexpected(response, "the services");
-    // Sorted, so that the descriptors of equal servers are equal.
+    // Sorted, so that servers with the same services result in the same descriptors.
     return [...new Set(response.value.service.map(({ name }) => name))].toSorted();
   }
 
-  /** Requests imported files until every import is known or was requested. */
+  /** Requests imported files until all imports were requested. */
   async #requestImports(): Promise<void> {
     const requested = new Set<string>();
     for (;;) {
@@ -136,7 +136,10 @@ class ReflectionReader {
     }
   }
 
-  /** Requests files. Uses `fallback` where the server has none. Returns why requests got no file, by their values. */
+  /**
+   * Requests files, and uses `fallback` for those that the server does not have. Returns why requests failed, by their
+   * values.
+   */
   async #requestFiles<R extends ReflectionRequest>(
     requests: readonly R[],
     fallback: (request: R) => FileDescriptorProto | undefined,

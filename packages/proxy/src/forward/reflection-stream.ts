@@ -15,7 +15,9 @@ export type ReflectionResponse = ServerReflectionResponse["messageResponse"];
 type Method = DescMethodBiDiStreaming<typeof ServerReflectionRequestSchema, typeof ServerReflectionResponseSchema>;
 type Opened = StreamResponse<typeof ServerReflectionRequestSchema, typeof ServerReflectionResponseSchema>;
 
-/** Requests that are sent before their responses are read. Few enough that flow control never blocks both sides. */
+/**
+ * Maximum requests that are sent before their responses are read. Few enough that flow control never blocks both sides.
+ */
 const concurrentRequestsMax = 100;
 
 /** A call of server reflection. Responses arrive in the order of the requests. */
@@ -27,14 +29,14 @@ export class ReflectionStream {
 
   constructor(transport: Transport, method: Method, header: Readonly<Record<string, string>>, signal: AbortSignal) {
     this.#opened = transport.stream(method, signal, undefined, header, this.#requests());
-    // `send` gets the rejection; without this handler, it would be unhandled until then.
+    // `send` handles the rejection; without this handler, it would be reported as unhandled before.
     this.#opened.catch(() => undefined);
   }
 
   /**
    * Sends requests, and resolves to a response for each.
    *
-   * @throws ConnectError if the call fails; Error if the server ends it before all responses
+   * @throws ConnectError if the call fails; Error if the server ends the stream before it has sent all responses
    */
   async send(requests: readonly ReflectionRequest[]): Promise<readonly ReflectionResponse[]> {
     const responses: ReflectionResponse[] = [];
@@ -42,7 +44,7 @@ export class ReflectionStream {
       const batch = requests.slice(at, at + concurrentRequestsMax);
       this.#unsent.push(...batch);
       this.#wake?.();
-      // Awaited after sending, because a server may send its header with the first response.
+      // Awaited after the requests are sent, because a server may send its header only with the first response.
       this.#responses ??= (await this.#opened).message[Symbol.asyncIterator]();
       for (const _ of batch) responses.push(await this.#next(this.#responses));
     }
@@ -55,7 +57,7 @@ export class ReflectionStream {
     return value.messageResponse;
   }
 
-  /** Closes the stream; responses that have not arrived are discarded. */
+  /** Closes the stream and discards the remaining responses. */
   close(): void {
     this.#responses?.return?.().catch(() => undefined);
   }

@@ -5,16 +5,16 @@ import { problem, errorCodeOf } from "@plantstore/gateway/internal/errors";
 const retryAfterSeconds = "1";
 
 /**
- * Returns the error for a call that failed in transport, rather than by a status of the upstream. Details such as the
- * address of the upstream stay in its cause, which callers do not get.
+ * Returns the error for a call that failed in transport rather than with a status of the upstream. Details such as the
+ * upstream's address are only in its cause, which is not sent to callers.
  */
 export function transportError(error: ConnectError): ConnectError {
-  // An error of the gateway itself, such as an invalid message in the caller's stream.
+  // The gateway itself created the error, for example for an invalid message in the caller's stream.
   if (errorCodeOf(error) !== undefined) return error;
   const { code, rawMessage } = error;
   if (code === Code.Canceled) return error;
   if (code === Code.DeadlineExceeded) return problem("ERR_DEADLINE_EXCEEDED", rawMessage, { cause: error });
-  // The code that gRPC prescribes for the failure, such as Internal for a reset stream.
+  // Keeps the code that gRPC prescribes for the failure, such as Internal for a reset stream.
   if (code !== Code.Unavailable) return problem("ERR_UPSTREAM_RESPONSE", rawMessage, { code, cause: error });
   return unavailable("the service is not available", error);
 }
@@ -33,7 +33,7 @@ function unavailable(message: string, cause?: ConnectError): ConnectError {
 /** Returns the error for a complete response that is not valid for its RPC. */
 export function malformedResponse({ rawMessage, code, cause }: ConnectError): ConnectError {
   const message = `the response of the service is malformed: ${rawMessage}`;
-  // A message over the limit keeps its code, because the caller can request less.
+  // A message above the limit keeps ResourceExhausted, so that the caller can request less.
   const options = code === Code.ResourceExhausted ? { code, cause } : { cause };
   return problem("ERR_UPSTREAM_RESPONSE", message, options);
 }
@@ -42,6 +42,6 @@ export function malformedResponse({ rawMessage, code, cause }: ConnectError): Co
 export function responseDoesNotMatchDescriptor(typeName: string, cause: unknown): ConnectError {
   const message = "the response of the service does not match its descriptors";
   const mismatch = new TypeError(`the response is not a valid ${typeName}`, { cause });
-  // RFC 9110 §15.6.3: the upstream and the gateway disagree, which no call can change.
+  // 502 (RFC 9110 §15.6.3): the upstream and the descriptors do not match, so retrying does not help.
   return problem("ERR_UPSTREAM_RESPONSE", message, { httpStatus: 502, cause: mismatch });
 }

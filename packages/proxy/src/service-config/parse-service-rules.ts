@@ -1,14 +1,14 @@
 import { type ExternalHttpRule, parseHttpRules } from "@plantstore/gateway/rest";
 import { readYaml } from "./read-yaml.ts";
 
-/** Bytes of the largest config that is read. 4 MiB: ten times the largest one of Google's. */
+/** Maximum size of a config in bytes. 4 MiB: ten times as large as the largest one of Google's APIs. */
 export const serviceConfigMaxBytes: number = 4 * 1024 * 1024;
 
 /**
  * Parses the HTTP rules of a service config: a google.api.Service in YAML or JSON, as grpc-gateway accepts it
- * (`grpc_api_configuration`). Other members are ignored. A google.api.Http alone, `rules: […]`, is accepted too.
+ * (`grpc_api_configuration`). Other members are ignored. A plain google.api.Http, `rules: […]`, is accepted too.
  *
- * @throws Error that describes the problem, for YAML with line and column
+ * @throws Error that describes the problem; for YAML, with line and column
  */
 export function parseServiceRules(text: string): readonly ExternalHttpRule[] {
   const isJson = /^\s*\{/.test(text);
@@ -17,6 +17,6 @@ export function parseServiceRules(text: string): readonly ExternalHttpRule[] {
     throw new Error("the member http, which holds the rules, is missing");
   if ("http" in config) return parseHttpRules(JSON.stringify(config.http));
   if (!("rules" in config)) throw new Error("the member http, which holds the rules, is missing");
-  // Parses the original JSON, because JSON.parse drops duplicate members.
+  // For JSON, the original text is parsed, so that duplicate members are detected, which JSON.parse drops.
   return parseHttpRules(isJson ? text : JSON.stringify(config));
 }

@@ -1,8 +1,8 @@
 import { createRequire } from "node:module";
 
 /**
- * Parses YAML 1.2 by its core schema, as a JSON value. Rejects ambiguous input: duplicate keys, aliases, tags that the
- * core schema does not define, a second document. Keys are strings, `<<` included.
+ * Parses YAML 1.2 with the core schema to a JSON value. Rejects ambiguous input: duplicate keys, aliases, tags that the
+ * core schema does not define, a second document. Keys must be strings; `<<` is an ordinary key.
  *
  * @throws Error that starts with the line and column of the problem, both from 1
  */
@@ -34,7 +34,7 @@ export function readYaml(text: string): unknown {
   return document.toJS();
 }
 
-// Loaded lazily: its 73 modules take node 25 ms, which a proxy without rules need not wait for.
+// Loaded on first use, because its 73 modules take 25 ms to load and a proxy without rules does not need them.
 function loadYaml(): typeof import("yaml") {
   const require = createRequire(import.meta.url);
   const yaml: typeof import("yaml") = require("yaml");

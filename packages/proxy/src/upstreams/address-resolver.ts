@@ -7,8 +7,8 @@ import { lookupGapMs, serversMax } from "./upstream-limits.ts";
 import type { UpstreamLookup, UpstreamSettings } from "./upstream-options.ts";
 
 /**
- * The addresses of the servers of an upstream: those of its options, and those that its names resolve to. Names are
- * resolved at the first call, periodically while there are calls, and after a connection was lost.
+ * The addresses of an upstream's servers: the configured addresses, and those that its names resolve to. Names are
+ * resolved at the first call, periodically while calls are made, and after a connection was lost.
  */
 export class AddressResolver {
   readonly #configured: readonly UpstreamAddress[];
@@ -18,7 +18,7 @@ export class AddressResolver {
   readonly #lookup: UpstreamLookup;
   readonly #onChange: () => void;
   readonly #backoff = new ConnectBackoff();
-  /** The addresses of names, by their last successful lookup. */
+  /** The addresses from the last successful lookup of each name. */
   readonly #resolved = new Map<UpstreamAddress, readonly UpstreamAddress[]>();
   #begunAtMs = Number.NEGATIVE_INFINITY;
   #dueAtMs = 0;
@@ -46,13 +46,13 @@ export class AddressResolver {
 
   /** Whether it is too early to resolve names again. */
   get isTooEarly(): boolean {
-    // Avoids reading the clock for each call.
-    // equivalent mutant: there are no names to resolve.
+    // Without names, returns before the clock is read, which every call would do.
+    // equivalent mutant: without names, a lookup does nothing.
     if (this.#names.length === 0) return true;
     return performance.now() < this.#dueAtMs;
   }
 
-  /** Resolves names if it is time to. */
+  /** Resolves names if the interval has passed. */
   refresh(): void {
     if (this.isResolving || this.isTooEarly) return;
     this.isResolving = true;

@@ -5,11 +5,14 @@ import type { UpstreamLimits } from "./upstream-limits.ts";
 
 /** A call that needs a stream. */
 export interface PendingCall {
-  /** Whether it stays queued while no server can be reached, rather than being refused. */
+  /** Whether the call stays queued while no server can be reached, rather than being refused. */
   readonly waitsForReady: boolean;
-  /** Called once, with a connection that has a free stream, which must be opened before this returns. */
+  /** Called once, with a connection that has a free stream. The stream must be opened before this returns. */
   begin(connection: ClientConnection): void;
-  /** Called instead if there is none: `Unavailable`, or `ResourceExhausted` if the queue is full or the call timed out. */
+  /**
+   * Called once if the call gets no stream: `Unavailable`, or `ResourceExhausted` if the queue is full or the call
+   * timed out.
+   */
   refuse(error: ConnectError): void;
 }
 
@@ -26,20 +29,23 @@ const refusalMessages = {
 } as const;
 
 /**
- * The calls of an upstream that wait for a connection or a stream, first in, first out. Limited in number by
- * {@link UpstreamLimits.waitingCalls}, and in time by {@link UpstreamLimits.queueTimeoutMs} while a server is serving;
- * until then, the connect timeout applies.
+ * The queue of calls that wait for a connection or a stream, first in, first out. {@link UpstreamLimits.waitingCalls}
+ * limits its length. {@link UpstreamLimits.queueTimeoutMs} limits the wait while a server is serving; until then, the
+ * connect timeout does.
  */
 export class CallQueue {
   /** Number of refused calls, by reason. */
   readonly refusals: Record<RefusalReason, number> = { queue_full: 0, queue_timeout: 0, unsent_bytes: 0 };
   readonly #limits: UpstreamLimits;
   readonly #authority: string;
-  /** When each call was queued, in milliseconds of `performance.now()`: ascending, because a `Map` keeps its order. */
+  /**
+   * When each call was queued, in milliseconds of `performance.now()`. Ascending, because a `Map` keeps insertion
+   * order.
+   */
   readonly #calls = new Map<PendingCall, number>();
   /** Kept between calls of {@link shift}, because a new iterator would have to skip all removed entries. */
   #order: Iterator<PendingCall> = this.#calls.keys();
-  /** Since when calls wait for a stream rather than for a server. */
+  /** The time since which calls wait for a stream rather than for a server. */
   #servingSinceMs: number | undefined;
 
   constructor(limits: UpstreamLimits, authority: string) {
@@ -99,7 +105,7 @@ export class CallQueue {
     }
   }
 
-  /** Refuses a call. @param why - for operators; constant, so that logs recognize repetitions */
+  /** Refuses a call. @param why - the reason for operators; a constant text, so that logs can detect repetitions */
   refuse(call: PendingCall, reason: RefusalReason, why: string): void {
     this.refusals[reason]++;
     const cause = new Error(`${this.#authority}: ${why}`);

@@ -1,10 +1,10 @@
 /** Milliseconds until the first retry: gRPC's INITIAL_BACKOFF. */
 const initialMs = 1_000;
-/** Factor of the wait after each further failure: gRPC's MULTIPLIER. */
+/** Factor by which the wait grows after each further failure: gRPC's MULTIPLIER. */
 const multiplier = 1.6;
-/** Maximum milliseconds of a wait: gRPC's MAX_BACKOFF. */
+/** Maximum wait in milliseconds: gRPC's MAX_BACKOFF. */
 const maxMs = 120_000;
-/** Random share by which a wait is longer or shorter, so that clients do not retry at the same time: gRPC's JITTER. */
+/** Waits vary randomly by this fraction, so that clients do not retry at the same time: gRPC's JITTER. */
 const jitter = 0.2;
 
 /** When a failed attempt may be retried, by gRPC's "Connection Backoff Protocol". */
@@ -20,7 +20,7 @@ export class ConnectBackoff {
   /**
    * Records that an attempt failed. Waits are measured from the start of an attempt.
    *
-   * @returns when to retry
+   * @returns when to retry, in milliseconds of `performance.now()`
    */
   failed(begunAtMs: number): number {
     this.#untilMs = begunAtMs + this.#nextMs * (1 + jitter * (2 * Math.random() - 1));

@@ -15,18 +15,18 @@ import {
 import { ConnectBackoff } from "./connect-backoff.ts";
 import type { UpstreamAddress } from "./upstream-address.ts";
 
-/** Maximum bytes of a health message. 1 KiB: it contains one number. */
+/** Maximum bytes of a health response. 1 KiB: it contains only one number. */
 const messageBytesMax = 1_024;
 
 /** Bytes before each message: its flags and its length (gRPC over HTTP/2, "Length-Prefixed-Message"). */
 const prefixBytes = 5;
 
-/** The grpc-status of a server without the method. */
+/** The grpc-status for a method that the server does not implement. */
 const unimplemented = "12";
 
 /**
- * Watches the health of a service of a server while its connection accepts calls (gRFC A17). The server is healthy once it
- * reports SERVING, or if it does not implement `grpc.health.v1`. If the stream ends, it is opened again with a backoff.
+ * Watches the health of a service on one connection while it accepts calls (gRFC A17). A server is healthy if it
+ * reports SERVING or does not implement `grpc.health.v1`. If the stream ends, it is opened again with a backoff.
  */
 export class HealthWatch implements ResponseReceiver {
   readonly #connection: ClientConnection;
@@ -37,7 +37,7 @@ export class HealthWatch implements ResponseReceiver {
   #stream: ClientStream | undefined;
   #begunAtMs = 0;
   #isStopped = false;
-  /** The start of an incomplete message. */
+  /** The bytes of a message that has not arrived completely. */
   #partial: Uint8Array = noBytes;
 
   constructor(
@@ -56,7 +56,7 @@ export class HealthWatch implements ResponseReceiver {
     this.#request.set(message, this.#request.writeUInt32BE(message.byteLength, 1));
   }
 
-  /** Opens the stream. The connection must have a free one. */
+  /** Opens the watch stream. The connection must have a free stream. */
   start(): void {
     this.#begunAtMs = performance.now();
     this.#partial = noBytes;
@@ -64,7 +64,7 @@ export class HealthWatch implements ResponseReceiver {
     this.#stream.end(this.#request);
   }
 
-  /** Does not open the stream again. An open one ends with the connection. */
+  /** Stops reopening the stream. An open stream ends with the connection. */
   stop(): void {
     this.#isStopped = true;
   }

@@ -1,9 +1,10 @@
 /**
- * Which server gets this call? Connections to servers, opened when calls need them, and again after a loss with gRPC's
+ * Which server gets this call? Connections are opened when calls need them, and reopened after a loss with gRPC's
  * backoff. Independent of messages, except for health checks.
  *
- * An `Upstream` has an `UpstreamServer` for each address of its `AddressResolver`, which has an `UpstreamConnection` for each
- * socket. Calls that find no free stream are queued in the upstream, for the first server that has one.
+ * An `Upstream` has an `UpstreamServer` for each address of its `AddressResolver`, and each server has an
+ * `UpstreamConnection` for each socket. Calls that find no free stream are queued in the upstream until any server has
+ * one.
  */
 export { ConnectBackoff } from "./connect-backoff.ts";
 export { type UpstreamTls } from "./open-socket.ts";

@@ -5,7 +5,7 @@ import type { UpstreamAddress } from "./upstream-address.ts";
 
 /** How server and client authenticate each other: options of node's `tls.connect`. */
 export interface UpstreamTls extends SecureContextOptions {
-  /** The name that the certificate must have, also sent as SNI. Default: the host of the address. */
+  /** The name that the server's certificate must contain; also sent as SNI. Default: the host of the address. */
   readonly servername?: string;
 }
 
@@ -15,7 +15,7 @@ export interface PreparedTls {
   readonly servername: string | undefined;
 }
 
-/** Parses certificates and keys. @throws Error for those that are not valid */
+/** Parses certificates and keys. @throws Error if one is invalid */
 export function prepareTls(tls: UpstreamTls = {}): PreparedTls {
   return { secureContext: createSecureContext(tls), servername: tls.servername };
 }
@@ -23,7 +23,7 @@ export function prepareTls(tls: UpstreamTls = {}): PreparedTls {
 /**
  * Opens a socket to a server. With TLS, negotiates HTTP/2 by ALPN (RFC 9113 §3.2).
  *
- * @param tls - for `https`
+ * @param tls - used for `https`
  * @param opened - called once, with the socket or an error
  * @returns a function that cancels the attempt
  */
@@ -35,7 +35,7 @@ export function openSocket(
 ): () => void {
   const { scheme } = address;
   const socket = tls === undefined ? openTcp(address) : openTls(address, tls);
-  // Frames of one turn are written together already.
+  // Nagle's algorithm is not needed: the frames of one turn of the event loop are written together.
   // equivalent mutant: Nagle's algorithm only delays frames on a slow network.
   socket.setNoDelay(true);
   const settle = (result: Socket | Error): void => {
@@ -55,8 +55,8 @@ export function openSocket(
 }
 
 /**
- * Maximum bytes of one read from a socket. 64 KiB, like node: four frames, so that a piece of a body is small enough compared
- * with the chunk to be copied rather than kept.
+ * Maximum bytes of one read from a socket. 64 KiB, as in node. A chunk has up to four frames, so a piece of a body is
+ * small compared with the chunk, and is copied rather than keeping the chunk in memory.
  */
 const readBytesMax = 64 * 1024;
 
@@ -71,7 +71,10 @@ function openTcp({ target }: UpstreamAddress): Socket {
   return socket;
 }
 
-/** Copies a small chunk out of the read buffer, not into node's pool, so that its messages need not be copied one by one. */
+/**
+ * Copies a small chunk from the read buffer into its own allocation (not node's buffer pool), so that messages can be
+ * slices of it.
+ */
 function unshared(chunk: Buffer): Buffer {
   const copy = Buffer.allocUnsafeSlow(chunk.byteLength);
   chunk.copy(copy);
@@ -79,7 +82,7 @@ function unshared(chunk: Buffer): Buffer {
 }
 
 function openTls({ target, host }: UpstreamAddress, { secureContext, servername }: PreparedTls): Socket {
-  // RFC 6066 §3: an address is not a server name.
+  // RFC 6066 §3: an IP address must not be sent as the server name.
   const name = servername ?? (isIP(host) === 0 ? host : "");
   return connectTls({ secureContext, ...target, servername: name, ALPNProtocols: ["h2"] });
 }

@@ -1,18 +1,18 @@
 /** A server that can get calls. */
 export interface ServerLoad {
-  /** Number of its calls. */
+  /** Number of calls in flight to the server. */
   readonly calls: number;
 }
 
 /**
- * Returns the less loaded of two random servers ("The Power of Two Choices"): nearly as even as the least loaded of all,
- * without checking all, and without all clients picking the same one.
+ * Returns the less loaded of two random servers ("The Power of Two Choices"). The load is nearly as even as with the
+ * least loaded of all servers, but not all servers are checked, and clients do not all pick the same one.
  */
 export function pickServer<Server extends ServerLoad>(servers: readonly Server[]): Server | undefined {
   const count = servers.length;
   if (count < 2) return servers[0];
   const first = Math.trunc(Math.random() * count);
-  // A different one, uniformly distributed.
+  // A server other than the first, uniformly distributed.
   const second = (first + 1 + Math.trunc(Math.random() * (count - 1))) % count;
   const [one, other] = [servers[first], servers[second]];
   return one !== undefined && other !== undefined && one.calls > other.calls ? other : one;

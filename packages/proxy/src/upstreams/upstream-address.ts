@@ -5,15 +5,15 @@ export interface UpstreamAddress {
   readonly authority: string;
   /** A TCP port, or the path of a Unix socket. */
   readonly target: { readonly host: string; readonly port: number } | { readonly path: string };
-  /** The name that the certificate must have, unless {@link UpstreamTls} sets one. */
+  /** The name that the certificate must contain, unless {@link UpstreamTls} sets another. */
   readonly host: string;
-  /** Whether the host is a name that may resolve to several servers, and is resolved by the upstream. */
+  /** Whether the upstream resolves the host, which may have the addresses of several servers. */
   readonly isName: boolean;
 }
 
 /**
  * Parses the address of a server: `http://host:port` or `https://host:port`, optionally with a trailing slash,
- * `unix:/path`, or `dns:host:port`, each of whose addresses is a server.
+ * `unix:/path`, or `dns:host:port`, which resolves to one or more servers.
  *
  * @param secure - whether `dns:` uses TLS
  * @throws TypeError for anything else
@@ -35,14 +35,14 @@ export function readUpstreamAddress(text: string, secure: boolean = false): Upst
     throw new TypeError(`an upstream address must be a URL such as ${examples}, got "${text}"`);
   }
   const port = url.port === "" ? defaultPorts[scheme] : Number(url.port);
-  // URLs have brackets around IPv6 addresses; sockets do not.
+  // A URL has brackets around an IPv6 address; `connect` does not accept them.
   const host = url.hostname.replace(/[[\]]/g, "");
   return { scheme, authority: url.host, target: { host, port }, host, isName: name !== undefined };
 }
 
 const defaultPorts = { http: 80, https: 443 };
 
-/** Returns an address for error messages. A resolved one has both forms: `orders:50051 (10.0.0.1)`. */
+/** Returns an address for error messages. A resolved address includes its name: `orders:50051 (10.0.0.1)`. */
 export function nameAddress({ authority, target, host }: UpstreamAddress): string {
   return "host" in target && target.host !== host ? `${authority} (${target.host})` : authority;
 }

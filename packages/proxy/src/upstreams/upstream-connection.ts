@@ -9,22 +9,22 @@ import type { UpstreamLimits } from "./upstream-limits.ts";
 /** Settings of all servers of an upstream. */
 export interface ServerSettings {
   readonly tls: PreparedTls | undefined;
-  /** Maximum connections to each. */
+  /** Maximum connections to each server. */
   readonly connections: number;
   readonly keepaliveMs: number;
   readonly healthService: string | undefined;
   readonly maxConnectionAgeMs: number;
   readonly limits: UpstreamLimits;
-  /** For the only connection to a server. */
+  /** Limits of the first connection to a server. */
   readonly http2Limits: Http2Limits;
-  /** For additional connections. */
+  /** Limits of additional connections. */
   readonly surplusHttp2Limits: Http2Limits;
   readonly budget: BacklogBudget;
 }
 
-/** How a connection starts. */
+/** The initial state of a connection. */
 export interface ConnectionStart {
-  /** Streams that may be opened before the SETTINGS of the server arrive. */
+  /** Maximum streams that are opened before the SETTINGS of the server arrive. */
   readonly streamsBeforeSettings: number;
   /** Whether there are other connections to the server. */
   readonly isSurplus: boolean;
@@ -32,15 +32,15 @@ export interface ConnectionStart {
 
 /** The events of an {@link UpstreamConnection}. */
 export interface ConnectionEvents {
-  /** Called once the SETTINGS of the server, and its health if that is watched, have arrived. */
+  /** Called when the SETTINGS of the server have arrived, and its health too if it is watched. */
   onEstablished(streamsMax: number): void;
   /** Called when {@link UpstreamConnection.availableStreams} may have changed. */
   onStreamAvailable(connection: UpstreamConnection): void;
-  /** Called when it is closed. `problem` is set if it was never established. */
+  /** Called when the connection is closed. `problem` is set if it was never established. */
   onClosed(connection: UpstreamConnection, problem: Error | undefined): void;
 }
 
-/** A connection to a server whose socket is open, and whether it accepts calls. */
+/** An open connection to a server. */
 export class UpstreamConnection {
   readonly http2: ClientConnection;
   readonly #events: ConnectionEvents;
@@ -48,11 +48,11 @@ export class UpstreamConnection {
   readonly #health: HealthWatch | undefined;
   #streamsMax = 0;
   #isHealthy: boolean;
-  /** Whether it accepts no more calls, because one side is closing it. */
+  /** Whether the connection accepts no more calls because one side is closing it. */
   isRetired = false;
-  /** Whether the SETTINGS of the server, and its health if that is watched, have arrived. */
+  /** Whether the SETTINGS of the server have arrived, and its health too if it is watched. */
   isEstablished = false;
-  /** The HTTP/2 error code with which it was closed. */
+  /** The HTTP/2 error code with which the connection was closed. */
   #errorCode = 0;
 
   constructor(
@@ -72,14 +72,14 @@ export class UpstreamConnection {
       streamsBeforeSettings,
       onReady: (streamsMax) => this.#ready(streamsMax),
       onStreamAvailable: () => this.#events.onStreamAvailable(this),
-      // So that a process without calls in flight can exit.
+      // Without calls in flight, the socket must not keep the process running.
       onBusy: (busy) => (busy ? socket.ref() : socket.unref()),
       onRetired: (code) => this.#retired(code),
       onError: (_scope, code) => {
         this.#errorCode = code;
       },
       onClose: () => this.#closed(),
-      // A bug of this package, whose call has failed already.
+      // A bug in this package. The affected call has already failed.
       onFault: (error) => process.emitWarning(error instanceof Error ? error : String(error)),
     });
     if (healthService !== undefined) {
@@ -88,19 +88,19 @@ export class UpstreamConnection {
     if (Number.isFinite(maxConnectionAgeMs)) this.#age = startAgeTimer(maxConnectionAgeMs, () => this.http2.drain());
   }
 
-  /** Number of calls that it can get now. */
+  /** Number of calls that can be started now. */
   get availableStreams(): number {
     return this.#isHealthy ? this.http2.availableStreams : 0;
   }
 
-  /** Whether it gets calls while it has free streams. */
+  /** Whether the connection gets calls while it has free streams. */
   get isServing(): boolean {
     return this.#isHealthy && !this.isRetired;
   }
 
   #ready(streamsMax: number): void {
     this.#streamsMax = streamsMax;
-    // With at most one stream, the health watch would leave none for calls.
+    // If the server allows only one stream, the health watch would leave none for calls.
     if (this.#health === undefined || streamsMax < 2) this.#setHealth(true);
     else this.#health.start();
   }
@@ -130,7 +130,7 @@ export class UpstreamConnection {
   }
 }
 
-/** Random share by which an age is longer or shorter, so that connections do not close at the same time. */
+/** Ages vary randomly by this fraction, so that connections do not close at the same time. */
 const ageJitter = 0.1;
 
 function startAgeTimer(ageMs: number, expired: () => void): NodeJS.Timeout {

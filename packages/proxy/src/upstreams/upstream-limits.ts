@@ -4,21 +4,31 @@ import { defaultHttp2Limits, type Http2Limits } from "@plantstore/http-engine/cl
 export interface UpstreamLimits {
   /** Maximum calls that wait for a connection or a stream. 65,536: three times a burst of 20,000 calls. */
   readonly waitingCalls: number;
-  /** Milliseconds that a call waits for a stream of a connected server. 30 s: half the usual timeout of proxies. */
+  /**
+   * Maximum milliseconds that a call waits for a stream of a connected server. 30 s: half the usual timeout of proxies.
+   */
   readonly queueTimeoutMs: number;
-  /** Maximum bytes queued to be sent, of all calls; above, new calls fail. 64 MiB. */
+  /** Maximum bytes of all calls that are queued to be sent; above it, new calls fail. 64 MiB. */
   readonly queuedBytes: number;
-  /** Maximum streams of a connection, even if its server allows more. 1,000, because they share its window. */
+  /**
+   * Maximum streams per connection, even if the server allows more. 1,000, because they share the connection's window.
+   */
   readonly callsPerConnection: number;
-  /** Streams opened before the SETTINGS of a server arrive. 100: most allow as many (RFC 9113 §6.5.2). */
+  /**
+   * Maximum streams opened before the SETTINGS of a server arrive. 100: most servers allow at least as many (RFC 9113
+   * §6.5.2).
+   */
   readonly streamsBeforeSettings: number;
-  /** Milliseconds to open a connection, TLS included, or to resolve a name. 20 s: gRPC's MIN_CONNECT_TIMEOUT. */
+  /**
+   * Timeout in milliseconds for opening a connection, TLS included, or resolving a name. 20 s: gRPC's
+   * MIN_CONNECT_TIMEOUT.
+   */
   readonly connectTimeoutMs: number;
-  /** Milliseconds that calls may take after the upstream was closed. 10 s. */
+  /** Milliseconds after which calls in flight are aborted when the upstream is closed. 10 s. */
   readonly closeTimeoutMs: number;
-  /** Milliseconds without a call after which a connection is closed. 30 min, as in gRPC's clients. */
+  /** Milliseconds without a call after which the first connection is closed. 30 min, as in gRPC's clients. */
   readonly idleTimeoutMs: number;
-  /** The same for additional connections, which only a burst needs. 1 min. */
+  /** The same for additional connections, which are needed only during a burst. 1 min. */
   readonly surplusIdleTimeoutMs: number;
 }
 
@@ -38,21 +48,21 @@ export const upstreamLimits: UpstreamLimits = {
 /** Default maximum of connections to a server. 100: with the 100 streams that many servers allow, 10,000 calls. */
 export const connectionsDefault = 100;
 
-/** The highest maximum of connections that can be set. 1,000: as many as servers of an upstream. */
+/** Upper bound of the option `connections`. 1,000, like the maximum of servers. */
 export const connectionsMax = 1_000;
 
-/** Maximum servers of an upstream; further addresses of a name are ignored. 1,000: more than names have. */
+/** Maximum servers of an upstream; further addresses of a name are ignored. 1,000: more than any usual name has. */
 export const serversMax = 1_000;
 
-/** Milliseconds after which a name is resolved again, while calls are made. 30 s, as in gRPC's clients. */
+/** Milliseconds after which a name is resolved again if calls are made. 30 s, as in gRPC's clients. */
 export const defaultResolveEveryMs = 30_000;
 
 /** Minimum milliseconds between two lookups of a name, even if connections are lost. 1 s. */
 export const lookupGapMs = 1_000;
 
 /**
- * Milliseconds without received data, while calls are in flight, after which a PING is sent. 310 s: gRPC servers close
- * connections whose clients send more than one in five minutes (gRFC A8).
+ * If no data is received for this many milliseconds while calls are in flight, a PING is sent. 310 s: gRPC servers
+ * close connections whose clients send more than one PING in five minutes (gRFC A8).
  */
 export const defaultKeepaliveMs: number = 310_000;
 
@@ -61,11 +71,11 @@ export function toClientLimits(limits: UpstreamLimits, keepaliveMs: number, idle
   return {
     ...defaultHttp2Limits,
     concurrentStreams: limits.callsPerConnection,
-    // So that calls whose messages are not read, even with full windows, do not block others.
+    // Large enough that calls whose messages are not read cannot block others by filling their stream windows.
     connectionWindowBytes: limits.callsPerConnection * defaultHttp2Limits.streamWindowBytes,
     idleTimeoutMs,
     stallTimeoutMs: Math.min(defaultHttp2Limits.stallTimeoutMs, keepaliveMs),
-    // The caller's deadline limits how long a request may be blocked.
+    // No limit: the caller's deadline limits how long a request may be blocked.
     blockedTimeoutMs: Number.POSITIVE_INFINITY,
   };
 }

@@ -11,14 +11,14 @@ import {
   upstreamLimits,
 } from "./upstream-limits.ts";
 
-/** Resolves a name. Rejects, or returns an empty array, for an unknown one. */
+/** Resolves a name. Rejects, or resolves to an empty array, if the name is unknown. */
 export type UpstreamLookup = (host: string) => Promise<readonly { readonly address: string }[]>;
 
 /** Options of {@link createUpstream}. */
 export interface UpstreamOptions {
   /**
-   * The addresses of the servers: `http://host:port`, `https://host:port`, `unix:/path`, or `dns:host:port`, each of whose
-   * addresses is a server. All must have the same scheme; requests have the authority of the first.
+   * The addresses of the servers: `http://host:port`, `https://host:port`, `unix:/path`, or `dns:host:port`, which
+   * resolves to one or more servers. All must have the same scheme; the first address is the authority of requests.
    */
   readonly addresses: string | readonly string[];
   /**
@@ -27,25 +27,28 @@ export interface UpstreamOptions {
    */
   readonly tls?: UpstreamTls;
   /**
-   * Maximum connections to each server, opened when all streams of the others are in use: from 1 to 1,000. Default 100.
-   * Additional connections are closed after a minute without a call.
+   * Maximum connections to each server, from 1 to 1,000. One is opened when all streams of the open ones are in use.
+   * Default 100. Additional connections are closed after a minute without a call.
    */
   readonly connections?: number;
-  /** Milliseconds without received data, while calls are in flight, after which a PING is sent. Default 310 s. */
+  /** If no data is received for this many milliseconds while calls are in flight, a PING is sent. Default 310 s. */
   readonly keepaliveMs?: number;
   /**
-   * Milliseconds after which a name of `dns:` is resolved again, while calls are made. Default 30 s. It is also resolved
-   * after a connection was lost.
+   * Milliseconds after which a name of `dns:` is resolved again if calls are made. Default 30 s. Names are also
+   * resolved after a connection was lost.
    */
   readonly resolveEveryMs?: number;
-  /** Resolves names of `dns:`. Default: as the system does. */
+  /** Resolves names of `dns:`. Default: the resolver of the system. */
   readonly lookup?: UpstreamLookup;
   /**
-   * The service to watch with `grpc.health.v1.Health/Watch` on each connection, `""` for the entire server. Calls go only to
-   * servers that report SERVING or do not implement the health service. Default: no health checks.
+   * The service whose health is watched with `grpc.health.v1.Health/Watch` on each connection; `""` for the entire
+   * server. Calls go only to servers that report SERVING or do not implement the health service. Default: no health
+   * checks.
    */
   readonly healthService?: string;
-  /** Milliseconds after which a connection is replaced, ±10 %, so that load balancers get new ones. */
+  /**
+   * Milliseconds after which a connection is replaced, ±10 %, so that load balancers can distribute new connections.
+   */
   readonly maxConnectionAgeMs?: number;
   /** Limits on queues, connections and waits. */
   readonly limits?: Partial<UpstreamLimits>;

@@ -10,31 +10,36 @@ import { type ServerSettings, UpstreamConnection } from "./upstream-connection.t
 export interface ServerEvents {
   /** Called when a connection has free streams. */
   onStreamAvailable(connection: UpstreamConnection): void;
-  /** Called when it may have become impossible to get a free stream. */
+  /** Called when calls may have to be queued or fail, because streams or connections were lost. */
   onChange(): void;
   /** Called when the first connection is established. */
   onConnected(): void;
-  /** Called when a connection is closed, except for an additional one while others are active. */
+  /** Called when the server may be lost: its first or last connection was closed. */
   onLost(): void;
   /** Called when a connection is closed. */
   onClosed(): void;
 }
 
 /**
- * The connections to one server. The first is opened on request, additional ones when calls find no free stream. A server
- * that cannot be reached is retried after gRPC's backoff.
+ * The connections to one server. {@link connect} opens the first one, {@link grow} additional ones when calls find no
+ * free stream. Failed attempts are retried after gRPC's backoff.
  */
 export class UpstreamServer implements ServerLoad {
   readonly #address: UpstreamAddress;
   readonly #settings: ServerSettings;
   readonly #events: ServerEvents;
   readonly #backoff = new ConnectBackoff();
-  /** For additional connections. A server may refuse only those, which must not delay the first connection. */
+  /**
+   * A separate backoff for additional connections: a server may refuse only those, which must not delay the first one.
+   */
   readonly #surplusBackoff = new ConnectBackoff();
   readonly #connections = new Set<UpstreamConnection>();
-  /** Functions that cancel connections being opened. */
+  /** The functions that cancel pending attempts to connect. */
   readonly #openings = new Set<() => void>();
-  /** Streams that a new connection may open before SETTINGS: as many as the last connection allowed. */
+  /**
+   * Maximum streams that a new connection opens before SETTINGS arrive: as many as the server allowed on the last
+   * connection.
+   */
   #streamsBeforeSettings: number;
   /** Why the last attempt to connect failed; `undefined` if it succeeded. */
   problem: ConnectError | undefined;
@@ -57,7 +62,7 @@ export class UpstreamServer implements ServerLoad {
     return this.#connections.size;
   }
 
-  /** Whether it gets calls. */
+  /** Whether the server gets calls. */
   get isServing(): boolean {
     return this.#some(({ isServing }) => isServing);
   }
@@ -83,23 +88,25 @@ export class UpstreamServer implements ServerLoad {
     return undefined;
   }
 
-  /** Opens the first connection if it {@link mayConnect}. */
+  /** Opens the first connection if {@link mayConnect}. */
   connect(): void {
     if (this.mayConnect) this.#open(this.#backoff);
   }
 
   /**
-   * Opens additional connections for calls that found no free stream. The number at most doubles per round trip, so that no
-   * more are opened than the SETTINGS of the server require, and none while it allows no streams.
+   * Opens additional connections for calls that found no free stream. The number of connections at most doubles per
+   * round trip, so that no more are opened than the SETTINGS of the server require. None are opened while the server
+   * allows no streams.
    *
-   * @returns the number of calls that the connections being opened will have streams for
+   * @returns the number of streams that pending connections are expected to provide
    */
   grow(calls: number): number {
     let open = this.#openings.size;
     let established = 0;
     let streams = 0;
     for (const { http2, isEstablished, isRetired } of this.#connections) {
-      // One that is closing before it was established still counts: the backoff starts when it is closed.
+      // A connection that is closing before it was established still counts, because the backoff starts only when it is
+      // closed.
       if (isRetired && isEstablished) continue;
       open++;
       if (!isEstablished) continue;
@@ -148,11 +155,13 @@ export class UpstreamServer implements ServerLoad {
 
   #opened(socket: Socket, backoff: ConnectBackoff, begunAtMs: number): void {
     const isSurplus = this.#isActive;
-    // An additional one is used once SETTINGS arrive: a load balancer at its limit accepts and then closes it.
+    // An additional connection is used only once SETTINGS arrive, because a load balancer at its limit accepts it and
+    // then closes it.
     const start = { isSurplus, streamsBeforeSettings: isSurplus ? 0 : this.#streamsBeforeSettings };
     const connection = new UpstreamConnection(socket, this.#address, this.#settings, start, {
       onEstablished: (streamsMax) => {
-        // At least one: otherwise a server that allows none and closes connections would be connected to in a loop.
+        // At least one: otherwise a server that allows no streams and closes its connections would be reconnected in a
+        // loop.
         const { streamsBeforeSettings } = this.#settings.limits;
         this.#streamsBeforeSettings = Math.max(1, Math.min(streamsMax, streamsBeforeSettings));
         backoff.succeeded();
@@ -164,14 +173,14 @@ export class UpstreamServer implements ServerLoad {
       onClosed: (_, problem) => {
         this.#connections.delete(connection);
         if (problem !== undefined) this.#failed(backoff, begunAtMs, problem);
-        // Closing an idle additional connection does not mean that the server is lost.
+        // An idle additional connection may be closed without the server being lost.
         if (!isSurplus || !this.#isActive) this.#events.onLost();
         this.#events.onClosed();
       },
     });
     this.#connections.add(connection);
     if (connection.availableStreams > 0) this.#events.onStreamAvailable(connection);
-    // The calls that it was opened for may have been cancelled.
+    // The calls for which the connection was opened may have been cancelled.
     if (!connection.http2.busy) socket.unref();
   }
 

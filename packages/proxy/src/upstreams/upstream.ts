@@ -23,23 +23,26 @@ export interface UpstreamLoad {
   readonly waitingCalls: number;
   /** Bytes queued to be sent. */
   readonly queuedBytes: number;
-  /** Calls refused although servers can be reached, since the upstream was created, by reason. */
+  /** Calls refused although servers can be reached, by reason, since the upstream was created. */
   readonly refusals: Readonly<Record<RefusalReason, number>>;
 }
 
 /** Milliseconds between two checks of queued calls. 100 ms: a tenth of the shortest backoff. */
 const waitersCheckIntervalMs = 100;
 
-/** Servers that are connected to concurrently for queued calls. 2: if the first fails, another is being tried already. */
+/**
+ * Maximum servers that are connected to concurrently for queued calls. 2: if one fails, the other attempt is already
+ * running.
+ */
 const concurrentConnectsMax = 2;
 
 /**
- * Equivalent servers and the connections to them. Servers are connected to when calls need them, and a call goes to the less
- * loaded of two. Servers that cannot be reached are retried after gRPC's backoff; if there is no other, calls fail
- * immediately, unless they wait for ready. Transports that share an upstream share its connections.
+ * Equivalent servers and the connections to them, which are opened when calls need them. A call goes to the less loaded
+ * of two random servers. Servers that cannot be reached are retried after gRPC's backoff; if no server can be reached,
+ * calls fail immediately unless they wait for ready. Transports that share an upstream share its connections.
  */
 export class Upstream implements AsyncDisposable {
-  /** Of all servers. */
+  /** The scheme of all servers. */
   readonly scheme: "http" | "https";
   /** The `:authority` of requests. */
   readonly authority: string;
@@ -47,13 +50,16 @@ export class Upstream implements AsyncDisposable {
   readonly #settings: ServerSettings;
   readonly #budget = new BacklogBudget(Number.POSITIVE_INFINITY);
   readonly #addresses: AddressResolver;
-  /** Servers by address. One whose address is removed stays until a lookup finds it without connections. */
+  /** Servers by address. A server whose address was removed stays until it has no connections at the next lookup. */
   readonly #byAddress = new Map<string, UpstreamServer>();
   /** The servers that get calls. */
   #servers: readonly UpstreamServer[] = [];
   readonly #queue: CallQueue;
   readonly #watchers = new Set<() => void>();
-  /** Runs while calls are queued, for what has no event: the end of a backoff, of a pause between lookups, or of a timeout. */
+  /**
+   * A periodic check while calls are queued, because no event signals the end of a backoff, of a pause between lookups
+   * or of a timeout.
+   */
   #check: NodeJS.Timeout | undefined;
   #closing: Promise<void> | undefined;
   #resolveClosing: (() => void) | undefined;
@@ -94,8 +100,8 @@ export class Upstream implements AsyncDisposable {
   }
 
   /**
-   * Whether a call would be attempted now: `false` if every known server is unhealthy or in backoff, or if the upstream is
-   * closed.
+   * Whether a call would be attempted now. `false` if all known servers are unhealthy or in backoff, or if the upstream
+   * is closed.
    */
   get ready(): boolean {
     if (this.#closing !== undefined) return false;
@@ -103,7 +109,7 @@ export class Upstream implements AsyncDisposable {
     return this.#servers.some(({ isServing, isPending, mayConnect }) => isServing || isPending || mayConnect);
   }
 
-  /** Whether it was closed, and accepts no more calls. */
+  /** Whether the upstream was closed and accepts no more calls. */
   get isClosed(): boolean {
     return this.#closing !== undefined;
   }
@@ -121,7 +127,7 @@ export class Upstream implements AsyncDisposable {
     return { servers: this.#servers.length, connections, calls, waitingCalls, queuedBytes, refusals };
   }
 
-  /** Assigns a stream to a call, immediately or when one is free. For transports. */
+  /** Assigns a stream to a call as soon as one is free. For transports. */
   call(call: PendingCall): void {
     if (this.#closing !== undefined) return call.refuse(closedError());
     const { queuedBytes } = this.#limits;
@@ -142,8 +148,8 @@ export class Upstream implements AsyncDisposable {
   }
 
   /**
-   * Calls a function when calls may go to different servers: one was connected to, or one was lost and others remain. For
-   * proxies, whose descriptors may have changed then. Returns a function that stops it.
+   * Calls a function when calls may go to different servers: one was connected, or one was lost and others remain. For
+   * proxies, because the descriptors may have changed. Returns a function that stops watching.
    */
   watchServers(onChange: () => void): () => void {
     this.#watchers.add(onChange);
@@ -156,16 +162,16 @@ export class Upstream implements AsyncDisposable {
   }
 
   /**
-   * Accepts no more calls, fails the queued ones, and resolves when the others have finished, or were aborted after this many
-   * milliseconds.
+   * Accepts no more calls and fails queued calls. Resolves when the calls in flight have finished; they are aborted
+   * after `timeoutMs`.
    */
   drain(timeoutMs: number): Promise<void> {
     if (this.#closing !== undefined) return this.#closing;
     const { promise, resolve } = Promise.withResolvers<void>();
-    // Set first, so that calls which fail below are not retried.
+    // Set before calls fail below, so that they are not retried.
     this.#closing = promise;
     const servers = [...this.#byAddress.values()];
-    // Keeps the process alive until the end, which the sockets do not.
+    // This timer keeps the process running until the drain ends; the sockets do not.
     const timer = setTimeout(() => {
       for (const server of servers) server.destroy();
     }, timeoutMs);
@@ -188,7 +194,7 @@ export class Upstream implements AsyncDisposable {
     const picked = pickServer(this.#servers);
     const connection = picked?.findConnection();
     if (connection !== undefined) return connection;
-    // So that every server gets its share eventually.
+    // Connecting here ensures that calls are eventually distributed over all servers.
     if (picked?.isServing === false) picked.connect();
     return this.#findAnyConnection();
   }
@@ -212,7 +218,7 @@ export class Upstream implements AsyncDisposable {
       if (!this.#byAddress.has(key))
         this.#byAddress.set(key, new UpstreamServer(address, this.#settings, this.#events));
     }
-    // Before draining the others, whose waiting calls are then assigned to these.
+    // Set before the removed servers are drained, because their waiting calls are then assigned to these servers.
     this.#servers = [...this.#byAddress].filter(([key]) => addresses.has(key)).map(([, server]) => server);
     for (const [key, server] of this.#byAddress) {
       if (addresses.has(key)) continue;
@@ -222,13 +228,13 @@ export class Upstream implements AsyncDisposable {
     this.#connect();
   }
 
-  /** Connects to servers for queued calls, and fails these if nothing is pending that they could wait for. */
+  /** Connects to servers for queued calls. Fails the calls if no connection or lookup is pending. */
   #connect(): void {
     if (this.#queue.size === 0) return;
-    // Keeps the process alive, which a lookup and sockets without calls do not.
+    // This timer keeps the process running; a lookup and sockets without calls do not.
     this.#check ??= setInterval(() => this.#checkWaiting(), waitersCheckIntervalMs);
     const count = this.#servers.length;
-    // Random, so that not all clients start with the same server.
+    // Starts at random, so that clients do not all connect to the same server first.
     const start = Math.trunc(Math.random() * count);
     const rotated = [...this.#servers.slice(start), ...this.#servers.slice(0, start)];
     const serving = rotated.filter(({ isServing }) => isServing);
@@ -253,7 +259,7 @@ export class Upstream implements AsyncDisposable {
     this.#stopCheckIfEmpty();
   }
 
-  /** The reason why no call can be sent. */
+  /** Why no call can be sent. */
   get #problem(): ConnectError {
     const problem = this.#servers.find((server) => server.problem !== undefined)?.problem ?? this.#addresses.problem;
     return problem ?? new ConnectError("no server is healthy", Code.Unavailable);
@@ -305,10 +311,10 @@ export class Upstream implements AsyncDisposable {
 /**
  * Creates an upstream: the servers for the calls of transports. Connects at the first call.
  *
- * `await using`, or `close()`, closes it: queued calls fail with `Unavailable`, others may finish.
+ * `await using`, or `close()`, closes the upstream: queued calls fail with `Unavailable`, calls in flight may finish.
  *
- * @throws TypeError for unknown options, addresses that are not valid, or mixed schemes; RangeError for a number out of
- * range; Error for certificates or keys that cannot be read
+ * @throws TypeError for an unknown option, an invalid address, or mixed schemes; RangeError for a number out of range;
+ * Error if a certificate or key cannot be parsed
  */
 export function createUpstream(options: UpstreamOptions): Upstream {
   refuseUnknownOptions(options, upstreamOptionNames, "createUpstream");
