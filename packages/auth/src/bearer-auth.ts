@@ -18,7 +18,7 @@ export type CredentialRequest = Pick<AdmitRequest, "procedure" | "authorization"
 export interface BearerAuthOptions {
   /** The protection space, sent in challenges (RFC 9110 §11.5). */
   readonly realm: string;
-  /** The scope that a procedure requires, or `undefined` for none; called once per procedure. */
+  /** Returns the scope that a procedure requires, or `undefined` for none. Called once per procedure. */
   readonly requiredScope?: ((procedure: string) => string | undefined) | undefined;
   /** The procedures (`/pkg.Service/Method`) and services (`pkg.Service`) that need no credential. */
   readonly open?: readonly string[] | undefined;
@@ -43,8 +43,8 @@ const bearerAuthOptionNames: OptionNames<BearerAuthOptions> = {
  */
 export interface BearerAuth {
   /**
-   * Authenticates and authorizes a request by its header and stores its principal under `principalKey`. Throws, or
-   * rejects with, the refusal. A path that matches no procedure needs a credential too.
+   * Authenticates and authorizes a request by its header, and stores its principal under `principalKey`. Throws, or
+   * rejects with, the refusal. Requests whose path matches no procedure need a credential too.
    */
   admit(this: void, request: CredentialRequest): void | Promise<void>;
   /** Returns whether a procedure may be called without a credential. */
@@ -52,21 +52,21 @@ export interface BearerAuth {
   /**
    * Returns the principal of an `Authorization` field value. Throws, or rejects with, the refusal.
    *
-   * @param connection - the connection that sent it, whose last parsed credential is cached
+   * @param connection - the connection that sent the field; the last parsed credential is cached per connection
    */
   authenticate(authorization: string | null, connection?: object): Principal | Promise<Principal>;
   /** Throws `PermissionDenied` if the principal lacks the scope that the procedure requires. */
   authorize(principal: Principal, procedure: string): void;
 }
 
-/** What one procedure requires. */
+/** The requirement of one procedure. */
 interface Requirement {
   readonly isOpen: boolean;
   readonly scope: string | undefined;
 }
 
 /**
- * Creates the {@link BearerAuth} of one realm.
+ * Creates a {@link BearerAuth} for one realm.
  *
  * @throws TypeError for unknown options; RangeError when the realm or the metadata URL is not printable ASCII
  */
@@ -117,7 +117,8 @@ export function createBearerAuth(verifier: TokenVerifier, options: BearerAuthOpt
 }
 
 /**
- * Creates a reader that caches the last credential of each connection, because clients repeat it with every request.
+ * Creates a reader that caches the last parsed credential of each connection, because clients repeat it with every
+ * request.
  *
  * Only the parsed credential is cached, never whether it is valid: the verifier is called every time, so nothing has to
  * be invalidated when tokens, keys or the clock change.
@@ -145,13 +146,16 @@ function createCredentialReader(): (
   };
 }
 
-/** The longest token that is cached, in characters: any client may send one and leave the connection idle. */
+/**
+ * The longest token that is cached, in characters. Limited, because any client may send a token and leave the
+ * connection idle.
+ */
 // Signed tokens with many group claims reach 4 KiB; longer ones are parsed and hashed with each request.
 const cachedCharsMax = 4 * 1024;
 
 function createRequirements(options: BearerAuthOptions): (procedure: string) => Requirement {
   const open = new Set(options.open);
-  // Bounded by the number of procedures: a path that matches nothing has no procedure.
+  // The number of procedures limits the size of the map: a path that matches nothing has no procedure.
   const requirements = new Map<string, Requirement>();
 
   function compute(procedure: string): Requirement {

@@ -16,12 +16,12 @@ export interface BearerProblem {
  */
 export const tokenLimitChars: number = 8 * 1024;
 
-// credentials = "Bearer" 1*SP b64token (RFC 6750 §2.1). Anchored, so that a header sent twice, which arrives joined by
-// ", ", is malformed. Only spaces are skipped (RFC 9110 §11.4): trimming would also remove tabs and, in a Latin-1 field
-// value, no-break spaces.
+// credentials = "Bearer" 1*SP b64token (RFC 6750 §2.1). Anchored, so that a duplicate header, whose values arrive
+// joined by ", ", is malformed. Only spaces are skipped (RFC 9110 §11.4): trimming would also remove tabs and, in a
+// Latin-1 field value, no-break spaces.
 const bearerCredentials = /^bearer +([A-Za-z0-9\-._~+/]+=*)$/i;
 
-// Matches a value that starts with the bearer scheme, well formed or not; `Bearertoken` is another scheme.
+// Matches any value with the bearer scheme, even if its token is malformed. `Bearertoken` is a different scheme.
 const bearerScheme = /^bearer(?![A-Za-z0-9!#$%&'*+\-.^_`|~])/i;
 
 const missing: BearerProblem = { kind: "missing" };
@@ -31,9 +31,9 @@ const malformed: BearerProblem = { kind: "malformed" };
 /**
  * Reads the bearer token from the value of an `Authorization` header; never throws.
  *
- * This checks the syntax only; a `TokenVerifier` decides whether the token is valid. A missing header gets a challenge
- * without an error, an invalid token gets `error="invalid_token"` (RFC 6750 §3.1); a client that cannot distinguish
- * them may retry forever. A token longer than {@link tokenLimitChars} is malformed.
+ * Checks the syntax only; a `TokenVerifier` decides whether the token is valid. Missing and invalid credentials are
+ * distinguished because their challenges differ: only the latter has `error="invalid_token"` (RFC 6750 §3.1), without
+ * which a client may retry forever. A token longer than {@link tokenLimitChars} is malformed.
  *
  * @example
  * ```ts

@@ -38,8 +38,8 @@ export function formatChallenge(challenge: Challenge): string {
   return `Bearer ${sent.join(", ")}`;
 }
 
-// RFC 9110 §5.6.4: quoted-string = DQUOTE *( qdtext / quoted-pair ) DQUOTE. obs-text and HTAB are not used:
-// recipients disagree on the charset of the former and on the folding of the latter.
+// RFC 9110 §5.6.4: quoted-string = DQUOTE *( qdtext / quoted-pair ) DQUOTE. obs-text and HTAB are not allowed:
+// recipients disagree on the charset of obs-text and on the folding of HTAB.
 function toQuotedString(name: string, value: string): string {
   if (!/^[\x20-\x7e]*$/.test(value)) {
     throw new RangeError(`${name} must be printable ASCII, got ${JSON.stringify(value)}`);

@@ -16,8 +16,8 @@ export type RefusalKind =
   | "unavailable";
 
 /**
- * Why a credential was refused, for the audit log. It is the `cause` of the error sent as the response, and is never
- * sent itself.
+ * Why a credential was refused, for the audit log. It is the `cause` of the response's error, and is never sent to the
+ * client.
  */
 export class CredentialRefusal {
   readonly kind: RefusalKind;
@@ -48,8 +48,9 @@ export interface CredentialErrors {
  * Returns the errors of one realm, each with its code, message and challenge.
  *
  * The messages state *that* a token is invalid, has expired or lacks a scope, so that a client knows whether to obtain
- * another one. They never state why, which would help an attacker who guesses tokens. Challenges are formatted once,
- * because anyone can trigger these refusals; the error is new for each call, because Connect writes to its metadata.
+ * another one. They never state why, which would help an attacker who guesses tokens. Challenges are formatted once, so
+ * that refusals, which anyone can trigger, are cheap. Each call gets a new error, because Connect writes to its
+ * metadata.
  *
  * @throws RangeError when the realm or the URL is not printable ASCII
  */
@@ -97,7 +98,7 @@ export function createCredentialErrors(realm: string, resourceMetadata: string |
 
 function verificationUnavailable(problem: TokenProblem & { readonly kind: "unavailable" }): ConnectError {
   const cause = new CredentialRefusal("unavailable", problem.reason);
-  // RFC 9110 §10.2.3: delay-seconds.
+  // RFC 9110 §10.2.3: the value is a number of seconds.
   const header = { "retry-after": String(problem.retryAfterS) };
   return refusal(
     "ERR_VERIFICATION_UNAVAILABLE",

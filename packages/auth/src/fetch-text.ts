@@ -4,13 +4,13 @@ import { notParsed, parsed, type ParseResult } from "./inputs/index.ts";
 export interface ProviderRequest {
   readonly url: URL;
   readonly header?: Readonly<Record<string, string>> | undefined;
-  /** The form to POST; without one the request is a GET. */
+  /** The form to send with POST. Default: the request is a GET. */
   readonly form?: URLSearchParams | undefined;
   /** Aborts the request, whether it is waiting for the headers or for the body. */
   readonly signal: AbortSignal;
 }
 
-/** The body of a response, or why there is none, with the HTTP status if there was a response. */
+/** The body of a response, or why the request failed; with the HTTP status if there was a response. */
 export type FetchedText = ParseResult<string> & { readonly httpStatus?: number };
 
 /** The largest response body, in bytes: a set of 100 RSA keys with certificate chains takes 400 KB. */
@@ -19,8 +19,8 @@ export const providerResponseLimitBytes: number = 512 * 1024;
 /**
  * Sends a request to an identity provider and returns the body of the response; never throws.
  *
- * Any status other than 200 is a problem. Redirects are not followed: the configured URL was checked to be safe, the
- * target of a redirect was not. Problems contain the URL and the reason, never what was sent.
+ * Any status other than 200 is a problem. Redirects are not followed, because only the configured URL was checked to be
+ * safe. Problems contain the URL and the reason, never the content of the request.
  */
 export async function fetchText({ url, header, form, signal }: ProviderRequest): Promise<FetchedText> {
   try {

@@ -1,10 +1,10 @@
 /**
  * Authentication: parses the bearer credential of a request, verifies it and stores the principal.
  *
- * `readBearerToken` checks the syntax, a `TokenVerifier` returns whose token it is, and `createBearerAuth` turns every
- * failure into the response that the standards prescribe, or stores the principal under `principalKey` for the handler.
- * Verifiers do not see requests, and the module does not use sockets. It imports only types and option checks from the
- * gateway.
+ * `readBearerToken` checks the syntax, a `TokenVerifier` returns the principal of a token, and `createBearerAuth`
+ * stores the principal under `principalKey` for the handler, or turns a failure into the response that the standards
+ * prescribe. Verifiers do not see requests, and the module does not use sockets. It imports only types and option
+ * checks from the gateway.
  */
 export { createBearerAuth, type BearerAuth, type CredentialRequest } from "./bearer-auth.ts";
 export type { IntrospectionSource } from "./introspection/open-introspection-verifier.ts";

@@ -18,7 +18,7 @@ export interface TokenRequest {
   readonly expiry: string;
   /** The file of token hashes to add the token to; `undefined` for none. */
   readonly file: string | undefined;
-  /** Returns the problem of a well-formed scope. Default: every such scope is accepted. */
+  /** Returns why a well-formed scope is rejected, or `undefined`. Default: every well-formed scope is accepted. */
   readonly scopeProblem?: ScopeProblem | undefined;
 }
 
@@ -42,7 +42,7 @@ export interface IssuedToken {
 /**
  * Creates a random token of 256 bits and, if a file is given, adds its line to the file.
  *
- * Returns the problems of the request or the file instead; then no token was created. Rejects with a TypeError for
+ * Returns the problems if the request or the file is invalid; no token is then created. Rejects with a TypeError for
  * unknown properties.
  */
 export async function issueToken(request: TokenRequest): Promise<ParseResult<IssuedToken>> {

@@ -7,18 +7,18 @@ import type { TokenVerifier } from "./token-verifier.ts";
 
 /** Options of {@link openTokenHashes}. */
 interface TokenHashesOptions {
-  /** Returns the problem of a well-formed scope in the file. */
+  /** Returns why a well-formed scope in the file is rejected, or `undefined`. */
   readonly scopeProblem?: ScopeProblem | undefined;
   /** As in {@link createStaticTokenVerifier}. */
   readonly tokenPrefix?: string | undefined;
 }
 
 /**
- * Opens a verifier for a file of token hashes and watches the file: added and removed lines take effect within a
+ * Opens a verifier for a file of token hashes, and watches the file: added and removed lines take effect within a
  * second.
  *
- * Returns the problems of the first content. If the file becomes invalid later, that is logged and the previous tokens
- * stay valid.
+ * Returns the problems if the first content is invalid. If the file becomes invalid later, that is logged and the
+ * previous tokens stay valid.
  */
 export async function openTokenHashes(
   path: string,
@@ -34,7 +34,7 @@ export async function openTokenHashes(
     apply(text = "") {
       const tokens = parseTokenHashes(text, scopeProblem);
       if (tokens.kind === "problems") return tokens;
-      // Outcomes are not cached elsewhere, so a token is revoked together with its line.
+      // Outcomes are cached nowhere else, so removing a line revokes its token immediately.
       verifier.replace(tokens.value);
       return parsed({ tokens: tokens.value.length });
     },

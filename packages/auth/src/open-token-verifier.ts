@@ -14,19 +14,25 @@ export interface TokenSources {
   readonly tokens?: readonly StaticToken[] | undefined;
   /** The path of a file of token hashes, which is watched. */
   readonly tokenHashesFile?: string | undefined;
-  /** Returns the problem of a well-formed scope in that file. Default: every such scope is accepted. */
+  /**
+   * Returns why a well-formed scope in that file is rejected, or `undefined`. Default: every well-formed scope is
+   * accepted.
+   */
   readonly scopeProblem?: ScopeProblem | undefined;
-  /** The prefix of our own tokens. A mistyped one is rejected, and never sent to an introspection endpoint. */
+  /**
+   * The prefix of our own tokens. A mistyped token with this prefix is rejected, and never sent to an introspection
+   * endpoint.
+   */
   readonly tokenPrefix?: string | undefined;
   /** Issuers of JSON Web Tokens. */
   readonly jwt?: readonly JwtSource[] | undefined;
   /** An introspection endpoint for all other tokens. */
   readonly introspection?: IntrospectionSource | undefined;
-  /** Names of the sources for operators, such as their settings: prefixes of their problems. Default: none. */
+  /** Names of the sources, such as their settings. They are prefixed to problems of the source. Default: none. */
   readonly names?: SourceNames | undefined;
 }
 
-/** Names of the sources for operators. */
+/** Names of the sources, for problems that operators read. */
 export type SourceNames = Readonly<Partial<Record<"tokenHashesFile" | "jwt" | "introspection", string>>>;
 
 const keyTimingNames: OptionNames<Partial<KeyTiming>> = {

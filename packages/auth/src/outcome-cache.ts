@@ -5,14 +5,17 @@ export interface ExpiringOutcome {
   readonly outcome: TokenOutcome;
   /** When the outcome expires, in milliseconds of the clock that the caller of the cache uses. */
   readonly untilMs: number;
-  /** When it was determined, by the same clock if that can be set back: it is not used before. */
+  /**
+   * When the outcome was determined, by the same clock. Set if that clock can be set back: the outcome is not used
+   * before this time.
+   */
   readonly fromMs?: number;
 }
 
-/** Valid tokens in one generation of the cache: the callers of a busy day, about 5 MB. */
+/** Maximum valid tokens in one generation of the cache: enough for all callers of a busy day, about 5 MB. */
 const validTokensMax = 10_000;
 
-/** Rejected tokens in one generation: enough for clients that repeat one, and little memory in a flood. */
+/** Maximum rejected tokens in one generation: enough for clients that repeat a token, and little memory in a flood. */
 const rejectedTokensMax = 1_000;
 
 /**
@@ -39,7 +42,7 @@ export class OutcomeCache<K extends ExpiringOutcome> {
     (isValid ? this.#rejected : this.#valid).delete(digest);
   }
 
-  /** Calls `verify`, or returns the promise of a call for the same token that is still running. */
+  /** Calls `verify`; if a call for the same token is running, returns its promise instead. */
   verifyOnce(digest: string, verify: () => Promise<TokenOutcome>): Promise<TokenOutcome> {
     const running = this.#pending.get(digest);
     if (running !== undefined) return running;
@@ -52,9 +55,10 @@ export class OutcomeCache<K extends ExpiringOutcome> {
 /**
  * A map of at most `2 * limit` values that evicts those not used recently.
  *
- * A value that is used moves to the young generation; when that is full, it becomes the old generation, and the
- * previous old one is dropped. A hit is usually one lookup, and eviction costs nothing per value. A map that deletes
- * its first entry again and again would leave holes, over which each search for the next entry iterates.
+ * A value that is used moves to the young generation. When that is full, it becomes the old generation, and the
+ * previous old generation is dropped. A hit is usually one lookup, and eviction has no cost per value. Deleting the
+ * first entry of a single map each time would be slow: deleted entries leave holes, which each search for the next
+ * entry has to skip.
  */
 class Generations<V> {
   readonly #limit: number;

@@ -29,7 +29,7 @@ export function parsePlainTokens(text: string): ParseResult<readonly StaticToken
 function plainTokenProblem(token: string): string | undefined {
   if (token.length === 0) return "is empty";
   if (token.length > tokenLimitChars) return `is longer than ${tokenLimitChars} characters`;
-  // The parser of the header: a client could never send a token that it rejects.
+  // Uses the parser of the header, because a client could not send a token that it rejects.
   if (readBearerToken(`Bearer ${token}`).kind !== "token") {
     return 'contains a character that a bearer token cannot have (RFC 6750 §2.1: A-Z a-z 0-9 - . _ ~ + / and "=" at the end)';
   }

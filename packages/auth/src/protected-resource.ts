@@ -7,7 +7,7 @@ export interface ProtectedResource {
   readonly name: string;
   /** The base URL that clients use. */
   readonly publicUrl: URL;
-  /** The issuers whose tokens are accepted; only URLs are published. */
+  /** The issuers whose tokens are accepted. Only issuers that are URLs are published. */
   readonly issuers: readonly string[];
   /** The scopes that procedures require. */
   readonly scopes: readonly string[];
@@ -34,7 +34,7 @@ const protectedResourceNames: OptionNames<ProtectedResource> = {
 export function createResourceMetadata(resource: ProtectedResource): ResourceMetadata {
   refuseUnknownOptions(resource, protectedResourceNames, "createResourceMetadata");
   const { name, publicUrl, issuers, scopes } = resource;
-  // RFC 9728 §3.1: the well-known part comes before the path of the resource, whose last slash is removed.
+  // RFC 9728 §3.1: the well-known part precedes the path of the resource, without the trailing slash of the path.
   const resourcePath = publicUrl.pathname.replace(/\/+$/, "");
   const path = `/.well-known/oauth-protected-resource${resourcePath}`;
   const authorizationServers = issuers.filter((issuer) => URL.canParse(issuer));
@@ -46,7 +46,7 @@ export function createResourceMetadata(resource: ProtectedResource): ResourceMet
     bearer_methods_supported: ["header"],
     resource_name: name,
   });
-  // One hour: it changes only with the configuration.
+  // Cached for one hour, because the document changes only with the configuration.
   const header = { "content-type": "application/json", "cache-control": "public, max-age=3600" };
   return {
     url: `${publicUrl.origin}${path}`,

@@ -3,8 +3,8 @@ import { isLoopback, notParsed, parsed, type ParseResult } from "./inputs/index.
 /**
  * Parses the URL of an identity provider.
  *
- * It must be `https`, because anyone who can modify a key set can forge tokens; plain `http` is allowed only to a
- * loopback address, for a sidecar or a test. User name and password are rejected, because URLs are logged.
+ * The URL must be `https`, because anyone who can modify a key set can forge tokens. Plain `http` is allowed only for
+ * loopback addresses, for a sidecar or a test. A user name or password is rejected, because URLs are logged.
  */
 export function parseProviderUrl(text: string): ParseResult<URL> {
   const url = URL.parse(text);

@@ -6,7 +6,9 @@ import type { AuthErrorCode } from "./inputs/index.ts";
 export interface RateLimitOptions {
   /** The name in messages and header fields: printable ASCII without quotation marks, as in an sf-string. */
   readonly name: string;
-  /** The calls per second of each key, and the size of its burst. Below 1: one call in several seconds. */
+  /**
+   * The allowed calls per second of each key, and the size of a burst. Below 1, one call is allowed in several seconds.
+   */
   readonly callsPerSecond: number;
   /** The clock, in milliseconds. Default: `performance.now()`. */
   readonly nowMs?: () => number;
@@ -25,8 +27,8 @@ export interface RateLimit {
 }
 
 /**
- * The most keys in memory, about 10 MiB. Above it, the least recently used key is evicted, which has no effect once its
- * bucket is full again.
+ * The maximum of keys in memory, about 10 MiB. Above it, the least recently used key is evicted. That has no effect if
+ * its bucket is full again.
  */
 const rateLimitKeysMax = 100_000;
 
@@ -35,8 +37,8 @@ const secondMs = 1000;
 /**
  * Creates a rate limit: a token bucket for each key, which holds the calls of one second and refills continuously.
  *
- * It stores only when each bucket will be full again (the generic cell rate algorithm of ITU-T I.371), so no timer
- * runs.
+ * For each bucket, only the time when it will be full again is stored (the generic cell rate algorithm of ITU-T I.371),
+ * so no timer is needed.
  *
  * @throws TypeError for unknown options
  */
@@ -45,14 +47,14 @@ export function createRateLimit(options: RateLimitOptions): RateLimit {
   const { name, callsPerSecond, nowMs = () => performance.now() } = options;
   const intervalMs = secondMs / callsPerSecond;
   const emptyMs = Math.max(0, secondMs - intervalMs);
-  // In the order of use, so that the first key is the next one to evict.
+  // Ordered by last use, so that the first key is the next one to evict.
   const fullAtMs = new Map<string, number>();
   return {
     take(key) {
       const now = nowMs();
       const full = Math.max(now, fullAtMs.get(key) ?? 0);
       const waitMs = full - now - emptyMs;
-      // Rounding errors accumulate over many intervals, and must not cause a refusal.
+      // Rounding errors accumulate over many intervals and must not cause a refusal.
       if (waitMs > roundingMs) throw exhausted(name, callsPerSecond, waitMs);
       fullAtMs.delete(key);
       fullAtMs.set(key, full + intervalMs);

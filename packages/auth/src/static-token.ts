@@ -8,7 +8,7 @@ export interface StaticToken {
   /** The subject of the principal; unique among the tokens of one set. */
   readonly name: string;
   readonly scopes: ReadonlySet<string> | "all";
-  /** Milliseconds since the epoch at which the token expires; `undefined` for never. */
+  /** When the token expires, in milliseconds since the epoch; `undefined` for never. */
   readonly expiresAtMs: number | undefined;
 }
 
@@ -19,7 +19,7 @@ interface Entry {
 
 const unknown: TokenOutcome = { kind: "unknown", reason: "no static token has this hash" };
 
-// `invalid`, not `unknown`: a mistyped token of our own is never sent to an introspection endpoint.
+// `invalid` rather than `unknown`, so that a mistyped token of our own is not sent to an introspection endpoint.
 const mistyped: TokenOutcome = { kind: "invalid", reason: "the token is mistyped: its checksum is wrong" };
 
 /** A verifier for a set of tokens, which can be replaced. */
@@ -29,12 +29,12 @@ export interface StaticTokenVerifier extends TokenVerifier {
 }
 
 /**
- * Creates a synchronous verifier for a set of tokens: a hit takes 0.1 µs, however large the set is.
+ * Creates a synchronous verifier for a set of tokens. A hit takes 0.1 µs, regardless of the size of the set.
  *
- * Tokens are looked up by their SHA-256, so the time of a lookup reveals nothing: nobody can choose a token whose
- * digest is close to that of another.
+ * Tokens are looked up by their SHA-256, so the time of a lookup reveals nothing: an attacker cannot choose a token
+ * whose digest is similar to the digest of a valid one.
  *
- * @param tokenPrefix - the prefix of our own tokens, among which mistyped ones are recognised by their checksum
+ * @param tokenPrefix - the prefix of our own tokens; mistyped tokens with this prefix are detected by their checksum
  */
 export function createStaticTokenVerifier(
   tokens: readonly StaticToken[],

@@ -1,7 +1,7 @@
 /**
  * The clock skew between issuer and server that is tolerated, in seconds.
  *
- * NTP keeps clocks within one second; 30 covers a virtual machine that has just been resumed.
+ * NTP keeps clocks within one second of each other. 30 seconds also cover a virtual machine that was just resumed.
  */
 export const clockSkewS = 30;
 

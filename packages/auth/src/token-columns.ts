@@ -5,11 +5,11 @@ import type { StaticToken } from "./static-token.ts";
 export type Scopes = StaticToken["scopes"];
 
 const hashColumn = /^sha256:([0-9a-f]{64})$/i;
-// Only characters that need no escaping in a log line or a deletion record.
+// Allows only characters that need no escaping in a log line or a deletion record.
 const nameColumn = /^[A-Za-z0-9\-._@/:]{1,128}$/;
 // scope-token of RFC 6749 §3.3, without the comma, which separates scopes here.
 const scopeToken = /^[\x21\x23-\x2b\x2d-\x5b\x5d-\x7e]{1,128}$/;
-// date-time of RFC 3339 §5.6, with the capital T and Z that it recommends.
+// date-time of RFC 3339 §5.6. T and Z must be upper case, as the RFC recommends.
 const dateTime = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(\.\d{1,9})?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$/;
 
 /** Parses `sha256:<hex>` to the digest in lower case. */
@@ -24,7 +24,9 @@ export function parseTokenName(text: string): ParseResult<string> {
   return nameColumn.test(text) ? parsed(text) : notParsed("the name must be 1 to 128 letters, digits or - . _ @ / :");
 }
 
-/** Returns the problem of a well-formed scope, such as that no procedure requires it; `undefined` if there is none. */
+/**
+ * Returns why a well-formed scope is rejected, for example because no procedure requires it; `undefined` to accept it.
+ */
 export type ScopeProblem = (scope: string) => string | undefined;
 
 /** Parses scopes separated by commas, or `-` for all. */
@@ -44,7 +46,7 @@ function noProblem(): undefined {}
 export function parseExpiry(text: string): ParseResult<number | undefined> {
   if (text === "-") return parsed(undefined);
   const wallClock = dateTime.exec(text)?.[1];
-  // Date.parse turns February 30 into March 2; a date that does not survive the round trip is invalid.
+  // Date.parse turns February 30 into March 2, so a date that changes when it is parsed and formatted is invalid.
   const isDate = wallClock !== undefined && toWallClock(Date.parse(`${wallClock}Z`)) === wallClock;
   return isDate
     ? parsed(Date.parse(text))

@@ -12,15 +12,18 @@ import { formatTokenHash, parseTokenHashes, removeToken } from "./token-hashes.t
  */
 export const tokenHashesFileLimitBytes: number = 4 * 1024 * 1024;
 
-/** Owner only: the hashes of 256-bit tokens reveal nothing, but anyone who can write the file can create tokens. */
+/**
+ * Only the owner has access: the hashes of 256-bit tokens reveal nothing, but anyone who can write the file can create
+ * tokens.
+ */
 const tokenHashesFileMode = 0o600;
 
 /**
  * Adds a token to a file of token hashes. Creates the file, readable by its owner only, if it does not exist.
  *
- * The file is replaced atomically: a server that reads it meanwhile, or after a power failure, gets either the old or
- * the new file. Of two concurrent changes, the second is rejected and can be repeated. A file with an invalid line, or
- * with a token of the same name, is rejected too.
+ * The file is replaced atomically, so that a concurrent reader, or a reader after a power failure, gets either the old
+ * or the new file. Of two concurrent changes, the second is rejected and can be repeated. The change is also rejected
+ * if the file contains an invalid line or a token of the same name.
  */
 export async function appendTokenHash(path: string, token: StaticToken): Promise<ParseResult<void>> {
   return await edit(path, (text) => {
@@ -30,10 +33,10 @@ export async function appendTokenHash(path: string, token: StaticToken): Promise
 }
 
 /**
- * Removes the line of a token from a file of token hashes, as {@link appendTokenHash} adds one; the other lines are not
- * changed.
+ * Removes the line of a token from a file of token hashes, in the same way as {@link appendTokenHash} adds it. The
+ * other lines are not changed.
  *
- * Returns the problems of the file, or that no token has this name.
+ * Returns a problem if the file is invalid or no token has this name.
  */
 export async function revokeToken(path: string, name: string): Promise<ParseResult<void>> {
   return await edit(path, (text) => removeToken(text, name));
@@ -49,9 +52,10 @@ export async function listTokens(path: string): Promise<ParseResult<readonly Sta
 type Change = (text: string) => ParseResult<string>;
 
 async function edit(path: string, change: Change): Promise<ParseResult<void>> {
-  // A symbolic link stays, and its target is replaced.
+  // If the path is a symbolic link, its target is replaced.
   const target = await realpath(path).catch(() => path);
-  // The new file is also the lock: it exists from before the old file is read until it replaces the old file.
+  // The new file also serves as the lock: it is created before the old file is read, and exists until it replaces the
+  // old file.
   const replacement = `${target}.lock`;
   const file = await create(replacement);
   if (file.kind === "problems") return file;
@@ -88,13 +92,13 @@ async function replace(
     return notParsed(`${target} would be larger than the limit of ${tokenHashesFileLimitBytes} bytes`);
   }
   await closing.writeFile(after.value);
-  // Otherwise, a power failure may leave an empty file under the final name.
+  // Without this sync, a power failure may leave an empty file under the final name.
   await closing.sync();
   await rename(replacement, target);
   return parsed(undefined);
 }
 
-// Only a missing file counts as empty: one that cannot be read must not be replaced.
+// Only a missing file counts as empty, because a file that cannot be read must not be replaced.
 async function readOrEmpty(path: string): Promise<ParseResult<string>> {
   const isMissing = await access(path).then(
     () => false,
@@ -103,7 +107,7 @@ async function readOrEmpty(path: string): Promise<ParseResult<string>> {
   return isMissing ? parsed("") : await readTextFile(path, tokenHashesFileLimitBytes);
 }
 
-// A rename is durable only once the folder is synced.
+// A rename is durable only after the folder is synced.
 async function syncFolder(path: string): Promise<ParseResult<void>> {
   await using folder = await open(path, "r");
   await folder.sync();

@@ -13,8 +13,8 @@ import { parseExpiry, parseScopes, parseTokenHash, parseTokenName, type ScopePro
  *     scopes  = "-" / scope *( "," scope )     ; "-" for all
  *     expiry  = "-" / date-time                ; RFC 3339, "-" for never
  *
- * Empty lines and lines that start with "#" are ignored. Names and hashes must be unique, so that deleting the line of
- * a token revokes it.
+ * Empty lines and lines that start with "#" are ignored. Names and hashes must be unique, so that deleting a line
+ * revokes its token.
  */
 export function parseTokenHashes(text: string, scopeProblem?: ScopeProblem): ParseResult<readonly StaticToken[]> {
   const tokens: StaticToken[] = [];
@@ -49,7 +49,7 @@ export function formatTokenHash(token: StaticToken): string {
   return `sha256:${token.digest} ${token.name} ${scopes} ${expiry}`;
 }
 
-/** Returns the content of a file without the line of a token, or that no token has this name. */
+/** Returns the content of a file without the line of a token, or a problem if no token has this name. */
 export function removeToken(text: string, name: string): ParseResult<string> {
   const lines = text.split("\n");
   const remaining = lines.filter((line) => line.trim().startsWith("#") || line.trim().split(/[ \t]+/)[1] !== name);

@@ -1,12 +1,12 @@
 import { randomBytes } from "node:crypto";
 
-/** 256 bits cannot be guessed, so a plain SHA-256 protects a token as well as a slow password hash would. */
+/** 256 random bits cannot be guessed, so a plain SHA-256 protects a token as well as a slow password hash. */
 const randomByteCount = 32;
 
-/** 36^50 is more than 2^256. */
+/** 50 digits, because 36^50 is more than 2^256. */
 const randomDigits = 50;
 
-/** 36^7 is more than 2^32. */
+/** 7 digits, because 36^7 is more than 2^32. */
 const checksumDigits = 7;
 
 /**
@@ -21,7 +21,7 @@ export function createTokenText(prefix: string): string {
   return `${text}${checksumOf(text)}`;
 }
 
-/** Returns whether a string has the form of our tokens but a wrong checksum, so that it was never issued. */
+/** Returns whether a string has the form of our tokens but a wrong checksum, and so was never issued. */
 export function isMistyped(text: string, prefix: string): boolean {
   if (!text.startsWith(prefix) || text.length !== prefix.length + randomDigits + checksumDigits) return false;
   return checksumOf(text.slice(0, -checksumDigits)) !== text.slice(-checksumDigits);

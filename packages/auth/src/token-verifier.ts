@@ -8,7 +8,7 @@ export interface Principal {
   readonly subject: string;
   /** The issuer of the subject: JWT `iss`; `undefined` for a token of our own. */
   readonly issuer: string | undefined;
-  /** The scopes of the token; `"all"` where scopes are not used. */
+  /** The scopes of the token; `"all"` if the token is not limited to scopes. */
   readonly scopes: ReadonlySet<string> | "all";
 }
 
@@ -16,9 +16,9 @@ export interface Principal {
  * Why a token is not accepted.
  *
  * - `unknown`: not a token of this verifier; another verifier may know it.
- * - `invalid`: recognised and rejected (signature, audience, revoked …).
+ * - `invalid`: recognised and rejected, for example because of its signature or audience, or because it was revoked.
  * - `expired`: was valid before.
- * - `unavailable`: cannot be verified right now. Never reported as invalid, or the client would discard the token.
+ * - `unavailable`: cannot be verified right now. Reporting it as `invalid` would make the client discard the token.
  *
  * `reason` is for the operator's log. It never contains the token, and never reaches the client.
  */
@@ -33,13 +33,13 @@ export type TokenOutcome = Principal | TokenProblem;
 export interface PresentedToken {
   /** The token: well formed, not yet verified. The last one of a connection is cached until the connection closes. */
   readonly text: string;
-  /** Its SHA-256 in lower-case hex. Every verifier looks tokens up by it, so it is computed once. */
+  /** The SHA-256 of the token in lower-case hex. Computed once, because every verifier looks tokens up by it. */
   readonly digest: string;
 }
 
 /** Returns the SHA-256 of a token in lower-case hex. */
 export function digestOf(text: string): string {
-  // bench/auth: 0.3 µs for a token of 43 characters and 0.8 µs for one of 800; as a Buffer 0.5 µs more.
+  // bench/auth: 0.3 µs for a token of 43 characters and 0.8 µs for one of 800. A digest as a Buffer takes 0.5 µs more.
   return hash("sha256", text, "hex");
 }
 
@@ -52,18 +52,18 @@ export interface KeysFetched {
 /**
  * Decides whether a token is valid.
  *
- * Returns a promise only if it must wait, so that the common case creates none. A rejected token is an outcome;
- * anything thrown is a defect.
+ * Returns a promise only if it must wait, so that the common case creates none. A rejected token is an outcome; a
+ * thrown error is a bug.
  */
 export interface TokenVerifier {
   verify(token: PresentedToken): TokenOutcome | Promise<TokenOutcome>;
 
-  /** Why tokens cannot be verified right now, for an operator; `undefined` while they can. */
+  /** Why tokens cannot be verified right now, for an operator; `undefined` if they can be verified. */
   readonly problem?: string | undefined;
 
   /**
-   * When the keys of each issuer were last fetched, in milliseconds of `performance.now()`; without the issuers whose
-   * keys were never fetched.
+   * When the keys of each issuer were last fetched, in milliseconds of `performance.now()`. Issuers whose keys were
+   * never fetched are not included.
    */
   readonly keysFetched?: readonly KeysFetched[];
 
@@ -81,10 +81,10 @@ export interface TokenVerifier {
 }
 
 /**
- * Creates a verifier that tries the given ones in order until one recognises the token.
+ * Creates a verifier that tries the given verifiers in order until one recognises the token.
  *
- * Put the cheapest first. `unavailable` ends the search as well: a later verifier must not report a token as unknown
- * that an earlier one may recognise.
+ * Put the cheapest first. `unavailable` also ends the search, because a token must not be reported as unknown if an
+ * earlier verifier may recognise it.
  */
 export function createVerifierChain(verifiers: readonly TokenVerifier[]): TokenVerifier {
   const [only] = verifiers;

@@ -9,7 +9,8 @@ import { writeDocument, type WrittenDocument } from "./written-document.ts";
 export interface DocsPageOptions {
   /**
    * Creates the OpenAPI document, as an object or as JSON text. Called once, when the document is first requested, and
-   * again after a failure. An object is written in short turns of the event loop, which is better for large documents.
+   * again after a failure. Prefer an object for large documents: it is written in steps that do not block the event
+   * loop for long.
    */
   readonly document: () => string | object | Promise<string | object>;
   /** Whether the page is public; otherwise it requires a credential. `/` redirects to the page only if it is public. */
@@ -18,8 +19,8 @@ export interface DocsPageOptions {
 
 const docsPageOptionNames: OptionNames<DocsPageOptions> = { document: required, open: required };
 
-// Everything is loaded from this server and nothing is inline, so text in the description or in a response is never
-// executed. Requests may also be sent to the servers in the description, among which the user can choose.
+// Scripts and styles are loaded only from this server and never inline, so text in the description or in a response is
+// never executed. Requests may also be sent to the servers in the description, because the user can select one.
 function contentSecurityPolicy(servers: readonly string[]): string {
   return [
     "default-src 'none'",
@@ -48,9 +49,8 @@ function headerOf(contentType: string, origins: readonly string[]): Record<strin
  * Creates the endpoints of the description: `/openapi.json` and `/openapi.yaml`, and at `/docs` a page for reading it
  * and trying its operations in a browser.
  *
- * The content is created on the first request, which keeps the start short, and then compressed once for each coding.
- * The page works offline and under a strict Content-Security-Policy. Its paths are relative, so it works below any base
- * URL.
+ * The content is created on the first request, so that the start is fast, and compressed once for each coding. The page
+ * works offline and under a strict Content-Security-Policy. Its paths are relative, so it works below any base URL.
  *
  * @throws TypeError for unknown options
  */
@@ -91,7 +91,7 @@ function read(name: string): string {
   return readFileSync(pageFile(name), "utf8");
 }
 
-/** Reads the script that the build has written; in a checkout, bundles it. */
+/** Returns the script: in the package, reads the file that the build has written; in a checkout, bundles it. */
 async function readScript(): Promise<string> {
   if (existsSync(pageFile("page.js"))) return read("page.js");
   const { writePageScript } = await import("./page-script.ts");

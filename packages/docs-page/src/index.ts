@@ -1,5 +1,4 @@
 /**
- * The endpoints of an OpenAPI document, and of a page on which people read it and send requests: the entry
- * `@plantstore/docs-page`.
+ * The entry `@plantstore/docs-page`: endpoints for an OpenAPI document, and for a page to read it and send requests.
  */
 export { createDocsPage, type DocsPageOptions } from "./docs-page.ts";

@@ -7,7 +7,7 @@ import { pageFile } from "./page-file.ts";
  * by `npm run build` for the package, and in a checkout when the page is first requested.
  *
  * Each module becomes a function that returns its exports, and its imports become variables with the exports of other
- * modules. So `files/` may use only named imports, `export function` and `export const`.
+ * modules. Therefore `files/` may use only named imports, `export function` and `export const`.
  */
 export function writePageScript(): string {
   const written = new Set<string>();
@@ -20,7 +20,7 @@ export function writePageScript(): string {
   return [marked, ...modulesOf("page", written)].join("\n");
 }
 
-/** Returns a module after the modules that it imports, without those already written. */
+/** Returns a module preceded by the modules that it imports, without modules that are already written. */
 function modulesOf(name: string, written: Set<string>): string[] {
   if (written.has(name)) return [];
   written.add(name);
@@ -31,7 +31,7 @@ function modulesOf(name: string, written: Set<string>): string[] {
   const body = text
     .replaceAll(imports, (_, names: string, path: string) => `const {${names}} = ${variableOf(nameOf(path))};`)
     .replaceAll(exports, "$1$2");
-  // Only the entry exports nothing, and only it may use top-level await.
+  // Only the entry module exports nothing. It is not wrapped, so only it may use top-level await.
   if (exported.length === 0) return [...before, body];
   return [...before, `const ${variableOf(name)} = (() => {\n${body}\nreturn { ${exported.join(", ")} };\n})();`];
 }

@@ -17,8 +17,8 @@ interface Representation {
   readonly body: Uint8Array;
 }
 
-// Each resource is compressed once, outside the event loop, so nearly the best levels are used: brotli's last two take
-// ten times as long. node:zlib is loaded on first use, because it costs 3 ms and 3 MB.
+// Each resource is compressed once, outside the event loop, so high levels are used. brotli's two highest levels are
+// not, because they take ten times as long. node:zlib is loaded on first use, because loading takes 3 ms and 3 MB.
 const codings = [
   {
     name: "br",
@@ -35,7 +35,8 @@ const codings = [
 
 /**
  * Creates an endpoint that responds with a resource in the coding that the client prefers, or with 304 if the client
- * already has it (RFC 9110 §15.4.5). The resource and each coding are created when first requested, and cached.
+ * already has the resource (RFC 9110 §15.4.5). The resource and each coding are created on the first request and
+ * cached.
  *
  * @param create - creates the resource; called again after a failure
  */
@@ -68,7 +69,10 @@ export function resourceEndpoint(path: string, open: boolean, create: () => Reso
   };
 }
 
-/** Returns a function that creates a value once, also for concurrent callers, and again after a failure. */
+/**
+ * Returns a function that creates a value once, even if called concurrently. After a failure, the next call tries
+ * again.
+ */
 export function memoizeAsync<Value>(create: () => Promise<Value>): () => Promise<Value> {
   let cached: Promise<Value> | undefined;
   return () => {

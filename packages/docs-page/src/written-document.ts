@@ -2,25 +2,25 @@ import { runInTurns } from "@plantstore/gateway/exchange";
 import { jsonPieces } from "./json-pieces.ts";
 import { parseWithDigits, yamlPieces } from "./yaml-text.ts";
 
-/** A document in the formats in which it is sent. */
+/** An OpenAPI document as JSON and YAML. */
 export interface WrittenDocument {
   readonly json: Uint8Array<ArrayBuffer>;
-  /** Writes it as YAML. */
+  /** Returns the document as YAML. */
   readonly yaml: () => Promise<Uint8Array<ArrayBuffer>>;
-  /** The origins of its servers, without relative URLs, which are this server. */
+  /** The origins of the document's servers. Relative URLs are not included, because they refer to this server. */
   readonly origins: readonly string[];
 }
 
-/** The largest document, in bytes. 256 MiB: ten times as much as all of Google's APIs need. */
+/** The maximum size of a document in bytes. 256 MiB: ten times as much as all of Google's APIs need. */
 const documentMaxBytes = 256 * 1024 * 1024;
 
-/** Characters that are encoded in one step, which takes about a millisecond. */
+/** The number of characters that are encoded in one step, which takes about a millisecond. */
 const charactersPerStep = 256 * 1024;
 
 /**
- * Writes an OpenAPI document, which is an object or JSON text, in short turns of the event loop.
+ * Writes an OpenAPI document, given as an object or as JSON text, in short steps that do not block the event loop.
  *
- * @throws Error for one that is larger than {@link documentMaxBytes}
+ * @throws Error if the document is larger than {@link documentMaxBytes}
  */
 export async function writeDocument(document: string | object): Promise<WrittenDocument> {
   if (typeof document === "object") {

@@ -1,6 +1,6 @@
 import { levelsInPieces } from "./json-pieces.ts";
 
-/** A number with the digits of the JSON text. */
+/** A number as it is written in the JSON text, so that no digit is lost. */
 class Digits {
   readonly text: string;
   constructor(text: string) {
@@ -15,7 +15,7 @@ export function parseWithDigits(json: string): unknown {
   );
 }
 
-/** Writes a JSON value as YAML 1.2, which is read the same as YAML 1.1, in pieces as `jsonPieces` does. */
+/** Writes a JSON value as YAML, in pieces like `jsonPieces`. Parsers of YAML 1.1 and 1.2 read it as the same value. */
 export function* yamlPieces(value: unknown): Generator<string> {
   let isFirst = true;
   for (const piece of blockPieces(value, "", levelsInPieces)) {
@@ -34,13 +34,13 @@ function* blockPieces(value: unknown, indent: string, levels: number): Generator
   }
 }
 
-/** Returns the members of an object that are in its JSON; none for other values. */
+/** Returns the members that JSON of an object would have; none for other values. */
 function membersOf(value: unknown): readonly (readonly [string, unknown])[] {
   if (typeof value !== "object" || value === null || Array.isArray(value) || value instanceof Digits) return [];
   return Object.entries(value).filter(([, each]) => each !== undefined);
 }
 
-/** Writes what follows "key:" or "-": the value on that line, or a block on the next ones. */
+/** Writes the value after "key:" or "-": on the same line, or as a block on the next lines. */
 function blockOf(value: unknown, indent: string): string {
   if (Array.isArray(value)) {
     if (value.length === 0) return " []";
@@ -63,7 +63,8 @@ function scalarOf(text: string): string {
   return plain.test(text) && !words.test(text) ? text : JSON.stringify(text);
 }
 
-// Begins with a letter, "$" or "_", so it is not a number, a date or a YAML indicator; ": " and " #" cannot occur.
+// Strings that need no quotes. They start with a letter, "$" or "_", so they are not numbers, dates or YAML indicators;
+// ": " and " #" cannot occur.
 const plain = /^[A-Za-z_$](?:[\w.$/-]| (?=[\w$]))*$/;
-// Words that some version of YAML reads as a boolean or null.
+// Words that some versions of YAML read as a boolean or null.
 const words = /^(?:true|false|null|yes|no|on|off|y|n)$/i;

@@ -1,7 +1,7 @@
 /**
  * The parsed value of a string, or all its problems.
  *
- * Problems are printed and logged. They never quote the string, which may be a token in the wrong place.
+ * Problems are printed and logged. They never quote the string, which may be a misplaced token.
  */
 export type ParseResult<T> =
   | { readonly kind: "value"; readonly value: T }

@@ -17,12 +17,13 @@ export interface RecordedFile {
   /** The kind of file, for the log: "file of token hashes". */
   readonly what: string;
   readonly log: OperatorLog;
-  /** Milliseconds after which a rejected file is tried again, and after which the same rejection is logged again. */
+  /** Milliseconds after which a rejected file is tried again. */
   readonly retryRejectedMs: number;
+  /** Milliseconds after which the same rejection is logged again. */
   readonly repeatRejectionMs: number;
 }
 
-/** Records the outcome of the last reload of a watched file, and logs each change of it. */
+/** Records the outcome of the last reload of a watched file, and logs when it changes. */
 export class ReloadRecord {
   last: FileReload;
   readonly #file: RecordedFile;
@@ -35,7 +36,10 @@ export class ReloadRecord {
     this.last = { path: file.path, succeeded: true, lastSuccessMs: Date.now() };
   }
 
-  /** Whether a rejected file should be tried again although it has not changed: it may become valid with time. */
+  /**
+   * Whether a rejected file should be tried again although it has not changed. A certificate, for example, becomes
+   * valid with time.
+   */
   get isRetryDue(): boolean {
     return performance.now() - this.#rejectedAtMs >= this.#file.retryRejectedMs;
   }

@@ -5,8 +5,8 @@ import { explainSystemError } from "./explain-system-error.ts";
 import { parsed, notParsed, type ParseResult } from "./parse-result.ts";
 
 /**
- * Reads a regular file of at most `limitBytes` as UTF-8. The limit protects memory from a file configured by mistake,
- * such as a disk image.
+ * Reads a regular file of at most `limitBytes` as UTF-8. The limit bounds memory if a wrong file is configured, such as
+ * a disk image.
  */
 export async function readTextFile(path: string, limitBytes: number): Promise<ParseResult<string>> {
   const stats = await statRegularFile(path);

@@ -16,12 +16,14 @@ export interface FileToWatch {
   /** The largest size of each file, in bytes. */
   readonly limitBytes: number;
   /**
-   * Applies new contents, in the order of the paths, and returns fields for the log line; or returns why the previous
-   * contents stay in use.
+   * Applies new contents, in the order of the paths. Returns fields for the log line, or why the previous contents stay
+   * in use.
    */
   apply(...texts: string[]): ParseResult<object> | Promise<ParseResult<object>>;
   readonly log: OperatorLog;
-  /** Milliseconds after which rejected contents are applied again: they may become valid with time. Default 10 s. */
+  /**
+   * Milliseconds after which rejected contents are tried again, because they may become valid with time. Default 10 s.
+   */
   readonly retryRejectedMs?: number;
   /** Milliseconds after which the same rejection is logged again. Default 10 minutes. */
   readonly repeatRejectionMs?: number;
@@ -48,26 +50,28 @@ export interface WatchedFile {
 /**
  * Milliseconds between two checks of the file.
  *
- * A revoked token must stop working within a second, and it takes two checks to detect a change. Polling costs a few
- * microseconds and works where change events do not: on network volumes, and for Kubernetes secrets, which are replaced
- * through symbolic links.
+ * A revoked token must stop working within a second, and it takes two checks to detect a change. A check costs a few
+ * microseconds. Polling also works where change events do not: on network volumes, and for Kubernetes secrets, which
+ * are replaced through symbolic links.
  */
 const pollIntervalMs = 250;
 
-/** A certificate that is not valid yet is applied at most this much too late; parsing a file takes milliseconds. */
+/** 10 s: the maximum delay until a certificate that was not valid yet is applied. Parsing a file takes milliseconds. */
 const retryRejectedMsDefault = 10_000;
 
-/** Often enough to appear in the log of each hour, seldom enough not to fill it. */
+/** Ten minutes: each hour of the log includes the problem, without being filled by it. */
 const repeatRejectionMsDefault = 600_000;
 
-/** Milliseconds within which a second write may not change the timestamps: on FAT they have a granularity of 2 s. */
+/**
+ * Milliseconds within which a second write may leave the timestamps unchanged: on FAT they have a granularity of 2 s.
+ */
 const timestampGranularityMs = 2_000;
 
 /**
  * Reads a file and watches it; returns the problems if its first content is rejected.
  *
- * Later, a file that is missing, unreadable or invalid only causes log lines: a partially written file must not lock
- * everybody out.
+ * Later, a missing, unreadable or invalid file only causes log lines, so that a partially written file does not lock
+ * out all callers.
  */
 export async function watchFile(file: FileToWatch): Promise<ParseResult<WatchedFile>> {
   refuseUnknownOptions(file, fileToWatchNames, "watchFile");
@@ -110,15 +114,16 @@ function keepWatching(file: FileToWatch, firstDigest: string): WatchedFile {
     const stats = await allOf(file.paths.map(statRegularFile));
     if (stats.kind === "problems") return record.recordRejection(stats.problems);
     const fingerprint = stats.value.map(fingerprintOf).join();
-    // A file that is being written may be incomplete: it is read once two checks in a row see the same fingerprint.
+    // A file that is being written may be incomplete, so it is read once two consecutive checks see the same
+    // fingerprint.
     const isStable = fingerprint === lastFingerprint;
     lastFingerprint = fingerprint;
     if (!isStable) changedAtMs = performance.now();
     if (!force && ((fingerprint === readFingerprint && !record.isRetryDue) || !isStable)) return;
     const texts = await readTexts(file);
     if (texts.kind === "problems") return record.recordRejection(texts.problems);
-    // A file that has just changed may change again without new timestamps, so the next check reads it again. Measured
-    // by our own clock: that of a network volume may differ, and not every file system records the time of a write.
+    // A file that has just changed may change again without new timestamps, so the next check reads it again. The age
+    // is measured with this process's clock, because the clock of a network volume may differ.
     // Equivalent mutant: the file systems here have finer timestamps.
     readFingerprint = performance.now() - changedAtMs < timestampGranularityMs ? "" : fingerprint;
     const digest = digestOf(texts.value);
@@ -134,7 +139,7 @@ function keepWatching(file: FileToWatch, firstDigest: string): WatchedFile {
     return lastCheck;
   }
 
-  // Restarted after each check, so that checks do not accumulate while a file system hangs.
+  // The timer restarts after each check, so that checks do not accumulate while a file system hangs.
   const timer = setTimeout(() => void queueCheck(false).finally(() => timer.refresh()), pollIntervalMs);
   timer.unref();
 

@@ -1,4 +1,4 @@
-/** Removes one line break at the end of a string, LF or CR LF, as `echo` and editors add it. */
+/** Removes the line break, LF or CR LF, that `echo` and editors add at the end of a file. */
 export function withoutLineEnd(text: string): string {
   return text.replace(/\r?\n$/, "");
 }

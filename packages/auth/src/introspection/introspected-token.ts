@@ -6,21 +6,22 @@ import type { TokenOutcome } from "../token-verifier.ts";
 /** The requirements on an active token. */
 export interface IntrospectionRequirements {
   /**
-   * `aud` must contain one of these; not checked when `undefined`, because an endpoint may know only our own tokens.
+   * `aud` must contain one of these. Not checked when `undefined`, for endpoints that accept only tokens issued for
+   * this service.
    */
   readonly audiences: readonly string[] | undefined;
-  /** Whether the token is limited to its scopes; otherwise it has every scope. */
+  /** Whether a token is limited to its scopes; otherwise it has every scope. */
   readonly enforceScopes: boolean;
 }
 
 /**
- * How long an active token is cached, in milliseconds, and therefore how long it works after it was revoked. 30 s saves
- * nearly every request about a busy client.
+ * How long an active token is cached, in milliseconds, and therefore how long a revoked token may still work. 30 s
+ * avoids nearly all requests for a busy client.
  */
 export const activeTtlMs = 30_000;
 
 /**
- * How long an inactive token is cached, in milliseconds. Shorter, because a replica of the provider may not know yet a
+ * How long an inactive token is cached, in milliseconds. Shorter, because a replica of the provider may not yet know a
  * token that another replica has just issued.
  */
 export const inactiveTtlMs = 10_000;
@@ -28,8 +29,8 @@ export const inactiveTtlMs = 10_000;
 /**
  * Returns the outcome of an introspection response (RFC 7662 §2.2); `undefined` when the response is not valid.
  *
- * Of the refusals, only "not active" is cached. Expiry is measured with `performance.now()`, so that setting back the
- * wall clock does not extend it.
+ * The only cached refusal is "not active". Expiry is measured with `performance.now()`, so that setting back the wall
+ * clock does not extend it.
  */
 export function evaluateIntrospection(
   response: JsonObject,

@@ -19,11 +19,13 @@ export interface IntrospectionEndpoint extends IntrospectionRequirements {
 interface Failure {
   readonly kind: "failure";
   readonly problem: string;
-  /** Whether the endpoint itself failed, and not only the request for this token. */
+  /** Whether the endpoint itself failed, rather than only the request for this token. */
   readonly endpointFailed: boolean;
 }
 
-/** The most concurrent requests to the endpoint: a provider that hangs blocks no more calls than this. */
+/**
+ * The maximum of concurrent requests to the endpoint, and so the number of calls that a provider that hangs can block.
+ */
 export const inFlightMax = 64;
 
 /**
@@ -33,21 +35,21 @@ export const inFlightMax = 64;
  */
 export const failuresMax = 5;
 
-/** How long an endpoint that is down, or a token for which it failed, is not retried, in milliseconds. */
+/** The pause before an endpoint that is down, or a token for which the endpoint failed, is retried, in milliseconds. */
 const pauseMs = 1_000;
 
 /**
- * How long an endpoint that is down is reported as a problem, in milliseconds. Not until the next success: a server
- * that is not ready gets no calls, and would never detect that the provider has recovered.
+ * How long an endpoint that is down is reported as a problem, in milliseconds. The report ends without a success,
+ * because a server that is not ready gets no calls and could not detect that the provider has recovered.
  */
 export const problemForMs = 10_000;
 
 const errorCode: AuthErrorCode = "ERR_INTROSPECTION_UNAVAILABLE";
 
-/** Creates a verifier that introspects every token that it has not cached. */
+/** Creates a verifier that introspects tokens and caches the outcomes. */
 export function createIntrospectionVerifier(endpoint: IntrospectionEndpoint, log: OperatorLog): TokenVerifier {
   const cache = new OutcomeCache<ExpiringOutcome>();
-  /** Tokens for which the endpoint failed. */
+  /** The tokens for which the endpoint failed recently. */
   const failures = new OutcomeCache<ExpiringOutcome>();
   const health = new EndpointHealth(endpoint.url, log);
   const closed = new AbortController();
@@ -95,13 +97,13 @@ export function createIntrospectionVerifier(endpoint: IntrospectionEndpoint, log
   };
 }
 
-/** Records whether an endpoint is up. Times are those of `performance.now()`, which is never set back. */
+/** Records whether an endpoint is down. Times are measured with `performance.now()`, which is never set back. */
 class EndpointHealth {
   /** The last failure; `undefined` after a success. */
   lastFailure: string | undefined;
   readonly #url: URL;
   readonly #log: OperatorLog;
-  /** The tokens for which it has failed since the last success, or since it was last considered down. */
+  /** The tokens for which the endpoint has failed since the last success, or since it was last considered down. */
   readonly #failedTokens = new Set<string>();
   #downAtMs = Number.NEGATIVE_INFINITY;
 
@@ -110,12 +112,12 @@ class EndpointHealth {
     this.#log = log;
   }
 
-  /** Whether no requests are sent, because it is down. */
+  /** Whether the endpoint is down, so that no requests are sent. */
   get isPaused(): boolean {
     return performance.now() - this.#downAtMs < pauseMs;
   }
 
-  /** Why it is down, for an operator. */
+  /** Why the endpoint is down, for an operator. */
   get problem(): string | undefined {
     return performance.now() - this.#downAtMs < problemForMs ? this.lastFailure : undefined;
   }
@@ -161,13 +163,15 @@ function evaluate(text: string, endpoint: IntrospectionEndpoint): ParseResult<Ex
   return outcome === undefined ? notParsed(`${what} has no boolean "active"`) : parsed(outcome);
 }
 
-// No response, client credentials refused (RFC 7662 §2.3), too many requests, or a server error. Any other response
-// that §2.2 does not define, such as the 403 of a firewall, may be caused by the token that was sent.
+// The endpoint failed if there is no response, or if the status means refused client credentials (RFC 7662 §2.3), too
+// many requests or a server error. Any other undefined response, such as the 403 of a firewall, may be caused by the
+// token that was sent.
 function isEndpointFailure(httpStatus: number | undefined): boolean {
   return httpStatus === undefined || httpStatus === 401 || httpStatus === 429 || httpStatus >= 500;
 }
 
-// RFC 6749 §2.3.1: both are form-encoded before they are joined, so that a colon in the id cannot end it.
+// RFC 6749 §2.3.1: id and secret are form-encoded before they are joined by a colon, because the id may contain a
+// colon.
 function toBasicCredentials(clientId: string, clientSecret: string): string {
   const [id, secret] = [clientId, clientSecret].map((text) => new URLSearchParams({ "": text }).toString().slice(1));
   return Buffer.from(`${id}:${secret}`).toString("base64");

@@ -8,9 +8,12 @@ import { createIntrospectionVerifier } from "./introspection-verifier.ts";
 export interface IntrospectionSource {
   readonly url: string;
   readonly clientId: string;
-  /** The file that contains the client secret, which is watched; a line break after the secret is ignored. */
+  /**
+   * The path of the file that contains the client secret. The file is watched; a line break after the secret is
+   * ignored.
+   */
   readonly clientSecretFile: string;
-  /** `aud` must contain one of these; not checked when omitted. */
+  /** `aud` must contain one of these. Not checked when omitted. */
   readonly audiences?: readonly string[] | undefined;
   /** Whether a token is limited to its scopes. Default false: it has every scope. */
   readonly enforceScopes?: boolean | undefined;
@@ -18,7 +21,7 @@ export interface IntrospectionSource {
   readonly timeoutMs?: number | undefined;
 }
 
-/** The default for `timeoutMs`: a call waits for it, and should not wait longer than its client does. */
+/** The default of `timeoutMs`. A call waits for the response, and should not wait longer than its client does. */
 export const introspectionTimeoutMs = 5_000;
 
 /** The largest secret file, in bytes. */

@@ -10,7 +10,7 @@ import type { JwtAlgorithm } from "./jwt-algorithm.ts";
 /** Options of {@link openFetchedKeys}. */
 export interface FetchedKeysOptions {
   readonly issuer: string;
-  /** The URL of the keys or of the issuer's metadata, which `fetchDocument` requests. */
+  /** The URL that `fetchDocument` requests: of the keys, or of the issuer's metadata. */
   readonly url: URL;
   readonly algorithms: readonly JwtAlgorithm[];
   readonly fetchDocument: FetchKeyDocument;
@@ -18,19 +18,19 @@ export interface FetchedKeysOptions {
   readonly timing?: Partial<KeyTiming> | undefined;
 }
 
-/** When a key set is fetched; all times are in milliseconds. */
+/** When a key set is fetched. All times are in milliseconds. */
 export interface KeyTiming {
   /** The interval between a successful fetch and the next one. */
   readonly refreshMs: number;
-  /** How long keys are used after the last successful fetch, by the wall clock, as jose measures it. */
+  /** How long keys are used after the last successful fetch. jose measures this with the wall clock. */
   readonly usableMs: number;
   /**
-   * The minimum time between a successful fetch and one caused by a token with an unknown key, also by the wall clock.
+   * The minimum time between a successful fetch and a fetch for a token with an unknown key, also by the wall clock.
    */
   readonly coolDownMs: number;
   /** The timeout of one fetch, including discovery. */
   readonly fetchMs: number;
-  /** The back-off after a failed fetch; doubled after each further failure, up to `backOffMaxMs`. */
+  /** The back-off after a failed fetch. It doubles after each further failure, up to `backOffMaxMs`. */
   readonly backOffMs: number;
   readonly backOffMaxMs: number;
 }
@@ -38,10 +38,10 @@ export interface KeyTiming {
 /**
  * The default times.
  *
- * 5 minutes: a withdrawn key is soon removed, and the provider gets 300 requests a day. 24 hours: longer than outages
- * of providers, and a stolen key does not stay valid forever. 10 seconds: keys are published before they are used, and
- * a client that sends unknown keys causes at most six fetches a minute. 5 seconds: a call waits for the fetch of an
- * unknown key, and should not wait longer than its client does.
+ * `refreshMs`, 5 minutes: a withdrawn key is removed soon, and the provider gets 300 requests a day. `usableMs`, 24
+ * hours: longer than outages of providers, but a stolen key does not stay valid forever. `coolDownMs`, 10 seconds: keys
+ * are published before they are used, and a client that sends unknown keys causes at most six fetches a minute.
+ * `fetchMs`, 5 seconds: a call waits for the fetch of an unknown key, and should not wait longer than its client does.
  */
 export const defaultKeyTiming: KeyTiming = {
   refreshMs: 5 * 60_000,
@@ -53,10 +53,10 @@ export const defaultKeyTiming: KeyTiming = {
 };
 
 /**
- * Opens the keys that an issuer publishes; resolves after the first fetch, even when it failed.
+ * Opens the keys that an issuer publishes. Resolves after the first fetch, even if that failed.
  *
- * jose's remote key set stores the keys, and fetches them when a token names an unknown key. This adds the refresh in
- * the background, and the back-off after a failure.
+ * jose's remote key set stores the keys, and fetches them when a token names an unknown key. This module adds the
+ * refresh in the background, and the back-off after a failure.
  */
 export async function openFetchedKeys(options: FetchedKeysOptions): Promise<IssuerKeys> {
   const keys = new FetchedKeys(options);
@@ -69,7 +69,7 @@ class FetchedKeys implements IssuerKeys {
   readonly #options: FetchedKeysOptions;
   readonly #timing: KeyTiming;
   readonly #closed = new AbortController();
-  /** jose stores the set in use here. */
+  /** jose stores the key set in use in this object. */
   readonly #cache: { jwks?: JSONWebKeySet } & Record<string, never> = {};
   #document: { readonly digest: string; readonly set: JSONWebKeySet } | undefined;
   #fetchedAtMs: number | undefined;
@@ -111,7 +111,7 @@ class FetchedKeys implements IssuerKeys {
 
   async reload(): Promise<void> {
     this.#nextAtMs = 0;
-    // `#fail` has logged the problem.
+    // `#fail` has already logged the problem.
     await this.find.reload().catch(() => undefined);
   }
 
@@ -121,7 +121,7 @@ class FetchedKeys implements IssuerKeys {
   }
 
   async #fetch(timeout: AbortSignal): Promise<Response> {
-    // Tokens with an unknown key must not bypass the back-off.
+    // jose also calls this for tokens with an unknown key, which must not bypass the back-off.
     if (this.#failures > 0 && performance.now() < this.#nextAtMs) throw new KeysUnavailable();
     clearTimeout(this.#timer);
     const text = await this.#options.fetchDocument(AbortSignal.any([timeout, this.#closed.signal]));
@@ -164,7 +164,7 @@ class FetchedKeys implements IssuerKeys {
   #schedule(): void {
     const { refreshMs, backOffMs, backOffMaxMs } = this.#timing;
     const delayMs = this.#failures === 0 ? refreshMs : Math.min(backOffMaxMs, backOffMs * 2 ** (this.#failures - 1));
-    // Jitter spreads the fetches of replicas that started, or failed, at the same time.
+    // Jitter spreads the fetches of replicas that started or failed at the same time.
     const jitteredMs = delayMs * (0.75 + Math.random() / 4);
     this.#nextAtMs = performance.now() + jitteredMs;
     this.#timer = setTimeout(() => void this.reload(), jitteredMs);

@@ -7,27 +7,30 @@ export interface IssuerKeys {
    * Finds the key of a signature for jose. May wait for a newer set if the token names an unknown key; concurrent
    * calls share one fetch.
    *
-   * Rejects with `JWKSNoMatchingKey`, `JWKSMultipleMatchingKeys` or {@link KeysUnavailable}; with `JOSENotSupported`
-   * for an `alg` that is not asymmetric. Every key of the set can be imported.
+   * Rejects with `JWKSNoMatchingKey`, `JWKSMultipleMatchingKeys`, {@link KeysUnavailable}, or `JOSENotSupported` if
+   * `alg` is not asymmetric. Never rejects because a key cannot be imported.
    */
   readonly find: JWTVerifyGetKey;
 
-  /** The identity of the set in use: another object after a change, `undefined` while there is none. */
+  /**
+   * The key set in use, to be compared by identity: a different object after each change, `undefined` while there is
+   * none.
+   */
   readonly current: object | undefined;
 
   /**
-   * When the set was last fetched, in milliseconds of `performance.now()`; `undefined` if it never was, or is in a
-   * file.
+   * When the set was last fetched, in milliseconds of `performance.now()`; `undefined` if it was never fetched, or is
+   * read from a file.
    */
   readonly fetchedAtMs: number | undefined;
 
-  /** Seconds until the next fetch when the last one failed; `undefined` when the set is current. */
+  /** Seconds until the next fetch if the last one failed; `undefined` if it succeeded. */
   readonly retryAfterS: number | undefined;
 
-  /** Why no token can be verified, for an operator; `undefined` while tokens can be verified. */
+  /** Why no token can be verified, for an operator; `undefined` if tokens can be verified. */
   readonly problem: string | undefined;
 
-  /** The outcome of the last reload, for keys in a file. */
+  /** The outcome of the last reload, if the keys are in a file. */
   readonly fileReload?: FileReload;
 
   /** Reads the keys again immediately. */
@@ -36,5 +39,5 @@ export interface IssuerKeys {
   close(): void;
 }
 
-/** Thrown when keys are needed and cannot be fetched; `IssuerKeys.problem` and the log contain the reason. */
+/** Thrown when the keys are needed but cannot be fetched. The reason is logged, and is in `IssuerKeys.problem`. */
 export class KeysUnavailable extends Error {}

@@ -1,5 +1,5 @@
-// Asymmetric algorithms only. With HS256 and the like, anyone who knows the public key could sign (RFC 8725 §3.1), and
-// with "none" nothing is signed.
+// Asymmetric algorithms only. With symmetric algorithms such as HS256, anyone who knows the public key could sign (RFC
+// 8725 §3.1); with "none", nothing is signed.
 const names = [
   "RS256",
   "RS384",
@@ -20,7 +20,7 @@ export type JwtAlgorithm = (typeof names)[number];
 /** The algorithms that can be allowed. */
 export const jwtAlgorithms: readonly string[] = names;
 
-/** The default algorithms, which cover what identity providers use. */
+/** The default algorithms: those that identity providers use. */
 export const defaultJwtAlgorithms: readonly JwtAlgorithm[] = ["RS256", "PS256", "ES256", "EdDSA"];
 
 /** Returns whether a string is one of {@link jwtAlgorithms}. */

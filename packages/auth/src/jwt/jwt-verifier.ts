@@ -4,7 +4,10 @@ import { OutcomeCache, type ExpiringOutcome } from "../outcome-cache.ts";
 import type { PresentedToken, TokenOutcome, TokenVerifier } from "../token-verifier.ts";
 import { type TrustedIssuer, verifyJwt } from "./verify-jwt.ts";
 
-/** An outcome that is valid while the issuer uses this key set: a token is rejected once its key is withdrawn. */
+/**
+ * An outcome, and the key set with which it was determined. It is used only while the issuer has this set, so that a
+ * token is rejected once its key is withdrawn.
+ */
 interface KeySetOutcome extends ExpiringOutcome {
   readonly trusted: TrustedIssuer;
   readonly set: object;
@@ -13,10 +16,10 @@ interface KeySetOutcome extends ExpiringOutcome {
 const notTrusted: TokenOutcome = { kind: "unknown", reason: "not a signed JWT from a trusted issuer" };
 
 /**
- * Creates a verifier of JSON Web Tokens that are signed by trusted issuers; tokens of other issuers are `unknown`.
+ * Creates a verifier for JSON Web Tokens of trusted issuers. Tokens of other issuers are `unknown`.
  *
- * Outcomes are cached until the token expires or the keys of its issuer change. A new token costs a signature check;
- * one that names an unknown key may wait for newer keys.
+ * Outcomes are cached until the token expires or the keys of its issuer change. A token that is not cached costs a
+ * signature check, and if it names an unknown key, may wait for a fetch of newer keys.
  */
 export function createJwtVerifier(issuers: readonly TrustedIssuer[]): TokenVerifier {
   const trustedBy = new Map<unknown, TrustedIssuer>(issuers.map((trusted) => [trusted.issuer, trusted]));
@@ -30,7 +33,8 @@ export function createJwtVerifier(issuers: readonly TrustedIssuer[]): TokenVerif
   }
 
   async function verifyUncached({ text, digest }: PresentedToken, trusted: TrustedIssuer): Promise<TokenOutcome> {
-    // Read before verifying: if the set changes meanwhile, the outcome is cached for the old set, and never used.
+    // Read before verifying: if the set changes meanwhile, the outcome is stored with the old set, and so is never
+    // used.
     const set = trusted.keys.current;
     const verified = await verifyJwt(text, trusted);
     if (set !== undefined) cache.set(digest, { ...verified, trusted, set });
@@ -64,7 +68,7 @@ export function createJwtVerifier(issuers: readonly TrustedIssuer[]): TokenVerif
 // empty third part.
 const compactJws = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$/;
 
-/** Returns the unverified `iss` of a signed JWT. Use it only to select the keys. */
+/** Returns the `iss` of a signed JWT. It is not verified: use it only to select the keys. */
 function issuerOf(text: string): unknown {
   if (!compactJws.test(text)) return undefined;
   try {

@@ -14,10 +14,10 @@ export function createKeyFetcher(url: URL): FetchKeyDocument {
 /**
  * Creates a function that fetches the metadata of the issuer, and then the key set from the URL in the metadata.
  *
- * Tries OpenID Connect Discovery 1.0 §4 first, which nearly every provider supports, then RFC 8414 §3. In the former,
- * the well-known part follows the path of the issuer; in the latter, it precedes the path.
+ * Tries OpenID Connect Discovery 1.0 §4 first, which nearly every provider supports: the well-known part follows the
+ * path of the issuer. Then tries RFC 8414 §3, where it precedes the path.
  *
- * @param issuer - the expected `issuer` of the metadata
+ * @param issuer - the value that `issuer` of the metadata must have
  * @param url - the issuer as a URL
  */
 export function createKeyDiscovery(issuer: string, url: URL): FetchKeyDocument {
@@ -44,7 +44,7 @@ async function readMetadata(url: URL, issuer: string, signal: AbortSignal): Prom
   const document = parseJsonObject(text.value, withoutQuery(url));
   if (document.kind === "problems") return document;
   const { issuer: named, jwks_uri: keysUrl } = document.value;
-  // RFC 8414 §3.3, OpenID Connect Discovery §4.3: otherwise one issuer could impersonate another.
+  // RFC 8414 §3.3, OpenID Connect Discovery §4.3: without this check, one issuer could impersonate another.
   if (named !== issuer) return notParsed(`${withoutQuery(url)} names a different issuer`);
   if (typeof keysUrl !== "string") return notParsed(`${withoutQuery(url)} has no "jwks_uri"`);
   return parseProviderUrl(keysUrl);

@@ -4,17 +4,18 @@ import { isJsonObject, type JsonObject, parseJsonObject } from "../json-object.t
 import { notParsed, parsed, type ParseResult } from "../inputs/index.ts";
 import type { JwtAlgorithm } from "./jwt-algorithm.ts";
 
-/** The most keys of a set that are used; providers publish two to ten. */
+/** The maximum of keys that are used of a set. Providers publish two to ten. */
 const keysMax = 100;
 
 /** The shortest RSA key that is used, in bits (RFC 7518 §3.3 and §3.5). */
 const rsaModulusMinBits = 2048;
 
-/** The longest RSA key that is used, in bits: a longer one costs milliseconds per signature. */
+/** The longest RSA key that is used, in bits. Checking a signature with a longer key takes milliseconds. */
 const rsaModulusMaxBits = 8192;
 
 /**
- * The members of a key that are passed to jose, which rejects keys with others, such as `oth` or a string for `ext`.
+ * The members of a key that are passed to jose. jose rejects keys with certain other members, such as `oth` or a string
+ * for `ext`.
  */
 const publicMembers = ["kty", "crv", "x", "y", "n", "e", "kid", "alg", "use"] as const;
 
@@ -22,9 +23,9 @@ const publicMembers = ["kty", "crv", "x", "y", "n", "e", "kid", "alg", "use"] as
  * Parses a JWK Set (RFC 7517 §5) and returns the keys that can be imported for one of the algorithms, with their public
  * members only.
  *
- * Keys for other purposes, symmetric keys and invalid keys are ignored, as §5 requires, and so are keys that are
- * published with their private part, with which anyone could sign. A set without a usable key is a problem, except for
- * the empty set `{"keys":[]}`, with which a provider withdraws all its keys.
+ * Keys for other purposes, symmetric keys and invalid keys are ignored, as §5 requires. Keys that are published with
+ * their private part are ignored too, because anyone could sign with them. A set without a usable key is a problem,
+ * except for the empty set `{"keys":[]}`, by which a provider withdraws all its keys.
  */
 export async function readKeySet(
   text: string,

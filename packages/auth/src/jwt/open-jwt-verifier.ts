@@ -13,12 +13,10 @@ import type { TrustedIssuer } from "./verify-jwt.ts";
 export interface JwtSource {
   /** The exact value of `iss`. */
   readonly issuer: string;
-  /**
-   * `aud` must contain one of these; not empty, or tokens issued for other services would be accepted.
-   */
+  /** `aud` must contain one of these. Must not be empty, because tokens issued for other services would be accepted. */
   readonly audiences: readonly string[];
   /**
-   * The source of the issuer's public keys: a URL, or a file, which is watched. Default: the `jwks_uri` of its
+   * The source of the issuer's public keys: a URL, or a file, which is watched. Default: `jwks_uri` of the issuer's
    * metadata.
    */
   readonly keys?: { readonly url: string } | { readonly file: string } | undefined;
@@ -32,11 +30,11 @@ export interface JwtSource {
    * The claims that contain the scopes, as a string separated by spaces or an array. Default: `scope` and `scp`.
    */
   readonly scopeClaims?: readonly string[] | undefined;
-  /** When keys are fetched, for a provider that requires other times. */
+  /** When keys are fetched, for providers that require different times. */
   readonly timing?: Partial<KeyTiming> | undefined;
 }
 
-/** `scope` as in RFC 8693 §4.2; Entra and Okta call it `scp`. */
+/** RFC 8693 §4.2 defines `scope`; Entra and Okta use `scp`. */
 const defaultScopeClaims: readonly string[] = ["scope", "scp"];
 
 /**

@@ -11,7 +11,7 @@ import type { JwtAlgorithm } from "./jwt-algorithm.ts";
 export interface TrustedIssuer {
   /** The exact value of `iss`. */
   readonly issuer: string;
-  /** `aud` must contain one of these: a token for another service is not for us. */
+  /** `aud` must contain one of these, so that tokens for other services are rejected. */
   readonly audiences: readonly string[];
   /**
    * The claims that contain the scopes of a token; `undefined` grants every scope, because many providers issue none.
@@ -20,21 +20,24 @@ export interface TrustedIssuer {
   /** The allowed values of `alg`. */
   readonly algorithms: readonly JwtAlgorithm[];
   /**
-   * Whether `typ` must be `at+jwt` (RFC 9068 §4). Otherwise `JWT` and a missing `typ`, which many providers send, are
-   * accepted too.
+   * Whether `typ` must be `at+jwt` (RFC 9068 §4). If false, `JWT` and a missing `typ` are accepted too, because many
+   * providers send such tokens.
    */
   readonly requireAccessTokenType: boolean;
   readonly keys: IssuerKeys;
 }
 
-/** How long a permanent rejection is cached, in milliseconds: a client that repeats a bad token does so in a loop. */
+/**
+ * How long a permanent rejection is cached, in milliseconds. A minute: clients that repeat a bad token usually do so in
+ * a loop.
+ */
 const rejectedTtlMs = 60_000;
 
 /**
- * Verifies the signature of a token, then its header and claims; a bad token is an outcome, never an exception.
+ * Verifies the signature of a token, then its header and claims. An invalid token is an outcome, never an exception.
  *
- * The outcome may be cached until `untilMs`, as long as the key set is in use: until the token expires if it is valid,
- * for a minute if it is not, and not at all if it may become valid with time (`nbf`, `iat`, keys that are unavailable).
+ * The outcome may be cached until `untilMs` while the key set is in use: a valid token until it expires, an invalid one
+ * for a minute. It must not be cached if the token may become valid with time (`nbf`, `iat`, unavailable keys).
  */
 export async function verifyJwt(text: string, trusted: TrustedIssuer): Promise<ExpiringOutcome> {
   // A `kid` that is not a string is ignored: some providers send a number.
@@ -53,7 +56,7 @@ export async function verifyJwt(text: string, trusted: TrustedIssuer): Promise<E
   }
 }
 
-/** Checks what `jwtVerify` does not. */
+/** Checks the claims that `jwtVerify` does not check. */
 function checkClaims({ payload, protectedHeader }: JWTVerifyResult, trusted: TrustedIssuer): ExpiringOutcome {
   const { iss, sub, exp, iat, cnf } = payload;
   if (!isAccessTokenType(protectedHeader.typ, trusted)) return rejected('"typ" is not the type of an access token');
@@ -63,7 +66,7 @@ function checkClaims({ payload, protectedHeader }: JWTVerifyResult, trusted: Tru
   if (iat !== undefined && !(typeof iat === "number" && iat <= Date.now() / 1000 + clockSkewS)) {
     return uncached({ kind: "invalid", reason: '"iat" must be a NumericDate in the past' });
   }
-  // `crit` or `cnf` could be missed.
+  // An escaped `crit` or `cnf` could be missed.
   if (hasNameWithBackslash(protectedHeader) || hasNameWithBackslash(payload))
     return rejected("a header parameter or claim has a name with a backslash");
   // RFC 7800 §3.1: the token is valid only with a proof of possession, which is not supported.
@@ -96,7 +99,8 @@ function outcomeOfError(error: unknown, keys: IssuerKeys): ExpiringOutcome {
   return isEarly ? uncached({ kind: "invalid", reason }) : rejected(reason);
 }
 
-// As long as the key that signed a token may exist, the token is not invalid, but cannot be verified right now.
+// If the keys may be outdated, the key that signed the token may exist: the token is then not invalid, but cannot be
+// verified right now.
 function missingKeyOutcome({ problem, retryAfterS }: IssuerKeys): TokenOutcome {
   if (problem === undefined && retryAfterS === undefined)
     return { kind: "invalid", reason: "the issuer has no key that matches the token" };

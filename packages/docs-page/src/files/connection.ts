@@ -1,7 +1,7 @@
 import type { Description } from "./description.js";
 import { element, find } from "./element.js";
 
-/** The server to which requests are sent, and the token that is sent with them, or "". */
+/** The server to which requests are sent, and the token that is sent with them ("" for none). */
 export interface Connection {
   readonly baseUrl: () => string;
   readonly token: () => string;
@@ -10,11 +10,11 @@ export interface Connection {
   readonly onChange: (listener: () => void) => void;
 }
 
-// The page is at <base URL>/docs. Its own server comes first, even if it is not in `servers`: behind a forwarded port,
-// it is the one that can be reached.
+// The page is at <base URL>/docs. The server of the page is the first choice, even if `servers` does not contain it:
+// behind a forwarded port, only this server can be reached.
 const ownUrl = withoutSlash(new URL(".", location.href).href);
 
-/** The shortest token whose end is shown: the end of a shorter one would reveal too much. */
+/** The minimum length of a token whose end is shown. The end of a shorter token would reveal too much. */
 const lengthToShowEnd = 16;
 
 /**

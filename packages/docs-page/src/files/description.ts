@@ -130,14 +130,14 @@ export function resolveSchema(description: Description, schema: Schema = {}): Sc
   return name === undefined ? schema : { ...description.components?.schemas?.[name], ...schema };
 }
 
-/** Returns the response of an operation for a status: that of the status, of its range, or the default. */
+/** Returns the documented response for a status: for the exact status, its range such as `4XX`, or the default. */
 export function responseOf({ object: { responses } }: Operation, status: number): ResponseObject | undefined {
   return responses[status] ?? responses[`${Math.floor(status / 100)}XX`] ?? responses["default"];
 }
 
 /**
- * Returns the media type in which a body is shown and sent, with its schema: lines for a stream, otherwise JSON if it
- * is available.
+ * Returns the media type in which a body is shown and sent, with its schema: JSON lines for a stream, otherwise JSON if
+ * available.
  */
 export function mainMediaOf(content: Content = {}): { readonly type: string; readonly media: Media } | undefined {
   const types = Object.keys(content);

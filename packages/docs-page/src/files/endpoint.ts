@@ -1,7 +1,7 @@
 import { type Operation, titleOf } from "./description.js";
 import { element } from "./element.js";
 
-/** Shows the method and the path of an operation, its parameters marked; a long path is broken before a slash. */
+/** Shows the method and the path of an operation, with marked parameters. Long paths may wrap before a slash. */
 export function showEndpoint({ method, path }: Operation): HTMLElement[] {
   const parts = path.split(/(\{[^}]*\})|(?=\/)/).filter((part) => part);
   const shown = parts.flatMap((part) => (part.startsWith("{") ? [element("em", {}, part)] : [element("wbr"), part]));

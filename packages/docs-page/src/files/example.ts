@@ -1,15 +1,15 @@
 import { type Description, type Media, resolveSchema, type Schema } from "./description.js";
 
-/** The fields that are left out of a body: read-only fields in a request, write-only fields in a response. */
+/** Which fields an example omits: read-only fields in a request, write-only fields in a response. */
 export type LeftOut = "readOnly" | "writeOnly";
 
-/** The deepest nesting of examples, because a schema may contain itself. */
+/** The maximum nesting of examples. Limited, because a schema may contain itself. */
 const depthMax = 4;
 
-/** The most values in an example that is created from schemas, which may branch at every level. */
+/** The maximum number of values in an example. Limited, because schemas may branch at every level. */
 const valuesMax = 500;
 
-/** Returns an example of a body: that of the description, or one created from the schema; `undefined` for none. */
+/** Returns an example of a body: from the description, or created from the schema; `undefined` if there is none. */
 export function exampleOf(description: Description, media: Media, leftOut: LeftOut): unknown {
   const schema = media.schema ?? media.itemSchema;
   if (media.example !== undefined || schema === undefined) return media.example;

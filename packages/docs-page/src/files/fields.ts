@@ -10,7 +10,7 @@ export function showFields(description: Description, schema: Schema): HTMLElemen
   const shown = Object.entries(properties).flatMap(([name, property]) =>
     definition(name, property, { ...property, required: required.includes(name) }, [
       ...prose(description, property.description),
-      // An object without a name is shown inline.
+      // The fields of an object without a name are shown inline.
       ...(property.properties === undefined ? [] : [showFields(description, property)]),
       ...showValueNames(property),
     ]),
@@ -48,7 +48,7 @@ function showValueNames({ "x-value-names": names }: Schema): HTMLElement[] {
   return [folded(`Names of its ${rows.length / 2} values`, element("dl", { class: "values" }, ...rows))];
 }
 
-/** A piece of text, and the schema that it names, if any. */
+/** A piece of text, and the schema that it refers to, if any. */
 interface Part {
   readonly text: string;
   readonly name?: string;
@@ -73,7 +73,7 @@ export function kindOf(schema: Schema = {}): string {
     .join("");
 }
 
-/** Shows {@link kindOf} with links to the schemas that it names. */
+/** Shows {@link kindOf} with links to the schemas in it. */
 export function showKind(schema: Schema = {}): (Node | string)[] {
   return partsOf(schema).map(({ text, name }) =>
     name === undefined ? text : element("a", { href: linkToSchema(name) }, text),

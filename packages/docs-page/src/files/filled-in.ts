@@ -2,7 +2,7 @@ import type { Operation, Parameter } from "./description.js";
 
 /** The input of the form. */
 export interface Input {
-  /** The parameters by location and name, such as `path id`. */
+  /** The values of parameters, by location and name, such as `path id`. */
   readonly values: ReadonlyMap<string, string>;
   readonly accept: string | undefined;
   readonly body: string | File | undefined;

@@ -23,16 +23,19 @@ export interface Inputs {
 
 const nothing: Inputs = { fields: [], read: () => ({}) };
 
-/** The canonical form of integers in path and query; a number field of the browser would accept 1e3. */
+/**
+ * The form of integers in path and query. A text field with this pattern is used because a number field would accept
+ * 1e3.
+ */
 const integerPattern = "0|-?[1-9][0-9]*";
 
-/** The pattern of a parameter that is one path segment, in descriptions created by the gateway. */
+/** The pattern that descriptions created by the gateway use for a parameter of one path segment. */
 const segmentPattern = "^[^/]+$";
 
-/** More optional parameters than this are collapsed. */
+/** If there are more optional parameters than this, they are collapsed. */
 const visibleMax = 6;
 
-/** The most visible rows of the body. */
+/** The maximum of visible rows of the body. */
 const bodyRowsMax = 18;
 
 /** Creates the fields for the parameters of an operation, the required ones first. */
@@ -47,7 +50,7 @@ export function parameterInputs(description: Description, { parameters = [] }: O
   };
 }
 
-/** Creates the field for the body: a file for bytes, otherwise JSON that starts as an example. */
+/** Creates the field for the body: a file for bytes, otherwise JSON whose initial value is an example. */
 export function bodyInputs(description: Description, { requestBody }: OperationObject): Inputs {
   const main = mainMediaOf(requestBody?.content);
   if (main === undefined) return nothing;
@@ -75,7 +78,8 @@ function fileInputs(): Inputs {
 }
 
 /**
- * Creates the choice of a media type for a response with several. The default for streams shows messages immediately.
+ * Creates the selection of a media type if a response has several. The default for streams is a type whose messages are
+ * shown as they arrive.
  */
 export function acceptInputs({ responses }: OperationObject): Inputs {
   const good = Object.keys(responses).find((status) => status.startsWith("2")) ?? "default";

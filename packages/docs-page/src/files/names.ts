@@ -1,14 +1,16 @@
-// Links from names of the definition, such as "library.v1.Shelf", to their views.
+// Links from names in the definition, such as "library.v1.Shelf", to the views of the page.
 import { type Description, operationsOf } from "./description.js";
 import { linkToOperation, linkToSchema } from "./route.js";
 
-/** Returns the link to the RPC or message with a full name, or to the one with a member of that name. */
+/**
+ * Returns the link to the RPC or message with this full name, or to the message that contains a member with this name.
+ */
 export function linkToName(description: Description, fullName: string): string | undefined {
   const operations = operationsOf(description);
   const rpcs = operations.map(({ id, object }) => ({ id, name: object["x-rpc"]?.procedure.slice(1) ?? "" }));
   const rpc = rpcs.find(({ name }) => name.replace("/", ".") === fullName);
   if (rpc !== undefined) return linkToOperation(rpc.id);
-  // In the description, the names of messages in the services' packages are without the package.
+  // In the description, messages in the packages of the services are named without the package.
   const packages = new Set(rpcs.map(({ name }) => name.replace(/[^.]*$/, "")));
   const short = [...packages].flatMap((each) => (fullName.startsWith(each) ? [fullName.slice(each.length)] : []));
   const names = [fullName, ...short].flatMap((name) => [name, name.replace(/\.[^.]*$/, "")]);

@@ -1,6 +1,6 @@
 /**
  * The documentation page: reads openapi.json, shows its operations and schemas, and sends requests with the user's
- * token. Nothing is loaded from other hosts, and a token is kept only for the tab.
+ * token. Nothing is loaded from other hosts, and a token is kept only in the current tab.
  */
 import { type Connection, showConnection } from "./connection.js";
 import { type Description, operationsOf } from "./description.js";
@@ -26,7 +26,7 @@ function show(description: Description): void {
   addEventListener("hashchange", () => {
     if (!showView()) return;
     scrollTo(0, 0);
-    // So that a screen reader announces the new view.
+    // Focus on the heading makes a screen reader announce the new view.
     find("view", HTMLElement).querySelector("h1")?.focus({ preventScroll: true });
   });
 }

@@ -1,25 +1,25 @@
-// Descriptions are CommonMark. The library marked parses it, and its tokens become elements here: HTML is never parsed,
-// so text that looks like HTML is shown as text.
+// Descriptions are CommonMark. The library marked parses them into tokens, from which this module creates elements.
+// HTML is never parsed, so text that looks like HTML is shown as text.
 import { Lexer, type MarkedToken, type Token, type Tokens } from "marked";
 import type { Description } from "./description.js";
 import { element, terminal } from "./element.js";
 import { linkToName } from "./names.js";
 
 /**
- * Shows CommonMark with tables and with links for bare URLs, which comments often contain. Names of the definition, as
- * in `[Shelf][library.v1.Shelf]`, link to their views.
+ * Shows CommonMark. Tables and bare URLs are supported too, because comments often contain them. Names of the
+ * definition, as in `[Shelf][library.v1.Shelf]`, become links to their views.
  */
 export function prose(description: Description, text: string | undefined): HTMLElement[] {
   if (text === undefined || text === "") return [];
   const lexer = new Lexer({ gfm: true });
-  // The comments of Google's definitions refer to names like this; the name itself is not shown.
+  // Comments of Google's definitions refer to names in this form. The part in the second brackets is not shown.
   for (const [, name = ""] of text.matchAll(/\]\[([A-Za-z_][\w.]*)\]/g)) {
     lexer.tokens.links[name.toLowerCase()] = { href: linkToName(description, name) ?? "", title: null };
   }
   return ownTokens(lexer.lex(text)).flatMap(showBlock);
 }
 
-/** Narrows tokens to marked's own types. There are no extensions, whose tokens could be anything. */
+/** Narrows tokens to marked's own types. No extensions are used, so there are no other tokens. */
 function ownTokens(tokens: readonly Token[]): MarkedToken[] {
   return tokens.filter((token): token is MarkedToken => token.type !== "");
 }
@@ -82,7 +82,7 @@ function showInline(tokens: readonly Token[]): (Node | string)[] {
         return [element("br")];
       case "link":
         return showLink(token.href, showInline(token.tokens));
-      // Nothing is loaded from other hosts.
+      // An image becomes a link, because nothing is loaded from other hosts.
       case "image":
         return showLink(token.href, [token.text]);
       case "escape":
@@ -95,7 +95,7 @@ function showInline(tokens: readonly Token[]): (Node | string)[] {
   });
 }
 
-/** Shows a link, or only its text if the target is missing, or has a scheme that could run code. */
+/** Shows a link, or only its text if the target is missing or has a scheme that could run code. */
 function showLink(target: string, text: readonly (Node | string)[]): (Node | string)[] {
   const href = withoutEntities(target);
   const isHere = href.startsWith("/") || href.startsWith("#/");
@@ -105,7 +105,7 @@ function showLink(target: string, text: readonly (Node | string)[]): (Node | str
 
 const protocols: ReadonlySet<string> = new Set(["http:", "https:", "mailto:"]);
 
-/** Replaces entities with their characters: numeric entities, and the most common named ones. */
+/** Replaces numeric entities and the most common named entities with their characters. */
 function withoutEntities(text: string): string {
   return text.replaceAll(
     /&(?:#(\d{1,7})|#[xX]([0-9a-fA-F]{1,6})|(amp|lt|gt|quot|nbsp));/g,

@@ -5,7 +5,7 @@ import { definition, showFields, showKind } from "./fields.js";
 import { jsonText } from "./json-text.js";
 import { prose } from "./prose.js";
 
-/** A longer list is collapsed. */
+/** Longer lists are collapsed. */
 const visibleMax = 8;
 
 /** Shows the parameters, the body and the responses of an operation. */
@@ -24,7 +24,7 @@ export function showReference(description: Description, object: OperationObject,
   );
 }
 
-// The description of an RPC without a comment is its name, which the page already shows.
+// An RPC without a comment has its name as the description, which the page already shows.
 function isOnlyName({ description, "x-rpc": rpc }: OperationObject): boolean {
   return description === `The RPC \`${rpc?.procedure.slice(1).replace("/", ".")}\`.`;
 }
@@ -49,7 +49,7 @@ function showResponses(description: Description, { responses }: OperationObject)
     ];
     if (body.length === 0) return element("div", { class: "response" }, ...head, note("No body"));
     const details = element("details", { class: "response" }, element("summary", {}, ...head), ...body);
-    // Collapsed, because errors are similar in all operations.
+    // Error responses are collapsed, because they are similar in all operations.
     details.open = isGood || Object.keys(responses).length < 3;
     return details;
   });

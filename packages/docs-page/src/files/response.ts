@@ -2,10 +2,10 @@ import { responseOf, type Description, isLines, mainMediaOf, type Operation, res
 import { element, folded, note, terminal } from "./element.js";
 import { jsonText } from "./json-text.js";
 
-/** The number of messages of a stream that are kept: enough to read, and few enough to keep the page responsive. */
+/** The maximum of stream messages that are kept: enough to read, and few enough to keep the page responsive. */
 const shownLinesMax = 500;
 
-/** The longest text with syntax highlighting. 256 KiB: above it, highlighting makes the page slow. */
+/** Longer texts are not highlighted. 256 KiB: highlighting more makes the page slow. */
 const colouredLengthMax = 256 * 1024;
 
 /** The elements that show a response, and when its request was sent. */
@@ -58,7 +58,7 @@ async function showMessages({ body }: Response, shown: HTMLElement, showCount: (
     }
     showLines(shown, lines);
     showCount(count);
-    // Otherwise a stream without pauses would block all other events, such as a click on "Stop".
+    // Lets other events run, such as a click on "Stop", which a stream without pauses would block.
     await new Promise((resolve) => void setTimeout(resolve));
   }
 }
@@ -68,7 +68,7 @@ function showLines(shown: HTMLElement, lines: readonly string[]): void {
   for (const old of [...shown.children].slice(0, -shownLinesMax)) old.remove();
 }
 
-// A named event ends a stream, and so does a line with an error, in each form of errors; neither is a message.
+// Neither a named event nor a line with an error, in any of its forms, is a message: both end a stream.
 function isMessage(line: string, before: string): boolean {
   if (line.startsWith("data:")) return !before.startsWith("event:");
   return line.startsWith("{") && !/^\{"(?:@error"|error":\{"code":)/.test(line);
@@ -90,8 +90,8 @@ function outcomeOf({ ok, status }: Response, meaning: string, startMs: number, c
 }
 
 /**
- * Returns the meaning of a response: the message of an error and the name of its code, or else the description of its
- * status; and the names of values in it that have one.
+ * Returns the meaning of a response: for an error its message and the name of its code, otherwise the description of
+ * the status. Also returns the names of values in the response.
  */
 function readMeaning(
   description: Description,

@@ -2,9 +2,9 @@
 import type { Operation, Schema } from "./description.js";
 import { filledIn, type Input } from "./filled-in.js";
 
-/** A variable of a path template, or a wildcard outside variables, with its wildcards in order. */
+/** A variable of a path template with its wildcards in order, or a wildcard outside of variables. */
 interface Variable {
-  /** The names that lead to its field. */
+  /** The field path of the variable, as names; `undefined` for a wildcard outside of variables. */
   readonly field: readonly string[] | undefined;
   readonly template: string;
   readonly wildcards: readonly string[];
@@ -13,7 +13,7 @@ interface Variable {
 /** The fields of a message, as JSON. */
 type Fields = Record<string, unknown>;
 
-/** Returns the variables of a google.api.http path template. Each of their wildcards is a path parameter. */
+/** Returns the variables of a google.api.http path template. Each wildcard of a variable is a path parameter. */
 function variablesOf({ object }: Operation): Variable[] {
   const path = object["x-rpc"]?.path ?? "";
   return [...path.matchAll(/\{([^=}]+)(?:=([^}]*))?\}|\*\*?/g)].map(([whole, field, inside]) => {
@@ -48,7 +48,7 @@ export function messagesOf(operation: Operation, input: Input, bodies: readonly 
   return bodies.map((text) => withBody(fields, body, text));
 }
 
-// Combines JSON texts, because numbers may have more digits than a JavaScript number.
+// Combines JSON as text, because numbers may have more digits than a JavaScript number.
 function withBody(fields: Fields, body: string, text: string): string {
   if (body === "*") return joinObjects(JSON.stringify(fields), text);
   const { [body]: inside, ...others } = fields;
@@ -76,7 +76,7 @@ function pathParametersOf({ object }: Operation) {
   return (object.parameters ?? []).filter((parameter) => parameter.in === "path");
 }
 
-/** Sets a field by the names that lead to it. */
+/** Sets the field with this path of names. */
 function setField(fields: Fields, [name = "", ...inner]: readonly string[], value: unknown): void {
   if (inner.length === 0) {
     fields[name] = value;
@@ -90,6 +90,6 @@ function setField(fields: Fields, [name = "", ...inner]: readonly string[], valu
 
 function toJson({ type, format }: Schema = {}, text: string): unknown {
   if (type === "boolean") return text === "true";
-  // Proto3 JSON has 64-bit integers as strings.
+  // In proto3 JSON, 64-bit integers are strings.
   return type === "integer" && !format?.endsWith("64") ? Number(text) : text;
 }

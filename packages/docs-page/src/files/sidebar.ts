@@ -16,9 +16,9 @@ interface Section {
 }
 
 /**
- * Shows the list of operations, by service, and of schemas, and the search in it.
+ * Shows the searchable list of operations, grouped by service, and schemas.
  *
- * @returns a function that marks the link to the view that is shown, and on a narrow page hides the list
+ * @returns a function that marks the link of the current view and, on a narrow page, hides the list
  */
 export function showSidebar(description: Description): (hash: string) => void {
   const sections = [...groupsOf(description).map(operationSection), ...schemaSection(description)];

@@ -1,5 +1,5 @@
-// Formats a request as a shell command, and as a program. They read the token from an environment variable, because
-// shells keep a history of commands, and programs are shared.
+// Formats a request as shell commands and as programs. They read the token from an environment variable, because shells
+// keep a history of commands, and programs are shared.
 import { element } from "./element.js";
 import { choose } from "./inputs.js";
 import { type Call, writeBuf, writeCurl, writeGrpcurl } from "./shell-commands.js";
@@ -43,7 +43,7 @@ export function snippetBox(): { readonly box: HTMLElement; readonly show: (call:
 }
 
 function copyButton(source: HTMLElement): HTMLElement[] {
-  // Over plain HTTP, browsers provide the clipboard only to pages of the same machine.
+  // Over plain HTTP, browsers provide the clipboard only for pages on localhost.
   if (!("clipboard" in navigator)) return [];
   const button = element("button", { type: "button", class: "quiet" }, "Copy");
   const copy = async (): Promise<void> => {
@@ -56,7 +56,7 @@ function copyButton(source: HTMLElement): HTMLElement[] {
 
 function isFor(name: string, { procedure, request, baseUrl }: Call): boolean {
   if (name !== "grpcurl" && name !== "buf") return true;
-  // A file is a bytes field, which cannot be typed into a shell.
+  // The content of a file cannot be typed into a shell command.
   const hasMessages = procedure !== undefined && !(request.body instanceof File);
   // grpcurl does not support a path prefix.
   return hasMessages && (name === "buf" || new URL(baseUrl).pathname === "/");

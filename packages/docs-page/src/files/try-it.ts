@@ -9,7 +9,7 @@ import { messagesOf } from "./rpc.js";
 import type { Call } from "./shell-commands.js";
 import { snippetBox } from "./snippets.js";
 
-/** Shows the form that sends a request, the response, and the request as a program. */
+/** Shows the form for a request, the response, and the request as a command or program. */
 export function showTryIt(
   description: Description,
   operation: Operation,
@@ -47,7 +47,7 @@ export function showTryIt(
     }
   };
   form.addEventListener("input", update);
-  // The previous response does not belong to input that is now invalid.
+  // Removes the previous response, because it does not belong to the invalid input.
   form.addEventListener("invalid", clear, { capture: true });
   stop.addEventListener("click", () => aborter.abort());
   form.addEventListener("submit", (event) => {
@@ -73,7 +73,7 @@ function readInputs(inputs: readonly Inputs[]): Input {
   return inputs.reduce((input, { read }) => ({ ...input, ...read() }), nothing);
 }
 
-// Browsers do not expose why a request failed.
+// The message names both possible causes, because browsers do not expose why a request failed.
 function noResponse(): HTMLElement[] {
   const why = "Cannot reach the server, or it does not allow requests from pages of this origin (CORS).";
   return [element("span", { class: "badge bad" }, "no response"), element("span", {}, why)];

@@ -10,7 +10,7 @@ import { showReference } from "./reference.js";
 import { linkToOperation } from "./route.js";
 import { showTryIt } from "./try-it.js";
 
-/** A view of the page, and its title. */
+/** The content of a view, and its title. */
 export interface View {
   readonly title: string;
   readonly content: readonly HTMLElement[];
