@@ -4,7 +4,7 @@ import { createTransport } from "@connectrpc/connect/protocol-connect";
 import { concatBytes } from "@plantstore/gateway/exchange";
 import { messageBytesMax } from "@plantstore/gateway/internal/protocols";
 
-/** How RPCs without a rule are called. */
+/** Settings for calls of RPCs without a rule. */
 export interface ConnectCalls {
   readonly baseUrl: string;
   readonly fetch: typeof fetch;
@@ -14,7 +14,8 @@ export interface ConnectCalls {
 }
 
 /**
- * Creates the transport for RPCs without a rule: Connect's protocol with JSON. Request bodies are sent in one piece.
+ * Creates the transport for RPCs without a rule: Connect's protocol with JSON. Request bodies are sent complete, not
+ * streamed.
  */
 export function createConnectFallback(calls: ConnectCalls): Transport {
   const { baseUrl, interceptors, readMaxBytes, jsonOptions } = calls;

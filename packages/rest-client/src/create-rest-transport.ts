@@ -34,9 +34,12 @@ import { RestMethod } from "./rest-method.ts";
 
 /** Options of {@link createRestTransport}. */
 export interface RestTransportOptions {
-  /** The URL of the API: `https://host`, with a path prefix if there is one. In a web page it may be `/`. */
+  /** The URL of the API: `https://host`, optionally with a path prefix. In a web page, it may be `/`. */
   readonly baseUrl: string;
-  /** Connect's interceptors, the first one outermost. Their `url` has the path template of the first binding. */
+  /**
+   * Connect's interceptors, the first one outermost. The `url` of requests contains the path template of the first
+   * binding.
+   */
   readonly interceptors?: readonly Interceptor[];
   /** The function that sends requests. Default: the `fetch` of the runtime. */
   readonly fetch?: typeof fetch;
@@ -45,21 +48,22 @@ export interface RestTransportOptions {
    * google/rpc/error_details.proto.
    */
   readonly registry?: Registry;
-  /** How JSON is read and written. Unknown fields are ignored by default. Zeros are never written. */
+  /**
+   * How JSON is read and written. By default, unknown fields are ignored. Fields with default values are never written.
+   */
   readonly jsonOptions?: Partial<JsonReadOptions & JsonWriteOptions>;
-  /** Returns the error of a custom error record; `undefined` to read it as one of the known records. */
+  /** Returns the error for a custom error record; `undefined` to read the record as one of the known forms. */
   readonly readErrorRecord?: ReadErrorRecord;
   /**
    * RPCs without an annotation fail with `Unimplemented` (`"fail"`, the default), or are called with Connect's
    * protocol.
    */
   readonly onUnbound?: "fail" | "connect";
-  /** The largest response, or message of a stream, in bytes; `ResourceExhausted` above. Default 4 MiB. */
+  /** Maximum bytes of a response, or of each message of a stream. Above: `ResourceExhausted`. Default 4 MiB. */
   readonly readMaxBytes?: number;
   /**
-   * The timeout in milliseconds of calls without their own `timeoutMs`, at most 24 days; 0 for no deadline. The
-   * deadline is sent to the server. Default: unary calls fail after 60 seconds, a deadline that is sent only by
-   * Connect's protocol; streams have no deadline.
+   * The timeout in milliseconds of calls without `timeoutMs`, at most 24 days; 0 for no timeout. The timeout is sent to
+   * the server. Default: 60 seconds for unary calls, sent to the server only with Connect's protocol; none for streams.
    */
   readonly defaultTimeoutMs?: number;
 }
@@ -77,7 +81,7 @@ const restTransportOptionNames: OptionNames<RestTransportOptions> = {
 };
 
 /**
- * The timeout in milliseconds of a unary call without a deadline: as long as nginx waits for a response. Without it, a
+ * The default timeout of unary calls in milliseconds, the same as nginx waits for a response. Without a timeout, a
  * server that keeps sending interim responses (RFC 9110 §15.2) would keep a call open indefinitely.
  */
 const unaryTimeoutMs = 60_000;
@@ -87,10 +91,10 @@ const unaryTimeoutMs = 60_000;
  * it works in browsers, Node, Deno, Bun and workers.
  *
  * A message is sent with the first binding that can represent it: all path variables are set and match their templates,
- * and the query needs no map. If there is none, the call fails with `InvalidArgument` before a request is sent; so does
- * a message whose path could match another binding. Redirects are not followed.
+ * and no map has to be in the query. If no binding can, or if the path could also match another binding, the call fails
+ * with `InvalidArgument` before a request is sent. Redirects are not followed.
  *
- * @throws TypeError for unknown options, and a `baseUrl` that is not valid
+ * @throws TypeError for unknown options or an invalid `baseUrl`
  *
  * @example
  * ```ts
@@ -116,7 +120,7 @@ class RestTransport implements Transport {
     const known = registry ?? jsonOptions.registry;
     const { useProtoFieldName = false, enumAsInteger = false, ignoreUnknownFields = true } = jsonOptions;
     const base = readBaseUrl(baseUrl);
-    // A browser's fetch throws if it is called as a method of another object.
+    // Wrapped, because a browser's fetch throws if it is called as a method of an object.
     const send: typeof fetch = (input, init) => fetch(input, init);
     this.#interceptors = [...interceptors];
     this.#defaultTimeoutMs = defaultTimeoutMs;
@@ -209,7 +213,8 @@ class RestTransport implements Transport {
   }
 
   /**
-   * As in Connect's transports, 0 or less means no deadline. A delay beyond the limit of timers would fire immediately.
+   * Returns the timeout. As in Connect's transports, 0 or less means no timeout. A value above the limit of timers
+   * would fire immediately.
    */
   #deadlineOf(timeoutMs: number = this.#defaultTimeoutMs ?? 0): number | undefined {
     return timeoutMs <= 0 ? undefined : Math.min(timeoutMs, timerMsMax);
@@ -220,7 +225,7 @@ class RestTransport implements Transport {
     return { interceptors, ...(signal && { signal }), ...(timeoutMs !== undefined && { timeoutMs }) };
   }
 
-  /** Returns the properties of a request for interceptors, except its messages. */
+  /** Returns the request that interceptors get, without its messages. */
   #request({ desc, rule }: RestMethod, header: HeadersInit | undefined, contextValues: ContextValues | undefined) {
     return {
       service: desc.parent,
@@ -238,7 +243,7 @@ type Interception = Pick<Parameters<typeof runUnaryCall>[0], "interceptors" | "s
 /** Returns the normalized URL without a trailing slash. */
 function readBaseUrl(text: string): string {
   const url = new URL(text, pageLocation().href);
-  // `search` does not show an empty query, but its question mark would turn paths into a query.
+  // `href` is checked because `search` is empty for a URL that ends with "?", after which paths would become a query.
   const isPlain = !/[?#]/.test(url.href) && url.username === "" && url.password === "";
   if (!/^https?:$/.test(url.protocol) || !isPlain)
     throw new TypeError(`baseUrl must be a URL such as "https://host", got "${text}"`);

@@ -2,7 +2,7 @@ import { type MessageSplitter, messageTooLarge } from "@plantstore/gateway/inter
 
 /** A server-sent event. */
 export interface ServerEvent {
-  /** `message` if the server does not name it. */
+  /** The name of the event; `message` if the server sends none. */
   readonly name: string;
   readonly data: string;
 }
@@ -15,13 +15,13 @@ export class EventSplitter implements MessageSplitter<ServerEvent> {
   readonly #dataMax: number;
   #text = "";
   #at = 0;
-  /** Where to continue searching for the end of a line. */
+  /** The index at which the search for the end of a line continues. */
   #searchAt = 0;
   #name = "";
   #data: string[] = [];
   #units = 0;
 
-  /** @param dataMax - the longest data of an event, in UTF-16 units; `ResourceExhausted` above */
+  /** @param dataMax - maximum length of the data of an event, in UTF-16 units; above: `ResourceExhausted` */
   constructor(dataMax: number) {
     this.#dataMax = dataMax;
   }
@@ -48,7 +48,7 @@ export class EventSplitter implements MessageSplitter<ServerEvent> {
   #line(): string | undefined {
     lineEnd.lastIndex = this.#searchAt;
     const found = lineEnd.exec(this.#text);
-    // A trailing carriage return may be the first half of a line end.
+    // A trailing carriage return may be the first half of a line end, so it is searched again.
     // equivalent mutant: if the check below throws, the search does not continue.
     this.#searchAt = found === null ? Math.max(this.#text.length - 1, this.#at) : lineEnd.lastIndex;
     if (this.#units + (found?.index ?? this.#text.length) - this.#at > this.#dataMax)

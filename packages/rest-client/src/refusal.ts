@@ -1,12 +1,12 @@
 import { messageOf } from "@plantstore/gateway/internal/errors";
 
 /**
- * Thrown if a message cannot be sent with a rule, with a reason for the calling program. This module converts it to a
- * `ConnectError` with `InvalidArgument` before a request is sent.
+ * Thrown if a message cannot be sent with a rule; the message is the reason, for the caller. Converted to a
+ * `ConnectError` with `InvalidArgument` unless another rule can send the message.
  */
 export class Refusal extends Error {}
 
-/** Runs a writer. @throws Refusal for its errors, with the name of the field */
+/** Runs a writer. @throws Refusal that names the field, if the writer throws */
 export function refuseUnwritable<Value>(name: string, write: () => Value): Value {
   try {
     return write();

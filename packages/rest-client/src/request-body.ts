@@ -15,7 +15,7 @@ import type { RestRule } from "./rest-rule.ts";
 
 /** The body of a request. */
 export interface RequestBody {
-  /** `undefined` for bytes without a content type. */
+  /** `undefined` for a google.api.HttpBody without a content type. */
   readonly contentType: string | undefined;
   readonly bytes: Uint8Array;
 }
@@ -23,12 +23,12 @@ export interface RequestBody {
 /**
  * Returns the body of a message; `undefined` if there is none.
  *
- * @throws Refusal for a message that cannot be written as JSON, or whose bytes have no valid content type
+ * @throws Refusal if the message cannot be written as JSON, or if its bytes have an invalid content type
  */
 export type BodyWriter = (message: Message) => RequestBody | undefined;
 
 /**
- * Creates the writer of a rule's bodies: JSON, without the fields of the path, or the bytes of a google.api.HttpBody.
+ * Creates the writer of a rule's bodies: JSON without the fields of the path, or the bytes of a google.api.HttpBody.
  */
 export function createBodyWriter({ method, pattern, variables }: RestRule, style: JsonStyle): BodyWriter {
   const { input } = method;
@@ -54,7 +54,7 @@ export function createBodyWriter({ method, pattern, variables }: RestRule, style
   };
 }
 
-/** Returns the message without a field, of which it shares all other values. */
+/** Returns a shallow copy of the message without the field. */
 function withoutField(message: Message, [field, second, ...rest]: FieldPath): Message {
   const copy: Message = Object.assign(Object.create(Object.getPrototypeOf(message)), message);
   const child = loadField(asFieldValues(message), field);
@@ -65,7 +65,7 @@ function withoutField(message: Message, [field, second, ...rest]: FieldPath): Me
 
 function toJsonBody(value: JsonValue): RequestBody {
   const json = JSON.stringify(value);
-  // JSON.stringify writes such an escape only for a lone surrogate, which other parsers decode as U+FFFD.
+  // JSON.stringify writes this escape only for a lone surrogate, which other parsers would decode as U+FFFD.
   if (/(?<!\\)(?:\\\\)*\\ud[89a-f]/.test(json))
     throw new Refusal("a string has a lone surrogate, which UTF-8 cannot encode");
   return { contentType: "application/json", bytes: toUtf8(json) };

@@ -1,9 +1,9 @@
 /**
- * Writes the path of a message.
+ * Writes the path for a message.
  *
- * A call must never reach another resource than the one that its message names. So a variable without a value, or with
- * a value that does not match its template, is refused; so are segments that clients and proxies resolve or merge (`.`,
- * `..`, and empty ones); and each path is parsed as a server would parse it.
+ * A call must never reach a resource other than the one that its message names. Therefore, a variable is refused if it
+ * has no value or its value does not match its template, and so are segments that clients and proxies resolve or merge
+ * (`.`, `..`, and empty ones). Finally, the path is parsed again as a server would.
  */
 import type { Message } from "@bufbuild/protobuf";
 import { asFieldValues, type FieldValues, loadField } from "@plantstore/gateway/internal/messages/json";
@@ -12,7 +12,7 @@ import { Refusal } from "./refusal.ts";
 import type { RestRule, RuleVariable } from "./rest-rule.ts";
 import { escapeUrlValue, type UrlValues } from "./url-values.ts";
 
-/** Returns the escaped path of a message. @throws Refusal that names the variable that cannot be in a path */
+/** Returns the escaped path for a message. @throws Refusal that names the variable whose value cannot be in a path */
 export function writePath(rule: RestRule, message: Message, texts: UrlValues): string {
   const { segments, verb } = rule.template;
   const values = rule.variables.map((variable) => variableText(variable, message, texts));
@@ -46,7 +46,7 @@ function variableText(variable: RuleVariable, message: Message, texts: UrlValues
   return text;
 }
 
-/** Prints a segment outside of the variables. */
+/** Prints a segment outside of variables. */
 function printFree(segment: TemplateSegment): readonly string[] {
   if (segment.kind === "literal") return [printTemplateLiteral(segment.text)];
   if (segment.kind === "**") return [];
@@ -58,7 +58,7 @@ function expandVariable(
   text: string,
   template: readonly TemplateSegment[],
 ): readonly string[] {
-  // Also if slashes are escaped, because some servers decode the path before they split it.
+  // Checks each piece even though slashes are escaped, because some servers decode the path before they split it.
   const pieces = text.split("/");
   // Some servers treat a backslash as a slash.
   const bad = pieces.includes("") ? "" : text.split(/[/\\]/).find((piece) => piece === "." || piece === "..");
@@ -83,9 +83,9 @@ function printSegment(segment: TemplateSegment): string {
 }
 
 /**
- * Checks that a path matches only its rule: parsed as google/api/http.proto specifies, and as by servers that decode
- * slashes, colons or both before they split segments and verbs. The first must match the rule with these values; the
- * others must match the same or nothing.
+ * Checks that a path matches only its rule. Parsed as google/api/http.proto specifies, it must match the rule with
+ * these values. Parsed as by servers that decode slashes, colons or both before they split the path, it must match the
+ * same or nothing.
  */
 function requireUnambiguous(rule: RestRule, path: string, values: readonly string[]): void {
   const withSlashes = path.replaceAll("%2F", "/");

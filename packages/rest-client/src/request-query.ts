@@ -15,14 +15,15 @@ export interface QueryStyle {
   readonly texts: UrlValues;
   /** Whether parameters have proto names rather than JSON names. */
   readonly useProtoFieldName: boolean;
-  /** The extensions that a message may have, which a query cannot represent. */
+  /** Contains the extensions that a message may have; a query cannot represent them. */
   readonly registry: Registry | undefined;
 }
 
 /**
- * Returns the query of a message, without its question mark: all fields but the bound ones, `a.b=1&c=x&c=y`.
+ * Returns the query for a message, without a question mark, such as `a.b=1&c=x&c=y`. It contains all fields except
+ * those in path or body.
  *
- * @throws Refusal that names a field that a query cannot represent
+ * @throws Refusal that names the field that a query cannot represent
  */
 export function writeQuery(desc: DescMessage, message: Message, bound: BoundFields, style: QueryStyle): string {
   return parametersOf(desc, message, bound, "", style).join("&");
@@ -56,7 +57,7 @@ function parametersOf(
   return parameters;
 }
 
-/** Returns the name of a parameter. @throws Refusal for a field without an unambiguous name */
+/** Returns the name of a parameter. @throws Refusal if all names of the field are ambiguous */
 function parameterName(prefix: string, field: DescField, { useProtoFieldName }: QueryStyle): string {
   const { json, proto } = namesOf(field);
   const name = useProtoFieldName ? (proto ?? json) : (json ?? proto);
@@ -66,8 +67,9 @@ function parameterName(prefix: string, field: DescField, { useProtoFieldName }: 
 }
 
 /**
- * Returns the names of a field that every server resolves to it. Servers split names at dots, some treat brackets as
- * the key of a map, and a name that is the JSON name of one field and the proto name of another is ambiguous.
+ * Returns the names of a field that every server resolves to this field. A name must not contain dots, at which servers
+ * split it, or brackets, which some servers treat as the key of a map. It must not be the JSON name of one field and
+ * the proto name of another.
  */
 const namesOf = memoize((field: DescField) => {
   const others = field.parent.fields.filter((other) => other !== field);

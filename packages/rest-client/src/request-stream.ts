@@ -7,18 +7,18 @@ import { isRawBody, type RestMethod } from "./rest-method.ts";
 import type { RestRule } from "./rest-rule.ts";
 
 /**
- * The largest stream that a web page sends, in bytes. It is collected first: Firefox and Safari cannot stream a
- * request, and Chrome cannot over HTTP/1.1.
+ * Maximum bytes of a request stream in a web page, where it is collected before it is sent: Firefox and Safari cannot
+ * stream a request, and Chrome cannot over HTTP/1.1.
  */
 const collectedBytesMax = 16 * 1024 * 1024;
 
-/** The messages of a client, the first of which has been read. */
+/** The first message of an input, and the rest, which has not been read. */
 export interface OpenedInput {
   readonly first: Message | undefined;
   readonly rest: AsyncIterator<Message>;
 }
 
-/** Reads the first message, which determines the URL. */
+/** Reads the first message, because it determines the URL. */
 export async function openInput(input: AsyncIterable<Message>): Promise<OpenedInput> {
   const rest = input[Symbol.asyncIterator]();
   const { done, value } = await rest.next();
@@ -46,7 +46,8 @@ export interface StreamBody {
 /**
  * Opens the body of a stream.
  *
- * @throws ConnectError `ResourceExhausted` in a web page, above the limit; what the input throws
+ * @throws ConnectError `ResourceExhausted` in a web page if the stream exceeds the limit; errors of the input are
+ * rethrown
  */
 export async function openStreamBody(
   method: RestMethod,

@@ -2,16 +2,14 @@ import type { JsonValue } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { CollectedBytes, noBytes } from "@plantstore/gateway/exchange";
 
-/**
- * The largest error record that is read, in bytes. A longer one is ignored, and the HTTP status determines the error.
- */
+/** Maximum bytes of an error record. A larger record is ignored, and the HTTP status determines the error. */
 const errorRecordBytesMax = 64 * 1024;
 
 /**
- * Yields the pieces of a body. If it is not read to the end, the signal of the call releases it, which Connect aborts
- * when the call ends.
+ * Yields the pieces of a body. A body that is not read to the end is released by the signal of the call, which Connect
+ * aborts when the call ends.
  *
- * @throws ConnectError `Unavailable` for an incomplete body
+ * @throws ConnectError `Unavailable` if the body is incomplete
  */
 export async function* readPieces(body: ReadableStream<Uint8Array> | null): AsyncGenerator<Uint8Array, void> {
   const reader = body?.getReader();
@@ -27,7 +25,7 @@ export async function* readPieces(body: ReadableStream<Uint8Array> | null): Asyn
   }
 }
 
-/** Reads a body. @throws ConnectError `ResourceExhausted` above the limit, `Unavailable` for an incomplete body */
+/** Reads a body. @throws ConnectError `ResourceExhausted` if it exceeds the limit, `Unavailable` if it is incomplete */
 export async function readBody(response: Response, bytesMax: number): Promise<Uint8Array> {
   const announced = Number(response.headers.get("content-length") ?? 0);
   const bytes = new CollectedBytes(0, bytesMax);
@@ -40,7 +38,7 @@ export async function readBody(response: Response, bytesMax: number): Promise<Ui
   return bytes.byteLength === 0 ? noBytes : bytes.bytes;
 }
 
-/** Reads an error record; `undefined` if the body is not JSON, too long, or incomplete. */
+/** Reads an error record. Returns `undefined` if the body is not JSON, too large or incomplete. */
 export async function readRecordJson(response: Response): Promise<JsonValue | undefined> {
   try {
     const bytes = await readBody(response, errorRecordBytesMax);
@@ -53,12 +51,12 @@ export async function readRecordJson(response: Response): Promise<JsonValue | un
 // RFC 6839 §3.1: a `+json` type is also JSON.
 const jsonType = /^[^/;]+\/(?:[^;]*\+)?json[\t ]*(?:;|$)/i;
 
-/** Returns whether the content type of a body is JSON. */
+/** Returns whether the content type in a header is JSON. */
 export function isJsonType(header: Headers): boolean {
   return jsonType.test(header.get("content-type") ?? "application/json");
 }
 
-/** Returns the error for a body of another content type than expected. It does not contain the body. */
+/** Returns the error for an unexpected content type. It does not contain the body. */
 export function wrongType(header: Headers, expected: string): ConnectError {
   const type = header.get("content-type") ?? "no content type";
   return new ConnectError(`the response must be ${expected}, got ${type}`, Code.Unknown);

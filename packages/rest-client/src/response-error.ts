@@ -10,13 +10,16 @@ import { codeFromString } from "@connectrpc/connect/protocol-connect";
 import { findField, readJsonExactly } from "@plantstore/gateway/internal/messages/json";
 import { codeNames } from "@plantstore/gateway/rest";
 
-/** Returns the error of a response by its body; `undefined` to read it as one of the known records. */
+/** Returns the error of a response from its body; `undefined` to read the body as one of the known records. */
 export type ReadErrorRecord = (body: JsonValue, httpStatus: number) => ConnectError | undefined;
 
 /** How errors are read. */
 export interface ErrorStyle {
   readonly readErrorRecord: ReadErrorRecord | undefined;
-  /** The types of error details in JSON. Details of other types are dropped, unless they are bytes. */
+  /**
+   * The types of error details that are decoded from JSON. Details of other types are dropped, unless they are sent as
+   * bytes.
+   */
   readonly registry: Registry;
 }
 
@@ -36,13 +39,13 @@ export function readResponseError(
   const own = record === undefined ? undefined : readErrorRecord?.(record, httpStatus);
   if (own !== undefined) return own;
   const standard = codeOfHttpStatus(httpStatus);
-  // The streams of Google's APIs have the record in an array.
+  // In streams of Google's APIs, the record is in an array.
   const [outer] = Array.isArray(record) ? record : [record];
   const found = isObject(outer) ? readRecord(outer, registry) : undefined;
   const message = found?.message ?? `HTTP status ${httpStatus}`;
   const error = new ConnectError(message, found?.code ?? standard, header);
   error.details.push(...(found?.details ?? []));
-  // Connect marks errors of another server like this, so that their metadata is not forwarded.
+  // With this property, Connect does not forward the metadata of an error that came from another server.
   return Object.assign(error, { isWireError: true });
 }
 
@@ -53,7 +56,7 @@ interface RecordFound {
 }
 
 function readRecord(outer: JsonObject, registry: Registry): RecordFound {
-  // Google's APIs, and the streams of grpc-gateway, have the record in `error`.
+  // Google's APIs and streams of grpc-gateway send the record as the member `error`.
   const record = isObject(outer["error"]) ? outer["error"] : outer;
   const { details = [] } = record;
   const texts = [record["message"], record["detail"], record["title"], record["error"]];
@@ -66,7 +69,7 @@ function readRecord(outer: JsonObject, registry: Registry): RecordFound {
 
 const codesByName = new Map(Object.entries(codeNames).map(([number, name]) => [name, Number(number)]));
 
-/** Returns the code that a record names. A number beyond the codes, as Google's APIs have, is an HTTP status. */
+/** Returns the code of a record. A number above the gRPC codes, which Google's APIs send, is an HTTP status. */
 function codeOf({ status, code, grpc_code: grpcCode, error }: JsonObject): Code | undefined {
   const named = typeof code === "string" ? (codeFromString(code) ?? codesByName.get(code)) : undefined;
   const byName = named ?? (typeof status === "string" ? codesByName.get(status) : undefined);
@@ -81,7 +84,7 @@ function toDetail(detail: JsonValue, registry: Registry): ConnectError["details"
     if (typeof url !== "string") return [];
     const name = url.slice(url.lastIndexOf("/") + 1);
     const desc = registry.getMessage(name);
-    // The form in which this gateway writes a detail of an unknown type, or one that it cannot decode.
+    // The gateway of this project writes details in this form if their type is unknown or they cannot be decoded.
     const hasBytes =
       typeof value === "string" && Object.keys(detail).length === 2 && !name.startsWith("google.protobuf.");
     const isField = desc !== undefined && findField(desc, "value") !== undefined;
@@ -91,7 +94,7 @@ function toDetail(detail: JsonValue, registry: Registry): ConnectError["details"
     const any = readJsonExactly(AnySchema, undefined, JSON.stringify(detail), options);
     return [{ type: name, value: any.value, debug: detail }];
   } catch {
-    // A detail that cannot be read must not hide the error itself.
+    // An invalid detail is dropped, so that it does not hide the error itself.
     return [];
   }
 }
@@ -100,7 +103,10 @@ function isObject(value: JsonValue | undefined): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** Returns the code of an HTTP status: the inverse of google/rpc/code.proto, with the most general code. */
+/**
+ * Returns the code for an HTTP status: the inverse of the mapping in google/rpc/code.proto. If several codes have the
+ * status, the most general one.
+ */
 function codeOfHttpStatus(httpStatus: number): Code {
   const known = codesByStatus.get(httpStatus);
   if (known !== undefined) return known;

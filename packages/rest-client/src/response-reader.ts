@@ -9,14 +9,14 @@ import type { RestRule } from "./rest-rule.ts";
 
 /** Reads the messages of the responses of one rule. */
 export interface ResponseReader {
-  /** Creates a message from bytes of any type, for a google.api.HttpBody; `undefined` if responses are JSON. */
+  /** Creates a google.api.HttpBody from bytes and their content type; `undefined` if responses are JSON. */
   readonly readRaw: ((bytes: Uint8Array, contentType: string) => Message) | undefined;
-  /** Reads a message, or the field that is the body. @throws ConnectError `Internal` for JSON that is not valid */
+  /** Reads a message from JSON, or from the field that is the body. @throws ConnectError `Internal` for invalid JSON */
   readJson(json: Uint8Array | string): Message;
   /**
    * Reads the body of a response.
    *
-   * @throws ConnectError `Internal` for a missing body, `Unknown` for another content type
+   * @throws ConnectError `Internal` for a missing body, `Unknown` for an unexpected content type
    */
   readBody(bytes: Uint8Array, response: Response): Message;
 }
@@ -56,7 +56,8 @@ export function createResponseReader(
         if (!isJsonType(headers)) throw wrongType(headers, "application/json");
         return readJson(bytes);
       }
-      // RFC 9110 §9.3.2: a response to HEAD has no body. To any other method, the server responds that the call succeeded.
+      // RFC 9110 §9.3.2: a response to HEAD has no body. For other methods, an empty body means success without a
+      // message, which is accepted unless a field is required.
       if (httpMethod === "HEAD" || !output.fields.some(isRequired)) return create(output);
       const reason = `has no body, and ${output.typeName} has required fields`;
       throw new ConnectError(`the response with HTTP status ${status} ${reason}`, Code.Internal);

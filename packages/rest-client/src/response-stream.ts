@@ -13,19 +13,19 @@ import type { ResponseReader } from "./response-reader.ts";
 import { EventSplitter } from "./event-splitter.ts";
 import type { RestRule } from "./rest-rule.ts";
 
-/** How the stream of a response is read. */
+/** The parameters for reading the stream of a response. */
 export interface StreamReading {
   readonly rule: RestRule;
   readonly reader: ResponseReader;
   readonly errors: ErrorStyle;
-  /** The largest message, in bytes. */
+  /** Maximum bytes of a message. */
   readonly messageBytesMax: number;
 }
 
 /**
  * Opens the stream of a response.
  *
- * @throws ConnectError `Unknown` for a content type that is not a stream, such as HTML
+ * @throws ConnectError `Unknown` if the content type is not that of a stream, such as HTML
  */
 export function readResponseStream(response: Response, reading: StreamReading): AsyncIterable<Message> {
   const { reader } = reading;
@@ -56,7 +56,7 @@ async function* readEvents(response: Response, reading: StreamReading): AsyncGen
   for await (const { name, data } of readMessages(readPieces(response.body), splitter)) {
     if (name === "end") return;
     if (name === "error") throw errorOf(data, response, reading.errors);
-    // Other events are ignored, as an EventSource with a listener for messages does.
+    // Other events are ignored, as by an EventSource that listens only to `message`.
     if (name === "message") yield reading.reader.readJson(data);
   }
 }
@@ -66,7 +66,7 @@ async function* readValues(
   type: string,
   { rule, reader, errors, messageBytesMax }: StreamReading,
 ): AsyncGenerator<Message, void> {
-  // Lines with one JSON value each are read as a sequence of values.
+  // JSON lines are read as a sequence of values; an array is not unwrapped.
   const areLines = /^application\/(?:x-)?(?:ndjson|jsonl|jsonlines|json-lines)\b/i.test(type);
   let wrappers: readonly string[] | undefined;
   const start: Start = { byte: undefined };
@@ -79,14 +79,14 @@ async function* readValues(
   }
 }
 
-/** The first byte of a body. */
+/** The first byte of a body that is not white space. */
 interface Start {
   byte: number | undefined;
 }
 
 const openBracket = 0x5b;
 
-/** Yields the values of a body. @throws ConnectError `Internal` for an array that is not valid */
+/** Yields the values of a body as bytes. @throws ConnectError `Internal` for an invalid array */
 async function* splitValues(
   response: Response,
   start: Start,
@@ -99,7 +99,7 @@ async function* splitValues(
     yield* readMessages(noteStart(readPieces(response.body), start), splitter);
   } catch (error) {
     const found = ConnectError.from(error);
-    // The same problem in a request would be the client's mistake; in a response it is the server's.
+    // The splitter is shared with servers, so it reports InvalidArgument; here the server caused the problem.
     if (found.code !== Code.InvalidArgument) throw error;
     throw new ConnectError(`the response is not valid: ${found.rawMessage}`, Code.Internal);
   }
@@ -114,7 +114,10 @@ async function* noteStart(pieces: AsyncIterable<Uint8Array>, start: Start): Asyn
 
 const decoder = new TextDecoder();
 
-/** Returns the names of members that wrap a message or an error, without those that a message may have itself. */
+/**
+ * Returns the names of members that wrap a message or an error. Names that a message may contain itself are excluded if
+ * messages may be unwrapped.
+ */
 function wrappersOf({ method, pattern }: RestRule, mayBePlain: boolean): readonly string[] {
   const { output } = method;
   const field = findProtoField(output, pattern.responseBody);
@@ -122,16 +125,19 @@ function wrappersOf({ method, pattern }: RestRule, mayBePlain: boolean): readonl
   const isAmbiguous = (name: string): boolean =>
     field?.fieldKind === "map" ||
     (type !== undefined && (anyJson.has(type.typeName) || findField(type, name) !== undefined));
-  // Values of `application/json` that are not in an array come from grpc-gateway, whose messages are always wrapped.
+  // Values of `application/json` outside an array come from grpc-gateway, which always wraps messages.
   return ["@error", "error", "result"].filter((name) => !mayBePlain || !isAmbiguous(name));
 }
 
-// Not google.protobuf.Any, whose JSON has another member, too.
+// Types whose JSON may have any single member. google.protobuf.Any is not included, because its JSON has at least two.
 const anyJson: ReadonlySet<string> = new Set(["google.protobuf.Struct", "google.protobuf.Value"]);
 
 const wrapperStart = /^[\s]*\{[\s]*"(@error|error|result)"[\s]*:/;
 
-/** Returns the value of the only member of an object if it is a wrapper, as text so that no number is rounded. */
+/**
+ * Returns the name and value of the only member of an object, if that is a wrapper. The value stays text, so that no
+ * number is rounded.
+ */
 function unwrap(
   text: string,
   wrappers: readonly string[],

@@ -16,7 +16,7 @@ import { type FetchRequest, sendRequest } from "./send-request.ts";
 
 /** The settings of all calls of a transport. */
 export interface CallSettings {
-  /** Without a trailing slash. */
+  /** The base URL without a trailing slash. */
   readonly baseUrl: string;
   readonly fetch: typeof fetch;
   readonly messages: MessageStyle;
@@ -24,7 +24,7 @@ export interface CallSettings {
   readonly readMaxBytes: number;
 }
 
-/** One call, without its messages. */
+/** The parameters of a call, without its messages. */
 export interface RestCall {
   readonly method: RestMethod;
   readonly header: Headers;
@@ -44,7 +44,9 @@ export class RestCalls {
     this.#sendsDeadline = !isOfOtherOrigin(settings.baseUrl);
   }
 
-  /** Makes a unary call. Rejects with a ConnectError: `Canceled` or the signal's reason if the signal was aborted. */
+  /**
+   * Makes a unary call. Rejects with a ConnectError; if the signal was aborted, with the signal's reason or `Canceled`.
+   */
   async unary(call: RestCall, message: Message): Promise<UnaryResult> {
     try {
       return await this.#unary(call, message);
@@ -53,7 +55,7 @@ export class RestCalls {
     }
   }
 
-  /** Makes a streaming call. It and the iteration of messages reject as {@link unary} does. */
+  /** Makes a streaming call. The promise and the iteration of messages reject with the same errors as {@link unary}. */
   async stream(call: RestCall, input: AsyncIterable<Message>): Promise<StreamResult> {
     try {
       const { header, messages } = await this.#stream(call, input);
@@ -111,7 +113,7 @@ export class RestCalls {
 
   #acceptOf({ method }: RestRule): string {
     if (method.methodKind === "client_streaming") return "application/json";
-    // Lines are preferred, because they separate messages and need no closing bracket.
+    // JSON lines are preferred, because a message is complete at the end of its line, and there is no closing bracket.
     return isHttpBodyType(method.output)
       ? "*/*"
       : "application/x-ndjson, application/json;q=0.9, text/event-stream;q=0.8";
@@ -119,8 +121,8 @@ export class RestCalls {
 
   #send(call: RestCall, { rule, target }: RestRequest, header: Headers, body: FetchRequest["body"]): Promise<Response> {
     const url = this.settings.baseUrl + target;
-    // A URL that the parser would change must not be sent, because it would name another resource.
-    // equivalent mutant: everything that it would change was refused or escaped before.
+    // A URL that the parser changes must not be sent, because it may refer to a different resource.
+    // equivalent mutant: everything that the parser would change was refused or escaped before.
     if (new URL(url).href !== url) throw new ConnectError(`${url} is not a normalized URL`, Code.InvalidArgument);
     const { httpMethod } = rule;
     return sendRequest(
@@ -164,9 +166,9 @@ async function* untilAborted(signal: AbortSignal, messages: AsyncIterable<Messag
   }
 }
 
-/** Returns why a call failed: if its signal was aborted, that is the reason. */
+/** Returns why a call failed: the reason of its signal if that was aborted, otherwise the error. */
 function reasonOf(signal: AbortSignal, error: unknown): unknown {
-  // Not every supported version of Connect checks the signal itself.
+  // Checked here because not every supported version of Connect checks the signal.
   return signal.aborted ? ConnectError.from(signal.reason, Code.Canceled) : error;
 }
 
@@ -174,11 +176,11 @@ function reasonOf(signal: AbortSignal, error: unknown): unknown {
 interface SentRequest {
   readonly rule: RestRule;
   readonly response: Response;
-  /** Returns why the request body was aborted, which the response does not show; `undefined` if it was not. */
+  /** Returns why the request body was aborted; `undefined` if it was not. The response does not contain the reason. */
   readonly failure?: () => unknown;
 }
 
-/** Returns the request of a stream without messages, which cannot set path variables. */
+/** Returns the request for a stream without messages. Throws if the path has variables, which no message sets. */
 function emptyStream(method: RestMethod): RestRequest {
   const { rule } = method;
   const [variable] = rule?.variables ?? [];
@@ -192,15 +194,16 @@ function emptyStream(method: RestMethod): RestRequest {
 }
 
 /**
- * Returns whether the web page has another origin than the API, which then has to allow each header field. Few APIs
- * allow that of a deadline, so the page enforces it alone: it cancels the call, which the server notices.
+ * Returns whether the web page and the API have different origins. The API then has to allow each header field. Few
+ * APIs allow the field of a timeout, so it is not sent: the page cancels the call after the timeout, which the server
+ * detects.
  */
 function isOfOtherOrigin(baseUrl: string): boolean {
   const { origin } = pageLocation();
   return origin !== undefined && origin !== new URL(baseUrl).origin;
 }
 
-/** Yields the messages of a response. If they fail because the request body was aborted, throws that error. */
+/** Yields the messages of a response. If the request body was aborted, throws the reason for that instead. */
 async function* orFailure(messages: AsyncIterable<Message>, failure: () => unknown): AsyncGenerator<Message, void> {
   try {
     yield* messages;

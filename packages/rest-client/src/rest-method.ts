@@ -24,13 +24,13 @@ export interface RestRequest {
   readonly body: RequestBody | undefined;
 }
 
-/** One binding, ready for messages. */
+/** A binding with its compiled writer of bodies. */
 interface Binding {
   readonly rule: RestRule;
   readonly writeBody: BodyWriter;
 }
 
-/** One RPC, as a transport calls it. */
+/** An RPC, and how its requests are written. */
 export class RestMethod {
   readonly desc: DescMethod;
   readonly #bindings: readonly Binding[];
@@ -38,7 +38,7 @@ export class RestMethod {
   readonly #urlValuesWithZeros: UrlValues;
   readonly #query: QueryStyle;
 
-  /** @throws ConnectError `Internal` for an annotation that is not valid */
+  /** @throws ConnectError `Internal` for an invalid annotation */
   constructor(desc: DescMethod, { write, registry }: MessageStyle) {
     this.desc = desc;
     this.#bindings = compileRestRules(desc).map((rule) => ({ rule, writeBody: createBodyWriter(rule, write) }));
@@ -53,10 +53,10 @@ export class RestMethod {
   }
 
   /**
-   * Returns the request of a message, with the first binding that can represent it; if there is none, with the first
-   * that can if path variables without presence may be zero, such as a number that is 0.
+   * Returns the request for a message, with the first binding that can represent it. If none can, tries all bindings
+   * again, and accepts default values, such as 0, for path variables without presence.
    *
-   * @throws ConnectError `InvalidArgument` that names the field that no request of this RPC can represent
+   * @throws ConnectError `InvalidArgument` that names the fields that the bindings cannot represent
    */
   write(message: Message): RestRequest {
     const problems: string[] = [];
@@ -79,7 +79,7 @@ export class RestMethod {
   }
 
   /**
-   * Returns the body of a later message of a stream, which must not set fields of the URL.
+   * Returns the body for a message of a stream after the first. It must not set fields that belong to the URL.
    *
    * @throws ConnectError `InvalidArgument` that names the field
    */
@@ -101,7 +101,8 @@ export class RestMethod {
   }
 
   /**
-   * Returns the body of the first message of a stream, in which a field that is not set is also written as a line.
+   * Returns the body for the first message of a stream. If the body is a field that is not set, a line is written
+   * nevertheless.
    *
    * @throws ConnectError `InvalidArgument` that names the field
    */
@@ -137,10 +138,10 @@ export class RestMethod {
   }
 }
 
-/** The number of problems in an error. An RPC may have many bindings; the problems of the first ones help most. */
+/** Maximum problems in an error. An RPC may have many bindings, and the problems of the first ones help most. */
 const problemsShown = 3;
 
-/** Returns whether the body of a rule is bytes. */
+/** Returns whether the body of a rule is raw bytes, not JSON. */
 export function isRawBody({ method, pattern }: RestRule): boolean {
   if (pattern.body === "*") return isHttpBodyType(method.input);
   return isHttpBodyType(findProtoField(method.input, pattern.body)?.message);

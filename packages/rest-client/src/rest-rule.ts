@@ -19,30 +19,30 @@ import {
   toHttpPatterns,
 } from "@plantstore/gateway/rest";
 
-/** A variable of a path template, with the fields that lead to its value. */
+/** A variable of a path template, with its resolved field path. */
 export interface RuleVariable extends TemplateVariable {
   readonly name: string;
   readonly path: FieldPath;
   readonly isMultiSegment: boolean;
 }
 
-/** One binding of an RPC, compiled for a client. */
+/** A binding of an RPC, compiled for a client. */
 export interface RestRule {
   readonly method: DescMethod;
   readonly pattern: HttpPattern;
-  /** The method that is sent; the pattern may allow any method. */
+  /** The HTTP method that is sent. The pattern itself may allow any method. */
   readonly httpMethod: string;
   readonly template: PathTemplate;
   readonly variables: readonly RuleVariable[];
-  /** The fields in the path or the body; the query contains all others. */
+  /** The fields in the path or the body. All other fields are in the query. */
   readonly boundByPathOrBody: BoundFields;
-  /** The rules of all RPCs of the file, for parsing a path as a server does. */
+  /** The rules of all RPCs of the proto file, for parsing a path as a server does. */
   readonly routes: RouteTable<HttpPattern>;
 }
 
-/** The patterns of the RPCs of a file, in one table. */
+/** The patterns of all RPCs of a proto file. */
 interface FileRoutes {
-  /** By the selectors of the RPCs. */
+  /** The patterns of each RPC, by selector. */
   readonly patterns: ReadonlyMap<string, readonly HttpPattern[]>;
   readonly table: RouteTable<HttpPattern>;
 }
@@ -53,7 +53,7 @@ const findRule = createHttpRuleFinder([], [], false);
  * Returns the bindings of an RPC from its annotation: the main rule first, then the additional bindings. Empty if it
  * has no annotation.
  *
- * @throws ConnectError `Internal` for an annotation that is not valid
+ * @throws ConnectError `Internal` for an invalid annotation
  */
 export function compileRestRules(method: DescMethod): readonly RestRule[] {
   const routes = fileRoutesOf(method.parent.file);
@@ -81,14 +81,14 @@ const fileRoutesOf = memoize(({ services }: DescFile): FileRoutes => {
       patterns.set(selectorOf(method), found);
       for (const pattern of found) table.add(pattern.httpMethod, parsePathTemplate(pattern.pathTemplate), pattern);
     } catch (error) {
-      // The problem is reported when the RPC is called.
+      // Ignored here: the problem of an RPC is reported when that RPC is called.
       if (!(error instanceof RuleProblem)) throw error;
     }
   }
   return { patterns, table };
 });
 
-// Fetch §2.2.1 forbids these.
+// Fetch §2.2.1 forbids these methods.
 const forbiddenMethods: ReadonlySet<string> = new Set(["CONNECT", "TRACE", "TRACK"]);
 
 function compileRule(method: DescMethod, pattern: HttpPattern, routes: RouteTable<HttpPattern>): RestRule {

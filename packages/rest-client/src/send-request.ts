@@ -14,8 +14,9 @@ export interface FetchRequest {
 /**
  * Sends a request, and returns the response if it is successful.
  *
- * @throws ConnectError the server's error; `Unavailable` if there is no response; `Unknown` for a redirect, which is
- * never followed, because it leads to another resource than the call names, and may lead to another server
+ * @throws ConnectError the error in the response; `Unavailable` if there is no response; `Unknown` for a redirect.
+ * Redirects are never followed, because they lead to a different resource than the call names, and possibly to another
+ * server
  */
 export async function sendRequest(
   fetchFunction: typeof fetch,
@@ -41,7 +42,7 @@ export async function sendRequest(
   }
   if (response.ok) return response;
   const { status, type, headers } = response;
-  // A browser does not expose the target of a redirect.
+  // In a browser, a redirect has the type "opaqueredirect" and no visible status.
   if (type === "opaqueredirect" || (status >= 300 && status < 400)) {
     const to = headers.get("location");
     throw new ConnectError(

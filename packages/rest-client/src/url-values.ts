@@ -10,14 +10,14 @@ import {
 import { Refusal, refuseUnwritable } from "./refusal.ts";
 
 /**
- * Returns the values of a field as strings for a URL: one for each element of a repeated field, none if the field is
- * not set.
+ * Returns the values of a field as strings for a URL: one per element of a repeated field, none if the field is not
+ * set.
  *
- * @throws Refusal for a value that the field cannot have
+ * @throws Refusal if a value is not valid for the field
  */
 export type UrlValueWriter = (fields: FieldValues) => readonly string[];
 
-/** The writers of fields whose values have a text form; `undefined` for a map, and for most messages. */
+/** Returns the writer of a field; `undefined` if its values have no text form, such as a map and most messages. */
 export type UrlValues = (field: DescField) => UrlValueWriter | undefined;
 
 /** Creates the writers. Values are written as in JSON, without quotes, and bytes as base64url. */
@@ -25,11 +25,11 @@ export function createUrlValues(style: JsonStyle): UrlValues {
   const forms = createMessageForms(style);
   const known = new WeakMap<DescField, { readonly write: UrlValueWriter | undefined }>();
   const create = (field: DescField): UrlValueWriter | undefined => {
-    // The parser of the gateway, so that nothing is sent that the gateway would refuse.
+    // Values are checked with the parser of the gateway, so that nothing is sent that it would refuse.
     const parse = createUrlTextParser(field);
     if (parse === undefined) return undefined;
     const toJson = createFieldForm(field, forms);
-    // RFC 4648 §5: a slash would separate segments.
+    // RFC 4648 §5: bytes are written as base64url, because a slash of base64 would separate segments.
     const toText = isOfBytes(field)
       ? (value: JsonValue) => toUrlText(value).replaceAll("+", "-").replaceAll("/", "_")
       : toUrlText;
@@ -54,7 +54,7 @@ function isOfBytes({ scalar, message }: DescField): boolean {
 }
 
 function toUrlText(value: JsonValue): string {
-  // Of the fields that have texts, only a google.protobuf.NullValue is null in JSON.
+  // Of the fields with a text form, only a google.protobuf.NullValue is null in JSON.
   if (value === null) return "NULL_VALUE";
   return typeof value === "string" ? value : JSON.stringify(value);
 }

@@ -1,7 +1,7 @@
 /**
  * Names and attributes of metrics and spans by the semantic conventions of OpenTelemetry.
  *
- * Records nothing and has no dependency, so that our own metrics and the OpenTelemetry adapter share it.
+ * Records nothing and has no dependencies, so that the Prometheus metrics and the OpenTelemetry adapter can share it.
  */
 export {
   type Attributes,

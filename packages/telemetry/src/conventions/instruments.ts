@@ -11,21 +11,24 @@ export interface MetricDescription {
   readonly description: string;
 }
 
-/** A histogram or counter. Keep the series that `with` returns: the lookup by attributes is expensive. */
+/**
+ * A histogram or counter. Callers should keep the series that `with` returns, because the lookup by attributes is
+ * expensive.
+ */
 export interface Instrument<Series> {
   with(attributes: Attributes): Series;
 }
 
 /** Creates instruments: `Metrics` of `@plantstore/telemetry/metrics`, or an adapter to another library. */
 export interface Instruments {
-  /** @param bounds - the upper bounds of the buckets, ascending, without the last, unbounded bucket */
+  /** @param bounds - the upper bounds of the buckets in ascending order; the last, unbounded bucket is not listed */
   histogram(metric: MetricDescription, bounds: readonly number[]): Instrument<{ record(value: number): void }>;
   counter(metric: MetricDescription): Instrument<{ add(value: number): void }>;
 }
 
 /**
- * The histogram bounds of durations, in seconds: those of the semantic conventions, and three lower ones, because most
- * calls here take less than 5 ms.
+ * The histogram bounds of durations, in seconds: the bounds of the semantic conventions and three lower ones, because
+ * most calls take less than 5 ms.
  */
 export const durationBounds: readonly number[] = [
   0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10,

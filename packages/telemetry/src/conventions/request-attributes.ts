@@ -5,7 +5,7 @@ import type { Attributes } from "./instruments.ts";
 /** An RPC system of the semantic conventions (`rpc.system.name`). */
 interface RpcSystem {
   readonly name: string;
-  /** Returns the status of a call in the spelling of the system; `undefined` if it has none. */
+  /** Returns the status of a call as the RPC system spells it; `undefined` if the system has no name for it. */
   statusOf(code: Code | undefined): string | undefined;
 }
 
@@ -22,7 +22,9 @@ const rpcSystems: Readonly<Record<CompletedRequest["protocol"], RpcSystem | unde
 
 const systemNames = [...new Set(Object.values(rpcSystems).map((system) => system?.name))];
 
-/** Returns whether requests of a protocol are recorded as RPCs, with {@link rpcAttributes}, and not as HTTP. */
+/**
+ * Returns whether requests of a protocol are recorded as RPCs with {@link rpcAttributes}, rather than as HTTP requests.
+ */
 export function isRpcProtocol(protocol: CompletedRequest["protocol"]): boolean {
   return rpcSystems[protocol] !== undefined;
 }
@@ -45,8 +47,8 @@ export function rpcAttributes({ procedure, protocol, error }: CompletedRequest):
 /**
  * Returns the attributes of an HTTP request by the semantic conventions; the route is a template, never a path.
  *
- * If an RPC failed, its code decides whether it is a server error, because a service may respond to all errors with the
- * same status. A request that the client cancelled has no status and is not an error.
+ * If an RPC failed, its code determines whether that is a server error, because a service may respond to all errors
+ * with the same status. A request that the client cancelled has no status and is not an error.
  */
 export function httpAttributes(request: CompletedRequest): Attributes {
   const { httpMethod, httpRoute, httpStatus, httpVersion, scheme } = request;
@@ -62,23 +64,25 @@ export function httpAttributes(request: CompletedRequest): Attributes {
   };
 }
 
-/** Returns whether the method of the request is not implemented: that 501 is not a server error. */
+/** Returns whether the response is 501 because the HTTP method is not implemented, which is not a server error. */
 function isUnknownMethod({ httpStatus, httpRoute }: CompletedRequest): boolean {
   return httpStatus === 501 && httpRoute === undefined;
 }
 
-/** Returns a number that two calls of a method share if and only if their {@link rpcAttributes} are equal. */
+/** Returns a number that is the same for two calls of a method if and only if their {@link rpcAttributes} are equal. */
 export function rpcSeriesKey({ protocol, error }: CompletedRequest): number {
   return (error?.code ?? 0) * systemNames.length + systemNames.indexOf(rpcSystems[protocol]?.name);
 }
 
-/** Returns a number that two requests of a route share if and only if their {@link httpAttributes} are equal. */
+/**
+ * Returns a number that is the same for two requests of a route if and only if their {@link httpAttributes} are equal.
+ */
 export function httpSeriesKey(request: CompletedRequest): number {
   const { httpMethod, httpStatus, httpVersion, scheme } = request;
-  // -1 for any other method.
+  // -1 for an unknown method.
   const method = knownMethods.indexOf(httpMethod);
   const version = httpVersions.indexOf(httpVersion);
-  // Equivalent mutant: other factors give other numbers, which are shared in the same way.
+  // Equivalent mutant: other factors result in other numbers, which are equal in the same cases.
   const outcome = (serverErrorCode(request) ?? 0) * 1_000 + httpStatus;
   const methods = knownMethods.length + 1;
   return ((outcome * methods + method) * httpVersions.length + version) * 2 + (scheme === "https" ? 1 : 0);
@@ -95,7 +99,8 @@ function serverErrorCode({ error, procedure }: CompletedRequest): Code | undefin
 
 const httpVersions: readonly CompletedRequest["httpVersion"][] = ["2.0", "1.1", "1.0", undefined];
 
-// RFC 9110 §9 and RFC 5789. Any other method would create a separate series, which a client could choose.
+// The methods of RFC 9110 §9 and RFC 5789. Others are not recorded by name, because clients could create any number of
+// series.
 const knownMethods = ["GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"];
 
 /** Returns whether the conventions for RPC count an error as a server error. */
@@ -114,7 +119,7 @@ const serverErrorCodes: ReadonlySet<Code> = new Set([
 
 /** Returns a code in gRPC's spelling, such as `NOT_FOUND`; `OK` without an error. */
 function grpcStatusOf(code: Code | undefined): string {
-  // The only code that gRPC and Connect spell differently.
+  // This is the only code that gRPC and Connect spell differently.
   if (code === Code.Canceled) return "CANCELLED";
   return code === undefined ? "OK" : snakeCase(code).toUpperCase();
 }

@@ -10,15 +10,15 @@ type SeriesOf<Create extends (...about: never) => Instrument<unknown>> = ReturnT
 /** Options of {@link createRequestMetrics}. */
 export interface RequestMetricsOptions {
   /**
-   * Returns why a request was refused, or `undefined` if it was not. Each value becomes a series, so there must be few,
-   * and clients must not be able to choose them.
+   * Returns why a request was refused, or `undefined` if it was not. Each value becomes a series, so there must be only
+   * a few values, and clients must not be able to choose them.
    */
   readonly refusalOf?: ((request: CompletedRequest) => string | undefined) | undefined;
 }
 
 /**
- * Creates an `onResponse` callback that records the duration of requests: calls over gRPC, gRPC-Web and Connect in
- * `rpc.server.call.duration`, all others, including REST, in `http.server.request.duration`.
+ * Creates an `onResponse` callback that records the duration of requests: of calls over gRPC, gRPC-Web and Connect in
+ * `rpc.server.call.duration`, of all other requests, including REST, in `http.server.request.duration`.
  *
  * @throws TypeError for unknown options
  */
@@ -53,7 +53,7 @@ export function createRequestDurations(metrics: Pick<Instruments, "histogram">):
     { name: "http.server.request.duration", unit: "s", description: "Duration of REST calls and other HTTP requests" },
     durationBounds,
   );
-  // Two map lookups find a series: building a string key would cost more than everything else.
+  // A series is found by two map lookups, because building a string key would cost more than everything else.
   const rpcSeries = new Map<string, Map<number, Histogram>>();
   const httpSeries = new Map<string, Map<number, Histogram>>();
   return (request) => {

@@ -33,18 +33,18 @@ export type AuditedCall = Pick<CompletedRequest, "procedure" | "contextValues" |
 export interface CallAudit {
   /** The part of the audit trail that the call belongs to; `undefined` for none. */
   readonly trail: "refusals" | "deletions" | undefined;
-  /** The caller, why its credential was refused, the resource of the call. */
+  /** Fields such as the caller, why its credential was refused, and the resource of the call. */
   readonly fields: object;
 }
 
 type CallLevel = "info" | "warn" | "error";
 
-/** The most characters of a path that are logged; no route matches a longer path. */
+/** The maximum characters of a path that are logged. No route matches a longer path. */
 const pathLengthMax = 256;
 
 /**
  * Creates a function that logs one line per request. Returns `undefined` if the levels of the logs disable all lines,
- * so that the caller need not collect their content.
+ * so that the caller need not collect the data for them.
  *
  * The level is `info` for successes and refusals, `warn` for `Unavailable`, `ResourceExhausted` and `DeadlineExceeded`,
  * and `error` for faults. Headers are never logged.
@@ -60,7 +60,7 @@ export function createCallLog(options: CallLogOptions): ((request: CompletedRequ
   if (!isEnabled("error")) return undefined;
   return (request) => {
     const level = levelOf(request.error?.code);
-    // Building the line is expensive. At level "warn", a successful call costs only this check.
+    // Building a line is expensive. At level "warn", a successful call costs only this check.
     if (!isEnabled(level) || isSilent?.(request) === true) return;
     const { trail, fields } = auditOf(request);
     const target = trail === undefined ? log : trails[trail];
@@ -78,7 +78,7 @@ function levelOf(code: Code | undefined): CallLevel {
 function fieldsOf(request: CompletedRequest): object {
   return {
     requestId: requestIdOf(request.contextValues),
-    // JSON omits undefined fields.
+    // Undefined fields do not appear in the JSON line.
     procedure: request.procedure,
     protocol: request.protocol,
     httpMethod: request.httpMethod,
@@ -91,7 +91,7 @@ function fieldsOf(request: CompletedRequest): object {
   };
 }
 
-// A request that is not an RPC, such as a probe, has a code only if it is refused.
+// A request that is not an RPC, such as a probe, has a code only if it was refused.
 function codeOf({ error, procedure }: CompletedRequest): string | undefined {
   if (error !== undefined) return Code[error.code];
   return procedure === undefined ? undefined : "OK";

@@ -6,8 +6,8 @@ export const faultMessage = "internal error";
 /**
  * Returns whether an error is a fault: one whose message is not intended for clients.
  *
- * That is everything but a `ConnectError`, and also a `ConnectError` with the code `Internal`, `Unknown` or `DataLoss`,
- * because libraries put the messages of drivers and parsers there.
+ * Everything except a `ConnectError` is a fault. A `ConnectError` with the code `Internal`, `Unknown` or `DataLoss` is
+ * one too, because libraries use these codes for messages of drivers and parsers.
  */
 export function isFault(reason: unknown): boolean {
   if (!(reason instanceof ConnectError)) return true;

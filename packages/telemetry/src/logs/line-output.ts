@@ -1,10 +1,10 @@
 import type { Writable } from "node:stream";
 
 /**
- * The most bytes of log lines that are buffered for the reader; further lines are dropped and counted.
+ * The maximum bytes of log lines that are buffered for the reader. Further lines are dropped and counted.
  *
- * 4 MiB are about ten thousand lines, which a busy server writes in a second. The same amount again is reserved for
- * lines that must not be dropped because of others.
+ * 4 MiB are about ten thousand lines, which a busy server writes in a second. Another 4 MiB are reserved for lines that
+ * must not be dropped because of other lines.
  */
 const bufferedBytesMax = 4 * 1024 * 1024;
 
@@ -14,12 +14,12 @@ interface LineWriter {
 }
 
 /**
- * Writes log lines without blocking calls. The lines of one turn of the event loop are written together. While too many
- * are buffered, further ones are dropped, so that a log without a reader takes bounded memory; once it is read again, a
- * line reports how many were dropped.
+ * Writes log lines without blocking calls. The lines of one turn of the event loop are written together. While the
+ * buffer is full, further lines are dropped, so that memory is bounded if nothing reads the log. Once the log is read
+ * again, a line reports how many lines were dropped.
  */
 export class LineOutput implements LineWriter {
-  /** The writer of lines that are accepted when those of others are already dropped. */
+  /** A writer whose lines are still accepted when other lines are dropped. */
   readonly reserve: LineWriter = { write: (line) => this.#add(line, 2 * bufferedBytesMax) };
   readonly #stream: Writable;
   readonly #formatDropped: (lines: number) => string;
@@ -33,7 +33,7 @@ export class LineOutput implements LineWriter {
   constructor(stream: Writable, formatDropped: (lines: number) => string) {
     this.#stream = stream;
     this.#formatDropped = formatDropped;
-    // The reader has closed the stream, so the error cannot be reported.
+    // Errors are ignored: the reader has closed the stream, so they cannot be logged.
     stream.on("error", ignore);
     process.on("exit", () => this.#send());
   }
@@ -50,7 +50,7 @@ export class LineOutput implements LineWriter {
       return;
     }
     if (this.#lines === "") setImmediate(() => this.#send());
-    // Only below the limit for all lines, or these reports would fill the reserve.
+    // Reported only below the limit for ordinary lines, so that these reports do not fill the reserve.
     if (this.#dropped > 0 && bufferedBytes <= bufferedBytesMax) {
       this.#lines += this.#formatDropped(this.#dropped);
       this.#dropped = 0;
@@ -58,7 +58,7 @@ export class LineOutput implements LineWriter {
     this.#lines += line;
   }
 
-  /** Calls back once all earlier lines are written, or writing them has failed. */
+  /** Calls `done` when all earlier lines are written, or when writing them has failed. */
   flush(done: (error?: Error) => void = ignore): void {
     this.#stream.write(this.#takeLines(), (error) => done(error ?? undefined));
   }

@@ -30,7 +30,7 @@ function nothing(): void {}
 
 const require = createRequire(import.meta.filename);
 
-/** The most nested causes of an error that are logged. */
+/** The maximum number of nested causes of an error that are logged. */
 const causeDepthMax = 5;
 
 /**
@@ -39,7 +39,7 @@ const causeDepthMax = 5;
  *
  * Writing never blocks a call, and the buffer is bounded: see {@link LineOutput}.
  *
- * @param destination - default standard error, because standard output is for the results of commands
+ * @param destination - default: standard error, because standard output is used for the results of commands
  */
 export function openLog(level: LogLevel, destination: DestinationStream = standardError.destinations.lines): Logger {
   return loadPino().pino(
@@ -54,7 +54,7 @@ export function openLog(level: LogLevel, destination: DestinationStream = standa
   );
 }
 
-/** Loads pino with the first log: loading takes 8 ms, which a server without a log should not pay. */
+/** Loads pino when the first log is opened: loading takes 8 ms, which a server without a log should not need. */
 function loadPino(): typeof import("pino") {
   try {
     return require("pino");
@@ -64,7 +64,7 @@ function loadPino(): typeof import("pino") {
   }
 }
 
-/** Opens a log like {@link openLog} whose lines are still written when those of other logs are dropped. */
+/** Opens a log like {@link openLog}, but its lines are still written when lines of other logs are dropped. */
 export function openReserveLog(
   level: LogLevel,
   destination: DestinationStream = standardError.destinations.reserve,
@@ -75,11 +75,11 @@ export function openReserveLog(
 /** The two writers of one output. */
 interface LogDestinations {
   readonly lines: DestinationStream;
-  /** For lines that are still written when the others are dropped. */
+  /** The writer for lines that are still written when other lines are dropped. */
   readonly reserve: DestinationStream;
 }
 
-/** The output to standard error, opened by the first log: one per process, because its listeners are never removed. */
+/** The output to standard error, opened by the first log. One per process, because its listeners are never removed. */
 class StandardError {
   #destinations: LogDestinations | undefined;
 
@@ -115,7 +115,7 @@ interface ErrorDescription {
   readonly cause?: ErrorDescription;
 }
 
-// Only the standard properties of errors: others may contain the request, including a credential.
+// Logs only the standard properties of errors, because others may contain the request, including a credential.
 function describeError(reason: unknown, depth: number = 0): ErrorDescription {
   if (!(reason instanceof Error)) return { type: typeof reason, message: String(reason) };
   return {

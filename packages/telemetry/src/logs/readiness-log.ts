@@ -2,12 +2,12 @@ import type { Readiness } from "@plantstore/gateway/health";
 import type { LogErrorCode } from "./error-code.ts";
 import type { Log } from "./log.ts";
 
-/** Milliseconds between two checks: any problem of a store lasts at least a second, so that none is missed. */
+/** Milliseconds between two checks. Any problem of a store lasts at least a second, so none is missed. */
 const checkIntervalMs = 750;
 
 /**
- * Logs every change of readiness: a line with the cause when a part of the server becomes unready, and one with the
- * duration when it is ready again. Both are warnings, so that no log level shows only one of them.
+ * Logs every change of readiness: the cause when a part of the server becomes unready, and the duration when that part
+ * is ready again. Both lines are warnings, so that no log level shows only one of them.
  *
  * @returns a function that stops logging
  */

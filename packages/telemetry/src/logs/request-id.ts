@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { type ContextKey, type ContextValues, createContextKey } from "@connectrpc/connect";
 import type { AdmitRequest } from "@plantstore/gateway";
 
-/** The context key of the request id, once it was accepted or {@link requestIdOf} has created it. */
+/** The context key of the request id, which is set when an id is accepted, or created by {@link requestIdOf}. */
 export const requestIdKey: ContextKey<string | undefined> = createContextKey<string | undefined>(undefined);
 
 /** Whether the request id was added to the response. */
@@ -11,7 +11,9 @@ const addedKey: ContextKey<boolean> = createContextKey<boolean>(false);
 /** The field of request ids in requests and responses. */
 const fieldName = "x-request-id";
 
-/** The longest request id of a client, in characters: twice a SHA-256 in hex, longer than any common format. */
+/**
+ * The maximum length of a client's request id, in characters. Twice a SHA-256 in hex, longer than any common format.
+ */
 const requestIdLengthMax = 128;
 
 // The characters of UUIDs, ULIDs, base64, trace ids and the ids of common proxies. None needs escaping in a log line, a
@@ -19,8 +21,8 @@ const requestIdLengthMax = 128;
 const requestIdAlphabet = /^[A-Za-z0-9._~:/+=@-]+$/;
 
 /**
- * Creates ids: 64 random bits identify the process, and a counter the call. They are unique across replicas and
- * restarts, and far cheaper than random bytes for every call.
+ * Creates ids: 64 random bits identify the process, and a counter identifies the call. They are unique across replicas
+ * and restarts, and cost far less than random bytes for every call.
  */
 class RequestIdGenerator {
   readonly #prefix = `${randomBytes(8).toString("hex")}-`;
@@ -37,8 +39,8 @@ const generator = new RequestIdGenerator();
 /**
  * Returns the id of a request, which is in its log lines and its deletion record.
  *
- * It is created on first use, unless the client has sent one, and stored in the context values of the request. Its form
- * is `<16 hex digits>-<counter in base 36>`.
+ * If the client has not sent an id, one is created on first use, and stored in the context values of the request. Its
+ * form is `<16 hex digits>-<counter in base 36>`.
  */
 export function requestIdOf(contextValues: ContextValues): string {
   const known = contextValues.get(requestIdKey);
@@ -48,7 +50,7 @@ export function requestIdOf(contextValues: ContextValues): string {
   return requestId;
 }
 
-/** The responses with a request id: all, or only errors, streams and responses to requests that have sent one. */
+/** Which responses contain the request id: all, or only errors, streams and responses to requests that contain one. */
 export type RequestIdResponses = "always" | "requested";
 
 /** Gateway hooks for request ids. */
@@ -56,15 +58,15 @@ export interface RequestIds {
   /** The name of the response field, for `Access-Control-Expose-Headers`. */
   readonly fieldName: string;
   /**
-   * Accepts the id that a client has sent, or creates one; a malformed id is ignored. The response header of a stream
-   * always contains the id, because the stream may fail after the header is sent.
+   * Accepts the id that a client has sent, or creates one if it is missing or malformed. The response header of a
+   * stream always contains the id, because the stream may fail after the header is sent.
    */
   readonly onRequest: (request: AdmitRequest) => void;
   /** Adds the id to the response of a failed request. */
   readonly onError: (request: AdmitRequest) => void;
 }
 
-/** Creates hooks that accept or create the id of each request, and add it to the given responses. */
+/** Creates hooks that accept or create the id of each request, and add it to these responses. */
 export function createRequestIds(responses: RequestIdResponses): RequestIds {
   return {
     fieldName: "X-Request-Id",
@@ -73,7 +75,8 @@ export function createRequestIds(responses: RequestIdResponses): RequestIds {
       const isAccepted = sent !== null && sent.length <= requestIdLengthMax && requestIdAlphabet.test(sent);
       if (isAccepted) request.contextValues.set(requestIdKey, sent);
       else requestIdOf(request.contextValues);
-      // Not for every unary call: another header field costs a microsecond, and few clients use it.
+      // Not added to every unary response, because another header field costs a microsecond, and few clients use the
+      // id.
       if (isAccepted || responses === "always" || request.stream) addToResponse(request);
     },
     onError: addToResponse,

@@ -8,15 +8,15 @@ import { requestIdOf } from "./request-id.ts";
 
 /** Options of {@link createSafeErrors}. */
 export interface SafeErrorsOptions {
-  /** The log of faults, with their stack and request id. */
+  /** The log to which faults are written, with their stack and request id. */
   readonly log: Log;
 }
 
-/** A failed call: the context of its handler, or the equivalent properties in an interceptor. */
+/** A failed call: the context of its handler, or an object with these properties in an interceptor. */
 export type FailedCall = Pick<HandlerContext, "service" | "method" | "signal" | "values">;
 
 /**
- * Converts what a handler or an interceptor has thrown to the error of the response. Use it as the `toError` of a
+ * Converts an error thrown by a handler or an interceptor to the error of the response. Use it as the `toError` of a
  * gateway, or in an interceptor that throws the result.
  */
 export type SafeErrors = (thrown: unknown, call: FailedCall) => ConnectError;
@@ -24,8 +24,8 @@ export type SafeErrors = (thrown: unknown, call: FailedCall) => ConnectError;
 /**
  * Creates a {@link SafeErrors}, which makes every error safe to send and logs each fault once.
  *
- * A `ConnectError` whose code is not that of a fault is returned unchanged, and so is an error that it has returned
- * before. A cancelled call gets the reason of its signal, whatever the handler has thrown. Everything else becomes
+ * Returned unchanged are a `ConnectError` whose code is not that of a fault, and an error that was converted before.
+ * For a cancelled call, the result is the reason of its signal, regardless of the thrown error. Everything else becomes
  * `Internal` with a fixed message; the cause is only logged, with the request id.
  *
  * @throws TypeError for unknown options
@@ -33,11 +33,12 @@ export type SafeErrors = (thrown: unknown, call: FailedCall) => ConnectError;
 export function createSafeErrors(options: SafeErrorsOptions): SafeErrors {
   refuseUnknownOptions(options, { log: required }, "createSafeErrors");
   const { log } = options;
-  // An interceptor and the gateway's `toError` both get the same error.
+  // Errors that were already converted: an interceptor and the gateway's `toError` may both get the same error.
   const reported = new WeakSet<ConnectError>();
   return (thrown, call) => {
     if (thrown instanceof ConnectError && (!isFault(thrown) || reported.has(thrown))) return thrown;
-    // fetch, timers and drivers reject with their own errors when their signal aborts.
+    // The thrown error is ignored, because fetch, timers and drivers reject with their own errors when their signal
+    // aborts.
     if (call.signal.aborted) return abortReason(call.signal);
     const errorCode: GatewayErrorCode = "ERR_HANDLER_FAILED";
     log.error(

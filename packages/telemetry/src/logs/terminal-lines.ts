@@ -1,6 +1,6 @@
 import { styleText } from "node:util";
 
-/** A parsed log line; only the types of level, time and msg are known. */
+/** A parsed log line. Only the types of level, time and msg are known. */
 interface LogRecord extends Readonly<Record<string, unknown>> {
   readonly level: string;
   readonly time: string;
@@ -18,7 +18,7 @@ const levelStyles: Readonly<Record<string, Style>> = {
   trace: "gray",
 };
 
-// The widths of the longest level, the longest frequent code, and a duration.
+// Column widths: the longest level, the longest frequent code, and a duration.
 const levelWidth = 5;
 const codeWidth = 16;
 const durationWidth = 9;

@@ -8,7 +8,7 @@ export interface MeasuredGateway {
   readonly load: GatewayLoad;
 }
 
-/** The parts of a server's readiness that are measured, as `Readiness` of `@plantstore/gateway/health` has them. */
+/** The parts of a server's readiness that are measured: those of `Readiness` in `@plantstore/gateway/health`. */
 export interface MeasuredReadiness {
   readonly draining: AbortSignal;
   obstacles(): readonly string[];
@@ -59,7 +59,7 @@ function http2Errors(scope: string, counts: ReadonlyMap<string, number>): readon
 
 /** An upstream that is measured. */
 export interface MeasuredUpstream {
-  /** The label `upstream` of its metrics, unique per upstream. */
+  /** The label `upstream` of the metrics, unique per upstream. */
   readonly name: string;
   /** An upstream of `@plantstore/proxy/client`. */
   readonly upstream: {
@@ -102,7 +102,7 @@ export function measureUpstreams(metrics: Metrics, upstreams: readonly MeasuredU
 
 /** The outcome of the last reload. */
 interface MeasuredReload {
-  /** Why the previous content is still in use; `undefined` after a success. */
+  /** Why the last reload failed, so that the previous content is still in use; `undefined` after a success. */
   readonly problem: string | undefined;
   /** Unix time of the last successful reload, in ms; `undefined` if there was none. */
   readonly lastSuccessMs: number | undefined;
@@ -116,7 +116,7 @@ export interface MeasuredProxy {
 
 /** A watched file, or several that belong together, such as a certificate and its key. */
 export interface MeasuredFile extends MeasuredReload {
-  /** The label `file_path` of its metrics. */
+  /** The label `file_path` of the metrics. */
   readonly path: string;
 }
 

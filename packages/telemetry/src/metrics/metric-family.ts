@@ -1,6 +1,6 @@
 import type { Attributes, MetricDescription } from "../conventions/index.ts";
 
-/** A snapshot of a metric and its series. Plain data, so that a process can send it to another. */
+/** A snapshot of a metric and its series. Plain data, so that a process can send it to another process. */
 export type MetricFamily = MetricDescription &
   (
     | { readonly kind: "counter" | "gauge"; readonly points: readonly NumberPoint[] }

@@ -5,7 +5,7 @@ import { CounterSeries, HistogramSeries, SeriesTable } from "./series.ts";
 /**
  * The metrics of a process: counters and histograms that code records to, and gauges that are read at each export.
  *
- * Names, units and attributes are those of OpenTelemetry; each export format derives its own from them.
+ * Names, units and attributes are those of OpenTelemetry. Each export format derives its own names from them.
  */
 export class Metrics implements Instruments {
   readonly #collectors: (() => MetricFamily)[] = [];
@@ -18,7 +18,7 @@ export class Metrics implements Instruments {
   }
 
   /**
-   * Creates a histogram. @param bounds - the upper bounds of the buckets, ascending, without the last, unbounded bucket
+   * Creates a histogram. @param bounds - the upper bounds of the buckets in ascending order, except the unbounded one
    */
   histogram(metric: MetricDescription, bounds: readonly number[]): SeriesTable<HistogramSeries, HistogramPoint> {
     const table = new SeriesTable<HistogramSeries, HistogramPoint>(
@@ -33,7 +33,7 @@ export class Metrics implements Instruments {
     this.#collectors.push(() => ({ ...metric, kind: "gauge", points: read() }));
   }
 
-  /** Adds a counter whose value is counted elsewhere. @param read - as for a gauge */
+  /** Adds a counter whose value is counted elsewhere. @param read - as in {@link gauge} */
   observedCounter(metric: MetricDescription, read: () => readonly NumberPoint[]): void {
     this.#collectors.push(() => ({ ...metric, kind: "counter", points: read() }));
   }

@@ -61,10 +61,10 @@ function measureHeap(metrics: Metrics): void {
 
 type HeapSpace = ReturnType<typeof getHeapSpaceStatistics>[number];
 
-/** The histogram bounds of V8's collections, in seconds: those of the semantic conventions, and a lower one. */
+/** The histogram bounds of garbage collections, in seconds: the bounds of the semantic conventions and a lower one. */
 const collectionBounds: readonly number[] = [0.001, 0.01, 0.1, 1, 10];
 
-/** The `v8js.gc.type` of each kind of collection in node. */
+/** The `v8js.gc.type` of each kind of garbage collection in node. */
 const collectionTypes: ReadonlyMap<unknown, string> = new Map([
   [constants.NODE_PERFORMANCE_GC_MAJOR, "major"],
   [constants.NODE_PERFORMANCE_GC_MINOR, "minor"],
@@ -90,9 +90,9 @@ function measureCollections(metrics: Metrics): Disposable {
 /** The delays of the event loop, in seconds. */
 type EventLoopDelays = Readonly<Record<"p50" | "p99" | "max", number>>;
 
-/** Returns the delays from a histogram of the nanoseconds between two samples. */
+/** Returns the delays, from a histogram of the nanoseconds between two samples. */
 export function readDelays(histogram: Pick<Histogram, "percentile" | "max">): EventLoopDelays {
-  // In an idle event loop, the time between two samples is the resolution.
+  // Without any delay, the time between two samples is the resolution, which is subtracted.
   const delayS = (ns: number): number => Math.max(0, ns / 1e9 - delayResolutionMs / 1_000);
   return { p50: delayS(histogram.percentile(50)), p99: delayS(histogram.percentile(99)), max: delayS(histogram.max) };
 }

@@ -11,8 +11,8 @@ export const prometheusTypes: Readonly<Record<PrometheusFormat, string>> = {
 };
 
 /**
- * Formats metrics in the Prometheus text format, or in OpenMetrics 1.0, in which the family of a counter has no
- * `_total` and the last line is `# EOF`.
+ * Formats metrics in the Prometheus text format or in OpenMetrics 1.0. In OpenMetrics, the name of a counter's family
+ * does not end in `_total`, and the last line is `# EOF`.
  *
  * Names follow OpenTelemetry's rules for Prometheus: dots become underscores, the unit is appended, and counters end in
  * `_total`.
@@ -39,7 +39,7 @@ function linesOf(family: MetricFamily, format: PrometheusFormat): string[] {
       ? family.points.flatMap((point) => histogramLines(name, family.bounds, point))
       : family.points.map(({ attributes, value }) => `${name}${formatLabels(attributes)} ${value}`);
   const isOpenMetrics = format === "openmetrics";
-  // In OpenMetrics, the family of a counter is named without the suffix of its samples.
+  // OpenMetrics omits the suffix `_total` in the family name of a counter; only the samples have it.
   const described = isOpenMetrics && family.kind === "counter" ? name.slice(0, -"_total".length) : name;
   const suffix = unitSuffixes[family.unit];
   const unit = isOpenMetrics && suffix !== undefined ? [`# UNIT ${described} ${suffix.slice(1)}`] : [];
@@ -63,7 +63,7 @@ function histogramLines(
   ];
 }
 
-// OpenMetrics requires a decimal point in integer bounds, and both formats accept it.
+// OpenMetrics requires a decimal point in integer bounds, and the Prometheus text format accepts it.
 function boundText(bound: number | undefined): string {
   if (bound === undefined) return "+Inf";
   return Number.isInteger(bound) ? `${bound}.0` : String(bound);

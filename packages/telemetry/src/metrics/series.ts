@@ -2,12 +2,12 @@ import type { Attributes } from "../conventions/index.ts";
 import type { HistogramPoint, NumberPoint } from "./metric-family.ts";
 
 /**
- * The most series of a metric. Our metrics have few attributes with few values, so only an attribute that clients can
- * choose reaches this limit.
+ * The maximum of series of a metric. Metrics have few attributes with few values, so this limit is reached only if
+ * clients can choose an attribute.
  */
 const seriesMax = 1_000;
 
-// The attribute with which OpenTelemetry's SDK marks the series of all values above the limit.
+// OpenTelemetry's SDK uses this attribute for the series that collects all values above the limit.
 const overflow: Attributes = { "otel.metric.overflow": true };
 
 /** A series that can be exported. */
@@ -24,7 +24,9 @@ export class SeriesTable<One extends Series<Point>, Point> {
     this.#create = create;
   }
 
-  /** Returns the series with these attributes; above {@link seriesMax} series, the shared overflow series. */
+  /**
+   * Returns the series with these attributes, or the shared overflow series once there are {@link seriesMax} series.
+   */
   with(attributes: Attributes): One {
     const key = JSON.stringify(attributes);
     const known = this.#byAttributes.get(key);

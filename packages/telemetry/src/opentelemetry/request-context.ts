@@ -23,17 +23,18 @@ export function spanOf(contextValues: ContextValues): Span | undefined {
 }
 
 /**
- * Returns the header fields that propagate the span of a request; none if it has no span or the SDK throws. Propagator
- * fields that do not apply are `undefined`, which removes those of the caller.
+ * Returns the header fields that propagate the span of a request; none if the request has no span or the SDK throws.
+ * Fields that the propagator did not set are `undefined`, which removes the caller's fields of these names.
  */
 export function tracePropagation(contextValues: ContextValues): Readonly<Record<string, string | undefined>> {
   const active = contextValues.get(contextKey);
   if (active === undefined) return {};
   try {
-    // A tracestate is valid only with its own traceparent (W3C Trace Context §3.3).
+    // A tracestate is valid only with the traceparent it was sent with (W3C Trace Context §3.3), so the caller's is
+    // removed.
     const others = propagation.fields().filter((name) => name !== "baggage");
     const fields: Record<string, string | undefined> = Object.fromEntries(others.map((name) => [name, undefined]));
-    // Whether the caller's baggage is forwarded is the application's decision.
+    // Baggage is not injected: the application decides whether the caller's baggage is forwarded.
     propagation.inject(propagation.deleteBaggage(active), fields);
     return fields;
   } catch {
@@ -47,7 +48,10 @@ export function runInRequestContext<A, R>(contextValues: ContextValues, run: (ar
   return active === undefined ? run(argument) : runInContext(active, run, argument);
 }
 
-/** Calls a function with a context active; without it if the SDK throws, because a call must not fail for that. */
+/**
+ * Calls a function with a context active. If the SDK throws, calls it without the context, so that the call does not
+ * fail.
+ */
 export function runInContext<A, R>(active: Context, run: (argument: A) => R, argument: A): R {
   let isStarted = false;
   const start = (): R => {

@@ -19,21 +19,28 @@ import { runInContext, contextKey, spanOf } from "./request-context.ts";
 
 /** Options of {@link createTracing}. */
 export interface TracingOptions {
-  /** Omits addresses, user agents and paths from spans, which identify callers and resources. Default false. */
+  /**
+   * Whether to omit addresses, user agents and paths from spans, because they identify callers and resources. Default
+   * false.
+   */
   readonly anonymous?: boolean;
 }
 
-/** Gateway hooks that create a span for each request, and a function for spans of work shared by several requests. */
+/**
+ * Gateway hooks that create a span for each request, and a function that creates a span for work of several requests.
+ */
 export interface Tracing {
   readonly onRequest: (request: AdmitRequest) => void;
   /** Must be the outermost interceptor, so that the span is active in all others and in the handler. */
   readonly interceptor: Interceptor;
   readonly onResponse: (request: CompletedRequest) => void;
-  /** Starts the span of shared work. @returns a function that ends the span, and takes the error if the work failed */
+  /**
+   * Starts the span of shared work. @returns a function that ends the span; call it with the error if the work failed
+   */
   readonly startShared: (about: SharedWork) => (error?: unknown) => void;
 }
 
-/** Work for several requests together, such as a batch. */
+/** Work that is done for several requests together, such as a batch. */
 export interface SharedWork {
   readonly name: string;
   readonly attributes: Attributes;
@@ -45,10 +52,10 @@ export interface SharedWork {
 export const scopeName = "@plantstore/gateway";
 
 /**
- * Creates the hooks for the SDK that is registered now or later.
+ * Creates the hooks. They use the SDK that is registered, even if it is registered later.
  *
  * Names and attributes are those of the semantic conventions. Attributes are set only on recording spans, because most
- * requests are not sampled; so a sampler gets only the name, the kind and the parent.
+ * requests are not sampled. Therefore, a sampler gets only the name, the kind and the parent.
  *
  * @throws TypeError for unknown options
  */
@@ -62,7 +69,7 @@ export function createTracing(options: TracingOptions = {}): Tracing {
       const parent = outer ?? propagation.extract(ROOT_CONTEXT, request.header, headerGetter);
       const kind = outer === undefined ? SpanKind.SERVER : SpanKind.INTERNAL;
       const span = tracer.startSpan(initialNameOf(request), { kind }, parent);
-      // Without an SDK there is nothing to activate.
+      // Without an SDK, there is no span or context to activate.
       if (parent === ROOT_CONTEXT && span.spanContext().traceId === INVALID_TRACEID) return;
       request.contextValues.set(contextKey, trace.setSpan(parent, span));
       if (!anonymous && span.isRecording()) span.setAttributes(connectionAttributes(request));
@@ -71,7 +78,8 @@ export function createTracing(options: TracingOptions = {}): Tracing {
       const active = request.contextValues.get(contextKey);
       if (active === undefined) return next(request);
       const response = runInContext(active, next, request);
-      // A streaming handler runs while its messages are read, after `next` has returned.
+      // A streaming handler runs while its messages are read, after `next` has returned, so the context is activated
+      // for reads too.
       if (!request.stream) return response;
       return response.then((result) =>
         result.stream ? { ...result, message: iterateInContext(active, result.message) } : result,
@@ -88,9 +96,9 @@ export function createTracing(options: TracingOptions = {}): Tracing {
 }
 
 /**
- * Returns the active context of a request that another server delegated to the gateway, if that server records a span,
- * as OpenTelemetry's instrumentation of node:http does. On our own connections, the active context may belong to
- * another request.
+ * Returns the active context of a request for a gateway that is mounted in another server, if that server records a
+ * span, as OpenTelemetry's instrumentation of node:http does. On the gateway's own connections, the active context may
+ * belong to another request.
  */
 function outerContextOf({ isMounted }: AdmitRequest): Context | undefined {
   if (!isMounted) return undefined;
@@ -103,7 +111,7 @@ const headerGetter: TextMapGetter<AdmitRequest["header"]> = {
   keys: () => [],
 };
 
-/** Returns the span name at the start of a request. The name of an unmatched request is set at its end. */
+/** Returns the span name at the start of a request. If no route matches, the name is set at the end of the request. */
 function initialNameOf({ protocol, procedure, httpMethod, httpRoute }: AdmitRequest): string {
   if (isRpcProtocol(protocol) && procedure !== undefined) return procedure.slice(1);
   return httpRoute === undefined ? "HTTP" : `${httpMethod} ${httpRoute}`;
@@ -131,12 +139,12 @@ function endRequest(span: Span, request: CompletedRequest): void {
   span.end();
 }
 
-// An unknown method is `_OTHER` as an attribute; by the conventions, its span is named after the system.
+// An unknown method has the attribute `_OTHER`. By the conventions, its span is named after the RPC system.
 function rpcName(attributes: Attributes): string {
   return String(attributes[attributes["rpc.method"] === "_OTHER" ? "rpc.system.name" : "rpc.method"]);
 }
 
-// An unknown method is `_OTHER` as an attribute; by the conventions, it is `HTTP` in the span name.
+// An unknown method has the attribute `_OTHER`. By the conventions, the span name then contains `HTTP`.
 function httpName({ httpRoute }: CompletedRequest, attributes: Attributes): string {
   const method = attributes["http.request.method"];
   return `${method === "_OTHER" ? "HTTP" : method}${httpRoute === undefined ? "" : ` ${httpRoute}`}`;
@@ -146,7 +154,8 @@ function startShared(tracer: Tracer, { name, attributes, requests }: SharedWork)
   const spans = requests.flatMap((values) => (values && spanOf(values)) ?? []).filter((span) => span.isRecording());
   const [first] = spans;
   if (first === undefined) return noop;
-  // A span has one parent: that is the first request, and links point to all of them, up to the SDK's limit.
+  // A span has only one parent, which is the span of the first request. Links point to the spans of all requests, up to
+  // the SDK's limit.
   const parent = trace.setSpan(ROOT_CONTEXT, first);
   const links = spans.map((span) => ({ context: span.spanContext() }));
   const shared = tracer.startSpan(name, { kind: SpanKind.CLIENT, attributes, links }, parent);

@@ -6,14 +6,15 @@ import { runInRequestContext, tracePropagation } from "./request-context.ts";
 import { createTracing, scopeName, type TracingOptions } from "./tracing.ts";
 
 /**
- * Returns options with which a gateway or a proxy creates a span for each request, and records its duration as
- * `http.server.request.duration` or `rpc.server.call.duration`, by the semantic conventions of OpenTelemetry.
+ * Adds OpenTelemetry to the options of a gateway or a proxy: a span for each request, and its duration as
+ * `http.server.request.duration` or `rpc.server.call.duration`, by the semantic conventions.
  *
- * Spans and metrics go to the SDK that the application registers, before or after; without one, nothing is recorded.
- * The context of a request, with its span and baggage, is active in `onRequest`, `admit`, interceptors, handlers,
- * endpoints, `onError` and `onResponse`, so that other instrumentations and propagators use it. An SDK that throws
- * never fails a call: the error is passed to `onFault`. The calls of a proxy are children of the request's span:
- * propagator fields such as `traceparent` replace those of the caller, unless the propagator throws.
+ * Spans and metrics go to the SDK that the application registers, before or after this call. Without an SDK, nothing is
+ * recorded. The context of a request, with its span and baggage, is active in `onRequest`, `admit`, interceptors,
+ * handlers, endpoints, `onError` and `onResponse`, so that other instrumentations and propagators use it. An SDK that
+ * throws never fails a call: the error is passed to `onFault`. The upstream calls of a proxy are children of the
+ * request's span: fields of the propagator, such as `traceparent`, replace those of the caller, unless the propagator
+ * throws.
  *
  * @example
  * ```ts
@@ -69,7 +70,7 @@ function withPropagation({ upstreams }: Upstreams): Upstreams {
   };
 }
 
-/** Returns a hook that calls each of these, even if another fails, and passes all failures to the gateway. */
+/** Returns a hook that calls all of these hooks, even if one fails, and passes all failures to the gateway. */
 function callEach<A>(...hooks: readonly (((argument: A) => unknown) | undefined)[]): (argument: A) => unknown {
   const present = hooks.filter((hook) => hook !== undefined);
   return (argument) => {
@@ -94,7 +95,8 @@ function withRequestContext(endpoint: Endpoint): Endpoint {
 }
 
 /**
- * Creates a function that records the duration of a request with the meter provider that is registered at that time.
+ * Creates a function that records the duration of a request with the meter provider that is registered when it is
+ * called.
  */
 function createDurations(): (request: CompletedRequest) => void {
   const none = createNoopMeter();
@@ -108,7 +110,7 @@ function createDurations(): (request: CompletedRequest) => void {
       const meter = registered.getMeter(scopeName);
       record = meter === none ? undefined : createRequestDurations(histogramsOf(meter));
     }
-    // In the context of the request, so that an exemplar refers to its trace.
+    // Recorded in the context of the request, so that an exemplar refers to its trace.
     if (record !== undefined) runInRequestContext(request.contextValues, record, request);
   };
 }
