@@ -1,5 +1,5 @@
 // Formats a request as a command for a POSIX shell. Every variable part is quoted as one word, because names come from
-// descriptors, which another server may have sent.
+// the description, which may come from another server.
 import type { ApiRequest } from "./request.js";
 
 /** A request, with the messages of its RPC. */
