@@ -205,7 +205,7 @@ test("the gateway serves with the oldest supported peers", () => {
 test("docs/how-to/packages.md names the oldest peers", () => {
   const names = oldestPeers.map(({ name, version }) => `\`${name}\` ${version.replace(/\.0$/, "")}`);
   expect(readPage("docs/how-to/packages.md").replaceAll("\n", " ")).toContain(
-    `Any version from ${names.join(" and ")} will do`,
+    `Any version from ${names.join(" and ")} on works`,
   );
 });
 
