@@ -24,7 +24,9 @@ function outcomeOf({ text }: PresentedToken): TokenOutcome {
 
 const synchronous: TokenVerifier = { verify: outcomeOf };
 const asynchronous: TokenVerifier = { verify: (token) => Promise.resolve(outcomeOf(token)) };
-/** Returns a thenable that is not an instance of this realm's Promise: another library's, or node's in Jest. */
+/**
+ * Returns a thenable that is not an instance of this realm's Promise, like that of another library, or of node in Jest.
+ */
 const byThenable: TokenVerifier = {
   verify: (token) => {
     const thenable: PromiseLike<TokenOutcome> = {
@@ -67,7 +69,7 @@ async function refusedWith(admit: BearerAuth["admit"], request: CredentialReques
   throw new Error(`expected a ConnectError, not ${String(error)}`);
 }
 
-/** Returns an UNAUTHENTICATED refusal; `parameters` follow the realm in its challenge. */
+/** Returns an UNAUTHENTICATED refusal. `parameters` follow the realm in the challenge. */
 function unauthenticated(message: string, parameters = "") {
   return {
     code: Code.Unauthenticated,
@@ -76,7 +78,7 @@ function unauthenticated(message: string, parameters = "") {
   };
 }
 
-/** The same with an error code, whose description repeats the message. */
+/** The same with an error code; its description repeats the message. */
 function challenged(message: string, error: string) {
   return unauthenticated(message, `, error="${error}", error_description="${message}"`);
 }
@@ -204,7 +206,7 @@ describe.each([
     expect(request.contextValues.get(principalKey)?.subject ?? "").toBe(want);
   });
 
-  test("a caller refused for a missing scope is in the context values, for the log", async () => {
+  test("the context values contain a caller that is refused for a missing scope, for the log", async () => {
     const request = toRequest({ authorization: "Bearer narrow" });
     await refusedWith(admit, request);
     expect(request.contextValues.get(principalKey)?.subject).toBe("eve");
@@ -219,7 +221,7 @@ describe("admit", () => {
     expect(presented).toEqual([{ text: "good", digest: digestOf("good") }]);
   });
 
-  // A longer one would stay in memory while a connection is idle.
+  // A longer token must not stay in memory while a connection is idle.
   test.each([
     { chars: 4096, readings: 1 },
     { chars: 4097, readings: 2 },
@@ -242,8 +244,8 @@ describe("admit", () => {
 
   test.each([
     { name: "another token of the same length", authorization: "Bearer goot" },
-    { name: "a longer one", authorization: "Bearer goods" },
-    { name: "a malformed one", authorization: "Bearer good, Bearer good" },
+    { name: "a longer token", authorization: "Bearer goods" },
+    { name: "a malformed credential", authorization: "Bearer good, Bearer good" },
     { name: "no credential", authorization: null },
   ])("$name on the same connection is not mistaken for the cached credential", async ({ authorization }) => {
     const { admit } = createBearerAuth(synchronous, { realm });

@@ -66,7 +66,7 @@ describe("issueToken", () => {
     expect(readFileSync(folder.file("real"), "utf8")).toBe(`${line}\n`);
   });
 
-  test("loses no line of concurrent additions, and rejects the later ones", async () => {
+  test("keeps the lines of all accepted concurrent additions, and rejects the others", async () => {
     using folder = createTempFolder();
     const file = folder.file("tokens");
     const results = await Promise.all([1, 2, 3, 4].map((n) => issueToken({ ...request, name: `t${n}`, file })));
@@ -85,7 +85,7 @@ describe("issueToken", () => {
     { name: "a scope with a space", given: { scopes: "a b" }, want: [/^scope 1 is not/] },
     { name: "an expiry that is not a date", given: { expiry: "tomorrow" }, want: [/^the expiry must be/] },
     {
-      name: "all of these in one request",
+      name: "all of these problems in one request",
       given: { name: "", scopes: ",", expiry: "" },
       want: [/name/, /scope 1, 2/, /expiry/],
     },

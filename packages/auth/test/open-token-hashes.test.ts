@@ -50,7 +50,7 @@ describe("openTokenHashes", () => {
     using verifier = await opened(path, log);
     expect([accepts(verifier, "alpha"), accepts(verifier, "gamma")]).toEqual([true, false]);
     const reloaded = next("info");
-    // Of the same length as before, so that the size does not reveal the change.
+    // The content has the same length as before, so that the change cannot be detected by the size.
     writeFileSync(`${path}.new`, line("gamma"));
     renameSync(`${path}.new`, path);
     expect(await reloaded).toEqual({ path, tokens: 1, message: "file of token hashes reloaded" });

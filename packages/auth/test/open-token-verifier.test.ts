@@ -101,7 +101,7 @@ describe("openTokenVerifier", () => {
     const verifier = await open(jwtOf(other));
     for (let n = 0; n < 20; n += 1) await within(other.nextRequest(), "the refresh of another one");
     verifier.close?.();
-    // Requests that were in flight may arrive late.
+    // Requests that were in flight may still arrive.
     expect(provider.requests.length - requestCount).toBeLessThan(3);
   });
 
@@ -128,7 +128,7 @@ describe("openTokenVerifier", () => {
       );
     const logged: string[] = [];
     (await openLogged(logged)).close?.();
-    // A verifier that is opened later shows that both had time for a check.
+    // When a verifier that is opened later has made a check, the closed one would have made a check too.
     const loggedLater: string[] = [];
     const later = await openLogged(loggedLater);
     for (const [n, name] of ["second", "third"].entries()) {
@@ -195,7 +195,7 @@ describe("openTokenVerifier", () => {
   });
 });
 
-/** Creates a verifier with a fixed outcome, synchronous or with a promise, that logs its name when called. */
+/** Creates a verifier that returns a fixed outcome, or a promise of it, and logs its name when called. */
 const synchronous = (outcome: TokenOutcome, log: string[], name: string): TokenVerifier => ({
   verify: () => (log.push(name), outcome),
 });

@@ -86,7 +86,7 @@ describe("OutcomeCache", () => {
   ])("keeps $name", ({ outcome, least, most }) => {
     const cache = new OutcomeCache();
     for (let n = 0; n < 50_500; n += 1) cache.set(String(n), { outcome, untilMs: 1000 });
-    // From the last one back: a hit moves to the young generation, and evicts older ones.
+    // Backwards from the last token, because a hit moves to the young generation and may evict older tokens.
     const last = Array.from({ length: 50_500 }, (_, n) => String(50_499 - n));
     const size = last.findIndex((digest) => cache.get(digest, 0) === undefined);
     expect(size).toBeGreaterThanOrEqual(least);
@@ -96,7 +96,7 @@ describe("OutcomeCache", () => {
   test.each([
     { name: "valid", outcome: valid },
     { name: "rejected", outcome: rejected },
-  ])("keeps a $name token that is used again and again", ({ outcome }) => {
+  ])("keeps a $name token that is used repeatedly", ({ outcome }) => {
     const cache = new OutcomeCache();
     cache.set("ada's", { outcome, untilMs: 1000 });
     for (let n = 0; n < 50_000; n += 1) {

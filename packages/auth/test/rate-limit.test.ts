@@ -21,7 +21,7 @@ function openLimit(): { readonly clock: { nowMs: number }; takeCalls: (key: stri
   };
 }
 
-test("a burst of the calls of one second is admitted, and no more", () => {
+test("a burst is limited to the calls of one second", () => {
   expect(openLimit().takeCalls("a", 30)).toBe(10);
 });
 
@@ -31,7 +31,7 @@ test.each([
   { waitMs: 550, calls: 5 },
   { waitMs: 1000, calls: 10 },
   { waitMs: 3_600_000, calls: 10 },
-])("$waitMs ms after the bucket is empty, it has $calls calls", ({ waitMs, calls }) => {
+])("$calls calls are admitted $waitMs ms after the bucket was empty", ({ waitMs, calls }) => {
   const { clock, takeCalls } = openLimit();
   takeCalls("a", 10);
   clock.nowMs += waitMs;
@@ -74,7 +74,7 @@ test("a refused call does not save its key from eviction", () => {
   for (let key = 0; key < 99_998; key++) takeCalls(`key ${key}`, 1);
   expect(takeCalls("first", 1)).toBe(0);
   takeCalls("second", 1);
-  // "first" was only refused, which is not a use, so it is evicted.
+  // "first" is evicted, because a refused call does not count as a use.
   takeCalls("one more", 1);
   expect([takeCalls("second", 1), takeCalls("first", 1)]).toEqual([0, 1]);
 });

@@ -23,7 +23,7 @@ test("revokeToken removes the line of a name, reports an unknown name, and close
 test("appendTokenHash does not replace a file that cannot be read", async () => {
   using folder = createTempFolder();
   const file = folder.file("tokens");
-  // Unreadable for root too, unlike a file without permissions.
+  // Unlike a file without permissions, this one is unreadable for root too.
   symlinkSync("tokens", file);
   const token: StaticToken = { digest: "a".repeat(64), name: "ci", scopes: "all", expiresAtMs: undefined };
   expect(await appendTokenHash(file, token)).toMatchObject({ kind: "problems" });

@@ -20,7 +20,7 @@ test.each([
   { name: "a token with its checksum", text: `orders_${random}${checksum}`, want: false },
   { name: "a token with a wrong digit", text: `orders_1${random.slice(1)}${checksum}`, want: true },
   { name: "a token with a wrong checksum", text: `orders_${random}0000000`, want: true },
-  // These may be valid tokens that were not created by createTokenText.
+  // Tokens in these forms may be valid, but were not created by createTokenText.
   { name: "a truncated token", text: `orders_${random}`, want: false },
   { name: "a token with another prefix", text: `offers_${random}0000000`, want: false },
   { name: "a token of 43 base64url characters", text: "kgtvBLzoSt89sauqAGZ0lJH_ktBVNLejLri9BGLHG7w", want: false },

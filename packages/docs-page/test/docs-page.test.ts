@@ -35,7 +35,7 @@ test("the root redirects to the page by a relative path", () => {
   expect(answerOf("/")).toMatchObject({ httpStatus: 302, header: { location: "docs" } });
 });
 
-test("if not open, everything requires a credential, and the root does not redirect", () => {
+test("if open is false, everything requires a credential, and the root does not redirect", () => {
   const closed = createDocsPage({ document: () => document, open: false });
   expect(closed.map(({ path }) => path)).not.toContain("/");
   expect(new Set(closed.map((endpoint) => endpoint.open))).toEqual(new Set([false]));
@@ -88,7 +88,7 @@ test("the page takes five requests, one of them for its script, which has no imp
 
 test("the script of the page compiles, with each module before the first that uses it", () => {
   const script = textOf("/docs/page.js");
-  // The entry waits for its descriptions.
+  // The entry module uses top-level await to load the description.
   expect(() => new Script(`(async () => {${script}\n})`)).not.toThrow();
   const used = [...script.matchAll(/^const \{[^}]*\} = ([\w$]+);$|^const ([\w$]+) = \(\(\) => \{$/gm)];
   const created = new Set(["marked"]);

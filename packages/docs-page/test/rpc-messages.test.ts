@@ -5,7 +5,8 @@ import { createOpenApi } from "../../gateway/src/index.ts";
 import { readJson } from "../../gateway/src/messages/json/index.ts";
 import { oddMethod, oddNames, oddRules } from "../../testing/src/gateway/odd-names.ts";
 
-// The messages that the page writes for grpcurl and buf, of fields whose JSON names have dots, braces and spaces.
+// Tests the messages that the page writes for grpcurl and buf, with fields whose JSON names have dots, braces and
+// spaces.
 
 const document = createOpenApi([oddNames], { info: { title: "t", version: "1" }, rest: { rules: oddRules } });
 const description: Description = JSON.parse(JSON.stringify(document));
@@ -61,6 +62,6 @@ test.each<Row>([
   const input = { values: new Map(Object.entries(values)), accept: undefined, body: undefined, contentType: undefined };
   const [message = ""] = messagesOf(operation, input, bodies);
   expect(JSON.parse(message)).toEqual(want);
-  // An unknown name would be refused.
+  // Parsing would refuse an unknown name.
   readJson(oddMethod("List").input, message, { unknownFields: "reject" });
 });

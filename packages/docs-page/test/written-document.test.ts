@@ -13,7 +13,7 @@ test.each<{ readonly name: string; readonly document: object; readonly json?: ob
   { name: "empty objects at each level", document: { paths: {}, components: { schemas: {} }, tags: [] } },
   { name: "strings, numbers, booleans and null", document: { a: "x", b: 1.5, c: true, d: null, e: { f: { g: "h" } } } },
   { name: "members that are undefined", document: { a: undefined, b: { c: undefined } }, json: { b: {} } },
-  { name: "more than is encoded in one step", document: { components: { schemas: members } } },
+  { name: "a document that is encoded in several steps", document: { components: { schemas: members } } },
 ])("$name is the same as an object, as JSON text and as YAML", async ({ document, json = document }) => {
   const ofObject = await writeDocument(document);
   const text = JSON.stringify(document);

@@ -5,7 +5,7 @@ function writeYaml(json: string): string {
   return [...yamlPieces(parseWithDigits(json))].join("");
 }
 
-// JavaScript orders keys that are integers first.
+// JavaScript puts integer keys first.
 function sorted(text: string): string[] {
   return text.split("\n").toSorted();
 }

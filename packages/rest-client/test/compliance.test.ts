@@ -18,7 +18,8 @@ import { file_google_api_annotations, http } from "../../gateway/src/gen/google/
 import { file_google_api_http, HttpRuleSchema } from "../../gateway/src/gen/google/api/http_pb.ts";
 import { answerWith, startRestServer } from "../../testing/src/gateway/rest-server.ts";
 
-// What the compliance suite of Google's gapic-showcase requires of the paths of a client, with the fields it needs.
+// The requirements of the compliance suite of Google's gapic-showcase for a client's paths, with the fields that it
+// uses.
 
 const field = (name: string, number: number, type: string, typeName?: string): JsonObject => ({
   name,

@@ -6,9 +6,9 @@ import { answerWith } from "../../testing/src/gateway/rest-server.ts";
 import type { RestTransportOptions } from "../src/index.ts";
 import { ask, asError } from "../../testing/src/gateway/ask-rest.ts";
 
-// The bodies of errors, in the formats of many servers.
+// Tests error bodies in the formats of many servers.
 
-/** Reads a record of an unknown format. */
+/** Reads a record in a custom format. */
 const readErrorRecord: NonNullable<RestTransportOptions["readErrorRecord"]> = (body, httpStatus) =>
   typeof body === "object" && body !== null && "fault" in body
     ? new ConnectError(`${JSON.stringify(body["fault"])} ${httpStatus}`, Code.DataLoss)

@@ -83,20 +83,20 @@ test.each([
   { name: "slashes", others: ["/x/{a}/{b}", "/x/{a}/{b}:peek"], value: "y/:peek", read: "/x/{a}/{b}" },
   { name: "colons", others: ["/x/{a}:peek"], value: "y/z:peek", read: "/x/{a}:peek" },
   { name: "slashes and colons", others: ["/x/{a}/{b}:peek"], value: "y/z:peek", read: "/x/{a}/{b}:peek" },
-])("a value is refused that becomes another RPC's path when its $name are decoded", ({ others, value, read }) => {
+])("a value that becomes another RPC's path when its $name are decoded is refused", ({ others, value, read }) => {
   const [one] = defineRpcs({ a: "a", b: "b" }, ["/x/{a}", ...others]);
   expect(targetOf(one, { a: "y:z" })).toBe("/x/y%3Az");
   const path = `/x/${encodeURIComponent(value)}`;
   expect(targetOf(one, { a: value })).toBe(`a: the path ${path} could also match GET ${read}`);
 });
 
-test("a value is refused that becomes another value when its slashes are decoded", () => {
+test("a value that becomes a different value when its slashes are decoded is refused", () => {
   const [one] = defineRpcs({ a: "a", b: "b" }, ["/x/{a}/{b=**}"]);
   expect(targetOf(one, { a: "y", b: "z/w" })).toBe("/x/y/z/w");
   expect(targetOf(one, { a: "y/z", b: "w" })).toBe("a: the path /x/y%2Fz/w could also match GET /x/{a}/{b=**}");
 });
 
-test("a response to HEAD without a body is the empty message, also with response_body", () => {
+test("a response to HEAD without a body is the empty message, even with response_body", () => {
   const [one] = defineRpcs({ a: "a" }, ["/x"]);
   const [rule] = one === undefined ? [] : compileRestRules(one);
   if (rule === undefined) throw new Error("the rule is missing");
@@ -159,7 +159,7 @@ test.each<StreamRow>([
   const registry = createRegistry(NestedSchema);
   const reader = createResponseReader(rule, { unknownFields: "ignore", registry });
   const bytes = Buffer.from(body.map((value) => `${JSON.stringify(value)}\n`).join(""));
-  // Byte by byte, because the beginning of a body may arrive alone.
+  // Sent byte by byte, because the first bytes of a body may arrive alone.
   const pieces = ReadableStream.from(Array.from(bytes, (byte) => Uint8Array.of(byte)));
   const response = new Response(pieces, {
     headers: { "content-type": type },
@@ -176,7 +176,7 @@ test.each<StreamRow>([
   expect(results).toEqual(want);
 });
 
-test("a detail with a string named value only in JSON is not bytes", () => {
+test("a detail with a string that is named value only in JSON is not read as bytes", () => {
   const types = defineRpcs({ text: "value" }, ["/x"]).map(({ input }) => input);
   const record = { details: [{ "@type": "x/odd.Thing", value: "CgF0" }] };
   const errors = { readErrorRecord: undefined, registry: createRegistry(...types) };
@@ -184,7 +184,7 @@ test("a detail with a string named value only in JSON is not bytes", () => {
   expect(detail).toMatchObject({ value: Uint8Array.from(Buffer.from("\n\x04CgF0")) });
 });
 
-// No RPC here streams; these are written as one that streams would write them.
+// These RPCs are not streams; their messages are written as those of a stream.
 test.each([
   { name: "a Value that is not set", body: "value", write: "writeFirst", want: "value: must be set in a stream" },
   {
@@ -210,7 +210,7 @@ test.each([
   );
 });
 
-test("a message that a query cannot represent is sent with a later binding with a body", () => {
+test("a message that a query cannot represent is sent with a later binding that has a body", () => {
   const post = create(HttpRuleSchema, { pattern: { case: "post", value: "/v1/things:find" }, body: "*" });
   const [desc] = defineRpcs({ name: "name", inner: "inner" }, ["/v1/things"], [post]);
   if (desc === undefined) throw new Error("the RPC is missing");

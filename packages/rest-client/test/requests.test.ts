@@ -11,7 +11,7 @@ import { Catalog } from "../../testing/src/gen/catalog/v1/catalog_pb.ts";
 import { kitchenSinkRegistry } from "../../testing/src/gateway/kitchen-sink.ts";
 import { answerWith, startRestServer } from "../../testing/src/gateway/rest-server.ts";
 
-// Which request a message becomes, and which messages have none.
+// Tests the request for a message, and messages that cannot be sent.
 
 type Sink = MessageInitShape<typeof SinkSchema>;
 
@@ -29,7 +29,7 @@ async function requestOf(method: DescMethodUnary, input: Message, path = "", jso
 const { types, query, replace, update, segments, matchOne, matchRest, plain, close, custom, any, root, remove } =
   KitchenSink.method;
 
-/** A message, and its request, or why it has none. */
+/** A message, and its request or the reason why it cannot be sent. */
 type Row = readonly [name: string, method: DescMethodUnary, sink: Sink, want: string];
 
 const requests: readonly Row[] = [
@@ -266,7 +266,7 @@ test("a known extension is refused in a query", () => {
   expect(() => write(kitchenSinkRegistry)).toThrow("kitchensink.v1.Legacy: extensions cannot be sent in a query");
 });
 
-/** The fetch of a browser, which throws if called as a method. */
+/** A fetch like that of a browser: it throws if it is called as a method. */
 function windowFetch(this: unknown, ...request: Parameters<typeof fetch>): Promise<Response> {
   return this === undefined ? fetch(...request) : Promise.reject(new TypeError("Illegal invocation"));
 }

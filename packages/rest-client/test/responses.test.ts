@@ -22,7 +22,7 @@ import { answerWith, startRestServer } from "../../testing/src/gateway/rest-serv
 import { within } from "../../testing/src/deadline.ts";
 import { ask } from "../../testing/src/gateway/ask-rest.ts";
 
-// How responses of many kinds of servers, also faulty ones, become messages or errors.
+// Tests how responses of many servers, including faulty ones, become messages or errors.
 
 const registry = createRegistry(NestedSchema);
 
@@ -113,7 +113,7 @@ describe("bad servers", () => {
     expect(error).toMatchObject(want);
   });
 
-  test("a redirect in a web page, whose target is hidden", async () => {
+  test("a redirect in a web page, where its target is hidden, is an error", async () => {
     const properties = { ok: { value: false }, status: { value: 0 }, type: { value: "opaqueredirect" } };
     const hidden = Object.defineProperties(new Response(), properties);
     expect(await ask(() => undefined, { fetch: async () => hidden })).toMatchObject({
@@ -122,12 +122,12 @@ describe("bad servers", () => {
     });
   });
 
-  test("responses above readMaxBytes are refused, and below it read", async () => {
+  test("responses above readMaxBytes are refused, and smaller ones are read", async () => {
     expect(await ask(answerNewer, { readMaxBytes: 23 })).toMatchObject({ rpc: "x" });
     expect(await ask(answerNewer, { readMaxBytes: 22 })).toMatchObject({ code: Code.ResourceExhausted });
   });
 
-  test("an unreachable server", async () => {
+  test("a call to an unreachable server fails", async () => {
     const server = await startRestServer(() => undefined);
     await server[Symbol.asyncDispose]();
     const client = createClient(KitchenSink, createRestTransport({ baseUrl: server.baseUrl }));
@@ -147,7 +147,7 @@ describe("bad servers", () => {
 });
 
 describe.each([200, 201, 204])("a %i without a body", (status) => {
-  test("is the empty message, also of a type with fields", async () => {
+  test("is the empty message, even if its type has fields", async () => {
     await using server = await startRestServer((response) => response.writeHead(status).end());
     const client = createClient(KitchenSink, createRestTransport({ baseUrl: server.baseUrl }));
     expect(await client.remove({ fInt64: 1n })).toEqual(create(EmptySchema));
@@ -201,7 +201,7 @@ test("header fields are sent and received, and interceptors see the path templat
   };
   const interceptors = [interceptor];
   const transport = createRestTransport({ baseUrl: server.baseUrl, interceptors });
-  // The transport has its own list.
+  // The transport must not change the list of the program.
   interceptors.pop();
   let answered: string | null = null;
   await createClient(KitchenSink, transport).any(
@@ -248,7 +248,7 @@ test.each(
   expect(server.seen[0]?.header).not.toHaveProperty("grpc-timeout");
 });
 
-test("a deadline of Connect's protocol is limited to that of a timer", async () => {
+test("a deadline of Connect's protocol is limited to the maximum of a timer", async () => {
   await using server = await startRestServer((response) => answerWith(response, 200, {}));
   const transport = createRestTransport({ baseUrl: server.baseUrl, onUnbound: "connect" });
   await createClient(KitchenSink, transport).unbound({}, { timeoutMs: 2 ** 31 });

@@ -37,7 +37,7 @@ async function unchanged(bytes: Uint8Array): Promise<Uint8Array<ArrayBuffer>> {
   return new Uint8Array(bytes);
 }
 
-/** Counts the messages it receives. */
+/** A handler that counts the messages that it receives. */
 async function recordReadings(readings: AsyncIterable<Reading>): Promise<{ count: number }> {
   let count = 0;
   for await (const _ of readings) count += 1;
@@ -54,7 +54,7 @@ function recorder() {
   return { received, record };
 }
 
-/** Waits until no more of an upload is accepted, and returns how many bytes remain. */
+/** Waits until the server accepts no more of an upload, and returns how many bytes remain. */
 async function waitingBytesOf(upload: Upload): Promise<number> {
   let waiting = -1;
   const hasStopped = (): boolean => {
@@ -95,8 +95,8 @@ describe.each(restWays)("a client stream on REST over $name", (way) => {
     { name: "lines with CR LF", body: '{"sensor":"a"}\r\n{"sensor":"b"}\r\n', want: ["a:0", "b:0"] },
     { name: "blank lines", body: '\n \n{"sensor":"a"}\n\t\r\n\n{"sensor":"b"}\n\n  ', want: ["a:0", "b:0"] },
     { name: "text beyond ASCII", body: '{"sensor":"é☂𝄞"}\n', want: ["é☂𝄞:0"] },
-    { name: "no message at all", body: "", want: [] },
-    { name: "nothing but blank lines", body: "\n\r\n ", want: [] },
+    { name: "zero bytes", body: "", want: [] },
+    { name: "only blank lines", body: "\n\r\n ", want: [] },
   ])("is read from a body of $name", async ({ body, want }) => {
     const { received, record } = recorder();
     await using greenhouse = await start({ recordReadings: record });
@@ -106,7 +106,7 @@ describe.each(restWays)("a client stream on REST over $name", (way) => {
       want.length === 0 ? "{}" : `{"count":${want.length}}`,
     ]);
     expect(received).toEqual(want);
-    // However the body is split, also into single octets.
+    // The result does not depend on how the body is split, even into single octets.
     received.length = 0;
     using upload = await open(greenhouse);
     for (const octet of Buffer.from(body)) upload.write(Buffer.of(octet));
@@ -200,7 +200,7 @@ describe.each(restWays)("a client stream on REST over $name", (way) => {
     expect(response.httpStatus).toBe(String(message).includes("larger") ? 413 : 400);
   });
 
-  test("must not repeat the path, even with sameValueAsPath", async () => {
+  test("is refused if it repeats the path, even with sameValueAsPath", async () => {
     await using greenhouse = await start(
       { recordReadings },
       { rest: { rules, service: () => ({ sameValueAsPath: true }) } },
@@ -245,7 +245,7 @@ describe.each(restWays)("a client stream on REST over $name", (way) => {
     expect([response.httpStatus, fieldValue(response.header, "accept-encoding")]).toEqual([415, "identity"]);
   });
 
-  test("may be called application/json where a service is to look like one of grpc-gateway", async () => {
+  test("is accepted as application/json if the service emulates grpc-gateway", async () => {
     await using greenhouse = await start(
       { recordReadings },
       { rest: { rules, service: () => ({ streamInResults: true }) } },
@@ -254,7 +254,7 @@ describe.each(restWays)("a client stream on REST over $name", (way) => {
     expect(response.body.toString()).toBe('{"count":2}');
   });
 
-  test("gets the header fields and the error of its handler, as a unary call", async () => {
+  test("gets the header fields and the error of its handler, like a unary call", async () => {
     await using greenhouse = await start({
       recordReadings: async (readings, { responseHeader, responseTrailer }) => {
         responseHeader.set("x-header", "1");
@@ -270,7 +270,7 @@ describe.each(restWays)("a client stream on REST over $name", (way) => {
     }
   });
 
-  test("may have any length, if each message is within the limit", async () => {
+  test("is accepted at any length if each message is within the limit", async () => {
     await using greenhouse = await start({ recordReadings }, { readMaxBytes: 100 });
     const body = '{"sensor":"0123456789"}\n'.repeat(10_000);
     expect((await post(greenhouse, "/readings", body)).body.toString()).toBe('{"count":10000}');
@@ -315,7 +315,7 @@ describe.each(restWays)("a client stream on REST over $name", (way) => {
     expect((await upload.readResponse()).body.toString()).toBe('{"count":1}');
   });
 
-  test("is aborted if it decodes to more than gzip could", async () => {
+  test("is aborted if it decompresses to more than gzip could", async () => {
     await using greenhouse = await start({ recordReadings }, { readMaxBytes: 1000 });
     const bomb = zstdCompressSync(Buffer.alloc(16 * 1024 * 1024, "\n"));
     const response = await post(greenhouse, "/readings", bomb, [ndjson, ["content-encoding", "zstd"]]);
@@ -336,7 +336,7 @@ describe.each(restWays)("a client stream on REST over $name", (way) => {
     upload.write("{}\n{");
     expect((await upload.readResponse()).httpStatus).toBe(504);
     await expect(reason).resolves.toMatchObject({ code: Code.DeadlineExceeded });
-    // The handler neither waits forever for the rest nor takes the messages so far for all.
+    // The handler must not wait forever for the rest, and must not treat the received messages as complete.
     expect(await within(end.promise, "the end of the messages")).toBeInstanceOf(Error);
   });
 
@@ -398,7 +398,7 @@ describe.each(restWays)("a client stream on REST over $name", (way) => {
     using upload = await open(greenhouse);
     const line = `{"sensor":"${"x".repeat(64 * 1024)}"}\n`;
     let [lines, waiting] = [0, 0];
-    // The system buffers as much as it is configured to; the rest stays with the client.
+    // The system buffers a configured amount; the rest is not sent by the client.
     while (waiting < 4 * 1024 * 1024 && lines < 2048) {
       for (const last = lines + 256; lines < last; lines += 1) upload.write(line);
       waiting = await waitingBytesOf(upload);
@@ -409,7 +409,7 @@ describe.each(restWays)("a client stream on REST over $name", (way) => {
     expect((await upload.readResponse()).body.toString()).toBe(`{"count":${lines}}`);
   });
 
-  test("may be bidirectional, and ends with its error", async () => {
+  test("that is bidirectional ends with the error of its handler", async () => {
     await using greenhouse = await start({
       async *controlClimate(readings: AsyncIterable<Reading>) {
         for await (const { sensor } of readings) yield { sensor };
@@ -419,7 +419,7 @@ describe.each(restWays)("a client stream on REST over $name", (way) => {
     upload.write('{"sensor":"a"}\n');
     await within(upload.readUntil('{"sensor":"a"}'), "the first answer");
     upload.write("{}\nx\n");
-    // Both are still open.
+    // Both directions are still open.
     const rest = await within(upload.readUntil("@error"), "the error");
     expect(rest).toMatch(/^[^]*\{\}\n[^]*\{"@error":\{"code":3,.*"line 3: not valid JSON/);
   });
@@ -474,7 +474,7 @@ describe("a rule of a client stream", () => {
     expect(check(rule)).toThrow(problem);
   });
 
-  test("is accepted at start if the messages after the first can be complete", () => {
+  test("is accepted at the start if the messages after the first can be complete", () => {
     expect(check({ selector, pattern: { case: "post", value: "/all/{number}" }, body: "*" })).not.toThrow();
   });
 });

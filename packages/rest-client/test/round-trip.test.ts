@@ -24,8 +24,7 @@ import { kitchenSinkRegistry, startKitchenSink, type TestGateway } from "../../t
 import { rollMessage } from "../../testing/src/gateway/random-message.ts";
 import { numRunsOf } from "../../testing/src/test-seed.ts";
 
-// The transport is the inverse of the gateway: what it sends arrives as it was, at the RPC that was called, or nothing
-// is sent at all.
+// The transport is the inverse of the gateway: a message arrives unchanged at the RPC that was called, or is not sent.
 
 let gateway: TestGateway;
 
@@ -76,7 +75,7 @@ function rollSink(dice: Dice): Message {
   return message;
 }
 
-/** Makes a message rarely refused: its strings are UTF-8, and its enums and masks have known names. */
+/** Changes a message so that it is rarely refused: its strings are UTF-8, and its enums and masks have known names. */
 function tame(value: object): void {
   for (const [key, inner] of Object.entries(value)) {
     if (!key.isWellFormed()) Reflect.deleteProperty(value, key);
@@ -89,7 +88,7 @@ function tame(value: object): void {
   if ("$typeName" in value && value.$typeName === "google.protobuf.Any") Object.assign(value, create(AnySchema));
 }
 
-/** Generates any message, whose name usually matches its path. */
+/** Generates any message. Its name usually matches the path. */
 function rollAny(dice: Dice, desc: DescMessage): Message {
   const message = withoutLosses(rollMessage(dice, desc, 2));
   if (dice.roll(4) > 0) tame(message);

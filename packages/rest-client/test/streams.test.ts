@@ -53,7 +53,7 @@ describe("a server stream", () => {
     },
     { name: "an array", type: json, body: ' [{"title":"a"},\n {"title":"}\\""}]\n', want: ["a", '}"'] },
     { name: "an empty array", type: json, body: "[]", want: [] },
-    { name: "nothing", type: ndjson, body: "", want: [] },
+    { name: "an empty body", type: ndjson, body: "", want: [] },
     {
       name: "results, as grpc-gateway sends them",
       type: json,
@@ -232,7 +232,7 @@ function file(text: string, contentType = "") {
 }
 
 describe("a stream of the client", () => {
-  test("arrives unchanged, and gets a response", async () => {
+  test("arrives unchanged, and its response is returned", async () => {
     const received: string[] = [];
     await using served = await startGreenhouse(
       {
@@ -364,7 +364,7 @@ describe("a stream of the client", () => {
   });
 });
 
-test("an error thrown by the client's messages after the response has begun is the error of the call", async () => {
+test("the call fails with an error that the client's messages throw after the response has begun", async () => {
   await using files = await startFiles("own", {
     async *pipe(pieces) {
       for await (const { data } of pieces) yield { data };
@@ -433,7 +433,7 @@ test("events are read identically at any split of their bytes", () => {
   }
 });
 
-test("only the data of an event counts toward the limit", () => {
+test("only the data of an event counts towards the limit", () => {
   const splitter = new EventSplitter(10);
   splitter.add(Buffer.from(`${"id: 12345\n".repeat(5)}data: 1\n\n`));
   expect(splitter.take()).toEqual({ name: "message", data: "1" });

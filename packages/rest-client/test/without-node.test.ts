@@ -7,7 +7,7 @@ import { startKitchenSink, type TestGateway } from "../../testing/src/gateway/ki
 import { answerWith, startRestServer } from "../../testing/src/gateway/rest-server.ts";
 import { projectFolder } from "../../testing/src/process/child-program.ts";
 
-// The transport without node, and where no code may be generated at run time.
+// Tests the transport without node, and without code generation at run time.
 
 let gateway: TestGateway;
 
@@ -19,7 +19,10 @@ afterAll(async () => {
   await gateway[Symbol.asyncDispose]();
 });
 
-/** What a program downloads for the transport, without the peer dependencies, which it has anyway. */
+/**
+ * Maximum size of the code that a program downloads for the transport. Peer dependencies, which it has anyway, do not
+ * count.
+ */
 const gzippedBytesMax = 27 * 1024;
 
 test("the bundle is 27 KB gzipped, without peers", async () => {
@@ -35,7 +38,7 @@ test("the bundle is 27 KB gzipped, without peers", async () => {
   expect(gzipSync(output[0].code).byteLength).toBeLessThan(gzippedBytesMax);
 });
 
-/** Bundles the code of a page, and runs it with only the globals of the web and without code generation. */
+/** Bundles the code of a page, and runs it with only web globals and without code generation. */
 async function openPage(more: object): Promise<typeof import("../../testing/src/gateway/rest-page.ts")> {
   const { output } = await build({
     input: join(projectFolder, "packages/testing/src/gateway/rest-page.ts"),

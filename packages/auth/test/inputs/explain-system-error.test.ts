@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { explainSystemError } from "../../src/inputs/explain-system-error.ts";
 import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
 
-/** Returns a system error for FILE. It is not caused for real, because root ignores file modes. */
+/** Returns a system error for FILE. A real one cannot be caused, because root ignores file modes. */
 function systemError(code: string): Error {
   return Object.assign(new Error(`${code}: the system's message, open 'FILE'`), { code, path: "FILE" });
 }

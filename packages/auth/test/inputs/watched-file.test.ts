@@ -12,11 +12,11 @@ interface Watching extends WatchedFile, Disposable {
   readonly applied: readonly string[];
   /** The messages of the log, oldest first. */
   readonly messages: readonly string[];
-  /** Resolves once a content that includes this was applied. */
+  /** Resolves once a content that includes this text was applied. */
   hasApplied(part: string): Promise<void>;
 }
 
-/** Watches a file; a content that includes "bad" is rejected. */
+/** Watches a file. Content that includes "bad" is rejected. */
 async function watch(path: string, changes: Partial<FileToWatch> = {}): Promise<Watching> {
   const applied: string[] = [];
   const messages: string[] = [];
@@ -55,7 +55,9 @@ async function watch(path: string, changes: Partial<FileToWatch> = {}): Promise<
   return Object.assign(Object.create(opened.value), watching);
 }
 
-/** Waits so many quarters of a second by the timers of this process, which are as late as those of the tested code. */
+/**
+ * Waits this many quarters of a second with the timers of this process, which are as late as those of the tested code.
+ */
 async function waitQuarterSeconds(count: number): Promise<void> {
   for (let passed = 0; passed < count; passed += 1) await new Promise((resolve) => setTimeout(resolve, 250));
 }
@@ -83,7 +85,7 @@ describe("a watched file", () => {
     writeFileSync(path, "half");
     const written = new AbortController();
     void waitQuarterSeconds(5).then(() => written.abort());
-    // Between any two checks there is one of these turns.
+    // At least one of these writes happens between any two checks.
     while (!written.signal.aborted) {
       appendFileSync(path, ".");
       await new Promise(setImmediate);
@@ -113,7 +115,7 @@ describe("a watched file", () => {
     using folder = createTempFolder();
     const path = folder.file("link");
     const [first, other] = [`${path}.first`, `${path}.other`];
-    // The clock of a file system has ticks; both are written in the same one.
+    // The clock of a file system has ticks. Both files are written in the same tick.
     do {
       for (const file of [first, other]) {
         writeFileSync(file, file === first ? "first" : "other");
@@ -122,7 +124,7 @@ describe("a watched file", () => {
     } while (statSync(first).ctimeMs !== statSync(other).ctimeMs);
     symlinkSync(first, path);
     using watching = await watch(path);
-    // A file that is younger than 2 s is read by each check.
+    // A file that changed less than 2 s ago is read by each check.
     await waitQuarterSeconds(12);
     change(path, "other");
     await watching.hasApplied("other");
@@ -133,7 +135,7 @@ describe("a watched file", () => {
     "is read again while it is young, even if its timestamps do not change",
     async () => {
       const path = "/proc/self/comm";
-      // While it is open, the kernel keeps its timestamps, which are those of the first check, unless it is truncated.
+      // While the file is open, the kernel keeps the timestamps of the first check, unless the file is truncated.
       const inPlace = { flag: "r+" };
       await using _ = await open(path);
       using watching = await watch(path);
@@ -193,7 +195,7 @@ describe("a watched file", () => {
     expect(watching.applied).toEqual(["first", "second", "first"]);
   });
 
-  test.concurrent("that was rejected is applied again although it has not changed", async () => {
+  test.concurrent("that was rejected is tried again although it has not changed", async () => {
     using folder = createTempFolder();
     const path = fileOf(folder, "first");
     let isAccepted = false;
@@ -293,12 +295,12 @@ describe("a watched file", () => {
         await checking;
       },
     },
-  ])("is not applied any more when it is closed $name", async ({ close }) => {
+  ])("is no longer applied after the watch is closed $name", async ({ close }) => {
     using folder = createTempFolder();
     const path = fileOf(folder, "first");
     const watching = await watch(path);
     await close(watching);
-    // A watch that is opened later shows that both had time for a check.
+    // When a watch that is opened later has made a check, the closed one would have made a check too.
     using later = await watch(path);
     for (const text of ["second", "third"]) {
       writeFileSync(path, text);

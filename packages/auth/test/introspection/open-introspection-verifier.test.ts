@@ -30,7 +30,7 @@ interface Endpoint extends AsyncDisposable {
   response: RequestListener | object;
 }
 
-/** Opens a verifier and its introspection endpoint, which responds with a JSON object or by a request handler. */
+/** Opens a verifier with an introspection endpoint that responds with a JSON object, or by a request handler. */
 async function openEndpoint(
   response: Endpoint["response"],
   source: Partial<IntrospectionSource> = {},
@@ -208,7 +208,7 @@ describe("an active token", () => {
 });
 
 describe("a failing introspection endpoint", () => {
-  // Concurrent, because two of them wait for a response that never ends.
+  // Concurrent, because two of these tests wait for a response that never arrives.
   test.concurrent.each<[name: string, response: Endpoint["response"], want: RegExp, isAboutToken?: boolean]>([
     [
       "responds with status 500",
@@ -238,7 +238,7 @@ describe("a failing introspection endpoint", () => {
     ["responds with a string for active", { active: "false" }, /has no boolean "active"/, true],
   ])("makes tokens unavailable when it %s", async (_, response, want, isAboutToken = false) => {
     const warnings: object[] = [];
-    // Long enough for a response on a busy machine; the endpoint that never responds costs one second.
+    // Long enough for a response on a busy machine. The endpoint that never responds takes one second.
     const source = { timeoutMs: want.source === "timeout" ? 1000 : waitLimitMs };
     const log = { info: () => {}, warn: (fields: object) => warnings.push(fields) };
     await using endpoint = await openEndpoint(response, source, log);
@@ -253,7 +253,7 @@ describe("a failing introspection endpoint", () => {
     };
     expect(warnings).toEqual(isAboutToken ? [] : [warning]);
     expect(JSON.stringify(warnings)).not.toContain("opaque-token");
-    // After the endpoint failed for five tokens, no other token is sent to it.
+    // After the endpoint has failed for five tokens, no other token is sent to it.
     expect(endpoint.verifier.problem).toEqual(isAboutToken ? undefined : reason);
     endpoint.response = { active: true, sub: "ada" };
     expect(await outcomeOf(endpoint, "six")).toMatchObject({ kind: isAboutToken ? "principal" : "unavailable" });
@@ -261,7 +261,7 @@ describe("a failing introspection endpoint", () => {
     expect(others).toHaveLength(isAboutToken ? 1 : 0);
   });
 
-  test("is not reported as a problem after four failed tokens, and gets the next one", async () => {
+  test("is not reported as a problem after four failed tokens, and gets the next token", async () => {
     const reported: unknown[] = [];
     const log = { info: (...line: unknown[]) => void reported.push(line), warn: () => {} };
     await using endpoint = await openEndpoint((_request, response) => void response.writeHead(500).end(), {}, log);
@@ -352,7 +352,7 @@ describe("a failing introspection endpoint", () => {
     expect(endpoint.requests).toHaveLength(1);
   });
 
-  test("makes tokens unavailable while 64 requests are in flight, and these when the verifier is closed", async () => {
+  test("makes tokens unavailable while 64 requests are in flight, and closing the verifier aborts these", async () => {
     await using endpoint = await openEndpoint({ active: true, sub: "ada" }, { timeoutMs: 4 * waitLimitMs });
     for (const token of ["one", "two"]) await outcomeOf(endpoint, token);
     endpoint.response = () => {};

@@ -140,7 +140,7 @@ describe("a provider that fails", () => {
   });
 });
 
-test("a failed fetch is retried although a token with an unknown key arrived meanwhile", async () => {
+test("a failed fetch is retried even if a token with an unknown key arrives meanwhile", async () => {
   using provider = await startProvider();
   provider.answer = (_request, response) => void response.writeHead(503).end();
   const token = await provider.sign();
@@ -188,7 +188,7 @@ describe("a misbehaving provider", () => {
       using provider = await startProvider();
       const warnings: object[] = [];
       const log: OperatorLog = { info: () => {}, warn: (fields) => warnings.push(fields) };
-      // Longer than a busy machine needs for the first response.
+      // Longer than the first response takes on a busy machine.
       const timing = { ...byDemand, fetchMs };
       using verifier = await openVerifierAt(provider, timing, log);
       provider.answer = answer;
@@ -206,7 +206,7 @@ describe("a misbehaving provider", () => {
     },
   );
 
-  test("that publishes an empty key set withdraws all keys, and their tokens are not accepted", async () => {
+  test("that publishes an empty key set withdraws all keys, and tokens signed with them are not accepted", async () => {
     using provider = await startProvider();
     using verifier = await openVerifierAt(provider);
     const token = await provider.sign();

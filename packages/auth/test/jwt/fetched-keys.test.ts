@@ -32,7 +32,7 @@ describe("keys that a provider publishes", () => {
     expect(provider.requests).toEqual(want);
   });
 
-  test("are found through the metadata of an issuer with a path, with and without a slash at its end", async () => {
+  test("are found through the metadata of an issuer with a path, with and without a trailing slash", async () => {
     const hidden = "/realms/orders/.well-known/openid-configuration";
     for (const issuer of ["/realms/orders", "/realms/orders/"]) {
       const key = await createSigningKey("ES256", "first");
@@ -84,11 +84,11 @@ describe("keys that are fetched in the background", () => {
     for (let n = 0; n < 20; n += 1) await verifier.reload?.();
     const requestsBefore = provider.requests.length;
     for (let n = 0; n < 5; n += 1) await within(provider.nextRequest(), "the refresh");
-    // Three quarters of the time at least; by the clock of a timer, which rounds.
+    // At least three quarters of the interval. A timer rounds its time.
     expect(Math.min(...gaps.slice(requestsBefore, requestsBefore + 5))).toBeGreaterThan(55);
   });
 
-  test("are not fetched after close, which cancels a running fetch without a log line", async () => {
+  test("are not fetched after close, and close cancels a running fetch without a log line", async () => {
     using provider = await startProvider();
     using other = await startProvider();
     const warnings: object[] = [];
@@ -127,7 +127,7 @@ test("keys that are closed between fetches are not fetched again", async () => {
   using _ = await openVerifierAt(other, { refreshMs: 1 });
   for (let n = 0; n < 10; n += 1) await within(other.nextRequest(), "the refresh of another one");
   expect(fetches).toBe(1);
-  // Retry-After is an integer of at least one second, even when the next fetch is due.
+  // Retry-After is at least one second, and an integer, even if the next fetch is due.
   expect(keys.retryAfterS).toBe(1);
 });
 
@@ -215,7 +215,7 @@ describe("unchanged keys", () => {
   });
 });
 
-test("a valid key is used although others are invalid, also for a token without kid", async () => {
+test("a valid key is used even if other keys are invalid, and also for a token without kid", async () => {
   using provider = await startProvider();
   const [first] = provider.keys.map(({ jwk }) => jwk);
   const document = JSON.stringify({ keys: [null, { ...first, x: "AA" }, first, { ...first, d: "AA" }] });
@@ -245,7 +245,7 @@ describe("withdrawn keys", () => {
     const outcomes: Promise<TokenOutcome>[] = [];
     for (const n of [1, 2, 3, 4]) {
       const fresh = await createSigningKey("ES256", `key-${n}`);
-      // A provider publishes the next key together with the last one.
+      // During a rotation, a provider publishes the next key together with the last one.
       provider.keys = [...provider.keys.slice(-1), fresh];
       const tokens = await Promise.all(
         Array.from({ length: 20 }, (_, jti) => provider.sign({ jti: String(jti) }, {}, fresh)),

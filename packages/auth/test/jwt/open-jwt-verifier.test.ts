@@ -32,7 +32,7 @@ beforeAll(async () => {
   const created = await Promise.all(algorithms.map((algorithm) => createSigningKey(algorithm, `key-${algorithm}`)));
   keys = Object.fromEntries(created.map((key) => [key.algorithm, key]));
   provider = await startIdentityProvider(...created);
-  // The other provider's key has the id of the first one's.
+  // The other provider's key has the same id as the first provider's key.
   other = await startIdentityProvider(await createSigningKey("ES256", "key-ES256"));
   verifier = await open({ issuer: provider.issuer }, { issuer: other.issuer });
 });

@@ -26,7 +26,7 @@ import { startGreenhouse } from "../../../testing/src/gateway/greenhouse.ts";
 import { respondWatered } from "../../../testing/src/gateway/greenhouse-client.ts";
 import { startScriptedServer } from "../../../testing/src/gateway/scripted-http2-server.ts";
 
-// Calls of every kind to correct servers: @plantstore/gateway and grpc-js.
+// Calls of every kind to servers that follow the protocols: @plantstore/gateway and grpc-js.
 
 const requests: { header: Headers; timeoutMs: number | undefined }[] = [];
 
@@ -161,7 +161,7 @@ test.each([
     },
   });
   await using transport = createGrpcTransport({ baseUrl: server.baseUrl, sendCompression: "gzip" });
-  // The string is preceded by its tag and a length of two bytes.
+  // A tag and a length of two bytes precede the string.
   await createClient(GreenhouseService, transport).waterBed({ note: "n".repeat(bytes - 3) });
   expect(sent).toBe(flags);
 });
@@ -211,7 +211,7 @@ test.each([
   });
 });
 
-test("messages over the limit are rejected in both directions", async () => {
+test("messages above the limit are rejected in both directions", async () => {
   await using server = await startServer({ host, port: 0 });
   const baseUrl = `http://${host}:${server.port}`;
   await using transport = createGrpcTransport({ baseUrl, readMaxBytes: 1000, writeMaxBytes: 5000 });
@@ -250,7 +250,7 @@ test("the input of a call is read and closed in the async context of that call",
   async function* readings(name: string): AsyncGenerator<{ sensor: string }> {
     try {
       contexts.push([name, storage.getStore()]);
-      // Larger than the window, so that the server fails the call before it is sent.
+      // Larger than the window, so that the server fails the call before the message is sent completely.
       yield { sensor: "x".repeat(1_000_000) };
     } finally {
       contexts.push([name, storage.getStore()]);
@@ -275,7 +275,7 @@ test("a disposed transport rejects new calls, and calls in flight finish", async
   await expect(client.waterBed({})).rejects.toMatchObject({ code: Code.Unavailable });
 });
 
-// Longer than 1 ms, which is the timeout of a node timer above 2^31-1 ms.
+// Longer than 1 ms: node timers above 2^31-1 ms fire after 1 ms.
 const delay: Interceptor = (next) => async (request) => {
   await pause(20);
   return await next(request);
@@ -283,7 +283,7 @@ const delay: Interceptor = (next) => async (request) => {
 
 test.each([
   { name: "without interceptors", interceptors: [] },
-  { name: "with an interceptor that delays it", interceptors: [delay] },
+  { name: "with an interceptor that delays the call", interceptors: [delay] },
 ])("a call with a timeout of 25 days, $name, does not time out immediately", async ({ interceptors }) => {
   await using server = await startServer({ host, port: 0 });
   await using transport = createGrpcTransport({ baseUrl: `http://${host}:${server.port}`, interceptors });
@@ -375,7 +375,7 @@ function same(bytes: Buffer): Buffer {
 }
 
 async function* readingsOf500(): AsyncGenerator<{ sensor: string }> {
-  // More bytes than the window, so that WINDOW_UPDATE is required.
+  // More bytes than the window, so that the client must send WINDOW_UPDATE.
   for (let i = 0; i < 500; i++) yield await Promise.resolve({ sensor: String(i).padEnd(1_000) });
 }
 

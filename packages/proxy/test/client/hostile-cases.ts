@@ -24,15 +24,15 @@ import { settingFrame } from "../../../testing/src/http2/http2-requests.ts";
 
 const end = frameFlag.endStream;
 
-/** A server that violates HTTP/2 or gRPC, and the result of a call of `WaterBed` for bed 7. */
+/** A server that violates HTTP/2 or gRPC, and the expected result of a call of `WaterBed` for bed 7. */
 export interface HostileCase {
   readonly name: string;
   readonly script: Script;
-  /** The code of the error; `undefined` for a call that succeeds. */
+  /** The code of the expected error; `undefined` if the call succeeds. */
   readonly want: Code | undefined;
-  /** A part of its message. */
+  /** A part of the error message. */
   readonly message?: string;
-  /** How often the complete request arrives. Default: once. */
+  /** How often the server receives the complete request. Default: once. */
   readonly requests?: number;
   readonly options?: Partial<GrpcTransportOptions>;
 }

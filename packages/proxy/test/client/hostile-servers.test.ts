@@ -6,7 +6,7 @@ import { within } from "../../../testing/src/deadline.ts";
 import { startScriptedServer } from "../../../testing/src/gateway/scripted-http2-server.ts";
 import { hostileCases } from "./hostile-cases.ts";
 
-// The error of a call whose server violates HTTP/2 or gRPC, and that it is sent only once.
+// A call to a server that violates HTTP/2 or gRPC fails with the expected error, and is sent only once.
 
 test.each(hostileCases)(
   "a call to a server that sends $name has the expected result",
@@ -31,7 +31,7 @@ test.each(hostileCases)(
         message: expect.stringContaining(message ?? ""),
       });
     }
-    // A request of a connection that fails at its start may or may not have arrived.
+    // If a connection fails at its start, the request may or may not have arrived.
     if (requests > 0) expect(server.requests).toBe(requests);
   },
 );

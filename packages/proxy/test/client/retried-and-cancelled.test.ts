@@ -51,7 +51,7 @@ const failures = [
   },
 ];
 
-/** A message larger than the bytes that are kept of a stream, and windows that it fits in. */
+/** A message that is larger than the bytes kept for a retry, and windows that are large enough for it. */
 const large = "x".repeat(70_000);
 const windowsForLarge = [settingFrame(4, 1_000_000), frame(frameType.windowUpdate, 0, 0, Buffer.of(0, 16, 0, 0))];
 
@@ -64,7 +64,7 @@ test.each(failures)("a stream that is $how loses no message, even if the next on
     frame: (connection, { type, flags, streamId, payload }) => {
       if (type === frameType.settings && flags === 1 && ++acknowledged === 2) refused.resolve(connection);
       if (type !== frameType.data) return;
-      // At the first message, fails the stream, and allows no others for a while.
+      // Fails the stream at the first message, and allows no new streams for a while.
       if (bodies.size === 0) connection.send(settingFrame(streamsMax, 0), failFrame(streamId));
       bodies.set(streamId, Buffer.concat([bodies.get(streamId) ?? Buffer.alloc(0), payload]));
     },
@@ -77,7 +77,7 @@ test.each(failures)("a stream that is $how loses no message, even if the next on
   async function* input(): AsyncGenerator<{ sensor: string }> {
     yield { sensor: "first" };
     const connection = await refused.promise;
-    // After the call has read the large message.
+    // By now, the call has read the large message.
     setImmediate(() => connection.send(settingFrame(streamsMax, 100)));
     yield { sensor: large };
     yield { sensor: "last" };
@@ -124,7 +124,7 @@ test("the input is not read beyond the flow-control window, nor after the respon
   await using transport = createGrpcTransport({ baseUrl: server.baseUrl });
   let reads = 0;
   const next = async () => {
-    // Limited, in case the client never stops reading.
+    // Limited, so that the test ends if the client never stops reading.
     if (reads++ > 100) return { done: true, value: undefined } as const;
     await new Promise(setImmediate);
     return { done: false, value: { sensor: "x".repeat(16_000) } } as const;
@@ -140,7 +140,7 @@ test("the input is not read beyond the flow-control window, nor after the respon
   expect(reads).toBe(5);
 });
 
-/** Reads only the first message of a stream, which is then cancelled by the signal. */
+/** Reads only the first message of a stream. The signal cancels the stream later. */
 async function watch(greenhouse: Client<typeof GreenhouseService>, signal: AbortSignal): Promise<void> {
   const messages = greenhouse.watchReadings({}, { signal })[Symbol.asyncIterator]();
   await messages.next();
@@ -170,7 +170,7 @@ test("streams that are not read do not block other calls", async () => {
 test("frames for a cancelled call do not affect other calls, even if there are many", async () => {
   await using server = await startScriptedServer({
     frame: (connection, { type, streamId }) => {
-      // Small messages, of which the window fits about ten thousand.
+      // The messages are small: about ten thousand fit in the window.
       if (type === frameType.resetStream) {
         connection.send(...Array.from({ length: 5_000 }, () => dataFrame(streamId, readingOf("late"))));
       }
@@ -215,7 +215,7 @@ test("responses to hundreds of cancelled calls do not close the connection", asy
   expect(server.connections).toBe(1);
 });
 
-test("a server that allows no streams and closes connections is not reconnected to in a loop", async () => {
+test("the client does not reconnect in a loop to a server that allows no streams and closes connections", async () => {
   await using server = await startScriptedServer({
     opening: [settingFrame(streamsMax, 0)],
     frame: ({ socket }, { type }) => {
@@ -238,7 +238,7 @@ test.each([
     },
   },
   { when: "later", close: () => Promise.reject(new Error("not now")) },
-])("an input that throws $when as it is closed does not prevent the call from ending", async ({ close }) => {
+])("an input that throws $when while it is closed does not prevent the call from ending", async ({ close }) => {
   const reset = Promise.withResolvers<number>();
   await using server = await startScriptedServer({
     frame: (connection, { type, streamId, payload }) => {
@@ -255,7 +255,9 @@ test.each([
   expect(await within(reset.promise, "RST_STREAM")).toBe(8);
 });
 
-/** Starts a server that sends these frames after the response header, and records the code of RST_STREAM. */
+/**
+ * Starts a server that sends these frames after the response header, and records the code of the client's RST_STREAM.
+ */
 async function startStreams(more: (streamId: number) => readonly Frame[]) {
   const reset = Promise.withResolvers<number>();
   const server = await startScriptedServer({
@@ -345,7 +347,7 @@ test("a cancelled call returns no more messages, even if the response has arrive
   await expect(messages.next()).rejects.toMatchObject({ code: Code.Canceled });
 });
 
-test("an input that fails after the response does not fail the call", async () => {
+test("an error of the input after the response does not fail the call", async () => {
   const response = envelope(toBinary(RecordReadingsResponseSchema, create(RecordReadingsResponseSchema)));
   await using server = await startScriptedServer({
     frame: (connection, { type, streamId }) => {
@@ -490,12 +492,15 @@ test.each([
   expect({ exitCode, stdout, stderr }).toEqual({ exitCode: 0, stdout: output, stderr: "" });
 });
 
-/** Checks that a call waits for ready until `start` has started its server, and that other calls fail meanwhile. */
+/**
+ * Checks that a call with "wait for ready" waits until `start` has started the server, and that other calls fail
+ * meanwhile.
+ */
 async function expectWaitForReady(options: UpstreamOptions, start: () => Promise<AsyncDisposable>): Promise<void> {
   await using upstream = createUpstream(options);
   const clientOf = (waitForReady: boolean): Client<typeof GreenhouseService> =>
     createClient(GreenhouseService, createGrpcTransport({ baseUrl: upstream, waitForReady }));
-  // Before another call waits, and below while one does.
+  // Called here while no other call waits, and below while one does.
   await expect(clientOf(false).waterBed({})).rejects.toMatchObject({ code: Code.Unavailable });
   const response = clientOf(true).waterBed({});
   await expect(clientOf(true).waterBed({}, { timeoutMs: 50 })).rejects.toMatchObject({ code: Code.DeadlineExceeded });

@@ -70,12 +70,12 @@ function failWithPushback(text: string): Step {
 
 interface RetryCase {
   readonly name: string;
-  /** How the server handles each attempt; the last step is repeated. */
+  /** How the server handles each attempt. The last step is repeated. */
   readonly steps: readonly Step[];
   readonly retry?: RetryPolicy | "transparent" | "off";
   readonly options?: Partial<GrpcTransportOptions>;
   readonly want: string;
-  /** How often the call arrives. */
+  /** How often the call reaches the server. */
   readonly attempts: number;
 }
 
@@ -91,7 +91,7 @@ const retryCases: readonly RetryCase[] = [
   },
   { name: "a server that does not recover", steps: [unavailable], want: "Unavailable", attempts: 4 },
   { name: "a code that is not retryable", steps: [fails(5), ok], want: "NotFound", attempts: 1 },
-  { name: "no policy", steps: [unavailable, ok], retry: "transparent", want: "Unavailable", attempts: 1 },
+  { name: "an error without a policy", steps: [unavailable, ok], retry: "transparent", want: "Unavailable", attempts: 1 },
   { name: "a pushback of 0", steps: [failWithPushback("0"), ok], retry: slowPolicy, want: "ok", attempts: 2 },
   {
     name: "a pushback of 0 each time",
@@ -234,7 +234,7 @@ test.each(retryCases)(
   },
 );
 
-/** Returns a policy, and a promise that resolves when an attempt has failed and its call waits for the next one. */
+/** Returns a policy, and a promise that resolves when an attempt has failed and the call waits for the next attempt. */
 function watchPolicy(base: RetryPolicy): { readonly retry: RetryPolicy; readonly failed: Promise<void> } {
   const { promise: failed, resolve } = Promise.withResolvers<void>();
   const methods = (): boolean => {
@@ -308,7 +308,7 @@ test("a call that is cancelled while another is refused is not retried", async (
     createClient(GreenhouseService, createGrpcTransport({ baseUrl: upstream, retry }));
   const failing = clientOf("off").recordReadings({ [Symbol.asyncIterator]: () => input });
   const cancelled = clientOf(slowPolicy).waterBed({}, { signal: controller.signal });
-  // Otherwise the timer of another attempt would remain.
+  // Without a retry, no timer of another attempt remains.
   expect(await Promise.all([failing, cancelled].map(outcomeOf))).toEqual(["Unavailable", "Canceled"]);
 });
 
@@ -465,13 +465,13 @@ describe("a call is retried only if all conditions hold", () => {
         error: new ConnectError("", isRetryable ? Code.Unavailable : Code.NotFound),
         pushback,
       });
-      // gRFC A6: retryable failures count, and those whose pushback forbids a retry.
+      // gRFC A6: retryable failures remove tokens, and so do failures whose pushback forbids a retry.
       const isCounted = (isRetryable && isAllowed) || !allowsRetry;
       expect(retries.failed(failure) === undefined).toBe(isCounted);
     },
   );
 
-  test("a promise returned by `methods` does not allow a retry", () => {
+  test("a policy whose `methods` returns a promise allows no retry", () => {
     const promised: object = { ...policy, methods: () => Promise.resolve(false) };
     const retries = new Retries(Object.assign({ ...policy }, promised));
     expect(retries.failed(failure)).toBeUndefined();

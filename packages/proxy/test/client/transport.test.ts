@@ -37,7 +37,7 @@ function clientOf(baseUrl: string, options: Partial<GrpcTransportOptions> = {}):
   };
 }
 
-/** Makes concurrent calls, and counts their codes; "ok" for those that succeed. */
+/** Makes concurrent calls, and counts the calls by code ("ok" for success). */
 async function callMany({ greenhouse }: TestClient, count: number): Promise<Record<string, number>> {
   const outcomes = await within(
     Promise.all(
@@ -61,7 +61,7 @@ function goAway(lastStreamId: number): Frame {
   return frame(frameType.goAway, 0, 0, payload);
 }
 
-test("a server that allows one stream gets one at a time", async () => {
+test("a server that allows one stream gets one call at a time", async () => {
   let open = 0;
   let most = 0;
   await using server = await startScriptedServer({
@@ -76,7 +76,7 @@ test("a server that allows one stream gets one at a time", async () => {
       }),
   });
   await using client = clientOf(server.baseUrl, { connections: 1 });
-  // During the first call the SETTINGS arrive, which also apply to the next connection.
+  // The SETTINGS arrive during the first call, and also apply to the next connection.
   await client.greenhouse.waterBed({});
   expect(await callMany(client, 50)).toEqual({ ok: 50 });
   expect({ most, connections: server.connections, requests: server.requests }).toEqual({
@@ -117,7 +117,7 @@ test("no call is lost or processed twice when a server sends GOAWAY every ten ca
   await using server = await startScriptedServer({
     request: (connection, id) => {
       const last = 10 * 2 - 1;
-      // Streams after the last one are not processed.
+      // The server does not process streams after the last one that GOAWAY names.
       if (id > last) return;
       processed++;
       connection.send(...grpcResponse(id, watered));
@@ -149,7 +149,7 @@ test("the next call after a lost connection opens a new one", async () => {
   await using client = clientOf(server.baseUrl);
   for (let i = 1; i <= 4; i++) {
     expect(await callMany(client, 1)).toEqual({ ok: 1 });
-    // Wait until the client has closed its side, too.
+    // Waits until the client has also closed its side.
     await closed;
   }
   expect(server.connections).toBe(4);
@@ -169,8 +169,8 @@ test.each([0, -1, Number.POSITIVE_INFINITY])(
   },
 );
 
-test("calls to an unreachable server fail immediately, and it is not retried during the backoff", async () => {
-  // Calls do not depend on the periodic check.
+test("calls to an unreachable server fail immediately, and the client does not reconnect during the backoff", async () => {
+  // A long interval, so that the result does not depend on the periodic check.
   vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
   onTestFinished(() => void vi.useRealTimers());
   const server = createServer();
@@ -187,7 +187,7 @@ test("calls to an unreachable server fail immediately, and it is not retried dur
   });
   // Separate errors, because code that catches one may change it.
   expect(first).not.toBe(second);
-  // The server is reachable now, but the backoff has not passed.
+  // The server can be reached now, but the backoff has not passed.
   let connections = 0;
   const late = createServer(() => connections++);
   late.listen(Number(new URL(baseUrl).port), "127.0.0.1");
@@ -230,7 +230,7 @@ test.each([
   },
 );
 
-test("a PING is sent only while a call is in flight, and the connection is closed if it is not acknowledged", async () => {
+test("a PING is sent only while a call is in flight, and the connection is closed without an acknowledgement", async () => {
   vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "performance"] });
   onTestFinished(() => void vi.useRealTimers());
   const second = Promise.withResolvers<void>();
@@ -265,7 +265,7 @@ test("a client without calls sends no PING, for which gRPC servers would close t
   for (const call of [1, 2, 3]) {
     await client.greenhouse.waterBed({});
     expect(server.requests).toBe(call);
-    // A timer is checked after the turn in which it is due.
+    // A timer fires after the turn of the event loop in which it is due.
     for (let passed = 0; passed < 20; passed += 1) {
       vi.advanceTimersByTime(10);
       await someTurns();
@@ -276,7 +276,7 @@ test("a client without calls sends no PING, for which gRPC servers would close t
   expect(server.frames.filter(({ type }) => type === frameType.ping)).toEqual([]);
 });
 
-test("a request is sent octet by octet through a window of one octet", async () => {
+test("a request is sent one octet at a time through a window of one octet", async () => {
   const sizes = new Set<number>();
   await using server = await startScriptedServer({
     opening: [settingFrame(4, 1)],
@@ -297,14 +297,14 @@ test("a request is sent octet by octet through a window of one octet", async () 
   expect([...sizes]).toEqual([1]);
 });
 
-test("responses larger than the window arrive, without a WINDOW_UPDATE of 0", async () => {
+test("responses larger than the window arrive, and no WINDOW_UPDATE of 0 is sent", async () => {
   const note = "y".repeat(40_000);
   await using server = await nodeServer({});
   await using client = clientOf(server.baseUrl);
   for (let i = 0; i < 40; i++) expect((await client.greenhouse.waterBed({ note })).note).toBe(note);
 });
 
-/** Starts a node:http2 server, whose HPACK is that of nghttp2, that echoes requests. */
+/** Starts a node:http2 server that echoes requests. Its HPACK implementation is nghttp2's. */
 async function nodeServer(
   settings: Parameters<typeof createHttp2Server>[0],
   onHeaders: (headers: IncomingHttpHeaders) => void = () => undefined,

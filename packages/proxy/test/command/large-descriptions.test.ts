@@ -23,9 +23,9 @@ import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
 
 /** The parameters of {@link nestedMessages}. */
 interface Nesting {
-  /** Number of message types, each nested in the previous one. */
+  /** Number of message types. Each is the type of the previous one's fields. */
   readonly levels: number;
-  /** Fields of each type, all of the next type; those of the last are strings. */
+  /** Number of fields in each type. Their type is the next message type; in the last type, they are strings. */
   readonly fields: number;
   /** Whether all fields are required. */
   readonly required?: boolean;
@@ -33,7 +33,7 @@ interface Nesting {
   readonly body?: "*";
 }
 
-/** Creates the file of a service `nested.Nested`, whose RPC accepts nested messages at `/nested`. */
+/** Creates a file with a service `nested.Nested`, whose RPC accepts nested messages at `/nested`. */
 function nestedMessages({ levels, fields, required = false, body }: Nesting): FileDescriptorProto {
   const options = create(FieldOptionsSchema);
   setExtension(options, field_behavior, [FieldBehavior.REQUIRED]);
@@ -67,7 +67,8 @@ function nestedMessages({ levels, fields, required = false, body }: Nesting): Fi
   });
 }
 
-// Descriptors whose OpenAPI document, fully expanded, would not fit in memory, and which any caller can request.
+// Any caller can request the OpenAPI document. Fully expanded, the documents of these descriptors would not fit in
+// memory.
 
 const folder = createTempFolder();
 afterAll(() => folder[Symbol.dispose]());

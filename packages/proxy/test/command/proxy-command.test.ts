@@ -81,7 +81,7 @@ class Running {
   readonly printed: string[] = [];
   readonly errors: string[] = [];
   readonly done: Promise<number>;
-  /** The signals that it listens to. */
+  /** The signals that the command listens to. */
   readonly signals: string[] = [];
   #stop: (() => void) | undefined;
   #reload: (() => void) | undefined;
@@ -113,13 +113,13 @@ class Running {
     return this.url(/^(\S+) serves/);
   }
 
-  /** Stops it, as SIGTERM does. */
+  /** Stops the command, as SIGTERM does. */
   stop(): void {
     this.#stop?.();
   }
 
   hangUp(): void {
-    // The system terminates a process without a handler.
+    // Without a handler, the system terminates the process.
     if (this.#reload === undefined) throw new TypeError("no SIGHUP handler: the process would exit");
     this.#reload();
   }
@@ -283,7 +283,7 @@ test("with --wait, the proxy is not ready until there are descriptors, then serv
   renameSync(write("made.binpb", greenhouses), file);
   expect((await get(`${await running.serving}/sensors/4/reading`)).status).toBe(200);
   expect((await get(`${admin}/readyz`)).status).toBe(200);
-  // Metrics are registered once, not for each attempt.
+  // The metrics must be registered once, not for each attempt.
   const { body } = await get(`${admin}/metrics`);
   expect(body.match(/^# TYPE http_server_request_duration_seconds/gm)).toHaveLength(1);
 });
@@ -291,7 +291,7 @@ test("with --wait, the proxy is not ready until there are descriptors, then serv
 test("with --wait, the proxy stops on SIGTERM before there are descriptors, and logs repeated failures once", async () => {
   await using running = proxy("--upstream", "http://127.0.0.1:1", "--descriptors", folder.file("never"), "--wait");
   await expect.poll(() => running.errors.length).toBe(1);
-  // A second attempt fails for the same reason.
+  // Waits until a second attempt has failed for the same reason.
   await pause(1_200);
   expect(running.errors).toHaveLength(1);
 });
@@ -316,7 +316,7 @@ test("a proxy whose upstream does not respond survives SIGHUP and stops immediat
     await within(connected, "a connection");
     running.hangUp();
   }
-  // A connection attempt may take 20 s, and calls have 20 s to finish.
+  // Without an immediate stop, a connection attempt may take 20 s, and calls have 20 s to finish.
   expect(performance.now() - started).toBeLessThan(8_000);
   silent.close();
 });
@@ -380,7 +380,7 @@ test("a call that does not finish is aborted after the drain timeout", async () 
   release.resolve();
 });
 
-test("the reason of upstream failures is logged once, and not sent to callers", async () => {
+test("the cause of upstream failures is logged once, and not sent to callers", async () => {
   const args = ["--upstream", "http://127.0.0.1:1", "--descriptors", write("g.binpb", greenhouses)];
   await using running = proxy(...args, "--admin-port", "0");
   const url = await running.serving;
@@ -450,7 +450,7 @@ test.each(
     printed: "",
     errorOutput: `the certificate of ${option} ${reason}`,
   });
-  // Only the first of a chain, or one of several authorities, must be valid.
+  // Only the first certificate of a chain must be valid, and only one of several authorities.
   const renewed = write("renewed.pem", pem.cert + cert);
   const renewedKey = withKey.length === 0 ? [] : [withKey[0] ?? "", write("renewed-key.pem", pem.key)];
   expect(await run(...args, renewed, ...renewedKey)).toMatchObject({ exitCode: 0, errorOutput: "" });
@@ -485,7 +485,7 @@ describe("an unreachable upstream of two", () => {
   test.each([
     { option: [], ready: { status: 200, body: { status: "ready", degraded } } },
     { option: ["--require-all"], ready: { status: 503, body: { status: "not ready", obstacles: degraded } } },
-  ])("is named by /readyz with $option, while the other is served", async ({ option, ready }) => {
+  ])("is named by /readyz with $option, and the other upstream is served", async ({ option, ready }) => {
     await using upstream = await startUpstream();
     await using running = proxy(...args(upstream, "--admin-port", "0", ...option));
     const url = await running.serving;
@@ -498,14 +498,14 @@ describe("an unreachable upstream of two", () => {
     expect(running.errors[0]).toMatch(
       /^serving without http:\/\/127\.0\.0\.1:1: 127\.0\.0\.1:1: server reflection failed: \[unavailable\] cannot connect/,
     );
-    // It is retried, and the failure is logged once in ten seconds.
+    // The upstream is retried, and its failure is logged once in ten seconds.
     await expect.poll(() => running.errors.length, { timeout: 10_000 }).toBe(2);
     await pause(2_500);
     expect(running.errors[1]).toMatch(/^cannot reload the descriptors: 127\.0\.0\.1:1: server reflection failed/);
     expect(running.errors).toHaveLength(2);
   });
 
-  test("makes --check exit with 1, and --check prints the services of the other", async () => {
+  test("makes --check exit with 1, after printing the services of the other upstream", async () => {
     await using upstream = await startUpstream();
     const { exitCode, printed, errorOutput } = await run(...args(upstream, "--check"));
     expect([exitCode, printed]).toEqual([1, expect.stringContaining("greenhouse.v1.GreenhouseService.GetReading")]);
@@ -528,7 +528,7 @@ REST routes:
   });
   const checking = proxy(...args);
   await within(checking.done, "the command");
-  // Without listeners, a signal terminates it with another exit code than 0.
+  // Without listeners, a signal would terminate the process with an exit code other than 0.
   expect(checking.signals).toEqual([]);
   const wrong = write("wrong.yaml", `rules:\n- selector: ${GreenhouseService.typeName}.GetReading\n  get: /{nope}\n`);
   const { exitCode, errorOutput } = await run(...args, "--rules", wrong);

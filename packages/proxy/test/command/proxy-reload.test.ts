@@ -10,7 +10,7 @@ import { createTestGateway } from "../../../testing/src/gateway/test-engine.ts";
 import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
 import { readSamples } from "../../../testing/src/telemetry/samples.ts";
 
-// Replacing the descriptors of a running proxy command by invalid ones.
+// The descriptors of a running proxy command are replaced by invalid ones.
 
 const folder = createTempFolder();
 const file = folder.file("set.binpb");
@@ -27,7 +27,7 @@ const upstream = createTestGateway({
     });
   },
 });
-/** Another upstream, whose reflection does not change. */
+/** A second upstream, whose reflection does not change. */
 const neighbor = createTestGateway({
   routes: (router) => {
     router.service(ServerReflection, createReflectionService([StreamService]));
@@ -106,7 +106,7 @@ test.each<{
   const failedAtS = await metric("last_success_seconds");
   for (let reload = 0; reload < 3; reload++) {
     command.process.kill("SIGHUP");
-    // Served by the previous descriptors, after the signal.
+    // After the signal, calls are still served by the previous descriptors.
     const response = await fetch(`${baseUrl}/sensors/a/reading`);
     expect(await response.json()).toEqual({ sensor: "a", degreesCelsius: 21 });
   }
@@ -119,7 +119,7 @@ test.each<{
   await expect.poll(() => metric("successful")).toBe(1);
   expect(await metric("last_success_seconds")).toBeGreaterThan(startedAtS);
   await expect.poll(command.stdout).toMatch(/\ndescriptors are readable again, unchanged\n$/);
-  // Reloads run one after another, so the failed ones are done.
+  // Reloads run one after another, so the failed reloads have finished.
   command.process.kill("SIGTERM");
   expect(await command.end()).toBe(0);
   const logged = command.stderr().split("\n").slice(0, -1);

@@ -27,7 +27,7 @@ test.each<{ name: string; reloads: readonly Reload[]; want: readonly string[] }>
     want: ["0 a", "180 b", "780 b", "1380 b"],
   },
   {
-    name: "no more after a reload succeeds",
+    name: "no longer after a reload succeeds",
     reloads: [
       [0, "a"],
       [60, undefined],
@@ -44,7 +44,7 @@ test.each<{ name: string; reloads: readonly Reload[]; want: readonly string[] }>
     want: ["0 a", "2 a", "602 a", "1202 a"],
   },
   {
-    name: "again if the reason returns seconds after another one",
+    name: "again if the reason returns seconds after a different reason",
     reloads: [
       [0, "a"],
       [1, "b"],
@@ -53,7 +53,7 @@ test.each<{ name: string; reloads: readonly Reload[]; want: readonly string[] }>
     want: ["0 a", "1 b", "2 a", "602 a", "1202 a"],
   },
   {
-    name: "after hundreds of different ones",
+    name: "even after hundreds of different problems",
     reloads: Array.from({ length: 200 }, (_, at) => [0, String(at)]),
     want: [...Array.from({ length: 200 }, (_, at) => `0 ${at}`), "600 199", "1200 199"],
   },

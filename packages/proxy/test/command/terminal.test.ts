@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { projectFolder, runProgram } from "../../../testing/src/process/child-program.ts";
 
-// In a separate process with a fake clock, because the second signal exits the process.
+// Runs in a separate process with a fake clock, because the second signal exits the process.
 
 const source = JSON.stringify(join(projectFolder, "packages/proxy/src/command/terminal.ts"));
 

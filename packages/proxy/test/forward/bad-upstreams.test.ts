@@ -26,11 +26,13 @@ import {
 import { someTurns } from "../../../testing/src/some-turns.ts";
 import { type HostileCase, hostileCases } from "../client/hostile-cases.ts";
 
-// The result for callers of a proxy whose upstream violates HTTP/2 or gRPC, and that each call is sent only once.
+// Callers of a proxy whose upstream violates HTTP/2 or gRPC get the expected result, and each call is sent only once.
 
-/** Cases that are Unimplemented for a gRPC client, but Internal for a caller of a proxy, where the RPC exists. */
+/**
+ * Cases that are Unimplemented for a gRPC client, but Internal for callers of a proxy, because the proxy has the RPC.
+ */
 const cardinality = new Set(["no message", "a trailers-only success", "two messages"]);
-/** The case that fails only where messages are decoded. */
+/** This case fails only for a caller for whom the proxy decodes messages. */
 const undecodable = "a message of another type";
 
 const httpStatuses: Readonly<Partial<Record<Code, number>>> = {
@@ -119,7 +121,7 @@ test.each<{
   readonly frames: (id: number) => readonly Frame[];
   /** The identifier is only logged, not sent. */
   readonly want: readonly [code: Code | undefined, message: string, errorCode?: string];
-  /** How often the caller gets the field x-a. */
+  /** How many fields x-a the caller gets. */
   readonly fields?: number;
 }>([
   {
@@ -224,7 +226,7 @@ test("a drain waits for calls even if the application opened the connections", a
   await drained;
 });
 
-/** Starts a server without RPCs that records when its connection is closed. */
+/** Starts a server without RPCs that records whether its connection was closed. */
 async function startWatched(): Promise<{ readonly closed: string[]; readonly upstream: ScriptedServer }> {
   const closed: string[] = [];
   const upstream = await startScriptedServer({
@@ -236,7 +238,7 @@ async function startWatched(): Promise<{ readonly closed: string[]; readonly ups
   return { closed, upstream };
 }
 
-describe("the connection to the upstream is closed first", () => {
+describe("the connection to the upstream is closed before the promise resolves", () => {
   test("when a proxy is closed", async () => {
     const { closed, upstream } = await startWatched();
     const { proxy, address } = await startProxy(upstream.baseUrl, [GreenhouseService.file]);

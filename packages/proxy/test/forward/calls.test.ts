@@ -171,7 +171,7 @@ test("on REST, errors of an upstream have their details as JSON, and their metad
   });
 });
 
-// gRPC over HTTP/2, "Status-Message"; grpc-js does not decode characters that were escaped unnecessarily.
+// gRPC over HTTP/2, "Status-Message". grpc-js does not decode characters that were escaped unnecessarily.
 test.each([
   { name: "no details", details: [] },
   { name: "details", details: [{ desc: ReadingSchema, value: { sensor: "tank" } }] },
@@ -197,7 +197,7 @@ function postWater(proxy: TestProxy, ...header: HttpRequest["header"]): ReturnTy
 }
 
 describe("a message that cannot be decoded", () => {
-  // Not a valid message of any type, so only its bytes can be forwarded.
+  // These bytes are not a valid message of any type, so only the bytes can be forwarded.
   const odd = Buffer.from("ffffffff00", "hex");
 
   test("is forwarded unchanged in both directions", async () => {
@@ -213,7 +213,7 @@ describe("a message that cannot be decoded", () => {
     expect(fieldValue(response.trailer, "grpc-status")).toBe("0");
   });
 
-  test("is decompressed if it is under the limit", async () => {
+  test("is decompressed if it is below the limit", async () => {
     const received: Buffer[] = [];
     await using upstream = await startScriptedServer({
       frame: (_, { type, payload }) => void (type === frameType.data && received.push(payload)),
@@ -283,7 +283,7 @@ describe("the deadline of a caller", () => {
       most: 8_000,
     },
     {
-      name: "is timeoutMaxMs if neither is set",
+      name: "is timeoutMaxMs if neither the caller nor timeoutMs sets one",
       path: waterBed,
       header: [],
       timeoutMaxMs: 9_000,
@@ -310,7 +310,7 @@ describe("the deadline of a caller", () => {
     expect(sentMs).toBeLessThanOrEqual(most);
   });
 
-  test("is not set for a stream without one", async () => {
+  test("is not set for a stream whose caller sets none", async () => {
     const upstreamOptions = { timeoutMs: 8_000, timeoutMaxMs: 9_000 };
     expect(await timeouts({ upstreamOptions }, watchReadings, [])).toBeUndefined();
   });
@@ -452,7 +452,7 @@ test("a failed stream that an interceptor does not read causes no unhandled reje
   await using proxy = await startProxy("http://127.0.0.1:1", files, { interceptors: [none] });
   const response = await exchangeHttp2(proxy.address, grpcRequest(watchReadings, Buffer.alloc(0)));
   expect(fieldValue([...response.header, ...response.trailer], "grpc-status")).toBe("0");
-  // An unhandled rejection would be reported one turn later, and fail the run.
+  // An unhandled rejection would be reported one turn later and would fail the test run.
   await new Promise(setImmediate);
 });
 
@@ -520,7 +520,7 @@ test("an unreachable upstream is UNAVAILABLE, 503 with Retry-After, without its 
   expect(String(causes[0])).toContain("127.0.0.1:1");
 });
 
-test("a caller that does not read limits the upstream to the flow-control windows", async () => {
+test("an upstream cannot send more than the flow-control windows if the caller does not read", async () => {
   let sent = 0;
   await using upstream = await startGreenhouse({
     async *watchReadings() {
@@ -538,12 +538,12 @@ test("a caller that does not read limits the upstream to the flow-control window
   stream.end(request.body);
   await within(once(stream, "response"), "the header");
   let before = -1;
-  // Until nothing more is sent for a while.
+  // Waits until nothing more is sent for a while.
   while (before !== sent) {
     before = sent;
     await new Promise((resolve) => setTimeout(resolve, 100));
   }
-  // The windows of the caller and of the proxy, plus buffers of sockets and messages in between.
+  // The limit includes the windows of the caller and of the proxy, socket buffers, and messages in between.
   expect(sent).toBeGreaterThan(262_144);
   expect(sent).toBeLessThan(700_000);
   stream.close();

@@ -26,7 +26,7 @@ import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
 
 // The sources of descriptors, and when a proxy reads them again.
 
-test("reflection is read every reloadEveryMs, and reported only if it has changed", async () => {
+test("reflection is read every reloadEveryMs, and a reload is reported only if something changed", async () => {
   let listed: readonly DescService[] = [GreenhouseService, ServerReflection];
   let reads = 0;
   const upstream = createGateway({
@@ -57,7 +57,7 @@ test("reflection is read every reloadEveryMs, and reported only if it has change
     expect(reports).toEqual([]);
     listed = [GreenhouseService, StreamService, ServerReflection];
     await expect.poll(() => reports.length, { timeout: 10_000 }).toBe(1);
-    // A different order is not a change.
+    // A different order of services is not a change.
     listed = listed.toReversed();
     const readsBefore = reads;
     await expect.poll(() => reads, { timeout: 10_000 }).toBeGreaterThan(readsBefore + 2);
@@ -80,7 +80,7 @@ function largeStreamService(): DescService {
   return createFileRegistry(set).getService(StreamService.typeName) ?? StreamService;
 }
 
-/** Starts a server with reflection that counts how often that was read. */
+/** Starts a server with reflection, and counts how often its reflection was read. */
 async function startReflecting(services: readonly DescService[], path: string) {
   const counts = { reads: 0 };
   const gateway = createGateway({
@@ -118,7 +118,7 @@ test("reflection is read again when calls reach a new server, and once more afte
     (await proxy.fetch(new Request("http://localhost/sensors/a/reading"))).status;
   await expect.poll(call).toBe(200);
   await old[Symbol.asyncDispose]();
-  // Once by each proxy: a lost server causes no read until there is another.
+  // Each proxy reads once: the loss of a server causes no read until calls reach another server.
   expect(old.counts.reads).toBe(2);
 
   const beganAtMs = performance.now();
@@ -135,10 +135,10 @@ test("reflection is read again when calls reach a new server, and once more afte
   await expect.poll(() => reports.length).toBe(2);
   expect(reports[1]?.removed).toContain(`/${StreamService.typeName}/${StreamService.methods[0]?.name}`);
   expect(last.counts.reads).toBe(1);
-  // A second after the previous read; a timer may fire slightly early.
+  // A second after the previous read. A timer may fire slightly early.
   expect(performance.now() - beganAtMs).toBeGreaterThan(990);
 
-  // After it is closed, the proxy makes neither the pending read nor reads for later servers.
+  // A closed proxy makes neither the pending read nor reads for later servers.
   await last[Symbol.asyncDispose]();
   const other = await startReflecting([StreamService], path);
   await expect.poll(call).toBe(200);
@@ -211,12 +211,12 @@ test("a file is read at the start, on reload, and when it changes", async () => 
   expect(await proxy.reload()).toEqual({ isChanged: false, added: [], removed: [], problems: [] });
   writeFileSync(file, "none");
   await expect.poll(() => reports.length, { timeout: 10_000 }).toBe(1);
-  // Reported once until the file changes again.
+  // The problem is reported once until the file changes again.
   expect((await proxy.reload()).problems).not.toEqual([]);
   await proxy.close();
 });
 
-test("a missing file is reported, and so is its return, even if it is unchanged", async () => {
+test("a missing file is reported, and so is its return, even if its content is unchanged", async () => {
   using folder = createTempFolder();
   const [file, away] = [folder.file("set.binpb"), folder.file("away.binpb")];
   writeFileSync(file, descriptorSetOf(file_greenhouse_v1_greenhouse));

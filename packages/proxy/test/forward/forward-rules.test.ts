@@ -12,7 +12,7 @@ import { requestFrom, startProxy } from "../../../testing/src/gateway/proxy.ts";
 
 // Which header fields a proxy forwards to the upstream, and back to the caller.
 
-/** Makes a REST call, and returns the fields that the upstream gets, and those that the caller gets. */
+/** Makes a REST call, and returns the fields that the upstream receives and the fields that the caller receives. */
 async function forward(
   sent: readonly Field[],
   responseFields: Readonly<Record<string, string>>,
@@ -122,7 +122,7 @@ describe("without rules", () => {
       "x-a": "1, 2",
       "user-agent": "mine",
       "x-b-bin": "AA",
-      // Contains prefixes of blocked names, but not at the start.
+      // These names contain the prefixes of blocked names, but not at the start.
       "x-grpc-": "1",
       "x-connect-": "1",
     };
@@ -175,7 +175,7 @@ describe("without rules", () => {
   test.each([
     { address: "", want: undefined },
     { address: "192.0.2.9", want: "192.0.2.9" },
-    // The form of an IPv4 address on a dual-stack socket.
+    // An IPv4 address as a dual-stack socket reports it.
     { address: "::ffff:192.0.2.9", want: "192.0.2.9" },
     { address: "::ffff:1", want: "::ffff:1" },
     { address: "64:ff9b::192.0.2.9", want: "64:ff9b::192.0.2.9" },
@@ -192,7 +192,7 @@ describe("without rules", () => {
     await using upstream = await startGreenhouse({ getReading });
     await using started = await startProxy(`http://127.0.0.1:${upstream.address.port}`, [GreenhouseService.file]);
     const listener: RequestListener = (request, response) => {
-      // The form of an IPv4 address on a dual-stack socket.
+      // An IPv4 address as a dual-stack socket reports it.
       Object.defineProperty(request.socket, "remoteAddress", { value: "::ffff:192.0.2.9" });
       started.proxy.handler(request, response);
     };

@@ -74,7 +74,7 @@ test("REST streams messages in both directions, and errors within streams", asyn
   expect(codes).toEqual([undefined, undefined, "ERR_MESSAGE_INVALID"]);
 });
 
-test("hooks run in the async context of their own request, not of the one that opened the connection", async () => {
+test("hooks run in the async context of their own request, not of the request that opened the connection", async () => {
   await using upstream = await startGreenhouse({
     getReading: ({ sensor }) => {
       if (sensor === "broken") throw new ConnectError("no sensor", Code.NotFound);
@@ -197,7 +197,7 @@ test.each<{ name: string; options: object }>([
   await using upstream = await startGreenhouse({ getReading: ({ sensor }) => ({ sensor }) });
   await using proxy = await startProxy(urlOf(upstream.address.port), files, options);
   using connection = await openHttp1(proxy.address);
-  // RFC 9110 §2.5: a later minor version is served as the latest known one. node:http rejects it.
+  // RFC 9110 §2.5: a request of a later minor version is served as the latest known version. node:http rejects it.
   connection.write("GET /sensors/a/reading HTTP/1.2\r\nhost: a\r\n\r\n");
   expect(await connection.readResponse()).toMatchObject({ httpStatus: 200 });
 });

@@ -15,7 +15,7 @@ import { startProxy } from "../../../testing/src/gateway/proxy.ts";
 
 const files = [GreenhouseService.file];
 
-/** Strings that fill part of a frame, several frames, several chunks and several windows, each one different. */
+/** Different strings that fill a part of a frame, several frames, several chunks and several windows. */
 const notes = [20, 40, 100, 1_000].flatMap((kibibytes) =>
   ["oak", "elm", "fir", "yew"].map((tree) => `${tree} ${kibibytes} `.repeat(kibibytes * 128)),
 );
@@ -66,7 +66,7 @@ test("a large message that an interceptor keeps is not overwritten", async () =>
   expect(bytes.map((length, at) => length > (notes[at]?.length ?? 0))).toEqual(notes.map(() => true));
 });
 
-test("small messages for an interceptor have separate buffers, which it may transfer", async () => {
+test("an interceptor may transfer the buffers of small messages, because each message has its own", async () => {
   const buffers: ArrayBufferLike[] = [];
   const collectBuffers: Interceptor = (next) => async (request) => {
     const response = await next(request);
@@ -78,7 +78,7 @@ test("small messages for an interceptor have separate buffers, which it may tran
   await using proxy = await startProxy(`http://127.0.0.1:${upstream.address.port}`, files, {
     interceptors: [collectBuffers],
   });
-  // This transport sends calls in one write, each with END_STREAM.
+  // This transport sends several calls in one write, each with END_STREAM.
   await using transport = createProxyTransport({ baseUrl: proxy.baseUrl });
   const client = createClient(GreenhouseService, transport);
   await Promise.all(Array.from({ length: 32 }, () => client.waterBed({ note: "oak ".repeat(50) })));

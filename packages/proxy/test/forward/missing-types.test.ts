@@ -10,11 +10,11 @@ import { createProxy, type DescriptorSource, type ProxiedUpstream, type ReloadRe
 import { within } from "../../../testing/src/deadline.ts";
 import { startReflectingServer } from "../../../testing/src/gateway/reflecting-server.ts";
 
-// An upstream whose reflection lacks files: the services that do not need them are still proxied.
+// If the reflection of an upstream lacks files, services that do not need them are still proxied.
 
 type FileInit = MessageInitShape<typeof FileDescriptorProtoSchema>;
 
-/** Returns a file with a service `NAME.Service`, whose message has a field of another type. */
+/** Returns a file with a service `NAME.Service`, whose message has a field of a type from another file. */
 function fileOf(name: string, typeName: string | undefined, dependency: readonly string[]): FileInit {
   const typed = typeName === undefined ? { type: Type.STRING } : { type: Type.MESSAGE, typeName };
   return {
@@ -47,7 +47,7 @@ test("a service that lacks a type is omitted with a reason until a reload finds 
   expect(proxy.omitted).toEqual([
     `${upstream.address}: other.Service: the type third.Text of a field of other.Text is missing`,
   ]);
-  // The reflection of C++, Java and Python omits JSON names.
+  // The JSON names are omitted, as by the reflection of C++, Java and Python.
   expect(proxy.services[0]?.methods[0]?.input.fields[0]?.jsonName).toBe("aText");
 
   upstream.files = [complete, other, third];
@@ -87,7 +87,7 @@ test.each([
     problem: "other.Service is not described",
   },
   {
-    name: "a type, like every other service",
+    name: "a type, and so would every other service",
     files: [other],
     unread: [],
     problem: `cannot use the descriptors: they have no service to proxy; ${missing}`,
@@ -108,7 +108,7 @@ test.each([
     });
     expect([served(), proxy.omitted]).toEqual([before, []]);
   }
-  // With the type, the other changes are used.
+  // Once the type is available, the other changes are used too.
   set = setOf(complete, other, third, added);
   omitted = new Map();
   expect(await proxy.reload()).toEqual({ isChanged: true, added: ["/added.Service/Get"], removed: [], problems: [] });
@@ -161,6 +161,6 @@ test("an upstream that could not be read yet is retried after a failed reload", 
   set = setOf(complete, other);
   expect((await proxy.reload()).problems).toContain(`127.0.0.1:1: ${missing}`);
   set = setOf(complete, other, third);
-  // Without a call of reload().
+  // Happens without a call of reload().
   await expect.poll(served, { timeout: 20_000 }).toContain("added.Service");
 });

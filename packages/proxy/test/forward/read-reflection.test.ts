@@ -23,7 +23,7 @@ import { KitchenSink } from "../../../testing/src/gen/kitchensink/v1/kitchen_sin
 import { within } from "../../../testing/src/deadline.ts";
 import { startScriptedServer } from "../../../testing/src/gateway/scripted-http2-server.ts";
 
-// Reading descriptors by reflection, and the errors for servers whose reflection is not valid.
+// Tests reading descriptors by reflection, and the errors for servers with invalid reflection.
 
 type ReflectionResponse = NonNullable<MessageInitShape<typeof ServerReflectionResponseSchema>["messageResponse"]>;
 type ReflectionRequest = ServerReflectionRequest["messageRequest"];
@@ -99,12 +99,12 @@ test.each([
   expect(services).toEqual([GreenhouseService.typeName, KitchenSink.typeName]);
   const names = files.file.map(({ name }) => name);
   expect(new Set(names)).toEqual(filesOf(GreenhouseService.file, filesOf(KitchenSink.file)));
-  // Each file after its imports, as registries require.
+  // Each file comes after its imports, as registries require.
   expect(createFileRegistry(files).getService(KitchenSink.typeName)?.methods.length).toBe(KitchenSink.methods.length);
 });
 
 test("files that a server sends one at a time are requested until none is missing", async () => {
-  // Each imports the next two, so the number of paths through them is exponential.
+  // Each file imports the next two, so the number of import paths is exponential.
   const respond = (name: string): ReflectionResponse => {
     const at = Number.parseInt(name, 10);
     const dependency = [at + 1, at + 2].filter((next) => next <= 120).map((next) => `${next}.proto`);
@@ -115,7 +115,7 @@ test("files that a server sends one at a time are requested until none is missin
   expect(() => createFileRegistry(files)).not.toThrow();
 });
 
-test("well-known files need not be sent by the server", async () => {
+test("well-known files that the server does not send are added", async () => {
   const common = ["google/api/annotations.proto", "google/api/httpbody.proto", "google/protobuf/field_mask.proto"];
   const { files } = await read(importing(common));
   expect(files.file.map(({ name }) => name)).toEqual([
@@ -138,7 +138,7 @@ test.each([
   expect(files.file.map(({ name }) => name)).not.toContain("b.proto");
 });
 
-test("services that the server lists but does not describe are omitted with the reason", async () => {
+test("services that the server lists but does not describe are omitted, with the reason", async () => {
   const { services, omitted } = await read(
     responding((request) => {
       if (request.case === "listServices") return listing("a.A", "a.B", "a.C");
@@ -285,7 +285,7 @@ test.each<{
 ])("readReflection reports a server whose reflection $name", async ({ routes, options, problem }) => {
   const error: unknown = await read(routes, options).catch((thrown: unknown) => thrown);
   expect(error).toMatchObject({ message: expect.stringContaining(problem) });
-  // The cause is the error of the call, if that failed.
+  // If the call failed, its error is the cause.
   expect(Reflect.get(Object(error), "cause") instanceof ConnectError).toBe(/failed|timed out/.test(problem));
 });
 

@@ -149,7 +149,7 @@ test.each([
       '127.0.0.1:1: cannot use the descriptors: they are not a valid definition: "a;b" is not a protobuf identifier.*',
   },
   {
-    name: "are of two upstreams with the same service",
+    name: "contain the same service for two upstreams",
     sets: [descriptorSetOf(KitchenSink.file), descriptorSetOf(KitchenSink.file, Shelves.file)],
     problem: "kitchensink.v1.KitchenSink is served by two upstreams",
   },
@@ -226,7 +226,7 @@ describe("the last reload of each of two upstreams is recorded:", () => {
     clock.mockReturnValue(reloadMs);
     sets = next;
     const { problems } = await proxy.reload();
-    // A problem of both upstreams is listed once.
+    // A problem that both upstreams have is listed once.
     expect(problems).toEqual([...new Set(problems)]);
     expect(problems.length > 0).toBe(want.some((problem) => problem !== undefined));
     expect(proxy.descriptorReloads).toEqual(
@@ -238,7 +238,7 @@ describe("the last reload of each of two upstreams is recorded:", () => {
     const hasFailed = want.some((problem) => problem !== undefined);
     if (hasFailed) expect(proxy.services).toBe(services);
 
-    // The end of a problem is reported, even if nothing has changed.
+    // The end of a problem is reported even if the descriptors have not changed.
     reports.length = 0;
     sets = [greenhouse, sinks];
     const { isChanged } = await proxy.reload();
@@ -261,7 +261,7 @@ test("a failed read is retried with a backoff", async () => {
   stack.defer(() => proxy.close());
   failures = 2;
   await proxy.reload();
-  // The other two without a call of reload().
+  // The other two reads happen without a call of reload().
   await expect.poll(() => reports.length, { timeout: 20_000 }).toBe(3);
   expect(reports.map(({ problems }) => problems)).toEqual([["2 to come"], ["1 to come"], []]);
 });
@@ -280,7 +280,7 @@ test("a successful read resets the backoff", async () => {
   failures = 1;
   await proxy.reload();
   expect(proxy.descriptorReloads[0]?.problem).toBe("no file");
-  // Longer than the first wait, 1.2 s at most, and shorter than the fifth, 5.2 s at least.
+  // Longer than the first wait (at most 1.2 s), and shorter than the fifth (at least 5.2 s).
   await expect.poll(() => proxy.descriptorReloads[0]?.problem, { timeout: 4_500 }).toBeUndefined();
 });
 

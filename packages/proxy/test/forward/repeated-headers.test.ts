@@ -9,7 +9,7 @@ import { startGreenhouse } from "../../../testing/src/gateway/greenhouse.ts";
 import { requestFrom, startProxy } from "../../../testing/src/gateway/proxy.ts";
 import { envelope } from "../../../testing/src/gateway/scripted-http2-server.ts";
 
-// A connection has one list object for all equal header sections, so the fields that are forwarded of it are cached.
+// A connection uses one list object for all equal header sections, so the forwarded fields of a list can be cached.
 
 const names = ["x-set", "x-color", "x-forwarded-for", "authorization"];
 
@@ -18,7 +18,7 @@ async function forward(headers: readonly (readonly Field[])[], rules: ForwardRul
   const received: unknown[] = [];
   await using upstream = await startGreenhouse({
     getReading: (_, { requestHeader, timeoutMs }) => {
-      // The proxy offers no compression, because it would have to undo it.
+      // The proxy offers no compression, because it would have to decompress the responses.
       expect(requestHeader.get("grpc-accept-encoding")).toBeNull();
       received.push([...names.map((name) => requestHeader.get(name)), timeoutMs() !== undefined]);
       return {};
@@ -45,7 +45,7 @@ const blue: readonly Field[] = [
 ];
 const headers = [red, red, red, blue, red, blue, blue, blue];
 
-test("equal headers are forwarded like the first, each with its own deadline", async () => {
+test("equal headers are forwarded like the first one, each with its own deadline", async () => {
   expect(await forward(headers, {})).toEqual(
     headers.map((header) =>
       header === red ? [null, "red", "127.0.0.1", "Bearer a", false] : [null, "blue", "127.0.0.1", null, true],
@@ -80,7 +80,7 @@ test("a header and its credentials are not retained after its connection is clos
 test("at most a thousand field names are cached", async () => {
   const rules = compileForwardRules("request");
   const before = await heldBytes();
-  // Long names, so that other changes of the memory are small in comparison.
+  // The names are long, so that other changes of memory use are small in comparison.
   for (let at = 0; at < 2_000; at += 1) rules.of([`${at}${"x".repeat(40_000)}`, ""], noAddedFields);
   const cached = ((await heldBytes()) - before) / 40_000;
   expect(cached).toBeGreaterThan(800);
@@ -99,7 +99,7 @@ test("the client field is cached for a thousand addresses", () => {
   expect(of(0)).not.toBe(first);
 });
 
-test("different rules forward their own fields of the same list", () => {
+test("for the same list, each set of rules forwards its own fields", () => {
   const header = ["x-color", "red", "x-size", "1"];
   const forwarded = [{ deny: ["x-size"] }, { deny: ["x-color"] }].map((rules) =>
     compileForwardRules("request", rules).of(header, noAddedFields),

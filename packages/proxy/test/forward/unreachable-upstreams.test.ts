@@ -15,7 +15,7 @@ import { within } from "../../../testing/src/deadline.ts";
 import { descriptorSetOf } from "../../../testing/src/gateway/descriptor-set.ts";
 import { startGreenhouse } from "../../../testing/src/gateway/greenhouse.ts";
 
-// A proxy of several upstreams, one of which cannot be reached.
+// A proxy has several upstreams, and one of them cannot be reached.
 
 /** Starts a greenhouse with server reflection. @param port - a free port, or 0 */
 async function startReflected(port: number): Promise<{ readonly address: string } & AsyncDisposable> {
@@ -70,7 +70,7 @@ test("an upstream that is unreachable at the start is served once it is reachabl
   expect(ConnectError.from(await call.catch((error: unknown) => error))).toMatchObject({ code: Code.Unavailable });
 
   await using _ = await startReflected(port);
-  // Without a call of reload().
+  // Happens without a call of reload().
   await expect.poll(() => proxy.services.length, { timeout: 20_000 }).toBe(2);
   expect(await statusOf(`${baseUrl}/sensors/a/reading`)).toBe(200);
   expect(await statusOf(`${baseUrl}/nothing`)).toBe(404);
@@ -104,7 +104,7 @@ test("an upstream that is unreachable at a reload keeps its descriptors, and oth
   expect(proxy.services.map(({ typeName }) => typeName)).toEqual([StreamService.typeName, GreenhouseService.typeName]);
 });
 
-test("an upstream that is unreachable at the start and then has an empty set is reported", async () => {
+test("an upstream that is unreachable at the start and later has an empty descriptor set is reported", async () => {
   const unreachable = new ConnectError("no connection", Code.Unavailable);
   let count = 0;
   const read = (): Promise<Uint8Array> =>
@@ -112,7 +112,7 @@ test("an upstream that is unreachable at the start and then has an empty set is 
   const { proxy, baseUrl } = await openProxy([streams, { ...streams, descriptors: { read } }]);
   expect((await proxy.reload()).problems.join()).toContain("they have no service to proxy");
   expect(proxy.descriptorReloads[1]).toEqual({ problem: expect.any(String), lastSuccessMs: undefined });
-  // Its services are still unknown, so unknown paths are 503.
+  // The upstream's services are still unknown, so unknown paths get 503.
   expect(await statusOf(`${baseUrl}/sensors/a/reading`)).toBe(503);
 });
 
@@ -152,7 +152,7 @@ test("calls of reload() lengthen the backoff of an unreachable upstream", async 
   };
   const { proxy } = await openProxy([streams, { ...streams, descriptors: { read } }]);
   for (let i = 0; i < 4; i++) await proxy.reload();
-  // Longer than the first wait, 1.2 s at most, and shorter than the fifth, 5.2 s at least.
+  // Longer than the first wait (at most 1.2 s), and shorter than the fifth (at least 5.2 s).
   await pause(1_800);
   expect(count).toBe(5);
 });
@@ -215,7 +215,7 @@ describe("a request of an unknown path", () => {
     { path: "/xyz/beds/7:water", known: "/beds/a/{sensor}", prefix: "/api", reads: 1, statuses: [404, 404] },
     { path: "/beds/7:water", known: "/beds/{sensor}", reads: 2, statuses: [405, 200] },
     { path: "/beds/7:water", known: "/beds/{sensor}", method: "BREW", reads: 1, statuses: [501, 501] },
-  ])("at $path, with $known known, has the descriptors read $reads times", async (testCase) => {
+  ])("at $path, with $known known, causes $reads reads of the descriptors", async (testCase) => {
     const { path, known = "/sensors/{sensor}", prefix = "", method = "POST", reads, statuses } = testCase;
     await using greenhouse = await startGreenhouse({ waterBed: () => ({}) });
     const set = descriptorSetOf(GreenhouseService.file);
@@ -233,7 +233,7 @@ describe("a request of an unknown path", () => {
       return (await fetch(baseUrl + path, { method, headers, body: "{}" })).status;
     };
     expect(await send()).toBe(statuses[0]);
-    // After anything that the call has caused.
+    // Runs after all reads that the call may have caused.
     await new Promise(setImmediate);
     expect(count).toBe(reads);
     if (reads > 1) await expect.poll(() => proxy.services[0]?.methods.length).toBe(5);

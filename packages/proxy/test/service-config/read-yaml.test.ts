@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { readYaml } from "../../src/service-config/read-yaml.ts";
 
-// The accepted YAML, and the errors with line and column.
+// Tests the accepted YAML, and errors with line and column.
 
 const serviceConfig = `# Copyright of nobody
 type: google.api.Service
@@ -97,7 +97,7 @@ test.each<[text: string, want: unknown]>([
   ["a: 'b\n  c'\n", { a: "b c" }],
   ["1: a\nnull: b\n", { "1": "a", null: "b" }],
   ["%YAML 1.1\n---\n[yes, 0777]\n", ["yes", 777]],
-  // An ordinary member, not the prototype.
+  // `__proto__` is an ordinary member, not the prototype.
   ["__proto__: {a: 1}\n", Object.fromEntries([["__proto__", { a: 1 }]])],
 ])("readYaml parses %j", (text, want) => {
   expect(readYaml(text)).toEqual(want);

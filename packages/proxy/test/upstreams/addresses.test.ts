@@ -13,9 +13,9 @@ import { respondWatered, openGreenhouse, watered, wateringOf } from "../../../te
 import { grpcResponse, type Script, startScriptedServer } from "../../../testing/src/gateway/scripted-http2-server.ts";
 import { someTurns } from "../../../testing/src/some-turns.ts";
 
-// Which server a call goes to: changing addresses of a name, unreachable servers, the less loaded server.
+// Tests which server gets a call: changing addresses of a name, unreachable servers, load.
 
-// Fake intervals: calls are started by events, not by the periodic check.
+// Intervals are faked, so that calls are started by events, not by the periodic check.
 beforeEach(() => void vi.useFakeTimers({ toFake: ["performance", "setInterval", "clearInterval"] }));
 afterEach(() => void vi.useRealTimers());
 
@@ -49,7 +49,7 @@ test("calls are distributed over all addresses of a name", async () => {
     lookup: async () => hosts.map((address) => ({ address })),
   });
   expect(await wateringOf(client)).toBe("ok");
-  // One call opens at most two connections, also later.
+  // One call opens at most two connections, even after some time.
   await expect.poll(() => client.upstream.load.connections).toBe(2);
   await someTurns();
   expect(client.upstream.load.connections).toBe(2);
@@ -148,7 +148,7 @@ test("new addresses of a name are used, and connections to removed ones are clos
 });
 
 test("a name is resolved again when a connection is lost, at most once a second", async () => {
-  // As if the process had run for a while.
+  // Simulates a process that has run for a while.
   vi.advanceTimersByTime(60_000);
   let lookups = 0;
   let hosts = ["127.0.0.1"];
@@ -218,7 +218,7 @@ test("a call that waits for a connection to a removed address goes to the new on
   silent.close();
 });
 
-test("a watcher is called when a server is connected to, and when one is lost while others remain", async () => {
+test("a watcher is called when a server is connected, and when one is lost while others remain", async () => {
   await using first = await startScriptedServer(respondWatered);
   const second = await startScriptedServer(respondWatered);
   await using client = openGreenhouse({ addresses: [first.baseUrl, second.baseUrl] });
@@ -249,7 +249,7 @@ test("resolving a name again opens no connection if nothing has changed", async 
   await using server = await startScriptedServer(respondWatered);
   let lookups = 0;
   await using client = openGreenhouse({
-    // Both are the same server; the second needs no lookup.
+    // Both addresses are the same server; the second needs no lookup.
     addresses: [`dns:orders.example:${portOf(server.baseUrl)}`, server.baseUrl],
     resolveEveryMs: 1,
     lookup: async () => {
@@ -283,7 +283,7 @@ test.each([
   { name: "is unknown", lookup: () => Promise.reject(new Error("ENOTFOUND")), reason: "ENOTFOUND" },
   { name: "has no address", lookup: () => Promise.resolve([]), reason: "no address found" },
   { name: "gets no response", lookup: () => new Promise<never>(() => undefined), reason: "timed out after 50 ms" },
-])("a name that $name fails calls, and is not resolved again during the backoff", async ({ lookup, reason }) => {
+])("calls to a name that $name fail, and the name is not resolved again during the backoff", async ({ lookup, reason }) => {
   let lookups = 0;
   await using client = openGreenhouse({
     addresses: "dns:orders.example:1",
@@ -294,7 +294,7 @@ test.each([
     },
   });
   expect(client.upstream.ready).toBe(true);
-  // Concurrent calls wait for one lookup, and later ones for none.
+  // Concurrent calls wait for one lookup; later calls do not wait.
   const together = await Promise.all([wateringOf(client), wateringOf(client)]);
   for (let i = 0; i < 3; i++) {
     const outcome = together[i] ?? (await wateringOf(client));
@@ -317,7 +317,7 @@ test("a name keeps its servers while lookups fail, and the backoff is reset afte
   });
   for (let round = 1; round <= 20; round++) {
     expect([await wateringOf(client), lookups]).toEqual(["ok", round]);
-    // More than the wait after a first failure, 1 s ±20 %.
+    // Longer than the wait after a first failure (1 s ±20 %).
     vi.advanceTimersByTime(1_250);
   }
 });
@@ -341,7 +341,7 @@ test("a successful connection resets the backoff of a server", async () => {
   expect(await wateringOf(client)).toBe("ok");
 });
 
-test("names are resolved by the system, and with TLS the certificate must have the name", async () => {
+test("names are resolved by the system, and with TLS the certificate must contain the name", async () => {
   await using server = await startScriptedServer(respondWatered);
   await using plain = openGreenhouse({ addresses: `dns:///localhost:${portOf(server.baseUrl)}` });
   expect(await wateringOf(plain)).toBe("ok");

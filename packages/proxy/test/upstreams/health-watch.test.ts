@@ -31,7 +31,7 @@ import {
 import { settingFrame } from "../../../testing/src/http2/http2-requests.ts";
 import { someTurns } from "../../../testing/src/some-turns.ts";
 
-// Which servers get calls, by the health that they report with grpc.health.v1.
+// Servers get calls depending on the health that they report with grpc.health.v1.
 
 const service = "greenhouse.v1.GreenhouseService";
 const watchRequest = envelope(
@@ -97,7 +97,7 @@ function endsWith(code: string): (streamId: number) => readonly Frame[] {
   return (id) => [headersFrame(id, [...grpcHead, ["grpc-status", code]], frameFlag.endStream)];
 }
 
-/** Reports SERVING, and ends within its next message. */
+/** Reports SERVING, and ends the stream in the middle of the next message. */
 function reportsAndFails(id: number): readonly Frame[] {
   return [
     ...reports(serving, serving.subarray(0, 6))(id),
@@ -134,9 +134,9 @@ test("a reachable but unhealthy server is not reported as unreachable", async ()
 });
 
 test.each([
-  { name: "is SERVING", first: reports(serving), want: "ok" },
-  { name: "is NOT_SERVING", first: reports(notServing), want: unhealthy },
-  { name: "has no such service", first: reports(status(3)), want: unhealthy },
+  { name: "reports SERVING", first: reports(serving), want: "ok" },
+  { name: "reports NOT_SERVING", first: reports(notServing), want: unhealthy },
+  { name: "does not have the service", first: reports(status(3)), want: unhealthy },
   { name: "sends an empty message", first: reports(envelope(Buffer.alloc(0))), want: unhealthy },
   { name: "sends an unknown field", first: reports(servingIn(1_024)), want: "ok" },
   { name: "does not implement grpc.health.v1", first: endsWith("12"), want: "ok" },
@@ -157,7 +157,7 @@ test.each([
     want: unhealthy,
     resets: 1,
   },
-  { name: "sends a message over the limit", first: reports(servingIn(1_025)), want: unhealthy, resets: 1 },
+  { name: "sends a message above the limit", first: reports(servingIn(1_025)), want: unhealthy, resets: 1 },
   { name: "compresses its message", first: reports(envelope(Buffer.of(8, 1), 1)), want: unhealthy, resets: 1 },
   {
     name: "splits its message",
@@ -181,7 +181,7 @@ test.each([
   },
   { name: "allows one stream", first: reports(notServing), opening: [settingFrame(3, 1)], want: "ok" },
   { name: "allows two streams", first: reports(notServing), opening: [settingFrame(3, 2)], want: unhealthy },
-])("calls to a server that $name succeed, or fail immediately", async ({ first, opening, want, resets = 0 }) => {
+])("a call to a server that $name gets the expected result immediately", async ({ first, opening, want, resets = 0 }) => {
   await using server = await startWatchedServer(first, opening);
   await using client = clientOf(server.baseUrl);
   expect(await wateringOf(client)).toEqual(want);
@@ -217,10 +217,10 @@ test("calls go only to healthy servers as the reported health changes", async ()
   expect({ one: one.watches, other: other.watches }).toEqual({ one: 1, other: 1 });
 });
 
-test("a watch that ends after a message is repeated a second after it was started", async () => {
+test("a watch that ends after a message is repeated a second after its start", async () => {
   vi.useFakeTimers({ toFake: ["performance"] });
   onTestFinished(() => void vi.useRealTimers());
-  // After that many watches without a message, the backoff would be a minute.
+  // After this many watches without a message, the backoff would be a minute.
   const broken = 10;
   let watches = 0;
   await using server = await startWatchedServer((id) => {
@@ -292,7 +292,7 @@ const waitingProgram = `
   console.log(liters, process.getActiveResourcesInfo().filter((what) => what === "Timeout"));
 `;
 
-test("a call that waits for the health of a server keeps the process alive, and nothing does afterwards", async () => {
+test("a call that waits for the health of a server keeps the process running, but a health watch alone does not", async () => {
   await using server = await startWatchedServer(() => []);
   const running = runProgram(process.execPath, ["--input-type=module", "-e", waitingProgram], {
     folder: projectFolder,
@@ -310,7 +310,7 @@ test("a call that waits for the health of a server keeps the process alive, and 
 test("a failed watch is repeated after a second, not before", async () => {
   vi.useFakeTimers({ toFake: ["performance", "setTimeout", "clearTimeout"] });
   onTestFinished(() => void vi.useRealTimers());
-  // As if the process had run for a while.
+  // Simulates a process that has run for a while.
   vi.advanceTimersByTime(60_000);
   await using server = await startWatchedServer(endsWith("7"));
   await using client = clientOf(server.baseUrl);

@@ -24,7 +24,7 @@ import {
 } from "../../../testing/src/gateway/greenhouse-client.ts";
 import { envelope, grpcResponse, startScriptedServer } from "../../../testing/src/gateway/scripted-http2-server.ts";
 
-// The effect of each limit of an upstream.
+// Tests the effect of each limit of an upstream.
 
 function clientOf(addresses: string, options: Omit<UpstreamOptions, "addresses">): GreenhouseClient {
   return openGreenhouse({ addresses, ...options });
@@ -53,7 +53,7 @@ const { waitingCalls, queuedBytes, connectTimeoutMs, closeTimeoutMs, idleTimeout
 const { callsPerConnection, streamsBeforeSettings, queueTimeoutMs, surplusIdleTimeoutMs } = upstreamLimits;
 const { connectionsDefault, connectionsMax } = defaults;
 
-// Each default is documented on a page or in a comment.
+// Each default must be documented on a page or in a comment.
 test.each([
   {
     file: "docs/how-to/transports.md",
@@ -117,7 +117,7 @@ test("toClientLimits sets no blocked timeout, and a stall timeout of at most kee
   expect(stallTimeoutMs).toBe(defaultHttp2Limits.stallTimeoutMs);
 });
 
-test("calls over the limit of waitingCalls are refused", async () => {
+test("calls above the limit waitingCalls are refused", async () => {
   const responders: (() => void)[] = [];
   await using server = await startScriptedServer({
     request: (connection, id) => responders.push(() => connection.send(...grpcResponse(id, watered))),
@@ -146,13 +146,13 @@ test("a connection has at most callsPerConnection concurrent calls", async () =>
   await Promise.all(calls);
 });
 
-test("before SETTINGS, a connection gets streamsBeforeSettings calls, or as many as the last one allowed", async () => {
+test("before SETTINGS, a connection gets streamsBeforeSettings calls, or as many as the last connection allowed", async () => {
   const sockets: Socket[] = [];
   await using server = await startOnLoopback(createServer((socket) => sockets.push(socket.resume())));
   const client = clientOf(server.baseUrl, { limits: { streamsBeforeSettings: 3 } });
   expect(client.upstream.ready).toBe(true);
   const calls = Array.from({ length: 6 }, () => outcomeOf(client.greenhouse.waterBed({})));
-  // While it connects, and afterwards.
+  // Checked while the upstream connects, and afterwards.
   expect(client.upstream.ready).toBe(true);
   await expect.poll(() => client.upstream.load).toMatchObject({ calls: 3, waitingCalls: 3 });
   await expect.poll(() => sockets.length).toBe(1);
@@ -201,7 +201,7 @@ test("closing the upstream cancels a connection attempt", async () => {
 });
 
 test("a queued call gets a new connection as soon as the server sends GOAWAY on the first", async () => {
-  // Without the periodic check.
+  // The periodic check is disabled.
   vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
   onTestFinished(() => void vi.useRealTimers());
   await using server = await startScriptedServer({
@@ -227,7 +227,7 @@ test("calls without a response fail after closeTimeoutMs", async () => {
   expect(upstream.load).toMatchObject({ connections: 0, calls: 0 });
 });
 
-test("a drain waits for calls, and no longer", async () => {
+test("a drain waits for calls, and resolves when they have finished", async () => {
   const responder = Promise.withResolvers<() => void>();
   await using server = await startScriptedServer({
     request: (connection, id) => responder.resolve(() => connection.send(...grpcResponse(id, watered))),
@@ -261,12 +261,12 @@ test.each([
   let received = 0;
   const refused = Promise.withResolvers<void>();
   await using server = await startScriptedServer({
-    // A window for both attempts.
+    // The window is large enough for both attempts.
     opening: [frame(frameType.settings, 0, 0), frame(frameType.windowUpdate, 0, 0, Buffer.of(0, 16, 0, 0))],
     frame: (connection, { type, streamId, payload }) => {
       if (type !== frameType.data) return;
       received += payload.byteLength;
-      // Refused once the window is full, or the message complete.
+      // The server refuses the stream once the window is full or the message is complete.
       if (received < Math.min(sentBytes, 65_000) || streamId !== 1) return;
       connection.send(resetFrame(streamId, 7));
       refused.resolve();
@@ -281,7 +281,7 @@ test.each([
     yield { sensor: "x".repeat(sentBytes) };
     await refused.promise;
   }
-  // With a policy, too, only completely kept streams are retried.
+  // Even with a policy, only streams that were kept completely are retried.
   const backoff = { initialBackoffMs: 1, maxBackoffMs: 1, backoffMultiplier: 1 };
   const retry = { ...backoff, maxAttempts: 5, retryableCodes: [Code.Unavailable] };
   const greenhouse = createClient(GreenhouseService, createGrpcTransport({ baseUrl: client.upstream, retry }));

@@ -25,12 +25,12 @@ import {
 } from "../../../testing/src/gateway/scripted-http2-server.ts";
 import { settingFrame } from "../../../testing/src/http2/http2-requests.ts";
 
-// More calls than the streams of a connection: additional connections and the queue.
+// Tests additional connections and the queue, which calls need when all streams of a connection are in use.
 
 /** Makes concurrent calls, and counts their outcomes. */
 async function outcomesOf({ greenhouse }: GreenhouseClient, count: number): Promise<Record<string, number>> {
   const counts: Record<string, number> = {};
-  // With one timer for all; `wateringOf` has one for each.
+  // Uses one timer for all calls; `wateringOf` has one for each call.
   const settled = Promise.allSettled(Array.from({ length: count }, () => greenhouse.waterBed({})));
   for (const result of await within(settled, `${count} calls`, 2 * waitLimitMs)) {
     const outcome = result.status === "fulfilled" ? "ok" : String(result.reason);
@@ -93,7 +93,7 @@ test.each([
 /** A server whose responses the test sends. */
 interface HeldServer extends AsyncDisposable {
   readonly scripted: ScriptedServer;
-  /** Requests without a response, the oldest first. */
+  /** Requests that have no response yet, the oldest first. */
   readonly held: { readonly connection: ScriptedConnection; readonly id: number }[];
   /** Responds to the oldest request. */
   respond(): void;
@@ -224,7 +224,7 @@ test("a server that allows no streams gets no additional connections, and calls 
   expect(server.scripted.connections).toBe(1);
 });
 
-test("each call that gets no stream fails after its own queue timeout", async () => {
+test("each call that gets no stream fails when its own queue timeout has passed", async () => {
   await using server = await startHeld(1);
   await using client = await openWithSettings(server, { connections: 1, limits: { queueTimeoutMs: 600 } });
   const [first = Promise.resolve("")] = call(client, 1);
@@ -323,7 +323,7 @@ test("calls queued when the server sends GOAWAY are sent once, over other connec
   expect(server.connections).toBe(15);
 });
 
-test("a server that refuses additional connections keeps its calls, and is reconnected to without backoff", async () => {
+test("a server that refuses additional connections keeps its calls, and the first connection is reopened without backoff", async () => {
   const sockets: Socket[] = [];
   await using held = await startHeld(1);
   let accepts = 1;

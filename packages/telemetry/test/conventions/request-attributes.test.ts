@@ -27,7 +27,7 @@ interface Outcome {
   readonly name: string;
   readonly httpStatus: number;
   readonly code?: Code;
-  /** The RPC that failed. */
+  /** The procedure of the RPC that failed. */
   readonly procedure?: string;
   readonly want?: string;
 }
@@ -98,7 +98,7 @@ test.each([
   },
 );
 
-test("a request has the status of its response, if there is one", () => {
+test("a request has the status of its response, or none without a response", () => {
   const statuses = outcomes.map((outcome) => httpAttributes(outcomeOf(outcome))["http.response.status_code"]);
   expect(statuses).toEqual(outcomes.map(({ httpStatus }) => (httpStatus === 0 ? undefined : httpStatus)));
 });

@@ -57,7 +57,7 @@ test("lines above the buffer limit are dropped, and reported when the log is rea
 test("lines that are dropped after a report are reported separately", async () => {
   const received: string[] = [];
   const pendingWrites: (() => void)[] = [];
-  // A reader that reads only when readAll is called.
+  // This reader reads only when readAll is called.
   const stream = new Writable({
     decodeStrings: false,
     write: (lines: string, _encoding, done) => {
@@ -75,7 +75,7 @@ test("lines that are dropped after a report are reported separately", async () =
     } while (pendingWrites.length > 0);
   };
   for (const more of [100, 7]) {
-    // One line exceeds the limit, and the others are dropped.
+    // The first line exceeds the limit, and the others are dropped.
     for (let i = 0; i < 4 * 1024 + 1 + more; i++) output.write(kibibyte("other"));
     await readAll();
     output.write("the next\n");
@@ -99,7 +99,7 @@ test("reserve lines are written while others are dropped, up to a separate limit
   output.flush(() => stream.end());
   const lines = (await read).split("\n");
   const counts = ["first", "other", "later"].map((start) => lines.filter((one) => one.startsWith(start)).length);
-  // 4 MiB of all, 4 MiB more of reserve lines, and the lines that exceeded the limits.
+  // 4 MiB of ordinary lines, 4 MiB of reserve lines, and the lines that exceeded the limits.
   expect(counts).toEqual([written / 10, 4 * 1024 + 1 - 410, 4 * 1024 - (written / 10 - 410)]);
   expect(lines.slice(-3)).toEqual([expect.stringMatching(/^dropped \d+$/), "the next", ""]);
 });

@@ -25,7 +25,7 @@ test("a part that becomes unready is logged with its cause, and logged again whe
   const stop = logReadiness(new Readiness({ store, credentials }), log);
   store.problem = "the disk is full";
   await expect.poll(lines).toMatchObject([notReady("store", "the disk is full")]);
-  // Another cause is not a change of readiness.
+  // A different cause is not a change of readiness.
   store.problem = "the server is down";
   credentials.problem = "the provider is down";
   await expect.poll(lines).toHaveLength(2);

@@ -68,7 +68,7 @@ test.each([
   ]);
 });
 
-// The error interceptor and the gateway's toError get the same error, also after the call was aborted.
+// The error interceptor and the gateway's toError get the same error, even after the call was aborted.
 test("an error that was converted before is returned unchanged, and its fault is logged once", () => {
   const { log, lines } = openLogLines("info");
   const controller = new AbortController();
@@ -99,7 +99,7 @@ test.each([
     want: Code.Canceled,
     errorCode: "ERR_CALL_CANCELLED",
   },
-])("$name determines the error, whatever the handler threw", ({ abort, want, errorCode }) => {
+])("$name determines the error, regardless of the error that the handler threw", ({ abort, want, errorCode }) => {
   const controller = new AbortController();
   controller.abort(abort);
   const { error, lines } = outcomeOf(new Error("socket hang up"), controller.signal);

@@ -52,7 +52,7 @@ test("measureProcess exports the heap by space, and collections by kind until it
   expect(majorCollections()).toBe(before);
 });
 
-test("histogram bounds are those of the conventions, and some lower ones", () => {
+test("histograms have the bounds of the conventions and some lower ones", () => {
   const metrics = new Metrics();
   using _ = measureProcess(metrics);
   const collections = metrics.collect().find(({ name }) => name === "v8js.gc.duration");
@@ -62,7 +62,7 @@ test("histogram bounds are those of the conventions, and some lower ones", () =>
   expect(durationBounds).toEqual([0.0005, 0.001, 0.0025, ...ofRequests]);
 });
 
-test("event loop delays are those of the last 10 s, until measureProcess is disposed", async () => {
+test("event loop delays are measured over the last 10 s, until measureProcess is disposed", async () => {
   using started = vi.spyOn(globalThis, "setInterval");
   using cleared = vi.spyOn(globalThis, "clearInterval");
   const metrics = new Metrics();
@@ -96,6 +96,6 @@ test("readDelays subtracts the sampling interval of 10 ms and returns seconds", 
   ] as const)
     for (let time = 0; time < times; time++) histogram.record(betweenSamplesMs * 1e6);
   const { p50, p99, max } = readDelays(histogram);
-  // The histogram has three digits.
+  // The histogram has a precision of three digits.
   expect([p50, p99.toFixed(3), max.toFixed(2)]).toEqual([0, "0.040", "1.00"]);
 });

@@ -82,10 +82,10 @@ describe("the content type of /metrics", () => {
     { accept: "application/openmetrics-text;q=0", want: plain },
     { accept: "text/html,application/openmetrics-text;q=0.5", want: open },
     { accept: "text/plain;q=0.9,application/openmetrics-text;q=0.1", want: plain },
-    // Of several weights for one format, the highest counts, in any order.
+    // If a format has several weights, the highest one counts, in any order.
     { accept: "text/plain;version=0.0.4;q=0.5,text/plain;q=0.1,application/openmetrics-text;q=0.3", want: plain },
     { accept: "application/openmetrics-text;q=0.5,application/openmetrics-text;q=0.1,text/plain;q=0.3", want: open },
-    // What Prometheus sends.
+    // The Accept field that Prometheus sends.
     {
       accept:
         "application/openmetrics-text;version=1.0.0;q=0.8,application/openmetrics-text;version=0.0.1;q=0.75,text/plain;version=0.0.4;q=0.5,*/*;q=0.1",

@@ -10,7 +10,7 @@ import { callings, greenhouseClient } from "../../../testing/src/gateway/greenho
 import { registerSdk } from "../../../testing/src/telemetry/register-sdk.ts";
 import { caller, startTraced, traceparent } from "../../../testing/src/telemetry/traced-greenhouse.ts";
 
-/** The ids of active spans, by the place in the application that recorded them. */
+/** The ids of the active spans, by the callback that recorded them. */
 type ActiveSpans = Map<string, Set<string | undefined>>;
 
 function spanIds(activeSpans: ActiveSpans): Record<string, (string | undefined)[]> {
@@ -107,7 +107,7 @@ async function* readings(): AsyncGenerator<object> {
 }
 
 describe("the context of a request is active", () => {
-  test.each(callings)("over $name, in every callback of the application, for every kind of RPC", async (calling) => {
+  test.each(callings)("in every callback of the application, for every kind of RPC over $name", async (calling) => {
     const { activeSpans, options, implementation } = recordActiveSpans();
     using sdk = registerSdk();
     await using greenhouse = await startTraced(implementation, { options, listen: calling.listen });

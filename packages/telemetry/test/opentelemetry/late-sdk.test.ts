@@ -22,7 +22,7 @@ test("spans go to the first SDK that is registered after the gateway was created
   expect(greenhouse.faults).toEqual([]);
 });
 
-test("a call has no context without an SDK, and its baggage with one, with and without traces", async () => {
+test("without an SDK a call has no context, and with one its baggage, even if traces are off", async () => {
   const contexts: unknown[] = [];
   const record = (_: unknown, { values }: HandlerContext): object => {
     const shelf = propagation.getActiveBaggage()?.getEntry("shelf")?.value;
@@ -42,7 +42,7 @@ test("a call has no context without an SDK, and its baggage with one, with and w
     await using untraced = await startTraced({ getReading: record });
     await exchange(untraced.address, "1.1", { ...reading, header: [["baggage", "shelf=3"]] });
   }
-  // Without traces, there is a span without ids.
+  // If traces are off, the span has no ids.
   expect(contexts).toEqual([
     [false, undefined, false, false],
     [true, "3", true, true],

@@ -12,9 +12,9 @@ import { startGreenhouse } from "../../../testing/src/gateway/greenhouse.ts";
 import { registerSdk } from "../../../testing/src/telemetry/register-sdk.ts";
 import { caller, reading, traceparent } from "../../../testing/src/telemetry/traced-greenhouse.ts";
 
-// The calls of a proxy are children of the request's span.
+// The upstream calls of a proxy are children of the request's span.
 
-/** Returns the header that an upstream gets of a traced call through a proxy with OpenTelemetry. */
+/** Makes a traced call through a proxy with OpenTelemetry, and returns the header that the upstream gets. */
 async function forward(
   metadata?: ForwardRules,
   header: readonly Field[] = [traceparent, ["baggage", "a=b"]],

@@ -161,7 +161,7 @@ describe("a span", () => {
     expect(JSON.stringify(exported).toLowerCase()).not.toContain("secret");
   });
 
-  test("is not recorded if the caller's is not sampled, and the trace continues", async () => {
+  test("is not recorded if the caller's span is not sampled, and the trace continues", async () => {
     using sdk = registerSdk();
     const tracing = createTracing();
     const contexts: unknown[] = [];

@@ -156,7 +156,7 @@ test("a sampler gets the final name of a span, or HTTP if no route matches", asy
   expect(names.at(-1)).toBe("HTTP");
 });
 
-test("an endpoint with atRoot stays outside the prefix", async () => {
+test("an endpoint with atRoot is served outside the prefix", async () => {
   const endpoint = { path: "/well-known", atRoot: true, open: true, handle: () => ({ httpStatus: 200, body: "" }) };
   const options = { routes: () => {}, requestPathPrefix: "/api", endpoints: [endpoint] };
   const gateway = createTestGateway(withOpenTelemetry(options));

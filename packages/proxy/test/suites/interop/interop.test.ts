@@ -18,8 +18,8 @@ import { waitLimitMs, within } from "../../../../testing/src/deadline.ts";
 import { buildGo, type GrpcServerProcess, startGrpcProgram } from "../../../../testing/src/gateway/grpc-programs.ts";
 import { buildLimitMs, buildStep } from "../../../../testing/src/process/build-step.ts";
 
-// gRPC's interop test descriptions (grpc/grpc, doc/interop-test-descriptions.md) with the interop server of grpc-go: by the
-// transport, directly and through the proxy, and by the interop client of grpc-go through the proxy.
+// gRPC's interop test descriptions (grpc/grpc, doc/interop-test-descriptions.md) with the interop server of grpc-go.
+// They are run by the transport, directly and through the proxy, and by grpc-go's interop client through the proxy.
 
 const testService = "grpc.testing.TestService";
 
@@ -141,7 +141,7 @@ describe.each(routes)("the transport, $route, passes", ({ options }) => {
 
   test("ping_pong", async () => {
     const responded = requestSizes.map(() => Promise.withResolvers<void>());
-    // Each message is sent after the response to the previous one.
+    // Each message is sent only after the response to the previous message.
     const requests = (async function* () {
       for (const [at, size] of requestSizes.entries()) {
         await responded[at - 1]?.promise;
@@ -260,7 +260,7 @@ async function* jsonOf({ output }: DescMethod, messages: AsyncIterable<Message>)
   for await (const message of messages) yield toJson(output, message);
 }
 
-/** A stream without requests, which ends when a signal is aborted. */
+/** A stream without messages that ends when the signal is aborted. */
 async function* emptyUntil(signal: AbortSignal): AsyncGenerator<JsonObject> {
   await new Promise((resolve) => signal.addEventListener("abort", resolve));
   yield* [];

@@ -6,10 +6,10 @@ import { type Client, ConnectError, createClient } from "@connectrpc/connect";
 import { createGrpcTransport, type GrpcTransport } from "../../../src/client/index.ts";
 import { KitchenSink, SinkSchema, type Sink } from "../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 
-/** The outcome of a call: its own message, another one, an error, or no result. */
+/** The outcome of a call: the response to its own message, the response to another one, an error, or no result. */
 export type Outcome = "right" | "wrong" | "error" | "lost";
 
-/** Milliseconds of the deadline. */
+/** Timeout of a call in milliseconds. */
 export const deadlineMs = 2_000;
 
 /** Milliseconds without a result after which a call counts as lost: the deadline, plus time for a busy machine. */
@@ -18,7 +18,7 @@ const lostAfterMs = deadlineMs + 28_000;
 /** Makes calls with different messages, alternately REST and gRPC, and checks the responses. */
 export class Callers implements AsyncDisposable {
   readonly #url: string;
-  // Not fetch, which takes twice the CPU time.
+  // fetch is not used, because it takes twice the CPU time.
   readonly #agent = new Agent({ keepAlive: true });
   readonly #transport: GrpcTransport;
   readonly #client: Client<typeof KitchenSink>;
@@ -48,7 +48,7 @@ export class Callers implements AsyncDisposable {
     const body = JSON.stringify({ fInt32, fString });
     try {
       const sent = request(this.#url, { agent: this.#agent, method: "POST", headers });
-      // An error after the response has begun, which `text` reports.
+      // An error after the response has begun; `text` reports it.
       sent.on("error", () => undefined).end(body);
       const [response]: IncomingMessage[] = await once(sent, "response");
       const received = response && (await text(response));
@@ -70,7 +70,7 @@ export class Callers implements AsyncDisposable {
   }
 }
 
-/** Returns the unique message of a call: some bytes, and every hundredth is larger than a window. */
+/** Returns the unique message of a call. Most have a few bytes; every hundredth is larger than a window. */
 function messageOf(number: number): Sink {
   const length = number % 100 === 0 ? 100_000 : number % 997;
   return create(SinkSchema, { fInt32: number, fString: `${number}.`.repeat(1 + Math.floor(length / 8)) });

@@ -10,11 +10,10 @@ import { testSeed } from "../../../../testing/src/test-seed.ts";
 import { Callers, type Outcome } from "./calls.ts";
 import { UpstreamProcess } from "./upstreams.ts";
 
-// `npm run suite -- proxy-soak`: REST and gRPC through a proxy, 500 calls a second with different messages, while its three
-// upstreams are killed, suspended and restarted. No call may get the response of another call, end without a response or an
-// error, or reach the upstreams twice, which record each call.
-//
-// `-- --seconds 600` for a longer run, `-- --seed 42` for other failures.
+// `npm run suite -- proxy-soak`: REST and gRPC through a proxy, 500 calls a second with different messages, while its
+// three upstreams are killed, suspended and restarted. No call may get the response of another call, end without a
+// response or an error, or reach the upstreams twice. The upstreams record each call. `-- --seconds 600` for a longer
+// run, `-- --seed 42` for other failures.
 
 const { values } = parseArgs({
   options: {

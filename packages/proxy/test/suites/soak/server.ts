@@ -3,8 +3,8 @@ import type { ServiceImpl } from "@connectrpc/connect";
 import { createTestGateway } from "../../../../testing/src/gateway/test-engine.ts";
 import { KitchenSink } from "../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 
-// An upstream of the soak test: `node packages/proxy/test/suites/soak/server.ts PORT FILE`. It echoes requests, after
-// recording each call in the file, which survives when the process is killed.
+// An upstream of the soak test: `node packages/proxy/test/suites/soak/server.ts PORT FILE`. It records each call in the
+// file, so that records survive when the process is killed, and echoes the request.
 
 const [port, path = ""] = process.argv.slice(2);
 const file = openSync(path, "a");
