@@ -115,8 +115,8 @@ async function* noteStart(pieces: AsyncIterable<Uint8Array>, start: Start): Asyn
 const decoder = new TextDecoder();
 
 /**
- * Returns the names of members that wrap a message or an error. Names that a message may contain itself are excluded if
- * messages may be unwrapped.
+ * Returns the names of members that wrap a message or an error. If messages may come without a wrapper, names that a
+ * message may contain itself are excluded.
  */
 function wrappersOf({ method, pattern }: RestRule, mayBePlain: boolean): readonly string[] {
   const { output } = method;
