@@ -51,7 +51,7 @@ export class ClientMethod {
     return (this.#stableWithoutUserAgent ??= new StableFields(this.#fields()));
   }
 
-  /** Which memory the messages of responses may refer to. */
+  /** Whether messages of responses are copied to their own memory, or may be slices of shared memory. */
   get memory(): BodyMemory {
     return this.#codec.envelopes?.memory ?? "own";
   }

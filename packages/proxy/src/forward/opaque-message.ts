@@ -80,7 +80,7 @@ export function createServerCodecs(
 /**
  * Creates the codec for the upstream of a proxied RPC, which accepts opaque and decoded messages.
  *
- * @param memory - which memory the messages of responses may refer to
+ * @param memory - whether messages of responses are copied to their own memory, or may be slices of shared memory
  */
 export function createUpstreamCodec(
   { input, output }: DescMethod,
