@@ -51,7 +51,7 @@ export class ClientMethod {
     return (this.#stableWithoutUserAgent ??= new StableFields(this.#fields()));
   }
 
-  /** Whether messages of responses are copied to their own memory, or may be slices of shared memory. */
+  /** Whether messages of responses are copied to separate buffers or to shared blocks. */
   get memory(): BodyMemory {
     return this.#codec.envelopes?.memory ?? "own";
   }

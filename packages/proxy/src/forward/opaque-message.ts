@@ -80,7 +80,7 @@ export function createServerCodecs(
 /**
  * Creates the codec for the upstream of a proxied RPC, which accepts opaque and decoded messages.
  *
- * @param memory - whether messages of responses are copied to their own memory, or may be slices of shared memory
+ * @param memory - whether messages of responses are copied to separate buffers or to shared blocks
  */
 export function createUpstreamCodec(
   { input, output }: DescMethod,
