@@ -84,7 +84,12 @@ describe("fetchText", () => {
 
   test.each([
     { name: "a body as large as the limit", bytes: providerResponseLimitBytes, isCompressed: false, kind: "value" },
-    { name: "a body larger than the limit", bytes: providerResponseLimitBytes + 1, isCompressed: false, kind: "problems" },
+    {
+      name: "a body larger than the limit",
+      bytes: providerResponseLimitBytes + 1,
+      isCompressed: false,
+      kind: "problems",
+    },
     { name: "a small compressed body that decodes to more", bytes: 2 ** 24, isCompressed: true, kind: "problems" },
   ])("returns $kind for $name", async ({ bytes, isCompressed, kind }) => {
     const body = Buffer.alloc(bytes, "x");

@@ -91,7 +91,13 @@ const retryCases: readonly RetryCase[] = [
   },
   { name: "a server that does not recover", steps: [unavailable], want: "Unavailable", attempts: 4 },
   { name: "a code that is not retryable", steps: [fails(5), ok], want: "NotFound", attempts: 1 },
-  { name: "an error without a policy", steps: [unavailable, ok], retry: "transparent", want: "Unavailable", attempts: 1 },
+  {
+    name: "an error without a policy",
+    steps: [unavailable, ok],
+    retry: "transparent",
+    want: "Unavailable",
+    attempts: 1,
+  },
   { name: "a pushback of 0", steps: [failWithPushback("0"), ok], retry: slowPolicy, want: "ok", attempts: 2 },
   {
     name: "a pushback of 0 each time",

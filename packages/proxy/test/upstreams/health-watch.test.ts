@@ -181,15 +181,18 @@ test.each([
   },
   { name: "allows one stream", first: reports(notServing), opening: [settingFrame(3, 1)], want: "ok" },
   { name: "allows two streams", first: reports(notServing), opening: [settingFrame(3, 2)], want: unhealthy },
-])("a call to a server that $name gets the expected result immediately", async ({ first, opening, want, resets = 0 }) => {
-  await using server = await startWatchedServer(first, opening);
-  await using client = clientOf(server.baseUrl);
-  expect(await wateringOf(client)).toEqual(want);
-  expect(server.calls).toBe(want === "ok" ? 1 : 0);
-  expect(client.upstream.ready).toBe(want === "ok");
-  expect(client.upstream.load.calls).toBe(0);
-  await expect.poll(() => server.frames.filter(({ type }) => type === frameType.resetStream).length).toBe(resets);
-});
+])(
+  "a call to a server that $name gets the expected result immediately",
+  async ({ first, opening, want, resets = 0 }) => {
+    await using server = await startWatchedServer(first, opening);
+    await using client = clientOf(server.baseUrl);
+    expect(await wateringOf(client)).toEqual(want);
+    expect(server.calls).toBe(want === "ok" ? 1 : 0);
+    expect(client.upstream.ready).toBe(want === "ok");
+    expect(client.upstream.load.calls).toBe(0);
+    await expect.poll(() => server.frames.filter(({ type }) => type === frameType.resetStream).length).toBe(resets);
+  },
+);
 
 test("calls go only to healthy servers as the reported health changes", async () => {
   await using one = await startWatchedServer(reports(serving));
