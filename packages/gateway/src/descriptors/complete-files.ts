@@ -18,19 +18,19 @@ interface CompleteFiles {
 }
 
 /**
- * Completes files to a definition that registries accept, although some imported files are missing.
+ * Turns files into a definition that registries accept, even if some imported files are missing.
  *
- * Well-known files are added. Fields of a missing type are removed, and the services whose messages contain such a field
- * are omitted, because those messages would be read incompletely. Options of a missing file are unknown fields of
- * descriptor.proto, and do not matter. The JSON names of fields, which servers in C++, Java and Python leave out, are
- * derived from the field names.
+ * Well-known files are added. Fields of a missing type are removed, and the services whose messages contain such a
+ * field are omitted, because those messages would be read incompletely. Options that a missing file declares are
+ * unknown fields of descriptor.proto, and are ignored. The JSON names of fields, which servers in C++, Java and Python
+ * leave out, are derived from the field names.
  *
- * @param input - files with different names
+ * @param input - files, each with a different name
  * @throws Error for files that import each other
  */
 export function completeFiles(input: readonly FileDescriptorProto[]): CompleteFiles {
   const files = new Map(input.map((file) => [file.name, file]));
-  // Iterating over a map includes what is added to it meanwhile.
+  // The loop also visits the files that it adds.
   for (const [, { dependency }] of files) {
     for (const name of dependency) {
       const known = files.has(name) ? undefined : knownFile(name);
@@ -62,7 +62,7 @@ class TypeIndex {
         messages.push(...message.nestedType.map((nested) => ({ message: nested, scope: typeName })));
       }
     }
-    // A map entry needs its value.
+    // A map entry whose value has a missing type counts as missing, because an entry must have a value.
     for (const [typeName, message] of this.#messages) {
       if (message.options?.mapEntry === true && this.#missingIn(message) !== undefined) {
         this.#fileOf.delete(typeName);
@@ -70,7 +70,10 @@ class TypeIndex {
     }
   }
 
-  /** Returns a file without elements that refer to a missing type, which imports all files that it needs. */
+  /**
+   * Returns a copy of a file without the elements that refer to a missing type. The copy imports all files that it
+   * needs.
+   */
   withoutMissingTypes(file: FileDescriptorProto): FileDescriptorProto {
     const needed = new Set<string>();
     const isDeclared = (typeName: string): boolean => {
@@ -91,7 +94,7 @@ class TypeIndex {
         nestedType: nested.map((each) => completeMessage(each, typeName)),
       });
     };
-    // Building these parts collects the needed files.
+    // This also fills `needed`.
     const parts = {
       messageType: file.messageType.map((message) => completeMessage(message, file.package)),
       extension: completeFields(file.extension),
@@ -118,10 +121,13 @@ class TypeIndex {
     return omitted;
   }
 
-  /** Finds a type that is missing in messages or below; returns the reason for omitting their service. */
+  /**
+   * Searches messages, and the messages inside them, for a missing type. Returns the reason for omitting their service;
+   * `undefined` if no type is missing.
+   */
   #findMissingType(typeNames: readonly string[]): string | undefined {
     const reached = new Set(typeNames);
-    // Iterating over a set includes what is added to it meanwhile.
+    // The loop also visits the types that it adds.
     for (const typeName of reached) {
       if (!this.#fileOf.has(typeName) && !this.#messages.has(typeName))
         return `the type ${toShortLine(typeName)} is missing`;
@@ -134,7 +140,10 @@ class TypeIndex {
     return undefined;
   }
 
-  /** Finds the type of a field that no file declares. The type of a map is its entry, which is declared with it. */
+  /**
+   * Returns the first field type that no file declares. The entry type of a map is always declared, because it is part
+   * of the message.
+   */
   #missingIn({ field: fields }: DescriptorProto): string | undefined {
     const names = fields.map(({ typeName }) => bare(typeName));
     return names.find((name) => name !== "" && !this.#fileOf.has(name) && !this.#messages.has(name));

@@ -3,7 +3,8 @@
  *
  * Flow: parse → check names and numbers (validate-files) → complete missing files and types (complete-files), sorted as
  * registries require (sort-files) → the registry. Descriptors may come from an untrusted server, so everything is
- * checked. The descriptors of a program are checked as far as its services reach (validate-services).
+ * checked. Descriptors that a program passes to the gateway are checked only as far as its services refer to them
+ * (validate-services).
  */
 export { knownFile } from "./known-files.ts";
 export { sortFiles } from "./sort-files.ts";

@@ -37,8 +37,8 @@ const known: readonly DescFile[] = [
 ];
 
 /**
- * Finds a well-known file, which has the same content everywhere. A server that does not use it may not have it, even
- * if other files import it.
+ * Finds a well-known file, whose content is the same everywhere. A server's reflection may lack such a file, even if
+ * other files import it.
  */
 export function knownFile(name: string): FileDescriptorProto | undefined {
   return known.find(({ proto }) => proto.name === name)?.proto;

@@ -8,7 +8,7 @@ import { distinctFiles, validateFiles } from "./validate-files.ts";
 export interface DescribedServices {
   readonly services: readonly DescService[];
   readonly types: FileRegistry;
-  /** The reasons for omitting services, by their full names: a type that they need is missing. */
+  /** The omitted services by their full names, each with the reason: a type that it needs is missing. */
   readonly omitted: ReadonlyMap<string, string>;
 }
 
@@ -24,7 +24,8 @@ const recursionLimit = 100;
  * Reads a binary google.protobuf.FileDescriptorSet with files in any order. Missing files of google/protobuf and
  * google/api are added; if other files or types are missing, only the services that need them are omitted.
  *
- * @throws NotADescriptorSet for other bytes; Error that states what is wrong with the definition
+ * @throws NotADescriptorSet if the bytes are not a FileDescriptorSet; Error that states what is wrong with the
+ * definition
  */
 export function readDescriptorSet(bytes: Uint8Array): DescribedServices {
   const files = distinctFiles(parseSet(bytes).file);
@@ -41,7 +42,7 @@ function parseSet(bytes: Uint8Array): FileDescriptorSet {
   try {
     return fromBinary(FileDescriptorSetSchema, bytes, { recursionLimit });
   } catch (error) {
-    // Older releases of protobuf-es are limited only by the stack.
+    // Older releases of protobuf-es have no depth limit and overflow the stack instead.
     const isTooDeep = /recursion depth|call stack/.test(messageOf(error));
     if (!isTooDeep) throw new NotADescriptorSet(messageOf(error), { cause: error });
     throw new Error(`messages must not be nested more than ${recursionLimit} levels deep in a descriptor set`, {

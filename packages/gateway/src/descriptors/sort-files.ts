@@ -2,7 +2,10 @@ import { create } from "@bufbuild/protobuf";
 import { type FileDescriptorProto, type FileDescriptorSet, FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { toShortLine } from "../errors/index.ts";
 
-/** The deepest nesting of imports. 200: ten times that of Google's APIs, and far from overflowing the stack. */
+/**
+ * The maximum length of a chain of imports. 200: ten times the longest one in Google's APIs, and too short to overflow
+ * the stack.
+ */
 const importDepthMax = 200;
 
 /**

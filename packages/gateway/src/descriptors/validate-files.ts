@@ -7,10 +7,16 @@ import {
 } from "@bufbuild/protobuf/wkt";
 import { toShortLine } from "../errors/index.ts";
 
-/** The most characters of a name, or of one part of a package. protoc has no limit; real names are far shorter. */
+/**
+ * The maximum length of a name, or of one part of a package name, in characters. protoc has no limit; real names are
+ * far shorter.
+ */
 const nameMax = 1_000;
 
-/** The most fields of a message, or values of an enum. 10,000: three times what Java's generated code can have. */
+/**
+ * The maximum number of fields of a message, or of values of an enum. 10,000: three times as many as Java's generated
+ * code can have.
+ */
 const membersMax = 10_000;
 
 /** The largest number of a field: 29 bits, in a MessageSet 31. */
@@ -20,8 +26,8 @@ const fieldNumberMax = 2 ** 31 - 1;
 const identifier = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
 /**
- * Checks what protoc guarantees, because another program may have created these files: names are identifiers, and the
- * names of types and the names and numbers of fields are unique.
+ * Checks what protoc guarantees, because another program may have created these files: names are identifiers; the names
+ * of types, and the names and numbers of fields, are unique.
  *
  * @param files - as {@link distinctFiles} returns them
  * @throws Error that names the first problem
@@ -37,7 +43,7 @@ export function validateFiles(files: readonly FileDescriptorProto[]): void {
   };
   for (const file of files) {
     if (file.package !== "") file.package.split(".").forEach(requireIdentifier);
-    // Iterating over an array includes what is added to it meanwhile.
+    // The loop below also visits the messages that it adds.
     const messages = file.messageType.map((message) => ({ message, scope: file.package }));
     const enums = file.enumType.map((desc) => ({ desc, scope: file.package }));
     for (const { message, scope } of messages) {

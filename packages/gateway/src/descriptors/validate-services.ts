@@ -3,9 +3,9 @@ import { toShortLine, messageOf, withCode } from "../errors/index.ts";
 import { requireDistinct, requireIdentifier, validateEnum, validateMessage } from "./validate-files.ts";
 
 /**
- * Checks services, and all types that their messages reach, as `validateFiles` checks files, for programs that create
- * their descriptors without protoc. Also checks that fields have JSON names, which protoc sets: reflection of servers
- * in C++, Java and Python leaves them out, and without them all fields would have the same name.
+ * Checks services and all types that their messages refer to, as `validateFiles` checks files, because a program may
+ * create its descriptors without protoc. Also checks that fields have JSON names, which protoc sets. Reflection of
+ * servers in C++, Java and Python leaves them out, and then the JSON name of every field would be empty.
  *
  * @throws Error that names the first problem
  */
@@ -28,7 +28,7 @@ function validate(services: Iterable<DescService>): void {
     );
     for (const { input, output } of methods) messages.add(input).add(output);
   }
-  // Iterating over a set includes what is added to it meanwhile.
+  // The loop also visits the messages that it adds.
   for (const { proto, typeName, fields } of messages) {
     typeName.split(".").forEach(requireIdentifier);
     validateMessage(proto, typeName);

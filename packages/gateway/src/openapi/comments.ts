@@ -21,11 +21,12 @@ export function readComments(fileDescriptorSet: Uint8Array): Comments {
 }
 
 /**
- * Returns the comments in the files that declare services, and in all files that these import. One step per comment.
+ * Returns the comments of the files that declare the services, and of all files that these import. Yields once per
+ * comment.
  */
 export function* commentsOf(services: readonly DescService[]): Generator<void, Comments> {
   const files = new Set(services.map(({ file }) => file));
-  // Iterating over a set includes what is added to it meanwhile.
+  // The loop also visits the files that it adds.
   for (const { dependencies } of files) for (const dependency of dependencies) files.add(dependency);
   return yield* commentsIn([...files].map(({ proto }) => proto));
 }
@@ -43,7 +44,7 @@ function* commentsIn(files: readonly FileDescriptorProto[]): Generator<void, Com
   return comments;
 }
 
-/** The most characters of a comment that are kept. 20,000: ten pages. */
+/** The length, in characters, to which a comment is truncated. 20,000: about ten pages. */
 const commentMax = 20_000;
 
 /** A descriptor that a comment can describe. */
@@ -54,8 +55,8 @@ export function commentOf(comments: Comments, desc: Commented): string | undefin
   return comments.get("typeName" in desc ? desc.typeName : `${desc.parent.typeName}.${desc.name}`);
 }
 
-// A path of SourceCodeInfo (descriptor.proto) leads from the file through lists of named descriptors: a field number,
-// an index, and so on. Other paths lead to parts of these, which have no full name.
+// A path of SourceCodeInfo (descriptor.proto) alternates field numbers and list indexes, from the file down to a
+// descriptor. It may also lead to a part of a descriptor, which has no full name.
 function nameAt(file: FileDescriptorProto, path: readonly number[]): string | undefined {
   const names = file.package === "" ? [] : [file.package];
   let desc: DescMessage = FileDescriptorProtoSchema;
@@ -72,7 +73,7 @@ function nameAt(file: FileDescriptorProto, path: readonly number[]): string | un
   return names.join(".");
 }
 
-// The text after "//" usually starts with a space.
+// Comments usually have a space after "//", which is removed.
 function trimComment(text: string): string {
   const kept = text.length > commentMax ? `${text.slice(0, commentMax)}… (cut off)` : text;
   return kept

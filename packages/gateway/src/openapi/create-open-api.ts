@@ -3,7 +3,7 @@
  *
  * Flow: rules → bindings (rest) → paths → operations → parameters and schemas; the messages and enums that they refer
  * to become components. The document describes the same bindings that serve requests, so it cannot diverge from them.
- * This module knows nothing about sockets, and about a server's errors only what its options describe.
+ * This module does not depend on sockets. The errors of the server are described by the options.
  */
 import type { DescMessage, DescMethod, DescService, JsonObject } from "@bufbuild/protobuf";
 import { runInTurns, runSteps } from "../exchange/index.ts";
@@ -37,31 +37,31 @@ import { Schemas } from "./schemas.ts";
 /** Options of {@link createOpenApi}: information that the definition does not contain. */
 export interface OpenApiOptions {
   /**
-   * The version of OpenAPI. Default 3.1.0, which more tools support. It cannot describe streams, so the schema of a
-   * stream is that of one message; in 3.2.0 that is an `itemSchema`.
+   * The version of OpenAPI. Default 3.1.0, which more tools support. OpenAPI 3.1 cannot describe streams, so the schema
+   * of a stream is that of one message; in 3.2.0 it is an `itemSchema`.
    */
   readonly openapi?: OpenApiVersion;
-  /** The default of its description is the comment of the service, if there is only one service. */
+  /** The description defaults to the comment of the service if there is only one service. */
   readonly info: OpenApiInfo;
   readonly servers?: readonly OpenApiServer[];
   /** The credentials that every operation requires, by name; a caller needs all of them. */
   readonly security?: Readonly<Record<string, OpenApiSecurityScheme>>;
   /**
-   * The comments of the definition, for summaries and descriptions. Default: those in the descriptors; generated code
-   * has none.
+   * The comments of the definition, for summaries and descriptions. Default: the comments in the descriptors;
+   * descriptors of generated code have none.
    */
   readonly comments?: Comments;
   /** The `rest` options of the gateway that serves the interface. */
   readonly rest?: RestOptions;
   /** The `jsonOptions` of that gateway. */
   readonly jsonOptions?: WriteJsonOptions;
-  /** The error responses. Default: those of `rest.errors`, as 4XX and 5XX. */
+  /** The error responses. Default: 4XX and 5XX with the error form that `rest.errors` selects. */
   readonly errors?: readonly OpenApiError[];
-  /** Returns the description of an RPC's success, such as "The order is deleted." */
+  /** Returns the description of an RPC's successful response, such as "The order is deleted." */
   readonly describeSuccess?: (method: DescMethod) => string | undefined;
   /** Returns the header fields that an RPC accepts, in addition to those of HTTP and the credential. */
   readonly describeHeader?: (method: DescMethod) => readonly Omit<OpenApiParameter, "in">[];
-  /** Called for every binding that is left out, because OpenAPI cannot describe it. */
+  /** Called for every binding that is left out because OpenAPI cannot describe it. */
   readonly onOmitted?: OnOmitted;
 }
 
@@ -84,11 +84,11 @@ export interface OpenApiError {
   /** A status, a range such as `4XX`, or `default`. */
   readonly status: string;
   readonly description: string;
-  /** The body: a message all of whose fields are always written, or any schema. */
+  /** The schema of the body: a message type whose fields are all always written, or any schema. */
   readonly record: DescMessage | OpenApiSchema;
   /** The content type of the body. Default `application/json`. */
   readonly contentType?: string;
-  /** The field of the record with the number of the google.rpc.Code; its schema gets the names of the codes. */
+  /** The field of `record` that holds a google.rpc.Code as a number; its schema lists the names of the codes. */
   readonly codeField?: string;
   /** An example of the body. */
   readonly example?: JsonObject;
@@ -106,18 +106,19 @@ const openApiErrorNames: OptionNames<OpenApiError> = {
 /**
  * Creates the OpenAPI document of the REST API of services.
  *
- * Nested messages are expanded in query parameters and examples up to a number of fields (`expansion.ts`). If some are
- * left out, the operation's description or the schema's `$comment` states it.
+ * Nested messages are expanded in query parameters and examples, up to the limits in `expansion.ts`. If fields are left
+ * out, the operation's description or the schema's `$comment` says so.
  *
- * @throws Error with every problem of the HTTP rules, as the gateway does; TypeError for unknown options
+ * @throws Error that lists every problem of the HTTP rules, the same as the gateway throws; TypeError for unknown
+ * options
  */
 export function createOpenApi(services: readonly DescService[], options: OpenApiOptions): OpenApiDocument {
   return runSteps(describeServices(services, options));
 }
 
 /**
- * Creates the document as {@link createOpenApi} does, in short turns of the event loop, for a server that describes the
- * services of others. Rejects with what `createOpenApi` throws.
+ * Like {@link createOpenApi}, but works in short turns of the event loop, so that a server that describes the services
+ * of other servers is not blocked. Rejects with the errors that `createOpenApi` throws.
  */
 export function createOpenApiAsync(
   services: readonly DescService[],
@@ -150,7 +151,7 @@ function* describeServices(
     comments,
     useProtoFieldName,
     abridged,
-    // A type may be used by several services, so its schema allows the form of each.
+    // Several services may share a type, so its schema allows numbers if any of them writes numbers.
     int64Numbers: ofServices.some(({ int64Numbers }) => int64Numbers),
   });
   const tagOf = nameTags(services);
@@ -174,7 +175,7 @@ function* describeServices(
     openapi,
     info,
     ...(options.servers !== undefined && { servers: options.servers }),
-    // An empty array means that no credential is required; linters report a missing one.
+    // An empty array means that no credential is required. Linters report a document without `security`.
     security: security === undefined ? [] : [Object.fromEntries(Object.keys(security).map((name) => [name, []]))],
     tags: described.map((service) => describeTag(tagOf(service), service, commentOf(comments, service), info)),
     paths,
@@ -196,7 +197,7 @@ function describeTag(
   return { name, description: isRedundant ? `The RPCs of \`${typeName}\`.` : comment };
 }
 
-/** The names of an integer's values, by value, in our extension `x-value-names`. */
+/** Our extension `x-value-names`: the name of each value of an integer. */
 const named: OpenApiSchema = { "x-value-names": codeNames };
 
 const text: OpenApiSchema = { type: "string" };
@@ -300,10 +301,10 @@ function nameTags(services: readonly DescService[]): (service: DescService) => s
   return ({ name, typeName }) => (byName.get(name)?.length === 1 ? name : typeName);
 }
 
-/** Returns messages and all messages inside them. One step per message. */
+/** Returns messages and the message types of their fields, recursively. Yields once per message. */
 function* messagesIn(messages: readonly DescMessage[]): Generator<void, ReadonlySet<DescMessage>> {
   const found = new Set(messages);
-  // Iterating over a set includes what is added to it meanwhile.
+  // The loop also visits the messages that it adds.
   for (const { fields } of found) {
     for (const { message } of fields) if (message !== undefined) found.add(message);
     yield;

@@ -5,7 +5,9 @@ import { type BoundFields, integerRangeOf } from "../messages/json/index.ts";
 import { Expansion, exampleFieldsMax } from "./expansion.ts";
 import { isRequired } from "./field-behavior.ts";
 
-/** The deepest nesting of messages in an example, unless they are required. 3: enough to show their structure. */
+/**
+ * The maximum depth of nested messages in an example; required messages may be deeper. 3: enough to show the structure.
+ */
 const depthMax = 3;
 
 /** Returns the name of a field in JSON. */
@@ -14,19 +16,19 @@ type NameOf = (field: DescField) => string;
 /** Options of {@link createExample}. */
 export interface ExampleOptions {
   readonly nameOf: NameOf;
-  /** The fields that the path sets, which are not in the example. */
+  /** The fields that the path sets; the example leaves them out. */
   readonly boundByPath?: BoundFields | undefined;
-  /** The expansion of the document, in which fields of nested messages are counted. */
+  /** The budget of the document, which the fields of nested messages count toward. */
   readonly total: Expansion;
 }
 
 /**
  * Creates an example of a message as JSON that the gateway accepts: the first member of each oneof, one element of each
- * list, no recursive messages, and no field that the path sets. Its nested messages have at most `exampleFieldsMax`
- * fields: if there are more, fewer levels are shown.
+ * list, no recursive messages, and no field that the path sets. All nested messages together have at most
+ * `exampleFieldsMax` fields; if there are more, fewer levels are shown.
  *
- * @returns `undefined` for a message with a required field that has no example; `"too large"` for one whose required
- * messages alone have too many fields
+ * @returns `undefined` if a required field has no example; `"too large"` if the required messages alone have too many
+ * fields
  */
 export function createExample(desc: DescMessage, options: ExampleOptions): JsonObject | "too large" | undefined {
   const deepest = exampleOfDepth(desc, depthMax, options);
@@ -54,9 +56,9 @@ function exampleOfDepth(
 interface ExamplePlace {
   readonly nameOf: NameOf;
   readonly nested: Expansion;
-  /** The number of levels of messages below the first that are shown. */
+  /** How many more levels of nested messages are shown. */
   readonly depth: number;
-  /** The messages that lead to it, including itself. */
+  /** The message types from the outermost message to this one, both included. */
   readonly above: Set<DescMessage>;
 }
 
@@ -133,7 +135,7 @@ function exampleOfScalar(scalar: ScalarType): string | number | boolean {
   }
 }
 
-// Any has none, because the definition does not specify which types it may contain.
+// `Any` has no example, because the definition does not specify which types it may contain.
 const wellKnownExamples: Readonly<Record<string, JsonValue | undefined>> = {
   "google.protobuf.Any": undefined,
   "google.protobuf.Duration": "1.5s",

@@ -5,16 +5,19 @@
  * type of the next one, would become a million parameters. All expanded fields are counted here.
  */
 
-/** The most fields in the parameters and inline bodies of one operation. 1,000: Google's APIs need 400. */
+/** The maximum number of fields in the parameters and inline bodies of one operation. 1,000: Google's APIs need 400. */
 export const operationFieldsMax = 1_000;
 
-/** The most fields of nested messages in an example. 200: more do not help a reader. */
+/** The maximum number of fields of nested messages in an example. 200: more do not help a reader. */
 export const exampleFieldsMax = 200;
 
-/** The most fields of a component, or values of an enum. 5,000: Google's largest message has 300. */
+/** The maximum number of fields of a component, or of values of an enum. 5,000: Google's largest message has 300. */
 export const componentFieldsMax = 5_000;
 
-/** The most fields that a document repeats in total: at most 30 MB of text. Google's APIs together need half of it. */
+/**
+ * The maximum number of fields that a document repeats, which limits its text to 30 MB. All of Google's APIs together
+ * need half as many.
+ */
 export const documentFieldsMax = 300_000;
 
 /** The note in a document where fields are left out. */
@@ -30,7 +33,7 @@ export class Expansion {
   readonly #total: Expansion | undefined;
   #isCut = false;
 
-  /** @param total - the budget of the document, in which the fields are also counted */
+  /** @param total - the budget of the document, which the fields also count toward */
   constructor(fieldsMax: number, total?: Expansion) {
     this.#remaining = fieldsMax;
     this.#total = total;
@@ -41,18 +44,20 @@ export class Expansion {
     return this.#isCut;
   }
 
-  /** The number of fields taken. */
+  /** The number of fields counted so far. */
   get used(): number {
     return this.#used;
   }
 
-  /** Takes a field with these texts. Returns whether it may be expanded. */
+  /** Counts one field with these names and comments. Returns whether it may be expanded. */
   takeField(...texts: readonly (string | undefined)[]): boolean {
     const characters = texts.reduce((sum, text = "") => sum + text.length, 0);
     return this.take(1 + Math.floor(characters / charactersPerField));
   }
 
-  /** Takes all of a number of fields, or none. Returns whether they may be expanded. */
+  /**
+   * Counts a number of fields if all of them fit in the budget, otherwise none. Returns whether they may be expanded.
+   */
   take(fields: number): boolean {
     if (fields > this.#remaining || this.#total?.take(fields) === false) {
       this.#isCut = true;

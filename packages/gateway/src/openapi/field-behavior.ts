@@ -3,7 +3,7 @@ import { getOption } from "@bufbuild/protobuf";
 import { field_behavior, FieldBehavior } from "../gen/google/api/field_behavior_pb.ts";
 import { isRequiredField } from "../messages/json/index.ts";
 
-// A cache, because `getOption` decodes the option for each call.
+// Cached, because `getOption` decodes the option on each call.
 const behaviorsOf = new WeakMap<DescField, readonly FieldBehavior[]>();
 
 // AIP-203. The annotation is found by its number, even if the definition imports another copy of its generated code.
@@ -15,8 +15,8 @@ function has(field: DescField, behavior: FieldBehavior): boolean {
 }
 
 /**
- * Returns whether a request must set a field: it is annotated as required, or `required` in proto2. The members of a
- * oneof are never required.
+ * Returns whether requests must set a field, because it is annotated as required or is `required` in proto2. The
+ * members of a oneof are never required.
  */
 export function isRequired(field: DescField): boolean {
   if (isOutputOnly(field) || (field.oneof !== undefined && field.oneof.fields.length > 1)) return false;

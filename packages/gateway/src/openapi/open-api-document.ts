@@ -14,7 +14,7 @@ export interface OpenApiInfo {
   readonly summary?: string;
   /** CommonMark. */
   readonly description?: string;
-  /** `identifier` is an SPDX expression and excludes `url`. */
+  /** `identifier` is an SPDX expression and must not be combined with `url`. */
   readonly license?: { readonly name: string; readonly identifier?: string; readonly url?: string };
   readonly contact?: { readonly name?: string; readonly url?: string; readonly email?: string };
   readonly termsOfService?: string;
@@ -52,7 +52,7 @@ export interface OpenApiParameter {
   readonly deprecated?: true;
   readonly description?: string;
   readonly schema: OpenApiSchema;
-  /** The JSON names that lead to the field, if the dots of `name` do not separate them: our extension. */
+  /** Our extension: the JSON names on the path to the field, unless splitting `name` at its dots yields them. */
   readonly "x-field"?: readonly string[];
   /** The form of a map: `name[key]=value`. */
   readonly style?: "deepObject";
@@ -78,7 +78,7 @@ export interface OpenApiResponse {
   readonly content?: OpenApiContent;
 }
 
-/** The RPC of an operation, for callers over gRPC: our extension `x-rpc`. */
+/** Our extension `x-rpc`: the RPC of an operation, for callers that use gRPC. */
 export interface OpenApiRpc {
   /** `/package.Service/Method`. */
   readonly procedure: string;

@@ -14,7 +14,7 @@ export interface PathParameter {
 /** A path template as OpenAPI writes it. */
 export interface OpenApiPath {
   readonly path: string;
-  /** In the order of the path. */
+  /** In the order in which they appear in the path. */
   readonly parameters: readonly PathParameter[];
 }
 

@@ -27,7 +27,7 @@ import type { BoundObject, Schemas } from "./schemas.ts";
 export interface OperationOptions {
   readonly openapi: OpenApiVersion;
   readonly schemas: Schemas;
-  /** Returns the description of an RPC's success; `undefined` for HTTP's reason phrase. */
+  /** Returns the description of an RPC's successful response; `undefined` to use the reason phrase of HTTP. */
   readonly describeSuccess: ((method: DescMethod) => string | undefined) | undefined;
   /** Returns the header fields that an RPC accepts. */
   readonly describeHeader: ((method: DescMethod) => readonly Omit<OpenApiParameter, "in">[]) | undefined;
@@ -80,7 +80,7 @@ function describeRpc({ method, procedure, template, pattern }: RestBinding, sche
   return { procedure, path: printPathTemplate({ ...template, variables }), ...(body !== "" && { body }) };
 }
 
-// A JSON name may contain any character, and some have a meaning in a template.
+// A JSON name may contain any character, including the syntax characters of a path template.
 function escapeName(name: string): string {
   return encodeURIComponent(name).replaceAll(".", "%2E");
 }
@@ -95,7 +95,7 @@ function describeBody(
   const content = bodyContent(binding, options, expansion);
   const inBody =
     field === undefined ? method.input.fields.filter((each) => boundByPath.get(each) !== "whole") : [field];
-  // A stream may have no messages.
+  // A stream without messages has an empty body, so the body is not required.
   const isBodyRequired = bodyFormat.isRequired === true || (bodyFormat.kind !== "lines" && inBody.some(isRequired));
   return content && { ...(isBodyRequired && { required: true }), content };
 }
@@ -113,7 +113,7 @@ function bodyContent(
   const media = bodyFormat.kind === "lines" && openapi === "3.2.0" ? itemsOf : schemaOf;
   if (schema === undefined) return undefined;
   const content = Object.fromEntries(bodyFormat.contentTypes.map((type) => [type, media(schema)]));
-  // Such a stream may be several forms of JSON, of which tools support arrays.
+  // The gateway accepts such a stream in several forms of JSON. The array is the form that tools support.
   if (bodyFormat.jsonValues === "or-array") content["application/json"] = schemaOf({ type: "array", items: schema });
   return content;
 }
@@ -148,11 +148,11 @@ function describeSuccess(
   return ok(Object.fromEntries(forms), "OK: a stream, in the format that the Accept header asks for");
 }
 
-// google.api.HttpBody: bytes of any type. That would be "*/*" without a schema, but most generators then create methods
-// that cannot send or return bytes.
+// google.api.HttpBody holds bytes of any media type. The exact description would be "*/*" without a schema, but then
+// most generators create methods that cannot send or return bytes.
 const anyContent: OpenApiContent = { "application/octet-stream": { schema: { type: "string", format: "binary" } } };
 
-// Except for an array, a stream is a sequence of items.
+// Unless the format is a JSON array, a stream is one item after another, without enclosing syntax.
 function mediaOf({ kind }: StreamForm, schema: OpenApiSchema, openapi: OpenApiVersion): OpenApiMediaType {
   if (kind === "array") return schemaOf({ type: "array", items: schema });
   if (kind === "events") return openapi === "3.1.0" ? schemaOf(schema) : itemsOf(eventOf(schema));
@@ -160,7 +160,7 @@ function mediaOf({ kind }: StreamForm, schema: OpenApiSchema, openapi: OpenApiVe
   return openapi === "3.1.0" ? schemaOf(line) : itemsOf(line);
 }
 
-/** Returns the schema of a line as grpc-gateway writes it. */
+/** Returns the schema of one line of a stream in the format of grpc-gateway. */
 function resultOf(schema: OpenApiSchema): OpenApiSchema {
   const error: OpenApiSchema = { type: "object", description: "The error record, on the last line." };
   return { type: "object", properties: { result: schema, error }, minProperties: 1, maxProperties: 1 };
@@ -174,7 +174,10 @@ function itemsOf(itemSchema: OpenApiSchema): OpenApiMediaType {
   return { itemSchema };
 }
 
-/** Returns the schema of a Server-Sent Event, an object in OpenAPI 3.2. The data of an unnamed event is a message. */
+/**
+ * Returns the schema of a Server-Sent Event, which OpenAPI 3.2 describes as an object. Events without a name contain a
+ * message in `data`.
+ */
 function eventOf(schema: OpenApiSchema): OpenApiSchema {
   const data: OpenApiSchema = { type: "string", contentMediaType: "application/json", contentSchema: schema };
   const named: OpenApiSchema = { event: { enum: ["end", "error"] }, data: { type: "string" } };

@@ -53,8 +53,9 @@ export interface QueryOptions {
 }
 
 /**
- * Describes the query parameters of a message: all fields with a text form, nested ones by their dotted path, except
- * fields that the path or the body sets, that only responses set, or whose names are ambiguous.
+ * Describes the query parameters of a message: one for each field that has a text form, with a dotted path for nested
+ * fields. Left out are fields that the path or the body sets, fields that only responses set, and fields with ambiguous
+ * names.
  *
  * A message that contains itself is listed once, although the query accepts deeper paths.
  */
@@ -65,7 +66,7 @@ export function describeQuery(
   options: QueryOptions,
 ): readonly OpenApiParameter[] {
   const first: QueryPlace = { message: input, bound, path: [], above: [input], isRequired: true, parameters: [] };
-  // Level by level, so that the deepest fields are left out. Iterating over an array includes what is added meanwhile.
+  // Breadth first, so that the budget leaves out the deepest fields. The loop also visits the places that it adds.
   const places = [first];
   for (const place of places) {
     for (const field of place.message.fields) {
@@ -78,17 +79,17 @@ export function describeQuery(
   return flatten(first);
 }
 
-/** The place in the request message of a message whose fields are query parameters. */
+/** A message whose fields are query parameters, and its place in the request message. */
 interface QueryPlace {
   readonly message: DescMessage;
   readonly bound: BoundFields;
-  /** The fields that lead to it. */
+  /** The fields from the request message to this message. */
   readonly path: readonly DescField[];
-  /** The messages that lead to it, from that of the request to itself. */
+  /** The message types from the request message to this message, both included. */
   readonly above: readonly [DescMessage, ...DescMessage[]];
-  /** Whether all fields that lead to it must be set. */
+  /** Whether all fields in `path` must be set. */
   readonly isRequired: boolean;
-  /** Its parameters, in the order of its fields. */
+  /** The parameters and nested messages, in field order. */
   readonly parameters: (OpenApiParameter | QueryPlace)[];
 }
 
@@ -96,7 +97,7 @@ function flatten({ parameters }: QueryPlace): readonly OpenApiParameter[] {
   return parameters.flatMap((each) => ("parameters" in each ? flatten(each) : [each]));
 }
 
-/** Describes a field, or the place of the message in it; `undefined` for one that cannot be set. */
+/** Returns the parameter of a field, or the place of its message; `undefined` if the query cannot set the field. */
 function describeInQuery(
   field: DescField,
   { bound, path: outer, above, isRequired: isInRequired }: QueryPlace,
@@ -117,7 +118,7 @@ function describeInQuery(
       ? undefined
       : { name, ...described, ...(isSplitInto(name, names) ? {} : { "x-field": names }) };
   }
-  // A dotted path can lead only through a single message, and not into the fields of Struct or Any.
+  // A dotted path can lead through singular messages, but not into the fields of Struct or Any.
   if (field.fieldKind !== "message" || schemaOfWellKnown(field.message) !== undefined) return undefined;
   if (above.includes(field.message) || above.length >= parameterNamesMax) return undefined;
   return {
@@ -135,7 +136,7 @@ function isSplitInto(name: string, names: readonly string[]): boolean {
   return name.split(".").every((each, at) => each === names[at]);
 }
 
-/** Describes the values of a field; `undefined` for one that no parameter sets. */
+/** Describes the values of a field; `undefined` if no query parameter can set it. */
 function describeQueryValue(
   field: DescField,
   must: boolean,

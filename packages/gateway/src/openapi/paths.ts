@@ -12,8 +12,8 @@ type PathItems = Record<string, Partial<Record<OpenApiMethod, OpenApiOperation>>
 /**
  * Describes bindings in their order, grouped by path and tagged by service.
  *
- * OpenAPI cannot describe custom HTTP methods. Of several paths that differ only in parameter names, it can describe
- * only one per method: the first is described. One step per binding.
+ * Leaves out and reports what OpenAPI cannot describe: custom HTTP methods, and paths that differ from an earlier path
+ * with the same method only in parameter names. Yields once per binding.
  */
 export function* describePaths(
   bindings: readonly RestBinding[],
@@ -32,7 +32,8 @@ export function* describePaths(
       continue;
     }
     const own = toOpenApiPath(binding.template);
-    // A path that differs from an earlier one only in parameter names uses the earlier names, which are not sent.
+    // If the path differs from an earlier one only in parameter names, it gets the earlier names. Requests do not
+    // contain parameter names, so callers see no difference.
     const shape = shapeOf(own.path);
     const { path, parameters: named } = byShape.get(shape) ?? own;
     byShape.set(shape, { path, parameters: named });

@@ -15,14 +15,14 @@ export interface SchemaOptions {
   readonly useProtoFieldName: boolean;
   /** Whether a service writes 64-bit integers as numbers. */
   readonly int64Numbers: boolean;
-  /** The messages of responses in which a scalar without presence is left out if its value is zero. */
+  /** The response messages that leave out scalars without presence if they are zero. */
   readonly abridged: ReadonlySet<DescMessage>;
 }
 
 /**
  * Creates the schemas of a document, and collects the schemas of the messages and enums that they refer to.
  *
- * A schema has the name of its type within the package, or the full name if an earlier type has the same name.
+ * A schema is named after its type without the package, or with the package if an earlier type has the same name.
  */
 export class Schemas {
   readonly #options: SchemaOptions;
@@ -38,10 +38,11 @@ export class Schemas {
   }
 
   /**
-   * Describes all components that are referred to, also by each other. One step per component. Returns them by name.
+   * Describes all components that are referred to, including by other components, and returns them by name. Yields once
+   * per component.
    */
   *components(): Generator<void, Readonly<Record<string, OpenApiSchema>>> {
-    // Iterating over an array includes what is added to it meanwhile.
+    // The loop also visits the components that it adds.
     for (const { name, describe } of this.#referred) {
       this.#components.set(name, describe());
       yield;
@@ -55,7 +56,7 @@ export class Schemas {
   }
 
   /**
-   * Returns a reference to a message all of whose fields are always written, such as an error record.
+   * Returns a reference to the schema of a message whose fields are all always written, such as an error record.
    *
    * @param notes - additions to the schemas of its fields, by proto name
    */
@@ -70,7 +71,9 @@ export class Schemas {
     }));
   }
 
-  /** Returns a reference to a schema that is not of a message. @param name - a name that no message has */
+  /**
+   * Returns a reference to a schema that does not describe a message. @param name - must not be the name of a message
+   */
   ofOther(name: string, schema: OpenApiSchema): OpenApiSchema {
     this.#components.set(name, schema);
     return { $ref: `#/components/schemas/${name}` };
@@ -115,7 +118,7 @@ export class Schemas {
     return { ...schema, ...this.#describe(field) };
   }
 
-  /** Returns the schema of a field that is the whole body, in which a message that is not set is null. */
+  /** Returns the schema of a field that is the complete body. A message field that is not set is null there. */
   ofWholeBody(field: DescField): OpenApiSchema {
     if (field.fieldKind !== "message") return this.ofField(field);
     return { anyOf: [{ ...this.#ofField(field, "json") }, { type: "null" }], ...this.#describe(field) };
@@ -151,8 +154,8 @@ export class Schemas {
 
   /** Returns the keyword that allows only one member of each oneof. */
   #exclude(desc: DescMessage, fields: readonly DescField[]): OpenApiSchema {
-    // Not `oneOf`, for which generators would create separate types, nor `dependentSchemas`, with which validators
-    // treat no property as evaluated.
+    // With `oneOf`, generators would create separate types; with `dependentSchemas`, validators would treat all
+    // properties as unevaluated. So this uses `not`.
     const shown = new Set(fields);
     const pairs = desc.oneofs.flatMap((oneof) => {
       const members = oneof.fields.filter((field) => shown.has(field)).slice(0, excludedMembersMax);
@@ -163,7 +166,8 @@ export class Schemas {
     return pair === undefined ? {} : { not: pairs.length === 1 ? pair : { anyOf: pairs } };
   }
 
-  // A component describes its message in both requests and responses.
+  // A required field that responses may leave out is not required in the schema, because a component describes its
+  // message in both requests and responses.
   #isAlwaysSet(field: DescField): boolean {
     const hasPresence = field.presence !== FeatureSet_FieldPresence.IMPLICIT;
     return isRequired(field) && (hasPresence || !this.#options.abridged.has(field.parent));
@@ -180,7 +184,7 @@ export class Schemas {
     }
   }
 
-  // The schema of a list's or a map's elements, or of any other field.
+  // Returns the schema of an element of a list or map, or of the value of any other field.
   #ofElement(field: DescField, place: ValuePlace): OpenApiSchema {
     if (field.message !== undefined) return this.#ofMessage(field.message, place);
     if (field.enum !== undefined) return this.#ofEnum(field.enum, place);
@@ -193,7 +197,7 @@ export class Schemas {
   }
 
   #ofEnum(desc: DescEnum, place: ValuePlace): OpenApiSchema {
-    // For `type: "null"` or an enum of null, generators produce incomplete types.
+    // Generators produce incomplete types for `type: "null"` and for an enum of null.
     if (desc.typeName === "google.protobuf.NullValue" && place === "json") return { const: null };
     return this.#refer(desc, () =>
       desc.values.length > componentFieldsMax
@@ -208,7 +212,7 @@ export class Schemas {
       name = this.#freeName(desc);
       this.#names.set(desc, name);
       this.#components.set(name, {});
-      // Described later, because a chain of messages may be longer than the stack.
+      // Queued instead of described recursively, because a long chain of messages would overflow the stack.
       this.#referred.push({ name, describe });
     }
     return { $ref: `#/components/schemas/${name}` };
@@ -225,7 +229,7 @@ export class Schemas {
     return { ...(description !== undefined && { description }), ...(desc.deprecated && { deprecated: true }) };
   }
 
-  // JSON Schema has no keyword for the comment of one value.
+  // The description of an enum includes the comments of its values, because JSON Schema has no keyword for them.
   #describeEnum(desc: DescEnum): OpenApiSchema {
     const values = desc.values.flatMap((value) => {
       const comment = this.commentOf(value);
@@ -247,10 +251,12 @@ export interface BoundObject {
 
 const noExample = `The example is left out: it would have more than ${exampleFieldsMax} fields.`;
 
-/** The number of members of a oneof that are described as mutually exclusive: 16 members are 120 pairs. */
+/**
+ * The maximum number of members of a oneof that are described as mutually exclusive. 16 members already make 120 pairs.
+ */
 const excludedMembersMax = 16;
 
-// Linters require that a required property is declared.
+// Linters report a required property that is not declared in `properties`.
 function bothOf(one: string, other: string): OpenApiSchema {
   return { properties: { [one]: {}, [other]: {} }, required: [one, other] };
 }

@@ -4,8 +4,8 @@ import { integerRangeOf } from "../messages/json/index.ts";
 import type { OpenApiSchema } from "./open-api-document.ts";
 
 /**
- * Where a value is. In JSON a 64-bit integer is a string. In a parameter, where everything is text, it is described as
- * an integer.
+ * Where a value appears. A 64-bit integer is a string in JSON, but is described as an integer in a parameter, where all
+ * values are text.
  */
 export type ValuePlace = "json" | "parameter";
 
@@ -43,7 +43,8 @@ const canonicalSigned = "^(0|-?[1-9][0-9]*)$";
 
 const anything: OpenApiSchema = {};
 
-// Requests may contain names that have no JSON form: unchanged if they have an underscore, otherwise in backticks.
+// Requests may also contain names that have no JSON form (see `parseFieldMask`): unchanged if they have an underscore,
+// otherwise in backticks.
 const maskPath = ["\\*", "[A-Za-z_][A-Za-z0-9_]*", "`[A-Za-z_][A-Za-z0-9_]*`"].join("|");
 const mask = `^((${maskPath})([.,](${maskPath}))*)?$`;
 

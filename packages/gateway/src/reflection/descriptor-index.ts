@@ -25,7 +25,7 @@ export class DescriptorIndex {
 
   /** Finds the file that declares a type, a service, an extension, or one of their members. */
   fileDeclaring(symbol: string): Uint8Array[] | undefined {
-    // A method or a field is declared in the file of its parent: "pkg.Service.Method" in that of "pkg.Service".
+    // A method or a field is declared in the file of its parent: "pkg.Service.Method" in the file of "pkg.Service".
     const parent = symbol.slice(0, Math.max(symbol.lastIndexOf("."), 0));
     return serialize((this.#types.get(symbol) ?? this.#parentWith(parent, symbol))?.file);
   }
