@@ -29,13 +29,13 @@ const openDecoder = {
 export type ZlibCoding = keyof typeof openDecoder;
 
 /**
- * Bytes of the largest window that a decoder accepts, which it holds until its body has been read or its call has
- * ended, even if little was sent.
+ * Bytes of the largest window that a decoder accepts. The decoder holds the window until the body has been read or the
+ * call has ended, even if little was sent.
  *
  * Depends on the coding, not on the window that a body announces: in zstd, each frame announces its own.
  */
 const windowBytes: Readonly<Record<ZlibCoding, number>> = {
-  // Its 32 KiB are less than the memory of any stream.
+  // Counted as 0, because its window of 32 KiB is smaller than the memory of any stream.
   gzip: 0,
   // RFC 7932 §9.1.
   br: 2 ** 24,
@@ -43,10 +43,10 @@ const windowBytes: Readonly<Record<ZlibCoding, number>> = {
 };
 
 /**
- * The most decoded bytes per received byte, once a body is longer than the limit of a message.
+ * The maximum number of decoded bytes per received byte, checked once a body is longer than the limit of a message.
  *
- * A stream has no limit of its length, and some codings turn a kilobyte into a gigabyte, which would be read line by
- * line.
+ * The length of a stream is not limited, and some codings turn a kilobyte into a gigabyte, all of which the gateway
+ * would read line by line.
  */
 // The highest ratio of gzip, so that no gzip body is rejected and no other coding costs more.
 const decodedRatioMax = 1032;

@@ -1,8 +1,8 @@
 /**
  * Counts the bytes that a server's connections buffer because their clients do not read, and limits the total.
  *
- * Above the limit, the connection whose client has read nothing for the longest time is closed. So clients that never
- * read cannot displace one that reads slowly.
+ * Above the limit, the connection whose client has read nothing for the longest time is closed, so that clients that
+ * never read cannot displace a client that reads slowly.
  */
 export class BacklogBudget {
   readonly #limitBytes: number;
@@ -35,12 +35,13 @@ export class BacklogBudget {
   /** Closes connections until the total is within the limit. */
   enforceLimit(backlog: Backlog): void {
     while (this.bytes > this.#limitBytes) {
-      // A connection above its share is closed itself.
+      // If this connection buffers more than its share, it is closed instead of another one.
       const [first = backlog] = this.#waiting;
       const held = backlog.bytes > shareBytes ? backlog : first;
       const { bytes } = held;
       held.count();
-      // A socket does not notify when it has sent its buffer, so the client may have read everything by now.
+      // Counted again first, because a socket emits no event when its buffer has been sent: the client may have read
+      // everything.
       if (held.bytes === bytes) held.cutOff();
     }
   }
@@ -59,8 +60,8 @@ export class Backlog {
   /** The buffered bytes, as last counted. */
   bytes = 0;
   /**
-   * When the client last read some of the socket's buffer, or the socket began to buffer, by `performance.now()`; 0
-   * before that.
+   * The time, by `performance.now()`, when the client last read some of the socket's buffer, or when the socket began
+   * to buffer; 0 before that.
    */
   movedAtMs = 0;
   /** The bytes that the socket buffered when last counted. */
@@ -86,10 +87,10 @@ export class Backlog {
   }
 
   /**
-   * Counts what the socket buffers, after `writtenBytes` more were written to it. Closes connections as {@link add}
-   * does.
+   * Updates the number of bytes that the socket buffers. May close connections, as {@link add} does.
    *
-   * @returns the number of bytes that it buffers
+   * @param writtenBytes - the bytes written to the socket since the last call
+   * @returns the number of bytes that the socket buffers
    */
   count(writtenBytes: number = 0): number {
     const before = this.#socketBytes;
@@ -104,7 +105,7 @@ export class Backlog {
   }
 
   /**
-   * Returns for how many milliseconds the client has read nothing although the socket buffers bytes; 0 if it does not.
+   * Returns for how many milliseconds the client has read nothing while the socket buffers bytes; 0 if it buffers none.
    */
   stalledMs(nowMs: number): number {
     return this.count() > 0 ? nowMs - this.movedAtMs : 0;
@@ -133,8 +134,8 @@ export class Backlog {
   }
 }
 
-/** The share of one connection, in bytes. No client that reads needs more. */
+/** The share of one connection, in bytes. Clients that read do not need more. */
 const shareBytes = 16 * 1024 * 1024;
 
-/** Bytes that a client must read to count as making progress, so that a byte now and then is not enough. */
+/** Bytes that a client must read to count as making progress. Reading a byte now and then is not enough. */
 const progressBytes = 16 * 1024;

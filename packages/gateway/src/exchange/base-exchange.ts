@@ -3,7 +3,7 @@ import { type CommonHeaderFields, type HeaderFields, readHeaderField } from "./h
 import type { HttpProblem } from "./http-problem.ts";
 import type { RequestBody } from "./request-body.ts";
 
-/** What is known of a request once its header has arrived. */
+/** What is known about a request once its header has arrived. */
 export interface ExchangeHead {
   readonly httpMethod: string;
   readonly target: string;
@@ -13,8 +13,8 @@ export interface ExchangeHead {
 }
 
 /**
- * The common part of all exchanges: the order of a response, backpressure, and what happens when the client
- * disconnects. Subclasses for each HTTP implementation send the parts of a response and feed the request body.
+ * The common part of all exchanges: the order in which a response is sent, backpressure, and what happens when the
+ * client disconnects. Subclasses for each HTTP implementation send the parts of a response and feed the request body.
  */
 export abstract class BaseExchange implements Exchange {
   abstract readonly httpVersion: Exchange["httpVersion"];
@@ -35,7 +35,7 @@ export abstract class BaseExchange implements Exchange {
   onComplete: (() => void) | undefined;
   /** Whether the complete response has been passed to the HTTP implementation. */
   protected isComplete = false;
-  /** Resolves when the client accepts more of the response, or never will. */
+  /** Resolves when the client accepts more of the response, or has disconnected. */
   #writable: PromiseWithResolvers<void> | undefined;
 
   constructor({ httpMethod, target, url, fields, common }: ExchangeHead) {
@@ -123,7 +123,7 @@ export abstract class BaseExchange implements Exchange {
     this.abortReceiver?.aborted(problem);
   }
 
-  /** Releases the unread part of the body; the rest is dropped when it arrives. */
+  /** Drops the unread part of the request body now, and the rest as it arrives. */
   protected complete(): void {
     this.isComplete = true;
     this.body?.close();

@@ -2,15 +2,15 @@ import { allocateBuffer, noBytes } from "./bytes.ts";
 import { freedBytesMin, nudgeScavenge } from "./free-memory.ts";
 
 /**
- * The part of a body that has arrived but was not read yet, in memory proportional to its length.
+ * The part of a body that has arrived but was not read yet. It uses memory in proportion to its length.
  *
- * It is copied, because a piece is a view of the chunk it arrived in: a piece of one byte could keep 64 KiB alive, and
- * a body could arrive as a million of them. It is stored and read in blocks, so that a slow reader holds one block,
- * which is also what the client may then send.
+ * Pieces are copied, because a piece is a view of the chunk in which it arrived: a piece of one byte would keep 64 KiB
+ * alive, and a body can arrive as a million such pieces. The copies are stored and read in blocks, so that a slow
+ * reader holds only one block, and the client may then send as many more bytes.
  */
 export class BufferedBody {
   readonly #blocks: Uint8Array[] = [];
-  /** The bytes of the last block that are filled. */
+  /** The number of bytes filled in the last block. */
   #filledBytes = 0;
   /** The bytes buffered. */
   byteLength = 0;
@@ -31,7 +31,7 @@ export class BufferedBody {
   /** Removes and returns everything buffered. */
   takeAll(): Uint8Array {
     if (this.#blocks.length === 1) return this.shift() as Uint8Array;
-    // Outside node's pool, so that a program can transfer it.
+    // A separate allocation instead of a slice of node's pool, so that a program can transfer it.
     const whole = allocateBuffer(this.byteLength);
     for (let at = 0; at < whole.byteLength;) {
       const piece = this.shift() as Uint8Array;
@@ -53,10 +53,10 @@ export class BufferedBody {
   }
 
   #addBlock(bytes: number): Uint8Array {
-    // The first piece is often the only one.
+    // No spare space for the first piece, which is often the only one.
     const spareBytes = this.byteLength === 0 ? 0 : Math.max(blockBytesMin, this.byteLength * spareShare);
-    // Outside node's pool, because a slice would keep the whole pool alive. Not zeroed, which is safe because only
-    // bytes that were written are ever passed on.
+    // A separate allocation, because a slice of node's pool would keep the whole pool alive. It is not zeroed, which is
+    // safe because only bytes that were written are ever passed on.
     const block = allocateBuffer(Math.min(Math.max(bytes, spareBytes), blockBytesMax));
     this.#blocks.push(block);
     this.#filledBytes = 0;
@@ -65,19 +65,19 @@ export class BufferedBody {
 }
 
 /**
- * Where the bytes of a body are copied to. "own": to a separate buffer, which a program may transfer. "shared": small
- * ones to a block shared with others, which is cheaper, for bytes that are not passed to the program.
+ * Where the bytes of a body are copied to. "own": to a separate buffer, which the program may transfer. "shared": small
+ * copies to a block that other copies share, which is cheaper, but only safe if the program never gets the bytes.
  */
 export type BodyMemory = "own" | "shared";
 
 /**
- * Returns a piece unchanged, or a copy if it would keep a much larger chunk alive while it is read, or as long as its
- * message, whose bytes fields are views. Each stream of a connection can have such a piece.
+ * Returns a piece unchanged, or a copy if the piece would keep a much larger chunk alive. A piece is kept while it is
+ * read, and as long as a message whose bytes fields are views of it. Each stream of a connection can have such a piece.
  *
- * A piece that is followed by other data in its chunk is also copied, to a separate buffer: a program that transfers
- * the buffer of its bytes, as web streams do, detaches everything else in it.
+ * A piece that is followed by other data in its chunk is copied as well: if the program transfers the buffer of the
+ * piece, as web streams do, everything else in that buffer is detached.
  *
- * @param memory - where to copy to
+ * @param memory - where copies are stored
  */
 export function detachFromChunk(piece: Uint8Array, memory: BodyMemory = "own"): Uint8Array {
   const { byteLength, byteOffset, buffer } = piece;
@@ -94,7 +94,7 @@ export function detachFromChunk(piece: Uint8Array, memory: BodyMemory = "own"): 
 let shared: Uint8Array = noBytes;
 let sharedBytes = 0;
 
-/** Returns a part of a shared block, with arbitrary content. A separate buffer takes 0.4 µs more. */
+/** Returns a part of a shared block, with arbitrary content. Allocating a separate buffer takes 0.4 µs longer. */
 function shareBlock(byteLength: number): Uint8Array {
   if (sharedBytes + byteLength > shared.byteLength) {
     shared = allocateBuffer(sharedBlockBytes);
@@ -104,18 +104,21 @@ function shareBlock(byteLength: number): Uint8Array {
   return shared.subarray(sharedBytes - byteLength, sharedBytes);
 }
 
-/** The largest block, in bytes: the size of an HTTP/2 frame, which a waiting reader also gets in one piece. */
+/**
+ * The largest block, in bytes: the size of an HTTP/2 frame, so that buffered data is read in pieces of the same size as
+ * data that arrives while the reader waits.
+ */
 export const blockBytesMax: number = 16 * 1024;
 // The smallest block, in bytes: a block has an overhead of about 200 bytes.
 const blockBytesMin = 512;
 /**
- * A small piece of a chunk of at least so many bytes is copied, so that the chunk can be freed. That takes up to 3 µs,
- * so smaller chunks are kept: a stream holds only one of them at a time, which is not larger than a block.
+ * The smallest chunk, in bytes, from which small pieces are copied so that the chunk can be freed. A copy takes up to 3
+ * µs, so smaller chunks are kept alive instead: a stream holds only one at a time, no larger than a block.
  */
 const copiedChunkBytesMin = 16 * 1024;
-/** The size of a shared block, in bytes, all of which a single copy can keep alive. */
+/** The size of a shared block, in bytes. A single copy keeps the complete block alive. */
 const sharedBlockBytes = 8 * 1024;
 /** The largest copy in a shared block, in bytes. */
 const sharedBytesMax = 1024;
-/** How much more memory may be allocated than has arrived, as a share of what has arrived. */
+/** The spare memory that may be allocated, as a fraction of the bytes that have arrived. */
 const spareShare = 1 / 8;

@@ -2,10 +2,10 @@ import { allocateBuffer, noBytes } from "./bytes.ts";
 import { freeChunk, freedBytesMin, nudgeScavenge } from "./free-memory.ts";
 
 /**
- * A body, or a message of one, that is collected in one buffer as it arrives.
+ * A body, or one message in a body, that is collected in one buffer as it arrives.
  *
- * Buffers of megabytes are expensive, because they cause garbage collections. So the announced length is allocated as
- * soon as an eighth of it has arrived, and nothing is copied after that.
+ * Buffers of megabytes are expensive, because they cause garbage collections. So a buffer of the announced length is
+ * allocated as soon as an eighth of it has arrived; after that nothing is copied to a larger buffer.
  */
 export class CollectedBytes {
   /** The length that the client has announced; 0 if none. It may be set later, when it becomes known. */
@@ -15,7 +15,7 @@ export class CollectedBytes {
   /** The number of bytes that have arrived. */
   byteLength = 0;
 
-  /** @param limitBytes - the most that will be added */
+  /** @param limitBytes - the maximum number of bytes that will be added */
   constructor(announcedBytes: number, limitBytes: number) {
     this.announcedBytes = announcedBytes;
     this.#limitBytes = limitBytes;
@@ -38,7 +38,7 @@ export class CollectedBytes {
     const { byteLength, announcedBytes } = this;
     const before = this.#buffer;
     const size = byteLength <= announcedBytes ? sizeOf(announcedBytes, byteLength) : growthUnknown * before.byteLength;
-    // Not zeroed, which is safe because only bytes that were written are ever passed on.
+    // The buffer is not zeroed, which is safe because only bytes that were written are ever passed on.
     this.#buffer = allocateBuffer(Math.max(byteLength, Math.min(size, this.#limitBytes)));
     nudgeScavenge(this.#buffer.byteLength);
     this.#buffer.set(before.subarray(0, filledBytes));
@@ -46,11 +46,11 @@ export class CollectedBytes {
   }
 }
 
-/** Returns the size of the buffer, in proportion to what has arrived even if much more was announced. */
+/** Returns the size of the buffer: in proportion to what has arrived, even if much more was announced. */
 function sizeOf(announcedBytes: number, arrivedBytes: number): number {
   const most = growthAnnounced * arrivedBytes;
   if (announcedBytes <= most) return announcedBytes;
-  // The buffer is copied when an eighth has arrived, so it is not larger than that.
+  // When an eighth has arrived, this buffer is replaced by the final one, so it need not be larger than an eighth.
   return Math.min(most, Math.ceil(announcedBytes / growthAnnounced));
 }
 

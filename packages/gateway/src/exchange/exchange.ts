@@ -13,7 +13,7 @@ import type { RequestBody } from "./request-body.ts";
 export interface Exchange extends HeaderReader {
   /** `undefined` over Fetch, which does not expose it. */
   readonly httpVersion: "1.0" | "1.1" | "2.0" | undefined;
-  /** Whether another server has received the request and passed it on. */
+  /** Whether the gateway is mounted: a server of the program has received the request and passed it on. */
   readonly isMounted: boolean;
   readonly httpMethod: string;
   /** Path and query as sent, without scheme and authority. */
@@ -35,17 +35,17 @@ export interface Exchange extends HeaderReader {
   addedFields: HeaderFields;
   /** Whether the client has disconnected. */
   readonly aborted: boolean;
-  /** Notified once if the client disconnects. The call removes it when the response is complete. */
+  /** Notified once if the client disconnects. The call unsets it when the response is complete. */
   abortReceiver: AbortReceiver | undefined;
 
   /**
    * Sends a complete response. Its length is added to the `fields`.
    *
    * @param httpStatus - an integer between 200 and 599
-   * @param body - absent if the status or the method allows no body, which differs from an empty body
+   * @param body - absent if the status or the method does not allow a body; an empty body is not the same
    * @param trailer - absent when there is no trailer section
-   * @throws before anything is sent, so that another response can follow: RangeError for another status, TypeError for
-   * a field that HTTP does not allow
+   * @throws RangeError for an invalid status, TypeError for a field that HTTP does not allow; nothing has been sent
+   * then, so another response can follow
    */
   respond(httpStatus: number, fields: HeaderFields, body?: Uint8Array, trailer?: HeaderFields): void;
 
@@ -65,7 +65,10 @@ export interface Exchange extends HeaderReader {
   reset(): void;
 }
 
-/** Notified when the client disconnects. An object rather than a closure, which would be kept alive for each call. */
+/**
+ * Notified when the client disconnects. An object, because the exchange would keep a separate closure alive for each
+ * call.
+ */
 export interface AbortReceiver {
   aborted(problem: HttpProblem): void;
 }

@@ -3,11 +3,11 @@
  * forward select from this table, so that a new name is added in one place.
  *
  * - `connection`: the connection in HTTP/1.1; not allowed in HTTP/2 (RFC 9113 §8.2.2)
- * - `hop`: what two neighbours negotiate (RFC 9110 §7.6.1), also in HTTP/2
+ * - `hop`: hop-by-hop negotiation (RFC 9110 §7.6.1), which HTTP/2 also has
  * - `length`, `content`: the body of one message (RFC 9110 §8)
  * - `representation`: other properties of the body, or of what it represents (RFC 9110 §8, RFC 6266, RFC 9530)
  * - `date`: when the message was made (RFC 9110 §6.6.1)
- * - `request`: what a client says about one request (RFC 9110 §7.2, §10.1.1)
+ * - `request`: properties of one request, set by the client (RFC 9110 §7.2, §10.1.1)
  */
 const fieldKinds = {
   connection: "connection",
@@ -90,7 +90,7 @@ export const setByFetch: ReadonlySet<string> = fieldNames({
   except: ["proxy-connection"],
 });
 
-/** The fields that a proxy neither forwards nor allows a program to set, because the next message has its own. */
+/** The fields that a proxy neither forwards nor allows a program to set, because the forwarded message gets its own. */
 export const notForwarded: ReadonlySet<string> = fieldNames({
   kinds: ["connection", "hop", "length", "content"],
   names: ["host"],

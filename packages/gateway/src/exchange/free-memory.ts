@@ -10,8 +10,8 @@
 export const freedBytesMin: number = 16 * 1024;
 
 /**
- * Frees the buffer of a chunk, unless the buffer contains more than that chunk. Every view of it is empty afterwards.
- * Callers skip chunks below {@link freedBytesMin}, because the comparison costs less than the call.
+ * Frees the buffer of a chunk, unless the buffer contains other data, too. Afterwards every view of the buffer is
+ * empty. Callers skip chunks below {@link freedBytesMin}, because the comparison costs less than the call.
  */
 export function freeChunk(chunk: Uint8Array): void {
   if (fillsBuffer(chunk)) freeBuffer(chunk.buffer);
@@ -19,7 +19,10 @@ export function freeChunk(chunk: Uint8Array): void {
 
 const singleUse = new WeakSet<ArrayBufferLike>();
 
-/** Marks and returns bytes that belong to one response, so that only the connection that sends them reads them. */
+/**
+ * Marks bytes that belong to a single response, and returns them. Only the connection that sends them reads them, so it
+ * may free them.
+ */
 export function markSingleUse(bytes: Uint8Array): Uint8Array {
   if (bytes.byteLength >= freedBytesMin && fillsBuffer(bytes)) singleUse.add(bytes.buffer);
   return bytes;
@@ -30,7 +33,7 @@ export function isSingleUse({ buffer }: Uint8Array): boolean {
   return buffer.byteLength >= freedBytesMin && singleUse.has(buffer);
 }
 
-/** Frees a buffer. Every view of it is empty afterwards. */
+/** Frees a buffer. Afterwards every view of it is empty. */
 export function freeBuffer(buffer: ArrayBufferLike): void {
   if (buffer instanceof ArrayBuffer) buffer.transfer(0);
 }
@@ -39,19 +42,19 @@ export function freeBuffer(buffer: ArrayBufferLike): void {
  * Makes V8 run its next scavenge (the collection of young objects) earlier, for a new buffer that only the garbage
  * collector can free.
  *
- * A scavenge takes a millisecond and frees such buffers, but V8 runs one only after 64 MiB of them, and marks the whole
- * heap after half as many. So this allocates half of the buffer's size among young objects. Without it, 1 MiB both ways
- * over HTTP/1.1 takes 1,430 µs instead of 950, with 203 collections of the whole heap in 9,000 calls instead of 31
- * (bench/README.md, "The effect of each idea").
+ * A scavenge takes a millisecond and frees such buffers, but V8 runs one only after 64 MiB of them, and already marks
+ * the whole heap after half as many. So this allocates half of the buffer's size among young objects. Without it, 1 MiB
+ * both ways over HTTP/1.1 takes 1,430 µs instead of 950, with 203 collections of the whole heap in 9,000 calls instead
+ * of 31 (bench/README.md, "The effect of each idea").
  */
 export function nudgeScavenge(bufferBytes: number): void {
   Array<undefined>(Math.min(bufferBytes >>> 4, nudgeElementsMax));
 }
 
-/** The most that is allocated for one buffer, in elements of 8 bytes: 2 MiB, because the heap may be small. */
+/** The maximum that is allocated for one buffer, in elements of 8 bytes: 2 MiB, because the heap may be small. */
 const nudgeElementsMax = 256 * 1024;
 
-/** Returns whether these bytes fill their buffer. Those from node's pool do not. */
+/** Returns whether these bytes fill their buffer. Bytes from node's pool do not. */
 function fillsBuffer({ byteLength, buffer }: Uint8Array): boolean {
   return byteLength === buffer.byteLength;
 }

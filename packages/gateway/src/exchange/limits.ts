@@ -1,23 +1,26 @@
 /** Limits on memory and time that clients can make the server spend. */
 export interface Limits {
   /**
-   * Bytes of all header fields of a request, counting 32 for each in addition to its text (RFC 9113 §6.5.2); 431 above.
-   * Default 16 KiB.
+   * Bytes of all header fields of a request, counting 32 for each in addition to its text (RFC 9113 §6.5.2). Larger
+   * headers get status 431. Default 16 KiB.
    */
   readonly headerBytes: number;
-  /** Bytes of the request target; 414 above. Default 8 KiB, the least that RFC 9110 §4.1 recommends. */
+  /**
+   * Bytes of the request target. Longer targets get status 414. Default 8 KiB, the minimum that RFC 9110 §4.1
+   * recommends.
+   */
   readonly urlBytes: number;
   /** Milliseconds until the header of a request must be complete. Default 10 s. */
   readonly headerTimeoutMs: number;
   /**
-   * Milliseconds for a body to arrive over HTTP/1.1, and for that of a unary call over HTTP/2; not in servers of your
-   * own. Default 5 min.
+   * Milliseconds until a body must have arrived: every body over HTTP/1.1, and bodies of unary calls over HTTP/2. Has
+   * no effect in servers of your own. Default 5 min.
    */
   readonly requestTimeoutMs: number;
   /**
    * Milliseconds for which a connection may be idle, or a client may leave its response unread. Default 75 s: longer
    * than the 60 s of common proxies. An HTTP/2 connection is idle if it has no stream. With node:http2 an unread
-   * response is aborted only once its connection carries nothing else.
+   * response is aborted only when nothing else is sent on its connection.
    */
   readonly idleTimeoutMs: number;
   /** Streams that an HTTP/2 connection may have open; further ones are refused. Default 256. */
@@ -58,8 +61,8 @@ export const defaultLimits: Limits = {
 export const unreadBodyBytesMax: number = 256 * 1024;
 
 /**
- * Milliseconds for which an HTTP/1.1 connection is read after its last response while its client still sends, and for
- * which a call continues if its client has closed its side and cannot be probed.
+ * Milliseconds for which an HTTP/1.1 connection is still read after its last response if the client continues to send,
+ * and for which a call continues if its client has closed its side and cannot be probed.
  */
 // 30 seconds, as in nginx: enough for 64 MiB at 18 Mbit/s, and less than the idle timeout.
 export const lingerMsMax: number = 30_000;

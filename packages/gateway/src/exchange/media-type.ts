@@ -31,8 +31,8 @@ function unquoted(value: string): string {
 }
 
 /**
- * Returns whether text of a media type is in UTF-8, as JSON is (RFC 8259 §8.1): it has no charset, or `utf-8`, also
- * spelled `utf8`.
+ * Returns whether text of a media type is UTF-8, as JSON must be (RFC 8259 §8.1): the type has no charset parameter, or
+ * `utf-8` or `utf8`.
  */
 export function isUtf8({ parameters }: MediaType): boolean {
   return parameters.every(([name, value]) => name !== "charset" || /^utf-?8$/i.test(value));

@@ -6,8 +6,8 @@ import { clientGone, type HttpProblem } from "./http-problem.ts";
 /** The HTTP exchange that a {@link RequestBody} belongs to. */
 export interface BodySource {
   /**
-   * Called when the body is first read, unless some of it has arrived. If the client waits for 100 (Continue), it is
-   * sent now (RFC 9110 §10.1.1).
+   * Called when the body is first read, unless some of it has arrived. If the client waits for 100 (Continue), sends it
+   * now (RFC 9110 §10.1.1).
    */
   startBody(): void;
   /** Records that `bytes` of the body were consumed, so that the client may send as many more. */
@@ -19,7 +19,7 @@ export type IncomingBody = Pick<RequestBody, "onData" | "onEnd" | "isAwaited" | 
 
 /** How a whole body is read. */
 export interface BodyPlan {
-  /** The most bytes that the body may have. */
+  /** The maximum number of bytes in the body. */
   readonly limitBytes: number;
   readonly memory: BodyMemory;
   /**
@@ -44,7 +44,7 @@ export interface BodyReceiver {
   /** @param body - `undefined` when it exceeds the limit */
   received(body: Uint8Array | undefined): void;
   /**
-   * Called instead when the rest of the body is dropped.
+   * Called instead of `received` when the rest of the body is dropped.
    *
    * @param problem - why the client counts as disconnected; absent if the response is complete
    */
@@ -68,7 +68,7 @@ interface PieceRead {
  * The body of one request. The HTTP exchange feeds it as it arrives, and the call reads it once: completely or in
  * pieces.
  *
- * What arrives before it is read is buffered as a copy, and counts as consumed only when it is read.
+ * Data that arrives before the body is read is buffered as a copy, and counts as consumed only when it is read.
  */
 export class RequestBody {
   /** Whether all of it has arrived. */
@@ -79,7 +79,7 @@ export class RequestBody {
   #whole: WholeRead | undefined;
   #next: PieceRead | undefined;
   #closed = false;
-  /** Whether some of it was dropped, or will be, so that what was read is not the complete body. */
+  /** Whether a part of the body was or will be dropped, so that what was read is not the complete body. */
   #isCut = false;
   #problem: HttpProblem | undefined;
 
@@ -89,7 +89,7 @@ export class RequestBody {
     this.#announcedBytes = announcedBytes;
   }
 
-  /** Whether so much is buffered that no more should be read from the client. */
+  /** Whether so much is buffered that reading from the client should pause. */
   get isFull(): boolean {
     return this.#buffered !== undefined && this.#buffered.byteLength > bufferedBytesMax;
   }
@@ -109,7 +109,7 @@ export class RequestBody {
     const buffered = this.#buffered;
     const arrivedBytes = buffered?.byteLength ?? 0;
     if (this.#announcedBytes > limitBytes || arrivedBytes > limitBytes) return receiver.received(undefined);
-    // What arrived while the request was being admitted is consumed now.
+    // The data that arrived while the request was being admitted is consumed now.
     const before = buffered?.takeAll();
     if (before !== undefined) this.#source.consumed(before.byteLength);
     if (this.ended) return receiver.received(before ?? noBytes);
@@ -176,7 +176,7 @@ export class RequestBody {
   }
 
   /**
-   * Drops what was not read, and what has not arrived yet.
+   * Drops the data that was not read, and data that arrives later.
    *
    * @param problem - why the client counts as disconnected; absent if the response is complete
    */
@@ -187,7 +187,7 @@ export class RequestBody {
     this.#problem = problem;
     this.#next?.reject(problem ?? clientGone());
     this.#whole?.receiver.dropped?.(problem);
-    // A call that is still being admitted, or a slow handler, would otherwise keep it alive.
+    // Otherwise a call that is still being admitted, or a slow handler, would keep the buffered data alive.
     this.#buffered = undefined;
     this.#next = undefined;
     this.#whole = undefined;

@@ -1,8 +1,8 @@
-/** The longest delay of a timer, in milliseconds: node's take 31 bits, and turn anything above into 1 ms. */
+/** The longest delay of a timer, in milliseconds. Node's timers accept 31 bits, and treat a longer delay as 1 ms. */
 export const timerMsMax: number = 2 ** 31 - 1;
 
 /**
- * Calls `expire` after `timeoutMs`, also for delays longer than a timer supports: `99999999H` is a valid deadline.
+ * Calls `expire` after `timeoutMs`, even if that is longer than a timer supports: `99999999H` is a valid gRPC timeout.
  *
  * @returns a function that stops the timer; it may be called at any time
  */
@@ -55,7 +55,10 @@ export function runSteps<Result>(steps: Iterator<unknown, Result>): Result {
   }
 }
 
-/** The milliseconds of work in one turn of {@link runInTurns}. 10: a few dozen calls delay each other as long. */
+/**
+ * The milliseconds of work in one turn of {@link runInTurns}. 10: as long as a few dozen concurrent calls delay each
+ * other.
+ */
 const turnMs = 10;
 
 /**

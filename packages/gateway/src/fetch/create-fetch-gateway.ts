@@ -11,15 +11,15 @@ import { webGzip } from "./web-gzip.ts";
 
 /** A gateway that handles Fetch requests, and does not listen itself. */
 export interface FetchGateway {
-  /** Handles one request over REST, Connect or gRPC-Web. Rejects only with what `next` rejects with. */
+  /** Handles one request over REST, Connect or gRPC-Web. Rejects only if `next` rejects. */
   readonly fetch: FetchHandler;
 }
 
 /**
  * Creates a gateway from Connect routes, for platforms without node.
  *
- * Bodies and messages may be compressed with gzip, unless `acceptCompression` is set. The limits on connections, and on
- * the time in which a request must arrive, have no effect: the server enforces its own.
+ * Bodies and messages may be compressed with gzip, unless `acceptCompression` is set. The limits on connections and the
+ * timeouts for arriving requests have no effect: the server enforces its own.
  *
  * @throws Error that lists every problem of the HTTP rules and of `requestPathPrefix`; TypeError for unknown options
  */

@@ -22,8 +22,8 @@ export interface FetchContext {
 }
 
 /**
- * Handles a Fetch `Request`. Rejects only with what `next` rejects with: if the client disconnects before its response,
- * the status is 499, and a response that cannot be written becomes 500.
+ * Handles a Fetch `Request`. Rejects only if `next` rejects. If the client disconnects before its response, the status
+ * is 499; if the response cannot be written, it is 500.
  */
 export type FetchHandler = (request: Request, context?: FetchContext) => Promise<Response>;
 
@@ -51,8 +51,8 @@ function problemOf({ common, host, httpMethod, target }: FetchExchange, limits: 
 }
 
 /**
- * Returns the target, or a refusal of gRPC, which ends every response with trailers (gRPC over HTTP/2, "Responses"): a
- * `Response` cannot have trailers.
+ * Returns the target, or a refusal if it is gRPC: gRPC responses end with trailers (gRPC over HTTP/2, "Responses"),
+ * which a `Response` cannot have.
  */
 function withoutGrpc(target: Target, { routes }: Server): Target {
   if (target.protocol.name !== "grpc" || target.kind === "unmatched") return target;

@@ -9,15 +9,14 @@ export const webGzip: PieceDecompression = {
   name: "gzip",
   compress: (bytes) => readAll(toStream(slices([bytes])).pipeThrough(new CompressionStream("gzip")), Infinity),
   decompress: (bytes, readMaxBytes) => readAll(decode([bytes], "the message is not valid gzip"), readMaxBytes),
-  // No ratio is checked, because gzip decodes to at most 1,032 times its bytes, which is allowed.
+  // The ratio is not checked, because gzip decodes to at most 1,032 times its bytes, which is allowed.
   decodePieces: (pieces) => decode(pieces, "the body is not valid gzip"),
 };
 
 /**
  * Decodes gzip as it arrives.
  *
- * @throws ConnectError `InvalidArgument` with `message` if it is not gzip; otherwise what the iteration of `encoded`
- * throws
+ * @throws ConnectError `InvalidArgument` with `message` if the bytes are not gzip; errors of `encoded` are rethrown
  */
 async function* decode(encoded: Pieces, message: string): AsyncGenerator<Uint8Array> {
   let bytes = 0;
@@ -42,7 +41,10 @@ async function* decode(encoded: Pieces, message: string): AsyncGenerator<Uint8Ar
   }
 }
 
-/** Bytes that are decoded at a time. 4 KiB, which decode to at most 4 MiB: some platforms decode a piece completely. */
+/**
+ * The number of bytes decoded per step. 4 KiB, which decode to at most 4 MiB, because some platforms decode each piece
+ * completely.
+ */
 const sliceBytes = 4096;
 
 async function* slices(pieces: Pieces): AsyncGenerator<Uint8Array<ArrayBuffer>> {

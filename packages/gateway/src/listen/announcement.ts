@@ -15,7 +15,7 @@ export function hasSubscribers(): boolean {
  * Publishes a request on `http.server.request.start` now, and on `http.server.response.finish` once its complete
  * response has been passed to the system. As with node:http, a response whose client has disconnected never finishes.
  *
- * Both messages have the same four members: `request`, `response`, the `socket`, and the `server` of `node:net`.
+ * Both messages have the same four members: `request`, `response`, `socket`, and `server`, a server of `node:net`.
  */
 export function announce(exchange: BaseExchange, socket: Socket, server: Server | undefined): void {
   const message = {
@@ -56,7 +56,9 @@ class AnnouncedRequest {
     return this.#exchange.fields;
   }
 
-  /** The fields by name in lower case; several with the same name are joined by a comma, cookies by a semicolon. */
+  /**
+   * The fields by name in lower case. Several fields with the same name are joined by a comma, cookies by a semicolon.
+   */
   get headers(): Readonly<Record<string, string>> {
     const { fields } = this.#exchange;
     const names = fields.flatMap((name, i) => (i % 2 === 0 ? [name.toLowerCase()] : []));

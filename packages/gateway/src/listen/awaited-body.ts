@@ -2,8 +2,8 @@ import { AsyncResource } from "node:async_hooks";
 import { type BodyPlan, type BodyReceiver, RequestBody } from "../exchange/index.ts";
 
 /**
- * A body whose receiver runs in the async context (`AsyncLocalStorage`) in which it was requested, as after an `await`:
- * that of its own request and middleware, not that of the socket read.
+ * A body whose receiver runs in the async context (`AsyncLocalStorage`) of the code that requested the body, as after
+ * an `await`, and not in the context of the socket read.
  */
 export class AwaitedBody extends RequestBody {
   #context: AsyncResource | undefined;

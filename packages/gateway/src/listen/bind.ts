@@ -66,7 +66,8 @@ async function bindPath(server: Server, path: string, mode: number): Promise<Bou
 async function listenOn(server: Server, path: string, mode: number): Promise<void> {
   server.listen({ path });
   await once(server, "listening");
-  // Until here the umask applies. Changing it temporarily would change it for every thread.
+  // Until this call the socket has the mode that the umask allows. Changing the umask temporarily would affect all
+  // threads.
   chmodSync(path, mode);
 }
 
@@ -101,7 +102,7 @@ export function removeStaleSocket(path: string, found: BigIntStats): boolean {
     if (hasCode(reason, "ENOENT")) return true;
     throw reason;
   }
-  // The mtime is also compared, because inode numbers are reused; not the ctime, which renaming has changed.
+  // The mtime is also compared, because inode numbers are reused. The ctime cannot be, because renaming has changed it.
   const { ino, mtimeNs } = lstatSync(aside, { bigint: true });
   const isSame = ino === found.ino && mtimeNs === found.mtimeNs;
   if (isSame) rmSync(aside);
@@ -109,12 +110,12 @@ export function removeStaleSocket(path: string, found: BigIntStats): boolean {
   return isSame;
 }
 
-/** Restores the name of a renamed file, unless another process has used it meanwhile. */
+/** Restores the name of a renamed file, unless another process has meanwhile created a file with that name. */
 export function putBack(aside: string, path: string): void {
   try {
     linkSync(aside, path);
   } catch (reason) {
-    // Links may be forbidden: Linux's protected_hardlinks forbids them for files of other users.
+    // Links may be forbidden: Linux's protected_hardlinks forbids links to files of other users.
     if (!hasCode(reason, "EEXIST")) return renameSync(aside, path);
   }
   rmSync(aside);

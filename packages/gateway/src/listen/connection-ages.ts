@@ -22,7 +22,7 @@ export interface ConnectionAgeOptions {
 export class ConnectionAges {
   readonly #maxAgeMs: number;
   readonly #graceMs: number;
-  /** When each open connection reaches the maximum age, by `performance.now()`. */
+  /** The time, by `performance.now()`, when each open connection reaches the maximum age. */
   readonly #expiries = new Map<HttpConnection, number>();
   #timer: NodeJS.Timeout | undefined;
 
@@ -68,7 +68,7 @@ export class ConnectionAges {
 export function createConnectionAges(options: ConnectionAgeOptions): ConnectionAges | undefined {
   const { maxConnectionAgeMs = Number.POSITIVE_INFINITY, maxConnectionAgeGraceMs = Number.POSITIVE_INFINITY } = options;
   for (const [name, ms] of Object.entries({ maxConnectionAgeMs, maxConnectionAgeGraceMs })) {
-    // Not `ms <= 0`, which is false for NaN. A program without types may pass a string from its environment.
+    // `!(ms > 0)` also rejects NaN, unlike `ms <= 0`. A JavaScript program may pass a string from its environment.
     if (typeof ms !== "number" || !(ms > 0))
       throw new RangeError(`${name} must be a number above 0, got ${inspect(ms)}`);
   }

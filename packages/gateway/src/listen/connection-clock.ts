@@ -8,7 +8,7 @@ export interface CheckedConnection {
 
 /** Checks the timeouts of all connections of a server. */
 export interface ConnectionClock {
-  /** Starts checking, unless already started. Not started in a mounted gateway, which has no connections. */
+  /** Starts checking, unless already started. A mounted gateway has no connections and never calls this. */
   start(): void;
   stop(): void;
 }
@@ -22,8 +22,8 @@ export function createConnectionClock(connections: ReadonlySet<CheckedConnection
   };
   return {
     start: () => {
-      // After pending data is read: otherwise, after a pause of the process, data that has arrived would count as
-      // silence.
+      // Runs after pending data is read. Otherwise, after a pause of the process, a client whose data has already
+      // arrived would count as silent.
       timer ??= setInterval(() => afterTurn(checkAll, undefined), everyMs).unref();
     },
     stop: () => clearInterval(timer),

@@ -8,8 +8,8 @@ export type FirstProtocol = "http1" | "http2" | "tls";
 /**
  * Waits for the first bytes of a connection, puts them back, and calls `proceed` with its protocol.
  *
- * @param timeoutMs - milliseconds after which a connection without enough bytes is closed; one that ends earlier is
- * also closed
+ * @param timeoutMs - milliseconds after which a connection without enough bytes is closed; also closed if the client
+ * ends it earlier
  */
 export function sniff(socket: Socket, timeoutMs: number, proceed: (protocol: FirstProtocol) => void): void {
   readFirstBytes(socket, timeoutMs, (bytes) => {
@@ -62,13 +62,13 @@ function readFirstBytes(socket: Socket, timeoutMs: number, parse: (bytes: Buffer
     stop();
     socket.destroy();
   };
-  // A separate timer: a remaining `socket.setTimeout` would close the connection later.
+  // A separate timer, because `socket.setTimeout` would stay set and close the connection later.
   const stopTimer = startDeadline(timeoutMs, close);
   const stop = (): void => {
     stopTimer();
     socket.off("readable", read).off("end", close).off("close", stop);
   };
-  // Kept here until there are enough: bytes that are put back would make the socket readable again immediately.
+  // Collected here until there are enough bytes. Putting them back would make the socket readable again immediately.
   let received: Buffer = Buffer.alloc(0);
   const read = (): void => {
     const bytes: Buffer | null = socket.read();

@@ -3,20 +3,20 @@ import { withCode } from "../errors/index.ts";
 import type { BoundAddress } from "./bind.ts";
 import type { SharedPortMessage, WorkerMessage } from "./share-connections.ts";
 
-/** The connections that this process gets of a port on which its parent process listens. */
+/** The connections that this process gets from its parent process, which listens on a port. */
 export interface HandedConnections {
   readonly address: BoundAddress;
   /** Requests connections from now on. */
   start(take: (socket: Socket) => void): void;
-  /** Requests no more connections. Those in transit go to other processes. */
+  /** Requests no more connections. Connections in transit go to other processes. */
   leave(): void;
 }
 
 /**
  * Joins the processes to which the parent of this process hands over connections.
  *
- * Rejects with ERR_OPTIONS in a process that was not started with `fork`, and if the parent has disconnected. Waits
- * until the parent has passed this process to `handTo`.
+ * Rejects with ERR_OPTIONS if this process was not started with `fork`, or if the parent has disconnected. Waits until
+ * the parent has passed this process to `handTo`.
  */
 export async function joinSharedPort(): Promise<HandedConnections> {
   if (process.send === undefined)
@@ -27,7 +27,7 @@ export async function joinSharedPort(): Promise<HandedConnections> {
     if (message?.gateway === "connection") share.receive(message.connection, socket);
     else if (message?.gateway === "bound")
       resolve({ address: message.address, start: (take) => share.start(take), leave: () => share.leave() });
-    // Only now: node would read a connection that arrives without a listener for messages, but nothing would serve it.
+    // The listener is removed only now. Without one, node would still receive a connection, but nothing would serve it.
     else if (message?.gateway === "left") process.off("message", receive);
   };
   process.on("message", receive);
@@ -54,17 +54,19 @@ class Share {
   /** Accepts a connection before anything was read: a socket is read in a later turn of the event loop. */
   receive(connection: number, socket: Socket | undefined): void {
     const take = this.#take;
-    // Not confirmed, so it goes to another process. A connection that has closed meanwhile arrives without its socket.
+    // The connection is not confirmed, so it goes to another process. If it has closed meanwhile, it arrives without
+    // its socket.
     if (take === undefined || socket === undefined) return void socket?.destroy();
     let isConfirmed = false;
     sendToParent({ gateway: "taken", connection }, () => (isConfirmed = true));
     socket.on("close", () => this.#countClosed());
     process.nextTick(() => {
-      // node creates a socket from a handle without half-open mode.
+      // When node creates a socket from a received handle, half-open mode is off.
       socket.allowHalfOpen = true;
       if (isConfirmed) take(socket);
-      // The channel is full. If this process read, and exited before the confirmation is sent, another process would
-      // get a connection without its first bytes, and parse the middle of a request.
+      // The channel is full, so the confirmation is not sent yet. If this process read from the socket and exited
+      // before that, another process would get the connection without its first bytes, and parse the middle of a
+      // request.
       else socket.destroy();
     });
   }

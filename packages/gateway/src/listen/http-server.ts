@@ -8,7 +8,7 @@ export type HttpMajorVersion = "http1" | "http2";
 /** What a listener passes to the servers of an {@link HttpEngine}. */
 export interface HttpServerOptions {
   readonly limits: Limits;
-  /** Counts the bytes that clients do not read, over both versions of HTTP. */
+  /** Counts the bytes that clients do not read, for both versions of HTTP together. */
   readonly budget: BacklogBudget;
   /**
    * Serves an exchange.
@@ -25,7 +25,7 @@ export interface HttpServerOptions {
 
 /** The load of a port at one moment. */
 export interface GatewayLoad {
-  /** Open connections by the HTTP version they speak; those that have sent nothing yet are in neither. */
+  /** Open connections by the HTTP version that they speak. Connections that have sent nothing yet are not counted. */
   readonly connections: Readonly<Record<HttpMajorVersion, number>>;
   /** Requests whose response has not been sent completely; on HTTP/2 each is a stream. */
   readonly requests: Readonly<Record<HttpMajorVersion, number>>;
@@ -48,7 +48,7 @@ export interface GatewayLoad {
 
 /** A connection that can report whether it has requests, for {@link OpenConnections}. */
 export interface ServedConnection {
-  /** Whether a request has no complete response yet, or response bytes are still to be sent. */
+  /** Whether a request has no complete response yet, or response bytes have not been sent yet. */
   readonly busy: boolean;
 }
 

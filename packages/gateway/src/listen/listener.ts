@@ -25,8 +25,8 @@ import { createTlsServer, type TlsServer } from "./tls-server.ts";
 /** Where and how to listen. */
 export interface ListenOptions extends BindOptions, ConnectionAgeOptions {
   /**
-   * Certificate and key, and with `requestCert` and `ca` client certificates. When set, connections without TLS are
-   * closed unless `allowCleartext`.
+   * The certificate and its key; `requestCert` and `ca` verify client certificates. If set, connections without TLS are
+   * closed unless `allowCleartext` is set.
    */
   readonly tls?: TlsOptions;
   readonly allowCleartext?: boolean;
@@ -114,8 +114,8 @@ export class Listener {
 
   /**
    * Starts listening; may be called once. Rejects with the errors of `net.Server`, such as EADDRINUSE, with a
-   * RangeError for a time that is not above 0, with a TypeError for unknown options, and if it was drained, also
-   * meanwhile.
+   * RangeError for a time that is not above 0, with a TypeError for unknown options, and with ERR_OPTIONS if `drain`
+   * was or is called before it listens.
    */
   async listen(options: ListenOptions): Promise<BoundAddress> {
     refuseUnknownOptions(options, listenOptionNames, "listen");
@@ -189,7 +189,8 @@ export class Listener {
 
   #accept(socket: Socket): void {
     this.#sockets.add(socket);
-    // An error closes only its own connection, also before a server takes the socket or after it releases it.
+    // An error closes only its own connection. This also covers the time before a server takes the socket and after it
+    // releases the socket.
     socket.on("error", () => socket.destroy());
     const { headerTimeoutMs } = this.#options.limits;
     if (this.#proxiesWithHeader?.has(this.#isUnix ? unixAddress : (socket.remoteAddress ?? "")) !== true)
@@ -233,7 +234,7 @@ export class Listener {
     const source = this.#sources.get(raw);
     if (source !== undefined) showPeer(socket, source);
     else if (this.#isUnix && socket.remoteAddress === undefined) showPeer(socket, { address: unixAddress, port: 0 });
-    // After it was read once, node keeps the address when the connection has closed.
+    // Node caches the address when it is first read, so that it is available after the connection has closed.
     void socket.remoteAddress;
     const connection = this.#servers[version].take(socket);
     this.#sockets.served(raw, connection);
@@ -248,7 +249,7 @@ export class Listener {
     for (const socket of this.#sockets) socket.destroy();
     for (const server of Object.values(this.#servers)) server.close();
     await closed;
-    // Aborted calls report their end before the caller continues, perhaps to exit the process.
+    // Waits until aborted calls have reported their end, because the caller may exit the process next.
     while (this.#isBusy()) await new Promise(setImmediate);
   }
 
@@ -277,7 +278,7 @@ function drained(): Error {
   return withCode(new Error("the gateway was drained and cannot listen again"), "ERR_OPTIONS");
 }
 
-// All four, because a proxy may use the same port for connections to two addresses of this machine.
+// All four values, because a proxy may use the same port for connections to two addresses of this machine.
 function keyOf({ remoteAddress, remotePort, localAddress, localPort }: Socket): string {
   return `${remoteAddress} ${remotePort} ${localAddress} ${localPort}`;
 }

@@ -6,14 +6,14 @@ const spareMax = 64;
 
 /**
  * The open connections of a port. Up to the limit all are kept. Beyond it, {@link spareMax} more are served, because
- * one may be a probe, and its orchestrator would restart a server that is merely full. After that, each new one closes
- * the oldest connection beyond the limit that has no request. A connection with a request is not closed, because its
- * client would not learn what the handler has already done.
+ * one may be a probe: if it failed, the orchestrator would restart a server that is merely full. After that, each new
+ * one closes the oldest connection beyond the limit that has no request. A connection with a request is not closed,
+ * because its client would not learn what the handler has already done.
  */
 export class OpenConnections {
   readonly #limit: number;
   readonly #sockets = new Set<Socket>();
-  /** The connections beyond the limit, the oldest first, and what serves each, if known. */
+  /** The connections beyond the limit, the oldest first, each with the connection object that serves it, if known. */
   readonly #spare = new Map<Socket, ServedConnection | undefined>();
 
   constructor(limit: number) {

@@ -7,12 +7,14 @@ import { bind, bindOptionNames, type BindOptions, type BoundAddress } from "./bi
 export interface SharedPort extends BoundAddress {
   /**
    * Hands over connections to a process started with `fork` of `node:child_process`, from when its gateway listens with
-   * `handedOver` until that gateway drains or the process exits. That gateway has its own TLS, limits and drain.
+   * `handedOver` until that gateway drains or the process exits. The options for TLS and limits, and the drain, are
+   * those of that gateway.
    */
   handTo(worker: ChildProcess): void;
   /**
-   * Continues until no process accepts connections, then stops listening and resolves. Call it when all processes have
-   * been asked to drain: until they have, probes of a load balancer get the response that the server is not ready.
+   * Continues to listen until no process accepts connections, then closes the port and resolves. Call it after asking
+   * all processes to drain. Until they have drained, probes of a load balancer get the response that the server is not
+   * ready.
    */
   drain(): Promise<void>;
 }
@@ -36,20 +38,20 @@ export type SharedPortMessage =
 /** A process that accepts connections. */
 interface Worker {
   readonly process: ChildProcess;
-  /** The number of connections that it was sent and has not closed. */
+  /** The number of connections that the process was sent and has not closed. */
   connections: number;
-  /** The connections that it has not confirmed. */
+  /** The connections that the process has not confirmed. */
   readonly unconfirmed: Map<number, Socket>;
 }
 
 /**
- * Listens, and hands over each connection to the process with the fewest of them, so that calls are distributed even if
- * clients keep few connections for a long time. Nothing is read here: the gateway that accepts the connection handles
- * TLS, the PROXY header and HTTP.
+ * Listens, and hands over each connection to the process with the fewest connections, so that calls are distributed
+ * even if clients keep a few connections open for a long time. Nothing is read here: the gateway that accepts the
+ * connection handles TLS, the PROXY header and HTTP.
  *
- * No connection is lost if a process exits. The copy here is closed only when the process has confirmed the connection,
- * before it reads; until then another process can get it. Up to {@link waitingMax} connections are queued while there
- * is no process.
+ * No connection is lost if a process exits. A process confirms a connection before it reads from it; only then is the
+ * copy of the socket here closed, and until then another process can get the connection. Up to {@link waitingMax}
+ * connections are queued while there is no process.
  *
  * Rejects with the errors of `net.Server`, such as EADDRINUSE, and a TypeError for unknown options.
  */
@@ -142,8 +144,8 @@ class ConnectionHub {
 }
 
 /**
- * Closes the copy of a confirmed connection, and those before it, which never arrived because the worker has no file
- * descriptor left.
+ * Closes the copy of a confirmed connection, and the copies of earlier unconfirmed ones: they never arrived, because
+ * the worker had no file descriptor left.
  */
 function closeCopies(worker: Worker, taken: number): void {
   for (const [connection, socket] of worker.unconfirmed) {

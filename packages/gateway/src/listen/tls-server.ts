@@ -23,7 +23,7 @@ export interface TlsServer {
 
 /** Creates a {@link TlsServer}. */
 export function createTlsServer({ tls, handshakeTimeoutMs, take }: TlsServerOptions): TlsServer {
-  // Loaded only if TLS is used: it adds 10 ms to the start.
+  // Loaded only if TLS is used, because it adds 10 ms to the start.
   const { createServer } = process.getBuiltinModule("node:tls");
   const server = createServer({
     handshakeTimeout: Math.min(handshakeTimeoutMs, timerMsMax),
@@ -31,7 +31,7 @@ export function createTlsServer({ tls, handshakeTimeoutMs, take }: TlsServerOpti
     ALPNProtocols: ["h2", "http/1.1"],
   });
   server.on("secureConnection", (socket: TLSSocket) => {
-    // As for the raw connection: a client that has closed its side may still wait for a response.
+    // Half-open like the raw connection, because a client that has closed its side may still wait for a response.
     socket.allowHalfOpen = true;
     take(socket, socket.alpnProtocol === "h2" ? "http2" : "http1");
   });

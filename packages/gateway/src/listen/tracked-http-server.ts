@@ -21,7 +21,7 @@ export class TrackedHttpServer implements HttpServer {
 
   take(socket: Socket): HttpConnection {
     const connection = this.#connect(socket);
-    // Accepted before the drain began, so it must be drained before its first request.
+    // This connection was accepted before the drain began, so it is drained before its first request.
     if (this.#isDraining) connection.drain();
     return connection;
   }

@@ -33,7 +33,7 @@ export abstract class NodeExchange extends BaseExchange implements BodySource {
 
   /**
    * @param bodyBytes - the length of the body in the header: `undefined` without a body, 0 if unknown
-   * @param owner - `undefined` in a server of the program
+   * @param owner - `undefined` if the server belongs to the program
    */
   constructor(
     request: Readable,
@@ -64,7 +64,10 @@ export abstract class NodeExchange extends BaseExchange implements BodySource {
   /** Returns why the response stream has closed before the response was complete. */
   protected abstract closeProblem(): HttpProblem;
 
-  /** The stream may have closed without having emitted "close" yet, or the program may have begun its own response. */
+  /**
+   * Also checks the stream: it may have closed without having emitted "close" yet, or the program may have begun its
+   * own response.
+   */
   protected override get isOpen(): boolean {
     const { destroyed, headersSent } = this.#response;
     return super.isOpen && !destroyed && (this.httpStatus !== 0 || !headersSent);
@@ -73,7 +76,7 @@ export abstract class NodeExchange extends BaseExchange implements BodySource {
   startBody(): void {
     if (this.#isReading) return;
     this.#isReading = true;
-    // A listener alone does not start a stream that was paused before the gateway got it.
+    // Adding a listener does not resume a stream that was paused before the gateway got it.
     this.#request.on("data", onData).on("end", onEnd).resume();
   }
 
@@ -103,7 +106,7 @@ export abstract class NodeExchange extends BaseExchange implements BodySource {
     this.#response[exchangeKey] = undefined;
     if (this.isComplete) return;
     this.abort(this.closeProblem());
-    // Otherwise node keeps the data that it has read ahead as long as the stream exists.
+    // Otherwise the data that node has read ahead stays in memory as long as the stream.
     while (this.#request.read() !== null);
   }
 }

@@ -14,8 +14,8 @@ export const noHost: HostResponse = { getHeaderNames: () => [], getHeaders: () =
  * Returns the header fields for a response of a mounted gateway: those that the host, such as Express and its
  * middleware, has set, then the gateway's own.
  *
- * A field of the gateway replaces the host's field of the same name, except for `vary` and `set-cookie`, of which both
- * are sent. Fields of the host that describe a body are left out, because the body is the gateway's.
+ * A field of the gateway replaces the host's field of the same name, except that for `vary` and `set-cookie` both are
+ * sent. Fields of the host that describe a body are left out, because the body comes from the gateway.
  */
 export function withHostFields(response: HostResponse, own: string[]): string[] {
   if (response.getHeaderNames().length === 0) return own;

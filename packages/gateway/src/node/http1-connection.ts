@@ -19,8 +19,8 @@ import { lingerAtEnd } from "./linger-at-end.ts";
 import { readNodeTarget } from "./read-target.ts";
 
 /**
- * A connection whose requests are read by a node:http server. That server does not listen, so node enforces no timeouts
- * for heads and bodies, and does not count requests: that is done here.
+ * A connection whose requests are read by a node:http server. That server does not listen, so node does not enforce
+ * timeouts for heads and bodies or count requests. This class does both.
  *
  * Pipelined requests are served one at a time: they may depend on each other (RFC 9112 §9.3.2), and a request after the
  * last response of a connection must not be served.
@@ -35,19 +35,19 @@ export class NodeHttp1Connection implements HttpConnection, CheckedConnection, E
   #request: IncomingMessage | undefined;
   /** The number of complete heads that wait for the response before theirs. */
   #waiting = 0;
-  /** Why nothing can be read after these. */
+  /** Why nothing more can be read. Reported to the client after the responses to earlier requests. */
   #problem: HttpProblem | undefined;
-  /** The header fields of the request with that problem, as far as they are known. */
+  /** The header fields of the request with this problem, as far as they are known. */
   #problemFields: HeaderFields = [];
   #isBroken = false;
   #isDraining = false;
-  /** Whether the connection is above the maximum age, and closes when it is idle for a moment. */
+  /** Whether the connection is above the maximum age, so that it closes after a short idle time. */
   #isRetired = false;
-  /** When the current wait for the client began, by `performance.now()`. */
+  /** The time, by `performance.now()`, when the current wait for the client began. */
   #sinceMs = performance.now();
-  /** The number of bytes read from the socket by then. */
+  /** The number of bytes read from the socket when the wait began. */
   #bytesRead: number;
-  /** Whether the head of a request has begun since then. */
+  /** Whether the head of a request has begun to arrive since the wait began. */
   #isHeadBegun = false;
   #bytesWritten = 0;
 
@@ -97,13 +97,13 @@ export class NodeHttp1Connection implements HttpConnection, CheckedConnection, E
 
   /** Serves a request, or queues it until the response before its own is sent. */
   onRequest(request: IncomingMessage, response: ServerResponse): void {
-    // The request follows the last response of the connection.
+    // Requests after the last response of the connection are ignored.
     if (this.#socket.writableEnded) return;
     if (response.socket !== null) return this.#begin(request, response);
     this.#waiting += 1;
     if (this.#waiting > waitingMax) return this.destroy();
     this.pauseIfFull();
-    // In its own async context: node emits "socket" in that of the call before.
+    // Bound to the async context of this request: node emits "socket" in the context of the call before it.
     const begin = AsyncResource.bind(() => {
       this.#waiting -= 1;
       if (this.#waiting === waitingToPause - 1) this.#socket.resume();
@@ -115,7 +115,7 @@ export class NodeHttp1Connection implements HttpConnection, CheckedConnection, E
   /**
    * Refuses data that is not a valid request, once the requests before it have responses.
    *
-   * @param fields - its header fields, as far as they are known
+   * @param fields - the header fields of that request, as far as they are known
    */
   onProblem(problem: HttpProblem, fields: HeaderFields): void {
     // Node reports the same error for each chunk that follows.
@@ -160,7 +160,7 @@ export class NodeHttp1Connection implements HttpConnection, CheckedConnection, E
       this.#request = request;
       this.#track(exchange, response);
       this.#wait();
-      // After the end of its body, bytes belong to the next request.
+      // After the end of the body, bytes belong to the next request.
       request.once("close", () => this.#wait());
       const isCut = this.#problem !== undefined && this.#waiting === 0 && !request.complete;
       if (isCut) this.#refuseRest();
@@ -168,7 +168,7 @@ export class NodeHttp1Connection implements HttpConnection, CheckedConnection, E
       else refuse(exchange, target);
     } catch (error) {
       this.destroy();
-      // A defect of the gateway that belongs to no call.
+      // This is a defect of the gateway, outside of a call.
       report(error, { errorCode: "ERR_CONNECTION_FAILED", what: "HTTP/1.1 could not be served" });
     }
   }
@@ -176,7 +176,7 @@ export class NodeHttp1Connection implements HttpConnection, CheckedConnection, E
   #track(exchange: NodeHttp1Exchange, response: ServerResponse): void {
     this.#current = exchange;
     response.once("close", () => {
-      // The next one may have begun already.
+      // The next exchange may have begun already.
       if (this.#current === exchange) this.#current = undefined;
       this.#wait();
       this.#refuseRest();
@@ -204,12 +204,12 @@ export class NodeHttp1Connection implements HttpConnection, CheckedConnection, E
     const exchange = this.#current;
     if (exchange === undefined) return this.#close();
     if (exchange.httpStatus === 0) this.#options.refuse(exchange, problem);
-    // A response that has begun can no longer be completed.
+    // A response that has begun cannot be completed.
     else this.destroy();
     exchange.failRequest(problem);
   }
 
-  /** Refuses data that node did not parse to a request. */
+  /** Refuses data that node did not parse as a request. */
   #refuseUnread(problem: HttpProblem): void {
     this.#isBroken = true;
     const { IncomingMessage, ServerResponse } = process.getBuiltinModule("node:http");
@@ -235,7 +235,7 @@ function readTarget(request: IncomingMessage, common: CommonHeaderFields, limits
   const httpVersion = request.httpVersionMinor === 0 ? "1.0" : "1.1";
   const unmet = expect === null ? undefined : expectationProblem(expect, httpVersion);
   if (unmet !== undefined) return unmet;
-  // Node limits the bytes as sent, but many small fields cost more than their text.
+  // Node limits only the bytes as sent, but many small fields cost more memory than their text.
   if (listBytes > limits.headerBytes) return headerTooLarge(limits);
   return readNodeTarget(request, common, limits);
 }
@@ -246,8 +246,8 @@ function readTarget(request: IncomingMessage, common: CommonHeaderFields, limits
  */
 const waitingToPause = 64;
 /**
- * The number of queued heads above which the connection is closed. More than {@link waitingToPause}, because one read
- * may contain several. 2,048 heads of 32 bytes are 64 KiB, the size of one read; real heads are larger.
+ * The number of queued heads above which the connection is closed. Larger than {@link waitingToPause}, because one read
+ * may contain many heads. 2,048 heads of 32 bytes are 64 KiB, the size of one read; real heads are larger.
  */
 const waitingMax = 2048;
 

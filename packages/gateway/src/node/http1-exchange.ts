@@ -111,8 +111,8 @@ export class NodeHttp1Exchange extends NodeExchange {
     // RFC 9112 §6.1: the end of such a body is unknown.
     if (this.httpVersion === "1.0" && this.common.transferEncoding !== null) return false;
     if (this.#request.complete) return true;
-    // Unless this exchange has sent 100 (Continue), the client may or may not send its body. A response does not show
-    // whether the host's server has sent it.
+    // Unless this exchange has sent 100 (Continue), the client may or may not send its body. Whether the host's server
+    // has sent it cannot be detected.
     if (this.#expectsContinue && !this.#isContinued) return false;
     if (this.body === undefined) return true;
     const { contentLength } = this.common;
@@ -125,7 +125,7 @@ const pendingContinue = new WeakSet<object>();
 
 /**
  * Sends 100 (Continue) when the body of this request is first read (RFC 9110 §10.1.1). For the event `checkContinue`;
- * before the event `request`, node:http has already sent it.
+ * if node:http emits `request` instead, it has already sent 100 (Continue).
  */
 export function continueWhenRead(response: object): void {
   pendingContinue.add(response);

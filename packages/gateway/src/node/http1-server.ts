@@ -24,7 +24,7 @@ import { continueWhenRead } from "./http1-exchange.ts";
 import { readNodeTarget } from "./read-target.ts";
 
 /**
- * Creates a server for HTTP/1.0 and HTTP/1.1 on node:http. Bytes that are not HTTP also get an error record. Draining
+ * Creates a server for HTTP/1.0 and HTTP/1.1 on node:http. Bytes that are not HTTP get an error record, too. Draining
  * closes each connection with its next response.
  */
 export function createNodeHttp1Server(options: HttpServerOptions): HttpServer {
@@ -44,10 +44,11 @@ export function createNodeHttp1Server(options: HttpServerOptions): HttpServer {
     socket.on("close", () => connections.delete(connection));
     server ??= createServer(options.limits, (of) => bySocket.get(of));
     server.emit("connection", socket);
-    // At the end of each request node resumes even a paused socket. Added after node's own listener, which resumes it.
+    // At the end of each request node resumes the socket, even if it is paused. This listener runs after node's, and
+    // pauses the socket again.
     socket.on("resume", () => connection.pauseIfFull());
-    // A listener prevents node from bypassing the stream: of two TLS records that arrive together, its parser, paused
-    // after the first, would treat the second as an error.
+    // With a "data" listener, node's parser reads from the stream instead of directly from the handle. Otherwise, if
+    // two TLS records arrive together and the parser is paused after the first, it would report the second as an error.
     if ("encrypted" in socket) socket.on("data", ignore);
     return connection;
   };
@@ -58,9 +59,10 @@ export function createNodeHttp1Server(options: HttpServerOptions): HttpServer {
 function createServer(limits: Limits, connectionOf: (socket: Duplex) => NodeHttp1Connection | undefined): Server {
   // Loaded with the first connection, because it adds 10 ms to the start.
   const server = process.getBuiltinModule("node:http").createServer({
-    // Node also counts the target. Each has its own limit once the head is complete.
+    // Node's limit covers the fields and the target together. Their separate limits are checked once the head is
+    // complete.
     maxHeaderSize: limits.headerBytes + limits.urlBytes,
-    // Neither is enforced by a server that does not listen.
+    // A server that does not listen would not enforce these two.
     headersTimeout: 0,
     requestTimeout: 0,
     keepAliveTimeout: Math.min(limits.idleTimeoutMs, keepAliveMsMax),
@@ -68,7 +70,7 @@ function createServer(limits: Limits, connectionOf: (socket: Duplex) => NodeHttp
     // A missing Host gets an error record, like every other problem of a head.
     requireHostHeader: false,
   });
-  // Node would drop the fields after 2,000. Their bytes are limited instead.
+  // By default node drops all fields after the first 2,000. Here only the bytes of the fields are limited.
   server.maxHeadersCount = 0;
   server.on("request", (request, response) => connectionOf(request.socket)?.onRequest(request, response));
   server.on("checkContinue", (request, response) => {
@@ -96,7 +98,7 @@ function problemOf(code: string, limits: Limits): HttpProblem {
   return notHttp();
 }
 
-/** Returns the Origin field in what node's parser has refused, for CORS. */
+/** Returns the Origin field of a request that node's parser has refused, for CORS. */
 function originIn(packet: Buffer | undefined): HeaderFields {
   const [, origin] = originLine.exec(packet?.toString("latin1") ?? "") ?? [];
   return origin === undefined ? [] : ["origin", origin];

@@ -16,23 +16,23 @@ import { NodeHttp2Exchange } from "./http2-exchange.ts";
 
 /** A connection whose streams are those of a session of node:http2. */
 export class NodeHttp2Connection implements HttpConnection, CheckedConnection, ExchangeOwner {
-  /** HTTP/2 has no last response: GOAWAY names the streams that are served. */
+  /** Always false: in HTTP/2, GOAWAY announces the end of a connection, not the last response. */
   readonly isLast = false;
   readonly lingerMs: number = lingerMs;
   readonly #socket: Socket;
   readonly #session: ServerHttp2Session;
   readonly #options: HttpServerOptions;
   readonly #backlog: Backlog;
-  /** The open streams, each with when it was opened, by `performance.now()`. */
+  /** The open streams, each with the time, by `performance.now()`, when it was opened. */
   readonly #open = new Map<NodeHttp2Exchange, number>();
-  /** Since when no stream is open, by `performance.now()`. */
+  /** The time, by `performance.now()`, since when no stream is open. */
   #idleSinceMs = performance.now();
 
   /** @param onClose - called when the connection is closed and all its streams have ended */
   constructor(socket: Socket, options: HttpServerOptions, onClose: (connection: NodeHttp2Connection) => void) {
     const { budget, limits } = options;
     this.#socket = socket;
-    // As in a node:http2 server, which does not detect that a client has closed its side.
+    // As in a server of node:http2, which would not detect that a client has closed its side.
     socket.allowHalfOpen = false;
     this.#options = options;
     // Loaded with the first connection, because it adds 10 ms to the start.
@@ -46,7 +46,7 @@ export class NodeHttp2Connection implements HttpConnection, CheckedConnection, E
     };
     this.#backlog = budget.open(sink, () => this.destroy());
     this.#session.on("stream", (stream, header, _flags, fields) => this.#begin(stream, header, fields));
-    // Followed by the close of its streams and of itself.
+    // Ignored, because the streams and the session emit "close" after it.
     this.#session.on("error", ignore);
     this.#session.on("close", () => {
       this.#backlog.close();
@@ -65,7 +65,7 @@ export class NodeHttp2Connection implements HttpConnection, CheckedConnection, E
   /**
    * Closes the connection once its streams have ended. Its GOAWAY names the last stream, so that the client knows that
    * later ones have not been processed (RFC 9113 §6.8). node:http2 serves no stream that is opened after a GOAWAY, even
-   * if that names a higher one, so the end cannot be announced first.
+   * if the GOAWAY names a higher stream, so it is not possible to announce the end with an earlier GOAWAY.
    */
   drain(): void {
     if (!this.#session.closed) this.#session.close();
@@ -112,7 +112,7 @@ export class NodeHttp2Connection implements HttpConnection, CheckedConnection, E
       else refuse(exchange, target);
     } catch (error) {
       this.destroy();
-      // A defect of the gateway that belongs to no call.
+      // This is a defect of the gateway, outside of a call.
       report(error, { errorCode: "ERR_CONNECTION_FAILED", what: "HTTP/2 could not be served" });
     }
   }
@@ -145,7 +145,7 @@ function sessionOptions(limits: Limits): ServerOptions {
   return {
     // Node's default, 128 fields, would reset requests that are within the limit.
     maxHeaderListPairs: Math.ceil(maxHeaderListSize / fieldBytesMin),
-    // Node refuses new streams above it. The budget limits the bytes of all connections.
+    // Above this memory, node refuses new streams. The bytes of all connections together are limited by the budget.
     maxSessionMemory: Math.max(sessionMegabytesMin, Math.ceil(limits.backlogBytes / 1e6)),
     settings: {
       maxConcurrentStreams: limits.concurrentStreams,

@@ -20,7 +20,7 @@ import { type HostResponse, withHostFields } from "./host-fields.ts";
 import { type ExchangeOwner, keyOf, NodeExchange } from "./exchange.ts";
 import { peerOf, resetProblem } from "../listen/index.ts";
 
-/** An exchange of node:http2, from its core `stream` event instead of its compatibility API. */
+/** An exchange of node:http2, created from its core event `stream` instead of its compatibility API. */
 export class NodeHttp2Exchange extends NodeExchange {
   readonly httpVersion = "2.0";
   readonly #stream: StreamWithTrailer;
@@ -32,7 +32,8 @@ export class NodeHttp2Exchange extends NodeExchange {
   #droppedBytes = 0;
 
   /**
-   * @param host - the response of node's compatibility API, of which only the fields are read; {@link noHost} for none
+   * @param host - the response of node's compatibility API, from which only the fields are read; {@link noHost} if
+   * there is none
    */
   constructor(
     stream: ServerHttp2Stream,
@@ -83,7 +84,7 @@ export class NodeHttp2Exchange extends NodeExchange {
 
   override startBody(): void {
     const stream = this.#stream;
-    // Without a listener for `checkContinue`, node has already sent it.
+    // If there is no listener for `checkContinue`, node has already sent 100 (Continue).
     const isDue = stream.readableLength === 0 && stream.sentInfoHeaders === undefined;
     const isExpected = isDue && this.common.expect?.toLowerCase() === "100-continue";
     if (isExpected && this.isOpen && this.httpStatus === 0) stream.additionalHeaders(continued);
@@ -130,12 +131,13 @@ export class NodeHttp2Exchange extends NodeExchange {
 
   #respond(httpStatus: number, fields: HeaderFields, options: ServerStreamResponseOptions): void {
     const header = withHostFields(this.#host, [...fields, ...this.addedFields]);
-    // Of the fields that HTTP forbids, node sends some, which clients reject, and drops others.
+    // Fields that HTTP forbids are refused here, because node would send some of them, which clients reject, and drop
+    // the others.
     for (let at = 0; at < header.length; at += 2) requireField(header[at] ?? "", header[at + 1] ?? "");
     this.#stream.respond([":status", String(httpStatus), ...header], options);
   }
 
-  /** Also stops a body that continues long after the response was sent (RFC 9113 §8.1). */
+  /** Also stops a request body that continues long after the response was sent (RFC 9113 §8.1). */
   protected override complete(): void {
     super.complete();
     if (this.body?.ended === false) this.#linger = setInterval(() => this.#stop(), lingerMs).unref();
@@ -185,7 +187,10 @@ const continued = { ":status": 100 } as const;
 
 function ignore(): void {}
 
-/** Returns the values of fields by name. Without a prototype, because a name may be that of an inherited property. */
+/**
+ * Returns the values of fields by name. The object has no prototype, because a field may have the name of an inherited
+ * property.
+ */
 function toRecord(fields: HeaderFields): OutgoingHttpHeaders {
   const record: Record<string, string | string[]> = Object.create(null);
   for (let i = 0; i < fields.length; i += 2) {

@@ -6,9 +6,9 @@ const ending = new WeakSet<Socket>();
 /**
  * Makes a node:http connection read and drop the rest of its last request after the response.
  *
- * Closing a socket with unread bytes resets the connection, and many clients read their response only after sending
- * everything, so they would lose it. So only the server's side is closed, until the client closes its side (RFC 9112
- * §9.6) or reaches the limit of time or bytes.
+ * Closing a socket with unread bytes resets the connection, and a client that reads its response only after sending
+ * everything would lose it. So only the server's side is closed first. The socket is closed when the client closes its
+ * side (RFC 9112 §9.6) or reaches the limit of time or bytes.
  *
  * @param lingerMs - the time limit in milliseconds
  */

@@ -8,9 +8,9 @@ import { HttpProblem, toUtf8 } from "../exchange/index.ts";
  * whole body.
  *
  * The parser has read numbers as doubles. An integer beyond 2^53 may differ from what was sent, so it is written with
- * the fraction `.50`: a double field drops it again, and any other field is refused with an error that names it. The
- * trailing zero, which JSON.stringify does not write, shows the JSON reader that the integer was rounded. Numbers
- * beyond the range of a double stay so.
+ * the fraction `.50`: a double field accepts it without the fraction, and any other field is refused with an error that
+ * names the field. The trailing zero, which JSON.stringify never writes, tells the JSON reader that the integer was
+ * rounded. Numbers beyond the range of a double are written so that they stay out of range.
  *
  * @returns an {@link HttpProblem} with status 400 for a value that is nested deeper than any message can be
  */
@@ -24,7 +24,7 @@ export function readParsedBody(
   if (rawBody instanceof Uint8Array) return rawBody;
   if (body instanceof Uint8Array) return body;
   if (typeof body === "string") return toUtf8(body);
-  // A parser of forms also creates objects.
+  // The content type is checked because parsers of forms also create objects.
   if (body === undefined || contentType === null || !jsonType.test(contentType)) return undefined;
   const json = toJson(body, 0);
   return json === undefined ? new HttpProblem("ERR_MESSAGE_INVALID", "the body is nested too deeply") : toUtf8(json);
@@ -52,7 +52,7 @@ function toJson(value: unknown, level: number): string | undefined {
 }
 
 function numberToJson(value: number): string {
-  // JSON.stringify writes null, which would leave the field unset: 0, for an int64.
+  // JSON.stringify would write null, which leaves the field unset, so that an int64 would become 0.
   if (!Number.isFinite(value)) return value < 0 ? "-1e999" : "1e999";
   if (Number.isInteger(value) && !Number.isSafeInteger(value)) return `${BigInt(value)}.50`;
   return Object.is(value, -0) ? "-0" : String(value);

@@ -65,7 +65,7 @@ export class FetchExchange extends BaseExchange implements BodySource {
     if (this.#reader !== undefined) void this.#readBody(this.#reader);
   }
 
-  /** Releases the request, which another handler responds to. */
+  /** Releases the request, because another handler responds to it. */
   passOn(): void {
     this.complete();
   }
@@ -110,7 +110,7 @@ export class FetchExchange extends BaseExchange implements BodySource {
   /** Aborts the exchange, because the client has disconnected, or the request body has failed. */
   readonly #onAbort = (): void => {
     if (!this.isOpen) return;
-    // The client does not get it, but the server waits for it.
+    // The client does not get this response, but the server waits for one.
     if (this.httpStatus === 0) this.#respond(new Response(null, { status: clientClosedRequest }));
     // After this turn, in which most servers cancel the body: Deno logs the error of a body that it is still reading.
     else afterTurn(failBody, this.#responseBody);
@@ -125,7 +125,7 @@ export class FetchExchange extends BaseExchange implements BodySource {
 
   /**
    * Releases the request. Its body is never cancelled, because some servers then close the connection and lose the
-   * response. The server handles what was not read.
+   * response. The server handles the unread part.
    */
   #release(): void {
     this.#request.signal.removeEventListener("abort", this.#onAbort);
@@ -189,7 +189,8 @@ function failBody(body: ReadableStreamDefaultController<Uint8Array> | undefined)
 }
 
 /** Bytes of a response that are buffered before the handler has to wait. */
-// 64 KiB, what is collected in one turn, so that the next turn is prepared while this one is being sent.
+// 64 KiB: as much as is collected in one turn of the event loop, so that the next part is prepared while this one is
+// sent.
 const bufferedBytesMax = 64 * 1024;
 
 const unknownPeer: Peer = { address: "", port: 0 };
