@@ -4,7 +4,7 @@ import { type CodegenOptions, canCompile } from "../codegen/index.ts";
 import { type MessageReader, messageReader } from "./message-reader.ts";
 import { hasDeclaredWireTypes } from "./wire-types.ts";
 
-/** The deepest nesting of messages, unless the options set another: the default of protobuf-es. */
+/** The maximum nesting of messages, unless the options set a limit. The same as the default of protobuf-es. */
 const depthMax = 100;
 
 /**
@@ -38,7 +38,8 @@ export function readFast(
     reader.read(new ByteSource(bytes, depth, keepsUnknown), message, bytes.byteLength, -1);
     return message;
   } catch {
-    // Also for a string that is too long for the engine, or a truncated number: protobuf-es reports what is wrong.
+    // Any error is ignored here, including those for a truncated number or a string that is too long for the engine:
+    // protobuf-es reports what is wrong.
     return undefined;
   }
 }

@@ -8,14 +8,17 @@ import { type MessageWriter, messageWriter } from "./message-writer.ts";
 // equivalent mutant: other sizes only take longer.
 const keptBytes = 64 * 1024;
 
-/** Messages above this size are written by protobuf-es. The buffers tried before add up to a third of it. */
+/**
+ * Messages above this size are written by protobuf-es. The smaller buffers that were tried before add up to a third of
+ * this size.
+ */
 const fastBytesMax = 64 * 1024 * 1024;
 
 /** Keeps one buffer for the next message. */
 class SpareTarget {
   #spare: ByteTarget | undefined;
 
-  /** Takes the buffer. Reading a property of a message may write another message, which then gets a new buffer. */
+  /** Takes the buffer. If a getter of the message writes another message meanwhile, that one gets a new buffer. */
   take(): ByteTarget {
     const target = this.#spare ?? new ByteTarget(keptBytes);
     this.#spare = undefined;
@@ -69,7 +72,7 @@ export function writeFast(writer: MessageWriter, message: Message): Uint8Array |
 
 function takeBytes(writer: MessageWriter, { bytes, at }: ByteTarget): Uint8Array {
   if (bytes.byteLength !== keptBytes) {
-    // An eighth more, so that the next large message of the type also fits.
+    // An eighth is added, so that the next large message of the type also fits.
     writer.largeBytes = Math.ceil(at * 1.125);
     if (at > 0.75 * bytes.byteLength) return bytes.subarray(0, at);
   }

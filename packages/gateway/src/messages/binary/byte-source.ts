@@ -17,7 +17,9 @@ export class ByteSource {
     this.keepsUnknown = keepsUnknown;
   }
 
-  /** The same bytes, for numbers of a fixed length. Created on first use, because many messages have none. */
+  /**
+   * The same bytes, for numbers of a fixed length. Created on first use, because many messages have no such numbers.
+   */
   get view(): DataView {
     const { buffer, byteOffset, byteLength } = this.bytes;
     return (this.#view ??= new DataView(buffer, byteOffset, byteLength));
@@ -33,7 +35,7 @@ export function readVarint32(source: ByteSource): number {
   let value = 0;
   for (let shift = 0; shift < 70; shift += 7) {
     const byte = bytes[at++] ?? 0;
-    // JavaScript takes shift counts modulo 32.
+    // Checked because JavaScript reduces shift counts modulo 32.
     if (shift < 35) value |= (byte & 0x7f) << shift;
     if (byte < 0x80) {
       source.at = at;

@@ -11,7 +11,7 @@ export class ByteTarget {
   readonly bytes: Uint8Array;
   /** The offset of the next write. */
   at = 0;
-  /** The size that the buffer should have had, if known. */
+  /** The size that the buffer would have needed, if known. */
   requiredBytes = 0;
 
   constructor(length: number) {
@@ -106,7 +106,7 @@ export function writeSint64(target: ByteTarget, value: unknown): void {
   writeVarint64(target, (low << 1) ^ sign, ((high << 1) | (low >>> 31)) ^ sign);
 }
 
-/** Strings are the values of fields with `jstype = JS_STRING`, and map keys. */
+/** Accepts strings, too: fields with `jstype = JS_STRING` and map keys are stored as strings. */
 function toInteger(value: unknown): bigint {
   if (typeof value === "bigint") return value;
   if (typeof value !== "string") throw bailOut;
@@ -201,8 +201,8 @@ export function writeRaw(target: ByteTarget, raw: unknown): void {
 }
 
 /**
- * Writes the length of the content after `start`, for which `reserved` bytes were left free there, and moves the
- * content if the length needs more or fewer.
+ * Writes a length at `start`, for content that begins `reserved` bytes after it. Moves the content if the length needs
+ * more or fewer bytes than were reserved.
  *
  * @returns the number of bytes of the length
  */

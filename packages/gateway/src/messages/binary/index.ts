@@ -1,5 +1,5 @@
 /**
- * The binary format of protobuf, for the messages of protobuf-es. No sockets.
+ * The binary format of protobuf, for the messages of protobuf-es.
  *
  * Each type has a fast reader and a fast writer, generated at its first message (`codegen/`). They handle valid, common
  * messages. For anything malformed, unusual or rare they bail out: `fromBinary` reads the whole message again, or

@@ -16,8 +16,8 @@ const largeBytesMin = 64 * 1024;
  * once, after the other fields, which may come in any order (protobuf.dev, "Field Order"). The result shares no memory
  * with the message, which a handler may reuse for its next response.
  *
- * Otherwise a writer would grow its buffer until everything fits, and return a copy: several megabytes for a message of
- * one, which cause garbage collections.
+ * Without this, a writer would grow its buffer until everything fits, and return a copy. For a message of one megabyte
+ * that would allocate several megabytes, which cause garbage collections.
  */
 export function createBinaryWriter(
   desc: DescMessage,
@@ -38,8 +38,9 @@ export function createBinaryWriter(
 }
 
 /**
- * Returns whether a field can be written separately: only bytes, and not required ones, because the other fields could
- * not be encoded without them. Members of a oneof are excluded, because messages have no property of their name.
+ * Returns whether a field can be written separately. It must be a bytes field. Required fields are excluded, because
+ * the other fields could not be encoded without them, and members of a oneof, because messages have no property with
+ * their name.
  */
 function canBeSeparate({ fieldKind, scalar, presence }: DescField): boolean {
   const isRequired = presence === FeatureSet_FieldPresence.LEGACY_REQUIRED;

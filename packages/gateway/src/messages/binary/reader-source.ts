@@ -12,8 +12,9 @@ export interface ReaderNames {
 }
 
 /**
- * Returns the source of a function `(source, message, end, endTag)`, which reads the fields of a type into a message:
- * up to `end` or, for a group, through `endTag`, which is -1 otherwise. It appends to lists, and merges into messages.
+ * Returns the source of a function `(source, message, end, endTag)`, which reads the fields of a type into a message,
+ * up to the offset `end`. A group ends earlier, with the tag `endTag`, which is -1 for other messages. The function
+ * appends to lists, and merges into messages.
  *
  * In the source, `at` is the offset of the next read. It may exceed `end`, or become NaN after the last byte; both are
  * checked after the loop. The lengths of strings and lists are checked before these are read.
@@ -115,7 +116,7 @@ if (at !== stop) throw bailOut;`;
     const { oneof, localName } = this.#field;
     if (oneof !== undefined)
       return `(${this.#property}.case === ${literal(localName)} ? ${this.#property}.value : undefined)`;
-    // Otherwise the message would be merged into an inherited method.
+    // Without `hasOwn`, the message would be merged into an inherited method.
     return isInherited(localName)
       ? `(hasOwn(message, ${literal(localName)}) ? ${this.#property} : undefined)`
       : this.#property;
@@ -132,7 +133,7 @@ if (at !== stop) throw bailOut;`;
     if (field.enum !== undefined) {
       const read = scalarSource(ScalarType.INT32, end);
       if (field.enum.open) return read;
-      // For other numbers of a closed enum, protobuf-es decides whether to keep an unknown field.
+      // For undeclared numbers of a closed enum, protobuf-es decides whether to keep them as an unknown field.
       const numbers = this.#names.name(new Set(field.enum.values.map(({ number }) => number)));
       return `${read}if (!${numbers}.has(value)) throw bailOut;\n`;
     }
@@ -158,7 +159,7 @@ if (at !== stop) throw bailOut;`;
 ${read}value = ${inner};\n`;
   }
 
-  /** Statements with which protobuf-es reads this field alone, into another message of the same type. */
+  /** Statements that read only this field with protobuf-es, into another message of the same type. */
   #withProtobufEs(field: MessageField, before: string): string {
     const parent = this.#names.name(field.parent);
     const isGroup = messageWireType(field) === WireType.StartGroup;

@@ -1,10 +1,10 @@
 import { bailOut } from "../codegen/index.ts";
 import { type ByteTarget, requireCapacity, lengthBytes, writeLengthBefore } from "./byte-target.ts";
 
-/** Up to this length in characters, writing a string here costs less than a call of the runtime. */
+/** Up to this length in characters, writing a string in JavaScript is faster than calling the runtime's encoder. */
 const shortTextLength = 40;
 
-/** node's Buffer, if there is one: it writes at an offset, for which a TextEncoder needs a subarray. */
+/** node's Buffer, if there is one. It writes at an offset directly; a TextEncoder needs a subarray. */
 const NodeBuffer: typeof Buffer | undefined = globalThis.Buffer;
 
 const encoder = new TextEncoder();

@@ -12,7 +12,7 @@ interface FieldLayout {
   readonly wireTypes: number;
   /** The wire type of each value, if values may be packed. */
   readonly packed: WireType | undefined;
-  /** Returns the layout of its content, for a message or a map entry. A function, because messages may be recursive. */
+  /** Returns the layout of the content, for a message or a map entry. A function, because messages may be recursive. */
   readonly inside: (() => Layout) | undefined;
 }
 

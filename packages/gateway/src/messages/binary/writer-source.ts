@@ -17,7 +17,7 @@ export interface WriterNames {
  * numbers, then its unknown fields, as protobuf-es does.
  *
  * In the source, `at` is the offset of the next write. For a length, as many bytes are reserved as the last length of
- * the field had, and the content is moved if it needs more or fewer.
+ * the field needed; if the length needs more or fewer, the content is moved.
  */
 export function generateWriter(desc: DescMessage, names: WriterNames): string {
   const fields = desc.fields.toSorted((a, b) => a.number - b.number).map((field) => new FieldSource(field, names));
@@ -70,7 +70,7 @@ class FieldSource {
   /** The condition for writing `value`: it is explicitly set or, without presence, not zero. */
   #isSet(): string {
     const { presence, localName } = this.#field;
-    // The defaults of proto2 are on the prototype.
+    // Proto2 defaults are on the prototype, so only an own property is a set field.
     if (presence !== FeatureSet_FieldPresence.IMPLICIT)
       return `value !== undefined && hasOwn(message, ${literal(localName)})`;
     // An enum without presence is open, and its first value is 0.
@@ -84,7 +84,7 @@ class FieldSource {
         return "value.byteLength !== 0";
       case ScalarType.DOUBLE:
       case ScalarType.FLOAT:
-        // -0 is written.
+        // -0 is not the default, so it is written.
         return "!Object.is(value, 0)";
       default:
         // Loose equality, because the value may also be "0" or 0n.
@@ -127,7 +127,7 @@ target.at = at; ${this.guess} = writeLengthBefore(target, entryStart, reserved);
     const tag = tagSource(1, wireTypeOf(mapKey));
     if (mapKey === ScalarType.BOOL) return `${tag}${call("writeBoolKey", "key")}`;
     const isString = mapKey === ScalarType.STRING || isLong(mapKey);
-    // A key that is not a canonical integer does not survive the conversion.
+    // A key that is not a canonical integer changes when it is converted, and bails out.
     return (
       tag +
       (isString
@@ -158,14 +158,14 @@ target.at = at; ${this.guess} = writeLengthBefore(target, entryStart, reserved);
     return before + this.#tag(wireType) + this.#lengthDelimited(write);
   }
 
-  /** Statements that write content with its length before it. */
+  /** Statements that write content, preceded by its length. */
   #lengthDelimited(statements: string): string {
     return `{ const lengthStart = at, reserved = ${this.guess}; at += reserved;
 ${statements}
 target.at = at; ${this.guess} = writeLengthBefore(target, lengthStart, reserved); at = target.at; }\n`;
   }
 
-  /** Statements with which protobuf-es writes this field alone, of another message of the same type. */
+  /** Statements that write only this field with protobuf-es, as the field of another message of the same type. */
   #withProtobufEs(field: MessageField): string {
     const parent = this.#names.name(field.parent);
     return `target.at = at; writeFieldWithProtobufEs(target, ${parent}, ${literal((field.oneof ?? field).localName)}, ${this.#property}); at = target.at;\n`;

@@ -1,5 +1,6 @@
 /**
- * Thrown by the fast path when the exact implementation must decide. A symbol, because a stack trace would be wasted.
+ * Thrown by the fast path when the exact implementation must decide. A symbol, because creating an Error would cost
+ * time for a stack trace that nobody reads.
  */
 export const bailOut: unknown = Symbol("bail out");
 

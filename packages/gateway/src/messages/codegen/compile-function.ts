@@ -1,24 +1,24 @@
 /**
  * The only place in the gateway that generates code at run time.
  *
- * Why: a function that serves every type looks up properties by variable names, at megamorphic sites, and calls each
- * field through a pointer, which V8 cannot optimize. A function generated for one type has its property names in its
- * source, and each site sees one shape. With closures, one per field, reading a list of a hundred books takes 0.7 of
- * the time of `fromBinary`; with generated code 0.37 (in one process, by turns; a message of 38 KB). For JSON, closures
- * take
- * 0.47 of the time of `fromJsonString` and 0.6 of that of `toJsonString`; generated code takes 0.32 and 0.25.
+ * Why: a function that serves every type looks up properties by variable names, at megamorphic sites, and calls a
+ * different function for each field, which V8 cannot optimize. A function generated for one type has its property names
+ * in its source, and each site sees one shape. With closures, one per field, reading a list of a hundred books takes
+ * 0.7 of the time of `fromBinary`; with generated code 0.37 (in one process, by turns; a message of 38 KB). For JSON,
+ * closures take 0.47 of the time of `fromJsonString` and 0.6 of the time of `toJsonString`; generated code takes 0.32
+ * and 0.25.
  *
  * Safety: the source is generated from descriptors, which the program that runs the gateway has compiled in or loaded.
- * A message, a header or any other input of a client never becomes part of it. Of the descriptors it contains names and
- * numbers only, each as a JSON literal, which is a JavaScript literal too (ECMA-262, "JSON superset"); everything else
- * that a function refers to is passed as a value under a name defined here.
+ * A message, a header or any other input of a client never becomes part of it. From the descriptors, the source
+ * contains only names and numbers, each as a JSON literal, which is also a JavaScript literal (ECMA-262, "JSON
+ * superset"). Everything else that a function refers to is passed as a value under a name defined here.
  *
  * Availability: a Worker, a page with a Content-Security-Policy, and node with
- * `--disallow-code-generation-from-strings` forbid it. This is checked once, at the first message. Without it the
- * results are the same, from protobuf-es alone or, for JSON, from the exact reader and the closures of `json/`. A
- * program that does not trust its descriptors uses that flag, or the option `codegen: false`.
+ * `--disallow-code-generation-from-strings` forbid it. This is checked once, at the first message. Without code
+ * generation the results are the same: they come from protobuf-es or, for JSON, from the exact reader and the closures
+ * of `json/`. A program that does not trust its descriptors uses that flag, or the option `codegen: false`.
  *
- * Cost: about 0.2 ms for each type whose messages are read, and as much if they are written, at the first message.
+ * Cost: at the first message of a type that is read, about 0.2 ms, and the same at the first that is written.
  */
 
 /** The values that the source of a function refers to, by name. */
@@ -30,7 +30,10 @@ export interface CodegenOptions {
   readonly codegen?: boolean;
 }
 
-/** Whether the runtime allows code generation; `undefined` before the first check. It does not change afterwards. */
+/**
+ * Whether the runtime allows code generation; `undefined` before the first check. The result of the check never
+ * changes.
+ */
 let isAllowed: boolean | undefined;
 
 /** Returns whether code may be generated with these options. */

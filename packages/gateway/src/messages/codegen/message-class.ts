@@ -14,15 +14,19 @@ export function isInherited(name: string): boolean {
 /**
  * Returns a constructor of messages like those of `create()`, for generated code.
  *
- * It copies a message of protobuf-es: its properties in the same order, and its prototype, which has the defaults of
- * proto2. With a constructor V8 knows how many properties the objects have, and stores all of them in the object.
+ * The messages are like those of protobuf-es: they have the same properties in the same order, and the same prototype,
+ * which has the defaults of proto2. With a constructor, V8 knows how many properties an object will have, and stores
+ * all of them in the object itself.
  */
 export const messageClass: (desc: DescMessage) => MessageClass = memoize((desc) => {
   const pattern = create(desc);
   return Object.keys(pattern).length > keptPropertiesMax ? classOf(desc) : makeClass(pattern);
 });
 
-/** The most properties that a constructor sets. V8 stores at most 380 in the object; for more, `create()` is faster. */
+/**
+ * The maximum number of properties that a constructor sets. V8 stores at most 380 in the object; for more, `create()`
+ * is faster.
+ */
 const keptPropertiesMax = 400;
 
 function classOf(desc: DescMessage): MessageClass {
@@ -35,14 +39,15 @@ function makeClass(pattern: Message): MessageClass {
     ([name, value]) => `this[${literal(name)}] = ${initialValue(value, scope)};`,
   );
   const constructor = compileFunction<MessageClass>(`function () {\n${lines.join("\n")}\n}`, scope.values);
-  // Instances are what `create()` returns: their constructor is Object, by the chain of their prototypes.
+  // Instances get the prototype of messages from `create()`, so that they are of the same kind: `constructor`, which
+  // they inherit, is Object.
   Reflect.set(constructor, "prototype", Object.getPrototypeOf(pattern));
   return constructor;
 }
 
 function initialValue(value: unknown, scope: TypeScope): string {
   if (Array.isArray(value)) return "[]";
-  // Like protobuf-es, which shares empty bytes among messages.
+  // Messages share their empty bytes, as in protobuf-es.
   if (typeof value !== "object" || value instanceof Uint8Array) return scope.name(value);
   return value !== null && "case" in value ? "{ case: undefined }" : "{}";
 }

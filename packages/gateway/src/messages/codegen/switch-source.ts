@@ -1,15 +1,15 @@
 import { literal } from "./type-scope.ts";
 
 /**
- * The most cases that are compared one after another. V8 does not optimize a function with many more, and then each
- * comparison takes 10 to 20 ns: 10 ms of JSON, or 2.5 ms of binary, for one message with a thousand fields.
+ * The maximum number of cases that are compared one after another. V8 does not optimize a function with many more, and
+ * then each comparison takes 10 to 20 ns: 10 ms of JSON, or 2.5 ms of binary, for one message with a thousand fields.
  */
 const comparedCasesMax = 100;
 
 /**
  * Returns the source of a switch over the value of an expression: statements for each value, and for all others.
  *
- * With many cases, a map returns the index of the case, so that V8 can compile a jump table.
+ * With many cases, the source looks up the index of the case in a map, so that V8 can compile a jump table.
  *
  * @param name - returns the name of a value in the scope
  */

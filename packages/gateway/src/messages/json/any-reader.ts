@@ -8,10 +8,10 @@ import type { JsonScanner } from "./json-scanner.ts";
 import type { ReadContext } from "./read-context.ts";
 import { requireFieldsRead } from "./required-fields.ts";
 
-// The content of an Any is encoded again for each Any that encloses it. This limit keeps the total linear.
+// The content of an Any is encoded again for each enclosing Any. With this limit the total time is linear.
 const anyDepthMax = 8;
 
-/** Reads a google.protobuf.Any: `@type` and the fields of the message of that type. `{}` is an empty Any. */
+/** Reads a google.protobuf.Any: `@type`, and the fields of a message of that type. `{}` is an empty Any. */
 export function readAny(context: ReadContext): Any {
   const { scanner } = context;
   if (scanner.peek() !== "object") throw new FieldProblem("must be an object");
@@ -44,8 +44,8 @@ function findTypeUrl(context: ReadContext): string | undefined {
 }
 
 /**
- * Skips a value that comes before the type of its Any, and notes the types in it by the positions of their objects, so
- * that nested Any are skipped once rather than once per level.
+ * Skips a value that comes before the `@type` of its Any. Notes the `@type` of each Any inside the value by the
+ * position of its object, so that nested ones are skipped only once instead of once per level.
  */
 function skipAndNoteTypes(scanner: JsonScanner, typeUrls: Map<number, string>): void {
   const kind = scanner.peek();
@@ -74,7 +74,8 @@ function readPacked(context: ReadContext, desc: DescMessage): unknown {
   return message;
 }
 
-// Reads a type with its own JSON form, which an Any has under "value" instead of fields; `undefined` if it is missing.
+// Reads a message whose type has its own JSON form. An Any contains this form under "value", instead of fields. Returns
+// `undefined` if "value" is missing.
 function readValue(context: ReadContext, desc: DescMessage): unknown {
   const { scanner, unknown, path } = context;
   let message: unknown;

@@ -13,6 +13,6 @@ export function parseBase64(text: string): Uint8Array | undefined {
   const padding = text.endsWith("==") ? 2 : text.endsWith("=") ? 1 : 0;
   const length = text.length - padding;
   if (length % 4 === 1 || (padding > 0 && text.length % 4 !== 0)) return undefined;
-  // protobuf-es skips spaces and accepts padding in the middle.
+  // Checked because protobuf-es would skip spaces and accept padding in the middle.
   return digits.test(text.slice(0, length)) ? base64Decode(text) : undefined;
 }

@@ -7,17 +7,20 @@ import { fieldsByName } from "./names.ts";
 import { createValueReader, createWellKnownReader, type PlainReader } from "./plain-values.ts";
 import { isMapKey } from "./text-forms.ts";
 
-/** The generated readers for one spelling of integers. Each is compiled when its type is first read. */
+/**
+ * The generated readers, either for all spellings of integers or only for the canonical one. Each is compiled when its
+ * type is first read.
+ */
 export interface CompiledReaders {
   /** Whether integers must be in canonical form. */
   readonly canonical: boolean;
-  /** Returns the reader of a message type, for its own JSON form if it has one. */
+  /** Returns the reader of a message type. If the type has its own JSON form, the reader reads that form. */
   of(desc: DescMessage): PlainReader;
   /** Returns the reader of all values of a field. */
   ofField(field: DescField): PlainReader;
 }
 
-/** Creates the generated readers for one spelling of integers. */
+/** Creates the generated readers. */
 export function createCompiledReaders(canonical: boolean): CompiledReaders {
   const readers: CompiledReaders = {
     canonical,
@@ -45,13 +48,13 @@ const scope = { hasOwn: Object.hasOwn, isArray: Array.isArray, isFinite: Number.
 /**
  * Returns the source of a function `(json, state)`, which converts an object from `JSON.parse` to a message.
  *
- * It counts the strings that it visits, names included. A list or a map whose values need no conversion is used as it
- * is.
+ * It counts the strings that it visits, names included. A list or a map whose values need no conversion is used
+ * unchanged.
  */
 function messageSource(desc: DescMessage, own: TypeScope, readers: CompiledReaders): string {
   const cases = [...fieldsByName(desc)].map(([name, field]): [string, string] => {
     const { jsonName, localName, oneof } = field;
-    // The JSON name would set the same field again.
+    // If the object also has the JSON name, the field would be set twice.
     const check = name === jsonName ? "" : `if (hasOwn(json, ${literal(jsonName)})) throw bailOut;\n`;
     const skipNull = acceptsNull(field) && !isRepeated(field) ? "" : "if (value === null) continue;\n";
     const place = `message[${literal((oneof ?? field).localName)}]`;
@@ -142,7 +145,8 @@ function elementSource(field: DescField, own: TypeScope, readers: CompiledReader
     case ScalarType.INT32:
     case ScalarType.SINT32:
     case ScalarType.SFIXED32:
-      // The type is checked first, because an object may have no primitive value. 0 may be -0.
+      // The type is checked first, because `|` throws for an object without a primitive value. 0 is read by the slow
+      // path, because it may be -0.
       return `if (typeof value !== "number" || (value | 0) !== value || value === 0) ${read}`;
     case ScalarType.DOUBLE:
       return `if (!isFinite(value)) ${read}`;

@@ -9,8 +9,9 @@ import { jsonNameOf } from "./names.ts";
 import type { MessageForms, ToJson } from "./write-context.ts";
 
 /**
- * Compiles the form of a type: three times as fast as that of `composeForm`, with the same result. Members that are
- * left out are `undefined`, which `JSON.stringify` omits, so all messages of a type become objects of one shape.
+ * Compiles the function that converts messages of a type to JSON. It is three times as fast as the one of
+ * `composeForm`, with the same result. Members that are left out are `undefined`, which `JSON.stringify` omits, so all
+ * messages of a type become objects of one shape.
  */
 export function compileForm(desc: DescMessage, forms: MessageForms): ToJson["toJson"] {
   const names = desc.fields.map((field) => jsonNameOf(field, forms.style));
@@ -69,7 +70,7 @@ function fieldSource(field: DescField, forms: MessageForms, name: (value: unknow
 function unsetSource(field: DescField, always: boolean, name: (value: unknown) => string): string {
   const { presence, scalar, message, localName } = field;
   if (presence !== FeatureSet_FieldPresence.IMPLICIT) {
-    // The defaults of proto2 are on the prototype. Message fields have none.
+    // Proto2 defaults are on the prototype. Message fields have no defaults.
     const mayInherit = message === undefined || isInherited(localName);
     return `value === undefined${mayInherit ? ` || !hasOwn(message, ${literal(localName)})` : ""}`;
   }

@@ -2,9 +2,10 @@ import type { DescMessage } from "@bufbuild/protobuf";
 import { isWrapperDesc } from "@bufbuild/protobuf/wkt";
 
 /**
- * Returns whether a type has its own JSON form, such as a string for a Timestamp, which an Any has under `value`.
+ * Returns whether a type has its own JSON form, such as a string for a Timestamp. An Any contains this form under
+ * `value`.
  *
- * protobuf-es has a function of this name since 2.12.
+ * Since 2.12, protobuf-es exports a function with this name.
  */
 export function hasCustomJsonRepresentation(desc: DescMessage): boolean {
   return customTypes.has(desc.typeName) || isWrapperDesc(desc);

@@ -36,13 +36,13 @@ function createExtensionReader(extension: DescExtension): FieldReader {
       inner.read(context, values, undefined);
       // setExtension() writes the value in binary, which fails if required fields are missing.
       if (extension.message !== undefined) requireFieldsRead(context, extension.message, values["value"]);
-      // There is no value for an unknown enum name that is ignored.
+      // The value is missing if it was an unknown enum name, which is ignored.
       if (Object.hasOwn(values, "value") && isMessage(fields)) setExtension(fields, extension, values["value"]);
     },
   };
 }
 
-// An extension's type no longer relates scalar types to their defaults, so the compiler cannot check more than this.
+// The type of an extension does not relate scalar types to their defaults, so the compiler cannot check more than this.
 function isField(desc: { readonly kind: string }): desc is DescField {
   return desc.kind === "field";
 }

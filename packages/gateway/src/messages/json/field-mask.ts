@@ -2,8 +2,8 @@ import { create } from "@bufbuild/protobuf";
 import type { FieldMask } from "@bufbuild/protobuf/wkt";
 import { FieldMaskSchema } from "@bufbuild/protobuf/wkt";
 
-// The proto names that survive a conversion to lowerCamelCase and back. As in protoc, a leading underscore makes the
-// first letter a capital.
+// The proto names that are the same after a conversion to lowerCamelCase and back. As in protoc, a leading underscore
+// makes the first letter a capital.
 const reversible = /^_?[a-z][a-z0-9]*(?:_[a-z][a-z0-9]*)*$/;
 const camel = /^[A-Za-z][A-Za-z0-9]*$/;
 // Matches what paths of such names cannot contain: other characters, and separators without a name after them.
@@ -21,7 +21,7 @@ const identifier = /^[A-Za-z_][A-Za-z0-9_]*$/;
  * @returns the mask with proto names; `undefined` when a path is not a field path
  */
 export function parseFieldMask(text: string, protoNames: boolean): FieldMask | undefined {
-  // Converts all names together: one by one takes twice as long.
+  // Converts all names together, because converting them one by one takes twice as long.
   if (!outsideOfCamelPaths.test(text)) return create(FieldMaskSchema, { paths: toSnakeCase(text).split(",") });
   const paths: string[] = [];
   for (const path of text === "" ? [] : text.split(",")) {

@@ -30,6 +30,6 @@ const excerptUnitsMax = 64;
 /** Quotes a client's text for an error message: as JSON, cut to 64 units. */
 export function quote(text: string): string {
   const excerpt = text.length > excerptUnitsMax ? `${text.slice(0, excerptUnitsMax)}…` : text;
-  // If the cut splits a surrogate pair, JSON.stringify escapes the rest.
+  // If the cut splits a surrogate pair, JSON.stringify escapes the remaining half.
   return JSON.stringify(excerpt);
 }

@@ -23,7 +23,7 @@ export function createFieldReader(field: DescField): FieldReader {
     field,
     nullIsValue: acceptsNull(field),
     read(context, fields, bound) {
-      // The path sets a well-known type only as a whole, so fields inside are bound only in other messages.
+      // The path can set fields inside a plain message, but a well-known type only completely.
       const value =
         bound !== undefined && isPlainMessage
           ? context.messages.readFields(context, field.message, { bound, into: loadField(fields, field) })
@@ -59,7 +59,7 @@ function createEnumReader(desc: DescEnum): ValueReader {
       const named = enumNumberByName(desc, name);
       if (named !== undefined) return named;
       if (rejectUnknown) throw new FieldProblem(`${quote(name)} is not ${noun}`);
-      // The JSON mapping ignores names from a newer schema together with fields from it.
+      // In the JSON mapping, a reader that ignores the fields of a newer schema also ignores its enum names.
       unknown.addEnumValue(name, path);
       return absent;
     }

@@ -2,8 +2,8 @@
  * Strict proto3 JSON, in which an int64 is read from the source text and never through a double.
  *
  * Fast path of reading: bytes → UTF-8 text → the value of `JSON.parse` (parse-plain) → message, by code generated for
- * its type (compiled-reader, plain-values, and value-messages for google.protobuf.Value). Where that could lose
- * information, and where something is wrong, the exact reader reads the text again: tokens (json-scanner) → fields by
+ * its type (compiled-reader, plain-values, and value-messages for google.protobuf.Value). If that could lose
+ * information, or if something is wrong, the exact reader reads the text again: tokens (json-scanner) → fields by
  * descriptor (message-reader, field-reader, well-known-readers) → message, or an error that names the field. The exact
  * reader defines the result; the fast path is five times as fast. Values in a URL are spelled as in JSON: text-forms
  * parses both.

@@ -5,20 +5,21 @@ import type { JsonForm } from "./write-context.ts";
 /** Converts a value to JSON. @throws TypeError for a value of another type */
 export function valueToJson(value: unknown, form: JsonForm): JsonValue {
   if (typeof form !== "string") return form.toJson(value);
-  // The form names the type; the others narrow it.
+  // `form` is the expected type. The comparisons with literals narrow `value` for the compiler.
   const isJson = typeof value === "string" || typeof value === "number" || typeof value === "boolean";
   return isJson && typeof value === form ? value : refuseType(`a ${form}`, value);
 }
 
 /**
- * Converts a list to JSON, or returns `whenEmpty`. A list whose items need no conversion is returned as it is.
+ * Converts a list to JSON; returns `whenEmpty` for an empty list. A list whose items need no conversion is returned
+ * unchanged.
  *
  * @throws TypeError if it is not an array
  */
 export function listToJson<Empty>(items: unknown, form: JsonForm, whenEmpty: Empty): JsonValue[] | Empty {
   if (!Array.isArray(items)) return refuseType("an array", items);
   if (items.length === 0) return whenEmpty;
-  // By index, so that holes of the array are checked, too.
+  // A loop over indexes also checks the holes of the array.
   if (typeof form === "string") {
     for (let index = 0; index < items.length; index++)
       if (typeof items[index] !== form) refuseType(`a ${form}`, items[index]);
@@ -29,7 +30,10 @@ export function listToJson<Empty>(items: unknown, form: JsonForm, whenEmpty: Emp
   return list;
 }
 
-/** Converts a map to JSON, or returns `whenEmpty`. A map whose values need no conversion is returned as it is. */
+/**
+ * Converts a map to JSON; returns `whenEmpty` for an empty map. A map whose values need no conversion is returned
+ * unchanged.
+ */
 export function mapToJson<Empty>(entries: unknown, form: JsonForm, whenEmpty: Empty): JsonObject | Empty {
   const values = asFieldValues(entries);
   if (isEmpty(values)) return whenEmpty;

@@ -44,7 +44,7 @@ export function fieldForm(field: DescField, forms: MessageForms): JsonForm {
   return forms.of(message);
 }
 
-// In an integer field, a number that is not finite becomes `null`.
+// If an integer field has a number that is not finite, JSON.stringify writes `null`.
 function scalarForm(scalar: ScalarType, { int64Numbers }: JsonStyle): JsonForm {
   switch (scalar) {
     case ScalarType.STRING:
@@ -93,7 +93,7 @@ function signedToJson(value: number): JsonValue {
 
 function longToString(value: unknown): string {
   if (typeof value === "bigint") return String(value);
-  // A string for `jstype = JS_STRING`. protobuf-es accepts a bigint, a string or a number.
+  // Fields with `jstype = JS_STRING` have a string. protobuf-es also accepts a bigint or a number for any 64-bit field.
   if (typeof value === "string") return value;
   return Number.isInteger(value) ? String(value) : refuseType("a 64-bit integer", value);
 }
@@ -111,7 +111,8 @@ function enumForm(desc: DescEnum, style: JsonStyle): JsonForm {
   return { toJson: (value) => names.get(value) ?? valueToJson(value, "number") };
 }
 
-// Of values with the same number, the first one determines the name. protobuf-es has JSON names of values since 2.12.
+// If several values have the same number, the name is that of the first. protobuf-es supports JSON names of values
+// since 2.12.
 function nameOf(desc: DescEnum, number: number): string {
   const named: { readonly name: string; readonly jsonName?: string } | undefined = desc.value[number];
   const { name = "", jsonName = name } = named ?? {};
@@ -179,7 +180,8 @@ function unpackedToJson(any: Any, forms: MessageForms): JsonObject {
 }
 
 /**
- * Converts a message to the JSON of a google.protobuf.Any: `@type` and its fields, or `value` for its own JSON form.
+ * Converts a message to the JSON of a google.protobuf.Any: `@type` with the message's fields, or with `value` if the
+ * type has its own JSON form.
  */
 export function packedToJson(typeUrl: string, desc: DescMessage, message: Message, forms: MessageForms): JsonObject {
   const value = forms.of(desc).toJson(message);

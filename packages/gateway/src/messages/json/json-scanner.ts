@@ -12,9 +12,9 @@ export interface JsonMark {
   readonly depth: number;
 }
 
-// Characters. V8 copies shorter substrings; a longer one is a view, which keeps the text alive.
+// In characters. V8 copies shorter substrings; a longer substring is a view that keeps the complete text alive.
 const viewLengthMin = 13;
-// Characters. A shorter text may be kept alive, because a copy costs more.
+// In characters. A shorter text may be kept alive, because copying a part of it costs more.
 const copiedTextMin = 1024;
 
 // The number grammar of RFC 8259 §6; sticky, to match at the scanner's position.
@@ -29,10 +29,10 @@ const escapeToken = /["\\/bfnrt]|u[0-9A-Fa-f]{4}/y;
  * Reads a JSON text value by value, as strictly as RFC 8259 allows.
  *
  * Numbers are returned as their source text, because a double cannot hold every int64. Strings with a lone surrogate
- * are refused, because they are not Unicode text, and so is nesting beyond {@link jsonDepthMax}. Only what the caller
- * asks for is built.
+ * are refused, because they are not Unicode text, and so is nesting beyond {@link jsonDepthMax}. Only values that the
+ * caller reads are created.
  *
- * Every method throws a {@link FieldProblem} when the text is not what the method reads.
+ * Every method throws a {@link FieldProblem} if the text at the current position is not what the method reads.
  *
  * @example
  * ```ts
@@ -109,7 +109,8 @@ export class JsonScanner {
   }
 
   /**
-   * Reads the next value, which is neither an object nor an array: the content of a string, otherwise the source text.
+   * Reads the next value, which must not be an object or an array. Returns the content of a string, and the source text
+   * of any other value.
    */
   readText(): string {
     const kind = this.peek();
@@ -124,7 +125,9 @@ export class JsonScanner {
     this.#open(0x7b, "an object");
   }
 
-  /** Reads the first key of the object that was just entered; if it is empty, leaves it and returns `undefined`. */
+  /**
+   * Reads the first key of the object that was just entered; if the object is empty, leaves it and returns `undefined`.
+   */
   firstKey(): string | undefined {
     return this.#skipSpace() === 0x7d ? this.#close() : this.#readKey();
   }
@@ -162,7 +165,7 @@ export class JsonScanner {
     }
   }
 
-  /** Skips the next value, but checks it as strictly as if it were read. */
+  /** Skips the next value, and checks it as strictly as if it were read. */
   skipValue(): void {
     const kind = this.peek();
     if (kind === "object") this.readObject(() => this.skipValue());

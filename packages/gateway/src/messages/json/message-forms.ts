@@ -16,7 +16,7 @@ import { memoize } from "../codegen/index.ts";
 import { jsonNameOf } from "./names.ts";
 import type { JsonStyle, MessageForms, ToJson } from "./write-context.ts";
 
-/** Creates the form of a message type without its own JSON form: an object of its fields. */
+/** Creates the form of a message type that is written as an object of its fields. */
 export type CreateForm = (desc: DescMessage, forms: MessageForms) => ToJson["toJson"];
 
 /** Creates the forms of all types in one style. */
@@ -85,7 +85,7 @@ export function createFieldForm(
   if (presence !== FeatureSet_FieldPresence.IMPLICIT) {
     return (message) => {
       const value = message[localName];
-      // The defaults of proto2 are on the prototype.
+      // Proto2 defaults are on the prototype, so only an own property is a set field.
       if (value !== undefined && Object.hasOwn(message, localName)) return valueToJson(value, form);
       return presence === FeatureSet_FieldPresence.LEGACY_REQUIRED ? refuseUnset(field) : undefined;
     };

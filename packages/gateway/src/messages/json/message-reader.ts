@@ -12,7 +12,7 @@ import { createWellKnownReader } from "./well-known-readers.ts";
 
 const fieldReaderOf = memoize(createFieldReader);
 
-/** The readers of all message types, each created on first use, because a message type may contain itself. */
+/** The readers of all message types. Each is created on first use, because a message type may contain itself. */
 export const messageReaders: MessageReaders = {
   readerOf: memoize(
     (desc: DescMessage): ValueReader => createWellKnownReader(desc) ?? ((context) => readFields(context, desc)),
@@ -66,8 +66,8 @@ function readField(
   const notedBefore = notes?.paths.length;
   const ignoredBefore = notes && notes.repeated + unknown.count;
   reader.read(context, fields, bound);
-  // The fields inside this one are noted, or the field itself if there are none. It is not noted if part of its value
-  // was ignored, because then it does not have the value that the client meant.
+  // If fields inside this field were noted, the field itself is not noted. It is not noted either if a part of its
+  // value was ignored, because then it does not have the value that the client meant.
   if (notes === undefined || notes.paths.length !== notedBefore) return;
   if (notes.repeated + unknown.count !== ignoredBefore) return;
   noteField(context, notes.paths);
@@ -99,7 +99,7 @@ function refuseOtherValue(field: DescField, repeated: MessageShape<DescMessage>,
   if (!equals(field.parent, repeated, expected)) throw new FieldProblem("must be the value in the path");
 }
 
-// Limits the paths of one body, each of which can be as long as messages are deep.
+// Limits the paths of one body. Each path can be as long as the maximum nesting of messages.
 const notedFieldsMax = 1000;
 
 function noteField({ path, anyDepth }: ReadContext, paths: string[]): void {

@@ -7,8 +7,8 @@ interface Named {
 }
 
 // A JSON name takes precedence over a proto name, as in Go and C#, so that a field written by its JSON name is read as
-// the same field. If several have the same JSON name, which proto2 allows, it means the one whose proto name it also
-// is, or else the first.
+// the same field. If several fields have the same JSON name, which proto2 allows, the name means the field that also
+// has it as its proto name, or else the first field.
 function byNames<Desc extends Named>(descs: readonly Desc[]): ReadonlyMap<string, Desc> {
   const byName = new Map(descs.toReversed().map((desc) => [desc.jsonName, desc]));
   for (const desc of descs) {
@@ -34,7 +34,7 @@ export function findField(message: DescMessage, name: string): DescField | undef
 
 /**
  * Returns the name of a field in JSON: its JSON name, or its proto name with `useProtoFieldName`. If {@link findField}
- * finds another field by that name, returns the other one.
+ * finds another field by that name, returns the other of the two names.
  */
 export function jsonNameOf(field: DescField, { useProtoFieldName }: { readonly useProtoFieldName?: boolean }): string {
   const { name, jsonName, parent } = field;

@@ -50,14 +50,14 @@ export function integerRangeOf(scalar: ScalarType): IntegerRange | undefined {
 /** The number of digits of 2^64-1; no integer has more. */
 const digitsMax = 20;
 const canonicalInteger = /^(?:0|-?[1-9][0-9]{0,19})$/;
-/** A double is exact for any 15 digits (2^53 has 16), so short ids need no arithmetic with BigInt. */
+/** A double represents any 15 digits exactly (2^53 has 16), so short ids need no arithmetic with BigInt. */
 const exactDigitsMax = 15;
 
 /**
  * Parses an integer in canonical form: `0` or `-?[1-9][0-9]*`, ASCII, in range.
  *
- * Plus signs, leading zeros, spaces, `-0` and exponents are refused. Each value has one spelling, so that caches, logs
- * and authorization rules in front of a service see the same id as its handler.
+ * Plus signs, leading zeros, spaces, `-0` and exponents are refused. Each value has only one spelling, so that caches,
+ * logs and authorization rules in front of a service see the same id as the handler.
  *
  * @returns the value, a `bigint` if the range is 64 bits wide; `undefined` for any other text
  */
@@ -87,7 +87,7 @@ export function parseExactInteger(text: string, range: IntegerRange): bigint | n
   const [, sign = "", whole = "", fraction = "", exponentText = "0"] = match;
   const digits = (whole + fraction).replace(/^0+/, "");
   let end = digits.length;
-  // Not /0+$/, which takes quadratic time for many zeros followed by another digit.
+  // A loop, because /0+$/ takes quadratic time for many zeros followed by another digit.
   while (digits.endsWith("0", end)) end--;
   if (end === 0) return range.big ? 0n : 0;
   const zeros = Number(exponentText) - fraction.length + digits.length - end;

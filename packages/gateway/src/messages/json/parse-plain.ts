@@ -4,7 +4,10 @@ import { jsonDepthMax } from "./json-scanner.ts";
 /** The result of `JSON.parse` for a JSON text. */
 export interface PlainText {
   readonly value: JsonValue;
-  /** The number of strings in the text, names included. Of two equal names, the value has only one. */
+  /**
+   * The number of strings in the text, names included. If an object has the same name twice, the value has fewer
+   * strings than the text.
+   */
   readonly strings: number;
   /** Whether a string may have a lone surrogate. */
   readonly mayHaveLoneSurrogates: boolean;
@@ -19,11 +22,12 @@ export interface ReadState {
 }
 
 /**
- * Parses a JSON text with `JSON.parse`, if counting strings detects everything that `JSON.parse` loses.
+ * Parses a JSON text with `JSON.parse`, if the loss of anything, such as a duplicate name, can be detected by counting
+ * the strings.
  *
  * @param canonical - whether integers must be in canonical form
- * @returns `undefined` if the text is not JSON, or contains something that the value does not show or a message cannot
- * have: a name with an escape, a number that is rounded to an integer, more than 100 levels
+ * @returns `undefined` if the text is not JSON, or if the exact reader must read it: it has a name with an escape, a
+ * number that is rounded to an integer, or more than 100 levels
  */
 export function parsePlain(text: string, canonical: boolean): PlainText | undefined {
   const scan = scanText(text, canonical);
@@ -59,8 +63,8 @@ interface TextScan {
 }
 
 /**
- * Scans a JSON text for what `JSON.parse` does not report: counts the strings, because only one of two equal names
- * survives, and finds numbers that may not be integers, but whose double is one.
+ * Scans a JSON text for what `JSON.parse` does not report. Counts the strings, because `JSON.parse` keeps only one of
+ * two equal names, and finds numbers that may not be integers but are rounded to one.
  *
  * It skips the content of strings, and checks each character between them. For a text that is not JSON, the result is
  * meaningless.
@@ -112,11 +116,11 @@ function isSpace(unit: number): boolean {
   return unit === 0x20 || unit === 0x0a || unit === 0x0d || unit === 0x09;
 }
 
-/** The most integer digits with which a double still represents tenths. */
+/** The maximum number of integer digits with which a double still represents tenths. */
 const tenthsKeptMax = 14;
 
-// Returns whether the first decimal digit shows that a number, and so its double, is at least a tenth away from any
-// integer. Most fractions are. Checking the others takes as long as parsing them.
+// Returns whether the first decimal digit shows that a number, and therefore its double, is at least a tenth away from
+// any integer. This is true of most fractions, and much faster than the complete check, which parses the number.
 function isFarFromIntegers(text: string, start: number, point: number, end: number): boolean {
   const tenth = text.charCodeAt(point + 1);
   if (text.charCodeAt(point) !== 0x2e || tenth < 0x31 || tenth > 0x38 || point - start > tenthsKeptMax) return false;
@@ -133,7 +137,7 @@ const exactDigitsMax = 15;
 function losesPrecision(number: string, canonical: boolean): boolean {
   const isShort = number.length <= exactDigitsMax + 1 && !/[eE]/.test(number);
   if (isShort && !canonical) return false;
-  // Integer fields accept a double only if it is a safe integer; for others the exact reader reads the text.
+  // Integer fields accept a double only if it is a safe integer. For any other double, the exact reader reads the text.
   return Number.isSafeInteger(Number(number));
 }
 

@@ -19,8 +19,8 @@ import { toListMessage, toStructMessage, toValueMessage } from "./value-messages
 /** Converts values from `JSON.parse` to the form in which a protobuf-es message stores them. */
 export interface PlainReader {
   /**
-   * Adds the number of strings that it reads to the state, names included. If the total equals the number in the text,
-   * nothing was lost.
+   * Reads a value, and adds the number of its strings to the state, names included. If the total equals the number of
+   * strings in the text, nothing was lost.
    *
    * @throws bailOut if the exact reader must read the text, to accept the value or to report what is wrong with it
    */
@@ -106,7 +106,7 @@ function createIntegerReader(
   };
 }
 
-// Returns a number if it is a safe integer in the range. Never -0.
+// Returns a number if it is a safe integer in the range. -0 becomes 0.
 function toInteger(json: JsonValue, { min, max }: IntegerRange): number | undefined {
   return typeof json === "number" && Number.isSafeInteger(json) && json >= min && json <= max ? json + 0 : undefined;
 }
@@ -115,7 +115,7 @@ function toInteger(json: JsonValue, { min, max }: IntegerRange): number | undefi
 export function createWellKnownReader(desc: DescMessage, canonical: boolean): PlainReader | undefined {
   switch (desc.typeName) {
     case "google.protobuf.Any":
-      // Its fields may come before its type.
+      // The exact reader reads it, because the fields may come before `@type`.
       return { read: bail };
     case "google.protobuf.Struct":
       return { read: (json, state) => (isObject(json) ? toStructMessage(json, state) : bail()) };

@@ -5,7 +5,8 @@ import type { JsonScanner } from "./json-scanner.ts";
 import type { UnknownNames } from "./unknown-names.ts";
 
 /**
- * The fields that one part of a request sets, so that no other part may: `"whole"`, or some of the fields inside.
+ * The fields that one part of a request sets, and that the other parts must not set: completely (`"whole"`), or some of
+ * the fields inside.
  *
  * The keys are descriptors, not names, because a client may use a field's proto name or its JSON name.
  */
@@ -15,7 +16,7 @@ export type BoundFields = ReadonlyMap<DescField, "whole" | BoundFields>;
 export interface FieldNotes {
   /** The paths of the fields that the text sets, as in a field mask: a list, map or Any counts as one field. */
   readonly paths: string[];
-  /** The number of fields that repeat a value of the path. */
+  /** The number of fields that repeat a value from the path. */
   repeated: number;
 }
 
@@ -38,11 +39,11 @@ export interface ReadContext {
   readonly messages: MessageReaders;
   /** The number of google.protobuf.Any that enclose the value being read. */
   anyDepth: number;
-  /** The types of google.protobuf.Any that were skipped and are read later, by the positions of their objects. */
+  /** The `@type` of each google.protobuf.Any that was skipped and is read later, by the position of its object. */
   typeUrls: Map<number, string> | undefined;
 }
 
-/** Returned instead of a value that counts as not set: an unknown enum name that is ignored. */
+/** Returned for an unknown enum name that is ignored: the field counts as not set. */
 export const absent: unique symbol = Symbol("absent");
 
 /** Reads the next value and returns it as a protobuf-es message stores it, or {@link absent}. */
@@ -53,7 +54,7 @@ export type ValueReader<Value = unknown> = (context: ReadContext) => Value;
  * import in circles: messages have fields of message types, and a google.protobuf.Any holds any message.
  */
 export interface MessageReaders {
-  /** Returns the reader of a message type, for its own JSON form if it has one. */
+  /** Returns the reader of a message type. If the type has its own JSON form, the reader reads that form. */
   readerOf(desc: DescMessage): ValueReader;
   /** Reads a JSON object field by field, even if its type has another JSON form. */
   readFields<Desc extends DescMessage>(

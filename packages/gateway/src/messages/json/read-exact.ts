@@ -68,9 +68,8 @@ export function readExactField(
 }
 
 /**
- * Reads a message, or one field of it whose value is the whole text, without generated code, and without checking
- * whether code generation is allowed, which a page with a Content-Security-Policy would report. Required fields may be
- * missing.
+ * Reads a message, or one field of it whose value is the complete text. Neither generates code nor checks whether code
+ * generation is allowed, because a Content-Security-Policy would report the check. Required fields may be missing.
  *
  * @throws ConnectError `InvalidArgument` whose message names the field
  */

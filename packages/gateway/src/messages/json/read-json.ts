@@ -26,7 +26,7 @@ export interface JsonReadResult<Desc extends DescMessage> {
  * JSON mapping leaves ambiguous is refused: a field set twice by any of its names, lone surrogates, invalid UTF-8,
  * trailing text, nesting beyond 100 levels, two members of a oneof.
  *
- * A field that is missing or `null` is not set, which differs from zero for fields with presence.
+ * A field that is missing or `null` is not set. For fields with presence, this is not the same as zero.
  *
  * @throws ConnectError `InvalidArgument` whose message names the field
  *
@@ -49,7 +49,7 @@ export function readJson<Desc extends DescMessage>(
 export interface BodyRules {
   /** The fields that the path has set. */
   readonly bound: BoundFields;
-  /** Whether the body may repeat them with the same value; otherwise it must not contain them. */
+  /** Whether the body may repeat these fields with the same value; otherwise it must not contain them. */
   readonly sameAsBound: boolean;
 }
 
@@ -90,8 +90,8 @@ export function readPartialJson<Desc extends DescMessage>(
 export type JsonFieldReader = (message: Message, json: Uint8Array, notes?: FieldNotes) => UnknownNames;
 
 /**
- * Creates the reader of a field whose value is the whole text: the body of a rule that names a body field. `null`
- * leaves the field unset, as it does inside a message.
+ * Creates the reader of a field whose value is the complete text, for rules that name a body field. `null` leaves the
+ * field unset, as it does inside a message.
  *
  * The reader throws a `ConnectError` of `InvalidArgument` whose message names the field.
  */
@@ -150,7 +150,7 @@ function readFast<Value>(
   const state: ReadState = { strings: 0, mayHaveLoneSurrogates: plain.mayHaveLoneSurrogates };
   try {
     const value = reader.read(plain.value, state);
-    // The counts differ if the text has a duplicate name.
+    // The numbers of strings differ if the text has a duplicate name.
     return state.strings === plain.strings ? { value: take(value, plain.value) } : undefined;
   } catch {
     // The exact reader reports what is wrong, if anything is.
@@ -158,7 +158,7 @@ function readFast<Value>(
   }
 }
 
-// Moves the fields that a text has set into the message whose other fields the path has set.
+// Moves the fields that a text has set into the message in which the path has set other fields.
 function mergeInto<Shape extends Message>(
   desc: DescMessage,
   into: Shape,
@@ -169,7 +169,7 @@ function mergeInto<Shape extends Message>(
   const from: FieldValues = message;
   const target: FieldValues = into;
   const fields = Object.keys(json ?? {}).flatMap((name) => findField(desc, name) ?? []);
-  // Checked before the first field is moved, so that a bail-out leaves the message unchanged.
+  // This is checked before any field is moved, so that the message is unchanged after a bail-out.
   if (fields.some((field) => bound.has(field) || isOneofSet(target, field))) throw bailOut;
   for (const { localName, oneof } of fields) {
     const property = oneof?.localName ?? localName;

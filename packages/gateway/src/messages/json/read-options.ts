@@ -4,7 +4,7 @@ import type { OptionNames } from "../../options/index.ts";
 
 /** How JSON is read. */
 export interface ReadJsonOptions {
-  /** What to do about fields and enum names that are not defined. Default `"reject"`. */
+  /** Whether fields and enum names that are not defined are an error or ignored. Default `"reject"`. */
   readonly unknownFields?: "reject" | "ignore";
   /**
    * Requires integers in canonical form, as a string or a number. By default every exact spelling that the JSON mapping

@@ -56,21 +56,23 @@ function findMissingBelow(desc: DescMessage, value: unknown): readonly PathStep[
   return undefined;
 }
 
-// The required fields, and the fields that may contain some. Most message types have none.
+// The fields that must be checked: required fields, and fields whose messages may contain required fields. Most message
+// types have neither.
 const checkedFieldsOf = memoize((desc: DescMessage): readonly DescField[] =>
   desc.fields.filter(
     (field) => isRequiredField(field) || (field.message !== undefined && mayLackFields(field.message)),
   ),
 );
 
-// Whether each message type, or one inside it, has a required field. If one has none, neither has any type inside it,
-// so each type is visited once. Without recursion, because a chain of messages may be longer than the stack.
+// Caches whether a message type, or a type inside it, has a required field. If the answer for a type is no, it is no
+// for all types inside it, so each type is visited once. The search is not recursive, because a long chain of messages
+// would overflow the stack.
 const known = new WeakMap<DescMessage, boolean>();
 
 /** Returns whether a message, or one inside it, has a required field. */
 function mayLackFields(desc: DescMessage): boolean {
   const parents = new Map<DescMessage, DescMessage | undefined>([[desc, undefined]]);
-  // Iterating over a map includes what is added to it meanwhile.
+  // The loop also visits the messages that it adds.
   for (const [message] of parents) {
     const isKnown = known.get(message);
     if (isKnown === true || (isKnown === undefined && message.fields.some(isRequiredField))) {

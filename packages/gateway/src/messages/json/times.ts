@@ -22,7 +22,7 @@ export function parseTimestamp(text: string): Timestamp | undefined {
   const offset = parseOffset(text, endOfDigits);
   if (second > 59) return undefined;
   const seconds = day * secondsPerDay + timeOfDay + second - offset;
-  // NaN in any part has made the sum NaN.
+  // If any part is NaN, the sum is NaN.
   if (!(seconds >= timestampSecondsMin && seconds <= timestampSecondsMax) || Number.isNaN(nanos)) return undefined;
   return { $typeName: "google.protobuf.Timestamp", seconds: BigInt(seconds), nanos };
 }
@@ -82,7 +82,7 @@ function parseDate(year: number, month: number, day: number): number {
 }
 
 const daysOfMonths: readonly (number | undefined)[] = [undefined, 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
-// Counted from 0000-03-01.
+// The number of days from 0000-03-01 to 1970-01-01.
 const daysBefore1970 = 719_468;
 
 /**
@@ -124,8 +124,8 @@ function quotient(value: number, unit: number): number {
   return (value / unit) | 0;
 }
 
-// Creates the string in one call, because V8 keeps a concatenated string as a tree, and JSON.stringify takes much
-// longer for values that contain one.
+// Creates the string in one call, because V8 keeps a concatenated string as a tree, which makes JSON.stringify much
+// slower.
 function joinDigits(date: number, clock: number, nanos: number): string {
   const [y1, y2, y3, y4] = [codeOf(date, 1e7), codeOf(date, 1e6), codeOf(date, 1e5), codeOf(date, 1e4)];
   const [m1, m2, d1, d2] = [codeOf(date, 1e3), codeOf(date, 100), codeOf(date, 10), codeOf(date, 1)];

@@ -1,14 +1,14 @@
 import { type PathStep, printPath, quote } from "./field-problem.ts";
 
-// Enough to report every mistake of a client in one response. Further names are only counted.
+// Enough names to report every mistake of a client in one response. Further names are only counted.
 const namesMax = 16;
 
-/** The unknown fields and enum names of a request: the first 16, and the count of all. */
+/** The unknown fields and enum names of a request: the first 16 of them, and the total number. */
 export class UnknownNames {
   readonly #names: string[] = [];
   #count = 0;
 
-  /** The first 16, as the client wrote them, each with its path from the message. */
+  /** The first 16 names, as the client wrote them, each with its path from the message. */
   get names(): readonly string[] {
     return this.#names;
   }

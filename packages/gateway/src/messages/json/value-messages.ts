@@ -4,7 +4,8 @@ import { bail } from "../codegen/index.ts";
 import { setOwn } from "./field-values.ts";
 import type { ReadState } from "./parse-plain.ts";
 
-// The results equal those of `create()`, but each is created in one step, because large lists consist mostly of these.
+// Large lists consist mostly of these messages, so each is created directly as an object literal, which equals the
+// result of `create()`.
 
 /**
  * Converts a JSON value to a google.protobuf.Value, and counts its strings, names included.
@@ -33,14 +34,14 @@ function toKind(json: JsonValue, state: ReadState): Value["kind"] {
   }
 }
 
-/** Does the same for a google.protobuf.ListValue. */
+/** Converts a JSON array to a google.protobuf.ListValue, as {@link toValueMessage} does for a value. */
 export function toListMessage(json: readonly JsonValue[], state: ReadState): ListValue {
   const values: Value[] = [];
   for (const item of json) values.push(toValueMessage(item, state));
   return { $typeName: "google.protobuf.ListValue", values };
 }
 
-/** Does the same for a google.protobuf.Struct. */
+/** Converts a JSON object to a google.protobuf.Struct, as {@link toValueMessage} does for a value. */
 export function toStructMessage(json: JsonObject, state: ReadState): Struct {
   const fields: Struct["fields"] = {};
   for (const name in json) {

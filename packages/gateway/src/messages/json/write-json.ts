@@ -15,8 +15,8 @@ const noOptions: WriteJsonOptions = {};
  * Creates the function that writes messages of a type as proto3 JSON text: 64-bit integers as strings, without fields
  * that are not set, field masks as {@link printFieldMask} writes them. It is compiled when it is first called.
  *
- * The function throws an Error when a message cannot be written, which is the handler's fault: a Timestamp out of
- * range, an Any whose type is not in the registry, a field mask that has no JSON form, a number in a field of text.
+ * The function throws an Error when a message cannot be written, which is an error of the handler: a Timestamp out of
+ * range, an Any whose type is not in the registry, a field mask that has no JSON form, or a number in a string field.
  */
 export function createJsonMessageWriter(
   desc: DescMessage,
@@ -27,7 +27,8 @@ export function createJsonMessageWriter(
 }
 
 /**
- * Creates the function that writes one field of a message: its zero if a message would leave it out.
+ * Creates the function that writes one field of a message. If a message would leave the field out, its zero value is
+ * written.
  *
  * Other fields are ignored, so they cannot cause an error.
  */
@@ -52,12 +53,13 @@ function zeroToJson(field: DescField, forms: MessageForms): JsonValue {
 }
 
 /**
- * Converts a message to the JSON of a google.protobuf.Any: `@type` and its fields, or `value` for its own JSON form.
+ * Converts a message to the JSON of a google.protobuf.Any: `@type` with the message's fields, or with `value` if the
+ * type has its own JSON form.
  */
 export function anyToJson(typeUrl: string, desc: DescMessage, message: Message, options: JsonStyle): JsonObject {
   const json: JsonObject = JSON.parse(JSON.stringify(packedToJson(typeUrl, desc, message, formsOf(options))));
   return json;
 }
 
-// Compiled forms are cached as long as their options, of which a gateway has one object.
+// Compiled forms are cached as long as the options object exists. A gateway has one such object.
 const formsOf = memoize((options: JsonStyle) => createMessageForms(options, compileForm));
