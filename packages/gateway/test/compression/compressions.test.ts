@@ -73,20 +73,20 @@ describe.each(compressions)("$name", ({ name, compression, compressSync }) => {
     { what: "a message truncated in its header", bytes: compressSync(randomBytes(100)).subarray(0, 1) },
     { what: "a byte after the end", bytes: Buffer.concat([compressSync(randomBytes(100)), Buffer.of(0)]) },
     { what: "text after the end", bytes: Buffer.concat([compressSync(randomBytes(100)), Buffer.from("orders")]) },
-  ])("refuses $what as the client's mistake", async ({ bytes }) => {
+  ])("refuses $what with InvalidArgument", async ({ bytes }) => {
     await expect(compression.decompress(bytes, limitBytes)).rejects.toMatchObject({ code: Code.InvalidArgument });
     const read = buffer(compression.decodePieces(each(bytes), limitBytes, live));
     await expect(read).rejects.toMatchObject({ code: Code.InvalidArgument });
   });
 
-  test("decodes a body in single bytes, and an empty body", async () => {
+  test("decodes an empty body, and a body that arrives byte by byte", async () => {
     const bytes = randomBytes(limitBytes);
     const octets = Array.from(compressSync(bytes), (octet) => Buffer.of(octet));
     expect((await buffer(compression.decodePieces(each(...octets), limitBytes, live))).equals(bytes)).toBe(true);
     expect(await buffer(compression.decodePieces(each(), limitBytes, live))).toHaveLength(0);
   });
 
-  test("rethrows why a body is aborted", async () => {
+  test("rethrows the error that aborts a body", async () => {
     const broken = new Error("broken");
     const pieces = async function* (): AsyncGenerator<Uint8Array> {
       yield compressSync(randomBytes(limitBytes)).subarray(0, 100);
@@ -95,7 +95,7 @@ describe.each(compressions)("$name", ({ name, compression, compressSync }) => {
     await expect(buffer(compression.decodePieces(pieces(), limitBytes, live))).rejects.toBe(broken);
   });
 
-  test("rethrows why a body is aborted before its first byte", async () => {
+  test("rethrows the error that aborts a body before its first byte", async () => {
     const broken = new Error("broken");
     const pieces = async function* (): AsyncGenerator<Uint8Array> {
       yield* [];
@@ -149,7 +149,7 @@ describe("a message in br with a window of 16 MiB", () => {
     },
     { what: "of 512 KiB that consists of two equal halves", bytes: Buffer.concat([text, text]) },
     { what: "of a few bytes", bytes: text.subarray(0, 100) },
-  ])("$what is read as it was written, within limits that it fills and larger ones", async ({ bytes }) => {
+  ])("$what is decompressed unchanged, whether it fills the limit or not", async ({ bytes }) => {
     const packed = brotliCompressSync(bytes, { params });
     for (const limit of [bytes.byteLength, bytes.byteLength + 1, 2 ** 22, 2 ** 25]) {
       expect((await brotli.decompress(packed, limit)).length).toBe(bytes.byteLength);
@@ -160,7 +160,7 @@ describe("a message in br with a window of 16 MiB", () => {
     });
   });
 
-  test("that is too large is refused before it is decompressed beyond the limit", async () => {
+  test("that is too large is refused without decompressing more than the limit", async () => {
     const begun = brotliCompressSync(Buffer.alloc(300_000), { params, finishFlush: constants.BROTLI_OPERATION_FLUSH });
     // The rest is not a valid block (RFC 7932 §9.2: a reserved bit is set), but is after the limit.
     const broken = Buffer.concat([begun, Buffer.of(0x0e)]);
@@ -172,7 +172,7 @@ describe("a message in br with a window of 16 MiB", () => {
   });
 });
 
-test.each([gzip, brotli, zstd])("decoding a body in $name rethrows why its call has ended", async (compression) => {
+test.each([gzip, brotli, zstd])("decoding a body in $name rethrows the reason why its call ended", async (compression) => {
   const ended = new Error("ended");
   await expect(buffer(compression.decodePieces(each(), limitBytes, AbortSignal.abort(ended)))).rejects.toBe(ended);
 });
@@ -184,7 +184,7 @@ test.each([gzip, brotli, zstd])("a body in $name is decoded in chunks of 64 KiB"
   expect(sizes).toEqual([65_536, 65_536, 65_536, 200_000 - 3 * 65_536]);
 });
 
-test("a message in br with the smallest window is not modified, whatever bits follow the window size", async () => {
+test("a message in br with the smallest window is decompressed unchanged, whatever bits follow the window", async () => {
   const params = { [constants.BROTLI_PARAM_LGWIN]: 16 };
   for (let bytes = 1; bytes < 70_000; bytes = bytes * 2 + 1) {
     const message = randomBytes(bytes);
@@ -193,7 +193,7 @@ test("a message in br with the smallest window is not modified, whatever bits fo
   }
 });
 
-test("br compresses with quality 4, because the highest takes a hundred times as long", async () => {
+test("br compresses with quality 4, because the highest quality takes a hundred times as long", async () => {
   const text = Buffer.from(JSON.stringify(Array.from({ length: 100 }, (_, id) => ({ id, name: `order ${id * id}` }))));
   const quick = brotliCompressSync(text, { params: { [constants.BROTLI_PARAM_QUALITY]: 4 } });
   expect(Buffer.from(await brotli.compress(text))).toEqual(quick);
@@ -204,7 +204,7 @@ test.each([
   { name: "br", compression: brotli, windowKiB: 32 },
   { name: "zstd", compression: zstd, windowKiB: 32 },
 ])(
-  "a stream in $name finds what repeats within $windowKiB KiB, and holds no more",
+  "a stream in $name compresses repetitions within $windowKiB KiB, but not beyond",
   async ({ compression, windowKiB }) => {
     const sizeOfTwice = async (bytes: Uint8Array): Promise<number> => {
       const encoder = compression.openEncoder();
@@ -216,7 +216,7 @@ test.each([
   },
 );
 
-test("a body over the ratio limit yields no bytes beyond it", async () => {
+test("a body above the ratio limit yields no bytes beyond the limit", async () => {
   const pieces: Uint8Array[] = [];
   const read = async (): Promise<void> => {
     const packed = compressQuickly(Buffer.alloc(bombBytes));

@@ -59,12 +59,12 @@ test.each<{ readonly name: string; readonly files: readonly FileInit[]; readonly
   { name: "files come after those that import them", files: [withField(of(".b.B")), b], served: both },
   { name: "a file occurs twice", files: [b, withField(of(".b.B")), b], served: both },
   {
-    name: "a file is missing of which no type is used, such as one of options",
+    name: "a file is missing, but its types are not used, such as a file of options",
     files: [withField(text("n", 2))],
     served: both,
   },
   {
-    name: "a file is an empty placeholder of which no type is used",
+    name: "a file is an empty placeholder, but its types are not used",
     files: [withField(text("n", 2)), { name: "b.proto" }],
     served: both,
   },
@@ -74,25 +74,25 @@ test.each<{ readonly name: string; readonly files: readonly FileInit[]; readonly
     served: both,
   },
   {
-    name: "a type is in another file than the one that is imported",
+    name: "a type is in a different file than the imported one",
     files: [withField(of(".b.B")), { ...b, name: "c.proto" }],
     served: both,
   },
   {
-    name: "an extension is of a missing type",
+    name: "the type of an extension is missing",
     files: [withField(text("n", 2), { extension: [{ ...of(".b.B"), extendee: ".b.Options" }] })],
     served: both,
   },
   { name: "the file of a message is missing", files: [withField(of(".b.B"))] },
   { name: "the file of a message is an empty placeholder", files: [withField(of(".b.B")), { name: "b.proto" }] },
-  { name: "a type is a placeholder of Go", files: [withField(of("*.b.B"))] },
+  { name: "the name of a type is a placeholder of Go", files: [withField(of("*.b.B"))] },
   { name: "the file of an enum is missing", files: [withField(of(".b.Kind", Type.ENUM))] },
   {
-    name: "a message inside one that is there is missing",
+    name: "a message inside another message is missing",
     files: [withField(of(".b.B")), { ...b, messageType: [{ name: "B", field: [of(".c.C")] }] }],
   },
   {
-    name: "the types of both RPCs' messages are missing",
+    name: "the request and response types of the RPCs are missing",
     files: [
       {
         name: "a.proto",
@@ -177,7 +177,7 @@ describe("readDescriptorSet() refuses a definition", () => {
       says: '"a/b" is not a protobuf identifier',
     },
     {
-      name: "with a digit first in the name of a service",
+      name: "with the name of a service that begins with a digit",
       files: [{ name: "a.proto", service: [{ name: "1S" }] }],
       says: '"1S" is not a protobuf identifier',
     },
@@ -202,12 +202,12 @@ describe("readDescriptorSet() refuses a definition", () => {
       says: "a name must not be longer than 1000 characters",
     },
     {
-      name: "with two fields of one name",
+      name: "with two fields of the same name",
       files: [one({ name: "A", field: [text("a", 1), text("a", 2)] })],
       says: "A has more than one member named a",
     },
     {
-      name: "with two fields of one number",
+      name: "with two fields of the same number",
       files: [one({ name: "A", field: [text("a", 1), text("b", 1)] })],
       says: "field b of A has number 1, which another field has already",
     },
@@ -222,12 +222,12 @@ describe("readDescriptorSet() refuses a definition", () => {
       says: "the number of field a of A must be between 1 and 2147483647, got -1",
     },
     {
-      name: "with two RPCs of one name",
+      name: "with two RPCs of the same name",
       files: [{ name: "a.proto", service: [{ name: "S", method: [{ name: "M" }, { name: "M" }] }] }],
       says: "S has more than one member named M",
     },
     {
-      name: "with two values of one name",
+      name: "with two enum values of the same name",
       files: [{ name: "a.proto", enumType: [{ name: "E", value: [{ name: "V" }, { name: "V" }] }] }],
       says: "E has more than one member named V",
     },
@@ -237,7 +237,7 @@ describe("readDescriptorSet() refuses a definition", () => {
       says: "E has no values",
     },
     {
-      name: "with two types of one name in two files",
+      name: "with two types of the same name in two files",
       files: [one({ name: "A" }), { name: "b.proto", enumType: [{ name: "A", value: [{ name: "V" }] }] }],
       says: "A is defined more than once",
     },
@@ -247,7 +247,7 @@ describe("readDescriptorSet() refuses a definition", () => {
       says: "A.B is defined more than once",
     },
     {
-      name: "with two different files of one name",
+      name: "with two different files of the same name",
       files: [b, { ...b, messageType: [{ name: "C" }] }],
       says: "file b.proto is defined more than once with different contents",
     },

@@ -53,12 +53,12 @@ test.each<{ readonly name: string; readonly file: FileInit; readonly says: strin
     says: "field b of a.Inner has no JSON name",
   },
   {
-    name: "two fields of one number",
+    name: "two fields of the same number",
     file: fileOf([text("b", 1), text("c", 1)]),
     says: "field c of a.Inner has number 1, which another field has already",
   },
   {
-    name: "two fields of one name",
+    name: "two fields of the same name",
     file: fileOf([text("b", 1), text("b", 2)]),
     says: "a.Inner has more than one member named b",
   },
@@ -86,17 +86,17 @@ test.each<{ readonly name: string; readonly file: FileInit; readonly says: strin
     says: '"1S" is not a protobuf identifier',
   },
   {
-    name: "two RPCs of one name",
+    name: "two RPCs of the same name",
     file: fileOf([], { service: [{ name: "S", method: [method, method] }] }),
     says: "a.S has more than one member named Get",
   },
   {
-    name: "two values of one name",
+    name: "two enum values of the same name",
     file: fileOf([kind], { enumType: [{ name: "Kind", value: [{ name: "V" }, { name: "V", number: 1 }] }] }),
     says: "a.Kind has more than one member named V",
   },
   {
-    name: "a wrong field in a response",
+    name: "a response field with an invalid number",
     file: fileOf([], { messageType: [{ name: "Request" }, { name: "Response", field: [text("b", -1)] }] }),
     says: "the number of field b of a.Response must be between 1 and 2147483647, got -1",
   },

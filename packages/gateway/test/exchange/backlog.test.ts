@@ -13,7 +13,7 @@ describe("above the limit of all connections, the budget closes", () => {
   test.each<{ name: string; steps: string; cut: string; held: number }>([
     { name: "the first, when no client has read anything", steps: "a 50, b 40, c 11", cut: "a", held: 51 },
     {
-      name: "the next, when the client of the first has read some",
+      name: "the second, when the client of the first has read some of its data",
       steps: "a 50, b 40, a -16, c 27",
       cut: "b",
       held: 61,
@@ -58,14 +58,14 @@ describe("above the limit of all connections, the budget closes", () => {
   });
 
   test.each([
-    { name: "none, when the socket of the first has sent everything", sentKib: 50, cut: [], bytes: 80 * kib },
+    { name: "none, when the first socket has sent everything", sentKib: 50, cut: [], bytes: 80 * kib },
     {
       name: "the first, when its socket has sent too little to count as progress",
       sentKib: 15,
       cut: ["a"],
       bytes: 80 * kib,
     },
-    { name: "the second, when the socket of the first has sent some", sentKib: 16, cut: ["b"], bytes: 34 * kib },
+    { name: "the second, when the first socket has sent some of its data", sentKib: 16, cut: ["b"], bytes: 34 * kib },
   ])("$name, without a notification of the socket", ({ sentKib, cut, bytes }) => {
     const budget = new BacklogBudget(100 * kib);
     const cutOff: string[] = [];

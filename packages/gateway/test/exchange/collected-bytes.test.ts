@@ -19,7 +19,7 @@ describe("collected bytes", () => {
   test.each([
     { announced: 0xffff_ffff, times: 8 },
     { announced: 0, times: 2 },
-  ])("use $times times the memory of what has arrived if $announced bytes are announced", ({ announced, times }) => {
+  ])("use at most $times times the memory of what has arrived, with $announced bytes announced", ({ announced, times }) => {
     const collected = new CollectedBytes(announced, 0xffff_ffff);
     for (let i = 0; i < 1000; i++) {
       collected.add(new Uint8Array(100));

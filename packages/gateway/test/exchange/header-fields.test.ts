@@ -5,10 +5,10 @@ const fields: HeaderFields = "Content-Type application/proto x-a 1 X-A 2 set-coo
 
 describe("readHeaderField", () => {
   test.each([
-    { name: "finds a field whatever case it was sent in", field: "content-type", want: "application/proto" },
+    { name: "finds a field regardless of the case of its name", field: "content-type", want: "application/proto" },
     { name: "joins the values of a field that was sent twice", field: "x-a", want: "1, 2" },
     { name: "returns null for a field that was not sent", field: "x-b", want: null },
-    { name: "does not take a value for a name", field: "application/proto", want: null },
+    { name: "does not confuse a value with a name", field: "application/proto", want: null },
   ])("$name", ({ field, want }) => {
     expect(readHeaderField(fields, field)).toBe(want);
   });
@@ -23,7 +23,7 @@ describe("readHeaderField", () => {
 });
 
 describe("CommonHeaderFields", () => {
-  test("have the same values as readHeaderField() returns", () => {
+  test("have the same values that readHeaderField() returns", () => {
     const list = ["Host", "a", "GRPC-Timeout", "1S", "x-host", "b", "content-type", "c", "Content-Type", "d"];
     expect(new CommonHeaderFields(list)).toMatchObject({
       host: readHeaderField(list, "host"),

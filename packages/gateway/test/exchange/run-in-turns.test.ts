@@ -45,7 +45,7 @@ function* failing(): Generator<void> {
   throw new Error("it fails");
 }
 
-test("runInTurns() rejects with what a step throws", async () => {
+test("runInTurns() rejects with the error that a step throws", async () => {
   await expect(runInTurns(failing())).rejects.toThrow("it fails");
   expect(() => runSteps(failing())).toThrow("it fails");
 });

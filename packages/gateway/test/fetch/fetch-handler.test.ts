@@ -68,7 +68,7 @@ describe("an RPC over Fetch", () => {
     },
   );
 
-  test("needs no body for a message without fields", async () => {
+  test("does not need a body if its message has no fields", async () => {
     const fetch = serve({ getReading: () => ({ degreesCelsius: 21 }) });
     const headers = { "content-type": "application/proto" };
     const answer = await fetch(new Request(`http://fetch.example${getReadingProcedure}`, { method: "POST", headers }));
@@ -121,7 +121,7 @@ describe("an RPC over Fetch", () => {
       },
       body: '"no"',
     },
-  ])("is refused in gRPC, which needs trailers, $why", async ({ options, body }) => {
+  ])("is refused in gRPC, because gRPC needs trailers, $why", async ({ options, body }) => {
     const fetch = serve({ getReading: () => ({}) }, options);
     const message = toBinary(ReadingSchema, { $typeName: "greenhouse.v1.Reading", sensor: "", degreesCelsius: 0 });
     const unknown = await exchangeFetch(serve({}), rpcRequest(wireFormats.grpc, message, [], `${service}/Nothing`));
@@ -159,13 +159,13 @@ describe("a client stream over Fetch", () => {
     );
   const lines = Buffer.from('{"sensor":"a"}\n{"sensor":"b"}\n');
 
-  test("is read in gzip", async () => {
+  test("is read if it is compressed with gzip", async () => {
     const answer = await exchangeFetch(record(), upload("gzip", gzipSync(lines)));
     expect([answer.httpStatus, answer.body.toString()]).toEqual([200, '{"count":2}']);
     expect((await exchangeFetch(record(), upload("gzip", lines))).httpStatus).toBe(400);
   });
 
-  test("in gzip gets its response early from a handler that stops reading", async () => {
+  test("that is compressed with gzip gets its response as soon as the handler stops reading", async () => {
     const fetch = serve(
       {
         async recordReadings(sent) {
@@ -185,7 +185,7 @@ describe("a client stream over Fetch", () => {
   test.each([
     { why: "that is not available", coding: "br", available: undefined, readable: "gzip" },
     { why: "of the program that cannot decode pieces", coding: "whole", available: [whole], readable: "identity" },
-  ])("is refused in a coding $why, with a list of the supported ones", async ({ coding, available, readable }) => {
+  ])("is refused in a coding $why, with a list of the supported codings", async ({ coding, available, readable }) => {
     const { httpStatus, header } = await exchangeFetch(record(available), upload(coding, lines));
     expect([httpStatus, fieldValue(header, "accept-encoding")]).toEqual([415, readable]);
   });
@@ -237,7 +237,7 @@ describe("a response over Fetch", () => {
   });
 
   test.each([
-    { how: "is sent whole", request: reading, read: (response: Response) => response.text() },
+    { how: "is sent completely", request: reading, read: (response: Response) => response.text() },
     { how: "is streamed", request: readings, read: (response: Response) => response.text() },
     { how: "is cancelled", request: readings, read: (response: Response) => response.body?.cancel() },
   ])("removes its listener from the request's signal once it $how", async ({ request, read }) => {
@@ -286,7 +286,7 @@ describe("a response over Fetch", () => {
 });
 
 describe("a client over Fetch that disconnects", () => {
-  test("before its request is served has no call", async () => {
+  test("before its request is served does not cause a call", async () => {
     let called = false;
     const fetch = serve({
       getReading: () => {
@@ -298,7 +298,7 @@ describe("a client over Fetch that disconnects", () => {
     expect(called).toBe(false);
   });
 
-  test("while its body is read has no call", async () => {
+  test("while its body is read does not cause a call", async () => {
     const controller = new AbortController();
     const body = pulled(() => controller.abort());
     const response = await within(

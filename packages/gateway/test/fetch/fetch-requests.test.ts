@@ -62,7 +62,7 @@ describe("a request over Fetch", () => {
     expect((await exchangeFetch(fetch, request)).httpStatus).toBe(httpStatus);
   });
 
-  test("may have a header at the limit", async () => {
+  test("is accepted if its header is exactly at the limit", async () => {
     // Counted as in HTTP/2: 32 bytes in addition to each name and value (RFC 9113 §6.5.2).
     const header = new Headers(Array.from({ length: 5 }, (_, at) => [`x-${at}`, "y".repeat(65)]));
     const fetch = serve({}, { limits: { headerBytes: 500 } });
@@ -168,7 +168,7 @@ describe("a request over Fetch", () => {
   test.each<{ what: string; pull: Pull }>([
     { what: "fails", pull: (controller) => controller.error(new Error("broken")) },
     { what: "does not consist of bytes", pull: (controller) => controller.enqueue("{}") },
-  ])("is not passed on if its body $what", async ({ pull }) => {
+  ])("does not reach the handler if its body $what", async ({ pull }) => {
     let called = false;
     const fetch = serve({
       waterBed: () => {
@@ -180,7 +180,7 @@ describe("a request over Fetch", () => {
     expect([response.status, await response.text(), called]).toEqual([499, "", false]);
   });
 
-  test("gets status 500 if its body was read before, or is being read", async () => {
+  test("gets status 500 if the program has read its body, or is reading it", async () => {
     const fetch = serve({ waterBed: () => ({}) });
     const read = pulled((controller) => controller.close());
     await read.arrayBuffer();
@@ -243,9 +243,9 @@ describe("a request over Fetch", () => {
   });
 
   test.each([
-    { where: "inside of", end: -8 },
-    { where: "behind", end: undefined },
-  ])("that fails $where gzip is reported as cancelled, not as malformed or complete", async ({ end }) => {
+    { where: "inside", end: -8 },
+    { where: "after", end: undefined },
+  ])("that fails $where its gzip body is reported as cancelled, not as malformed or complete", async ({ end }) => {
     const failed = Promise.withResolvers<unknown>();
     const selector = "greenhouse.v1.GreenhouseService.RecordReadings";
     const fetch = serve(
@@ -271,7 +271,7 @@ describe("a request over Fetch", () => {
     expect(await within(failed.promise, "the end of the messages")).toMatchObject({ code: Code.Canceled });
   });
 
-  test("of zero bytes is an empty message also in gzip, and one byte is not valid gzip", async () => {
+  test("whose body in gzip has zero bytes is an empty message, and with one byte is refused", async () => {
     const fetch = serve({ waterBed: () => ({}) });
     const statuses: number[] = [];
     for (const bytes of [0, 1]) {

@@ -30,7 +30,7 @@ describe("a file that has replaced a stale socket keeps its name", () => {
     expect(readdirSync(folder.path).toSorted()).toEqual(["other", "s"]);
   });
 
-  test("unless a third file has got the name meanwhile, which is not replaced", () => {
+  test("unless a third file has taken that name meanwhile; the third file is not replaced", () => {
     using folder = createTempFolder();
     const [aside, path] = [folder.file("aside"), folder.file("s")];
     writeFileSync(aside, "second");
@@ -42,7 +42,7 @@ describe("a file that has replaced a stale socket keeps its name", () => {
 });
 
 test.each([{ name: "without an existing file" }, { name: "with a stale socket" }])(
-  "a Unix socket is bound and has its mode, $name",
+  "a Unix socket is bound with the configured mode, $name",
   async ({ name }) => {
     using folder = createTempFolder();
     const path = folder.file("s");
@@ -62,7 +62,7 @@ test.each([{ name: "without an existing file" }, { name: "with a stale socket" }
 describe("a port that another server listens on", () => {
   test.each([
     { name: "is shared with reusePort", reusePort: true, want: "shared" },
-    { name: "is refused without it", reusePort: false, want: "EADDRINUSE" },
+    { name: "is refused without reusePort", reusePort: false, want: "EADDRINUSE" },
   ])("$name", async ({ reusePort, want }) => {
     const [first, second] = [createServer(), createServer()];
     const { port } = await bind(first, { reusePort });

@@ -126,7 +126,7 @@ describe("no call is lost when connections reach their maximum age,", () => {
   });
 });
 
-describe.concurrent("a connection that has reached its age", () => {
+describe.concurrent("a connection that has reached its maximum age", () => {
   test("finishes the open call", async () => {
     const slow = Promise.withResolvers<{ note: string }>();
     await using greenhouse = await startGreenhouse({ waterBed: () => slow.promise }, {}, { maxConnectionAgeMs: 10 });
@@ -214,8 +214,8 @@ describe("the age of a connection", () => {
     { name: "at least nine tenths of the maximum", random: 0, ages: [100_000, 50_000], want: [90_000, 140_000] },
     { name: "the maximum without jitter", random: 0.5, ages: [100_000, 50_000], want: [100_000, 150_000] },
     { name: "above the maximum with more jitter", random: 0.75, ages: [100_000, 50_000], want: [105_000, 155_000] },
-    { name: "checked within a tenth", random: 0.5, ages: [1000, 35], want: [1000, 1040] },
-    { name: "not destroyed without a grace period", random: 0.5, ages: [1000, undefined], want: [1000, undefined] },
+    { name: "exceeded by a tenth at most", random: 0.5, ages: [1000, 35], want: [1000, 1040] },
+    { name: "unlimited for open calls without a grace period", random: 0.5, ages: [1000, undefined], want: [1000, undefined] },
   ])("is $name", ({ random, ages: [maxConnectionAgeMs, maxConnectionAgeGraceMs], want }) => {
     vi.spyOn(Math, "random").mockReturnValue(random);
     expect(endsOf({ maxConnectionAgeMs, maxConnectionAgeGraceMs }, 200_000)).toEqual(want);
@@ -251,7 +251,7 @@ describe("the age of a connection", () => {
     { name: "maxConnectionAgeGraceMs", value: 0 },
     { name: "maxConnectionAgeGraceMs", value: "5" },
     { name: "maxConnectionAgeGraceMs", value: Number.NaN },
-  ])("$name of $value is refused by listen, which may then be called again", async ({ name, value }) => {
+  ])("$name of $value is refused by listen(), which can then be called again", async ({ name, value }) => {
     vi.useRealTimers();
     const gateway = createTestGateway({ routes: () => {} });
     await expect(gateway.listen({ [name]: value })).rejects.toThrow(

@@ -16,7 +16,7 @@ import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
 const water = { httpMethod: "POST", path: "/beds/7:water", header: [["content-type", "application/json"]] as const };
 const wholeWater = { ...water, body: Buffer.from("{}") };
 
-test("a gateway listens only once, and may try another port if one is in use", async () => {
+test("a gateway listens only once, but can try another port if the first is in use", async () => {
   await using greenhouse = await startGreenhouse({});
   const second = createTestGateway({ routes: () => {} });
   const { port } = greenhouse.address;
@@ -160,7 +160,7 @@ test.each([
 });
 
 // Each test only waits, for a second, so they run concurrently.
-describe.concurrent("a drain with time", () => {
+describe.concurrent("a drain with enough time", () => {
   test("waits for a call that takes longer than the idle timeout", async () => {
     const started = Promise.withResolvers<void>();
     await using greenhouse = await startGreenhouse({

@@ -102,11 +102,11 @@ describe("a connection is passed on with all its bytes", () => {
   });
 });
 
-describe("a connection is closed", () => {
+describe("a connection is closed if it", () => {
   test.each([
-    { name: "that sends nothing", says: "" },
-    { name: "that sends too little", says: "PRI * HTTP/2.0" },
-  ])("$name in time", async ({ says }) => {
+    { name: "sends nothing", says: "" },
+    { name: "sends too few bytes", says: "PRI * HTTP/2.0" },
+  ])("$name before the timeout", async ({ says }) => {
     timeoutMs = 200;
     const { client, socket } = await open();
     timeoutMs = 10_000;
@@ -118,7 +118,7 @@ describe("a connection is closed", () => {
   test.each([
     { name: "before the first byte", says: "" },
     { name: "within the preface", says: "PRI" },
-  ])("that ends $name, before the timeout", async ({ says }) => {
+  ])("ends $name, without waiting for the timeout", async ({ says }) => {
     const { client, socket } = await open();
     client.end(says);
     await within(once(socket, "close"), "the connection to close");

@@ -99,7 +99,7 @@ describe.each([
     expect(await connection.atEnd()).toBe(true);
   });
 
-  test("gets a slow response, and is probed meanwhile", async () => {
+  test("gets a slow response, and is probed until then", async () => {
     using connection = await openHttp1(greenhouse.address, options);
     const interim = seen(connection, "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 100 Continue\r\n\r\n");
     await sendAndEnd(connection, requestOf(""));
@@ -187,7 +187,7 @@ describe("a client that half-closes", () => {
     await expect(connection.readResponse()).rejects.toThrow();
   });
 
-  test("after a request for a stream, and has disconnected, has its call cancelled by the next message", async () => {
+  test("after a request for a stream, and then disconnects, has its call cancelled at the next message", async () => {
     using connection = await openHttp1(greenhouse.address);
     const begun = seen(connection, "sensor 0");
     connection.write(watchRequest());

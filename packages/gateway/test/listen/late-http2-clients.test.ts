@@ -98,7 +98,7 @@ describe.concurrent("a client of HTTP/2 that takes too long", () => {
     expect(await connection.readEnd(1)).toMatchObject({ kind: "responded" });
   });
 
-  test("is not a client that waits for a slow handler", async ({ expect }) => {
+  test("does not include a client that waits for a slow handler", async ({ expect }) => {
     const slow = Promise.withResolvers<{ bed: bigint }>();
     // It acknowledges no PING, and is closed after the same time again.
     const limits = { idleTimeoutMs: 1000, requestTimeoutMs: 20 };
@@ -112,7 +112,7 @@ describe.concurrent("a client of HTTP/2 that takes too long", () => {
     expect(await connection.readEnd(1)).toMatchObject({ kind: "responded", httpStatus: 200 });
   });
 
-  test("to read from its socket: its handler is released, although nothing more can be sent", async ({ expect }) => {
+  test("to read from its socket: its handler is released, although no more bytes can be sent", async ({ expect }) => {
     await using greenhouse = await startGreenhouse({ watchReadings: endless }, { limits: { idleTimeoutMs } });
     using connection = await openFrames(greenhouse.address);
     connection.socket.pause();

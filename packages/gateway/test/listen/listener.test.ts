@@ -137,7 +137,7 @@ describe("the load of a gateway", () => {
   test.each([
     { version: "1.1", carrier: "http1" },
     { version: "2", carrier: "http2" },
-  ] as const)("counts what waits over HTTP/$version, and what was sent no more", async (row) => {
+  ] as const)("counts a connection and a request over HTTP/$version only until the response was sent", async (row) => {
     const { version, carrier } = row;
     const requested = Promise.withResolvers<void>();
     const page = Promise.withResolvers<EndpointResponse>();
@@ -158,7 +158,7 @@ describe("the load of a gateway", () => {
   });
 });
 
-test("the load counts each refused invalid request, and each HTTP/2 error", async () => {
+test("the load counts each invalid request that was refused, and each HTTP/2 error", async () => {
   const gateway = createTestGateway({ routes: () => {} });
   const address = await gateway.listen({});
   for (const _ of [1, 2]) {

@@ -51,7 +51,7 @@ async function openAnswered(address: Address) {
   return connection;
 }
 
-test("each connection too many closes the oldest one beyond the limit", async () => {
+test("each further connection closes the oldest connection beyond the limit", async () => {
   await using gateway = await startGateway(2);
   using stack = new DisposableStack();
   const open = async () => stack.use(await openAnswered(gateway.address));
@@ -72,7 +72,7 @@ test("each connection too many closes the oldest one beyond the limit", async ()
   }
 });
 
-test("when a connection closes, the oldest one beyond the limit counts as within it", async () => {
+test("when a connection within the limit closes, the oldest connection beyond the limit takes its place", async () => {
   await using gateway = await startGateway(1);
   using stack = new DisposableStack();
   const open = async () => stack.use(await openAnswered(gateway.address));
@@ -86,7 +86,7 @@ test("when a connection closes, the oldest one beyond the limit counts as within
   expect((await heir.readResponse()).httpStatus).toBe(200);
 });
 
-test("when a connection beyond the limit closes, one other is accepted", async () => {
+test("when a connection beyond the limit closes, one more connection is accepted", async () => {
   await using gateway = await startGateway(1);
   using stack = new DisposableStack();
   const open = async () => stack.use(await openAnswered(gateway.address));
@@ -151,7 +151,7 @@ describe("a connection beyond the limit with a request is kept until its respons
     expect((await pending).httpStatus).toBe(200);
   }
 
-  test("if all of them have one, the next connection is closed", async () => {
+  test("if all connections beyond the limit have a request, the next connection is closed", async () => {
     await using gateway = await startGateway(1);
     using stack = new DisposableStack();
     stack.use(await openHttp1(gateway.address));

@@ -175,7 +175,7 @@ const refuse: Admit = () => {
 };
 
 // Each test only waits, for a second, so they run concurrently.
-test.concurrent.for(http2Servers)("a client that does not end its body is asked to, over HTTP/2, %s", async (http2) => {
+test.concurrent.for(http2Servers)("a client that does not end its body is asked to stop sending, over HTTP/2, %s", async (http2) => {
   await using greenhouse = await startGreenhouse({}, { admit: refuse }, { http2 });
   using connection = await openFrames(greenhouse.address);
   connection.send(headersFrame(1, grpcHeader(waterBedProcedure)), dataFrame(1, Buffer.of(0)));

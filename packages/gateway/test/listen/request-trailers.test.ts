@@ -44,7 +44,7 @@ const calls: readonly Call[] = [
 ];
 
 const trailers: readonly { readonly name: string; readonly fields: readonly Field[] }[] = [
-  { name: "a field of the header", fields: [["x-custom", "trailer"]] },
+  { name: "a field that is also in the header", fields: [["x-custom", "trailer"]] },
   { name: "a field that is not in the header", fields: [["x-more", "trailer"]] },
   {
     name: "a deadline",

@@ -141,7 +141,7 @@ test("8 long-lived gRPC connections and 1,000 HTTP/1.1 connections are distribut
   expect(countsOf(await Promise.all(sockets.map(ask)))).toEqual(new Map(pids.map((pid) => [pid, 500])));
 });
 
-test("a process whose connections close gets the next ones, and equal processes take turns", async () => {
+test("a process whose connections close gets the next ones, and processes with equal counts take turns", async () => {
   const shared = await share();
   const [first, second] = [await startWorker(shared), await startWorker(shared)];
   const sockets = await openMany(shared, 4);
@@ -154,7 +154,7 @@ test("a process whose connections close gets the next ones, and equal processes 
   expect(next).toEqual([first.pid, first.pid, second.pid]);
 });
 
-test("connections that arrive before any process are queued for the first", async () => {
+test("connections that arrive before any process are queued for the first process", async () => {
   const shared = await share();
   const [socket] = await openMany(shared, 1);
   socket?.write(request);
@@ -165,7 +165,7 @@ test("connections that arrive before any process are queued for the first", asyn
   expect(await ask(open(shared))).toBe(next.pid);
 });
 
-test("without processes 1,024 connections are queued, and closed with the port", async () => {
+test("without processes, 1,024 connections are queued, and are closed with the port", async () => {
   const shared = await share();
   let accepted = 0;
   const count = (): void => void accepted++;
@@ -301,7 +301,7 @@ test("a process responds to a client that half-closes, and node:http closes the 
   expect(await answererOf(halfOpen)).toBe(isNodeEngine ? "closed" : worker.pid);
 });
 
-test("a Unix socket is shared like a port, and its peers are the proxy unix:", async () => {
+test("a Unix socket is shared like a port, and its peers count as the trusted proxy unix:", async () => {
   using folder = createTempFolder();
   const shared = await share({ path: folder.file("socket") });
   const worker = await startWorker(shared, { proxyProtocol: true });

@@ -53,7 +53,7 @@ describe("with a certificate", () => {
     expect(JSON.parse(String(response.body))).toMatchObject({ note: expect.stringMatching(/^https:/) });
   });
 
-  test("a client that offers neither is refused", async () => {
+  test("a client that offers neither HTTP/1.1 nor HTTP/2 is refused", async () => {
     const socket = connectTls({
       host: greenhouse.address.address,
       port: greenhouse.address.port,
@@ -90,7 +90,7 @@ describe("a server with a timeout for handshakes and headers", () => {
   // Each test only waits, for a second, so they run concurrently.
   test.concurrent.for([
     { name: "begins a handshake and sends nothing more", says: Buffer.of(22, 3, 1, 2, 0) },
-    { name: "sends invalid data in it", says: Buffer.from([22, ...Buffer.from("orders\r\n\r\n")]) },
+    { name: "sends invalid data in a handshake", says: Buffer.from([22, ...Buffer.from("orders\r\n\r\n")]) },
   ])("disconnects a client that $name", async ({ says }) => {
     const socket = connectTcp({ host: greenhouse.address.address, port: greenhouse.address.port });
     socket.on("error", () => {});
@@ -154,8 +154,8 @@ describe("a server that requires client certificates", () => {
   });
 
   test.each([
-    { name: "without one", shown: {} },
-    { name: "with an untrusted one", shown: stranger },
+    { name: "without a certificate", shown: {} },
+    { name: "with an untrusted certificate", shown: stranger },
   ])("refuses a client $name", async ({ shown }) => {
     const { address: host, port } = greenhouse.address;
     const socket = connectTls({ host, port, ca: certificate.cert, servername: "localhost", ...shown });

@@ -128,7 +128,7 @@ describe("on node:http, a request that is not a call", () => {
 
   test.each([
     { name: "if admitted, it gets 100", key: "k", httpStatus: 200, interim: [100] },
-    { name: "if refused, it does not", key: "?", httpStatus: 401, interim: [] },
+    { name: "if refused, it does not get 100", key: "?", httpStatus: 401, interim: [] },
   ])("with Expect: 100-continue: $name", async ({ key, httpStatus, interim }) => {
     await using greenhouse = await startOnNode({ waterBed: () => ({}) }, options);
     using connection = await openHttp1(greenhouse.address);
@@ -138,7 +138,7 @@ describe("on node:http, a request that is not a call", () => {
   });
 });
 
-test("on node:http, no header field is dropped, even of many", async () => {
+test("on node:http, all header fields are kept, even if there are many", async () => {
   let last: string | null = null;
   await using greenhouse = await startOnNode(
     { waterBed: () => ({}) },
@@ -168,7 +168,7 @@ function water(bed: number, fields = ""): string {
 }
 
 describe("on node:http, pipelined requests", () => {
-  test("are served one at a time, and counted as one", async () => {
+  test("are served one at a time, and count as one request", async () => {
     const held = heldCalls();
     await using greenhouse = await startOnNode(held.implementation);
     using connection = await openHttp1(greenhouse.address);
@@ -184,7 +184,7 @@ describe("on node:http, pipelined requests", () => {
     await expect.poll(() => greenhouse.gateway.load.requests.http1).toBe(0);
   });
 
-  test("are neither served nor counted after one that closes the connection", async () => {
+  test("after a request that closes the connection are neither served nor counted", async () => {
     const held = heldCalls();
     held.release();
     await using greenhouse = await startOnNode(held.implementation);
@@ -225,7 +225,7 @@ describe("on node:http, pipelined requests", () => {
     expect(held.beds).toEqual([1n]);
   });
 
-  test("are all served while draining, and the last one closes the connection", async () => {
+  test("are all served during a drain, and the response to the last one closes the connection", async () => {
     const held = heldCalls();
     await using greenhouse = await startOnNode(held.implementation);
     using connection = await openHttp1(greenhouse.address);
@@ -244,7 +244,7 @@ describe("on node:http, pipelined requests", () => {
     { name: "CONNECT", sent: "CONNECT x:80 HTTP/1.1\r\nhost: x:80\r\n\r\n", httpStatus: 400 },
     { name: "a header over the limit", sent: `GET / HTTP/1.1\r\nx: ${"y".repeat(30_000)}\r\n\r\n`, httpStatus: 431 },
     { name: "an invalid chunk", sent: `${head}transfer-encoding: chunked\r\n\r\ng\r\n`, httpStatus: 400 },
-  ])("get their responses before $name gets one", async ({ sent, httpStatus }) => {
+  ])("get their responses before the response to $name", async ({ sent, httpStatus }) => {
     const held = heldCalls();
     await using greenhouse = await startOnNode(held.implementation);
     using connection = await openHttp1(greenhouse.address);
@@ -275,7 +275,7 @@ describe("on node:http, a body with an invalid chunk", () => {
     expect(calls).toBe(0);
   });
 
-  test("closes the connection without a second response if it already has one", async () => {
+  test("closes the connection without a second response if its response was already sent", async () => {
     await using greenhouse = await startOnNode({});
     using connection = await openHttp1(greenhouse.address);
     connection.write(`${head.replace("/beds", "/nothing")}transfer-encoding: chunked\r\n\r\n1\r\n{\r\n`);

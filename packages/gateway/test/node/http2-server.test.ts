@@ -39,8 +39,8 @@ function smallFields(count: number): Field[] {
 describe("on node:http2, a header", () => {
   test.each([
     { name: "of 300 small fields", header: smallFields(300), httpStatus: 200 },
-    { name: "that is larger than its limit", header: [["x", "y".repeat(17_000)] as const], httpStatus: 431 },
-    { name: "of many small fields that is larger than its limit", header: smallFields(1000), httpStatus: 431 },
+    { name: "above its limit", header: [["x", "y".repeat(17_000)] as const], httpStatus: 431 },
+    { name: "of many small fields, above its limit,", header: smallFields(1000), httpStatus: 431 },
   ])("$name gets $httpStatus", async ({ header, httpStatus }) => {
     await using greenhouse = await startOnNode({ waterBed: () => ({}) });
     using connection = await openHttp2(greenhouse.address);
@@ -150,7 +150,7 @@ test("on node:http2, a connection serves a call while more than 10 MB of its res
   await expect.poll(() => calls).toBe(21);
 });
 
-test("on node:http2, a client gets the limits, and is disconnected if it opens a stream beyond them", async () => {
+test("on node:http2, a client receives the limits, and is disconnected if it opens more streams", async () => {
   const limits = { concurrentStreams: 2 };
   await using greenhouse = await startOnNode({ waterBed: () => new Promise(() => {}) }, { limits });
   using connection = await openFrames(greenhouse.address);

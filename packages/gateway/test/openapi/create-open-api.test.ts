@@ -123,7 +123,7 @@ describe("a path parameter", () => {
     expect(parameter?.description).toBe("A long one.");
   });
 
-  test("for several segments documents that", () => {
+  test("documents that it matches several segments", () => {
     const [parameter] = operation("GET /v1/files/{f_string}").parameters ?? [];
     expect(parameter?.description).toBe("Any number of path segments, separated by slashes.");
   });
@@ -135,7 +135,7 @@ const about = ({ parameters = [] }: OpenApiOperation): unknown =>
   );
 
 describe("a part of a path variable", () => {
-  test("documents its part of the value, matches one segment, and has no comment of the field", () => {
+  test("documents which part of the value it is, matches one segment, and omits the comment of the field", () => {
     const notes = new Map([["kitchensink.v1.Sink.f_string", "Such as shelves/1/books/2."]]);
     const described = createOpenApi([KitchenSink], { info, comments: notes });
     const form = "in `f_string`, whose format is `shelves/{shelf}/books/{book}`.";
@@ -170,7 +170,7 @@ describe("the query", () => {
     (operation(text).parameters ?? []).filter((parameter) => parameter.in === "query").map(({ name }) => name);
 
   test.each(["fInt64", "ids", "nested.text", "nested.tags", "choiceNested.number", "wInt64", "mask", "customName"])(
-    "has %s",
+    "has a parameter for the field %s",
     (name) => {
       expect(query("GET /v1/query")).toContain(name);
     },
@@ -304,7 +304,7 @@ describe("a response", () => {
     });
   });
 
-  test("has a record with another name than a message of the same short name", () => {
+  test("gives an error record another name if a message has the same short name", () => {
     const file = create(FileDescriptorProtoSchema, {
       name: "other.proto",
       package: "other.v1",
@@ -333,7 +333,7 @@ describe("a comment", () => {
     expect(document.info.description).toBe("Takes all.\n\nAnd more.");
   });
 
-  test("of an enum lists those of its values", () => {
+  test("of an enum includes the comments of its values", () => {
     expect(document.components?.schemas?.["Color"]).toEqual({
       type: "string",
       description: "A colour.\n\n- `COLOR_RED`: Like\n  roses.",
@@ -350,7 +350,7 @@ describe("names", () => {
     );
   });
 
-  test("of operations are those of the RPCs, numbered if an RPC has several", () => {
+  test("of operations are the names of their RPCs, numbered if an RPC has several operations", () => {
     const ids = ["GET /v1/double/{f_double}", "GET /v1/float/{f_float}", "GET /v1/query"].map(
       (at) => operation(at).operationId,
     );
@@ -364,7 +364,7 @@ describe("names", () => {
     expect(new Set(ids).size).toBe(ids.length);
   });
 
-  test("of services with operations are tags", () => {
+  test("of services that have operations are tags", () => {
     const shelves = new Map([["kitchensink.v1.Shelves", "Holds all.\n\nAnd more."]]);
     const both = createOpenApi([Shelves, OrderService, Health], { info, comments: shelves });
     expect(both.tags).toEqual([
@@ -374,7 +374,7 @@ describe("names", () => {
     expect(operation("DELETE /orders/{id}", both).tags).toEqual(["OrderService"]);
   });
 
-  test("of the only service do not repeat the description of the document", () => {
+  test("of the only service become a tag that does not repeat the description of the document", () => {
     expect(document.tags).toEqual([{ name: "KitchenSink", description: "The RPCs of `kitchensink.v1.KitchenSink`." }]);
   });
 
@@ -435,7 +435,7 @@ describe("AIP-203: a field", () => {
     expect(schema("Shelf")).toHaveProperty(`properties.${name}`, expect.objectContaining(want));
   });
 
-  test("that is required is required in the schema, unless a response leaves it out when zero", () => {
+  test("that is required is required in the schema, unless responses leave it out when it is zero", () => {
     expect(schema("Shelf")?.["required"]).toEqual(["place"]);
   });
 
@@ -444,14 +444,14 @@ describe("AIP-203: a field", () => {
     expect(whole.components?.schemas?.["Shelf"]?.["required"]).toEqual(["widthMm", "place"]);
   });
 
-  test("that is required and the body makes the body required", () => {
+  test("that is required and is the body makes the body required", () => {
     expect(operation("PATCH /v1/shelves/{shelf}", shelf).requestBody?.required).toBe(true);
     expect(operation("POST /v1/shelves:get", shelf).requestBody?.required).toBeUndefined();
     // One of several fields is enough.
     expect(operation("POST /v1/shelves/{shelf}:update", shelf).requestBody?.required).toBe(true);
   });
 
-  test("of the query is required if all its parents are, and left out if only responses set it", () => {
+  test("of the query is required if all messages around it are, and left out if only responses set it", () => {
     const rules = [getRule("kitchensink.v1.Shelves.UpdateShelf", "/shelf")];
     const { parameters = [] } = operation("GET /shelf", createOpenApi([Shelves], { info, rest: { rules } }));
     expect(parameters.filter(({ required }) => required).map(({ name }) => name)).toEqual(["shelf.widthMm"]);

@@ -103,11 +103,11 @@ describe("an example", () => {
     ["an enum, with its first specified value", "fEnum", "COLOR_RED"],
     ["a wrapper", "wString", "text"],
     ["a well-known type", "duration", "1.5s"],
-    ["a message, without what contains itself", "nested", { text: "text", number: "7", flag: true, tags: ["text"] }],
+    ["a message, without its recursive field", "nested", { text: "text", number: "7", flag: true, tags: ["text"] }],
     ["the first member of a oneof", "choiceText", "text"],
     ["no other member of a oneof", "choiceNumber", undefined],
     ["no message inside itself", "child", undefined],
-    ["no Any, of which nobody knows the types", "any", undefined],
+    ["no Any, because its possible types are unknown", "any", undefined],
   ])("has %s", (_, name, want) => {
     expect(sink?.[name]).toEqual(want);
   });
@@ -118,7 +118,7 @@ describe("an example", () => {
     expect(example).not.toHaveProperty("file.0.messageType.0.field.0.options");
   });
 
-  test("shows required fields at every depth, and no message without them", () => {
+  test("shows required fields at every depth, and no message without its required fields", () => {
     const chain = chainOf(["One", "Two", "Three", "Four", "Five", "Six"], false);
     const text = JSON.stringify(exampleOfMessage(chain));
     expect(text.split('"left":"text"').length - 1).toBe(6);
@@ -143,7 +143,7 @@ describe("an example", () => {
     expect(schemas.ofObject(chainOf(["One"], false, ["left"]))).toMatchObject({ required: ["left"] });
   });
 
-  test("of a message with required fields contains them", () => {
+  test("of a message with required fields contains these fields", () => {
     expect(exampleOfMessage(LegacySchema)).toMatchObject({ name: "text" });
   });
 });

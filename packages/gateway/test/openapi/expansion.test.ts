@@ -64,7 +64,7 @@ describe("query parameters", () => {
     { name: "L2", field: texts(operationFieldsMax) },
   ];
 
-  test("above the limit, the least nested ones are listed in field order, and the operation notes the omission", () => {
+  test("above the limit, only the least nested fields are listed, and the operation notes the omission", () => {
     const document = describeBy({ get: "/nested" }, { messageType });
     const names = queryOf(document);
     // The two messages and the first field beyond the limit count as well.
@@ -73,7 +73,7 @@ describe("query parameters", () => {
     expect(document.paths["/nested"]?.get?.description.split("\n\n").at(-1)).toBe(cutOff);
   });
 
-  test("within the limit are all listed, without a note", () => {
+  test("within the limit, all fields are listed, without a note", () => {
     const document = describeBy(
       { get: "/nested" },
       { messageType: [{ name: "L0", field: texts(operationFieldsMax) }] },

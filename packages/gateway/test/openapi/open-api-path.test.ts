@@ -5,8 +5,8 @@ import { parsePathTemplate } from "../../src/protocols/rest/rules/parse-path-tem
 test.each([
   ["the root", "/", "/", []],
   ["a variable of one segment", "/orders/{id}", "/orders/{id}", ["id field"]],
-  ["a variable inside of a message", "/v1/{a.b}", "/v1/{a_b}", ["a_b field"]],
-  ["two variables whose names would be one", "/v1/{a.b}/{a_b}", "/v1/{a_b}/{a_b_}", ["a_b field", "a_b_ field"]],
+  ["a variable for a nested field", "/v1/{a.b}", "/v1/{a_b}", ["a_b field"]],
+  ["two variables whose names would be the same", "/v1/{a.b}/{a_b}", "/v1/{a_b}/{a_b_}", ["a_b field", "a_b_ field"]],
   ["a variable with one wildcard among its segments", "/v1/{name=shelves/*}", "/v1/shelves/{shelf}", ["shelf part"]],
   [
     "a variable with several wildcards",
@@ -32,7 +32,7 @@ test.each([
     "/v1/shelves/{shelf}/to/shelves/{shelf_}",
     ["shelf part", "shelf_ part"],
   ],
-  ["a variable that takes any number of segments", "/v1/{path=**}", "/v1/{path}", ["path segments"]],
+  ["a variable that matches any number of segments", "/v1/{path=**}", "/v1/{path}", ["path segments"]],
   ["a variable without a wildcard", "/v1/{name=only}", "/v1/only", []],
   [
     "wildcards outside variables",
@@ -40,7 +40,7 @@ test.each([
     "/v1/{segment_1}/end/{segment_2}",
     ["segment_1 part", "segment_2 part"],
   ],
-  ["a verb", "/v1/{id}:close", "/v1/{id}:close", ["id field"]],
+  ["a path with a verb", "/v1/{id}:close", "/v1/{id}:close", ["id field"]],
   ["text that needs escapes", "/a%2Fb/%2A", "/a%2Fb/%2A", []],
 ])("toOpenApiPath() writes %s", (_, template, want, parameters) => {
   const written = toOpenApiPath(parsePathTemplate(template));

@@ -58,7 +58,7 @@ const sinkRows: readonly (readonly [name: string, way: Way, bytes: readonly numb
   ["half a surrogate pair", "fallback", [...tag(field.fString, length), 3, 0xed, 0xa0, 0x80]],
   ["U+FFFD itself", "fallback", [...tag(field.fString, length), 3, 0xef, 0xbf, 0xbd]],
   ["a byte-order mark", "fallback", [...tag(field.fString, length), 4, 0xef, 0xbb, 0xbf, 97]],
-  ["a message longer than the rest of the outer one", "fallback", [...tag(field.nested, length), 3, 8, 1]],
+  ["a nested message longer than the rest of the outer message", "fallback", [...tag(field.nested, length), 3, 8, 1]],
   ["a message whose field continues past its end", "fallback", [...tag(field.wInt64, length), 1, 8, 7]],
   [
     "a message that occurs twice, which is merged",
@@ -78,23 +78,23 @@ const sinkRows: readonly (readonly [name: string, way: Way, bytes: readonly numb
     "fallback",
     [...tag(field.ids, length), ...integer(0x7fff_ffff), 1],
   ],
-  ["150 consecutive messages", "fast", Array.from({ length: 150 }, () => [...tag(field.nesteds, length), 0]).flat()],
+  ["a list of 150 messages", "fast", Array.from({ length: 150 }, () => [...tag(field.nesteds, length), 0]).flat()],
   ["a struct", "fast", [...tag(field.struct, length), ...struct]],
   ["structs in a list", "fast", [...tag(field.structs, length), ...struct]],
   ["a struct in a oneof", "fast", [...tag(field.choiceStruct, length), ...struct]],
   [
-    "a struct whose number has the wire type of an integer, but eight bytes",
+    "a struct whose number has the wire type of an integer but takes eight bytes",
     "fallback",
     [...tag(field.struct, length), ...struct.with(8, 16)],
   ],
-  ["a list of strings as a number", "fallback", [...tag(field.tags, varint), 1]],
-  ["an int64 as a string", "fallback", [...tag(field.fInt64, length), 0]],
-  ["an entry of a map", "fast", [...tag(field.labels, length), 6, 10, 1, 97, 18, 1, 98]],
-  ["an entry without key and value", "fast", [...tag(field.labels, length), 0]],
-  ["an entry of messages without a value", "fast", [...tag(field.nestedById, length), 2, 8, 7]],
-  ["an entry with a value before its key", "fast", [...tag(field.labels, length), 6, 18, 1, 98, 10, 1, 97]],
-  ["an entry with another field", "fallback", [...tag(field.labels, length), 5, 10, 1, 97, 24, 0]],
-  ["an entry whose string continues past its end", "fallback", [...tag(field.labels, length), 2, 10, 1, 97]],
+  ["a number instead of a list of strings", "fallback", [...tag(field.tags, varint), 1]],
+  ["a string instead of an int64", "fallback", [...tag(field.fInt64, length), 0]],
+  ["a map entry", "fast", [...tag(field.labels, length), 6, 10, 1, 97, 18, 1, 98]],
+  ["a map entry without key and value", "fast", [...tag(field.labels, length), 0]],
+  ["a map entry without its message value", "fast", [...tag(field.nestedById, length), 2, 8, 7]],
+  ["a map entry with its value before its key", "fast", [...tag(field.labels, length), 6, 18, 1, 98, 10, 1, 97]],
+  ["a map entry with an undeclared field", "fallback", [...tag(field.labels, length), 5, 10, 1, 97, 24, 0]],
+  ["a map entry whose string continues past its end", "fallback", [...tag(field.labels, length), 2, 10, 1, 97]],
   ["__proto__ as a key", "fallback", [...tag(field.labels, length), 14, 10, 9, ...Buffer.from("__proto__"), 18, 1, 98]],
   ["an unknown field", "fast", [...tag(unknown, bit32), 1, 2, 3, 4]],
   ["two unknown fields", "fast", [...tag(unknown, varint), 1, ...tag(unknown, length), 1, 97]],
@@ -137,12 +137,12 @@ describe("a reader", () => {
   test.runIf(isSince("@bufbuild/protobuf", "2.16")).each([
     [2, "fallback"],
     [3, "fast"],
-  ])("counts the depth of a struct from its position, %i: %s", (depth, way) => {
+  ])("applies the recursion limit %i to a struct: %s", (depth, way) => {
     const bytes = Uint8Array.from([...tag(field.struct, length), ...struct]);
     expect(readBothWays(SinkSchema, bytes, depth)).toBe(way);
   });
 
-  test("returns the right short string despite the cache", () => {
+  test("returns the right string if the cache has another string with the same hash", () => {
     const read = createBinaryReader(StringValueSchema, undefined);
     const readText = (text: string): unknown => read(Uint8Array.from([10, text.length, ...Buffer.from(text)]));
     const characters = Array.from({ length: 95 }, (_, n) => String.fromCharCode(32 + n));
@@ -177,7 +177,7 @@ const shade = LegacySchema.field.shade.number << 3;
 /** Messages with every kind of field, all of which the fast reader must read. */
 test.each<{ name: string; desc: DescMessage; message: Message }>([
   {
-    name: "a sink",
+    name: "a Sink message",
     desc: SinkSchema,
     message: create(SinkSchema, {
       fInt64: -1n,
@@ -215,7 +215,7 @@ test.each<{ name: string; desc: DescMessage; message: Message }>([
     }),
   },
   {
-    name: "a legacy",
+    name: "a Legacy message",
     desc: LegacySchema,
     message: create(LegacySchema, { name: "a", child: { name: "b" }, choice: { case: "choiceText", value: "" } }),
   },
@@ -233,8 +233,8 @@ test.each<{ name: string; desc: DescMessage; message: Message }>([
 });
 
 test.each([
-  { name: "one of its values", bytes: [shade, 1], way: "fast" as const },
-  { name: "another number", bytes: [shade, 3], way: "fallback" as const },
+  { name: "a declared number", bytes: [shade, 1], way: "fast" as const },
+  { name: "an undeclared number", bytes: [shade, 3], way: "fallback" as const },
 ])("a closed enum with $name is read by: $way", ({ bytes, way }) => {
   expect(readBothWays(LegacySchema, Uint8Array.from(bytes))).toBe(way);
 });

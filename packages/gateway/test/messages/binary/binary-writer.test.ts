@@ -60,13 +60,13 @@ const rows: readonly { name: string; desc?: DescMessage; init: Init; way: Way }[
   { name: "a float that is NaN", init: { fFloat: Number.NaN }, way: "fast" },
   { name: "half a surrogate pair", init: { fString: "\ud800" }, way: "fast" },
   {
-    name: "more than the reused buffer holds",
+    name: "a message that is larger than the reused buffer",
     init: { tags: Array.from({ length: 30_000 }, () => "tag") },
     way: "fast",
   },
   { name: "a string of a megabyte", init: { fString: "é".repeat(500_000) }, way: "fast" },
   {
-    name: "strings that fit into the reused buffer, but not together",
+    name: "strings that fit into the reused buffer each, but not together",
     init: { tags: Array.from({ length: 4 }, () => "x".repeat(20_000)) },
     way: "fast",
   },
@@ -93,7 +93,7 @@ const rows: readonly { name: string; desc?: DescMessage; init: Init; way: Way }[
 test.each([
   ["large", 52_000],
   ["small", 10],
-])("the bytes of a message are not changed by the next one, %s", (_, length) => {
+])("the bytes of a %s message are unchanged after the next message is written", (_, length) => {
   const write = createBinaryWriter(FieldMaskSchema, undefined);
   const first = write(create(FieldMaskSchema, { paths: Array.from({ length }, () => "aaa") }));
   const before = Buffer.from(first);
@@ -154,7 +154,7 @@ describe("a writer", () => {
     expect(writer.largeBytes).toBe(Math.ceil(1.125 * Number(bytes?.byteLength)));
   });
 
-  test("writes a message while a getter of it writes another message", () => {
+  test("writes a message whose getter writes another message", () => {
     const inner = create(SinkSchema, { fString: "inner" });
     const outer = create(SinkSchema, { fInt32: 1 });
     const properties = { get: () => String(writeFast(messageWriter(SinkSchema), inner)?.byteLength) };

@@ -50,16 +50,16 @@ const requiredBytes = messageOf({
 
 describe("a message with large bytes", () => {
   test.each<[name: string, desc: DescMessage, init: Record<string, unknown>]>([
-    ["alone", SinkSchema, { fBytes: bytesOf(large) }],
-    ["one byte less", SinkSchema, { fBytes: bytesOf(large - 1) }],
-    ["between others", SinkSchema, { fString: "a", fBytes: bytesOf(large), ids: [1n], nested: { text: "b" } }],
+    ["in the only field", SinkSchema, { fBytes: bytesOf(large) }],
+    ["one byte below the minimum", SinkSchema, { fBytes: bytesOf(large - 1) }],
+    ["between other fields", SinkSchema, { fString: "a", fBytes: bytesOf(large), ids: [1n], nested: { text: "b" } }],
     ["next to an unknown field", SinkSchema, { fBytes: bytesOf(large), $unknown: [unknown] }],
     ["of a repeated field", SinkSchema, { blobs: [bytesOf(large)] }],
     ["of a oneof", SinkSchema, { choice: { case: "choiceBytes", value: bytesOf(large) } }],
-    ["of a message inside", SinkSchema, { child: { fBytes: bytesOf(large) } }],
+    ["of a nested message", SinkSchema, { child: { fBytes: bytesOf(large) } }],
     ["with explicit presence", UninterpretedOptionSchema, { identifierValue: "a", stringValue: bytesOf(large) }],
     ["that are required", requiredBytes, { f: bytesOf(large) }],
-  ])("is as long as protobuf-es writes it, and reads the same, %s", (_, desc, init) => {
+  ])("is as long as from protobuf-es, and is read back equal, %s", (_, desc, init) => {
     const message = create(desc, init);
     const bytes = createBinaryWriter(desc, undefined)(message);
     expect(bytes).toHaveLength(toBinary(desc, message).byteLength);
@@ -67,7 +67,7 @@ describe("a message with large bytes", () => {
     expect(equals(desc, read, message, { registry: createRegistry(), unknown: true })).toBe(true);
   });
 
-  test.each([large - 1, large])("is written without sharing memory with the result, %i bytes", (length) => {
+  test.each([large - 1, large])("does not share memory with its encoded bytes, %i bytes", (length) => {
     const message = create(SinkSchema, { fBytes: bytesOf(length) });
     const bytes = createBinaryWriter(SinkSchema, undefined)(message);
     const before = Uint8Array.from(bytes);

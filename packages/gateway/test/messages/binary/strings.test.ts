@@ -8,7 +8,7 @@ import { writeString } from "../../../src/messages/binary/string-writer.ts";
 const texts = [
   { name: "of ASCII", text: "a rose of the garden, by whatever other name" },
   { name: "with umlauts", text: "Gänseblümchen, Vergissmeinnicht, Tränendes Herz" },
-  { name: "outside of the basic plane", text: "🌱 🌿 🌳 ".repeat(6) },
+  { name: "outside the Basic Multilingual Plane", text: "🌱 🌿 🌳 ".repeat(6) },
 ];
 const around = "<<<";
 

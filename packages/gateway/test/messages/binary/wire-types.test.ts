@@ -58,20 +58,20 @@ const rows: readonly { readonly name: string; readonly bytes: readonly number[];
   { name: "a packed list", bytes: [...tag(field.ids, length), 2, 1, 2], want: true },
   { name: "an unpacked list", bytes: [...tag(field.ids, varint), 1], want: true },
   { name: "an unknown field of any wire type", bytes: [...tag({ number: 999 }, bit32), 1, 2, 3, 4], want: true },
-  { name: "an int64 as text", bytes: [...tag(field.fInt64, length), 0], want: false },
-  { name: "an int64 as a double", bytes: [...tag(field.fInt64, bit64), 7], want: false },
-  { name: "an optional int64 as text", bytes: [...tag(field.maybeInt64, length), 7], want: false },
-  { name: "a string as a number", bytes: [...tag(field.fString, varint), 0], want: false },
-  { name: "a double as a number", bytes: [...tag(field.fDouble, varint), 1, 2, 3, 4, 5, 6, 7, 8], want: false },
-  { name: "an enum as text", bytes: [...tag(field.fEnum, length), 1], want: false },
-  { name: "a message as a number", bytes: [...tag(field.nested, varint), 0], want: false },
-  { name: "a list of strings as a number", bytes: [...tag(field.tags, varint), 0], want: false },
-  { name: "a map as a number", bytes: [...tag(field.labels, varint), 0], want: false },
-  { name: "a key of a map as a number", bytes: [...tag(field.labels, length), 2, 8, 0], want: false },
-  { name: "a value of a map as a number", bytes: [...tag(field.labels, length), 2, 16, 0], want: false },
-  { name: "a number in a message as text", bytes: [...tag(field.wInt64, length), 2, 10, 1], want: false },
+  { name: "text instead of an int64", bytes: [...tag(field.fInt64, length), 0], want: false },
+  { name: "a double instead of an int64", bytes: [...tag(field.fInt64, bit64), 7], want: false },
+  { name: "text instead of an optional int64", bytes: [...tag(field.maybeInt64, length), 7], want: false },
+  { name: "a number instead of a string", bytes: [...tag(field.fString, varint), 0], want: false },
+  { name: "a number instead of a double", bytes: [...tag(field.fDouble, varint), 1, 2, 3, 4, 5, 6, 7, 8], want: false },
+  { name: "text instead of an enum", bytes: [...tag(field.fEnum, length), 1], want: false },
+  { name: "a number instead of a message", bytes: [...tag(field.nested, varint), 0], want: false },
+  { name: "a number instead of a list of strings", bytes: [...tag(field.tags, varint), 0], want: false },
+  { name: "a number instead of a map", bytes: [...tag(field.labels, varint), 0], want: false },
+  { name: "a number instead of a string as a map key", bytes: [...tag(field.labels, length), 2, 8, 0], want: false },
+  { name: "a number instead of a string as a map value", bytes: [...tag(field.labels, length), 2, 16, 0], want: false },
+  { name: "text instead of a number in a nested message", bytes: [...tag(field.wInt64, length), 2, 10, 1], want: false },
   { name: "a message whose field continues past its end", bytes: [...tag(field.wInt64, length), 1, 8, 7], want: false },
-  { name: "an empty list that is packed", bytes: [...tag(field.ids, length), 0], want: true },
+  { name: "an empty packed list", bytes: [...tag(field.ids, length), 0], want: true },
   {
     name: "a packed list of doubles",
     bytes: [...tag(field.doubles, length), 8, 0, 0, 0, 0, 0, 0, 0, 128],
@@ -118,12 +118,12 @@ describe("hasDeclaredWireTypes() for a message with a group", () => {
   if (desc === undefined) throw new Error("the message is missing");
 
   test.each([
-    { name: "its fields", bytes: [0x0b, 0x10, 7, 0x1a, 1, 0x61, 0x0c, 0x10, 8], want: true },
+    { name: "fields inside the group", bytes: [0x0b, 0x10, 7, 0x1a, 1, 0x61, 0x0c, 0x10, 8], want: true },
     { name: "a nested group", bytes: [0x0b, 0x0b, 0x10, 7, 0x0c, 0x0c], want: true },
     { name: "an unknown group", bytes: [0x0b, 0x23, 0x10, 7, 0x24, 0x0c], want: true },
-    { name: "a number as text", bytes: [0x0b, 0x12, 2, 0x10, 8, 0x0c], want: false },
-    { name: "a number as a string, in a nested group", bytes: [0x0b, 0x0b, 0x12, 2, 0x10, 8, 0x0c, 0x0c], want: false },
-    { name: "a number as a string after the group", bytes: [0x0b, 0x0c, 0x12, 2, 0x10, 8], want: false },
+    { name: "text instead of a number", bytes: [0x0b, 0x12, 2, 0x10, 8, 0x0c], want: false },
+    { name: "text instead of a number, in a nested group", bytes: [0x0b, 0x0b, 0x12, 2, 0x10, 8, 0x0c, 0x0c], want: false },
+    { name: "text instead of a number, after the group", bytes: [0x0b, 0x0c, 0x12, 2, 0x10, 8], want: false },
   ])("$name: $want", ({ bytes, want }) => {
     const message = Uint8Array.from(bytes);
     expect(hasDeclaredWireTypes(desc, message)).toBe(want);
@@ -131,8 +131,8 @@ describe("hasDeclaredWireTypes() for a message with a group", () => {
   });
 
   test.each([
-    { name: "the end of another group", bytes: [0x0b, 0x10, 7, 0x24] },
-    { name: "no end", bytes: [0x0b, 0x10, 7] },
+    { name: "a group that ends with the tag of another group", bytes: [0x0b, 0x10, 7, 0x24] },
+    { name: "an unterminated group", bytes: [0x0b, 0x10, 7] },
   ])("$name: false", ({ bytes }) => {
     expect(hasDeclaredWireTypes(desc, Uint8Array.from(bytes))).toBe(false);
   });

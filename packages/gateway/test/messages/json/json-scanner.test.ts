@@ -73,7 +73,7 @@ const refused = [
   { why: "an open array", text: "[1" },
   { why: "an array closed as an object", text: "[1}" },
   { why: "an object closed as an array", text: '{"a":1]' },
-  { why: "one closing bracket too many", text: "[]]" },
+  { why: "an extra closing bracket", text: "[]]" },
   { why: "an open string", text: '"a' },
   { why: "a string that ends in an escape", text: '"a\\' },
   { why: "a line feed in a string", text: '"a\nb"' },
@@ -203,7 +203,7 @@ test.each([
     take: (scanner: JsonScanner) => (scanner.openObject(), scanner.firstKey()),
     of: (name: string) => `{${name}:1}`,
   },
-])("$what does not keep the rest of its text alive", async ({ take, of }) => {
+])("$what does not keep the rest of the text alive", async ({ take, of }) => {
   const keep = async (): Promise<number> => {
     const before = await heldBytes();
     const kept = Array.from({ length: 100 }, (_, at) => {

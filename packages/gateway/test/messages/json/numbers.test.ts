@@ -96,8 +96,8 @@ describe("parseExactInteger()", () => {
 
   test.each<{ why: string; text: string; range: IntegerRange }>([
     { why: "a fraction", text: "7.5", range: int64 },
-    { why: "a value that a double would round into range", text: "9223372036854775807.5", range: int64 },
-    { why: "one above int64 by exponent", text: "9.223372036854775808e18", range: int64 },
+    { why: "a value that is in range only when rounded to a double", text: "9223372036854775807.5", range: int64 },
+    { why: "one above int64, with an exponent", text: "9.223372036854775808e18", range: int64 },
     { why: "an exponent beyond any number", text: `1e${"9".repeat(400)}`, range: int64 },
     { why: "a leading zero", text: "007", range: int64 },
     { why: "a dot without digits", text: "7.", range: int64 },

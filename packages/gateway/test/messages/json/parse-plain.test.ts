@@ -59,7 +59,7 @@ describe("parsePlain() and countStrings()", () => {
     ["a fraction that is rounded to an integer", "[1.00000000000000000001]"],
     ["a large fraction that is rounded to an integer", '{"a":9007199254740990.7}'],
     ["a fraction of nines that is rounded to an integer", "[0.99999999999999999999]"],
-    ["a fraction of five tenths that is rounded to an integer", "[4503599627370497.5]"],
+    ["a large number ending in .5 that is rounded to an integer", "[4503599627370497.5]"],
     ["an integer with an exponent", "[1E3]"],
     ["an integer with a fraction and an exponent", "[1.5e1]"],
     ["101 levels", `${"[".repeat(101)}${"]".repeat(101)}`],
@@ -67,7 +67,7 @@ describe("parsePlain() and countStrings()", () => {
     ["a byte order mark", "\ufeff{}"],
     ["text after the value", "{} {}"],
     ["an empty string", ""],
-    ["half of a string", '"a'],
+    ["an unterminated string", '"a'],
     ["a backslash at the end", '"\\'],
     ["a backslash outside a string", '\\"a"'],
   ])("bail out to the exact reader for %s", (_, text) => {
@@ -87,7 +87,7 @@ test("a name with an escape is read correctly after JSON.parse has read a name o
   expect(readJson(SinkSchema, '{"labels":{"h":"1","\\"":"2"}}').labels).toEqual({ h: "1", '"': "2" });
 });
 
-describe("a JSON name of two fields means the one whose proto name it also is", () => {
+describe("a JSON name of two fields means the field with the same proto name", () => {
   // proto2 allows that.
   const { INT64 } = FieldDescriptorProto_Type;
   const { OPTIONAL } = FieldDescriptorProto_Label;
@@ -116,7 +116,7 @@ describe("a JSON name of two fields means the one whose proto name it also is", 
     expect(readPartialJson(desc, text, {}, undefined, undefined, notes).message).toEqual(create(desc, want));
   });
 
-  test("in a body that is one field", () => {
+  test("in a body that is a single field", () => {
     const message = create(desc);
     for (const field of desc.fields.slice(0, 1)) {
       createJsonFieldReader(field, {}, { bound: new Map(), sameAsBound: false })(message, Buffer.from("7"));
@@ -135,7 +135,7 @@ test("a proto2 field that is null stays unset in a message with fields from the 
 });
 
 test.each(["pageCount", "rating", "id", "inPrint", "title", "genre", "authors", "publishTime", "price"])(
-  "an object without a primitive value for %s is refused with the name of the field",
+  "an object that cannot be converted to a primitive is refused for %s, with the name of the field",
   (name) => {
     const reading = (): unknown => readJson(BookSchema, `{"${name}":{"toString":null,"valueOf":null}}`);
     expect(reading).toThrow(ConnectError);

@@ -78,8 +78,8 @@ test
 test.each<[string, MessageInitShape<typeof SinkSchema>, string]>([
   ["a float", { fFloat: Math.fround(19.99) }, '{"fFloat":19.99}'],
   ["a float that is set to a double", { fFloat: 0.123456789012 }, '{"fFloat":0.12345679}'],
-  ["a float that is set to more than the largest", { fFloat: 1e39 }, '{"fFloat":"Infinity"}'],
-  ["a float that is set to less than the smallest", { fFloat: -1e-60 }, '{"fFloat":-0}'],
+  ["a float that is set to more than the largest float", { fFloat: 1e39 }, '{"fFloat":"Infinity"}'],
+  ["a float that is set to a smaller number than the smallest float", { fFloat: -1e-60 }, '{"fFloat":-0}'],
   ["a FloatValue", { wFloat: Math.fround(0.1) }, '{"wFloat":0.1}'],
   ["a double", { fDouble: 19.989999771118164 }, '{"fDouble":19.989999771118164}'],
   ["a float of -0", { fFloat: -0 }, '{"fFloat":-0}'],
@@ -107,7 +107,7 @@ test.each([255, 256, 257, 512, 600])("an array of %i items is written completely
   expect(createJsonMessageWriter(ListBooksResponseSchema)(list)).toBe(toJsonString(ListBooksResponseSchema, list));
 });
 
-test("generated code writes any message as closures do, or throws the same error", () => {
+test("generated code writes every message exactly as closures do, or throws the same error", () => {
   const outcomes = { written: 0, refused: 0 };
   const first = testSeed * 1_000_003;
   for (let i = 0; i < numRunsOf(500); i++) {
@@ -152,7 +152,7 @@ test.each([
   ["an array with a hole", { authors: holed }, "expected a string, got undefined"],
   ["a string instead of an array", { authors: "Flora" }, "expected an array, got string"],
   ["a map with a number", { labels: { language: "en", binding: 1 } }, "expected a string, got number"],
-  ["no map", { labels: null }, "expected a message"],
+  ["null instead of a map", { labels: null }, "expected a message"],
 ])("%s for strings is refused", (_name, fields, words) => {
   const message = Object.assign(create(BookSchema), fields);
   expect(() => createJsonMessageWriter(BookSchema)(message)).toThrow(words);
@@ -173,14 +173,14 @@ function defineOdd(jsonNames: readonly string[]): DescMessage {
 }
 
 test.each([
-  ["another", ["same", "same"], {}, '{"same":"0","f1":"1"}'],
-  ["another, which is called so itself", ["f1", "f1"], {}, '{"f0":"0","f1":"1"}'],
+  ["another field with a different proto name", ["same", "same"], {}, '{"same":"0","f1":"1"}'],
+  ["another field with the same proto name", ["f1", "f1"], {}, '{"f0":"0","f1":"1"}'],
   ["the prototype", ["__proto__"], {}, '{"__proto__":"0"}'],
-  ["another field, in a circle", ["f1", "f0"], {}, '{"f1":"0","f0":"1"}'],
-  ["another field, in a circle", ["f1", "f0"], { useProtoFieldName: true }, '{"f1":"0","f0":"1"}'],
+  ["another field, and the other way round", ["f1", "f0"], {}, '{"f1":"0","f0":"1"}'],
+  ["another field, and the other way round", ["f1", "f0"], { useProtoFieldName: true }, '{"f1":"0","f0":"1"}'],
   ["another field", ["f1", "x"], {}, '{"f1":"0","x":"1"}'],
   ["another field", ["f1", "x"], { useProtoFieldName: true }, '{"f0":"0","x":"1"}'],
-  ["a third field, and so is its own", ["same", "same", "f1"], {}, '{"same":"1","f1":"2"}'],
+  ["two other fields", ["same", "same", "f1"], {}, '{"same":"1","f1":"2"}'],
 ] as const)("JSON whose name is also that of %s, %j, is read back as written: %j", (_name, jsonNames, style, text) => {
   const odd = defineOdd(jsonNames);
   const message = Object.assign(create(odd), Object.fromEntries(jsonNames.map((_, at) => [`f${at}`, String(at)])));
