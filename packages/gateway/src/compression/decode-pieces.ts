@@ -66,7 +66,7 @@ export async function* decodePieces(
       yield piece;
     }
   };
-  // The loop throws the same error.
+  // The error is ignored here, because the loop throws it, too.
   pipeline(count, decoder).catch(() => undefined);
   let remainingBytes = freeBytes;
   try {
@@ -83,7 +83,9 @@ export async function* decodePieces(
   if (decoder.bytesWritten !== encodedBytes) throw notValid(coding);
 }
 
-/** Opens a decoder, which closes and releases its window when all of it has been read or the call has ended. */
+/**
+ * Opens a decoder. It closes and releases its window when its output has been read completely or the call has ended.
+ */
 function openWithWindow(coding: ZlibCoding, signal: AbortSignal): Decoder {
   const release = reserveWindow(windowBytes[coding]);
   const decoder = openDecoder[coding]().once("close", release);

@@ -37,7 +37,7 @@ export class ZlibEncoder implements PieceEncoder {
 
   constructor(coding: ZlibCoding) {
     this.#encoder = openEncoder[coding]();
-    // The callbacks below receive the error.
+    // The error is ignored here, because the callbacks below receive it.
     this.#encoder.on("data", (bytes: Buffer) => void this.#encoded.push(bytes)).on("error", () => undefined);
   }
 

@@ -19,7 +19,7 @@ const nameMax = 1_000;
  */
 const membersMax = 10_000;
 
-/** The largest number of a field: 29 bits, in a MessageSet 31. */
+/** The largest field number: 31 bits, as in a MessageSet; other messages have at most 29 bits. */
 const fieldNumberMax = 2 ** 31 - 1;
 
 // `ident` of protobuf's grammar.

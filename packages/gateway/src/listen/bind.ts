@@ -90,8 +90,8 @@ async function isStaleSocket(path: string, found: BigIntStats): Promise<boolean>
 }
 
 /**
- * Removes a stale socket, and returns whether it was still the one found: another process may have replaced it. It is
- * first renamed to a random name, under which no other process replaces it.
+ * Removes a stale socket, and returns whether it was still the one found: another process may have replaced it. The
+ * socket is first renamed to a random name, under which no other process replaces it.
  */
 export function removeStaleSocket(path: string, found: BigIntStats): boolean {
   const aside = join(dirname(path), `.${randomUUID()}`);

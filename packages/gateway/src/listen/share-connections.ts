@@ -49,8 +49,8 @@ interface Worker {
  * even if clients keep a few connections open for a long time. Nothing is read here: the gateway that accepts the
  * connection handles TLS, the PROXY header and HTTP.
  *
- * No connection is lost if a process exits. A process confirms a connection before it reads from it; only then is the
- * copy of the socket here closed, and until then another process can get the connection. Up to {@link waitingMax}
+ * No connection is lost if a process exits. A process confirms a connection before it reads any data. Only after that
+ * is the socket closed in this process; until then another process can get the connection. Up to {@link waitingMax}
  * connections are queued while there is no process.
  *
  * Rejects with the errors of `net.Server`, such as EADDRINUSE, and a TypeError for unknown options.

@@ -5,7 +5,7 @@ import type { HttpMajorVersion } from "./http-server.ts";
 
 /** Options of {@link createTlsServer}. */
 export interface TlsServerOptions {
-  /** Certificate, key and other options of node:tls. The ALPN protocols are set here. */
+  /** Certificate, key and other options of node:tls, except for the ALPN protocols, which are fixed. */
   readonly tls: TlsOptions;
   /** Milliseconds until a handshake must be complete, unless `tls` sets another limit. */
   readonly handshakeTimeoutMs: number;

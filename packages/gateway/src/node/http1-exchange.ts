@@ -100,7 +100,7 @@ export class NodeHttp1Exchange extends NodeExchange {
       lingerAtEnd(this.#request.socket, this.owner?.lingerMs);
       if (readHeaderField(header, "connection") === null) header.push("connection", "close");
     }
-    // Node would otherwise add them to the fields below.
+    // Otherwise node would add these to the fields below.
     for (const name of this.#response.getHeaderNames()) this.#response.removeHeader(name);
     this.#response.writeHead(httpStatus, header);
   }
@@ -108,7 +108,7 @@ export class NodeHttp1Exchange extends NodeExchange {
   /** Returns whether the connection can be reused: the rest of the body is small enough to be read and dropped. */
   #canKeepAlive(): boolean {
     if (this.owner?.isLast === true) return false;
-    // RFC 9112 §6.1: the end of such a body is unknown.
+    // RFC 9112 §6.1: the end of a body with Transfer-Encoding over HTTP/1.0 is unknown.
     if (this.httpVersion === "1.0" && this.common.transferEncoding !== null) return false;
     if (this.#request.complete) return true;
     // Unless this exchange has sent 100 (Continue), the client may or may not send its body. Whether the host's server

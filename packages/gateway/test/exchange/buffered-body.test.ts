@@ -84,7 +84,7 @@ describe("a piece that is read immediately", () => {
     for (let piece = 0; piece < 4096; piece++) detachFromChunk(chunk);
     // Under load V8 may mark the entire heap instead.
     const collections = profiler.stop().statistics;
-    // Half of 256 MiB, where the space has 32 MiB at most, some of it still free.
+    // Half of 256 MiB was allocated among young objects, whose space has at most 32 MiB, some of it still free.
     expect(collections.length).toBeGreaterThanOrEqual(2);
   });
 });

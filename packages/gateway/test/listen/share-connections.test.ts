@@ -160,7 +160,7 @@ test("connections that arrive before any process are queued for the first proces
   socket?.write(request);
   const worker = await startWorker(shared);
   expect(socket && (await answererOf(socket))).toBe(worker.pid);
-  // The connection is not also passed to the next worker, which has none.
+  // The connection was not passed to the next worker as well, which therefore has none.
   const next = await startWorker(shared);
   expect(await ask(open(shared))).toBe(next.pid);
 });

@@ -112,7 +112,8 @@ export class FetchExchange extends BaseExchange implements BodySource {
     if (!this.isOpen) return;
     // The client does not get this response, but the server waits for one.
     if (this.httpStatus === 0) this.#respond(new Response(null, { status: clientClosedRequest }));
-    // After this turn, in which most servers cancel the body: Deno logs the error of a body that it is still reading.
+    // Delayed until after this turn, in which most servers cancel the body, because Deno logs the error of a body that
+    // it is still reading.
     else afterTurn(failBody, this.#responseBody);
     this.abort(clientGone());
     this.#release();

@@ -4,9 +4,9 @@
  * Why: a function that serves every type looks up properties by variable names, at megamorphic sites, and calls a
  * different function for each field, which V8 cannot optimize. A function generated for one type has its property names
  * in its source, and each site sees one shape. With closures, one per field, reading a list of a hundred books takes
- * 0.7 of the time of `fromBinary`; with generated code 0.37 (in one process, by turns; a message of 38 KB). For JSON,
- * closures take 0.47 of the time of `fromJsonString` and 0.6 of the time of `toJsonString`; generated code takes 0.32
- * and 0.25.
+ * 0.7 of the time of `fromBinary`; with generated code 0.37 (a message of 38 KB, measured alternately in one process).
+ * For JSON, closures take 0.47 of the time of `fromJsonString` and 0.6 of the time of `toJsonString`; generated code
+ * takes 0.32 and 0.25.
  *
  * Safety: the source is generated from descriptors, which the program that runs the gateway has compiled in or loaded.
  * A message, a header or any other input of a client never becomes part of it. From the descriptors, the source

@@ -13,9 +13,9 @@ const identifier = /^[A-Za-z_][A-Za-z0-9_]*$/;
 /**
  * Parses a google.protobuf.FieldMask from its JSON form: paths separated by commas, names separated by dots.
  *
- * Names are proto names in lowerCamelCase. The JSON mapping cannot express names that do not survive the conversion; as
- * an extension, they are read unchanged if they have an underscore (`address_line_1`) and otherwise in backticks
- * (`` `camelCase` ``), so that each name has only one spelling. `*` stands for all fields.
+ * Names are proto names in lowerCamelCase. The JSON mapping cannot express names that differ after this conversion and
+ * back. As an extension, they are read unchanged if they have an underscore (`address_line_1`) and otherwise in
+ * backticks (`` `camelCase` ``), so that each name has only one spelling. `*` stands for all fields.
  *
  * @param protoNames - whether proto names (`display_name`) are also allowed, because URLs use both
  * @returns the mask with proto names; `undefined` when a path is not a field path
@@ -39,8 +39,8 @@ function toSnakeCase(text: string): string {
 /**
  * Prints the paths of a mask in the JSON mapping.
  *
- * @throws Error when a name does not survive the conversion to lowerCamelCase and back, is empty, or contains a comma or
- * a backtick
+ * @throws Error when a name differs after the conversion to lowerCamelCase and back, is empty, or contains a comma or a
+ * backtick
  */
 export function printFieldMask(paths: readonly string[]): string {
   return paths.map((path) => path.split(".").map(printName).join(".")).join(",");

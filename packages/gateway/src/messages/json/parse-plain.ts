@@ -120,7 +120,7 @@ function isSpace(unit: number): boolean {
 const tenthsKeptMax = 14;
 
 // Returns whether the first decimal digit shows that a number, and therefore its double, is at least a tenth away from
-// any integer. This is true of most fractions, and much faster than the complete check, which parses the number.
+// any integer. Most fractions are, and checking one digit is much faster than parsing the number.
 function isFarFromIntegers(text: string, start: number, point: number, end: number): boolean {
   const tenth = text.charCodeAt(point + 1);
   if (text.charCodeAt(point) !== 0x2e || tenth < 0x31 || tenth > 0x38 || point - start > tenthsKeptMax) return false;

@@ -5,8 +5,8 @@ import type { JsonScanner } from "./json-scanner.ts";
 import type { UnknownNames } from "./unknown-names.ts";
 
 /**
- * The fields that one part of a request sets, and that the other parts must not set: completely (`"whole"`), or some of
- * the fields inside.
+ * The fields that one part of a request sets, and that the other parts must not set. `"whole"` means the complete
+ * field; a map means only some of the fields inside it.
  *
  * The keys are descriptors, not names, because a client may use a field's proto name or its JSON name.
  */

@@ -2,7 +2,7 @@
 const exactPowerMax = 22;
 const powersOfTen = Array.from({ length: exactPowerMax + 1 }, (_, exponent) => Number(`1e${exponent}`));
 
-// A float has at least 6 and at most 9 significant decimal digits (IEEE 754, binary32); below this it has fewer.
+// A float has at least 6 and at most 9 significant decimal digits (IEEE 754, binary32), or fewer below `normalMin`.
 const digitsMin = 6;
 const digitsMax = 9;
 const normalMin = 2 ** -126;

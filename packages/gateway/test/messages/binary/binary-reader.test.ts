@@ -121,7 +121,7 @@ describe("a reader", () => {
     const read = createBinaryReader(SinkSchema, undefined);
     const expected = outcomeOf(() => fromBinary(SinkSchema, message));
     const actual = outcomeOf(() => read(message));
-    // Only here are fields refused whose wire type differs from the declared one.
+    // Only our reader refuses fields whose wire type differs from the declared one.
     if (expected instanceof Error || !(actual instanceof Error)) expect(actual).toEqual(expected);
     else expect(way).toBe("fallback");
   });

@@ -89,7 +89,7 @@ const rows: readonly { name: string; desc?: DescMessage; init: Init; way: Way }[
   },
 ];
 
-// First, before this type has been written: a message that fills most of its buffer is not copied.
+// These tests come first, before this type was written: a message that fills most of its buffer is not copied.
 test.each([
   ["large", 52_000],
   ["small", 10],

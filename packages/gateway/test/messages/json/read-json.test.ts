@@ -320,7 +320,7 @@ describe("readJson() refuses", () => {
       const json = `${'{"child":'.repeat(levels)}{${names}}${"}".repeat(levels)}`;
       expect(problemOf(SinkSchema, json)).toMatch(/^unknown fields "(child\.)+.* and 29984 more$/);
     };
-    // Four times as much if unused paths of fields were built, and far more if each level rebuilt them.
+    // The ratio would be four if unused paths of fields were built, and far higher if each level rebuilt them.
     expect(await costRatio(unknownBelow(97), unknownBelow(1))).toBeLessThan(2.5);
   });
 
