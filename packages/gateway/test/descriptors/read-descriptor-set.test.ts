@@ -124,7 +124,7 @@ test.each<{ readonly name: string; readonly files: readonly FileInit[]; readonly
       ),
     ],
   },
-])("$name: the services that do not need it are read", ({ files, served = ["a.Whole"] }) => {
+])("$name: the services that are complete are read", ({ files, served = ["a.Whole"] }) => {
   const { services, omitted } = read(...files);
   expect(services.map(({ typeName }) => typeName)).toEqual(served);
   expect([...omitted.keys()]).toEqual(both.filter((name) => !served.includes(name)));

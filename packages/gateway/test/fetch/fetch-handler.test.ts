@@ -121,7 +121,7 @@ describe("an RPC over Fetch", () => {
       },
       body: '"no"',
     },
-  ])("is refused in gRPC, because gRPC needs trailers, $why", async ({ options, body }) => {
+  ])("is refused in gRPC, which needs trailers, $why", async ({ options, body }) => {
     const fetch = serve({ getReading: () => ({}) }, options);
     const message = toBinary(ReadingSchema, { $typeName: "greenhouse.v1.Reading", sensor: "", degreesCelsius: 0 });
     const unknown = await exchangeFetch(serve({}), rpcRequest(wireFormats.grpc, message, [], `${service}/Nothing`));

@@ -56,18 +56,18 @@ beforeAll(async () => {
   fetch = bundled.fetch;
 });
 
-test("a REST call gets a response", async () => {
+test("without node, a REST call gets a response", async () => {
   const response = await exchangeFetch(fetch, { httpMethod: "GET", path: "/sensors/palm/reading", header: [] });
   expect([response.httpStatus, response.body.toString()]).toEqual([200, '{"sensor":"palm","degreesCelsius":21}']);
 });
 
-test("a failing REST call gets an error response", async () => {
+test("without node, a failing REST call gets an error response", async () => {
   const response = await exchangeFetch(fetch, { httpMethod: "POST", path: "/beds/x:water", header: [] });
   expect([response.httpStatus, JSON.parse(response.body.toString())]).toMatchObject([400, { code: 3 }]);
 });
 
 test.each(["connect-json", "connect-proto", "grpc-web", "grpc-web-text"] as const)(
-  "a call gets a response in %s",
+  "without node, a call gets a response in %s",
   async (name) => {
     const format = wireFormats[name];
     const message = format.codec === "json" ? Buffer.from("{}") : Buffer.of();
@@ -82,7 +82,7 @@ test.each([
     accept: "text/event-stream",
     body: 'retry: 3000\ndata: {"sensor":"s0"}\n\ndata: {"sensor":"s1"}\n\nevent: end\ndata: {}\n\n',
   },
-])("a stream gets a response as $accept", async ({ accept, body }) => {
+])("without node, a stream gets a response as $accept", async ({ accept, body }) => {
   const header = [["accept", accept]] as const;
   const response = await exchangeFetch(fetch, { httpMethod: "GET", path: "/sensors/s/readings?count=2", header });
   expect([response.httpStatus, response.body.toString()]).toEqual([200, body]);

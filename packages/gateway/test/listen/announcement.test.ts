@@ -76,7 +76,7 @@ async function readingOf(address: Address, version: HttpVersion): Promise<readon
 const versions: readonly HttpVersion[] = isNodeEngine ? ["2"] : ["1.1", "2"];
 
 test.each(versions)(
-  "a request over HTTP/%s is published on the diagnostics channels like in node:http",
+  "a request over HTTP/%s is published on the diagnostics channels as in node:http",
   async (version) => {
     await using greenhouse = await startGreenhouse({ getReading: () => ({}) });
     await using nodes = await startOnLoopback(createServer((_, response) => response.end("{}")));

@@ -135,7 +135,7 @@ describe("a client that half-closes", () => {
   test.each([
     { name: "after half a request", behind: "POST / HTT" },
     { name: "after half a body", behind: requestOf("third").slice(0, -1) },
-  ])("$name gets the responses to the requests before, and an error for the rest", async ({ behind }) => {
+  ])("$name gets the responses to the earlier requests, and an error for the rest", async ({ behind }) => {
     using connection = await openHttp1(greenhouse.address);
     await sendAndEnd(connection, requestOf("") + behind);
     response.resolve({ note: "first" });

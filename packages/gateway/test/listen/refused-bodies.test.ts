@@ -194,7 +194,7 @@ test.each(http2Servers)("a blocked response is not truncated by a body of any le
   expect(await connection.readEnd(1)).toMatchObject({ kind: "responded" });
 });
 
-test.each(http2Servers)("blocked trailers are not lost to a body of any length, %s", async (http2) => {
+test.each(http2Servers)("blocked trailers are not lost because of a body of any length, %s", async (http2) => {
   const ended = Promise.withResolvers<void>();
   const controlClimate = async function* () {
     yield { sensor: "s".repeat(100) };

@@ -136,8 +136,8 @@ describe("a body", () => {
   });
 
   test.each([
-    { name: "a message at the limit of a component", count: componentFieldsMax, comment: undefined },
-    { name: "a message above the limit of a component", count: componentFieldsMax + 1, comment: cutOff },
+    { name: "lists all fields of a message at the limit of a component", count: componentFieldsMax, comment: undefined },
+    { name: "notes the omission for a message above the limit of a component", count: componentFieldsMax + 1, comment: cutOff },
   ])("$name", ({ count, comment }) => {
     const document = describeBy({ post: "/nested", body: "*" }, { messageType: [{ name: "L0", field: texts(count) }] });
     const schema = document.components?.schemas?.["L0"] ?? {};
@@ -146,8 +146,8 @@ describe("a body", () => {
   });
 
   test.each([
-    { name: "an enum at the limit of a component", count: componentFieldsMax },
-    { name: "an enum above the limit, without its values", count: componentFieldsMax + 1 },
+    { name: "lists all values of an enum at the limit of a component", count: componentFieldsMax },
+    { name: "omits the values of an enum above the limit of a component", count: componentFieldsMax + 1 },
   ])("$name", ({ count }) => {
     const enumType = [
       { name: "Kind", value: Array.from({ length: count }, (_, number) => ({ name: `K${number}`, number })) },

@@ -59,7 +59,7 @@ describe("a message with large bytes", () => {
     ["of a nested message", SinkSchema, { child: { fBytes: bytesOf(large) } }],
     ["with explicit presence", UninterpretedOptionSchema, { identifierValue: "a", stringValue: bytesOf(large) }],
     ["that are required", requiredBytes, { f: bytesOf(large) }],
-  ])("is as long as from protobuf-es, and is read back equal, %s", (_, desc, init) => {
+  ])("has the same length as from protobuf-es, and is read back equal, %s", (_, desc, init) => {
     const message = create(desc, init);
     const bytes = createBinaryWriter(desc, undefined)(message);
     expect(bytes).toHaveLength(toBinary(desc, message).byteLength);

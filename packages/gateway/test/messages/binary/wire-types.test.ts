@@ -90,7 +90,7 @@ const rows: readonly { readonly name: string; readonly bytes: readonly number[];
 ];
 
 describe("hasDeclaredWireTypes()", () => {
-  test.each(rows)("$name: $want", ({ bytes, want }) => {
+  test.each(rows)("returns $want for $name", ({ bytes, want }) => {
     const message = Uint8Array.from(bytes);
     expect(hasDeclaredWireTypes(SinkSchema, message)).toBe(want);
     // protobuf-es accepts these messages.
@@ -124,7 +124,7 @@ describe("hasDeclaredWireTypes() for a message with a group", () => {
     { name: "text instead of a number", bytes: [0x0b, 0x12, 2, 0x10, 8, 0x0c], want: false },
     { name: "text instead of a number, in a nested group", bytes: [0x0b, 0x0b, 0x12, 2, 0x10, 8, 0x0c, 0x0c], want: false },
     { name: "text instead of a number, after the group", bytes: [0x0b, 0x0c, 0x12, 2, 0x10, 8], want: false },
-  ])("$name: $want", ({ bytes, want }) => {
+  ])("returns $want for $name", ({ bytes, want }) => {
     const message = Uint8Array.from(bytes);
     expect(hasDeclaredWireTypes(desc, message)).toBe(want);
     expect(() => fromBinary(desc, message)).not.toThrow();
@@ -133,7 +133,7 @@ describe("hasDeclaredWireTypes() for a message with a group", () => {
   test.each([
     { name: "a group that ends with the tag of another group", bytes: [0x0b, 0x10, 7, 0x24] },
     { name: "an unterminated group", bytes: [0x0b, 0x10, 7] },
-  ])("$name: false", ({ bytes }) => {
+  ])("returns false for $name", ({ bytes }) => {
     expect(hasDeclaredWireTypes(desc, Uint8Array.from(bytes))).toBe(false);
   });
 });

@@ -45,7 +45,7 @@ test("reading a field named like an inherited method changes only its message", 
 test.each([
   ["is left out if it is not set", create(holder), "{}"],
   ["is written if it is set", withInner({ note: "a" }), '{"hasOwnProperty":{"note":"a"}}'],
-])("a field that is named as a method of every object %s", (_name, message, text) => {
+])("a field named like a method of every object %s", (_name, message, text) => {
   expect(createJsonMessageWriter(holder)(message)).toBe(text);
   expect([...createBinaryWriter(holder, undefined)(message)]).toEqual([...toBinary(holder, message)]);
 });
