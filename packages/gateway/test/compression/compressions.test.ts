@@ -172,10 +172,13 @@ describe("a message in br with a window of 16 MiB", () => {
   });
 });
 
-test.each([gzip, brotli, zstd])("decoding a body in $name rethrows the reason why its call ended", async (compression) => {
-  const ended = new Error("ended");
-  await expect(buffer(compression.decodePieces(each(), limitBytes, AbortSignal.abort(ended)))).rejects.toBe(ended);
-});
+test.each([gzip, brotli, zstd])(
+  "decoding a body in $name rethrows the reason why its call ended",
+  async (compression) => {
+    const ended = new Error("ended");
+    await expect(buffer(compression.decodePieces(each(), limitBytes, AbortSignal.abort(ended)))).rejects.toBe(ended);
+  },
+);
 
 test.each([gzip, brotli, zstd])("a body in $name is decoded in chunks of 64 KiB", async (compression) => {
   const packed = await compression.compress(Buffer.alloc(200_000));

@@ -19,13 +19,16 @@ describe("collected bytes", () => {
   test.each([
     { announced: 0xffff_ffff, times: 8 },
     { announced: 0, times: 2 },
-  ])("use at most $times times the memory of what has arrived, with $announced bytes announced", ({ announced, times }) => {
-    const collected = new CollectedBytes(announced, 0xffff_ffff);
-    for (let i = 0; i < 1000; i++) {
-      collected.add(new Uint8Array(100));
-      expect(collected.bytes.buffer.byteLength).toBeLessThanOrEqual(times * collected.byteLength);
-    }
-  });
+  ])(
+    "use at most $times times the memory of what has arrived, with $announced bytes announced",
+    ({ announced, times }) => {
+      const collected = new CollectedBytes(announced, 0xffff_ffff);
+      for (let i = 0; i < 1000; i++) {
+        collected.add(new Uint8Array(100));
+        expect(collected.bytes.buffer.byteLength).toBeLessThanOrEqual(times * collected.byteLength);
+      }
+    },
+  );
 
   test.each([{ announced: 0 }, { announced: 700 }, { announced: 5000 }])(
     "use no more memory than the limit if $announced bytes are announced",

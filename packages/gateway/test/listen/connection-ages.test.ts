@@ -215,7 +215,12 @@ describe("the age of a connection", () => {
     { name: "the maximum without jitter", random: 0.5, ages: [100_000, 50_000], want: [100_000, 150_000] },
     { name: "above the maximum with more jitter", random: 0.75, ages: [100_000, 50_000], want: [105_000, 155_000] },
     { name: "exceeded by a tenth at most", random: 0.5, ages: [1000, 35], want: [1000, 1040] },
-    { name: "unlimited for open calls without a grace period", random: 0.5, ages: [1000, undefined], want: [1000, undefined] },
+    {
+      name: "unlimited for open calls without a grace period",
+      random: 0.5,
+      ages: [1000, undefined],
+      want: [1000, undefined],
+    },
   ])("is $name", ({ random, ages: [maxConnectionAgeMs, maxConnectionAgeGraceMs], want }) => {
     vi.spyOn(Math, "random").mockReturnValue(random);
     expect(endsOf({ maxConnectionAgeMs, maxConnectionAgeGraceMs }, 200_000)).toEqual(want);

@@ -136,8 +136,16 @@ describe("a body", () => {
   });
 
   test.each([
-    { name: "lists all fields of a message at the limit of a component", count: componentFieldsMax, comment: undefined },
-    { name: "notes the omission for a message above the limit of a component", count: componentFieldsMax + 1, comment: cutOff },
+    {
+      name: "lists all fields of a message at the limit of a component",
+      count: componentFieldsMax,
+      comment: undefined,
+    },
+    {
+      name: "notes the omission for a message above the limit of a component",
+      count: componentFieldsMax + 1,
+      comment: cutOff,
+    },
   ])("$name", ({ count, comment }) => {
     const document = describeBy({ post: "/nested", body: "*" }, { messageType: [{ name: "L0", field: texts(count) }] });
     const schema = document.components?.schemas?.["L0"] ?? {};

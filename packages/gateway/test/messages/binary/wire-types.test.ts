@@ -69,7 +69,11 @@ const rows: readonly { readonly name: string; readonly bytes: readonly number[];
   { name: "a number instead of a map", bytes: [...tag(field.labels, varint), 0], want: false },
   { name: "a number instead of a string as a map key", bytes: [...tag(field.labels, length), 2, 8, 0], want: false },
   { name: "a number instead of a string as a map value", bytes: [...tag(field.labels, length), 2, 16, 0], want: false },
-  { name: "text instead of a number in a nested message", bytes: [...tag(field.wInt64, length), 2, 10, 1], want: false },
+  {
+    name: "text instead of a number in a nested message",
+    bytes: [...tag(field.wInt64, length), 2, 10, 1],
+    want: false,
+  },
   { name: "a message whose field continues past its end", bytes: [...tag(field.wInt64, length), 1, 8, 7], want: false },
   { name: "an empty packed list", bytes: [...tag(field.ids, length), 0], want: true },
   {
@@ -122,7 +126,11 @@ describe("hasDeclaredWireTypes() for a message with a group", () => {
     { name: "a nested group", bytes: [0x0b, 0x0b, 0x10, 7, 0x0c, 0x0c], want: true },
     { name: "an unknown group", bytes: [0x0b, 0x23, 0x10, 7, 0x24, 0x0c], want: true },
     { name: "text instead of a number", bytes: [0x0b, 0x12, 2, 0x10, 8, 0x0c], want: false },
-    { name: "text instead of a number, in a nested group", bytes: [0x0b, 0x0b, 0x12, 2, 0x10, 8, 0x0c, 0x0c], want: false },
+    {
+      name: "text instead of a number, in a nested group",
+      bytes: [0x0b, 0x0b, 0x12, 2, 0x10, 8, 0x0c, 0x0c],
+      want: false,
+    },
     { name: "text instead of a number, after the group", bytes: [0x0b, 0x0c, 0x12, 2, 0x10, 8], want: false },
   ])("returns $want for $name", ({ bytes, want }) => {
     const message = Uint8Array.from(bytes);
