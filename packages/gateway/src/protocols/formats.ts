@@ -5,10 +5,10 @@ import type { Codec, Format } from "./formats/format.ts";
 import { json } from "./formats/json.ts";
 import { proto } from "./formats/proto.ts";
 
-/** The formats of RPC protocols. A content type without a format, such as `application/grpc`, means the first. */
+/** The formats of RPC protocols. A content type without a format, such as `application/grpc`, means the first one. */
 export const formats: readonly [Format, ...Format[]] = [proto, json];
 
-/** The codecs of one RPC, by the names of their formats. */
+/** The codecs of one RPC, by format name. */
 export type MethodCodecs = ReadonlyMap<string, Codec>;
 
 /** Creates the codecs of an RPC from Connect's options. */

@@ -13,8 +13,8 @@ export interface ProtocolParts {
 }
 
 /**
- * The name of a protocol in hooks, logs and metrics. Code outside the protocol's folder that depends on the protocol is
- * a `Record<ProtocolName, …>`, which does not compile until a new name is added.
+ * The name of a protocol in hooks, logs and metrics. Code outside the protocols' folders that differs per protocol uses
+ * a `Record<ProtocolName, …>`, so that it does not compile until a new protocol is added to it.
  */
 export type ProtocolName = "connect" | "grpc" | "grpc-web" | "rest";
 
@@ -31,9 +31,12 @@ export interface Protocol {
   readonly hasHttpStatus: boolean;
   /** Returns the targets of POST requests to the path of an RPC, by their normalized content types. */
   targetsOf(rpc: Rpc): Iterable<readonly [contentType: string, target: CallTarget]>;
-  /** Returns the target of a GET to the path of an RPC without side effects; `undefined` if the query names none. */
+  /**
+   * Returns the target of a GET to the path of an RPC without side effects; `undefined` if the query names no known
+   * format.
+   */
   targetOfGet?(rpc: UnaryRpc, query: string): CallTarget | undefined;
-  /** Finds a target by a path that is not the path of an RPC; `undefined` if the protocol has no such paths. */
+  /** Finds a target by a path that is not the path of an RPC. Missing if the protocol has no such paths. */
   find?(head: RequestHead, path: string, query: string): CallTarget | BodyTarget | Mismatch | undefined;
   /** Returns whether a request without a match should get its response in this protocol. */
   claims(head: RequestHead): boolean;
@@ -52,12 +55,15 @@ export interface RequestHead {
   readonly common: Readonly<CommonHeaderFields>;
 }
 
-/** The RPC that a request calls. Prepared in advance for RPC paths; on REST created per request, with its URL. */
+/**
+ * The RPC that a request calls. The targets of RPC paths are prepared in advance; a REST target is created per request,
+ * because it contains parts of the URL.
+ */
 export type CallTarget = UnaryTarget | StreamTarget;
 
 interface AnyTarget {
   readonly protocol: Protocol;
-  /** The path template of the matched rule, without the gateway's prefix; `undefined` for other protocols. */
+  /** The path template of the matched rule, without the gateway's prefix; `undefined` except on REST. */
   readonly pathTemplate: string | undefined;
   /** Returns whether the response depends on the content of a body of this content type. Default: `true`. */
   needsBody?(contentType: string | null): boolean;
@@ -67,7 +73,7 @@ interface AnyTarget {
 export interface UnaryTarget extends AnyTarget {
   readonly kind: "unary";
   readonly rpc: UnaryRpc;
-  /** Reads the header of a call, and stores an error in it as {@link Wire.problem}. Never throws. */
+  /** Reads the header of a call. An error in the header is stored as {@link Wire.problem}. Never throws. */
   open(exchange: Exchange): UnaryWire;
 }
 
@@ -87,7 +93,7 @@ export interface StreamTarget extends AnyTarget {
 export interface BodyTarget extends AnyTarget {
   readonly kind: "body";
   readonly rpc: undefined;
-  /** Reads the header, and stores an error in it as {@link BodyWire.problem}. Never throws. */
+  /** Reads the header. An error in the header is stored as {@link BodyWire.problem}. Never throws. */
   open(exchange: Exchange): BodyWire;
 }
 
@@ -137,7 +143,7 @@ export interface Wire {
 
   /**
    * Responds with an error, and with the header and trailer that the handler has set. May be called a second time,
-   * after {@link disableCompression}, while its promise has not resolved.
+   * after {@link disableCompression}, while the promise of the first call is pending.
    */
   writeError(error: ConnectError): void | Promise<void>;
 
@@ -158,8 +164,8 @@ export interface UnaryWire extends Wire {
 export interface BodyWire extends Pick<Wire, "problem" | "writeError"> {
   readonly body: BodyPlan;
   /**
-   * Returns the RPC that a body calls; without a body, `body` is empty. The wire of that call has the message, and no
-   * `body`.
+   * Returns the target of the RPC that a body names; without a body, `body` is empty. The wire of that target already
+   * has the message, so its own `body` is `undefined`.
    *
    * @throws ConnectError for a body that names no RPC
    */
@@ -182,10 +188,10 @@ export interface StreamWire extends Wire {
   readonly heartbeat?: Uint8Array | undefined;
   /**
    * Whether an error before the first message is reported at the end of the response. If not, the header section is
-   * sent with the first message or the error, because the error has its own HTTP status.
+   * delayed until the first message or error, because an error changes the HTTP status.
    */
   readonly reportsErrorAtEnd: boolean;
-  /** Whether the header of a server stream is sent on its own when the first message is late. */
+  /** Whether the header section of a server stream is sent alone if the first message is late. */
   readonly sendsHeaderEarly?: boolean;
   /** Whether the response is only a header section, as for HEAD (RFC 9110 §9.3.2). */
   readonly isHeaderOnly?: boolean;
@@ -209,12 +215,12 @@ export interface StreamWire extends Wire {
   write(bytes: Uint8Array): void | Promise<void>;
 
   /**
-   * Ends the response, with an error or successfully. Returns a promise if the end must be compressed; like that of
-   * {@link respond}, it rejects if compression fails, and then the client still waits for a response.
+   * Ends the response, with an error or successfully. Returns a promise if the end must be compressed. Like the promise
+   * of {@link respond}, it rejects if compression fails; the response has then not ended.
    */
   end(trailer: Headers, error: ConnectError | undefined): void | Promise<void>;
 
-  /** Sends a complete response. May be called again, with an error, while its promise has not resolved. */
+  /** Sends a complete response. May be called again, with an error, while the promise is pending. */
   respond(
     header: HeaderFields,
     bytes: Uint8Array,

@@ -2,7 +2,7 @@ import type { Exchange } from "../exchange/index.ts";
 import type { Rpc } from "./rpc.ts";
 import type { CallTarget, Protocol, StreamWire, UnaryWire } from "./protocol.ts";
 
-/** Creates the target that all calls of an RPC at its path share. */
+/** Creates the target that is shared by all calls to the path of an RPC. */
 export function createTarget(
   protocol: Protocol,
   rpc: Rpc,

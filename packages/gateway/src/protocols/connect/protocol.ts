@@ -38,7 +38,7 @@ export const connect: Protocol = {
   },
   refuse(exchange, { httpStatus, error, fields, target }) {
     if (target?.kind === "stream") {
-      // Clients read the error of a stream only from its end-stream message ("Streaming-Response").
+      // In a stream, clients look for an error only in the end-stream message ("Streaming-Response").
       const contentType = normalizeContentType(exchange.common.contentType ?? "");
       return exchange.respond(200, ["content-type", contentType], endOfStream(new Headers(), error));
     }

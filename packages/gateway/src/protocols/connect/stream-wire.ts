@@ -11,7 +11,10 @@ import type { Rpc } from "../rpc.ts";
 import { readConnectTimeout } from "../shared/timeouts.ts";
 import { versionProblem } from "./version.ts";
 
-/** A streaming call of the Connect protocol. Its body ends with an envelope for trailer and error. */
+/**
+ * A streaming call of the Connect protocol. The response body ends with an envelope that contains the trailer and the
+ * error.
+ */
 export class ConnectStreamWire extends EnvelopedWire {
   readonly responseTrailer: LazyHeaders = new LazyHeaders([]);
 
@@ -28,7 +31,7 @@ export class ConnectStreamWire extends EnvelopedWire {
   }
 
   end(trailer: Headers, error: ConnectError | undefined): void {
-    // The body ends right after this, so backpressure makes no difference.
+    // This is the last write of the response, so backpressure can be ignored.
     void this.write(endOfStream(trailer, error));
     this.exchange.end();
   }
@@ -38,7 +41,7 @@ export class ConnectStreamWire extends EnvelopedWire {
   }
 }
 
-/** Returns the end-stream envelope, with the trailer and the error, if there is one. */
+/** Returns the end-stream envelope with the trailer and, if the call failed, the error. */
 export function endOfStream(trailer: Headers, error: ConnectError | undefined): Uint8Array {
   if (error !== undefined) appendOwnMetadata(trailer, error);
   const sent = new LazyHeaders(headerFieldsToSend(trailer, []));

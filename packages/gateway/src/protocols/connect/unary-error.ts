@@ -6,7 +6,7 @@ import { metadataFields } from "../shared/error-metadata.ts";
 /**
  * Returns an error as the header and the body of a unary response ("Error" of the specification).
  *
- * @param header - the other fields of the response
+ * @param header - other header fields of the response
  */
 export function unaryError(
   error: ConnectError,

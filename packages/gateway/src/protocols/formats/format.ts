@@ -10,7 +10,7 @@ import type { ReadJsonOptions } from "../../messages/json/index.ts";
 export interface Format {
   /** The name in content types (`application/grpc+proto`) and in the query of Connect (`encoding=proto`). */
   readonly name: string;
-  /** Whether it is text, whose content types may have a charset. */
+  /** Whether the format is text. Only content types of text formats may have a charset. */
   readonly isText: boolean;
   createCodec(method: DescMethod, options: UniversalHandlerOptions, jsonRules: ReadJsonOptions): Codec;
 }
@@ -20,22 +20,22 @@ export interface Codec {
   /**
    * Decodes a request.
    *
-   * @throws ConnectError `InvalidArgument`
+   * @throws ConnectError `InvalidArgument` if the bytes are not a valid message
    */
   decode(bytes: Uint8Array): Message;
   /**
    * Encodes a response into bytes that share no memory with the message.
    *
-   * @throws ConnectError `Internal`, or `ResourceExhausted` over `writeMaxBytes`
+   * @throws ConnectError `Internal` if the message cannot be encoded, `ResourceExhausted` if it exceeds `writeMaxBytes`
    */
   encode(message: Message): Uint8Array;
-  /** For messages that are forwarded without being decoded; `undefined` for all others. */
+  /** Set if received messages are forwarded without being decoded. */
   readonly envelopes?: EnvelopeCodec | undefined;
 }
 
-/** Forwards messages in their received envelopes, unless these are compressed. */
+/** Forwards messages in their received envelopes. Compressed messages are decoded instead. */
 export interface EnvelopeCodec {
-  /** The memory of received envelopes: "shared" only if no program sees their bytes. */
+  /** The memory of received envelopes. "shared" is allowed only if no application gets their bytes. */
   readonly memory: BodyMemory;
   /** Returns a message that keeps its envelope. */
   open(envelope: Uint8Array): Message;

@@ -12,7 +12,7 @@ export const json: Format = {
   createCodec: (method, options, jsonRules) => new JsonCodec(method, options, jsonRules),
 };
 
-/** Creates its writer with the first call, because a process may serve only a few of many RPCs. */
+/** The writer is created on first use, because many RPCs may never be called. */
 class JsonCodec implements Codec {
   readonly #method: DescMethod;
   readonly #options: UniversalHandlerOptions;

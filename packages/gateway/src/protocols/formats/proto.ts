@@ -13,7 +13,7 @@ export const proto: Format = {
   createCodec: (method, options) => new ProtoCodec(method, options),
 };
 
-/** Creates its reader and writer with the first call, because a process may serve only a few of many RPCs. */
+/** The reader and the writer are created on first use, because many RPCs may never be called. */
 class ProtoCodec implements Codec {
   readonly #method: DescMethod;
   readonly #options: UniversalHandlerOptions;
@@ -31,7 +31,8 @@ class ProtoCodec implements Codec {
     try {
       return read(bytes);
     } catch (error) {
-      // A malformed message is the client's mistake; connect-node responds with Internal.
+      // A malformed message is the client's mistake, so the code is InvalidArgument. connect-node responds with
+      // Internal.
       const message = `the message is not a valid ${input.typeName}`;
       throw problem("ERR_MESSAGE_INVALID", message, { cause: error });
     }
@@ -39,7 +40,8 @@ class ProtoCodec implements Codec {
 
   encode(message: Message): Uint8Array {
     const { output } = this.#method;
-    // Many RPCs return google.protobuf.Empty, and encoding it would cost as much as encoding any other message.
+    // Shortcut for google.protobuf.Empty, which many RPCs return: the writer would take as long as for any small
+    // message.
     if (output.fields.length === 0 && message.$unknown === undefined) return noBytes;
     const write = (this.#write ??= createBinaryWriter(output, this.#options.binaryOptions));
     return serialize(() => write(message), this.#options.writeMaxBytes);

@@ -4,7 +4,7 @@ import { problem } from "../../errors/index.ts";
 /**
  * Serializes a response.
  *
- * @throws ConnectError `Internal` for what `write` throws, `ResourceExhausted` for more than `writeMaxBytes`
+ * @throws ConnectError `Internal` if `write` throws, `ResourceExhausted` if the result exceeds `writeMaxBytes`
  */
 export function serialize(write: () => Uint8Array, writeMaxBytes: number): Uint8Array {
   let bytes: Uint8Array;
@@ -15,6 +15,6 @@ export function serialize(write: () => Uint8Array, writeMaxBytes: number): Uint8
   }
   if (bytes.byteLength <= writeMaxBytes) return bytes;
   const message = `message size ${bytes.byteLength} is larger than configured writeMaxBytes ${writeMaxBytes}`;
-  // As in Connect, which defines `writeMaxBytes`.
+  // Connect, which defines `writeMaxBytes`, uses the same code.
   throw problem("ERR_RESPONSE_FAILED", message, { code: Code.ResourceExhausted });
 }

@@ -23,10 +23,10 @@ export function writeResponse(
   exchange.respond(200, header, isText ? encodeGrpcWebText(body) : body);
 }
 
-// Nearly every response ends with this envelope: "grpc-status: 0".
+// The last envelope of nearly every response, encoded once.
 const statusOkEnvelope = writeEnvelope(trailerFlag, toUtf8("grpc-status: 0\r\n"));
 
-/** Returns the last envelope of a response, which holds its trailer section. */
+/** Returns the last envelope of a response, which contains the trailer section. */
 export function trailerEnvelope(trailer: Headers, error: ConnectError | undefined): Uint8Array {
   const fields = endTrailer(trailer, error);
   if (fields === statusOk) return statusOkEnvelope;

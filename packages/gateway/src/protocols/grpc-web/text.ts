@@ -11,10 +11,10 @@ import { allocateBuffer, concatBytes, noBytes, toUtf8 } from "../../exchange/ind
  */
 export function decodeGrpcWebText(body: Uint8Array): Uint8Array {
   if (body.byteLength % 4 !== 0) throw notBase64();
-  // Not from node's pool, so that the program can transfer it.
+  // A separate allocation, not a slice of Node's buffer pool, so that the application can transfer its ArrayBuffer.
   const bytes = allocateBuffer((body.byteLength / 4) * 3);
   let end = 0;
-  // In one pass, because a body may have a run for each of its bytes.
+  // One loop over all runs, because a body may have a separate run for each byte.
   for (let at = 0; at < body.byteLength; at += 4) {
     const padding = body[at + 3] !== paddingByte ? 0 : body[at + 2] !== paddingByte ? 1 : 2;
     const first = sextetOf(body, at);
@@ -22,7 +22,7 @@ export function decodeGrpcWebText(body: Uint8Array): Uint8Array {
     const third = padding === 2 ? 0 : sextetOf(body, at + 2);
     const fourth = padding > 0 ? 0 : sextetOf(body, at + 3);
     if ((first | second | third | fourth) < 0) throw notBase64();
-    // The array truncates what is too large for a byte.
+    // The array stores only the low eight bits of each value.
     bytes[end] = (first << 2) | (second >> 4);
     bytes[end + 1] = (second << 4) | (third >> 2);
     bytes[end + 2] = (third << 6) | fourth;
@@ -31,7 +31,10 @@ export function decodeGrpcWebText(body: Uint8Array): Uint8Array {
   return bytes.subarray(0, end);
 }
 
-/** Decodes such a body in pieces; an incomplete quantum is kept until the next piece. */
+/**
+ * Decodes a body of `application/grpc-web-text` in pieces. An incomplete group of four characters is kept until the
+ * next piece.
+ */
 export async function* decodeTextPieces(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   let rest = noBytes;
   for await (const piece of pieces) {
@@ -40,7 +43,7 @@ export async function* decodeTextPieces(pieces: AsyncIterable<Uint8Array>): Asyn
     rest = joined.subarray(end);
     if (end > 0) yield decodeGrpcWebText(joined.subarray(0, end));
   }
-  // The decoder rejects an incomplete quantum at the end.
+  // An incomplete group at the end is rejected by `decodeGrpcWebText`.
   if (rest.byteLength > 0) yield decodeGrpcWebText(rest);
 }
 
@@ -49,7 +52,7 @@ export function encodeGrpcWebText(bytes: Uint8Array): Uint8Array {
   return toUtf8(base64Encode(bytes));
 }
 
-/** Returns the length of `bytes` bytes in base64, allowing for padding and a few separate runs. */
+/** Returns the maximum length of `bytes` bytes in base64, including padding and a few separate runs. */
 export function grpcWebTextBytes(bytes: number): number {
   return Math.ceil(bytes / 3) * 4 + 8;
 }

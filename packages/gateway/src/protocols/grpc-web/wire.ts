@@ -35,7 +35,7 @@ export class GrpcWebWire extends EnvelopedWire {
   }
 
   end(trailer: Headers, error: ConnectError | undefined): void {
-    // The body ends right after this, so backpressure makes no difference.
+    // This is the last write of the response, so backpressure can be ignored.
     void this.write(trailerEnvelope(trailer, error));
     this.exchange.end();
   }

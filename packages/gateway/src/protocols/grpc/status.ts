@@ -20,7 +20,7 @@ export function okTrailer(trailer: Headers): HeaderFields {
   return headerFieldsToSend(metadata, statusOk);
 }
 
-/** Returns the trailer of a response: with the status of the error, or OK without one. */
+/** Returns the trailer of a response: with the status of the error, or with OK if there is no error. */
 export function endTrailer(trailer: Headers, error: ConnectError | undefined): HeaderFields {
   if (error === undefined) return okTrailer(trailer);
   setStatus(trailer, error);
@@ -48,9 +48,10 @@ const delaySeconds = /^\d{1,5}$/;
  */
 export function setStatus(trailer: Headers, error: ConnectError): void {
   appendOwnMetadata(trailer, error);
-  // The handler may have set details.
+  // The handler may have set grpc-status-details-bin itself.
   if (trailer.has(detailsName)) trailer.delete(detailsName);
-  // setTrailerStatus requires an error without metadata, and copying the error is a fifth of the cost of a refusal.
+  // setTrailerStatus requires a copy of the error without metadata. The copy is a fifth of the cost of a refusal, so it
+  // is only made for errors with details.
   if (error.details.length > 0) setTrailerStatus(trailer, withoutMetadata(error));
   else trailer.set(statusName, String(error.code));
   // encodeURI instead of encodeURIComponent, which Connect uses, because grpc-js does not decode "%3A" and "%2C".

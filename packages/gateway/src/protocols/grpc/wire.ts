@@ -8,7 +8,7 @@ import type { ResponseParts, Rpc } from "../rpc.ts";
 import { readGrpcHeader } from "./header.ts";
 import { endTrailer, okTrailer, statusOk, writeTrailersOnly } from "./status.ts";
 
-/** A call of gRPC over HTTP/2, and over HTTP/1.1 for clients that read its trailers. */
+/** A call of gRPC over HTTP/2, and over HTTP/1.1 for clients that read trailers. */
 export class GrpcWire extends EnvelopedWire {
   readonly responseTrailer: LazyHeaders = new LazyHeaders(statusOk);
 
@@ -16,7 +16,7 @@ export class GrpcWire extends EnvelopedWire {
     super(exchange, rpc, format, readGrpcHeader(exchange, rpc));
   }
 
-  // As in the base class, but sends a large uncompressed message without copying it into an envelope.
+  // Does the same as the base class, but sends a large uncompressed message without copying it into an envelope.
   override writeMessage({ message, header, trailer }: ResponseParts): void | Promise<void> {
     const respond = (body: Uint8Array): void => this.respond(this.headerToSend(header), body, trailer, undefined);
     const received = this.receivedEnvelope(message);
@@ -32,7 +32,7 @@ export class GrpcWire extends EnvelopedWire {
     const { exchange } = this;
     const trailerFields = okTrailer(trailer);
     exchange.begin(200, this.headerToSend(header));
-    // The response ends right after this, so backpressure makes no difference.
+    // These are the last writes of the response, so backpressure can be ignored.
     for (const piece of [envelopePrefix(message.byteLength), message]) void exchange.write(piece);
     exchange.end(trailerFields);
   }

@@ -70,7 +70,7 @@ export class RestByteStreamWire extends RestStreamWire implements StreamWire {
 }
 
 const none: HeaderFields = [];
-// Larger than any file, and an exact number.
+// 15 digits: larger than any file, and still exact as a JavaScript number.
 const contentLength = /^[0-9]{1,15}$/;
 
 function wrongLength(): Error {

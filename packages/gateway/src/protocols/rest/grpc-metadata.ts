@@ -6,9 +6,10 @@ const metadataPrefix = "grpc-metadata-";
 const trailerPrefix = "grpc-trailer-";
 
 /**
- * Returns whether a field may also have the prefix. Excluded are fields that identify the caller, because `admit` and
- * proxies check only the field itself; fields that describe the message, its connection or its route; and fields of RPC
- * protocols. Cookies are excluded because scripts of a page must not read `HttpOnly` ones (RFC 6265 §4.1.2.6).
+ * Returns whether a field may also be sent with the prefix. Excluded are fields that identify the caller, because
+ * `admit` and proxies check only the field without the prefix; fields that describe the message, its connection or its
+ * route; and fields of RPC protocols. Cookies are excluded because scripts of a page must not read `HttpOnly` ones (RFC
+ * 6265 §4.1.2.6).
  */
 function isMetadata(name: string): boolean {
   return !notPrefixed.has(name) && !excludedNames.test(name);
@@ -54,7 +55,7 @@ export interface RestTrailer {
  */
 export function restTrailerOf(exchange: Exchange, trailer: Headers): RestTrailer | undefined {
   const { httpMethod, httpVersion } = exchange;
-  // Responses over Fetch have no trailers either.
+  // Responses to HEAD, over HTTP/1.0, and over Fetch, which has no version, cannot have trailers.
   const isUnsupported = httpMethod === "HEAD" || httpVersion === "1.0" || httpVersion === undefined;
   if (isUnsupported || !acceptsTrailers.test(exchange.get("te") ?? "")) return undefined;
   const fields = [...trailer].flatMap(([name, value]) =>

@@ -4,16 +4,16 @@ import { problem, withMessage } from "../../errors/index.ts";
 import { messageTooLarge } from "../shared/compression.ts";
 import type { MessageSplitter } from "../shared/message-splitter.ts";
 
-/** What may come next between two values. */
+/** The position between two values, which decides what may come next. */
 type State = "start" | "sequence" | "first" | "value" | "separator" | "end";
 
 /** The kind of the current value: an object or array, a string, or anything else. */
 type ValueKind = "nested" | "string" | "scalar";
 
-/** Reads the values, for example those of a request. */
+/** Receives the values of a body, for example to convert them to messages. */
 export interface ValueStream<T> {
   read(value: Uint8Array): T;
-  /** Returns the message for a body without values, if there is one. */
+  /** Called at the end of the body. Returns the message of a body without values, if it has one. */
   end(): T | undefined;
 }
 
@@ -21,10 +21,9 @@ export interface ValueStream<T> {
  * Reads a body's messages from consecutive JSON values, with or without white space between them, or from one JSON
  * array.
  *
- * Only finds the ends of values; the stream that reads them checks whether they are valid JSON. Time and memory are
- * proportional to the received bytes of a value. Throws a `ConnectError` with the number of the message: what the
- * stream throws, `InvalidArgument` for a malformed array, or `ResourceExhausted` as soon as a value is longer than the
- * limit.
+ * Finds only where values end; the stream checks whether they are valid JSON. Time and memory are proportional to the
+ * received bytes of a value. Throws a `ConnectError` that names the number of the message: the error of the stream,
+ * `InvalidArgument` for a malformed array, or `ResourceExhausted` as soon as a value is longer than the limit.
  */
 export class JsonValueReader<T> implements MessageSplitter<T> {
   readonly #stream: ValueStream<T>;
@@ -58,7 +57,7 @@ export class JsonValueReader<T> implements MessageSplitter<T> {
       const isNew = this.#kind === undefined;
       if (isNew && !this.#findValue()) return undefined;
       const start = this.#at;
-      // Consumes any first byte, so that each value is at least one byte long.
+      // The first byte is consumed even if no value can start with it, so that each value is at least one byte long.
       if (isNew && this.#kind === "scalar") this.#at++;
       const found = this.#findEnd();
       const part = this.#piece.subarray(start, this.#at);

@@ -34,7 +34,7 @@ export class RestMessageStreamWire extends RestStreamWire implements StreamWire 
 
   begin(header: HeaderFields): void {
     const varying = [...header, "vary", "accept-encoding"];
-    // Compressed even if the first messages are short, because the length of the response is not known.
+    // Short first messages are compressed too, because the length of the response is not known yet.
     const codings = this.selection.rpc.options.acceptCompression.filter(encodesPieces);
     const coding = negotiateCoding(this.exchange.get("accept-encoding"), codings);
     if (coding === undefined) return this.exchange.begin(this.httpStatus, varying);
@@ -58,7 +58,7 @@ export class RestMessageStreamWire extends RestStreamWire implements StreamWire 
   }
 
   #finish(end: Uint8Array): void {
-    // The body ends right after this, so backpressure makes no difference.
+    // This is the last write of the response, so backpressure can be ignored.
     if (end.byteLength > 0) void this.exchange.write(end);
     this.exchange.end();
   }
@@ -69,7 +69,7 @@ export class RestMessageStreamWire extends RestStreamWire implements StreamWire 
     _trailer: Headers,
     error: ConnectError | undefined,
   ): void | Promise<void> {
-    // Without a message before the error, the response is the same as that of a unary call.
+    // An error before the first message gets the same response as on a unary call.
     if (error !== undefined && bytes.byteLength === 0) return this.writeError(error);
     if (this.isHeaderOnly) return this.exchange.respond(this.httpStatus, header);
     const body = concatBytes([bytes, this.#end(error)]);
@@ -80,7 +80,7 @@ export class RestMessageStreamWire extends RestStreamWire implements StreamWire 
     return toUtf8(this.#form.end(this.#messages, error === undefined ? undefined : this.#errorJson(error)));
   }
 
-  /** Returns the error record, which is on one line because JSON.stringify has written it. */
+  /** Returns the error record, which is a single line because JSON.stringify has written it. */
   #errorJson(error: ConnectError): string {
     return new TextDecoder().decode(this.errorResponse(error).body);
   }

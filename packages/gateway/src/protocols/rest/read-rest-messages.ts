@@ -11,12 +11,12 @@ import { LineReader } from "./line-reader.ts";
 import type { RestSelection } from "./selection.ts";
 
 /**
- * Reads the messages that a client streams in the body of a REST request: one per line, or the bytes as they arrive if
- * the body is a google.api.HttpBody.
+ * Reads the messages that a client streams in the body of a REST request: one per line, JSON values if the service
+ * accepts them, or the bytes as they arrive if the body is a google.api.HttpBody.
  *
- * @param coding - the content coding of the body, one that decodes pieces; `undefined` for none
+ * @param coding - the content coding of the body, which must be able to decode pieces; `undefined` for none
  * @throws ConnectError while the body is read: `InvalidArgument` for an invalid message, `ResourceExhausted` for one
- * above the limit, each with the number of its line
+ * above the limit; both name the number of the line or message
  */
 export function readRestMessages(
   exchange: Exchange,
@@ -48,12 +48,12 @@ function createReader(
 
 const jsonType = /^application\/json[\t ]*(?:;|$)/i;
 
-/** Reads the body when the handler reads messages. */
+/** Starts reading the body when the handler starts reading messages. */
 async function* readPieces(exchange: Exchange): AsyncGenerator<Uint8Array> {
   if (exchange.body !== undefined) yield* exchange.body.pieces();
 }
 
-/** Reads the decompressed body when the handler reads messages. */
+/** Starts decompressing the body when the handler starts reading messages. */
 async function* decodePieces(
   exchange: Exchange,
   coding: PieceDecompression,
@@ -63,7 +63,9 @@ async function* decodePieces(
   if (exchange.body !== undefined) yield* coding.decodePieces(exchange.body.pieces(), freeBytes, signal);
 }
 
-/** Reads bytes as messages: each has the bytes of one piece, up to the limit of a message. */
+/**
+ * Converts bytes to messages: one for each piece of the body, or several if the piece exceeds the limit of a message.
+ */
 class ByteReader implements MessageSplitter<Message> {
   readonly #readMaxBytes: number;
   readonly #stream: RequestStream;

@@ -1,7 +1,7 @@
 import type { HeaderFields } from "../../exchange/index.ts";
 import { isSendable } from "../shared/lazy-headers.ts";
 
-// The gateway sets these itself: they describe the bytes that it writes, or its own host.
+// Fields that are not copied from the metadata of a handler, because the gateway sets or interprets them itself.
 const gatewayFields: ReadonlySet<string> = new Set([
   "content-encoding",
   "content-type",

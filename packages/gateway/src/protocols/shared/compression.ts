@@ -3,15 +3,16 @@ import type { Compression } from "@connectrpc/connect/protocol";
 import { problem } from "../../errors/index.ts";
 
 /**
- * A compression that can also decompress bodies in pieces. Its `decompress` stops soon after its limit is exceeded, for
- * any window of the message.
+ * A compression that can also decompress bodies in pieces. `decompress` stops soon after the limit is exceeded, for any
+ * window size that the message uses.
  */
 export interface PieceDecompression extends Compression {
   /**
    * Decompresses a body as it arrives, with backpressure.
    *
-   * @param freeBytes - bytes that any body may decompress to, independent of its size
-   * @param signal - frees the decoder when it aborts, even if nobody reads the rest; readers get its reason
+   * @param freeBytes - the decompressed size that is allowed for any body, even a very small one
+   * @param signal - frees the decoder when aborted, even if nobody reads the rest; a reader gets the abort reason as
+   * error
    * @throws ConnectError `InvalidArgument` for bytes that are not in the coding, including bytes after its end;
    * `ResourceExhausted` for a body whose compression ratio is too high, or if too many bodies are being decompressed
    */
@@ -37,7 +38,7 @@ export interface PieceEncoder {
   close(): void;
 }
 
-/** Returns whether a compression decodes pieces; one that the user has added only decodes complete messages. */
+/** Returns whether a compression decodes pieces; compressions that the user has added only decode complete messages. */
 export function decodesPieces(compression: Compression): compression is PieceDecompression {
   return "decodePieces" in compression;
 }

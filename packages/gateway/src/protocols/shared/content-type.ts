@@ -3,8 +3,8 @@ import type { Codec } from "../formats/format.ts";
 import { formats, type MethodCodecs } from "../formats.ts";
 
 /**
- * Returns a content type in the spelling of its protocol, without its parameters; `""` if it is malformed, or has a
- * charset that its format does not allow: text formats are in UTF-8, and others have no charset.
+ * Returns a content type in lower case and without parameters; `""` if it is malformed, or has a charset that the
+ * format does not allow. Text formats are in UTF-8, and other formats have no charset.
  */
 export function normalizeContentType(value: string): string {
   const media = parseMediaType(value);
@@ -26,8 +26,8 @@ export interface CallFormat {
 }
 
 /**
- * Returns the content types of a protocol whose content types end with a format, such as `application/grpc+json`, each
- * with the format of its calls. Without a name, the first format is meant.
+ * Returns the content types of a protocol, each with the format of its calls: `base+format`, such as
+ * `application/grpc+json`, and `base` alone, which means the first format.
  */
 export function callFormatsOf(
   base: string,
@@ -58,7 +58,7 @@ function fieldOf(contentType: string): HeaderFields {
 }
 
 /**
- * Returns the content type of a refusal: the client's, if it is known.
+ * Returns the content type of a refusal: the one that the client sent, if the protocol defines it.
  *
  * @param bases - the content types of the protocol without a format, longer ones first
  */

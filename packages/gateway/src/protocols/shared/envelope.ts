@@ -6,7 +6,7 @@ import type { Codec } from "../formats/format.ts";
 import type { MessageSplitter } from "./message-splitter.ts";
 
 /**
- * Bytes of the prefix of each message of gRPC, gRPC-Web and Connect streams: flags, and the message's length as an
+ * The length of the prefix of each message of gRPC, gRPC-Web and Connect streams: flags, and the message's length as an
  * unsigned 32-bit integer in network byte order (gRPC over HTTP/2, "Length-Prefixed-Message").
  */
 export const envelopePrefixBytes = 5;
@@ -90,7 +90,7 @@ export function writeEnvelope(flags: number, message: Uint8Array): Uint8Array {
 
 /** Returns the prefix of an uncompressed message of `messageBytes` bytes. */
 export function envelopePrefix(messageBytes: number): Uint8Array {
-  // Not from node's pool, of which it would keep 64 KiB alive while it waits to be sent.
+  // A separate allocation: a slice of Node's buffer pool would keep 64 KiB alive while it waits to be sent.
   return writePrefix(new Uint8Array(envelopePrefixBytes), 0, messageBytes);
 }
 
@@ -116,7 +116,7 @@ export class EnvelopeReader<T> implements MessageSplitter<T> {
   readonly #read: (envelope: Envelope) => T | Promise<T>;
   #piece: Uint8Array = noBytes;
   #at = 0;
-  /** An incomplete envelope. `announcedBytes` is the length of the prefix until that has arrived. */
+  /** An incomplete envelope. `announcedBytes` is the length of the prefix until the prefix has arrived. */
   #partial: CollectedBytes | undefined;
 
   /** @param read - converts an envelope to a message */
@@ -149,7 +149,7 @@ export class EnvelopeReader<T> implements MessageSplitter<T> {
     if (this.#partial !== undefined) throw truncated();
   }
 
-  /** Collects the part of the envelope in the piece. @returns the envelope once it is complete */
+  /** Collects the part of the envelope that is in the current piece. @returns the envelope once it is complete */
   #collect(): Uint8Array | undefined {
     const limitBytes = envelopePrefixBytes + this.#readMaxBytes;
     const partial = (this.#partial ??= new CollectedBytes(envelopePrefixBytes, limitBytes));

@@ -16,8 +16,8 @@ export function ownMetadata(error: ConnectError): Headers {
 
 /** Appends {@link ownMetadata} to a header or trailer. */
 export function appendOwnMetadata(into: Headers, error: ConnectError): void {
-  // Metadata received from another server describes that call, not this one. Before Connect 2.2, errors do not have
-  // `isWireError`, but the metadata of received ones includes the header of the response.
+  // Metadata received from another server describes that call, not this one. Errors of Connect before 2.2 have no
+  // `isWireError`; the metadata of a received one includes the response header, and thus its content type.
   const { metadata } = error;
   if ("isWireError" in error ? error.isWireError : metadata.has("content-type")) return;
   metadata.forEach((value, name) => {
@@ -26,8 +26,8 @@ export function appendOwnMetadata(into: Headers, error: ConnectError): void {
 }
 
 /**
- * Returns an error without metadata, for functions of Connect that would write them: which fields they write depends on
- * the minor version.
+ * Returns an error without metadata, for functions of Connect that would also write the metadata. Which fields they
+ * write depends on the minor version of Connect.
  */
 export function withoutMetadata(error: ConnectError): ConnectError {
   return Object.create(error, { metadata: { value: noMetadata } });

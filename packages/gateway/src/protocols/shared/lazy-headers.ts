@@ -133,8 +133,9 @@ function toHeaders(fields: HeaderFields): Headers {
   return headers;
 }
 
-// Makes `instanceof` work. Not `extends`, because the constructor of Headers would build the object that this class
-// avoids. Through a proxy, because accessing Headers loads node's HTTP client, a fifth of the start-up time.
+// Makes `instanceof` work without `extends`, which would call the constructor of Headers and so build the object that
+// this class avoids. The proxy delays the access to Headers, which loads node's HTTP client and takes a fifth of the
+// start-up time.
 Object.setPrototypeOf(LazyHeaders.prototype, new Proxy({}, { getPrototypeOf: () => Headers.prototype }));
 
 const colon = 0x3a;
@@ -142,7 +143,7 @@ const colon = 0x3a;
 /**
  * Returns the fields to send for a response header or trailer.
  *
- * @param own - the fields of the protocol, which are kept if an interceptor replaces the object
+ * @param own - the fields of the protocol, which are kept even if an interceptor replaces the Headers object
  */
 export function headerFieldsToSend(headers: Headers, own: HeaderFields): HeaderFields {
   if (headers instanceof LazyHeaders) return headers.fields;
@@ -172,7 +173,7 @@ function isOwn(fields: HeaderFields, at: number, own: HeaderFields): boolean {
   return readHeaderField(own, nameAt(fields, at)) === fields[at];
 }
 
-/** Returns the name of the field at an index of its name or its value. */
+/** Returns the name of the field whose name or value is at this index. */
 function nameAt(fields: HeaderFields, at: number): string {
   return fields[at - (at % 2)] ?? "";
 }

@@ -16,8 +16,8 @@ export function readMessages<T>(pieces: AsyncIterable<Uint8Array>, splitter: Mes
   return { [Symbol.asyncIterator]: () => new MessageIterator(pieces[Symbol.asyncIterator](), splitter) };
 }
 
-// Not an async generator, which needs three turns of the microtask queue per message instead of one and doubles the
-// cost of a small message.
+// Replaces an async generator, which would need three turns of the microtask queue per message instead of one and
+// double the cost of a small message.
 class MessageIterator<T> implements AsyncIterator<T> {
   readonly #pieces: AsyncIterator<Uint8Array>;
   readonly #splitter: MessageSplitter<T>;

@@ -47,7 +47,8 @@ export function negotiateCoding<Coding extends { readonly name: string }>(
   if (acceptEncoding === null || acceptEncoding === "") return undefined;
   const weights = new Map(readAccept(acceptEncoding).map(({ name, weight }) => [withoutAlias(name), weight]));
   const [coding, weight] = heaviest(weights, available, ({ name }) => [name, "*"]);
-  // Identity is acceptable even if it is not listed. It is used even if it is refused, instead of failing the request.
+  // Identity is acceptable even if it is not listed. If the client refuses it, it is used anyway, instead of failing
+  // the request.
   return weight >= (weights.get("identity") ?? 0) ? coding : undefined;
 }
 

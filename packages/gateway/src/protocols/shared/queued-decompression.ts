@@ -4,10 +4,10 @@ import { decodesPieces } from "./compression.ts";
 import { clientGoneError } from "./http-error.ts";
 
 /**
- * The compression ratio above which a message is queued separately.
+ * The compression ratio above which a message goes to a separate queue.
  *
- * Text rarely reaches a fifth of it, and up to this ratio, decompression costs no more per received byte than the rest
- * of the processing.
+ * Text rarely reaches a fifth of this ratio. Up to it, decompression costs no more per received byte than the rest of
+ * the processing.
  */
 const normalRatioMax = 100;
 
@@ -41,10 +41,10 @@ class DecompressionQueue {
   }
 }
 
-// Shared by all gateways of this copy of the code. Each message may hold a window of 8 MiB (16 MiB if `readMaxBytes` is
-// above 8 MiB), and twice its length while its pieces are joined. Node's thread pool interleaves all running
-// decompressions, so without a limit each would hold this memory until the last is done. Eight are twice the default
-// size of the pool; two leave half of its threads to other messages.
+// Shared by all gateways that use this copy of the module. Each message may hold a window of 8 MiB (16 MiB if
+// `readMaxBytes` is above 8 MiB), and twice its length while its pieces are joined. Node's thread pool interleaves all
+// running decompressions, so without a limit each would hold this memory until the last is done. Eight are twice the
+// default size of the pool; two leave half of its threads to other messages.
 const normalQueue = new DecompressionQueue(8);
 const highRatioQueue = new DecompressionQueue(2);
 
@@ -70,7 +70,7 @@ export async function decompressQueued(
   const normalBytes = Math.max(smallBytesMax, bytes.byteLength * normalRatioMax);
   if (normalBytes >= readMaxBytes) return normalQueue.run(upTo(readMaxBytes));
   if (!highRatioQueue.hasFreeSlot) {
-    // It may be invalid or only too large; the second attempt throws the right error.
+    // The message may be invalid or larger than `normalBytes`; the second attempt throws the right error.
     const decoded = await normalQueue.run(upTo(normalBytes)).catch(() => undefined);
     if (decoded !== undefined) return decoded;
   }

@@ -34,13 +34,13 @@ export interface RestBinding extends RequestReader {
   readonly toRaw: ((message: Message) => RawBody) | undefined;
   /** Writes a message of a stream as JSON. Throws as {@link encode} does. */
   toJson(message: Message): string;
-  /** The forms of its streams. */
+  /** The formats of the response stream. */
   readonly streamForms: StreamForms;
-  /** Whether fields that are zero are written. */
+  /** Whether fields with default values are written. */
   readonly emitsImplicit: boolean;
   /** Whether the query may set entries of maps. */
   readonly acceptsMapsInQuery: boolean;
-  /** Whether header fields also have the names of grpc-gateway. */
+  /** Whether metadata is also accepted and sent under the header names of grpc-gateway. */
   readonly usesGrpcMetadata: boolean;
 }
 

@@ -11,11 +11,14 @@ import type { BindingOptions } from "./rest-options.ts";
 export interface BodyFormat {
   /** No body, a body that is not read, one JSON value, a stream of JSON values, or bytes of any type. */
   readonly kind: "none" | "ignored" | "json" | "lines" | "bytes";
-  /** The content types of this format, the preferred one first. A body without a content type also has this format. */
+  /**
+   * The content types of this format, the preferred one first. A body without a content type is also read in this
+   * format.
+   */
   readonly contentTypes: readonly string[];
   /**
-   * Whether a stream sent as `application/json` is consecutive JSON values, or also one array of them; `undefined` if
-   * it is lines.
+   * How a stream sent as `application/json` is read: as consecutive JSON values, or as such values or one array of
+   * them. If `undefined`, it is read as lines.
    */
   readonly jsonValues?: "sequence" | "or-array";
   /** Whether an empty body is refused, rather than read as the default message. */
@@ -25,7 +28,7 @@ export interface BodyFormat {
 const noBody: BodyFormat = { kind: "none", contentTypes: [] };
 const ignoredBody: BodyFormat = { kind: "ignored", contentTypes: [] };
 const json: BodyFormat = { kind: "json", contentTypes: ["application/json"] };
-// A google.protobuf.Value without a kind has no JSON form (struct.proto).
+// An empty body would be a google.protobuf.Value without a kind, which has no JSON form (struct.proto).
 const requiredJson: BodyFormat = { ...json, isRequired: true };
 const anyBytes: BodyFormat = { kind: "bytes", contentTypes: ["*/*"] };
 // Excludes `application/json`, which is one JSON value.
@@ -46,8 +49,8 @@ function mayBeArray(input: DescMessage, body: string): boolean {
  * Returns the format of the bodies of a rule.
  *
  * @param body - the request field that is the body, `*` for every field that the path does not set, `""` for no body
- * @param rule - whether its body is a google.api.HttpBody, and whether the client sends a stream of messages
- * @param options - of the service
+ * @param rule - whether the body is a google.api.HttpBody, and whether the client sends a stream of messages
+ * @param options - the options of the service
  */
 export function bodyFormatOf(
   input: DescMessage,
@@ -67,7 +70,7 @@ export function bodyFormatOf(
 /**
  * Returns the error if a rule refuses every body of this content type; otherwise `undefined`.
  *
- * @param isEmpty - whether the body is empty; its type is then only checked if the format is bytes
+ * @param isEmpty - whether the body is empty; the content type of an empty body is only checked if the format is bytes
  */
 export function bodyProblem(
   format: BodyFormat,
@@ -90,7 +93,8 @@ export function bodyProblem(
   return problem("ERR_CONTENT_TYPE", `the content type must be ${expected} in UTF-8, got ${quote(contentType)}${hint}`);
 }
 
-// RFC 7578: a form of a browser or of `curl -F`. A handler that expects the bytes of a file would store its boundaries.
+// RFC 7578: a form of a browser or of `curl -F`. A handler that expects the bytes of a file would also store the
+// boundaries of the parts.
 function isMultipartForm(contentType: string): boolean {
   return /^multipart\/form-data[\t ]*(?:;|$)/i.test(contentType);
 }

@@ -17,9 +17,9 @@ import { RuleProblem } from "./rule-problem.ts";
 export interface RouteConstraints {
   /** Paths that are served by something other than REST. The paths of the RPCs themselves need not be listed. */
   readonly reservedPaths?: Iterable<string>;
-  /** The path prefix of everything; templates do not include it. */
+  /** The prefix of all paths; templates do not include it. */
   readonly requestPathPrefix?: string;
-  /** The HTTP methods that the server's parser accepts. Default: every token. */
+  /** The HTTP methods that the server's parser accepts. Default: any token. */
   readonly parsedMethods?: Pick<ReadonlySet<string>, "has">;
 }
 
@@ -181,7 +181,8 @@ function procedureOf(method: DescMethod): string {
   return `/${method.parent.typeName}/${method.name}`;
 }
 
-// The path of a template without wildcards. Templates with a verb cannot collide: no RPC has a colon in its path.
+// The path of a template without wildcards. A template with a verb cannot collide with an RPC, because no RPC has a
+// colon in its path.
 function fixedPathOf(template: PathTemplate): string | undefined {
   const literals = template.segments.filter((segment) => segment.kind === "literal");
   const isFixed = literals.length === template.segments.length && template.verb === undefined;

@@ -41,7 +41,8 @@ export const errorFormats: Readonly<Record<ErrorForm, ErrorFormat>> = {
   },
   problem: {
     contentType: "application/problem+json",
-    // RFC 9457 §4.2.1: without a type, the title is the reason phrase of the status. Code and details are extensions.
+    // RFC 9457 §4.2.1: with the type "about:blank", the title is the reason phrase of the status. `code` and `details`
+    // are extensions.
     toJson: ({ codeName, httpStatus, message, details }) => ({
       type: "about:blank",
       ...titleOf(httpStatus),

@@ -11,7 +11,10 @@ import { type ErrorForm, errorFormats, type ErrorParts } from "./error-forms.ts"
 
 /** Details of a failed request, in addition to its error. */
 export interface RestFailure {
-  /** The standard status of the failure: that of its code, or a status of HTTP itself (405, 413, 431). */
+  /**
+   * The default HTTP status of the response: set by the handler, derived from the error, or defined by HTTP (405, 413,
+   * 431).
+   */
   readonly httpStatus: number;
   /** `/package.Service/Method` of the RPC that matched; `undefined` if none matched. */
   readonly procedure: string | undefined;
@@ -45,7 +48,7 @@ export interface ErrorRecordWriter {
 
 /**
  * Returns the types that error details may have: those of `registry`, and those of google/rpc/error_details.proto,
- * which services send without importing them, so that their descriptors do not include them.
+ * which services can send without importing that file, so that their descriptors do not include them.
  */
 export function withDetailTypes(registry: Registry = createRegistry()): Registry {
   return createRegistry(file_google_rpc_error_details, registry);
@@ -120,7 +123,8 @@ function partsOf(error: ConnectError, httpStatus: number, options: JsonStyle): E
   };
 }
 
-// As a google.protobuf.Any in JSON. A detail of an unknown type keeps its bytes, so that nothing is lost.
+// Converts a detail to a google.protobuf.Any in JSON. A detail of an unknown type keeps its bytes, so that nothing is
+// lost.
 function detailToJson(detail: ConnectError["details"][number], options: JsonStyle): JsonObject {
   if ("desc" in detail) {
     const { desc, value } = detail;
@@ -131,7 +135,7 @@ function detailToJson(detail: ConnectError["details"][number], options: JsonStyl
     try {
       return anyToJson(typeUrl(detail.type), desc, fromBinary(desc, detail.value), options);
     } catch {
-      // The bytes are not valid for that type and are passed on unchanged.
+      // Bytes that are not valid for the type are passed on unchanged.
     }
   }
   return { "@type": typeUrl(detail.type), value: base64Encode(detail.value) };

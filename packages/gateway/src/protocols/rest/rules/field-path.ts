@@ -52,8 +52,8 @@ function resolvePath(message: DescMessage, names: readonly string[], find: FindF
 }
 
 /**
- * Resolves a path as {@link resolveFieldPath} does, but allows JSON names that contain dots: each may span several of
- * the names between the dots. The time is at most quadratic in their number.
+ * Resolves a path as {@link resolveFieldPath} does, but also finds JSON names that contain dots, by joining adjacent
+ * names. The time is at most quadratic in the number of names.
  */
 export function resolveDottedPath(message: DescMessage, names: readonly string[]): FieldPath | undefined {
   // For each index, the messages from which the remaining names do not resolve.
@@ -87,9 +87,9 @@ export function leafOf(path: FieldPath): DescField {
 
 /**
  * Creates the setter of a field path. It creates missing messages along the path, and appends if the field is repeated.
- * The value for a map is the key and the value of an entry.
+ * For a map, the value is a pair: the key and the value of an entry.
  *
- * The setter throws a FieldProblem if another member of a oneof is already set.
+ * The setter throws a FieldProblem if the field belongs to a oneof of which another member is already set.
  */
 export function createPathSetter(path: FieldPath): FieldSetter {
   const leaf = leafOf(path);
@@ -107,8 +107,8 @@ export function createPathSetter(path: FieldPath): FieldSetter {
 }
 
 /**
- * Returns the message in a field, and creates it if it is missing. @throws FieldProblem if another member of its oneof
- * is set
+ * Returns the message in a field, and creates it if it is missing. @throws FieldProblem if another member of the
+ * field's oneof is set
  */
 function childOf(parent: FieldValues, field: DescField): FieldValues {
   const child = loadField(parent, field);

@@ -27,8 +27,7 @@ function locateHttpBody(desc: DescMessage, field: string, all: string): HttpBody
 }
 
 /**
- * Creates the function that creates a request message from the bytes of a body; `undefined` for a rule with a JSON
- * body.
+ * Creates a function that builds a request message from the bytes of a body; `undefined` for a rule with a JSON body.
  *
  * @param body - the request field that is the body, or `*`
  */
@@ -55,8 +54,8 @@ export interface RawBody {
 }
 
 /**
- * Creates the function that returns the body of a response message; `undefined` for a rule with JSON responses. It
- * throws an `Error` if the content type is not a media type, which is an error of the handler.
+ * Creates a function that returns the body of a response message; `undefined` for a rule with JSON responses. The
+ * function throws an `Error` if the content type is not a media type, which is an error of the handler.
  *
  * @param responseBody - the field that is the body; `""` for the complete message
  */
@@ -69,11 +68,12 @@ export function createRawFinder(
   return location === "message" ? toRawBody : (message) => toRawBody(loadField(message, location));
 }
 
-// Type "/" subtype, both tokens, and parameters.
+// type "/" subtype, which are tokens, and optional parameters.
 const mediaType = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+\/[!#$%&'*+\-.^_`|~0-9A-Za-z]+[\t ]*(?:;[\t\x20-\x7e]*)?$/;
 
 /**
- * Returns whether a string is a single media type (RFC 9110 §8.3.1) without line breaks, which could inject a field.
+ * Returns whether a string is a single media type (RFC 9110 §8.3.1) without line breaks, which could inject a header
+ * field.
  */
 export function isMediaType(text: string): boolean {
   return mediaType.test(text);

@@ -18,7 +18,7 @@ export interface HttpPattern {
   readonly responseBody: string;
 }
 
-/** A rule that is not an annotation of the RPC, whose `selector` names the RPC. */
+/** A rule from outside the annotations of the RPC. Its `selector` names the RPC. */
 export type ExternalHttpRule = MessageInitShape<typeof HttpRuleSchema>;
 
 /**
@@ -35,7 +35,7 @@ export function parseHttpRules(json: string): readonly HttpRule[] {
 export type FindHttpRule = (method: DescMethod) => HttpRule | undefined;
 
 /**
- * Creates the function that finds the rules of RPCs: the last external rule for the RPC, as in service configs, or its
+ * Creates a function that finds the rule of an RPC: the last external rule for it, as in service configs, otherwise its
  * annotation. Annotations are found by the number of the extension, so any generated `annotations_pb` works.
  *
  * @param ignoreUnregistered - whether selectors of RPCs that are not in `methods` are ignored. A selector that names an
@@ -62,7 +62,7 @@ export function createHttpRuleFinder(
   return (method) => bySelector.get(selectorOf(method)) ?? readAnnotation(method);
 }
 
-// `getOption` would create a message type for each call, a fifth of the time to start many services.
+// `getOption` would create a message type for each call, which takes a fifth of the start-up time with many services.
 function readAnnotation({ proto }: DescMethod): HttpRule | undefined {
   const unknown = proto.options?.$unknown?.filter(({ no }) => no === http.number) ?? [];
   if (unknown.length === 0) return undefined;

@@ -22,7 +22,7 @@ import {
 /** The fields of a message that the parameters of a query may set. */
 export interface ParameterBinding {
   readonly message: DescMessage;
-  /** Fields that the path or the body sets, so that no parameter may. */
+  /** The fields that the path or the body sets, which no parameter may set. */
   readonly boundFields: BoundFields;
   /** Whether unknown and bound parameters and unknown enum values are ignored and reported instead of refused. */
   readonly lenient: boolean;
@@ -79,12 +79,14 @@ export function setParameter(
 export const parameterNamesMax = 100;
 
 /**
- * The most brackets of a name that are tried as the start of a map key. 8: more than the JSON name of any field has.
+ * The most opening brackets of a name that are tried as the start of a map key. 8: more than the JSON name of any field
+ * contains.
  */
 const bracketsMax = 8;
 
 /**
- * Finds the field of a parameter; `undefined` if there is none. @throws ConnectError if the path or the body sets it
+ * Finds the field of a parameter; `undefined` if there is none, or if a lenient binding ignores it. @throws
+ * ConnectError if the path or the body already sets the field
  */
 export function resolveParameter(binding: ParameterBinding, name: string): Parameter | undefined {
   const found = findNamed(binding.message, name, binding.acceptsMaps);
@@ -127,7 +129,7 @@ function findNamed(message: DescMessage, name: string, acceptsMaps: boolean): Pa
 
 function findEntry(message: DescMessage, name: string): Parameter | undefined {
   let bracket = name.indexOf("[");
-  // Almost no JSON name has a bracket itself.
+  // Several brackets are tried, because a JSON name may contain brackets itself; almost none does.
   for (let attempts = 0; bracket >= 0 && attempts < bracketsMax; attempts += 1) {
     const path = findPath(message, name.slice(0, bracket));
     if (path !== undefined && leafOf(path).fieldKind === "map") return { path, key: name.slice(bracket + 1, -1) };
@@ -139,7 +141,7 @@ function findEntry(message: DescMessage, name: string): Parameter | undefined {
 function findPath(message: DescMessage, name: string): FieldPath | undefined {
   const names = name.split(".");
   if (names.length > parameterNamesMax) return undefined;
-  // Almost no JSON name has a dot.
+  // Almost no JSON name contains a dot, so the cheaper lookup comes first.
   return resolveFieldPath(message, names) ?? resolveDottedPath(message, names);
 }
 

@@ -14,9 +14,9 @@ import { RuleProblem } from "./rule-problem.ts";
  * Verb      = ":" LITERAL ;
  * ```
  *
- * As its prose requires, variables do not nest and no field is bound twice. The literals `.` and `..` are also
- * rejected, because no path can match them. Allowed beyond the grammar and its prose are the template `/` for the root,
- * and segments after `**`, which some public APIs have; a second `**` would be ambiguous.
+ * As the comments in http.proto require, variables do not nest and no field is bound twice. The literals `.` and `..`
+ * are also rejected, because no path can match them. As extensions, the template may be `/` for the root, and segments
+ * may follow `**`, as in some public APIs. A second `**` is rejected, because it would be ambiguous.
  *
  * @throws RuleProblem that quotes the template, and states the problem and its position
  */
@@ -24,7 +24,7 @@ export function parsePathTemplate(text: string): PathTemplate {
   return new Parser(text).parse();
 }
 
-// A literal has the characters of RFC 3986 §3.3 without a meaning in templates: unreserved, sub-delims
+// A literal consists of the path characters of RFC 3986 §3.3 that have no meaning in templates: unreserved, sub-delims
 // except "*", "@", and percent escapes.
 const literalToken = /(?:[A-Za-z0-9\-._~!$&'()+,;=@]|%[0-9A-Fa-f]{2})+/y;
 const identToken = /[A-Za-z_][A-Za-z0-9_]*/y;

@@ -17,7 +17,7 @@ export interface PathVariables {
   /** The fields that the variables set. */
   readonly boundFields: BoundFields;
   /**
-   * Sets the fields of a message to the captured strings, which are in the order of the template.
+   * Sets fields of a message to the captured strings, which must be in the order of the template.
    *
    * @throws ConnectError `InvalidArgument` whose message names the field
    */
@@ -61,10 +61,14 @@ function bindVariable(input: DescMessage, template: PathTemplate, variable: Temp
   return { name, path, parse, set: createPathSetter(path) };
 }
 
-// Values of a wildcard next to other segments. Base64, which also has slashes, is only valid at some lengths.
+// Sample values of a wildcard next to other segments, in several lengths: base64, which may contain slashes, is only
+// valid at some lengths.
 const sampleTexts = ["A", "AA", "AAA", "AAAA"];
 
-/** Returns whether some path sets a variable to a valid value of its field: `{id=orders/*}` is never a number. */
+/**
+ * Returns whether at least one path sets a variable to a valid value of its field. For example, `{id=orders/*}` can
+ * never be a number.
+ */
 function canCapture(segments: readonly TemplateSegment[], parse: UrlTextParser): boolean {
   // "**" may be empty.
   const forms = [segments, segments.filter(({ kind }) => kind !== "**")];

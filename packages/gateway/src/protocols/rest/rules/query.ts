@@ -8,7 +8,10 @@ import type { BindingOptions } from "./rest-options.ts";
 
 /** The fields of a message that a query may set. */
 export interface QueryBinding extends ParameterBinding {
-  /** Returns whether a parameter that names no field is ignored without a report; `undefined` if none is. */
+  /**
+   * Returns whether a parameter that names no field is ignored without a report; `undefined` if no parameter is
+   * ignored.
+   */
   readonly isIgnored: ((name: string) => boolean) | undefined;
 }
 
@@ -26,8 +29,8 @@ export function createQueryBinding(
  * Reads query parameters into a message, by proto names or JSON names: `a.b=1&c=x&c=y`, where `c` is repeated. A `+` is
  * a space.
  *
- * The query never overrides a field that the path or the body sets. A field or an entry of a map may be set once unless
- * it is repeated, and only one member of a oneof.
+ * The query never overrides a field that the path or the body sets. Fields that are not repeated and entries of maps
+ * may be set only once, and only one member of a oneof may be set.
  *
  * @param query - the raw string after the question mark
  * @returns the ignored parameters; none unless `lenient`

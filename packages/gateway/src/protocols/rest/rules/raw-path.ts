@@ -1,6 +1,6 @@
 /** The segments of a raw path, or why it has none: no route can match it, or it is not a valid path. */
 export type SplitPath =
-  /** `decoded` is the same array as `raw` if the path has no escapes, as is the case for nearly all. */
+  /** `decoded` is the same array as `raw` if the path has no escapes, as nearly all paths. */
   | { readonly kind: "segments"; readonly raw: readonly string[]; readonly decoded: readonly string[] }
   | { readonly kind: "not-found" }
   | { readonly kind: "malformed"; readonly message: string };
@@ -14,8 +14,8 @@ const notFound: SplitPath = { kind: "not-found" };
  * Splits a raw path (no query, percent escapes as sent) into its segments.
  *
  * It splits first and then decodes once, so that an escaped slash never separates segments and an escaped percent sign
- * is never decoded twice. Malformed are paths that RFC 3986 does not allow: characters that are not printable ASCII,
- * incomplete escapes, escapes that are not UTF-8. A path with a segment `.` or `..`, escaped or not, is not found:
+ * is never decoded twice. A path is malformed if RFC 3986 does not allow it: characters that are not printable ASCII,
+ * incomplete escapes, or escapes that are not UTF-8. A path with a segment `.` or `..`, escaped or not, is not found:
  * clients must resolve it (RFC 3986 §6.2.2.3), and doing so on servers has caused many path traversal attacks.
  */
 export function splitRawPath(path: string): SplitPath {

@@ -3,12 +3,13 @@ import { type PathTemplate, printPathTemplate } from "./path-template.ts";
 import type { RouteTable } from "./route-table.ts";
 
 /**
- * Finds the bindings that no request can reach because more specific ones match all of their paths, along with those.
+ * Finds the bindings that no request can reach, and for each of them the more specific bindings that match all of its
+ * paths.
  *
- * Tries example paths of each binding: `*` becomes a string that no template has as a literal, and `**` any number of
- * segments that could matter to a template. A binding that no example reaches is shadowed.
+ * Tries example paths of each binding: `*` becomes a string that no template has as a literal, and `**` becomes up to
+ * as many such segments as the longest template has. A binding that no example reaches is shadowed.
  *
- * One step per binding.
+ * Yields after each binding.
  */
 export function* findShadowedBindings(
   table: RouteTable<RestBinding>,
@@ -56,7 +57,7 @@ function unmatchedText(bindings: readonly RestBinding[]): string {
   return "x".repeat(1 + largest(literals.map((segment) => segment.text.length)));
 }
 
-// Not Math.max(...numbers): more than a hundred thousand arguments overflow the stack.
+// Math.max(...numbers) would overflow the stack with more than a hundred thousand numbers.
 function largest(numbers: readonly number[]): number {
   return numbers.reduce((most, number) => Math.max(most, number), 0);
 }

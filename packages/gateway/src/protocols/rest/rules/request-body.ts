@@ -15,8 +15,9 @@ import type { RequestBody } from "./rest-request.ts";
 import { RuleProblem } from "./rule-problem.ts";
 
 /**
- * Reads a body whose content type is valid, with one of two functions, unless the rule has no body. The body never
- * overrides the path: bytes become the message before the path sets its fields, and JSON is checked against these.
+ * Reads a body whose content type is valid. Has one of the two functions, or none if the rule has no body. The body
+ * never overrides the path: the path sets its fields after a message was created from bytes, and JSON is checked
+ * against the fields of the path.
  */
 export interface BodyReader {
   /** Whether a body is bytes of any type: a google.api.HttpBody. */
@@ -24,7 +25,8 @@ export interface BodyReader {
   /** Creates a message from bytes. */
   readonly createMessage?: (request: RequestBody) => Message;
   /**
-   * Sets the fields of the JSON body in a message in which the path has set its fields. Returns the ignored names.
+   * Sets the fields of the JSON body in a message that already has the fields of the path. Returns the names that were
+   * ignored.
    *
    * @throws ConnectError `InvalidArgument` that names the field
    */
@@ -71,7 +73,7 @@ export function createBodyReader(
 }
 
 /**
- * Adds the fields that the body may set to those that the path sets: the query may set none of them.
+ * Returns the fields that the path sets and those that the body may set. The query must set none of them.
  *
  * @throws RuleProblem if the body is a field that does not exist
  */

@@ -29,7 +29,8 @@ export interface RequestReader {
   /** Opens the stream of messages of a request with this URL and content type. */
   openStream(request: Omit<RestRequest, "body">): RequestStream;
   /**
-   * Returns the error if every body of this content type is refused, before it arrives; otherwise `undefined`.
+   * Returns the error if the rule refuses every body of this content type, which is known before the body arrives;
+   * otherwise `undefined`.
    *
    * @param isEmpty - whether the body is empty or missing
    */
@@ -56,7 +57,7 @@ export function createRequestReader(
   const { body } = pattern;
   const bound = variables.boundFields;
   const hasRequestStream = methodKind === "client_streaming" || methodKind === "bidi_streaming";
-  // In a stream, only the first message has the fields of the path.
+  // In a stream, only the first message has the fields of the path, so later ones cannot be compared with them.
   const rules = { bound, sameAsBound: sameValueAsPath && !hasRequestStream };
   const { isRaw, createMessage, setFields } = createBodyReader(input, body, rules, readJson);
   if (hasRequestStream) requireStreamable(input, body, bound);
@@ -86,7 +87,7 @@ export function createRequestReader(
     bodyProblem: (contentType, isEmpty) => bodyProblem(bodyFormat, contentType, isEmpty),
     decode(request) {
       const { body: bytes, contentType } = request;
-      // An empty body is a google.api.HttpBody without bytes, for example an empty file.
+      // In raw bodies, an empty body is a google.api.HttpBody without bytes, for example an empty file.
       const isRead = bytes.byteLength > 0 || isRaw || bodyFormat.isRequired === true;
       const sent = isRead ? bytes : undefined;
       const problem = sent && bodyProblem(bodyFormat, contentType, false);

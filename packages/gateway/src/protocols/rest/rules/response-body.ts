@@ -46,7 +46,7 @@ export function createJsonWriter(
   const field = findProtoField(output, responseBody);
   if (field === undefined)
     throw new RuleProblem(`response_body "${responseBody}" is not a field of ${output.typeName}`);
-  // JSON omits fields with the default value, but a body must be a value.
+  // A message writer would omit a field with the default value, but a body must be a JSON value.
   return createJsonFieldWriter(field, options);
 }
 

@@ -23,8 +23,8 @@ export interface RestOptions {
   /** The status of a response of type google.protobuf.Empty: 204 without a body, or 200 with `{}`. Default 200. */
   readonly emptyResponse?: 200 | 204;
   /**
-   * The options for clients of another interface: for errors, and for each service without its own profile. Default
-   * `"strict"`.
+   * A preset for clients of another gateway or API. Applies to errors, and to each service that does not set its own
+   * profile. Default `"strict"`.
    */
   readonly profile?: RestProfile;
   /** The format of errors, with the HTTP status of their code. Default: that of the profile, otherwise `"status"`. */
@@ -135,7 +135,7 @@ function styleOf(writeJson: WriteJsonOptions, int64Numbers: boolean, alwaysEmitI
 }
 
 /**
- * Returns the format of errors: `"status"` if `errorRecord` is set, whose errors in streams are then marked.
+ * Returns the format of errors: `"status"` if `errorRecord` is set, so that errors in streams are marked with `@error`.
  *
  * @throws TypeError for an unknown format or profile
  */

@@ -1,7 +1,7 @@
 import type { ErrorForm } from "./error-forms.ts";
 import type { RestProfile, RestServiceOptions } from "./service-options.ts";
 
-/** The options of a profile. An option of the same name overrides each. */
+/** The options of a profile. Each is overridden by the user's option of the same name. */
 interface ProfileOptions {
   readonly service: Omit<RestServiceOptions, "profile">;
   readonly errors: ErrorForm;

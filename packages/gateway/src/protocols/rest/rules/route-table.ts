@@ -37,8 +37,8 @@ interface Capture {
 }
 
 /**
- * A node of the trie. Most have one child or one route, and a large table does not fit the CPU caches. So it uses short
- * arrays instead of maps, and no map where it would be empty.
+ * A node of the trie. A large table does not fit the CPU caches, so nodes are small: most have one child or one route.
+ * Routes are in an array, and the map of literals is only created for the first of them.
  */
 interface Node<Binding> {
   literals: Map<string, Node<Binding>> | undefined;
@@ -113,7 +113,8 @@ export class RouteTable<Binding> {
     );
   }
 
-  // "/orders/:cancel" lacks its id. It must not match an order named ":cancel" where a template has that verb.
+  // "/orders/:cancel" lacks the id. If a template has the verb "cancel", it must not match an order named ":cancel"
+  // instead.
   #matchVerb(httpMethod: string, walk: Walk): RouteMatch<Binding> | undefined {
     const found = this.#matchWalk(httpMethod, walk);
     if (found !== undefined || walk.decoded.at(-1) !== "") return found;
@@ -170,8 +171,8 @@ function findRoute<Binding>(
     }
   }
   if (route !== undefined || node.rest === undefined) return route;
-  // "**" first leaves as many segments as the longest template after it can match: a template that specifies more of
-  // the path is more specific.
+  // "**" first leaves as many segments as the longest template after it can match, because a template that specifies
+  // more of the path takes precedence.
   const { rest } = node;
   for (let at = Math.max(index, walk.decoded.length - rest.heightMax); at <= walk.decoded.length; at++) {
     route = findRoute(rest, walk, at, httpMethod);

@@ -1,2 +1,2 @@
-/** A problem of a rule, for the author of the rule. Any other error at start is a defect. */
+/** A mistake in a rule, reported to its author. Any other error while rules are compiled is a defect. */
 export class RuleProblem extends Error {}

@@ -58,7 +58,7 @@ function jsonArray(endingError: EndingError): StreamForm {
     contentType: "application/json",
     kind: "array",
     fields: [],
-    // White space inside of a JSON text (RFC 8259 §2).
+    // White space is allowed between the elements (RFC 8259 §2).
     heartbeat: utf8.encode(" "),
     message: (json, before) => (before === 0 ? `[${json}` : `,\n${json}`),
     end: (before, errorJson) => {
