@@ -1,6 +1,8 @@
 import { createRequire } from "node:module";
 
-/** Returns the prototype of descriptors in a CommonJS program, which loads another form of the same protobuf-es. */
+/**
+ * Returns the prototype of descriptors in a CommonJS program, which loads the CommonJS build of the same protobuf-es.
+ */
 export function commonJsPrototype(): unknown {
   const require = createRequire(import.meta.url);
   const protobuf: typeof import("@bufbuild/protobuf") = require("@bufbuild/protobuf");

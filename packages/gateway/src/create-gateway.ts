@@ -32,20 +32,23 @@ import { brotli, gzip, zstd } from "./compression/index.ts";
 /** Options of {@link createGateway}. */
 export interface GatewayOptions extends ServingOptions {
   /**
-   * Handles requests that match nothing, without calling `admit`; used by {@link Gateway.handler} only. Because it is
-   * declared as a method, it may also be written for node:http or node:http2 alone, as the application of Express is.
+   * Handles requests that match no route, without calling `admit`; used by {@link Gateway.handler} only. Declared as a
+   * method, so that a function for node:http or node:http2 alone, such as an Express application, is also accepted.
    */
   fallback?(this: void, request: IncomingMessage | Http2ServerRequest, response: NodeServerResponse): void;
   /**
-   * Returns the initial context values; used by {@link Gateway.handler} only, which has a node request to pass. What it
-   * throws is answered as if `admit` had thrown it, and `onRequest`, which would need the values, is not called.
+   * Returns the initial context values; used by {@link Gateway.handler} only, because only that has a node request to
+   * pass. Errors that it throws are handled like those of `admit`; `onRequest` is then not called, because it needs the
+   * values.
    */
   readonly contextValues?: (request: IncomingMessage | Http2ServerRequest) => ContextValues;
-  /** The proxies that are trusted to name their clients, in header fields or by the PROXY protocol. Default none. */
+  /**
+   * The proxies that are trusted to report their clients, in header fields or with the PROXY protocol. Default: none.
+   */
   readonly trustedProxies?: TrustedProxiesOptions;
   /**
-   * The HTTP that {@link Gateway.listen} serves; {@link Gateway.handler} and `fetch` do without. Default node:http and
-   * node:http2. `createHttpEngine()` of `@plantstore/http-engine` takes less CPU and refuses more.
+   * The HTTP implementation of {@link Gateway.listen}; {@link Gateway.handler} and `fetch` do not use it. Default:
+   * node:http and node:http2. `createHttpEngine()` of `@plantstore/http-engine` uses less CPU and is stricter.
    */
   readonly engine?: HttpEngine;
 }
@@ -66,18 +69,17 @@ export interface Gateway extends FetchGateway {
   /**
    * Listens to the event `checkContinue` of node's servers: serves a request as {@link handler} does, and sends 100
    * (Continue) once the request is matched and admitted (RFC 9110 §10.1.1). Without this listener, node:http sends it
-   * immediately. Where a request is passed on to `next` or `fallback`, the client still waits for
-   * `response.writeContinue()`.
+   * immediately. If a request is passed on to `next` or `fallback`, that code must call `response.writeContinue()`.
    */
   readonly checkContinue: NodeHandler;
   /**
    * Listens on one port, or one Unix socket, for HTTP/1.1 and HTTP/2, once. Rejects with the errors of `net.Server`,
-   * such as EADDRINUSE, and when the gateway is drained before or in the meantime.
+   * such as EADDRINUSE, and if the gateway is drained before it listens.
    *
    * Publishes each request on node's diagnostics channels `http.server.request.start` and `http.server.response.finish`
-   * while anybody subscribes to one of them. The messages have the members of node's own: `socket` and `server`
-   * (of `node:net`); `request` with `method`, `url`, `httpVersion`, `headers`, `rawHeaders` and `socket`; `response`
-   * with `statusCode` (0 until there is an answer) and `headersSent`.
+   * while one of them has a subscriber. The messages have the same members as node's: `socket` and `server` (of
+   * `node:net`); `request` with `method`, `url`, `httpVersion`, `headers`, `rawHeaders` and `socket`; `response` with
+   * `statusCode` (0 until there is a response) and `headersSent`.
    */
   listen(options?: ListenOptions): Promise<BoundAddress>;
   /** The current load of the port, counted when it is read; zeros before {@link listen}. */
@@ -93,8 +95,8 @@ export interface Gateway extends FetchGateway {
 /**
  * Creates a gateway from Connect routes.
  *
- * @throws Error listing all problems of the HTTP rules and of `requestPathPrefix`; TypeError for options that do not exist,
- * and for an entry of `trustedProxies` that is not an address
+ * @throws Error listing all problems of the HTTP rules and of `requestPathPrefix`; TypeError for unknown options, and
+ * for an entry of `trustedProxies` that is not an address
  */
 export function createGateway(options: GatewayOptions): Gateway {
   refuseUnknownOptions(options, gatewayOptionNames, "createGateway");
@@ -105,7 +107,7 @@ export function createGateway(options: GatewayOptions): Gateway {
 /**
  * Compiles the {@link Routes} of a gateway on node. Throws as {@link createGateway} does.
  *
- * @param rpcs - how RPCs are prepared, if not in the usual way
+ * @param rpcs - overrides how RPCs are prepared
  */
 export function compileNodeRoutes(
   options: GatewayOptions,
@@ -126,7 +128,7 @@ export function createNodeServer(
   return createServer(options, routes, report, trustedProxies);
 }
 
-/** Connects everything that carries requests on node to a {@link Server}. */
+/** Creates the handlers and the listener that pass requests on node to a {@link Server}. */
 export function assembleGateway(server: Server, options: NodeHandlerOptions & Pick<GatewayOptions, "engine">): Gateway {
   const { limits, report, trustedProxies } = server;
   const listener = new Listener({
@@ -170,7 +172,7 @@ const commonMethods: ReadonlySet<string> = new Set(["GET", "HEAD", "POST", "PUT"
 
 /**
  * The HTTP methods that reach a gateway wherever it is mounted. node's list takes 10 ms to load, so it is loaded only
- * for methods that are rare.
+ * for rare methods.
  */
 const parsedMethods: Pick<ReadonlySet<string>, "has"> = {
   // node never turns CONNECT into a request (RFC 9110 §9.3.6).

@@ -27,11 +27,11 @@ export type NodeServerResponse = (ServerResponse | Omit<Http2ServerResponse, "wr
 /**
  * A request handler for node's HTTP servers, which Express and Fastify (`req.raw`, `reply.raw`) can call too.
  *
- * Where a body parser has read the body, what it has left in `request.body` is taken for it: bytes, text, or a value that
- * was parsed from JSON.
+ * If a body parser has already read the body, its result in `request.rawBody` or `request.body` is used instead: bytes,
+ * a string, or a value parsed from JSON.
  *
- * @param next - called instead of answering when nothing matches, or with an Error when the body was read and nothing was
- * left; without `next`, such a request is answered as `Internal`
+ * @param next - called if no route matches, or with an Error if the body was read and such a result is missing; without
+ * `next`, the response is then `Internal`
  */
 export type NodeHandler = (
   request: IncomingMessage | Http2ServerRequest,
@@ -54,33 +54,33 @@ export function createNodeHandler(server: Server, options: NodeHandlerOptions): 
     const urlOrProblem = readNodeTarget(request, common, server.limits);
     const url = typeof urlOrProblem === "string" ? urlOrProblem : sent;
     const target = findTarget(server.routes, { httpMethod: request.method ?? "", target: url, common });
-    // A request that matches nothing, or asks about the server, belongs to the other server and is passed on untouched.
+    // Requests that match no route, and `OPTIONS *`, are passed on to the other server unchanged.
     if (url === "*" || (target.kind === "unmatched" && target.unknown)) {
       if (next !== undefined) return next();
       if (fallback !== undefined) return fallback(request, response);
     }
     const { socket } = request;
-    // Sent behind the answer that ended the connection, or over HTTP/2 by a client that has gone meanwhile: it cannot be
-    // answered, so it must not be carried out.
+    // An earlier response has closed the connection, or the client has closed it over HTTP/2. No response can be sent,
+    // so the request must not be processed.
     if (socket.writableEnded) return;
-    // Whether it was sent before or behind the answer that will end the connection, as it may over HTTP/1.1, shows only
-    // when its turn to be answered comes: behind it, that is never.
+    // A pipelined HTTP/1.1 request must not be processed after a response that closes the connection. Which of them
+    // comes first is known when node assigns the socket to this response; after such a response, it never does.
     if (response.socket === null && willEnd(socket)) {
-      // In its own context: node tells of it in that of the call before.
+      // Restores the async context of this request: node emits the event in that of the previous request.
       const goOn = AsyncResource.bind(() => handle(request, response, next));
       response.once("socket", goOn);
       return;
     }
     const { contentType } = common;
-    // A body parser that leaves a body has undone its content coding.
+    // A body parser has already decompressed the body.
     if (request.readableDidRead) common.contentEncoding = null;
     const exchange = toExchange(request, response, url, common);
     if (typeof urlOrProblem !== "string") return refuseProblem(server, exchange, urlOrProblem);
     if (exchange.body !== undefined && request.readableDidRead) {
-      // An endpoint gets what was sent, to check a signature of it.
+      // An endpoint gets the bytes that were sent, for example to verify their signature.
       const left = readParsedBody(request, target.kind === "endpoint" ? null : contentType);
       const parsed = left ?? (needsBody(target, contentType) ? undefined : unreadBody);
-      // Waiting for the body would never end.
+      // The body was already consumed, so waiting for it would never end.
       if (parsed === undefined)
         return next === undefined ? refuseProblem(server, exchange, bodyWasRead()) : next(bodyWasRead());
       if (parsed instanceof HttpProblem) return refuseProblem(server, exchange, parsed);
@@ -93,13 +93,15 @@ export function createNodeHandler(server: Server, options: NodeHandlerOptions): 
   return handle;
 }
 
-/** Returns whether the answer depends on what is in the body, rather than on its being there and its type. */
+/** Returns whether the response depends on the content of the body, and not only on its presence and its type. */
 function needsBody(target: Target, contentType: string | null): boolean {
   if (target.kind === "unmatched") return false;
   return target.kind === "endpoint" || target.needsBody?.(contentType) !== false;
 }
 
-/** Stands for a body that no parser has left and nobody reads. It is not empty, because that would count as no body. */
+/**
+ * A placeholder for a consumed body whose content does not matter. Not empty, because an empty body counts as no body.
+ */
 const unreadBody = new Uint8Array(1);
 
 function toExchange(

@@ -51,7 +51,7 @@ export class SocketHttp1Exchange extends BaseExchange implements RequestReceiver
 
   onRequestError(problem: HttpProblem): void {
     if (this.httpStatus === 0) this.#refuse(this, problem);
-    // A response that has started cannot be completed any more, and a call that is still being admitted need not run.
+    // A response that has started cannot be completed any more.
     else this.#connection.destroy();
     this.abort(problem);
   }

@@ -11,7 +11,7 @@ export interface RequestFailure extends Failure {
   readonly errorCode: ProblemName;
 }
 
-/** Adds the identifier to an error for the embedding program, as `code`, like the errors of node. */
+/** Adds the identifier as `code`, as in node's errors, to an error that is thrown to the application. */
 export function withCode<E extends Error>(error: E, code: GatewayErrorCode): E {
   return Object.assign(error, { code });
 }

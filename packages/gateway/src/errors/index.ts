@@ -1,6 +1,6 @@
 /**
- * The stable identifiers of errors: of refused requests, of faults, and of what the gateway throws at the program that
- * embeds it. Logs and alerts match on these, because messages may change. `problems.ts` has an entry for each;
+ * The stable identifiers of errors: of refused requests, of faults, and of errors that the gateway throws to the
+ * application. Logs and alerts match on these, because messages may change. `problems.ts` has an entry for each;
  * docs/reference/errors.md and docs/reference/identifiers.md explain them.
  */
 export { type Failure, type RequestFailure, withCode } from "./failure.ts";

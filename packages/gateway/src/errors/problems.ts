@@ -5,8 +5,8 @@ import { Code, ConnectError } from "@connectrpc/connect";
  * changes its meaning; a release may add some.
  *
  * {@link problem} uses the code and the status listed here unless its caller passes others. Errors without a code never
- * reach a client. A test compares the comment of each entry with docs/reference/identifiers.md; as values, these
- * sentences would be part of every bundle.
+ * reach a client. A test compares the comment of each entry with docs/reference/identifiers.md. The comments are not
+ * values, because values would be part of every bundle.
  */
 export const problems = {
   // The request is not valid HTTP.
@@ -97,7 +97,7 @@ export const problems = {
   /** The upstream of the proxy sent a response that violates gRPC or does not match its own descriptor. */
   ERR_UPSTREAM_RESPONSE: { code: "Internal", httpStatus: 500 },
 
-  // Faults, whose cause no response reveals: the last argument of `onFault`.
+  // Faults: the last argument of `onFault`. Responses do not reveal their cause.
   /** A handler or an interceptor threw something other than a `ConnectError`. */
   ERR_HANDLER_FAILED: { code: "Internal", httpStatus: 500 },
   /** `admit`, or another function that every request calls, threw something other than a `ConnectError`. */
@@ -152,8 +152,8 @@ const customStatuses = new WeakMap<ConnectError, number>();
 /**
  * Returns the HTTP status of an error on REST: the one passed to {@link problem}, or that of its entry.
  *
- * @returns `undefined` if the standard status of its code applies: its code differs from that of its entry, or it has
- * no entry
+ * @returns `undefined` if the standard status of the error's code applies, because the code differs from that of the
+ * entry, or there is no entry
  */
 export function problemStatusOf(error: ConnectError): number | undefined {
   const custom = customStatuses.get(error);
@@ -162,7 +162,7 @@ export function problemStatusOf(error: ConnectError): number | undefined {
   return code !== undefined && error.code === Code[code] ? httpStatus : undefined;
 }
 
-/** By any identifier, including those of the program. */
+/** The entries by identifier. May be looked up with an identifier of the application, which has no entry. */
 const entries: ReadonlyMap<string, Entry> = new Map(Object.entries(problems));
 
 interface Entry {

@@ -3,7 +3,10 @@ import type { Readiness } from "./readiness.ts";
 
 /** The phases of a graceful shutdown. */
 export interface DrainTimes {
-  /** Milliseconds in which it keeps serving while it is not ready, so that load balancers notice. */
+  /**
+   * Milliseconds for which the server keeps serving while it reports that it is not ready, so that load balancers
+   * notice.
+   */
   readonly delayMs: number;
   /** Milliseconds that running calls may take after that; the rest are aborted. */
   readonly timeoutMs: number;

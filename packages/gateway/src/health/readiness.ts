@@ -2,9 +2,9 @@ import { requireObject } from "../options/index.ts";
 
 /** A part of the server that may fail. */
 export interface ServerPart {
-  /** Why it cannot serve, for an operator; `undefined` while it can. Must be cheap to read. */
+  /** Why the part cannot serve, for an operator; `undefined` while it can. Must be cheap to read. */
   readonly problem?: string | undefined;
-  /** Whether the server is ready without it; probes then report it as degraded. Default `false`. */
+  /** Whether the server is ready even if this part fails; probes then report the part as degraded. Default `false`. */
   readonly isOptional?: boolean;
 }
 
@@ -19,7 +19,7 @@ export class Readiness {
 
   /**
    * @param parts - by the names that probes report; names must not be secret, because probes need no credential
-   * @throws TypeError with the code ERR_OPTIONS if it is not an object
+   * @throws TypeError with the code ERR_OPTIONS if `parts` is not an object
    */
   constructor(parts: Readonly<Record<string, ServerPart>>) {
     requireObject(parts, "Readiness", "parts");

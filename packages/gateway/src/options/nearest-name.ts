@@ -1,8 +1,8 @@
 /**
- * Returns the name that a misspelled one most likely stands for; `undefined` if more than a third of the letters of
- * each would have to change.
+ * Returns the name that is most similar to a misspelled one; `undefined` if none is similar enough.
  *
- * @param lettersPerEdit - a name of this many letters may differ in one, a name of twice as many in two, and so on
+ * @param lettersPerEdit - one edit is allowed for this many letters of the longer name, two for twice as many, and so
+ * on
  */
 export function nearestName(misspelled: string, names: readonly string[], lettersPerEdit = 3): string | undefined {
   const ranked = names.map((name) => ({ name, edits: editsBetween(misspelled, name) }));
@@ -20,7 +20,8 @@ interface MisspelledName {
 }
 
 /**
- * Finds a name in an object that may have other members, but most likely misspells one of those that it lacks.
+ * Finds a member of an object whose name is most likely a misspelling of a known name that the object lacks. Other
+ * members are allowed.
  *
  * @param known - the known names; these are never misspelled
  * @param missing - the known names that the object lacks
@@ -39,7 +40,7 @@ export function findMisspelled(
   return undefined;
 }
 
-// Names are shorter than this, and the work grows with the square of the length.
+// Longer than any known name. Limits the work, which grows with the square of the length.
 // equivalent mutant: one letter more or less changes no result.
 const comparedLengthMax = 64;
 

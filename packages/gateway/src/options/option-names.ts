@@ -6,8 +6,8 @@ export const required = "required";
 
 /**
  * The names of the options in an object of this type: adding an option to the type but not here does not compile. The
- * value is {@link required} for a required option, another such object for an option that is an object of options, and
- * anything else for the others: `true`, or the default.
+ * value is {@link required} for a required option, a nested object of names for an option that has options itself, and
+ * `true` or the default for all others.
  */
 export type OptionNames<Options> = {
   readonly [Name in keyof Options]-?: undefined extends Options[Name] ? unknown : typeof required;
@@ -32,7 +32,7 @@ export function refuseUnknownOptions<Options extends object>(
 }
 
 /**
- * Refuses an argument that is not an object, such as one that was left out.
+ * Refuses an argument that is not an object, such as a missing one.
  *
  * @param of - what the object contains, such as "options", for the message
  * @throws TypeError with the code ERR_OPTIONS

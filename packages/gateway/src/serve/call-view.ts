@@ -11,7 +11,7 @@ export interface AbortListener {
 
 /** The request of a call, as handlers see it. */
 export interface ViewedRequest extends AdmitRequest {
-  /** Aborts when the call ends, for whatever reason, or when the server shuts down. */
+  /** Aborts when the call ends for any reason, or when the server shuts down. */
   readonly signal: AbortSignal;
   /** The abort reason of {@link signal}, set even if the signal was never read; `undefined` until it aborts. */
   readonly abortReason: unknown;
@@ -19,7 +19,7 @@ export interface ViewedRequest extends AdmitRequest {
    * Adds a listener that is called when {@link signal} aborts. A listener of the signal itself costs a tenth of a
    * forwarded call; this costs nothing, but supports only one listener.
    *
-   * @returns whether it was added; `false` if there is another
+   * @returns whether the listener was added; `false` if there already is one
    */
   addAbortListener(listener: AbortListener): boolean;
   /** Removes a listener. Returns `false` if it was not added. */
@@ -47,7 +47,7 @@ export class CallView implements HandlerContext {
   readonly url: string;
   readonly header: Headers;
   readonly contextValues: ContextValues;
-  /** The received message or stream of messages; a message without a type until it is read. */
+  /** The received message or stream of messages. Before it is read, a placeholder with an empty type name. */
   message: Message | AsyncIterable<Message> = unread;
   readonly protocolName: string;
   readonly requestHeader: Headers;
@@ -98,8 +98,8 @@ const signalDescriptor: PropertyDescriptor & ThisType<CallView> = {
 
 function noTimeout(): undefined {}
 
-// An integer, as required in headers of calls that a handler makes. Rounded down, so that those do not outlive this
-// call.
+// Returns an integer, because handlers pass it to other servers in timeout headers. Rounds down, so that those calls do
+// not outlive this one.
 function remainingTime(deadlineMs: number): () => number {
   return () => Math.floor(deadlineMs - performance.now());
 }

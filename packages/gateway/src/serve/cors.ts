@@ -96,7 +96,7 @@ function joinNames(...lists: readonly (readonly string[] | undefined)[]): string
   return [...names.values()].join(", ");
 }
 
-/** Responds to a preflight and returns whether it was one. If not, adds the CORS fields to the response. */
+/** Responds to a preflight, and returns whether the request was one. If not, adds the CORS fields to the response. */
 export function respondToPreflight(exchange: Exchange, cors: Cors): boolean {
   const origin = exchange.get("origin");
   const accessControlRequestMethod = exchange.get("access-control-request-method");
@@ -107,9 +107,10 @@ export function respondToPreflight(exchange: Exchange, cors: Cors): boolean {
 }
 
 /**
- * Lets pages of other origins read the response, unless it was called before.
+ * Adds the CORS fields with which pages of other origins may read the response, unless they were already added.
  *
- * @param defaultOrigin - the origin of a request without that field: `null`, or `""` if its header was not read completely
+ * @param defaultOrigin - the origin of a request without the field `Origin`: `null`, or `""` if the header was not read
+ * completely
  */
 export function allowPages(exchange: Exchange, cors: Cors, defaultOrigin: "" | null): void {
   const { addedFields } = exchange;

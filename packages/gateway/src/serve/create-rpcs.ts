@@ -47,7 +47,7 @@ import { YieldedMessages } from "./yielded-messages.ts";
 export interface RpcPlatform {
   /** Returns the prototype of descriptors that a CommonJS program creates with the same copy of protobuf-es. */
   readonly commonJsPrototype?: () => unknown;
-  /** Creates the codecs of an RPC. Default: those of its messages. */
+  /** Creates the codecs of an RPC. By default, they decode and encode its messages. */
   readonly createCodecs?: typeof createMethodCodecs;
   /** Returns whether the descriptors of a service were already validated when they were read. Default: `false`. */
   readonly isValidated?: (service: DescService) => boolean;
@@ -121,7 +121,7 @@ export function createRpcs(
  */
 function optionsOf(base: ConnectRouterOptions, override: Partial<ConnectRouterOptions> | undefined): RouterOptions {
   const own = { ...base, ...override };
-  // Throws what Connect throws.
+  // Called for its checks, which throw Connect's errors.
   createConnectRouter(own);
   return { ...own, ...validateUniversalHandlerOptions(own) };
 }

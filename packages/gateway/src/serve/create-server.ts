@@ -99,7 +99,7 @@ export interface Platform extends RpcPlatform {
 /**
  * Creates the server of a gateway.
  *
- * @param routes - those of `options`, compiled
+ * @param routes - the compiled routes of the gateway
  */
 export function createServer(
   options: Omit<ServingOptions, "routes">,
@@ -200,7 +200,9 @@ function listMethods(
   return [...bindings.map(({ pattern }) => pattern.httpMethod), ...ofEndpoints];
 }
 
-/** Wraps the program's `toError`: if it fails, the call ends with that failure. */
+/**
+ * Wraps the application's `toError`: if it fails, the call ends with an internal error, and the failure is reported.
+ */
 function guardToError(convert: ServingOptions["toError"] = toErrorDefault): typeof convert {
   return (thrown, context) => {
     try {

@@ -33,8 +33,8 @@ export interface EndpointRequest extends Pick<
    *
    * @param bytesMax - the most bytes that the body may have
    * @throws RangeError for a limit that is not a positive integer
-   * @returns a promise that rejects with a `ConnectError` to respond with: 413 above `bytesMax`, or because the client
-   * disconnected, or because the response was sent before the body had arrived
+   * @returns a promise that rejects with a `ConnectError` to respond with if the body exceeds `bytesMax` (413), the
+   * client disconnects, or the response is sent before the body has arrived
    */
   readonly readBody: (bytesMax: number) => Promise<Uint8Array>;
 }
@@ -115,7 +115,7 @@ export class EndpointExchange implements EndpointRequest {
 }
 
 function readBody(exchange: Exchange, bytesMax: number): Promise<Uint8Array> {
-  // No length exceeds NaN.
+  // NaN would disable the limit, because no length exceeds NaN.
   if (!Number.isSafeInteger(bytesMax) || bytesMax <= 0) {
     throw new RangeError(`bytesMax of readBody must be a positive integer, got ${bytesMax}`);
   }

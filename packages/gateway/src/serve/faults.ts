@@ -86,7 +86,7 @@ function causeOf(error: unknown): string {
   }
 }
 
-/** The most causes remembered per callback. A callback with more puts parts of requests into its messages. */
+/** The most causes remembered per callback. A callback with more probably puts parts of requests into its messages. */
 const causesMax = 64;
 
 /** The most faults printed in {@link printingMs}: a handler that fails in every call must not fill the disk. */

@@ -36,8 +36,8 @@ export interface RequestView {
    */
   readonly connection: object;
   /**
-   * Whether another server has accepted the request and passed it on to `handler` or `fetch`. If so, its async context
-   * during `onRequest` belongs to this request.
+   * Whether another server has accepted the request and passed it on to `handler` or `fetch`. If so, `onRequest` runs
+   * in an async context that belongs to this request.
    */
   readonly isMounted: boolean;
   /** The context values that the interceptors and the handler of this request see. */
@@ -91,7 +91,7 @@ export interface CompletedRequest extends Pick<
 }
 
 /**
- * A request that failed on the server's side. Has neither its credential nor its body, because logs may print all
+ * A request that failed on the server's side. Contains neither the credential nor the body, because logs may print all
  * members.
  */
 export interface FaultyRequest extends Pick<RequestView, "procedure" | "requestId" | "contextValues"> {}

@@ -1,8 +1,8 @@
 /**
  * The lifecycle of requests: finding the target, admission, calling the handler, and the response.
  *
- * `serve.ts` has the steps in order. Knows RPCs and their handlers, but neither sockets nor how a protocol writes its
- * messages.
+ * `serve.ts` has the steps in order. Depends on RPCs and their handlers, but not on sockets or on how a protocol writes
+ * its messages.
  */
 export {
   compileRoutes,

@@ -6,7 +6,7 @@ import type { AdmitRequest, CompletedRequest } from "./hooks.ts";
 /**
  * Computes its members on demand, because few are read: metrics read four, an unsampled trace one.
  *
- * Not the request itself, which has the credential, because logs may print all members of this.
+ * A separate object, not the request itself: logs may print all members, and the request contains the credential.
  */
 export class LazyCompletedRequest implements CompletedRequest {
   readonly error: ConnectError | undefined;

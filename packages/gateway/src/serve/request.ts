@@ -47,7 +47,7 @@ export interface AnyCall {
   close?(): void;
 }
 
-/** The interface of a call for its request. */
+/** The part of a call that its request uses. */
 export interface ServedCall extends AnyCall {
   readonly wire: Wire;
   readonly view: CallView;
@@ -62,7 +62,7 @@ export let exchangeOf: (request: ServedRequest) => Exchange;
 export let serverOf: (request: ServedRequest) => Server;
 
 /**
- * One request, from its header to its response: its view for hooks ({@link AdmitRequest}), and its end.
+ * One request, from its header to its response: the view for hooks ({@link AdmitRequest}), and how the request ends.
  *
  * It ends once: with its response, at its deadline, or when the client disconnects. The steps before that are in
  * `serve.ts`.
@@ -173,7 +173,10 @@ export class ServedRequest implements ViewedRequest, AbortReceiver {
     return true;
   }
 
-  /** Starts reading a body that names the RPC. It has no deadline; the HTTP server limits the time for any body. */
+  /**
+   * Starts reading a body that names the RPC. The deadline of a call does not apply yet; the HTTP server limits the
+   * time for any body.
+   */
   beginBody(call: AnyCall): void {
     // equivalent mutant: after the response, a body is not read anyway.
     if (this.#open(call)) this.#read(call);
@@ -219,7 +222,10 @@ export class ServedRequest implements ViewedRequest, AbortReceiver {
     }
   }
 
-  /** Ends the request successfully once its response is written, which is only asynchronous if it is compressed. */
+  /**
+   * Ends the request successfully once its response is written. Writing is only asynchronous if the response is
+   * compressed.
+   */
   succeed(written: void | Promise<void>): void {
     if (!(written instanceof Promise)) return this.settle(undefined);
     // An error that occurs during compression, or because compression fails, is sent uncompressed.
@@ -262,7 +268,8 @@ export class ServedRequest implements ViewedRequest, AbortReceiver {
     }
     // Settled after writing, so that the status of the response is known.
     if (!(written instanceof Promise)) return this.#settled(error);
-    // A compression of the program may never finish, and the call no longer ends at its deadline or with its client.
+    // A compression that the application has added may never finish, and neither the deadline nor a disconnect of the
+    // client ends the call any more.
     const timeout = Promise.withResolvers<void>();
     const stop = startDeadline(call.errorCompressionMsMax ?? errorCompressionMsMaxDefault, timeout.resolve);
     const uncompressed = timeout.promise.then(() => {

@@ -28,7 +28,10 @@ export const routerOptionNames: OptionNames<ConnectRouterOptions> = {
   grpcWeb: true,
 };
 
-/** More letters per edit than for options, because an implementation may have other methods with similar names. */
+/**
+ * Requires longer names per allowed edit than for options, because an implementation may have other methods with
+ * similar names.
+ */
 const lettersPerEdit = 4;
 
 /**

@@ -84,8 +84,8 @@ export interface Routes {
   /** The routes of REST, whose templates are below the prefix. */
   readonly rest: RestRoutes;
   /**
-   * Called with a path that no route matches, or on REST no route with the method. A proxy whose routes are incomplete
-   * returns an error to send instead of 404 or 405, with the status 503 on REST.
+   * Called with a path that no route matches or, on REST, that no route with the method matches. A proxy whose routes
+   * are incomplete returns an error to send instead of 404 or 405, with the status 503 on REST.
    */
   readonly onUnknownPath?: (path: string) => ConnectError | undefined;
 }
@@ -168,7 +168,7 @@ function findRpc(routes: Routes, rpcPath: RpcPath, head: RequestHead, query: str
 function unsupportedMediaType(protocols: Protocols, head: RequestHead, rpc: Rpc, isGet: boolean): Unmatched {
   const error = isGet ? encodingError(rpc) : contentTypeError(head.common.contentType, rpc);
   const protocol = claimedBy(protocols, head);
-  // A protocol in which this RPC is not served does not respond either.
+  // If the RPC is not served in this protocol, REST responds instead.
   const isServed = [...protocol.targetsOf(rpc)].length > 0;
   const refused = { ...unmatched(protocol, error, rpc), responder: isServed ? protocol : protocols.rest };
   return atRpcPath(protocols, head, refused);
@@ -215,7 +215,7 @@ function refusalOfUnknownPath(routes: Routes, head: RequestHead, path: string): 
 function methodNotAllowed(routes: Routes, head: RequestHead, rpc: Rpc | undefined, allow: string): Unmatched {
   if (!routes.httpMethods.has(head.httpMethod)) return { ...methodUnknown(routes, head), rpc };
   const error = problem("ERR_METHOD_NOT_ALLOWED", `${shownMethod(head)} is not allowed for this path`);
-  // The error names no RPC, even if there is one at the path.
+  // The refusal contains no RPC, even if there is one at the path.
   const refused = { ...wrongMethod(routes, head, error, ["allow", allow]), rpc };
   return rpc === undefined ? refused : atRpcPath(routes.protocols, head, refused);
 }

@@ -34,7 +34,7 @@ class BodyCall implements AnyCall, BodyReader {
     if (body === undefined) return request.fail(messageTooLarge(wire.body.limitBytes));
     try {
       const target = wire.readTarget(body);
-      // Visible to hooks from here on.
+      // From here on, hooks see the procedure.
       request.procedure = target.rpc.name;
       this.#openCall(request, target);
     } catch (error) {

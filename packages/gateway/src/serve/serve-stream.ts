@@ -120,10 +120,12 @@ class StreamCall implements ServedCall, MessageCall {
     this.#trailer = trailer;
     this.#messages = messages;
     this.#closeMessages = closeMessages;
-    // Not while the client may still send, so that an error in its messages can set a status.
+    // While the client may still send messages, the header is not sent early, so that an error in them can set the
+    // status.
     if (this.rpc.method.methodKind !== "server_streaming") this.#startHeartbeat();
     else if (this.wire.sendsHeaderEarly === true) {
-      // After the turn, in which the handler may yield its first message, even if the timer is late.
+      // Sends it after the turn, because the handler may still yield its first message in this turn if the timer is
+      // late.
       this.#stopHeaderTimer = startDeadline(headerDelayMs, () => afterTurn(beginCall, this));
     }
     this.#pull();
@@ -334,8 +336,9 @@ function beginCall(call: StreamCall): void {
 }
 
 /**
- * Returns a function that closes an iterator early, in the async context of the call to this function: the event of a
- * disconnected client has another. Not awaited, so that a stuck handler cannot delay the response.
+ * Returns a function that closes an iterator early, in the async context in which `closerOf` was called. The event of a
+ * disconnected client has a different context. The result is not awaited, so that a stuck handler cannot delay the
+ * response.
  */
 function closerOf(messages: AsyncIterator<unknown>): () => void {
   const { promise, resolve } = Promise.withResolvers<void>();

@@ -26,8 +26,8 @@ import type { Server } from "./server.ts";
 import { explainUnwritable } from "./wrong-value.ts";
 
 /**
- * Serves one exchange. Never throws, because an HTTP server could only close the connection, and a mounted handler
- * would exit the process.
+ * Serves one exchange. Never throws: on an exception, an HTTP server could only close the connection, and a mounted
+ * handler would exit the process.
  *
  * @param target - the target of the request, if the caller has already found it
  * @param createValues - returns the initial context values; errors that it throws are handled like those of `admit`
@@ -65,7 +65,7 @@ function admit(request: ServedRequest): void {
   const server = serverOf(request);
   const isOpen = target.kind === "endpoint" && target.endpoint.open;
   const admitted = server.admit === undefined || isOpen ? undefined : server.admit(request);
-  // A synchronous decision needs no promise. A returned value may be another library's thenable.
+  // A synchronous decision needs no promise. An asynchronous one may be another library's thenable.
   if (admitted === undefined) return open(request);
   Promise.resolve(admitted)
     .then(() => (exchangeOf(request).aborted ? request.settle(clientGoneError()) : open(request)))
@@ -157,7 +157,7 @@ class UnaryCall implements ServedCall, MessageCall, Reply {
 /** Responds with an endpoint. */
 function serveEndpoint(request: ServedRequest, endpoint: Endpoint): void {
   const response = endpoint.handle(new EndpointExchange(exchangeOf(request), request));
-  // It may be another library's thenable.
+  // A pending response may be another library's thenable.
   if (!("then" in response)) return writeEndpoint(request, response);
   Promise.resolve(response)
     .then((awaited) => writeEndpoint(request, awaited))

@@ -53,7 +53,8 @@ function readConnectError(thrown: unknown): ConnectError | undefined {
 function toWritable(error: ConnectError): ConnectError {
   const { rawMessage, cause, isWireError } = error;
   const code = codes.has(error.code) ? error.code : Code.Unknown;
-  // Only strings are intended for clients: `new ConnectError(error)` would reveal the message of a fault.
+  // Messages that are not strings are not intended for clients: `new ConnectError(error)` would reveal the message of a
+  // fault.
   const text = typeof rawMessage === "string" ? rawMessage.toWellFormed() : internalError;
   const metadata = toHeaders(error.metadata);
   const details = toDetails(error.details);

@@ -16,7 +16,7 @@ export function withoutCodegen<
   Platform extends RpcPlatform,
 >(options: Options, platform: Platform): readonly [Options, Platform] {
   const { createCodecs = createMethodCodecs } = platform;
-  // Cached per options object, because JSON writers are cached by theirs.
+  // Cached per options object, because JSON writers are cached by their options object.
   const withFormats = memoize((own: UniversalHandlerOptions) => ({
     ...own,
     binaryOptions: { ...own.binaryOptions, ...noCodegen },

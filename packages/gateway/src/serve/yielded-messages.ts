@@ -3,8 +3,8 @@ import { create, type DescMessage, type Message, type MessageInitShape } from "@
 /**
  * The messages that a streaming handler yields.
  *
- * Interceptors iterate over it. Without interceptors, a call reads the source directly and converts each item with
- * {@link toMessage}, which saves the promises of an intermediate iterator.
+ * Interceptors iterate over this object. Without interceptors, a call reads the source directly and converts each item
+ * with {@link toMessage}, which saves the promises of an intermediate iterator.
  */
 export class YieldedMessages implements AsyncIterable<Message> {
   readonly source: AsyncIterable<MessageInitShape<DescMessage>>;

@@ -11,10 +11,10 @@ export interface AddressSet {
 export const unixAddress = "unix:";
 
 /**
- * Creates a set of IP addresses from addresses and networks (`10.0.0.0/8`, `2001:db8::/32`, RFC 4632 §3.1), and
- * {@link unixAddress}.
+ * Creates a set of IP addresses from addresses and networks (`10.0.0.0/8`, `2001:db8::/32`, RFC 4632 §3.1), and {@link
+ * unixAddress}.
  *
- * @throws TypeError with the code ERR_OPTIONS that quotes the first entry that is neither
+ * @throws TypeError with the code ERR_OPTIONS that quotes the first entry that is neither an address nor a network
  */
 export function createAddressSet(entries: readonly string[]): AddressSet {
   const list = new BlockList();

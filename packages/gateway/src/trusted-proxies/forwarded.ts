@@ -6,12 +6,11 @@ export type ForwardedElement = ReadonlyMap<string, string>;
  * nearest proxy has added. Stops at the first element that is malformed, because a client may have written what is to
  * the left of it, and at the first that exceeds one of the limits below.
  *
- *     Forwarded         = 1#forwarded-element
- *     forwarded-element = [ forwarded-pair ] *( ";" [ forwarded-pair ] )
- *     forwarded-pair    = token "=" ( token / quoted-string )
+ * Forwarded         = 1#forwarded-element forwarded-element = [ forwarded-pair ] *( ";" [ forwarded-pair ] )
+ * forwarded-pair    = token "=" ( token / quoted-string )
  *
- * From the right, because a client can send an opening quotation mark that, read from the left, would hide what the
- * proxies have added.
+ * Reads from the right, because a client can send an opening quotation mark, which would hide the elements of the
+ * proxies if the field were read from the left.
  */
 export function* readForwarded(field: string, elementsMax: number): Generator<ForwardedElement> {
   for (let end = field.length, remaining = elementsMax; end >= 0 && remaining > 0; remaining--) {

@@ -10,8 +10,8 @@ export interface TrustedProxiesOptions {
   readonly addresses: readonly string[];
   /**
    * The header fields that the proxies write: `X-Forwarded-For`, `-Proto` and `-Host`, `Forwarded` (RFC 7239), or none,
-   * for proxies that use the PROXY protocol. Default "x-forwarded". Never both, because proxies pass on the one that
-   * they do not write, and a client may have forged it.
+   * for proxies that use the PROXY protocol. Default "x-forwarded". The fields cannot be combined, because proxies pass
+   * on those that they do not write, and a client may have forged them.
    */
   readonly fields?: "x-forwarded" | "forwarded" | "none";
 }
@@ -62,7 +62,7 @@ export function createTrustedProxies({ addresses, fields = "x-forwarded" }: Trus
     has: (address) => set.has(address),
     clientOf: (peer, header) => {
       let client: Client = { ...peer, scheme: undefined, host: undefined };
-      // The peer of the connection is certain. What it reports counts only if it is trusted.
+      // The address of the connection's peer is certain. What the peer reports is only used if it is a trusted proxy.
       if (!set.has(peer.address)) return client;
       for (const hop of hopsOf(header)) {
         const scheme = schemeOf(hop.proto) ?? client.scheme;
@@ -124,7 +124,7 @@ function schemeOf(text: string | undefined): string | undefined {
   return scheme === "http" || scheme === "https" ? scheme : undefined;
 }
 
-// RFC 3986 §3.2.2, §3.2.3: a name or an address, and a port. No userinfo: that is for clients.
+// RFC 3986 §3.2.2, §3.2.3: a name or an address, and a port. Userinfo is not accepted.
 const authority = /^(?:[A-Za-z0-9._~-]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?$/;
 
 function hostOf(text: string | undefined): string | undefined {

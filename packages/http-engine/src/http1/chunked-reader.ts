@@ -125,5 +125,5 @@ const semicolon = 0x3b;
 const digitsMax = 13;
 
 /** The most bytes of all chunk extensions of a body, which are ignored (RFC 9112 §7.1.1). */
-// As in node: enough for signatures of chunks.
+// The same limit as in node: enough for signatures of chunks.
 const extensionBytesMax = 16 * 1024;

@@ -21,8 +21,8 @@ export interface ConnectionState {
 }
 
 /**
- * Measures how long a connection has waited for its client, in calls of {@link check}. That is cheaper than a timer for
- * each wait, and at most a quarter of the shortest timeout late.
+ * Measures how long a connection has waited for its client by counting the calls of {@link check}. That is cheaper than
+ * a timer for each wait, and late by at most a quarter of the shortest timeout.
  */
 export class Deadlines {
   readonly #limits: Limits;
@@ -57,7 +57,7 @@ export class Deadlines {
     if (stalledMs >= idleTimeoutMs) return "destroy";
     if (stage === "body" && waitedMs >= requestTimeoutMs) return "refuse";
     if (congested) {
-      // `stalledMs` covers a response that is not read, and no request is read meanwhile.
+      // While the client does not read the response, `stalledMs` is its timeout, and no request is read.
       this.restart();
     } else if (stage === "head") {
       const idleMs = retired ? Math.min(retiredIdleMs, idleTimeoutMs) : idleTimeoutMs;

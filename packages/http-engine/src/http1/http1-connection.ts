@@ -67,8 +67,8 @@ export class Http1Connection implements RequestCallbacks, BodySource {
   receiver: RequestReceiver | undefined;
   readonly #options: Http1ConnectionOptions;
   /**
-   * The async context in which each request starts: a request that follows another in its packet, or because of its
-   * response, must not inherit the `AsyncLocalStorage` of the other's handler.
+   * The async context in which each request starts. A request that arrives in the same packet as another, or is read
+   * after the other's response, must not inherit the `AsyncLocalStorage` of the other's handler.
    */
   readonly #context = new AsyncResource("Http1Connection");
   readonly #backlog: Backlog;
@@ -84,7 +84,7 @@ export class Http1Connection implements RequestCallbacks, BodySource {
   /** Whether the response to the current or next request is the last of the connection. */
   #isLast = false;
   #isDraining = false;
-  /** Whether it is so old that it is closed after a short idle time. */
+  /** Whether the connection has reached its maximum age, and is closed after a short idle time. */
   #isRetired = false;
   #clientClosed = false;
   #droppedBytes = 0;
@@ -101,7 +101,7 @@ export class Http1Connection implements RequestCallbacks, BodySource {
     socket.on("data", (chunk: Buffer) => this.#onData(chunk));
     socket.on("drain", () => this.#onDrain());
     socket.on("end", () => this.#onEnd());
-    // Another connection's response may close this one, to free memory.
+    // The event may occur in the context of another connection, whose response closes this one to free memory.
     socket.on("close", () => this.#context.runInAsyncScope(() => this.#onClose()));
     socket.on("error", ignore);
   }
@@ -126,7 +126,7 @@ export class Http1Connection implements RequestCallbacks, BodySource {
     this.#isDraining = this.#isRetired = true;
   }
 
-  /** Sends 100 Continue if the client waits for it (RFC 9110 §10.1.1). Nothing of the body has arrived. */
+  /** Sends 100 Continue if the client waits for it (RFC 9110 §10.1.1). Called before any of the body has arrived. */
   startBody(): void {
     this.#continued = this.#head.section.expectsContinue && !this.#responseStarted;
     if (this.#continued) this.#writer.continue();
@@ -211,7 +211,8 @@ export class Http1Connection implements RequestCallbacks, BodySource {
     this.#head = head;
     this.#deadlines.restart();
     if (!head.section.persistent || head.problem !== undefined) this.#isLast = true;
-    // A resource for each request: on Node 22, what a handler enters stays in the resource in which it is called.
+    // Each request has a separate resource: on Node 22, a store that a handler sets with `enterWith` stays in the
+    // resource in which the handler was called.
     this.#context.runInAsyncScope(() =>
       new AsyncResource("Http1Request").runInAsyncScope(this.#options.onRequest, undefined, this, head),
     );
@@ -219,7 +220,7 @@ export class Http1Connection implements RequestCallbacks, BodySource {
 
   onPiece(piece: Buffer, last: boolean): boolean {
     if (this.receiver !== undefined) return this.receiver.body?.onData(piece, last) === true;
-    // The rest of a body after its response.
+    // The response is already complete, and this is the rest of the body.
     if (last) this.#next();
     return false;
   }
@@ -253,7 +254,7 @@ export class Http1Connection implements RequestCallbacks, BodySource {
     try {
       return this.#reader.read(chunk);
     } catch (error) {
-      // The socket closes later. A response sent before that would start reading the next request.
+      // The socket closes later. Until then, a response would start reading the next request.
       this.#reader.stop();
       this.destroy();
       this.#options.onFault(error);
@@ -280,7 +281,7 @@ export class Http1Connection implements RequestCallbacks, BodySource {
   /** Continues after a complete response. */
   #finish(): void {
     this.receiver = undefined;
-    // Otherwise it would stay in memory while the connection is idle.
+    // Frees the head, which would otherwise stay in memory while the connection is idle.
     this.#head = emptyHead;
     this.#continued = this.#responseStarted = false;
     if (this.#isLast) return this.#linger();
@@ -372,5 +373,5 @@ export class Http1Connection implements RequestCallbacks, BodySource {
 // As much as node reads from a socket at a time.
 const aheadBytesMax = 64 * 1024;
 
-// The close event, which follows, is handled.
+// Nothing to do: an error is followed by the close event, which is handled.
 function ignore(): void {}

@@ -47,7 +47,7 @@ export class Incoming {
     return loneLineEnd.test(bytes.toString("latin1", from)) ? "invalid" : "open";
   }
 
-  /** Consumes what has arrived of the next `bytes`. */
+  /** Consumes as many of the next `bytes` bytes as have arrived. */
   consumePiece(bytes: number): Buffer {
     const piece = this.bytes.subarray(this.at, this.at + bytes);
     this.consume(this.at + piece.byteLength);

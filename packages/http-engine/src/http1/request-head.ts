@@ -44,7 +44,7 @@ export class HeadReader {
   readonly #limits: Limits;
   /** The last field section, unless it is long: most clients repeat it with each request. */
   #previous: FieldSection | undefined;
-  /** Its bytes as they were sent, including the empty line. */
+  /** The bytes of that section as sent, including the empty line. */
   #bytes: Buffer = none;
   /** The buffer of these bytes. */
   #buffer: Buffer = none;
@@ -115,7 +115,7 @@ export class HeadReader {
     const length = (end === "open" ? bytes.byteLength : end) - start;
     const lineBytes = lineEnd === 0 ? length : lineEnd - start;
     if (length - lineBytes > headerBytes) return headerTooLarge(this.#limits);
-    // A complete head can be refused without closing the connection.
+    // A complete head with a long URL is refused later, without closing the connection.
     const isTooLong = end === "open" && lineBytes > urlBytes + requestLineBytes;
     return isTooLong ? urlTooLong(this.#limits) : undefined;
   }
@@ -157,8 +157,8 @@ function toHead({ httpMethod, target }: RequestLine, section: FieldSection): Htt
 const commonMethods: readonly string[] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 
 /**
- * Returns a head of which only its problem is known, and the origin if it has arrived: a page of that origin can read
- * the response if CORS allows it.
+ * Returns a head with a problem and, if it has arrived, the Origin field, so that a page of that origin can read the
+ * response if CORS allows it.
  *
  * @param incoming - begins with the head, as far as it has arrived
  */
@@ -219,7 +219,10 @@ export function readFieldLines(lines: string): HeaderFields | undefined {
   return fields;
 }
 
-/** Removes the white space around a value (RFC 9110 §5.6.3). `trim` would also remove U+00A0, which belongs to it. */
+/**
+ * Removes the white space around a value (RFC 9110 §5.6.3). `trim` would also remove U+00A0, which is part of the
+ * value.
+ */
 function trimmed(text: string, from: number, to: number): string {
   let start = from;
   let end = to;
@@ -274,9 +277,12 @@ const cr = 0x0d;
 const capitalA = 0x41;
 const capitalZ = 0x5a;
 /** The longest field section that is cached for the next request, in bytes: a connection may be idle for long. */
-// Those of browsers and with JWTs are mostly shorter; parsing longer ones each time costs a few microseconds.
+// Sections of browsers and sections with JWTs are mostly shorter; parsing a longer one each time costs a few
+// microseconds.
 const cachedSectionBytesMax = 4 * 1024;
-/** The most fields that are cached: small ones take ten times their bytes. Clients and proxies send some 30. */
+/**
+ * The most fields that are cached: small fields take ten times their bytes in memory. Clients and proxies send some 30.
+ */
 const cachedFieldsMax = 64;
 /** The most empty lines before a request. Old clients send one after a body. */
 const emptyLinesMax = 16;

@@ -27,7 +27,7 @@ export interface RequestCallbacks {
 /** Reads the requests of a connection one at a time. */
 export class RequestReader {
   stage: Stage = "head";
-  /** Whether `read` is running, which continues with the next part by itself. */
+  /** Whether `read` is running; it then continues with the next part by itself. */
   isReading = false;
   readonly #limits: Limits;
   readonly #parts: RequestCallbacks;
@@ -74,7 +74,7 @@ export class RequestReader {
     return this.#isChunkKept;
   }
 
-  /** Begins a request that cannot be read, because of its problem. */
+  /** Begins a request that cannot be read, with the problem to respond with. */
   refuse(problem: HttpProblem): void {
     this.#begin(invalidHead(problem, this.incoming));
   }

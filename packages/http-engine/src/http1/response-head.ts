@@ -61,7 +61,7 @@ export const connectionCloseLine = "connection: close\r\n";
  * Formats the head of a response.
  *
  * @param httpStatus - an integer between 200 and 599
- * @param fields - several lists, of which some may be prepared; connection and framing fields are omitted
+ * @param fields - in several lists, some of which may be prepared; connection and framing fields are omitted
  * @param connectionLines - those of {@link keepAliveLines}, or {@link connectionCloseLine}
  * @throws TypeError for a field that HTTP forbids (RFC 9110 §5.1, §5.5)
  */

@@ -5,7 +5,7 @@ import { fieldLines, type Framing } from "./response-head.ts";
 /**
  * Writes responses to a socket, each in as few writes as possible, and counts the bytes that the client has not read.
  *
- * Large bodies are written in slices, because a socket only reports when a write is complete.
+ * Large bodies are written in slices, because a socket only reports progress when a write is complete.
  */
 export class ResponseWriter {
   /** Whether the socket's buffer is full, so that no more should be written. */
@@ -125,7 +125,8 @@ export class ResponseWriter {
    * is copied, and the buffer can be freed: immediately if nothing else reads it.
    */
   #writeLast(entry: Uint8Array, slice: string | Uint8Array): void {
-    // Not if the application has raised node's high-water mark: then the socket may still hold earlier slices.
+    // False if the application has raised node's high-water mark, because the socket may then still hold earlier
+    // slices.
     const isSent = this.#socket.writableLength === 0;
     this.#write(typeof slice === "string" ? slice : new Uint8Array(slice));
     if (isSent && isSingleUse(entry)) freeChunk(entry);

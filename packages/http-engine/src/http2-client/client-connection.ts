@@ -21,8 +21,8 @@ export interface ClientConnectionOptions extends ConnectionOptions {
   /** The limit of streams before the server has sent SETTINGS. */
   readonly streamsBeforeSettings: number;
   /**
-   * Called when the server has sent its first SETTINGS, with its limit of streams: it supports HTTP/2, and more streams
-   * may be available.
+   * Called with the server's limit of streams when its first SETTINGS have arrived. They show that the server supports
+   * HTTP/2, and may allow more streams.
    */
   readonly onReady: (streamsMax: number) => void;
   /** Called when another stream may be available. */

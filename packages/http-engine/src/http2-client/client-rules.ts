@@ -40,7 +40,7 @@ export class ClientRules extends FrameRules<ClientStream, ResponseSection> {
     const stream = streams.open.get(block.streamId);
     if (stream === undefined) return this.onLateStreamFrame(block.streamId);
     const { decoded, flags } = block;
-    // Our own limit, not a protocol error of the server.
+    // The section exceeds our own limit, which is not a protocol error of the server.
     if (decoded.listBytes > limits.headerListBytes) return stream.reset(ErrorCode.enhanceYourCalm);
     // A block that is sent repeatedly is parsed once.
     const section = (decoded.head ??= readResponseSection(decoded.fields));

@@ -18,9 +18,7 @@ export interface ResponseReceiver extends FlowReceiver {
   onEnd(trailer: ResponseSection | undefined): void;
 }
 
-/**
- * The code with which a receiver is reset when its connection closes; not one of HTTP/2, whose codes are not negative.
- */
+/** The code with which a receiver is reset when its connection closes. Negative, because HTTP/2 has no such code. */
 export const connectionLost = -1;
 
 /** One request and its response: a client's stream. */
@@ -62,7 +60,10 @@ export class ClientStream extends StreamFlow<ResponseReceiver> {
     if (endStream) this.#endResponse();
   }
 
-  /** Handles a DATA frame of `length` bytes with padding. @returns its error, in which case nothing is passed on */
+  /**
+   * Handles a DATA frame of `length` bytes including padding. @returns the error of an invalid frame, which is not
+   * passed on
+   */
   receive(piece: Uint8Array, length: number, last: boolean): ErrorCode | undefined {
     const bytes = piece.byteLength;
     // Counted even if it is invalid: a reset stream returns its bytes to the connection's window.

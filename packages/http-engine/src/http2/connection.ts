@@ -75,7 +75,10 @@ export abstract class FrameConnection<
   readonly #options: ConnectionOptions;
   readonly #backlog: Backlog;
   readonly #reader: FrameReader;
-  /** Whether chunks are freed after reading. A socket allocates a buffer for each; other streams may share theirs. */
+  /**
+   * Whether chunks are freed after reading. A socket allocates a buffer for each chunk; other kinds of streams may
+   * share buffers.
+   */
   readonly #freesChunks: boolean;
   /** Whether a view of the current chunk was kept. */
   #chunkKept = false;
@@ -164,8 +167,8 @@ export abstract class FrameConnection<
     try {
       this.#reader.read(chunk);
       if (!this.#chunkKept && chunk.byteLength >= freedBytesMin) freeChunk(chunk);
-      // Responses would have to wait anyway. A peer that reads only after it has written everything never gets here,
-      // because the windows allow less than this limit.
+      // Stops reading, because responses would have to wait anyway. This does not affect a peer that reads only after
+      // it has written everything, because the windows allow less than this limit.
       const { output } = this;
       if (output.congested && output.bufferedBytes > this.#options.limits.unreadBytes) this.#socket.pause();
     } catch (error) {
@@ -246,5 +249,5 @@ export abstract class FrameConnection<
 
 const alivePing = Buffer.from("alive? \n");
 
-// The close event, which follows, is handled.
+// Nothing to do: an error is followed by the close event, which is handled.
 function ignore(): void {}

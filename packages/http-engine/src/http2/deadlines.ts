@@ -41,7 +41,8 @@ export class Deadlines<Stream> {
     this.parts = parts;
     this.#handshake = handshake;
     this.#effects = effects;
-    // After everything that has arrived is read: a process that was blocked would mistake it for silence.
+    // Checks only after everything that has arrived was read. Otherwise a process that was blocked would conclude that
+    // the peer was silent.
     const check = (): void => afterTurn(() => this.#check(), undefined);
     this.#clock = setInterval(check, timeoutCheckIntervalMs(parts.limits)).unref();
   }
@@ -113,7 +114,7 @@ function timeoutCheckIntervalMs(limits: Http2Limits): number {
   return Math.min(intervalMs, checkIntervalFor(shortestMs));
 }
 
-/** Returns the check interval for a deadline: it is exceeded by at most a quarter. */
+/** Returns the check interval for a deadline, which is then exceeded by at most a quarter. */
 export function checkIntervalFor(deadlineMs: number): number {
   return Math.max(10, deadlineMs / 4);
 }

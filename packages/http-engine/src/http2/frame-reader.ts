@@ -77,7 +77,7 @@ export class FrameReader {
     }
     if (!isInPlace) this.#keep(chunk, from, next);
     const partial = this.#partial;
-    // Not reused: body pieces are views of it.
+    // The buffer is not reused, because body pieces are views of it.
     this.#partial = nothing;
     this.#partialBytes = 0;
     if (isInPlace) this.#deliverFrame(partial, 0, chunk, from, length);
@@ -102,7 +102,7 @@ export class FrameReader {
     const before = this.#partial;
     const bytes = this.#partialBytes + to - from;
     if (bytes > before.byteLength) {
-      // Not from node's pool, which would be kept alive until the rest of the frame arrives.
+      // A separate allocation: a slice of node's pool would keep the pool alive until the rest of the frame arrives.
       this.#partial = Buffer.allocUnsafeSlow(Math.max(bytes, 2 * before.byteLength));
       before.copy(this.#partial, 0, 0, this.#partialBytes);
     }
@@ -123,7 +123,7 @@ export class FrameReader {
     frame.from = from;
     frame.length = length;
     this.#receiver.onFrame(frame);
-    // Otherwise its chunk would be kept alive until the next frame arrives.
+    // Releases the chunk, which would otherwise be kept alive until the next frame arrives.
     frame.bytes = nothing;
   }
 
@@ -147,7 +147,7 @@ const flagsAt = 4;
 // Passing on a part costs as much as copying this many bytes. Smaller parts do not become separate frames.
 const partBytesMin = 4096;
 
-/** Returns whether parts of a frame can be passed on: only of DATA, and not if it has padding, which is at the end. */
+/** Returns whether a frame can be passed on in parts. Only DATA without padding can, because padding is at the end. */
 function isDivisible(header: Buffer): boolean {
   return header[typeAt] === FrameType.data && (header.readUInt8(flagsAt) & FrameFlag.padded) === 0;
 }

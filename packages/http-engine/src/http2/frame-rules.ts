@@ -16,9 +16,9 @@ export interface RuledStream extends SendingStream {
   /** Whether the peer has ended its side. */
   readonly remoteEnded: boolean;
   /**
-   * Handles a DATA frame of `length` bytes with padding.
+   * Handles a DATA frame of `length` bytes including padding.
    *
-   * @returns its error, in which case nothing is passed on
+   * @returns the error of an invalid frame, which is not passed on
    */
   receive(piece: Uint8Array, length: number, last: boolean): ErrorCode | undefined;
   /** Closes the stream, drops its queue and notifies the receiver. */
@@ -79,7 +79,7 @@ export abstract class FrameRules<Stream extends RuledStream, Head> implements Fr
 
   /** Whether both sides have sent SETTINGS, and ours are acknowledged. */
   get settingsExchanged(): boolean {
-    // An acknowledgement is rejected before the peer's own SETTINGS.
+    // Implies that the peer has sent SETTINGS, because an acknowledgement before those is rejected.
     return this.settingsAcknowledged;
   }
 

@@ -109,7 +109,7 @@ export class Http2Connection
     const abort = (): void => {
       for (const stream of this.streams.open.values()) stream.receiveReset(ErrorCode.cancel);
     };
-    // Another connection's response may close this one, to free memory.
+    // This may run in the context of another connection, whose response closes this one to free memory.
     this.#context.runInAsyncScope(abort);
   }
 
@@ -134,7 +134,8 @@ export class Http2Connection
     const stream = new Http2Stream(this, streamId, { contentLength, endStream, expectsContinue, sendWindow, nowMs });
     this.streams.open.set(streamId, stream);
     const begin = (): void => stream.begin(this.#options.onStream, head, headTooLarge);
-    // A resource for each request: on Node 22, what a handler enters stays in the resource in which it is called.
+    // Each request has a separate resource: on Node 22, a store that a handler sets with `enterWith` stays in the
+    // resource in which the handler was called.
     this.#context.runInAsyncScope(() => new AsyncResource("Http2Request").runInAsyncScope(begin));
   }
 
@@ -146,8 +147,8 @@ export class Http2Connection
     this.#closeIfDone();
   }
 
-  // The peer may also have closed its socket. Only sending shows it: its system then resets the connection on our first
-  // packet, and the next write fails.
+  // The peer may have closed its socket completely. Only sending shows that: its system resets the connection on our
+  // first packet, and the next write fails.
   #probePeer(): void {
     if (this.isClosing) return;
     this.ping();

@@ -11,7 +11,7 @@ export const defaultHttp2Limits = {
   headerBlockBytes: 65_536,
   /** CONTINUATION frames of a field block. 16: more than a block of the allowed size requires. */
   continuations: 16,
-  /** The receive window of a stream, in bytes. 256 KiB: one round trip for such a message. */
+  /** The receive window of a stream, in bytes. 256 KiB: a message of this size arrives in one round trip. */
   streamWindowBytes: 262_144,
   /** The receive window of the connection, in bytes. 1 MiB. */
   connectionWindowBytes: 1_048_576,

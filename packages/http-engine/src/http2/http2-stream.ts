@@ -49,7 +49,7 @@ export interface StreamInit {
  */
 export class Http2Stream extends StreamFlow<StreamReceiver> {
   readonly openedAtMs: number;
-  /** When we ended our side before the peer ended its own; otherwise 0. */
+  /** When we ended our side; 0 before that, and if the peer had already ended its side. */
   respondedAtMs = 0;
   readonly #connection: ServerStreamConnection;
   readonly #contentLength: number | undefined;
@@ -68,7 +68,7 @@ export class Http2Stream extends StreamFlow<StreamReceiver> {
     this.#awaitsContinue = expectsContinue;
   }
 
-  /** Sends 100 Continue if the peer waits for it (RFC 9110 §10.1.1). Nothing of the body has arrived. */
+  /** Sends 100 Continue if the peer waits for it (RFC 9110 §10.1.1). Called before any of the body has arrived. */
   startBody(): void {
     if (this.#awaitsContinue) this.sendHeaders(continued, false);
   }
@@ -85,7 +85,7 @@ export class Http2Stream extends StreamFlow<StreamReceiver> {
   respond(parts: readonly Uint8Array[], body: Uint8Array | undefined, trailer: Uint8Array | undefined): void {
     if (this.closed || this.localEnded) return;
     const { output, sendFlow } = this.#connection;
-    // Nearly every response fits into one frame that may be sent now.
+    // Nearly every response fits into a single frame that the windows allow now.
     // Equivalent mutant: the other way sends the same bytes.
     if (body === undefined || sendFlow.takeAll(this, body.byteLength)) {
       output.respond(this.id, parts, body, trailer);
@@ -112,9 +112,9 @@ export class Http2Stream extends StreamFlow<StreamReceiver> {
   }
 
   /**
-   * Handles a DATA frame of `length` bytes with padding, or the trailer section.
+   * Handles a DATA frame of `length` bytes including padding, or the trailer section.
    *
-   * @returns its error, in which case nothing is passed on
+   * @returns the error of an invalid frame, which is not passed on
    */
   receive(piece: Uint8Array, length: number, last: boolean): ErrorCode | undefined {
     const bytes = piece.byteLength;

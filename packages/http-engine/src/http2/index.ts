@@ -2,8 +2,8 @@
  * HTTP/2 on plain sockets (RFC 9113, RFC 7541), independent of RPC.
  *
  * chunk → FrameReader → FrameRules → Http2Stream → its receiver, and back through Output: one write per turn of the
- * event loop for the responses of all streams. It exists because node:http2 creates objects and calls C++ for each
- * stream, which costs more than the rest of a call.
+ * event loop for the responses of all streams. This implementation exists because node:http2 creates objects and calls
+ * C++ for each stream, which costs more than the rest of a call.
  *
  * Contains the server's side and the common parts; the client's side is in `../http2-client/`.
  */

@@ -167,8 +167,8 @@ export class Output {
   /** Moves the contents of the scratch buffer out, so that it can be reused. */
   #flushScratch(): void {
     if (this.#used === 0) return;
-    // A copy of the exact size, because the socket may buffer it. If the socket will, the copy is not allocated from
-    // node's pool, 64 KiB of which it would keep alive.
+    // Copied at its exact size, because the socket may buffer it. If the socket already buffers, the copy is a separate
+    // allocation: a slice of node's pool would keep 64 KiB alive.
     const allocate = this.#socket.writableLength > 0 ? Buffer.allocUnsafeSlow : Buffer.allocUnsafe;
     const copy = allocate(this.#used);
     this.#scratch.copy(copy, 0, 0, this.#used);

@@ -28,7 +28,7 @@ export class SendFlow {
   readonly #backlog: Backlog;
   /** Streams with queued bytes, and when bytes of each were last sent, in milliseconds of `performance.now()`. */
   readonly #waiting = new Map<SendingStream, number>();
-  /** Those of them whose own window may be open. The others are not visited, however many they are. */
+  /** The waiting streams whose own window may be open. The others are not visited, so their number does not matter. */
   readonly #candidates = new Set<SendingStream>();
   #window: number = windowBytesInitial;
   #final = false;

@@ -36,7 +36,10 @@ function encodeSettings(settings: readonly (readonly [id: number, value: number]
   return bytes;
 }
 
-/** The settings of the peer that affect what we send. Not its frame size, because our frames fit the smallest limit. */
+/**
+ * The settings of the peer that affect what we send. The peer's SETTINGS_MAX_FRAME_SIZE is ignored, because our frames
+ * never exceed the minimum.
+ */
 export class PeerSettings {
   initialWindowSize: number = windowBytesInitial;
   /** The size of the peer's dynamic table for our fields. Our server does not use it. */

@@ -85,7 +85,7 @@ export abstract class StreamFlow<Receiver extends FlowReceiver> implements Sendi
   /** Called when the receiver has used `bytes` of the body, so that the peer may send as many more. */
   consumed(bytes: number): void {
     const { receiveFlow, output } = this.#connection;
-    // What was held when the stream was closed has already been credited.
+    // The bytes that were held when the stream was closed have already been credited.
     const used = Math.min(bytes, this.heldBytes);
     this.heldBytes -= used;
     receiveFlow.credit(used);
@@ -147,7 +147,7 @@ export abstract class StreamFlow<Receiver extends FlowReceiver> implements Sendi
   }
 
   /**
-   * Counts a DATA frame of `length` bytes with padding and `bytes` without it.
+   * Counts a DATA frame that has `length` bytes including padding, and `bytes` without padding.
    *
    * @returns whether the peer was allowed to send it
    */
@@ -169,7 +169,7 @@ export abstract class StreamFlow<Receiver extends FlowReceiver> implements Sendi
     }
   }
 
-  /** Resets this stream, and no other, because its receiver has thrown. */
+  /** Resets only this stream, because its receiver has thrown. */
   protected fault(error: unknown): void {
     this.reset(ErrorCode.internalError);
     this.#connection.reportFault(error);

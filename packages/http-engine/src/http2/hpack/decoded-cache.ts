@@ -1,7 +1,9 @@
 /** The size of an entry in addition to its bytes and value: the key and a few objects. */
 const entryBytes = 256;
 
-/** After this many consecutive misses, most lookups are skipped: more than the blocks of any mix of calls. */
+/**
+ * After this many consecutive misses, most lookups are skipped. 64: more than any mix of calls has different blocks.
+ */
 const missesMax = 64;
 
 /**
@@ -92,7 +94,7 @@ function hasBytes({ bytes: own }: Entry<unknown>, bytes: Buffer, from: number, t
 /** Up to this many bytes, a loop is faster than a native call. */
 const loopBytesMax = 64;
 
-// Not from node's pool: a slice would keep the pool alive.
+// A separate allocation: a slice of node's pool would keep the pool alive.
 function copyOf(bytes: Buffer, from: number, to: number): Buffer {
   const copy = Buffer.allocUnsafeSlow(to - from);
   bytes.copy(copy, 0, from, to);

@@ -21,8 +21,8 @@ export interface DecodedBlock<Head> {
  * The size of the cache of field blocks per connection: their bytes and their field list (RFC 9113 §6.5.2).
  *
  * Once a client's dynamic table is filled, most repeated blocks are short. A client that never indexes its credential,
- * as RFC 7541 §7.1.3 advises (curl, Envoy and node:http2), repeats a token of a kilobyte in each. 32 KiB hold thirty of
- * the former or a dozen of the latter.
+ * as RFC 7541 §7.1.3 advises (curl, Envoy and node:http2), repeats a token of a kilobyte in each. 32 KiB hold thirty
+ * short blocks, or a dozen blocks with a token.
  */
 const blocksBytesMax = 32 * 1024;
 

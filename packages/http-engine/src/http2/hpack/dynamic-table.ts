@@ -14,7 +14,10 @@ export class DynamicTable {
     this.#limitBytes = limitBytes;
   }
 
-  /** Returns the name at an index of both tables (RFC 7541 §2.3.3); `undefined` if there is no entry. */
+  /**
+   * Returns the name at an index, which covers the static and the dynamic table (RFC 7541 §2.3.3); `undefined` if there
+   * is no entry.
+   */
   nameAt(index: number): string | undefined {
     if (index <= staticTable.length) return staticTable[index - 1]?.[0];
     return this.#names[this.#names.length - (index - staticTable.length)];

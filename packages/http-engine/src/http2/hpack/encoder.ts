@@ -15,7 +15,9 @@ export function encodeBlock(fields: readonly string[]): Buffer {
   return toBytes(block);
 }
 
-/** Encodes a field; with `hidesCredentials`, credentials as never indexed. Throws like {@link encodeBlock}. */
+/**
+ * Encodes a field. With `hidesCredentials`, credentials are encoded as never indexed. Throws like {@link encodeBlock}.
+ */
 export function encodeChecked(field: string, value: string, hidesCredentials: boolean = false): string {
   requireField(field, value);
   // §8.2.1: names are sent in lower case.
@@ -40,8 +42,8 @@ export function encodeStatus(httpStatus: number): Buffer {
 }
 
 /**
- * A dynamic table size update to 0 (RFC 7541 §6.3), whatever size the peer allows, for the start of the first block of
- * a connection.
+ * A dynamic table size update to 0 (RFC 7541 §6.3), independent of the size that the peer allows, for the start of the
+ * first block of a connection.
  */
 export const emptyTable: Buffer = Buffer.from([0x20]);
 

@@ -44,7 +44,10 @@ interface Machine {
   readonly paddingBits: Int8Array;
 }
 
-/** Builds the machine for the first string: it takes 5 ms, which would delay the start of a server. */
+/**
+ * Builds the machine when the first string is decoded, because building takes 5 ms and would delay the start of a
+ * server.
+ */
 class LazyMachine {
   #machine: Machine | undefined;
 
