@@ -200,9 +200,7 @@ function listMethods(
   return [...bindings.map(({ pattern }) => pattern.httpMethod), ...ofEndpoints];
 }
 
-/**
- * Wraps the application's `toError`: if it fails, the call ends with an internal error, and the failure is reported.
- */
+/** Wraps the application's `toError`: an error that it throws ends the call instead, and is reported as a fault. */
 function guardToError(convert: ServingOptions["toError"] = toErrorDefault): typeof convert {
   return (thrown, context) => {
     try {
