@@ -135,7 +135,7 @@ async function answerItself(request: AsyncIterable<Uint8Array>, response: Server
   response.end(`mine: ${await text(request)}`);
 }
 
-test("the gateway passes an unmatched request to the program before 100 (Continue) is sent", async () => {
+test("the gateway passes an unmatched request to the application before 100 (Continue) is sent", async () => {
   const { checkContinue } = createGreenhouse();
   const server = createServer().on("checkContinue", (request, response) => {
     checkContinue(request, response, () => void answerItself(request, response));

@@ -134,14 +134,14 @@ test.each([
   },
   { name: "createProxy", ask: askProxy },
   { name: "createGrpcTransport", ask: callByTransport },
-])("$name generates no code with codegen: false, and answers the same", async ({ ask }) => {
+])("with codegen: false, $name generates no code, and the responses are the same", async ({ ask }) => {
   const without = await ask(false);
   expect(generated).toEqual([]);
   expect(await ask(true)).toEqual(without);
   expect(generated).not.toEqual([]);
 });
 
-test("rules from outside are read without generated code", () => {
+test("parseHttpRules() reads external rules without generated code", () => {
   expect(parseHttpRules('{"rules": [{"selector": "a.B.C", "get": "/c"}]}')).toHaveLength(1);
   expect(generated).toEqual([]);
 });

@@ -80,7 +80,7 @@ test("an empty body is refused for google.protobuf.Value, whose default has no J
   });
 });
 
-test("the OpenAPI description requires the body of google.protobuf.Value alone", () => {
+test("the OpenAPI description requires a body only for google.protobuf.Value", () => {
   const { paths } = createOpenApi([echo], { info: { title: "t", version: "1" }, rest });
   const required = types.filter((name) => paths[`/${name}`]?.post?.requestBody?.required);
   expect(required).toEqual(["Value"]);

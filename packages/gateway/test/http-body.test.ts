@@ -126,7 +126,7 @@ describe.each(restWays)("a body of bytes over $name", (way) => {
     { type: "text/html; charset=latin-1", body: bytes },
     { type: "application/json", body: Buffer.from("{nothing that is JSON") },
     { type: "application/grpc", body: bytes },
-  ])("is received as the request with any content type: $type", async ({ type, body }) => {
+  ])("is received as the request and sent back with any content type: $type", async ({ type, body }) => {
     await using files = await startFiles(http2, { echo: (message) => message });
     const answer = await ask(files, ["POST", "/echo"], [["content-type", type]], body);
     expect([answer.httpStatus, fieldValue(answer.header, "content-type")]).toEqual([200, type]);
@@ -136,7 +136,7 @@ describe.each(restWays)("a body of bytes over $name", (way) => {
   test.each<{ readonly name: string; readonly header: readonly Field[]; readonly want: string }>([
     { name: "with a type", header: [["content-type", "c/d"]], want: "c/d" },
     { name: "without a type", header: [], want: "" },
-  ])("may be empty, $name", async ({ header, want }) => {
+  ])("reaches the handler if it is empty, $name", async ({ header, want }) => {
     const taken: unknown[] = [];
     const take = (file: HttpBody | undefined): void => {
       taken.push(file && { contentType: file.contentType, length: file.data.byteLength });
@@ -199,7 +199,7 @@ describe.each(restWays)("a body of bytes over $name", (way) => {
       { contentType: "", want: "application/octet-stream" },
       { contentType: "a/b", want: "a/b" },
     ]),
-  )("is of type $want where the handler says $contentType", async ({ contentType, want }) => {
+  )("has the content type $want if the handler sets $contentType", async ({ contentType, want }) => {
     await using files = await startFiles(http2, { getFile: () => ({ contentType, data: bytes }) });
     expect(fieldValue((await ask(files, ["GET", "/files/a"])).header, "content-type")).toBe(want);
   });
@@ -221,7 +221,7 @@ describe.each(restWays)("a body of bytes over $name", (way) => {
     { status: "416", field: ["x-a", "b"], want: 200, body: bytes },
     { status: "100", field: ["x-a", "b"], want: 200, body: bytes },
     { status: "206 Partial Content", field: ["x-a", "b"], want: 200, body: bytes },
-  ] as const)("has the status $want where the handler says $status", async ({ status, field, want, body }) => {
+  ] as const)("has the status $want if the handler sets $status", async ({ status, field, want, body }) => {
     const [name, value] = field;
     const choose = ({ responseHeader }: HandlerContext): void => {
       responseHeader.set("status", status);
@@ -369,7 +369,7 @@ describe.each(restWays)("a body of bytes over $name", (way) => {
     expect(answer.body).toEqual(Buffer.concat([bytes, Buffer.from("abc")]));
   });
 
-  test("is received in pieces, the first of which has its type and the fields of the URL", async () => {
+  test("is received in pieces, and the first one has the content type and the fields of the URL", async () => {
     const { kept, upload } = keeper();
     await using files = await startFiles(http2, { upload });
     const target = ["PUT", "/uploads/a%2Fb?note=n"] as const;
@@ -425,7 +425,7 @@ describe.each(restWays)("a body of bytes over $name", (way) => {
     expect(["content-type", "etag"].map((name) => fieldValue(header, name))).toEqual(["application/json", '"1"']);
   });
 
-  test("is incomplete for its client when it fails after its first piece", async () => {
+  test("is truncated for the client when it fails after its first piece", async () => {
     await using files = await startFiles(http2, {
       async *download({ name }) {
         if (name === "later") yield { data: bytes };

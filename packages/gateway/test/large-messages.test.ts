@@ -36,7 +36,7 @@ test.each([
     name: "Connect over HTTP/1.1",
     open: (baseUrl: string) => createConnectTransport({ baseUrl, httpVersion: "1.1", useBinaryFormat: true }),
   },
-])("over $name, retained messages and responses never contain bytes of another", async ({ open }) => {
+])("over $name, retained messages and responses never contain bytes of others", async ({ open }) => {
   const kept: Uint8Array[] = [];
   await using files = await startFiles("own", {
     echo: (request, { signal }) => {

@@ -127,7 +127,7 @@ describe("the handler in a server of HTTP/1.1", () => {
     { name: "small", framing: ["content-length", "262144"], want: "keep-alive" },
     { name: "large", framing: ["content-length", "262145"], want: "close" },
     { name: "of an unknown length", framing: ["transfer-encoding", "chunked"], want: "close" },
-  ] as const)("answers without the rest of a body, and $want where that is $name", async ({ framing, want }) => {
+  ] as const)("responds before the rest of a body has arrived, with Connection: $want if the body is $name", async ({ framing, want }) => {
     await using server = await serve("1.1", mount());
     using connection = await openHttp1(server.address);
     connection.request({ ...water, path: "/nothing", header: [json, framing], body: Buffer.of() });
@@ -327,7 +327,7 @@ describe.each(versions)("the handler in a server of HTTP/%s", (version) => {
 
     test.each<{ name: string; fallback: NonNullable<GatewayOptions["fallback"]> }>([
       {
-        name: "which writes regardless of the response's owner",
+        name: "which writes without checking whether it is node:http or node:http2",
         fallback: (_, response) => {
           response.write("mo");
           response.write("ss", "utf8");
@@ -335,7 +335,7 @@ describe.each(versions)("the handler in a server of HTTP/%s", (version) => {
         },
       },
       {
-        name: "which sends a head and a text regardless of the response's owner",
+        name: "which sends a header and a string without checking whether it is node:http or node:http2",
         fallback: (_, response) => response.writeHead(200, { "x-app": "yes" }).end("moss"),
       },
       {
@@ -369,14 +369,14 @@ describe.each(versions)("the handler in a server of HTTP/%s", (version) => {
       ).toBe("GET /x ");
     });
 
-    test("not without a fallback and next()", async () => {
+    test("but responds with 404 if there is neither a fallback nor next()", async () => {
       await using server = await serve(version, mount());
       expect((await exchange(server.address, version, { httpMethod: "GET", path: "/x", header: [] })).httpStatus).toBe(
         404,
       );
     });
 
-    test("but not those that match only by their path", async () => {
+    test("but not requests of which only the path matches", async () => {
       await using server = await serve(version, mount({ fallback: application, limits: { urlBytes: 8192 } }));
       const wrongMethod = await exchange(server.address, version, {
         httpMethod: "PUT",
@@ -405,8 +405,8 @@ describe.each(versions)("the handler in a server of HTTP/%s", (version) => {
     }
   });
 
-  describe("that is mounted after a body parser", () => {
-    test("reports that by an error to next(), without calling admit", async () => {
+  describe("that is mounted after something that consumes the body", () => {
+    test("passes an error to next(), without calling admit", async () => {
       let admitted = 0;
       const handler = mount({ admit: () => void (admitted += 1) });
       await using server = await serve(version, (request, response) => {
@@ -505,7 +505,7 @@ test("the handler does not touch a response that the application has started", a
   expect(faults).toEqual([]);
 });
 
-describe.each(["1.1", "2"] as const)("the handler in a server of HTTP/%s keeps the fields of its host", (version) => {
+describe.each(["1.1", "2"] as const)("the handler in a server of HTTP/%s keeps header fields of the application", (version) => {
   async function ask(hostFields: Readonly<Record<string, string | string[]>>): Promise<readonly Field[]> {
     const handler = mount({
       routes: (router) =>
@@ -569,7 +569,7 @@ describe.each(["1.1", "2"] as const)("the handler in a server of HTTP/%s keeps t
   });
 });
 
-test("the handler also sends the fields of its host with an error", async () => {
+test("the handler also sends header fields of the application with an error", async () => {
   const handler = mount();
   await using server = await serve("1.1", (request, response) => {
     response.setHeader("access-control-allow-origin", "https://shop.example");

@@ -61,7 +61,7 @@ function post(path: string, body: string | Uint8Array, header: readonly Field[] 
   return { httpMethod: "POST", path, header, body: Buffer.from(body) };
 }
 
-describe.each(versions)("behind a body parser on HTTP/%s", (version) => {
+describe.each(versions)("the gateway after a body parser on HTTP/%s", (version) => {
   describe.each(ways)("$protocol", ({ path }) => {
     test.each([
       { name: "bytes", parse: keepBytes },
@@ -82,7 +82,7 @@ describe.each(versions)("behind a body parser on HTTP/%s", (version) => {
       { name: "any JSON beyond 2^53", body: { value: [-9007199254740994, 1e300] } },
       { name: "arrays, objects and strings", body: { tags: ['"', "é\u2028"], nested: {}, labels: { "": "x" } } },
       { name: "nothing", body: {} },
-    ])("accepts $name that was parsed", async ({ body, text }) => {
+    ])("accepts $name that the parser has parsed", async ({ body, text }) => {
       const answer = await ask(version, parseJson, post(path, JSON.stringify(body)));
       const sink = text === true ? { fInt64: String(body.fInt64) } : body;
       const want = Object.keys(sink).length === 0 ? expect.anything() : expect.objectContaining({ sink });
@@ -153,7 +153,7 @@ describe.each(versions)("behind a body parser on HTTP/%s", (version) => {
     expect(answer.body.includes(bytes)).toBe(true);
   });
 
-  test("reports a missing body when its parser has kept nothing", async () => {
+  test("reports a consumed body when the parser has stored nothing", async () => {
     const answer = await ask(version, () => ({}), post(sinks, '{"fInt64":"7"}'));
     expect(answer.httpStatus).toBe(500);
     expect(String(answer.body)).toContain("mount the gateway before any body parser");
@@ -171,7 +171,7 @@ describe.each(versions)("behind a body parser on HTTP/%s", (version) => {
     },
     { name: "an unregistered method", path: "/v1/int64/7", httpStatus: 405, text: "not allowed" },
     { name: "an unknown path", path: "/nothing", httpStatus: 404, text: "no route matches this path" },
-  ])("refuses $name as if no parser had read it", async ({ verb = "POST", path, httpStatus, text }) => {
+  ])("refuses $name with the same error as without a parser", async ({ verb = "POST", path, httpStatus, text }) => {
     const request = { ...post(path, "f_int64=8", [["content-type", form]]), httpMethod: verb };
     const seen: string[] = [];
     const options: Partial<GatewayOptions> = { onResponse: ({ path: of }) => void seen.push(of) };

@@ -130,7 +130,7 @@ describe.each<Way>([
       expect(await within(reported.promise, "onResponse")).toEqual({ httpStatus: 404, code: Code.NotFound });
     });
 
-    test("is answered by an error if it cannot be compressed", async () => {
+    test("results in an error response if it cannot be compressed", async () => {
       const faults: unknown[] = [];
       await using greenhouse = await start(codingWith(fail), faults);
       const { httpStatus, body } = await exchange(greenhouse.address, version, request);
@@ -140,7 +140,7 @@ describe.each<Way>([
       expect(faults).toEqual([failure]);
     });
 
-    test("is cut if its error cannot be compressed", async () => {
+    test("is aborted if its error cannot be compressed", async () => {
       const faults: unknown[] = [];
       const implementation = { watchReadings: notFound, recordReadings: notFound, waterBed: notFound };
       await using greenhouse = await start(codingWith(fail), faults, {}, implementation);
@@ -173,7 +173,7 @@ describe.each<Way>([
     { name: "a piece cannot be encoded when its handler fails", encoder: failingPiece, last: fails },
     { name: "the end cannot be encoded", encoder: failingEnd, last: ends },
     { name: "the error cannot be encoded", encoder: failingEnd, last: fails },
-  ])("a stream of messages is cut, and frees its encoder, if $name", async ({ encoder, last }) => {
+  ])("a stream of messages is aborted, and frees its encoder, if $name", async ({ encoder, last }) => {
     const faults: unknown[] = [];
     const begun = Promise.withResolvers<void>();
     let closed = 0;
@@ -232,7 +232,7 @@ describe.each<Way>([
       return { greenhouse, answer };
     };
 
-    test("is sent whole after almost 30 s", async () => {
+    test("is sent completely after almost 30 s", async () => {
       using clock = stoppableClock();
       const encoded = Promise.withResolvers<void>();
       const encode: PieceEncoder["end"] = (bytes) => encoded.promise.then(() => same(bytes));
@@ -246,7 +246,7 @@ describe.each<Way>([
       expect(JSON.parse(await within(whole, "the body"))).toEqual([{ sensor: "a" }, error]);
     });
 
-    test("is cut after 30 s, and frees its encoder", async () => {
+    test("is aborted after 30 s, and frees its encoder", async () => {
       using clock = stoppableClock();
       let closed = 0;
       const { greenhouse, answer } = await begin(
@@ -265,7 +265,7 @@ describe.each<Way>([
     });
   });
 
-  test("a stream of messages is cut at its deadline, while its end is being encoded", async () => {
+  test("a stream of messages is aborted at its deadline, while its end is being encoded", async () => {
     const faults: unknown[] = [];
     const begun = Promise.withResolvers<void>();
     const write: PieceEncoder["write"] = (bytes) => {

@@ -144,7 +144,7 @@ describe.each(carriers)("REST over %s", (carrier) => {
     expect(JSON.parse(answer.body.toString())).toMatchObject({ code: Code.InvalidArgument });
   });
 
-  test.each(codings)("refuses a small $name body that grows beyond the limit", async ({ name, pack }) => {
+  test.each(codings)("refuses a small $name body whose decompressed size exceeds the limit", async ({ name, pack }) => {
     const bomb = pack(Buffer.from(`{"fString":"${"a".repeat(1_000_000)}"}`));
     expect(bomb.byteLength).toBeLessThan(10_000);
     const answer = await exchange(carrier, post(bomb, ["content-encoding", name]));
@@ -201,11 +201,11 @@ describe.each(carriers)("REST over %s", (carrier) => {
   });
 
   test.each([
-    ["an answer", get("/v1/query", ["origin", shop]), 200],
+    ["a response", get("/v1/query", ["origin", shop]), 200],
     ["a refusal", get("/v1/int64/x", ["origin", shop]), 400],
-    ["a path that is nowhere", get("/nowhere", ["origin", shop]), 404],
-    ["a method that is not allowed", { ...get("/v1/query", ["origin", shop]), httpMethod: "PATCH" }, 405],
-    ["an OPTIONS that is not a preflight", { ...get("/v1/query", ["origin", shop]), httpMethod: "OPTIONS" }, 405],
+    ["a 404", get("/nowhere", ["origin", shop]), 404],
+    ["a 405", { ...get("/v1/query", ["origin", shop]), httpMethod: "PATCH" }, 405],
+    ["the response to an OPTIONS that is not a preflight", { ...get("/v1/query", ["origin", shop]), httpMethod: "OPTIONS" }, 405],
   ])("allows a listed origin to read %s", async (_, request, httpStatus) => {
     const answer = await exchange(carrier, request);
     expect(answer.httpStatus).toBe(httpStatus);
@@ -220,7 +220,7 @@ describe.each(carriers)("REST over %s", (carrier) => {
     { header: ["grpc-timeout", "1"], message: "invalid grpc timeout" },
     { header: ["connect-timeout-ms", "-1"], message: "invalid connect timeout" },
     { header: ["x-server-timeout", "soon"], message: "invalid server timeout" },
-  ])("refuses the deadline $header before it parses the URL", async ({ header, message }) => {
+  ])("refuses the malformed timeout $header before it parses the URL", async ({ header, message }) => {
     for (const path of ["/v1/query", "/v1/int64/x"]) {
       const answer = await exchange(carrier, get(path, header));
       expect(answer.httpStatus).toBe(400);
@@ -232,7 +232,7 @@ describe.each(carriers)("REST over %s", (carrier) => {
     { header: ["grpc-timeout", "0n"] },
     { header: ["connect-timeout-ms", "0"] },
     { header: ["x-server-timeout", "0"] },
-  ])("responds with 504 when the deadline $header has passed, regardless of the URL", async ({ header }) => {
+  ])("responds with 504 to the timeout $header, which has passed, regardless of the URL", async ({ header }) => {
     for (const path of ["/v1/query", "/v1/int64/x"]) {
       const answer = await exchange(carrier, get(path, header));
       expect(answer.httpStatus).toBe(504);

@@ -88,7 +88,7 @@ describe.each(restWays)("a server stream on REST over $name", (way) => {
       none: "event: end\ndata: {}\n\n",
       failed: `retry: 3000\ndata: {"sensor":"s0"}\n\nevent: error\ndata: ${record}\n\n`,
     },
-  ])("has the form of $type for Accept $accept", async ({ accept, type, two, none, failed }) => {
+  ])("has the format of $type for Accept $accept", async ({ accept, type, two, none, failed }) => {
     await using greenhouse = await start();
     const answer = await get(greenhouse, "/sensors/a/readings?count=2", accept);
     expect(answer.httpStatus).toBe(200);
@@ -122,13 +122,13 @@ describe.each(restWays)("a server stream on REST over $name", (way) => {
       // Beyond what is read of it.
       [`application/json;q=0.1;a=${"a".repeat(1024)}, text/event-stream`, "application/json"],
     ]),
-  )("reads Accept %s as a wish for %s", async (accept, type) => {
+  )("responds to Accept %s with %s", async (accept, type) => {
     await using greenhouse = await start();
     const answer = await get(greenhouse, "/sensors/a/readings?count=1", accept);
     expect(fieldValue(answer.header, "content-type")).toBe(type);
   });
 
-  test("wraps its messages like grpc-gateway when its service is configured so", async () => {
+  test("wraps its messages like grpc-gateway if the service has streamInResults", async () => {
     await using greenhouse = await start(undefined, { service: () => ({ streamInResults: true }) });
     const answer = await get(greenhouse, "/sensors/broken/readings?count=1");
     expect(fieldValue(answer.header, "content-type")).toBe("application/json");
@@ -150,7 +150,7 @@ describe.each(restWays)("a server stream on REST over $name", (way) => {
       message: 'retry: 3000\ndata: {"sensor":"late"}\n\n',
       end: `event: error\ndata: ${record}\n\n`,
     },
-  ])("sends its header as $accept before it has a message", async ({ accept, message, end }) => {
+  ])("as $accept sends its header before its first message", async ({ accept, message, end }) => {
     const next = new EventEmitter();
     await using greenhouse = await start({
       async *watchReadings(_, { responseHeader }) {
@@ -174,7 +174,7 @@ describe.each(restWays)("a server stream on REST over $name", (way) => {
     await within(ended, "the end of the stream");
   });
 
-  test("sends its header as the error of a stream that fails before it has a message", async () => {
+  test("that fails before its first message has an error after its early header", async () => {
     const fail = Promise.withResolvers<never>();
     await using greenhouse = await start({
       // oxlint-disable-next-line require-yield -- it fails before it has anything
@@ -218,7 +218,7 @@ describe.each(restWays)("a server stream on REST over $name", (way) => {
     expect((await get(greenhouse, "/sensors/a/readings")).httpStatus).toBe(500);
   });
 
-  test("has the status of an error that comes a few turns after its start", async () => {
+  test("has the status of an error that is thrown a few turns after its start", async () => {
     await using greenhouse = await start({
       // oxlint-disable-next-line require-yield -- it fails before it has anything
       watchReadings: async function* () {
@@ -401,7 +401,7 @@ describe("a server stream on REST", () => {
     expect((await answer).httpStatus).toBe(404);
   });
 
-  test("fails with an error status when its process was blocked until its header was due", async () => {
+  test("fails with an error status if the process was blocked until the header was due", async () => {
     await using greenhouse = await startGreenhouse({ watchReadings: failLate }, { rest: { rules } });
     const request = { httpMethod: "GET", path: "/sensors/a/readings", header: [] };
     expect((await exchange(greenhouse.address, "1.1", request)).httpStatus).toBe(404);
@@ -429,7 +429,7 @@ describe("a server stream on REST", () => {
     expect(await within(gone.promise, "the abort of the handler")).toMatchObject({ code: Code.Canceled });
   });
 
-  test("leaves no timer behind", async () => {
+  test("leaves no timer running", async () => {
     const inTurns = async function* (request: { sensor: string; count: number }) {
       yield { sensor: "first" };
       await nextTurn();

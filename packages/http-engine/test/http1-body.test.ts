@@ -140,7 +140,7 @@ describe("a body that is incomplete when the response is sent", () => {
     await expect(nextPiece(exchange)).rejects.toMatchObject(clientGone);
   });
 
-  test("rejects a later read although it has arrived, because it was dropped", async () => {
+  test("rejects a later read even if the rest has arrived, because it was dropped", async () => {
     client.write(`${inLength(5)}order`);
     const exchange = await within(served.promise, "the request");
     exchange.respond(200, [], Buffer.of());

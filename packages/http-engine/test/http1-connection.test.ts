@@ -62,7 +62,7 @@ const refuseAtLength: Admit = () => {
   throw new ConnectError("who are you? ".repeat(1000), Code.Unauthenticated);
 };
 
-test("a connection buffers little of requests sent ahead and of responses that are not read", async () => {
+test("a connection buffers few pipelined requests and few unread responses", async () => {
   const connectionsCount = 8;
   const aheadBytesMax = 512 * 1024;
   const ahead = Buffer.from(shortest.repeat(20_000));
@@ -88,7 +88,7 @@ test("a connection buffers little of requests sent ahead and of responses that a
   expect(await leastOf(crowd, most)).toBeLessThan(most);
 });
 
-test("responses are created as fast as they are read, and finally all of them", async () => {
+test("responses are only created as fast as the client reads them, until all are sent", async () => {
   const bytes = 100_000;
   const count = 300;
   const page: Endpoint = { path: "/", open: true, handle: () => ({ httpStatus: 200, body: Buffer.alloc(bytes) }) };
@@ -158,7 +158,7 @@ describe("the buffered part of a response is counted", () => {
   test.each([
     { name: "", tls: undefined },
     { name: " over TLS", tls },
-  ])("only until it is read, so that no such connection is closed$name", async ({ tls: options }) => {
+  ])("only until it is read, so that its connection is not closed$name", async ({ tls: options }) => {
     const slow = Promise.withResolvers<void>();
     await using greenhouse = await startGreenhouse(
       {

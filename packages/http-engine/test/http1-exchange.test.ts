@@ -43,7 +43,7 @@ describe("a client that does not read", () => {
     await greenhouse.completed(1);
   });
 
-  test("the second of two responses is disconnected", async () => {
+  test("is disconnected during the second of two responses", async () => {
     const closed = Promise.withResolvers<unknown>();
     await using greenhouse = await startGreenhouse(
       { waterBed: () => ({ note: bigText }) },
@@ -61,7 +61,7 @@ describe("a client that does not read", () => {
     await within(closed.promise, "the connection to be closed");
   });
 
-  test("until it has sent another request and closed its side gets both responses, and the close", async () => {
+  test("until it has sent another request and closed its side gets both responses and is disconnected", async () => {
     const paused = Promise.withResolvers<unknown>();
     await using greenhouse = await startGreenhouse(
       { waterBed: async ({ note }) => ({ note: note || bigText }) },
@@ -110,7 +110,7 @@ describe("a client that does not read", () => {
     expect(String((await connection.readResponse()).body)).toContain("quiet");
   });
 
-  test.each(["keep-alive", "close"])("but sends something now and then is disconnected (%s)", async (wish) => {
+  test.each(["keep-alive", "close"])("but occasionally sends something is disconnected (%s)", async (wish) => {
     const closed = Promise.withResolvers<unknown>();
     await using greenhouse = await startGreenhouse(
       {},
@@ -153,7 +153,7 @@ describe("a client that does not read", () => {
 });
 
 describe("a client that sends requests ahead", () => {
-  test("above the limit is not read from until it gets its response", async () => {
+  test("above the limit is not read from until its response is sent", async () => {
     const requests = 100;
     const unread = Promise.withResolvers<unknown>();
     let running = 0;

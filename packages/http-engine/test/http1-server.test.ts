@@ -258,7 +258,7 @@ describe.concurrent("a client that times out", () => {
       name: "in its body",
       sent: `POST ${path} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{`,
     },
-  ])("$name has the full timeout after an idle time", async ({ sent }) => {
+  ])("$name after an idle time had the full timeout", async ({ sent }) => {
     const timeoutMs = 600;
     const limits = { headerTimeoutMs: timeoutMs, requestTimeoutMs: timeoutMs, idleTimeoutMs: 60_000 };
     await using own = await startGreenhouse({}, { limits });
@@ -275,7 +275,7 @@ describe.concurrent("a client that times out", () => {
     }
   });
 
-  test("is not a client that waits for a slow handler", async () => {
+  test("a client that waits for a slow handler is not treated as idle", async () => {
     const slow = Promise.withResolvers<{ bed: bigint }>();
     await using own = await startGreenhouse(
       { waterBed: () => slow.promise, getReading: () => ({}) },

@@ -154,7 +154,7 @@ describe.each(http2Servers)("an HTTP/2 stream, %s,", (http2) => {
     });
   });
 
-  test("that its client resets with an unread body cannot respond, which is not reported as a fault", async () => {
+  test("that its client resets with an unread body cannot respond, but this is not reported as a fault", async () => {
     const reached = Promise.withResolvers<void>();
     const response = Promise.withResolvers<object>();
     const faults: unknown[] = [];
@@ -226,7 +226,7 @@ describe.each(http2Servers)("an HTTP/2 stream, %s,", (http2) => {
     test.each([
       { name: "as large as the limit", bytes: 2000, want: "404" },
       { name: "one byte larger", bytes: 2001, want: "431" },
-    ])("or at it, with a header of many small fields, $name, gets $want", async ({ bytes, want }) => {
+    ])("of header fields, or at it, with many small fields, $name, gets $want", async ({ bytes, want }) => {
       using connection = await openFrames(greenhouse.address);
       const header = headerOfListBytes([...postHeader(), json], bytes);
       connection.send(headersFrame(1, header), dataFrame(1, Buffer.from("{}"), frameFlag.endStream));
@@ -321,7 +321,7 @@ describe.each(http2Servers)("an HTTP/2 stream, %s,", (http2) => {
     expect(fieldValue(headed.header, "content-length")).toBe(String(got.body.byteLength));
   });
 
-  test("has the same connection object as others of its connection, and no others", async () => {
+  test("has the same connection object as the other streams of its connection, and no others", async () => {
     const connections: object[] = [];
     await using greenhouse = await startGreenhouse(
       { waterBed: () => ({}) },

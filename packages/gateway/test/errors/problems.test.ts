@@ -19,7 +19,7 @@ test.each([
     code: Code.InvalidArgument,
     httpStatus: 422,
   },
-])("a problem $name, also after withMessage()", ({ more, code, httpStatus }) => {
+])("a problem $name, and so does its copy by withMessage()", ({ more, code, httpStatus }) => {
   const error = problem("ERR_CONTENT_TYPE", "one", more);
   expect([error.rawMessage, error.cause]).toEqual(["one", "cause" in more ? cause : undefined]);
   for (const copy of [error, withMessage(error, "another")]) {

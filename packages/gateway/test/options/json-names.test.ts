@@ -97,7 +97,7 @@ test.each([
   { name: "in.ner.page.size.x", why: "leads into a string" },
   { name: "filter", why: "is a map" },
   { name: "filter[other]", why: "is an entry of a map, which is an option" },
-])("a parameter $name is refused: it $why", async ({ name }) => {
+])("a parameter $name is refused, because it $why", async ({ name }) => {
   expect(await ask(strict, "GET", `/names?${encodeURIComponent(name)}=x`)).toMatchObject({
     status: 400,
     json: { code: Code.InvalidArgument },
@@ -112,7 +112,7 @@ test("entries of a map whose JSON name has a bracket can be set in a query", asy
   });
 });
 
-test("a parameter name with exponentially many readings is refused quickly", async () => {
+test("a parameter name with exponentially many interpretations is refused quickly", async () => {
   expect(await ask(strict, "GET", `/names?loop.${"a.".repeat(90)}b=x`)).toMatchObject({ status: 400 });
 });
 
@@ -136,7 +136,7 @@ describe.each(styles.slice(0, 2))("by $style, a member of a body", ({ served }) 
     });
   });
 
-  test("is there for each field", () => {
+  test("exists for each field", () => {
     expect(names).toHaveLength(specialNames.length + 4);
   });
 
@@ -155,7 +155,7 @@ test.each([
   { text: '{"f0":"a","f2":"b","page":"c"}', want: { f0: "a", f2: "b", f1: "c" } },
   { text: '{"direct":"a","loop":{"text":"b"}}', want: { direct: "a", loop: { text: "b" } } },
   { text: '{"loop.text":"a"}', want: { direct: "a" } },
-])("$text is read by JSON names, and otherwise by proto names", ({ text, want }) => {
+])("the members of $text are resolved as JSON names, and otherwise as proto names", ({ text, want }) => {
   for (const codegen of [true, false]) expect(readJson(input, text, { codegen })).toEqual(create(input, want));
 });
 
@@ -237,12 +237,12 @@ describe("an update mask", () => {
   test.each([
     { mask: "f0,legacy_id", paths: "f0,legacyId" },
     { mask: "page.size", paths: "page.size" },
-  ])("$mask that is sent is unchanged by JSON names", async ({ mask, paths }) => {
+  ])("sent as $mask is not changed, even if JSON names differ from proto names", async ({ mask, paths }) => {
     const { json } = await ask(strict, "PATCH", `/names?inner=${mask}`, {});
     expect(json).toMatchObject({ inner: paths });
   });
 
-  test.each(["with-dash", "filter[name]", "with space"])("%s that is sent is not a path", async (mask) => {
+  test.each(["with-dash", "filter[name]", "with space"])("sent as %s is refused, because it is not a path", async (mask) => {
     const target = `/names?inner=${encodeURIComponent(mask)}`;
     expect(await ask(strict, "PATCH", target, {})).toMatchObject({ status: 400 });
   });

@@ -54,7 +54,7 @@ describe.each([
   { name: "strict", rest: { rules: withBody } },
   { name: "all options", rest: { service: () => all, rules: withBody } },
   { name: "all but lenient", rest: { service: () => ({ ...all, lenient: false }), rules: withBody } },
-])("the deleted order is that of the path with $name", ({ rest }) => {
+])("with $name, the order in the path is deleted", ({ rest }) => {
   const deleted: string[] = [];
   let gateway: EveryCarrier;
 

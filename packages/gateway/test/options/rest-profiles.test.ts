@@ -150,7 +150,7 @@ describe("a profile", () => {
     expect(await queryZeros(false)).toBe('{"sink":{}}');
   });
 
-  test("grpc-gateway documents fields with default values as always present", () => {
+  test("grpc-gateway documents fields as always present, because it writes default values", () => {
     const info = { title: "t", version: "1" };
     const json = (rest: RestOptions, alwaysEmitImplicit?: boolean): string =>
       JSON.stringify(

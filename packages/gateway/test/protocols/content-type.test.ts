@@ -69,7 +69,7 @@ describe("the targets of an RPC", () => {
       kinds: anyKind,
       type: "application/grpc-web-text+json",
     },
-  ])("of $value are of $protocol, and respond with $type", ({ value, protocol, kinds, type }) => {
+  ])("for the content type $value are of $protocol, and respond with $type", ({ value, protocol, kinds, type }) => {
     const targets = find(value);
     expect(new Set(targets.map((target) => target.protocol.name))).toEqual(new Set([protocol]));
     expect(new Set(targets.map(({ kind }) => kind))).toEqual(new Set(kinds));
@@ -87,7 +87,7 @@ describe("the targets of an RPC", () => {
     "application/grpc-websocket",
     "constructor",
     "__proto__",
-  ])("does not know %j", (value) => {
+  ])("do not include %j", (value) => {
     expect(find(value)).toEqual([]);
   });
 });
@@ -102,7 +102,7 @@ describe("the protocol of a request without a match", () => {
     { contentType: "application/json", hasConnectVersion: false, want: "rest" },
     { contentType: "", hasConnectVersion: false, want: "rest" },
   ])(
-    "takes $contentType with a version of Connect: $hasConnectVersion for $want",
+    "is $want for the content type $contentType, with a version of Connect: $hasConnectVersion",
     ({ contentType, hasConnectVersion, want }) => {
       const fields = ["content-type", contentType, ...(hasConnectVersion ? ["connect-protocol-version", "1"] : [])];
       const head = { httpMethod: "POST", target: "/", common: new CommonHeaderFields(fields) };

@@ -70,7 +70,7 @@ describe("readSingleEnvelope", () => {
 });
 
 describe("EnvelopeReader", () => {
-  test("reads every message, wherever the stream is split", async () => {
+  test("reads every message at any split of the stream", async () => {
     const messages = fc.array(fc.uint8Array({ maxLength: limitBytes }), { maxLength: 8 });
     await fc.assert(
       fc.asyncProperty(messages, fc.array(fc.nat({ max: 100 })), async (input, cuts) => {
@@ -98,7 +98,7 @@ describe("EnvelopeReader", () => {
     { name: "ends with a message", octets: [0, 0, 0, 0, 1, 7] },
     { name: "ends within a prefix", octets: [0, 0, 0, 0, 1, 7, 0, 0] },
     { name: "ends within a message", octets: [0, 0, 0, 0, 1, 7, 0, 0, 0, 0, 2, 8] },
-  ])("keeps no piece that $name while the next one is awaited", async ({ octets }) => {
+  ])("does not retain a piece that $name while it waits for the next one", async ({ octets }) => {
     const reader = new EnvelopeReader(limitBytes, messageOf);
     const readPiece = (): WeakRef<Uint8Array> => {
       const piece = bytes(...octets);

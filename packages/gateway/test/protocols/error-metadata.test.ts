@@ -148,7 +148,7 @@ const rows = carrierNames.flatMap((carrier) =>
 describe.each(rows)("over $carrier, an error in $way.name", ({ carrier, way }) => {
   const thrown = places.filter((place) => way.isStream === true || place !== "a handler after a message");
 
-  test.each(thrown)("thrown by %s has its metadata, and no field that frames the response", async (place) => {
+  test.each(thrown)("thrown by %s keeps its metadata, except for fields that frame the response", async (place) => {
     const ask = async (field: string): Promise<HttpResponse> => {
       const request = way.request([
         ["x-place", place],

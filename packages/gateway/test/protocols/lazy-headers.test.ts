@@ -66,7 +66,7 @@ describe("LazyHeaders", () => {
     { name: "set", call: (headers) => headers.set("x-a", "a\0b") },
     { name: "append", call: (headers) => headers.append("no token", "1") },
     { name: "delete", call: (headers) => headers.delete("no token") },
-  ])("refuses in $name what Headers refuses", ({ call }) => {
+  ])("throws in $name for the same names and values as Headers", ({ call }) => {
     expect(() => call(new Headers())).toThrow(TypeError);
     expect(() => call(new LazyHeaders([":path", "/", ...fields]))).toThrow(TypeError);
   });

@@ -30,7 +30,7 @@ describe("negotiateEncodings", () => {
     { sent: null, accepted: `${"x,".repeat(15)}gzip`, request: undefined, response: "gzip" },
     { sent: null, accepted: `${"x,".repeat(16)}gzip`, request: undefined, response: undefined },
   ])(
-    "reads $sent and responses clients that accept $accepted by $response",
+    "responds in $response to the encoding $sent and the accepted encodings $accepted",
     ({ sent, accepted, request, response }) => {
       expect(negotiate(sent, accepted)).toEqual({ request, response, problem: undefined });
     },

@@ -88,7 +88,7 @@ test.each([
       }),
   },
 ])(
-  "a text in $compression.name passes a hundred messages that are a thousand times smaller than their content",
+  "a text in $compression.name is not delayed by a hundred messages with a compression ratio of 1,000",
   async ({ compression, compressSync }) => {
     const bomb = compressSync(Buffer.alloc(bombBytes));
     const exchange = openExchange();
@@ -110,7 +110,7 @@ describe.each([
   { compression: gzip, compressSync: gzipSync },
   { compression: zstd, compressSync: zstdCompressSync },
   { compression: brotli, compressSync: brotliCompressSync },
-])("while others of their kind take long, in $compression.name", ({ compression, compressSync }) => {
+])("while messages with a high ratio are being decompressed, in $compression.name", ({ compression, compressSync }) => {
   const smallBytes = 64 * 1024;
   const zeros = (bytes: number): Uint8Array => compressSync(new Uint8Array(bytes));
   const refused = { status: "rejected", reason: { code: Code.ResourceExhausted } };
@@ -129,7 +129,7 @@ describe.each([
     },
     { what: "more than the limit", packed: zeros(2 ** 20 + 1), limit: 2 ** 20, waits: true, want: refused },
     { what: "an invalid message", packed: message, limit: 2 ** 20, waits: true, want: invalid },
-  ])("what decodes to $what waits: $waits", async ({ packed, limit, waits, want = { status: "fulfilled" } }) => {
+  ])("a message that decodes to $what waits: $waits", async ({ packed, limit, waits, want = { status: "fulfilled" } }) => {
     const others = openSlow();
     const running = [1, 2].map(() => decompressQueued(others.compression, message, 2 ** 20, openExchange()));
     const other = decompressQueued(others.compression, message, 1, openExchange());

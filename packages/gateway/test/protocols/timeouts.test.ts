@@ -58,7 +58,7 @@ describe("readRestTimeout()", () => {
     { header: { "grpc-timeout": "2S", "connect-timeout-ms": "1000" }, refused: false },
     { header: { "grpc-timeout": "2S", "connect-timeout-ms": "1001" }, refused: true },
     { header: { "x-server-timeout": "1.001" }, refused: true },
-  ])("holds the shortest of $header against the limit of 1000 ms", ({ header, refused }) => {
+  ])("the shortest timeout of $header must be within the limit of 1000 ms", ({ header, refused }) => {
     const { error } = readRestTimeout(new CommonHeaderFields(Object.entries(header).flat()), 1000);
     expect(error !== undefined).toBe(refused);
   });

@@ -360,7 +360,7 @@ function decoded({ body }: HttpResponse): string {
   return Buffer.from(body.toString("latin1"), "base64").toString("latin1");
 }
 
-test("the fields of trusted proxies are parsed once, however often admit reads the peer", async () => {
+test("the fields of trusted proxies are parsed once, even if admit reads the peer several times", async () => {
   const peers: AdmitRequest["peer"][] = [];
   const admit = (request: AdmitRequest): void => void peers.push(request.peer, request.peer);
   const trustedProxies = { addresses: ["127.0.0.1"] };

@@ -63,7 +63,7 @@ describe("a call whose deadline passes", () => {
     expect(greenhouse.ran).toEqual([]);
   });
 
-  test("while its message is decompressed reaches neither of them", async () => {
+  test("while its message is decompressed reaches neither interceptor nor handler", async () => {
     const responded = Promise.withResolvers<void>();
     const slow: Compression = {
       name: "gzip",

@@ -116,7 +116,7 @@ describe("a callback that fails", () => {
       failures: unreadableErrors.slice(1).map(({ create }) => throws(create())),
       reports: 1,
     },
-  ])("repeatedly is reported $name", ({ failures, reports }) => {
+  ])("several times is reported $name", ({ failures, reports }) => {
     const faults: Fault[] = [];
     const guarded = guardCallback(
       "f",
@@ -264,7 +264,7 @@ describe("toError converts the errors of a call:", () => {
     }
   });
 
-  test("unless toError fails, which is reported as a fault", async () => {
+  test("and a failure of toError is reported as a fault", async () => {
     const faults: Fault[] = [];
     const options = { toError: throws(failure), ...collecting(faults) };
     await using greenhouse = await startGreenhouse({ waterBed: throws("rain") }, options);

@@ -179,7 +179,7 @@ describe.each([
   { carrier: "HTTP/1.1", http2: "own", send: sendChunks },
   { carrier: "HTTP/2, mounted", http2: "mounted", send: sendFrames },
   { carrier: "HTTP/2", http2: "own", send: sendFrames },
-] as const)("over $carrier readMaxBytes", ({ http2, send }) => {
+] as const)("over $carrier, readMaxBytes", ({ http2, send }) => {
   const format = wireFormats["connect-proto"];
   let admission = Promise.withResolvers<void>();
   const greenhouses = new Greenhouses({ readMaxBytes: limitBytes, admit: () => admission.promise });

@@ -239,7 +239,7 @@ describe.each(callings)("a stream by $name", (calling) => {
     expect((await readAll(client.watchReadings({}))).sensors).toEqual(["undefined"]);
   });
 
-  test("has its signal aborted when the server shuts down", async () => {
+  test("aborts its signal when the server shuts down", async () => {
     const shutdown = new AbortController();
     await using greenhouse = await start(
       {
@@ -334,7 +334,7 @@ test.each([
   { name: "HTTP/1.1", http2: "own" },
   { name: "HTTP/2, mounted", http2: "mounted" },
   { name: "HTTP/2", http2: "own" },
-] as const)("a stream whose client leaves while it is admitted does not run over $name", async ({ name, http2 }) => {
+] as const)("over $name, a stream whose client disconnects while it is being admitted does not run", async ({ name, http2 }) => {
   let ran = false;
   const admitted = Promise.withResolvers<void>();
   await using greenhouse = await startGreenhouse(

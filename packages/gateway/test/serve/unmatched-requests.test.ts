@@ -189,7 +189,7 @@ describe.each([
   });
   afterAll(() => greenhouse[Symbol.asyncDispose]());
 
-  test.each(rows)("refuses $name with $httpStatus by $by, over HTTP/$httpVersion", async (row) => {
+  test.each(rows)("refuses $name with $httpStatus, written by $by, over HTTP/$httpVersion", async (row) => {
     const response = await exchange(greenhouse.address, row.httpVersion, row.request);
     expect({
       httpStatus: response.httpStatus,

@@ -52,7 +52,7 @@ describe("Forwarded", () => {
     ["an unknown node", "for=203.0.113.7, for=unknown, for=10.2.2.2", { address: "10.2.2.2", port: 0 }],
     ["an obfuscated node", "for=_hidden", peer],
     ["an obfuscated port", 'for="203.0.113.7:_x"', peer],
-    ["no node", "proto=https", { ...peer, scheme: "https" }],
+    ["no for parameter", "proto=https", { ...peer, scheme: "https" }],
     ["empty elements", "for=203.0.113.7, , ,", { address: "203.0.113.7", port: 0 }],
     ["IPv6 without brackets", 'for="2001:db8:2::1"', { address: "2001:db8:2::1", port: 0 }],
     ["IPv6 with a zone", 'for="[fe80::1%eth0]"', peer],
@@ -178,7 +178,7 @@ describe("X-Forwarded-For, -Proto and -Host", () => {
       { "x-forwarded-proto": "https", "x-forwarded-host": "orders.example" },
       { ...peer, scheme: "https", host: "orders.example" },
     ],
-    ["the other field alone", { forwarded: "for=203.0.113.7" }, peer],
+    ["only the field Forwarded, which is ignored", { forwarded: "for=203.0.113.7" }, peer],
   ])("%s", (_, header, want) => {
     expect(clientOf("x-forwarded", header)).toEqual(want);
   });
@@ -219,7 +219,7 @@ describe("X-Forwarded lists of unequal length", () => {
   test.each([
     { name: "is not trusted", middle: "198.51.100.9", want: { address: "198.51.100.9", port: 0 } },
     { name: "is unknown", middle: "unknown", want: { address: "10.2.2.2", port: 0 } },
-  ])("values beyond a hop that $name are ignored", ({ middle, want }) => {
+  ])("values to the left of a hop that $name are ignored", ({ middle, want }) => {
     const header = {
       "x-forwarded-for": `203.0.113.7, ${middle}, 10.2.2.2`,
       "x-forwarded-proto": "https, http, https",
@@ -268,7 +268,7 @@ test.each([
   expect(() => createTrustedProxies({ addresses: [text] })).toThrow(TypeError);
 });
 
-test("0.0.0.0/0 and ::/0 are all there is", () => {
+test("0.0.0.0/0 and ::/0 contain every address", () => {
   const proxies = createTrustedProxies({ addresses: ["0.0.0.0/0", "::/0"] });
   expect(["203.0.113.7", "2001:db8::1"].map((address) => proxies.has(address))).toEqual([true, true]);
 });

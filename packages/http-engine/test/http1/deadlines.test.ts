@@ -61,7 +61,7 @@ describe("an HTTP/1.1 connection that waits", () => {
       ["destroy", 0],
     ],
     [
-      "for the client to read its response is kept while it reads some",
+      "for the client to read its response is kept while the client makes progress",
       { congested: true, stalledMs: idleTimeoutMs - 1 },
       ["nothing", 3_600_000],
     ],

@@ -222,7 +222,7 @@ test.each([
   expect(responses).not.toContain("order");
 });
 
-test("a client that reads some of its response now and then stays connected, one that reads none is disconnected", async () => {
+test("a client that sometimes reads stays connected, one that reads nothing of its response is disconnected", async () => {
   // More than the kernel buffers.
   const page = Buffer.alloc(64 * 1024 * 1024);
   using ends = await openEnds(page, defaultLimits.idleTimeoutMs);
@@ -336,7 +336,7 @@ describe("a draining connection closes after the last request that has arrived",
   });
 });
 
-test("a client that reads as much as is sent meanwhile stays connected, one that reads none is disconnected", async () => {
+test("a client that reads as much as is added stays connected, one that reads nothing is disconnected", async () => {
   const requested = Promise.withResolvers<Http1Connection>();
   using ends = await openEnds(Buffer.alloc(64 * 1024 * 1024), 1000, requested.resolve);
   const { client, socket } = ends;
@@ -533,7 +533,7 @@ test.each([
   expect(page.byteLength).toBe(remaining);
 });
 
-test("a head that is larger than one write is sent once", async () => {
+test("a response header that is larger than one write is sent once", async () => {
   const page = Buffer.alloc(1024 * 1024, "p");
   const fields = [["large", "x".repeat(1024 * 1024)]];
   using ends = await openEnds(page, 1000, (http1) => http1.respond(200, fields, page));
@@ -732,7 +732,7 @@ describe("a response with Content-Length 5 closes the connection", () => {
     expect("order".startsWith(body)).toBe(true);
   });
 
-  test("not if 5 bytes are written", async () => {
+  test("but not if 5 bytes are written", async () => {
     using ends = await openEnds(Buffer.of(), 1, (http1) => {
       http1.begin(200, [["content-length", "5"]]);
       for (const piece of ["ord", "er"]) http1.write(Buffer.from(piece));

@@ -55,7 +55,7 @@ test("a buffer that is too small doubles, even if it was not full", () => {
   expect(sizes).toEqual([1_000, 2_000, 4_000]);
 });
 
-test("bytes of two chunks are joined, whatever was retained before", () => {
+test("bytes of two chunks are joined, also if others were retained before", () => {
   const incoming = new Incoming();
   incoming.add(Buffer.from("x".repeat(100)));
   incoming.retain();
@@ -65,7 +65,7 @@ test("bytes of two chunks are joined, whatever was retained before", () => {
   expect(incoming.bytes.toString()).toBe("abcd");
 });
 
-test("retained bytes are unchanged, whatever buffer there was before", () => {
+test("retained bytes are unchanged, also if there was a buffer before", () => {
   const incoming = new Incoming();
   incoming.add(Buffer.from("a".repeat(100)));
   incoming.retain();
@@ -76,7 +76,7 @@ test("retained bytes are unchanged, whatever buffer there was before", () => {
   expect(incoming.bytes.toString()).toBe("b".repeat(50) + "c".repeat(10));
 });
 
-test("sections are found however the bytes are split, consumed and retained", () => {
+test("sections are found for any split of the bytes, also if some are consumed or retained", () => {
   const wrong = textsOf(6).flatMap((text) =>
     [0, 5, 6, 11, 19, 24, 29, 31].flatMap((cuts) => {
       const expected = expectedOf(text, cuts).join();

@@ -33,7 +33,7 @@ test("a repeated head is parsed once, also after a longer one was cached", () =>
   expect(sections.map((section) => sections.indexOf(section))).toEqual([0, 1, 1]);
 });
 
-test("an incomplete request line is refused when its target must be too long", () => {
+test("an incomplete request line is refused as soon as its target is certainly too long", () => {
   const refused = [0, 1].map((more) => {
     let heads = 0;
     const callbacks = {

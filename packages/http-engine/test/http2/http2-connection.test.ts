@@ -313,7 +313,7 @@ describe("a connection whose client", () => {
     expect(await connection.readEnd(1)).toStrictEqual(answered);
   });
 
-  test("continues a body after its response is reset after the linger time, whatever the other timeouts", async () => {
+  test("continues a body after its response is reset after the linger time, despite other timeouts", async () => {
     await using engine = await startEngine({ limits: { ...farOff, lingerMs: 20 }, serve: (stream) => answer(stream) });
     using connection = await openFrames(engine.address);
     for (const streamId of [1, 3]) {
@@ -326,7 +326,7 @@ describe("a connection whose client", () => {
   test.each([
     { name: "it is reset", everyMs: 13, last: frameType.resetStream },
     { name: "the connection is closed", everyMs: 3_600_000, last: frameType.headers },
-  ])("continues a body after its response has a timer until $name", async ({ everyMs, last }) => {
+  ])("continues a body after its response is checked by a timer until $name", async ({ everyMs, last }) => {
     using started = vi.spyOn(globalThis, "setInterval");
     using cleared = vi.spyOn(globalThis, "clearInterval");
     await using engine = await startEngine({ limits: { lingerMs: 4 * everyMs }, serve: (stream) => answer(stream) });
@@ -357,7 +357,7 @@ describe("a connection whose client", () => {
   test.each([
     { name: "PINGs", sent: alive, limits: { pings: 1e9 } },
     { name: "requests", sent: whole(1), limits: {} },
-  ])("sends $name and does not read is not read from, and closed", async ({ sent, limits }) => {
+  ])("sends $name and does not read is no longer read from, and is closed", async ({ sent, limits }) => {
     const budget = new BacklogBudget(2 ** 30);
     let heldBytes = 0;
     await using engine = await startEngine({

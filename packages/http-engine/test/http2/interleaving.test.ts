@@ -167,7 +167,7 @@ describe("interleaved streams", () => {
   });
   afterAll(() => engine[Symbol.asyncDispose]());
 
-  test("get the same output as alone", async () => {
+  test("get the same output as when they are sent alone", async () => {
     const property = fc.asyncProperty(fc.nat({ max: 2 ** 31 }), async (seed) => {
       const dice = new Dice(seed);
       const scripts = Array.from({ length: 2 + dice.roll(8) }, () => randomScript(dice));

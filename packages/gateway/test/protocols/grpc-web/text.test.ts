@@ -20,7 +20,7 @@ describe("decodeGrpcWebText", () => {
     { name: "one run", text: "b3JkZXJz", want: "orders" },
     { name: "a padded run", text: "b3JkZXI=", want: "order" },
     { name: "several consecutive padded runs", text: "bw==cg==ZGVycw==", want: "orders" },
-  ])("takes $name, and what it reads can be transferred", ({ text, want }) => {
+  ])("accepts $name, and the decoded bytes can be transferred", ({ text, want }) => {
     const bytes = decodeGrpcWebText(Buffer.from(text));
     expect(Buffer.from(bytes).toString()).toBe(want);
     expect(isMarkedAsUntransferable(bytes.buffer)).toBe(false);
@@ -52,7 +52,7 @@ describe("decodeGrpcWebText", () => {
     expect(bytes.equals(decodeGrpcWebText(encodeGrpcWebText(bytes)))).toBe(true);
   });
 
-  test("grpcWebTextBytes allows for the length of every encoded body", () => {
+  test("grpcWebTextBytes returns at least the length of every encoded body", () => {
     fc.assert(
       fc.property(fc.nat(10_000), (bytes) => {
         expect(encodeGrpcWebText(new Uint8Array(bytes)).byteLength).toBeLessThanOrEqual(grpcWebTextBytes(bytes));
@@ -72,7 +72,7 @@ describe("a stream of gRPC-Web text", () => {
     );
   });
 
-  test("is refused if it ends within a quantum", async () => {
+  test("is refused if it ends within a group of four characters", async () => {
     await expect(join(decodeTextPieces(from([Buffer.from("cGxhb")])))).rejects.toEqual(refused);
   });
 });

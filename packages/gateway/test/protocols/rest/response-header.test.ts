@@ -47,7 +47,7 @@ describe("toRestHeader()", () => {
     "Grpc-Encoding",
     "Grpc-Anything",
     "Connect-Protocol-Version",
-  ])("leaves out %s", (name) => {
+  ])("omits %s", (name) => {
     expect(toRestHeader(new Headers([[name, "x"]]), new Headers([[name, "x"]]))).toEqual([]);
   });
 

@@ -23,7 +23,7 @@ describe("cached bytes", () => {
     { name: "empty", texts: ["", "a"], find: "" },
     { name: "non-ASCII octets", texts: ["\u00ff\u0000\u0080"], find: "\u00ff\u0000\u0080" },
     { name: "as many as fit", texts: ["x".repeat(744)], find: "x".repeat(744) },
-  ])("are found, for the first time and again: $name", ({ texts, find: text }) => {
+  ])("are found, also repeatedly: $name", ({ texts, find: text }) => {
     const remembered = remembering(texts);
     const want = `read ${text}`;
     expect([find(remembered, text), find(remembered, text), find(remembered, text)]).toEqual([want, want, want]);
@@ -99,7 +99,7 @@ describe("cached bytes", () => {
     expect([remembered.get(chunk, 0, 3), find(remembered, "abc")]).toEqual([undefined, "read abc"]);
   });
 
-  test("have their own value or none after any sequence", () => {
+  test("have the value that was stored for them, or none, after any sequence", () => {
     fc.assert(
       fc.property(fc.array(fc.string({ unit: fc.constantFrom("a", "b"), maxLength: 40 })), (texts) => {
         const remembered = new DecodedCache<string>(sizeBytesMax);
@@ -112,7 +112,7 @@ describe("cached bytes", () => {
     );
   });
 
-  test("are looked up less often when nothing repeats, and found again when something does", () => {
+  test("are looked up less often while nothing repeats, and found again once something does", () => {
     const remembered = new DecodedCache<string>(100_000);
     const isFound = (text: string): boolean => {
       const found = find(remembered, text) !== undefined;

@@ -151,7 +151,7 @@ describe("compileRestRoutes() refuses", () => {
   test.each([
     { name: "any JSON", output: StructSchema },
     { name: "a value of any kind", output: ValueSchema },
-  ])("a stream of $name, of which an error could not be told, unless both are wrapped", ({ output }) => {
+  ])("a stream of $name, which could be mistaken for an error, unless messages and errors are wrapped", ({ output }) => {
     const rules = [ruleOf("GET /watch", [], "grpc.health.v1.Health.Watch")];
     const method = { ...Health.method.watch, output };
     expect(() => compileRestRoutes([method], { rules })).toThrow("could be mistaken for an error");
@@ -174,7 +174,7 @@ describe("compileRestRoutes() refuses", () => {
   });
 
   test.each(["/api", "/api/v1", "/%61pi", "/a%2Fb", "/api:verb", "/*", "/a;b=1", "/~a-b._!$&'()+,@"])(
-    "not the requestPathPrefix %s",
+    "but accepts the requestPathPrefix %s",
     (requestPathPrefix) => {
       expect(problemsOf(["GET /a"], { requestPathPrefix })).toEqual([]);
     },
@@ -195,7 +195,7 @@ describe("compileRestRoutes() refuses", () => {
       want: noRpc("kitchensink.v1.KitchenSink.Typos"),
     },
   ])(
-    "rules of RPCs that are not registered, if they are to be ignored, for typos alone: $selector",
+    "with ignoreUnregistered, of the rules of unregistered RPCs only misspelled ones: $selector",
     ({ selector, want }) => {
       const rules = [unboundSelector, selector].map((each) => ruleOf("GET /a", [], each));
       const compile = () => compileRestRoutes([unbound], { rules, ignoreUnregistered: true });
@@ -205,7 +205,7 @@ describe("compileRestRoutes() refuses", () => {
     },
   );
 
-  test("a selector that is not an RPC among others that are", () => {
+  test("an unknown selector next to a known one", () => {
     const rules = ["x.Y.Z", unboundSelector].map((each) => ruleOf("GET /a", [], each));
     expect(() => compileRestRoutes([unbound], { rules })).toThrow('rules: selector "x.Y.Z" does not match an RPC');
   });
@@ -237,14 +237,14 @@ describe("compileRestRoutes() refuses", () => {
     expect(() => compileRestRoutes([unbound], options)).toThrow(error);
   });
 
-  test("nothing else: an error of rest.service is rethrown unchanged", () => {
+  test("a function rest.service that throws, and rethrows its error unchanged", () => {
     const service = fail;
     expect(() => compileRestRoutes([unbound], { rules: [ruleOf("GET /a")], service })).toThrow(
       new RangeError("no such service"),
     );
   });
 
-  test("with one error that lists all problems", () => {
+  test("several rules with one error that lists all problems", () => {
     expect(problemsOf(["GET /a/{nope}", "GET /a//b", "POST /a body=nope", "GET /b", "GET /b"])).toHaveLength(4);
   });
 });
@@ -270,7 +270,7 @@ describe("compileRestRoutes() accepts", () => {
     ],
     ["segments after **", ["GET /{f_string=**}/end", "GET /{f_string=**}/{nested.text}", "GET /{f_string=**}"]],
     [
-      "a rule of which others take the shortest paths",
+      "a rule whose shortest paths match other rules",
       ["GET /a/**", "GET /a", "GET /a/{f_string}", "GET /a/{f_string}/{nested.text}"],
     ],
     ["a wildcard next to literals of all kinds", ["GET /x", "GET /xx", "GET /undefined", "GET /%2A", "GET /*"]],
@@ -310,7 +310,7 @@ describe("compileRestRoutes() accepts", () => {
     expect(bindings.every((binding) => binding.procedure.startsWith("/kitchensink.v1.KitchenSink/"))).toBe(true);
   });
 
-  test("RPCs without a rule, and skips them", () => {
+  test("RPCs without a rule, which are skipped", () => {
     expect(compileRestRoutes([unbound]).bindings).toEqual([]);
   });
 });

@@ -111,7 +111,7 @@ describe("isMultiSegment()", () => {
     { text: "/{a=**}", want: true },
     { text: "/{a=x/*}", want: true },
     { text: "/{a=*/*}", want: true },
-  ])("is $want for $text", ({ text, want }) => {
+  ])("returns $want for $text", ({ text, want }) => {
     const template = parsePathTemplate(text);
     expect(template.variables.map((variable) => isMultiSegment(template, variable))).toEqual([want]);
   });
@@ -156,7 +156,7 @@ describe("printPathTemplate()", () => {
   });
 
   test.each(["/", "/orders/{id}:cancel", "/v1/{name=shelves/*/books/**}/x", "/a%2Fb/%2A"])(
-    "prints %s as it is",
+    "prints %s unchanged",
     (text) => {
       expect(printPathTemplate(parsePathTemplate(text))).toBe(text);
     },

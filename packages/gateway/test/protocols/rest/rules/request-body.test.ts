@@ -86,7 +86,7 @@ describe("a service with sameValueAsPath", () => {
     { field: "f_float", path: "NaN", body: '{"fFloat":"NaN"}' },
     { field: "w_double", path: "NaN", body: '{"wDouble":"NaN"}' },
     { field: "f_double", path: "Infinity", body: '{"fDouble":"Infinity"}' },
-  ])("accepts $body where the path has $path", ({ field, path, body }) => {
+  ])("accepts $body if the value in the path is $path", ({ field, path, body }) => {
     const rules = [{ selector: "kitchensink.v1.KitchenSink.Types", ...putAt(field) }];
     const decodeAt = (value: string, json: string): Message =>
       decode({ ...options, rules }, `PUT /v1/floats/${value}`, json);
@@ -95,7 +95,7 @@ describe("a service with sameValueAsPath", () => {
     expect(() => decodeAt(path, body.replace(`"${path}"`, "1.5"))).toThrow("must be the value in the path");
   });
 
-  test("refuses a different value even if it is lenient", () => {
+  test("refuses a different value even if the service is lenient", () => {
     const lenient: RestRouteOptions = { service: () => ({ sameValueAsPath: true, lenient: true }) };
     expect(() => decode(lenient, "PATCH /v1/shelves/1", '{"name":"shelves/2"}')).toThrow(
       "must be the value in the path",
@@ -177,7 +177,7 @@ describe("a service with updateMaskFromBody", () => {
     expect(maskOf("PATCH /v1/shelves/1", body, { lenient: true })).toEqual(["theme"]);
   });
 
-  test("omits fields from the mask that were partly ignored", () => {
+  test("omits partly ignored fields from the mask", () => {
     const body = '{"theme":"a","x":1,"place":{"y":1},"formerPlaces":[{"z":1}]}';
     expect(maskOf("PATCH /v1/shelves/1", body, { lenient: true })).toEqual(["theme"]);
   });

@@ -172,7 +172,7 @@ describe("RouteTable.match()", () => {
   test.each([
     { decodesSlash: false, captures: ["x/a%2Fb%41", "c/d"] },
     { decodesSlash: true, captures: ["x/a/b%41", "c/d"] },
-  ])("finds what stands before and behind a leading ** (decodes %2F: $decodesSlash)", ({ decodesSlash, captures }) => {
+  ])("captures a leading ** and a variable after it (decodes %2F: $decodesSlash)", ({ decodesSlash, captures }) => {
     const only = new RouteTable<string>(decodesSlash);
     only.add("GET", parsePathTemplate("/{front=**}/end/{last}"), "route");
     expect(only.match("GET", "/x/a%2Fb%2541/end/c%2Fd")).toEqual({ kind: "binding", binding: "route", captures });
