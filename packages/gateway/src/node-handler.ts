@@ -30,8 +30,8 @@ export type NodeServerResponse = (ServerResponse | Omit<Http2ServerResponse, "wr
  * If a body parser has already read the body, its result in `request.rawBody` or `request.body` is used instead: bytes,
  * a string, or a value parsed from JSON.
  *
- * @param next - called if no route matches, or with an Error if the body was read and such a result is missing; without
- * `next`, the response is then `Internal`
+ * @param next - called if no route matches, or with an Error if the body was read and there is no such result; without
+ * `next`, the error is `Internal`
  */
 export type NodeHandler = (
   request: IncomingMessage | Http2ServerRequest,
@@ -63,8 +63,8 @@ export function createNodeHandler(server: Server, options: NodeHandlerOptions): 
     // An earlier response has closed the connection, or the client has closed it over HTTP/2. No response can be sent,
     // so the request must not be processed.
     if (socket.writableEnded) return;
-    // A pipelined HTTP/1.1 request must not be processed after a response that closes the connection. Which of them
-    // comes first is known when node assigns the socket to this response; after such a response, it never does.
+    // A pipelined HTTP/1.1 request must not be processed if an earlier response closes the connection. It is this
+    // request's turn when node assigns the socket to its response; after a closing response, node never does.
     if (response.socket === null && willEnd(socket)) {
       // Restores the async context of this request: node emits the event in that of the previous request.
       const goOn = AsyncResource.bind(() => handle(request, response, next));

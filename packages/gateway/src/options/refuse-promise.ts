@@ -6,7 +6,7 @@ import { withCode } from "../errors/index.ts";
  * returns nothing or any object, and JavaScript never does.
  *
  * @param requirement - what the callback must do: `toError must return its result`
- * @throws TypeError with the code ERR_OPTIONS for a promise, whose rejection is then ignored
+ * @throws TypeError with the code ERR_OPTIONS for a promise; a rejection of that promise is ignored
  */
 export function refusePromise<Result>(returned: Result, requirement: string): Result {
   if (typeof returned !== "object" || returned === null || !("then" in returned)) return returned;

@@ -13,7 +13,7 @@ import type { MethodCodecs } from "./formats.ts";
 /** One RPC of the routes, prepared before the first call. */
 export type Rpc = UnaryRpc | StreamRpc;
 
-/** Connect's options of an RPC, with those of its router. */
+/** The options of an RPC in Connect, including those of its router. */
 export type RpcOptions = UniversalHandlerOptions & Pick<ConnectRouterOptions, "connect" | "grpc" | "grpcWeb">;
 
 /** The parts of a response that a wire writes. */

@@ -178,7 +178,7 @@ function runInterceptors({ method, impl }: UnarySpec, interceptors: readonly Int
   const terminal = (request: UnaryRequest): Promise<UnaryResponse> => {
     try {
       const returned = impl(request.message, contextOf(request));
-      // Not an async function, which would add a promise to that of the handler.
+      // An async function would create another promise in addition to that of the handler.
       const promise = returned instanceof Promise ? returned : Promise.resolve(returned);
       return promise.then((init) => toUnaryResponse((request as UnaryRequest & CallView).call.view, method, init));
     } catch (error) {
@@ -187,7 +187,7 @@ function runInterceptors({ method, impl }: UnarySpec, interceptors: readonly Int
   };
   const chain = interceptors.reduceRight((next, interceptor) => interceptor(next), terminal as AnyFn);
   return (call, reply) => {
-    // An untyped interceptor may return anything.
+    // An interceptor in JavaScript may return a value of any type.
     Promise.resolve(chain(call)).then(
       (response) => reply.resolve(response as UnaryResponse),
       (error: unknown) => reply.reject(error),
@@ -201,7 +201,7 @@ function runHandler({ method, impl }: Pick<UnarySpec, "method" | "impl">): Unary
     const { abortReason } = requestOf(call);
     // The server is shutting down, so the handler is not started.
     if (abortReason !== undefined) throw abortReason;
-    // An untyped handler may return anything.
+    // A handler in JavaScript may return a value of any type.
     Promise.resolve(impl(call.message, call)).then(
       (init) => respond(call, method, init, reply),
       (error: unknown) => reply.reject(error),

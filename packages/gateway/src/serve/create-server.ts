@@ -54,8 +54,8 @@ export interface ServingOptions extends ConnectRouterOptions {
   readonly onRequest?: (request: AdmitRequest) => void;
   /**
    * Returns the error to respond with for a value that a handler or an interceptor has thrown. Default: a
-   * `ConnectError` unchanged, and `Internal` for anything else, which is passed to {@link onFault} and whose message no
-   * client sees. Errors that this function throws are passed there, too.
+   * `ConnectError` is sent unchanged. Anything else is passed to {@link onFault}, and clients get `Internal` without
+   * its message. Errors that this function throws are also passed to {@link onFault}.
    */
   readonly toError?: (thrown: unknown, context: HandlerContext) => ConnectError;
   /** Called before an error response is sent. Errors that it throws are passed to {@link onFault}, once per cause. */

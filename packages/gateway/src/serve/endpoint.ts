@@ -66,8 +66,8 @@ const endpointNames: Readonly<Record<keyof Endpoint, true>> = {
 };
 
 /**
- * Rejects an endpoint with a member that most likely misspells one of {@link Endpoint}. Other members are allowed,
- * because it may be an object of any class.
+ * Rejects an endpoint if a member is most likely a misspelling of a member of {@link Endpoint}. Other members are
+ * allowed, because an endpoint may be an object of any class.
  *
  * @throws TypeError that names both
  */

@@ -47,8 +47,8 @@ function readConnectError(thrown: unknown): ConnectError | undefined {
 }
 
 /**
- * Returns an error whose members have the types that ConnectError declares. Programs without types and other servers
- * may have set any values.
+ * Returns an error whose members have the types that ConnectError declares. Applications in JavaScript and other
+ * servers may have set values of other types.
  */
 function toWritable(error: ConnectError): ConnectError {
   const { rawMessage, cause, isWireError } = error;

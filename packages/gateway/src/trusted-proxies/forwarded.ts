@@ -3,8 +3,8 @@ export type ForwardedElement = ReadonlyMap<string, string>;
 
 /**
  * Reads up to `elementsMax` elements of a `Forwarded` field (RFC 7239 §4), starting with the last one, which the
- * nearest proxy has added. Stops at the first element that is malformed, because a client may have written what is to
- * the left of it, and at the first that exceeds one of the limits below.
+ * nearest proxy has added. Stops at the first malformed element, because a client may have written everything to the
+ * left of it, and at the first element that exceeds one of the limits below.
  *
  * Forwarded         = 1#forwarded-element forwarded-element = [ forwarded-pair ] *( ";" [ forwarded-pair ] )
  * forwarded-pair    = token "=" ( token / quoted-string )

@@ -37,7 +37,7 @@ export function readProxyHeader(bytes: Buffer): ProxyHeader {
 
 const textStart = Buffer.from("PROXY ");
 
-// §2.1: PROXY TCP4|TCP6 source destination source-port destination-port, or PROXY UNKNOWN and anything.
+// §2.1: PROXY TCP4|TCP6 source destination source-port destination-port, or PROXY UNKNOWN followed by anything.
 const textLine =
   /^PROXY (?:UNKNOWN(?: .*)?|TCP([46]) ([0-9A-Fa-f:.]+) ([0-9A-Fa-f:.]+) (0|[1-9]\d{0,4}) (0|[1-9]\d{0,4}))$/;
 

@@ -363,7 +363,7 @@ export class Http1Connection implements RequestCallbacks, BodySource {
 
   /** Returns whether the rest of the body is small enough to be read, so that the next request can follow. */
   #restIsSmall(): boolean {
-    // Without 100 Continue, a client may or may not send its body.
+    // A client that got no 100 Continue may or may not send its body.
     if (this.#isDraining || (this.#head.section.expectsContinue && !this.#continued)) return false;
     return this.#reader.remainingBodyBytes <= unreadBodyBytesMax;
   }

@@ -58,7 +58,7 @@ export class Incoming {
   consume(end: number): void {
     this.at = end;
     this.unusedBytes = this.bytes.byteLength - end;
-    // Otherwise the chunk would stay in memory until the next one arrives.
+    // Releases the chunk, which would otherwise stay in memory until the next one arrives.
     if (this.unusedBytes === 0) this.clear();
   }
 

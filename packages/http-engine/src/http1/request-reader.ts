@@ -20,7 +20,7 @@ export interface RequestCallbacks {
    */
   onPiece(piece: Buffer, last: boolean): boolean;
   onBodyEnd(): void;
-  /** Called when the rest of the body cannot be read, nor anything after it. */
+  /** Called when neither the rest of the body nor anything after it can be read. */
   onRequestError(problem: HttpProblem): void;
 }
 

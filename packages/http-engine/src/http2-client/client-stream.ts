@@ -18,7 +18,10 @@ export interface ResponseReceiver extends FlowReceiver {
   onEnd(trailer: ResponseSection | undefined): void;
 }
 
-/** The code with which a receiver is reset when its connection closes. Negative, because HTTP/2 has no such code. */
+/**
+ * The code with which a receiver is reset when its connection closes. Negative, so that it differs from every code of
+ * HTTP/2.
+ */
 export const connectionLost = -1;
 
 /** One request and its response: a client's stream. */

@@ -111,7 +111,7 @@ export class FrameReader {
     return to;
   }
 
-  /** Passes on a frame, whose payload need not follow its header in memory. */
+  /** Passes on a frame. In memory, the payload may be apart from the header. */
   #deliverFrame(header: Buffer, at: number, bytes: Buffer, from: number, length: number): void {
     if (this.stopped) return;
     const frame = this.#frame;

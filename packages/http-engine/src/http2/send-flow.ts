@@ -143,7 +143,7 @@ export class SendFlow {
     return this.#final && (stream.queuedBytes > stream.sendWindow || this.queuedBytes > this.#window);
   }
 
-  /** Returns the streams of which the peer has read nothing for too long. */
+  /** Returns the streams from which the peer has read nothing for longer than the timeout. */
   stalled(nowMs: number): readonly SendingStream[] {
     const { blockedTimeoutMs } = this.#limits;
     const stalled = [...this.#waiting].filter(([, progressAtMs]) => nowMs - progressAtMs > blockedTimeoutMs);

@@ -7,7 +7,7 @@ import { allocateBuffer, concatBytes, noBytes, toUtf8 } from "../../exchange/ind
  * Decodes a body of `application/grpc-web-text`: base64 in one or more padded runs, because a sender may encode each of
  * its chunks separately (gRPC-Web protocol, "Message Encoding").
  *
- * @throws ConnectError `InvalidArgument` for anything else
+ * @throws ConnectError `InvalidArgument` if the body is not valid base64
  */
 export function decodeGrpcWebText(body: Uint8Array): Uint8Array {
   if (body.byteLength % 4 !== 0) throw notBase64();

@@ -1,7 +1,7 @@
 import { type Exchange, type HeaderFields, notPrefixed, readHeaderField } from "../../exchange/index.ts";
 import { isSendable } from "../shared/lazy-headers.ts";
 
-/** The prefixes with which clients of grpc-gateway send and receive the metadata of gRPC. */
+/** The prefixes that clients of grpc-gateway use for the metadata of gRPC. */
 const metadataPrefix = "grpc-metadata-";
 const trailerPrefix = "grpc-trailer-";
 

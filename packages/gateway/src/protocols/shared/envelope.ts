@@ -11,7 +11,7 @@ import type { MessageSplitter } from "./message-splitter.ts";
  */
 export const envelopePrefixBytes = 5;
 
-/** The most bytes of a message in an envelope, whose length has 32 bits. */
+/** The most bytes of a message in an envelope: the largest length in 32 bits. */
 export const messageBytesMax: number = 2 ** 32 - 1;
 
 /** Flag: the message is compressed with the encoding of the call. */

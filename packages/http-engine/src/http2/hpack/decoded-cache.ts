@@ -10,8 +10,8 @@ const missesMax = 64;
  * Caches decoded values by their encoded bytes.
  *
  * Lookups compare all of the bytes: as a map key, or in place if they equal one of the last two. So clients cannot
- * cause false hits, nor hash collisions, because the hash is seeded in each process. The size is bounded; when it is
- * exceeded, the cache is cleared.
+ * cause false hits. They cannot cause hash collisions either, because each process seeds its hash. The size is bounded;
+ * when it is exceeded, the cache is cleared.
  */
 export class DecodedCache<Value> {
   readonly #sizeBytesMax: number;

@@ -83,7 +83,7 @@ export function createErrorRecordWriter(
   return Object.assign(write, { isDefault: policy === undefined });
 }
 
-/** Returns the HTTP status of an error: that of its identifier, which may be more specific, or that of its code. */
+/** Returns the HTTP status of an error: the status of its identifier if it has one, otherwise that of its code. */
 export function httpStatusOf(error: ConnectError): number {
   return problemStatusOf(error) ?? codes[error.code][1];
 }

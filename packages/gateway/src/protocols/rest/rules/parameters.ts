@@ -103,8 +103,8 @@ export function resolveParameter(binding: ParameterBinding, name: string): Param
 }
 
 /**
- * Returns the name of the parameter that sets a field, without the key of a map: the dotted path of JSON names, or that
- * of proto names if the former means another field.
+ * Returns the name of the parameter that sets a field, without the key of a map: the dotted path of JSON names, or the
+ * dotted path of proto names if the JSON names mean another field.
  *
  * @param nameOf - returns the JSON name of a field
  * @returns `undefined` if both mean other fields

@@ -19,7 +19,7 @@ export interface PathVariables {
   /**
    * Sets fields of a message to the captured strings, which must be in the order of the template.
    *
-   * @throws ConnectError `InvalidArgument` whose message names the field
+   * @throws ConnectError `InvalidArgument`, with a message that names the field
    */
   set(fields: FieldValues, captures: readonly string[]): void;
 }

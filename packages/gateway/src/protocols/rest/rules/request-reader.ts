@@ -22,8 +22,8 @@ export interface RequestReader {
   /**
    * Reads the request message.
    *
-   * @throws ConnectError `InvalidArgument` whose message names the field, or with the status 415 for a wrong content
-   * type
+   * @throws ConnectError `InvalidArgument`, with a message that names the field, or with the HTTP status 415 for a
+   * wrong content type
    */
   decode(request: RestRequest): Message;
   /** Opens the stream of messages of a request with this URL and content type. */

@@ -27,7 +27,10 @@ export interface RestOptions {
    * profile. Default `"strict"`.
    */
   readonly profile?: RestProfile;
-  /** The format of errors, with the HTTP status of their code. Default: that of the profile, otherwise `"status"`. */
+  /**
+   * The format of errors, which have the HTTP status of their code. Default: the format of the profile, otherwise
+   * `"status"`.
+   */
   readonly errors?: ErrorForm;
   /** Returns the record and the status of each error. Replaces {@link errors}. */
   readonly errorRecord?: ErrorRecordPolicy;
@@ -50,8 +53,8 @@ export interface RestOptions {
   /** Rules that replace the annotations of their RPCs, as in a service config. */
   readonly rules?: readonly ExternalHttpRule[];
   /**
-   * Ignores those of the {@link rules} whose RPCs are not registered, for example the mixins of a service config. A
-   * selector that names an unknown RPC of a registered service is rejected in any case.
+   * Ignores {@link rules} for RPCs that are not registered, for example the mixins of a service config. A selector that
+   * names an unknown RPC of a registered service is rejected in any case.
    */
   readonly ignoreUnregistered?: boolean;
   /** Also decodes `%2F` in path variables of several segments; `fully_decode_reserved_expansion` of google.api.Http. */

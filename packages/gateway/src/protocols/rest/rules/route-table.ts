@@ -12,7 +12,7 @@ export type RouteMatch<Binding> =
   /** The path exists with other methods only: 405, where `allow` is the value of the header `Allow`. */
   | { readonly kind: "method-not-allowed"; readonly allow: string }
   | { readonly kind: "not-found" }
-  /** Not a valid path: 400. */
+  /** The path is not valid: 400. */
   | { readonly kind: "malformed"; readonly message: string };
 
 /** Matches every HTTP method: the custom kind `*` of google/api/http.proto. */

@@ -6,8 +6,8 @@ import { findProtoField } from "./field-path.ts";
 import type { HttpPattern } from "./http-rule.ts";
 
 /**
- * Returns the field that grpc-gateway fills with the fields of the body: the only FieldMask in the request of a PATCH
- * whose body is a message field.
+ * Returns the field that grpc-gateway fills with the paths of the body's fields: the only FieldMask in the request of a
+ * PATCH whose body is a message field.
  */
 export function findUpdateMask(input: DescMessage, { httpMethod, body }: HttpPattern): DescField | undefined {
   const bodyField = findProtoField(input, body);
