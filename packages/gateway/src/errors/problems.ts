@@ -111,7 +111,7 @@ export const problems = {
   /** Reported to `onFault`: a response has a field whose name or value HTTP does not allow. */
   ERR_HEADER_FIELD: {},
 
-  // Thrown at the embedding program: the `code` of the error, like in the errors of node.
+  // Thrown to the application: the `code` of the error, as in node's errors.
   /** Thrown by `createGateway`: all problems of the rules, or of `requestPathPrefix`. */
   ERR_HTTP_RULES: {},
   /** Thrown by `createGateway` and `createProxy`: a descriptor cannot be used; the message has the reason. */
@@ -130,9 +130,9 @@ export type ProblemName = {
 
 /** How an error differs from its entry in {@link problems}, and its cause. */
 export interface ProblemDetails {
-  /** Another code. The HTTP status is then the standard one of this code. */
+  /** A code other than that of the entry. The HTTP status is then the standard status of this code. */
   readonly code?: Code;
-  /** Another HTTP status on REST. */
+  /** An HTTP status on REST other than that of the entry. */
   readonly httpStatus?: number;
   /** What was thrown. Never sent. */
   readonly cause?: unknown;

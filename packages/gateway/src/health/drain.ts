@@ -16,7 +16,7 @@ export interface DrainTimes {
 export const drainTimesDefault: DrainTimes = { delayMs: 5_000, timeoutMs: 20_000 };
 
 /**
- * The maximum of either of {@link DrainTimes} in milliseconds: an hour, longer than any orchestrator waits and short
+ * The maximum of each of {@link DrainTimes} in milliseconds: an hour, longer than any orchestrator waits and short
  * enough to catch typos.
  */
 export const drainMsMax = 3_600_000;

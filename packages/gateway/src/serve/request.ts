@@ -56,7 +56,10 @@ export interface ServedCall extends AnyCall {
 /** The timeout for compressing an error: much longer than gzip takes for a megabyte. */
 const errorCompressionMsMaxDefault = 1000;
 
-/** Returns the exchange of a request. Not a member, because hooks receive the request and must not respond to it. */
+/**
+ * Returns the exchange of a request. A function instead of a member, because hooks get the request and must not
+ * respond.
+ */
 export let exchangeOf: (request: ServedRequest) => Exchange;
 /** Returns the server of a request. */
 export let serverOf: (request: ServedRequest) => Server;

@@ -6,8 +6,9 @@ export type ForwardedElement = ReadonlyMap<string, string>;
  * nearest proxy has added. Stops at the first malformed element, because a client may have written everything to the
  * left of it, and at the first element that exceeds one of the limits below.
  *
- * Forwarded         = 1#forwarded-element forwarded-element = [ forwarded-pair ] *( ";" [ forwarded-pair ] )
- * forwarded-pair    = token "=" ( token / quoted-string )
+ *     Forwarded         = 1#forwarded-element
+ *     forwarded-element = [ forwarded-pair ] *( ";" [ forwarded-pair ] )
+ *     forwarded-pair    = token "=" ( token / quoted-string )
  *
  * Reads from the right, because a client can send an opening quotation mark, which would hide the elements of the
  * proxies if the field were read from the left.

@@ -239,7 +239,7 @@ export abstract class FrameConnection<
     this.output.numbers(FrameType.goAway, 0, lastStreamId, code);
   }
 
-  /** Schedules the next step of closing the connection, instead of the scheduled one. */
+  /** Schedules the next step of closing the connection, and cancels the scheduled one. */
   protected after(ms: number, then: () => void): void {
     clearTimeout(this.#timer);
     if (this.#socket.destroyed) return;

@@ -8,7 +8,9 @@ const rememberedResets = 1024;
 export class StreamTable<Stream> {
   /** The open streams by their identifier. */
   readonly open: Map<number, Stream> = new Map();
-  /** The highest stream that the client has opened. §5.1.1: it closes all idle streams below it. */
+  /**
+   * The highest stream that the client has opened. §5.1.1: opening it closes all idle streams with lower identifiers.
+   */
   lastStreamId = 0;
   /** Streams that we have reset, whose last frames may still arrive. The oldest are removed. */
   readonly #resetByUs = new Set<number>();

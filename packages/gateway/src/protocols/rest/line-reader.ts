@@ -89,7 +89,7 @@ export class LineReader implements MessageSplitter<Message> {
     return line;
   }
 
-  // Keeps a body of empty lines cheap.
+  // Skips empty lines in a short loop, so that a body of them is cheap.
   #skipEmptyLines(): void {
     const start = this.#at;
     while (this.#piece[this.#at] === lineFeed) this.#at += 1;

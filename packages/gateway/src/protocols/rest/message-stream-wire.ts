@@ -27,7 +27,7 @@ export class RestMessageStreamWire extends RestStreamWire implements StreamWire 
   }
 
   contentFields(): HeaderFields {
-    // RFC 9110 §12.5.5: the form depends on what the client accepts.
+    // RFC 9110 §12.5.5: the format depends on the client's Accept field.
     const { contentType, fields } = this.#form;
     return ["content-type", contentType, ...fields, "vary", "accept"];
   }

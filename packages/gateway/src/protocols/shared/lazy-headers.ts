@@ -52,7 +52,9 @@ export class LazyHeaders implements Headers {
     return this.#headers === undefined ? this.#fields : toFields(this.#headers);
   }
 
-  /** The platform's own object, built on first use. Not a private method, which would take memory in every object. */
+  /**
+   * The platform's own object, built on first use. Public, because a private method would take memory in every object.
+   */
   get built(): Headers {
     return (this.#headers ??= toHeaders(this.#fields));
   }

@@ -17,8 +17,8 @@ export interface BodyFormat {
    */
   readonly contentTypes: readonly string[];
   /**
-   * How a stream sent as `application/json` is read: as consecutive JSON values, or as such values or one array of
-   * them. If `undefined`, it is read as lines.
+   * How a stream sent as `application/json` is read: `"sequence"` accepts consecutive JSON values, and `"or-array"`
+   * also one array of them. If `undefined`, the stream is read as lines.
    */
   readonly jsonValues?: "sequence" | "or-array";
   /** Whether an empty body is refused, rather than read as the default message. */

@@ -1,6 +1,6 @@
 /** The segments of a raw path, or why it has none: no route can match it, or it is not a valid path. */
 export type SplitPath =
-  /** `decoded` is the same array as `raw` if the path has no escapes, as nearly all paths. */
+  /** `decoded` is the same array as `raw` if the path has no escapes; nearly all paths have none. */
   | { readonly kind: "segments"; readonly raw: readonly string[]; readonly decoded: readonly string[] }
   | { readonly kind: "not-found" }
   | { readonly kind: "malformed"; readonly message: string };

@@ -87,7 +87,7 @@ export function createRequestReader(
     bodyProblem: (contentType, isEmpty) => bodyProblem(bodyFormat, contentType, isEmpty),
     decode(request) {
       const { body: bytes, contentType } = request;
-      // In raw bodies, an empty body is a google.api.HttpBody without bytes, for example an empty file.
+      // If the body is raw, an empty one is a google.api.HttpBody without bytes, for example an empty file.
       const isRead = bytes.byteLength > 0 || isRaw || bodyFormat.isRequired === true;
       const sent = isRead ? bytes : undefined;
       const problem = sent && bodyProblem(bodyFormat, contentType, false);

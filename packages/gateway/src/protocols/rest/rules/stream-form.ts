@@ -14,9 +14,9 @@ export interface StreamForm {
    * could mistake it for a message, for example a line with only a space.
    */
   readonly heartbeat: Uint8Array | undefined;
-  /** Returns a message that follows `before` others. */
+  /** Formats a message. `before` is the number of messages before it. */
   message(json: string, before: number): string;
-  /** Returns the end of a stream of `before` messages, with the error record if the stream failed. */
+  /** Returns the end of a stream after `before` messages, with the error record if the stream failed. */
   end(before: number, errorJson: string | undefined): string;
 }
 
@@ -72,7 +72,7 @@ function jsonArray(endingError: EndingError): StreamForm {
 const retryMs = 3000;
 
 /**
- * Server-Sent Events: each message is a `message` event. An error is an `error` event, and an end may be an `end`
+ * Server-Sent Events: each message is a `message` event. An error is an `error` event, and the end may be an `end`
  * event.
  */
 function serverSentEvents(endEvent: boolean): StreamForm {
