@@ -56,10 +56,7 @@ export interface ServedCall extends AnyCall {
 /** The timeout for compressing an error: much longer than gzip takes for a megabyte. */
 const errorCompressionMsMaxDefault = 1000;
 
-/**
- * Returns the exchange of a request. A function instead of a member, because hooks get the request and must not
- * respond.
- */
+/** Returns the exchange of a request. Not a member, because hooks get the request and must not respond to it. */
 export let exchangeOf: (request: ServedRequest) => Exchange;
 /** Returns the server of a request. */
 export let serverOf: (request: ServedRequest) => Server;
@@ -177,8 +174,7 @@ export class ServedRequest implements ViewedRequest, AbortReceiver {
   }
 
   /**
-   * Starts reading a body that names the RPC. The deadline of a call does not apply yet; the HTTP server limits the
-   * time for any body.
+   * Starts reading a body that names the RPC. There is no deadline yet; the HTTP server limits the time for any body.
    */
   beginBody(call: AnyCall): void {
     // equivalent mutant: after the response, a body is not read anyway.
@@ -225,10 +221,7 @@ export class ServedRequest implements ViewedRequest, AbortReceiver {
     }
   }
 
-  /**
-   * Ends the request successfully once its response is written. Writing is only asynchronous if the response is
-   * compressed.
-   */
+  /** Ends the request successfully once its response is written. Only writing a compressed response is asynchronous. */
   succeed(written: void | Promise<void>): void {
     if (!(written instanceof Promise)) return this.settle(undefined);
     // An error that occurs during compression, or because compression fails, is sent uncompressed.
@@ -271,8 +264,7 @@ export class ServedRequest implements ViewedRequest, AbortReceiver {
     }
     // Settled after writing, so that the status of the response is known.
     if (!(written instanceof Promise)) return this.#settled(error);
-    // A compression that the application has added may never finish, and neither the deadline nor a disconnect of the
-    // client ends the call any more.
+    // A compression of the application may never finish, and the deadline or a disconnect no longer ends the call.
     const timeout = Promise.withResolvers<void>();
     const stop = startDeadline(call.errorCompressionMsMax ?? errorCompressionMsMaxDefault, timeout.resolve);
     const uncompressed = timeout.promise.then(() => {

@@ -116,7 +116,7 @@ test.each([
     "an aborted body",
     "POST /beds/1:water HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\nZZ\r\n",
   ],
-])("%s that follows a call runs neither in the context of that call nor in that of the server's start", async (_, behind) => {
+])("%s after a call runs neither in the context of the call nor in that of the server's start", async (_, behind) => {
   const found: unknown[] = [];
   const note = (): void => void found.push(storage.getStore());
   const errorRecord: ErrorRecordPolicy = ({ rawMessage }, { httpStatus }) => {

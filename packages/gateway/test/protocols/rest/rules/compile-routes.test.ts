@@ -151,7 +151,7 @@ describe("compileRestRoutes() refuses", () => {
   test.each([
     { name: "any JSON", output: StructSchema },
     { name: "a value of any kind", output: ValueSchema },
-  ])("a stream of $name, which could be mistaken for an error, unless messages and errors are wrapped", ({ output }) => {
+  ])("a stream of $name, which could be mistaken for an error, unless both are wrapped", ({ output }) => {
     const rules = [ruleOf("GET /watch", [], "grpc.health.v1.Health.Watch")];
     const method = { ...Health.method.watch, output };
     expect(() => compileRestRoutes([method], { rules })).toThrow("could be mistaken for an error");
