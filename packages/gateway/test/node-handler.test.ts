@@ -127,7 +127,7 @@ describe("the handler in a server of HTTP/1.1", () => {
     { name: "small", framing: ["content-length", "262144"], want: "keep-alive" },
     { name: "large", framing: ["content-length", "262145"], want: "close" },
     { name: "of an unknown length", framing: ["transfer-encoding", "chunked"], want: "close" },
-  ] as const)("responds before the rest of a body arrives, with $want if the body is $name", async ({ framing, want }) => {
+  ] as const)("responds before the rest of a body arrives, with $want if it is $name", async ({ framing, want }) => {
     await using server = await serve("1.1", mount());
     using connection = await openHttp1(server.address);
     connection.request({ ...water, path: "/nothing", header: [json, framing], body: Buffer.of() });
@@ -505,7 +505,7 @@ test("the handler does not touch a response that the application has started", a
   expect(faults).toEqual([]);
 });
 
-describe.each(["1.1", "2"] as const)("the handler in a server of HTTP/%s keeps fields of the application", (version) => {
+describe.each(["1.1", "2"] as const)("the handler in a server of HTTP/%s keeps the application's fields", (version) => {
   async function ask(hostFields: Readonly<Record<string, string | string[]>>): Promise<readonly Field[]> {
     const handler = mount({
       routes: (router) =>

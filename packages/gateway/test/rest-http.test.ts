@@ -205,7 +205,7 @@ describe.each(carriers)("REST over %s", (carrier) => {
     ["a refusal", get("/v1/int64/x", ["origin", shop]), 400],
     ["a 404", get("/nowhere", ["origin", shop]), 404],
     ["a 405", { ...get("/v1/query", ["origin", shop]), httpMethod: "PATCH" }, 405],
-    ["a 405 to an OPTIONS that is not a preflight", { ...get("/v1/query", ["origin", shop]), httpMethod: "OPTIONS" }, 405],
+    ["the 405 of an ordinary OPTIONS", { ...get("/v1/query", ["origin", shop]), httpMethod: "OPTIONS" }, 405],
   ])("allows a listed origin to read %s", async (_, request, httpStatus) => {
     const answer = await exchange(carrier, request);
     expect(answer.httpStatus).toBe(httpStatus);

@@ -242,7 +242,7 @@ describe("an update mask", () => {
     expect(json).toMatchObject({ inner: paths });
   });
 
-  test.each(["with-dash", "filter[name]", "with space"])("sent as %s is refused because it is not a path", async (mask) => {
+  test.each(["with-dash", "filter[name]", "with space"])("sent as %s is refused as an invalid path", async (mask) => {
     const target = `/names?inner=${encodeURIComponent(mask)}`;
     expect(await ask(strict, "PATCH", target, {})).toMatchObject({ status: 400 });
   });

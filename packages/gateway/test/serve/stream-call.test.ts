@@ -334,7 +334,7 @@ test.each([
   { name: "HTTP/1.1", http2: "own" },
   { name: "HTTP/2, mounted", http2: "mounted" },
   { name: "HTTP/2", http2: "own" },
-] as const)("a stream whose client disconnects during its admission does not run over $name", async ({ name, http2 }) => {
+] as const)("a stream whose client disconnects during admission does not run over $name", async ({ name, http2 }) => {
   let ran = false;
   const admitted = Promise.withResolvers<void>();
   await using greenhouse = await startGreenhouse(
