@@ -129,7 +129,7 @@ describe.each([
     },
     { what: "more than the limit", packed: zeros(2 ** 20 + 1), limit: 2 ** 20, waits: true, want: refused },
     { what: "an invalid message", packed: message, limit: 2 ** 20, waits: true, want: invalid },
-  ])("a message of $what waits: $waits", async ({ packed, limit, waits, want = { status: "fulfilled" } }) => {
+  ])("$what waits: $waits", async ({ packed, limit, waits, want = { status: "fulfilled" } }) => {
     const others = openSlow();
     const running = [1, 2].map(() => decompressQueued(others.compression, message, 2 ** 20, openExchange()));
     const other = decompressQueued(others.compression, message, 1, openExchange());
