@@ -11,7 +11,7 @@ const json: readonly Field[] = [["content-type", "application/json"]];
 const restPath = "/v1/sinks";
 const connectPath = "/kitchensink.v1.KitchenSink/Create";
 
-// Without a list of types, an Any may hold what the services reach.
+// Without a registry, an Any may contain every type that is reachable from the services.
 describe.each([restPath, connectPath])("an Any at %s, without a registry,", (path) => {
   test.each([
     { "@type": "type.googleapis.com/kitchensink.v1.Nested", text: "a" },

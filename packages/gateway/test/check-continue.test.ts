@@ -10,7 +10,7 @@ import { type Http1Connection, openHttp1 } from "../../testing/src/carriers/http
 import { startOnLoopback } from "../../testing/src/carriers/listen-on-loopback.ts";
 import { within } from "../../testing/src/deadline.ts";
 
-// Clients of a server of node:http that wait to be told to send a body (RFC 9110 §10.1.1).
+// Clients of a node:http server that wait for 100 (Continue) before they send a body (RFC 9110 §10.1.1).
 
 const selector = "greenhouse.v1.GreenhouseService.RecordReadings";
 const notAdmitted: Partial<GatewayOptions> = {
@@ -19,7 +19,7 @@ const notAdmitted: Partial<GatewayOptions> = {
   },
 };
 
-/** A gateway that answers a stream of readings with its first one. */
+/** A gateway that responds to a stream of readings after the first reading. */
 function createGreenhouse(options: Partial<GatewayOptions> = {}): Gateway {
   return createGateway({
     rest: { rules: [{ selector, pattern: { case: "post", value: "/readings" }, body: "*" }] },
@@ -35,20 +35,20 @@ function createGreenhouse(options: Partial<GatewayOptions> = {}): Gateway {
   });
 }
 
-/** The head of a request whose client waits. */
+/** Returns the head of a request whose client waits for 100 (Continue). */
 function headOf(path: string, bytes: number, contentType = "application/json"): string {
   const fields = `host: x\r\ncontent-type: ${contentType}\r\ncontent-length: ${String(bytes)}\r\nexpect: 100-continue`;
   return `POST ${path} HTTP/1.1\r\n${fields}\r\n\r\n`;
 }
 
-/** Writes a head, and waits for an interim answer. */
+/** Writes a head, and waits for an interim response. */
 async function writeAndWait(connection: Http1Connection, head: string): Promise<void> {
   const told = once(connection.socket, "data");
   connection.write(head);
   await within(told, "100 (Continue)");
 }
 
-/** Servers that tell such a client in different ways. */
+/** Servers that send 100 (Continue) in different ways. */
 const servers: readonly { name: string; create: (gateway: Gateway) => Server }[] = [
   { name: "node:http", create: ({ handler }) => createServer(handler) },
   { name: "the gateway", create: ({ checkContinue }) => createServer().on("checkContinue", checkContinue) },
@@ -129,7 +129,7 @@ test("the gateway finds the next request after an unread body for which it sent 
   expect((await connection.readResponse()).httpStatus).toBe(404);
 });
 
-/** The rest of a program, which asks for the body by itself. */
+/** The rest of the application, which sends 100 (Continue) itself. */
 async function answerItself(request: AsyncIterable<Uint8Array>, response: ServerResponse): Promise<void> {
   response.writeContinue();
   response.end(`mine: ${await text(request)}`);

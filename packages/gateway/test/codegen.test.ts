@@ -20,14 +20,14 @@ import { exchangeFetch } from "../../testing/src/carriers/fetch.ts";
 import { descriptorSetOf } from "../../testing/src/gateway/descriptor-set.ts";
 import { encodeMessage, exchange, rpcRequest, wireFormats } from "../../testing/src/gateway/wire-format.ts";
 
-/** The texts of functions that were generated since the test began. */
+/** The sources of the functions that were generated since the test began. */
 const generated: string[] = [];
 vi.stubGlobal(
   "Function",
   new Proxy(Function, {
     construct(target, args: string[]) {
       const text = args.at(-1) ?? "";
-      // Not that by which the gateway tries whether it may.
+      // Ignores the function with which the gateway checks whether code generation is allowed.
       if (text.includes("function")) generated.push(text);
       return Reflect.construct(target, args);
     },
@@ -36,7 +36,10 @@ vi.stubGlobal(
 beforeEach(() => void generated.splice(0));
 afterAll(() => vi.unstubAllGlobals());
 
-/** The RPC `Create` of the kitchen sink. What is generated is kept by descriptors, so each gateway has its own. */
+/**
+ * Returns the RPC `Create` of the kitchen sink with new descriptors, because generated functions are cached per
+ * descriptor.
+ */
 function freshCreate(): DescMethodUnary {
   const files = createFileRegistry(fromBinary(FileDescriptorSetSchema, descriptorSetOf(KitchenSink.file)));
   const rpc = files.getService(KitchenSink.typeName)?.method["create"];
@@ -48,7 +51,7 @@ function isUnary(rpc: DescMethod): rpc is DescMethodUnary {
   return rpc.methodKind === "unary";
 }
 
-/** Registers an RPC that answers with what it was given, or with an error that has it as a detail. */
+/** Registers an RPC that responds with its request, or with an error that has the request as a detail. */
 function sinkRoutes(own: Parameters<ConnectRouter["rpc"]>[2] = {}): (router: ConnectRouter) => void {
   return (router) => {
     const rpc = freshCreate();
@@ -65,7 +68,7 @@ function sinkRoutes(own: Parameters<ConnectRouter["rpc"]>[2] = {}): (router: Con
 const sink = { fInt64: 7n, fString: "a text that is longer than the short ones", fBytes: Uint8Array.of(1, 2) };
 const create = `/${KitchenSink.typeName}/Create`;
 
-/** A message of each protocol and format. */
+/** A request in each protocol and format. */
 const requests: readonly HttpRequest[] = [
   ...["a text", "fail"].map((text) => ({
     httpMethod: "POST",
@@ -78,7 +81,7 @@ const requests: readonly HttpRequest[] = [
     .map((format) => rpcRequest(format, encodeMessage(format, SinkSchema, sink), [], create)),
 ];
 
-/** Sends all requests, and returns what is answered. */
+/** Sends all requests, and returns the responses. */
 async function askAll(ask: (request: HttpRequest) => Promise<HttpResponse>): Promise<readonly unknown[]> {
   const answers = await Promise.all(requests.map(ask));
   return answers.map(({ httpStatus, body }) => [httpStatus, String(body)]);

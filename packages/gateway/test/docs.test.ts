@@ -27,7 +27,7 @@ const declared = [
   { file: `${connect}/protocol/universal-handler.d.ts`, type: "UniversalHandlerOptions", prefix: "" },
 ];
 
-/** Options that a type passes on under another name, and those that only hold others. */
+/** Options that only contain other options. */
 const elsewhere = new Set(["rest", "rest.json"]);
 
 function optionsOf(file: string, type: string): readonly string[] {
@@ -72,7 +72,7 @@ const tests = ["packages/gateway/test", "examples"]
   .flatMap((folder) => sourceFiles(join(root, folder)).map((file) => readFileSync(join(root, folder, file), "utf8")))
   .join("\n");
 
-// Otherwise an option that nothing reads would pass.
+// Without this, an option that no code reads would pass.
 test.each([...options, ...serviceOptions])("a test sets the option %s", (option) => {
   const name = option.slice(option.lastIndexOf(".") + 1);
   expect(tests).toMatch(new RegExp(`\\b${name}(?::|\\(|,| \\})`));
@@ -96,7 +96,7 @@ test("gateway-options.md has the default of readMaxBytes", () => {
   expect(toNumber(rows.get("readMaxBytes") ?? "missing")).toBe(defaultReadMaxBytes);
 });
 
-// What connect-node does without options, and this gateway too.
+// The defaults of connect-node, which are also those of the gateway.
 const ofConnect = validateUniversalHandlerOptions({});
 
 test.each(["writeMaxBytes", "compressMinBytes"] as const)("gateway-options.md has the default of %s", (option) => {

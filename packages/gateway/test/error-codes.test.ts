@@ -28,19 +28,19 @@ import {
 } from "../../testing/src/gateway/scripted-http2-server.ts";
 import { startGreenhouse, waterBedProcedure } from "../../testing/src/gateway/greenhouse.ts";
 
-// Every identifier of the gateway, with what brings it about.
+// Every error identifier of the gateway, with a request or an action that causes it.
 
 /** A request that is refused or fails, and the gateway that it is sent to. */
 interface Refused {
-  /** On HTTP/1.1, byte by byte if it is a text; on HTTP/2 if it is gRPC's. */
+  /** Sent over HTTP/1.1, unchanged if it is a string; over HTTP/2 if it is a gRPC request. */
   readonly sent: HttpRequest | string;
   readonly options?: Partial<GatewayOptions>;
   readonly implementation?: Partial<ServiceImpl<typeof GreenhouseService>>;
-  /** Does what else is needed, until it is disposed of. */
+  /** Prepares anything else that is required, until it is disposed of. */
   readonly prepare?: () => Disposable;
 }
 
-/** Something that throws or reports by itself, and returns the identifier. */
+/** Causes the error without a request, and returns the identifier. */
 type Alone = () => unknown;
 
 const get = (path: string, ...header: Field[]): HttpRequest => ({ httpMethod: "GET", path, header });
@@ -138,7 +138,7 @@ const rows: Readonly<Record<GatewayErrorCode, Refused | Alone>> = {
   ERR_HEADER_FIELD: codeOfWrongField,
 };
 
-/** Returns the identifier for what an upstream does to the first of two concurrent calls of REST that fails. */
+/** Makes two concurrent REST calls to an upstream, and returns the identifier of the first that fails. */
 async function codeOfUpstream(script: Script, open: (baseUrl: string) => string | Upstream = String): Promise<unknown> {
   await using upstream = await startScriptedServer(script);
   const { promise, resolve } = Promise.withResolvers<unknown>();
@@ -159,7 +159,7 @@ async function recordReadings(readings: AsyncIterable<unknown>): Promise<{ count
   return { count };
 }
 
-/** Options that collect the identifiers, wherever they are seen. */
+/** Options that collect the identifiers from all hooks. */
 function collecting({ rest, ...others }: Partial<GatewayOptions> = {}): {
   readonly options: Partial<GatewayOptions>;
   readonly codes: ReadonlySet<unknown>;
@@ -207,7 +207,7 @@ function codeOfThrown(run: () => unknown): unknown {
   return undefined;
 }
 
-/** A program that reads the body, and then hands the request on. */
+/** An application that reads the body, and then passes the request to the gateway. */
 async function codeOfReadBody(): Promise<unknown> {
   const { options, codes } = collecting();
   const gateway = createTestGateway({ routes: (router) => router.service(GreenhouseService, {}), ...options });
@@ -230,7 +230,7 @@ const healthContext = createHandlerContext({
 });
 afterAll(() => healthContext.abort());
 
-/** Health as a handler, because the identifier is not sent. */
+/** Calls the health handler directly, because the identifier is not sent to clients. */
 async function codeOfHealth(call: HealthCall): Promise<unknown> {
   const readiness = new Readiness({});
   try {
@@ -245,7 +245,7 @@ function watch(health: ServiceImpl<typeof Health>): AsyncIterable<unknown> {
   return health.watch(create(HealthCheckRequestSchema), healthContext);
 }
 
-/** A client that leaves while its call runs. */
+/** A client that disconnects while its call runs. */
 async function codeOfGoneClient(): Promise<unknown> {
   const called = Promise.withResolvers<void>();
   const waterBed = (): Promise<never> => {
@@ -261,7 +261,7 @@ async function codeOfGoneClient(): Promise<unknown> {
   return error && errorCodeOf(error);
 }
 
-/** A defect of ours that belongs to no call. */
+/** A defect of the gateway outside of any call. */
 async function codeOfBrokenConnection(): Promise<unknown> {
   const reported = Promise.withResolvers<unknown>();
   const server = createHttp1Server({
@@ -281,7 +281,7 @@ async function codeOfBrokenConnection(): Promise<unknown> {
   return code;
 }
 
-/** An `admit` that adds a field that HTTP does not have. */
+/** An `admit` that adds a header field that HTTP does not allow. */
 async function codeOfWrongField(): Promise<unknown> {
   const faults: unknown[] = [];
   await using greenhouse = await startGreenhouse(

@@ -8,7 +8,7 @@ import { type Http2Connection, openHttp2 } from "../../testing/src/carriers/http
 import { startKitchenSink, type TestGateway } from "../../testing/src/gateway/kitchen-sink.ts";
 import { numRunsOf } from "../../testing/src/test-seed.ts";
 
-/** Every binding of the kitchen sink but those of the RPC that fails when it is asked to. */
+/** Every binding of the kitchen sink except those of the RPC that fails on request. */
 const mildBindings: readonly RestBinding[] = compileRestRoutes(KitchenSink.methods).bindings.filter(
   (binding) => binding.method !== KitchenSink.method.fail,
 );
@@ -17,7 +17,7 @@ function oneOf(words: string, ...more: readonly string[]): fc.Arbitrary<string> 
   return fc.constantFrom(...words.split(" "), ...more);
 }
 
-// Text that has gone wrong somewhere before.
+// Strings that have caused errors in parsers before.
 const nasty = oneOf(
   "0 -0 007 9223372036854775808 1e400 NaN null true % %zz %ff %00 %2F %2e%2e .. . a:b :peek * ** {id} [0] __proto__ constructor " +
     "toString + & = ; ' \" \\ | ^ %F0%9F%8C%B1 %ED%A0%80 2024-02-30T00:00:00Z 1s QQ== COLOR_RED a.b.c f_string fString nested.text child.child.fInt64",
@@ -55,7 +55,7 @@ const contentType = fc.constantFrom(
   'application/json; charset="',
 );
 
-/** Requests of any kind, most of them wrong. */
+/** Requests of any kind, most of them invalid. */
 const anyRequest: fc.Arbitrary<HttpRequest> = fc
   .record({
     httpMethod: oneOf("GET POST PUT PATCH DELETE HEAD OPTIONS REPORT"),
@@ -70,7 +70,7 @@ const anyRequest: fc.Arbitrary<HttpRequest> = fc
     ...(given.body === undefined ? {} : { body: given.body }),
   }));
 
-// Every field of the kitchen sink by both names, and fields inside of messages, the well-known ones too.
+// Every field of the kitchen sink by both names, and the fields of its messages, including well-known types.
 const fieldName = fc.constantFrom(
   ...SinkSchema.fields.flatMap((field) => [
     field.name,
@@ -78,7 +78,7 @@ const fieldName = fc.constantFrom(
     ...(field.message?.fields ?? []).map((inner) => `${field.jsonName}.${inner.jsonName}`),
   ]),
 );
-// Values at the edges of their types.
+// Values at the limits of their types.
 const edge = oneOf(
   "0 1 -1 7 2147483648 -2147483648 9223372036854775807 -9223372036854775808 18446744073709551615 true false 3.4028235e38 3.4028236e38 " +
     "-1e308 5e-324 1e-400 -0.0 NaN -Infinity 1.5 0.1 COLOR_RED 17 QQ -_8 AAAA a é 🌱 \u0000 \ufffd a,b foo_bar fooBar foo_1 foo1 foo__bar foo_ " +
@@ -86,7 +86,7 @@ const edge = oneOf(
     "315576000000s -315576000000.0s -0.000000001s NULL_VALUE",
   "",
 );
-// Requests may contain names of masks that have no JSON form, so that no response can repeat them.
+// Excludes field masks that have no JSON form, because no response could contain them.
 const canBeRepeated = ([name, value]: readonly [string, string]): boolean => name !== "mask" || !value.includes("_");
 const typedQuery = fc
   .array(fc.tuple(fieldName, edge).filter(canBeRepeated), { minLength: 1, maxLength: 3 })
@@ -113,7 +113,7 @@ const typedHead = fc
     return { httpMethod: pattern.httpMethod === "*" ? "PUT" : pattern.httpMethod, path: `/${segments.join("/")}` };
   });
 
-/** Requests that give some field of the kitchen sink a value at the edge of a type, its own or another's. */
+/** Requests that set a field of the kitchen sink to a value at the limits of its own or of another type. */
 const typedRequest: fc.Arbitrary<HttpRequest> = fc.oneof(
   typedQuery.map((text) => ({ httpMethod: "GET", path: `/v1/query?${text}`, header: [] })),
   typedBody.map((bytes) => ({ httpMethod: "POST", path: "/v1/sinks", header: [], body: bytes })),
@@ -139,8 +139,7 @@ afterAll(async () => {
   await gateway[Symbol.asyncDispose]();
 });
 
-// What every answer is, whatever was asked: the client's fault at worst, which a method is that nobody knows, and told in
-// JSON.
+// No request may cause a server error, except 501 for an unknown method, and every error must be in JSON.
 function expectMildAnswer(request: HttpRequest, answer: HttpResponse): void {
   if (answer.httpStatus !== 501) expect(answer.httpStatus).toBeLessThan(500);
   expect(answer.httpStatus).toBeGreaterThanOrEqual(200);
@@ -149,7 +148,7 @@ function expectMildAnswer(request: HttpRequest, answer: HttpResponse): void {
   if (answer.httpStatus >= 300) expect(json).toMatchObject({ code: expect.any(Number), message: expect.any(String) });
 }
 
-// HTTP/1.1 with one connection for as long as the server keeps it.
+// Sends requests over one HTTP/1.1 connection until the server closes it.
 class Http1Client {
   #connection: Http1Connection | undefined;
 

@@ -14,14 +14,14 @@ import { openUpload } from "../../testing/src/gateway/rest-upload.ts";
 import { exchange } from "../../testing/src/gateway/wire-format.ts";
 import { onFirstWay, restWays } from "../../testing/src/gateway/rest-ways.ts";
 
-/** Fails for an answer that was reset: on HTTP/2 by a code, over Fetch with status 500 if it had not begun. */
+/** Throws if the response was reset: with a code over HTTP/2, with status 500 over Fetch if it had not begun. */
 function toWhole(answer: HttpResponse & { readonly resetCode?: number }): HttpResponse {
   const { httpStatus, resetCode = ErrorCode.noError } = answer;
   if (httpStatus !== 200 || resetCode !== ErrorCode.noError) throw new Error("the answer was reset");
   return answer;
 }
 
-// google.api.HttpBody: bytes that are neither JSON nor base64, wherever a rule may have them.
+// google.api.HttpBody: bytes that are neither JSON nor base64, in every place where a rule allows them.
 
 const bytes = Buffer.from([0x00, 0xff, 0x0a, 0x22, 0x7b]);
 
@@ -38,13 +38,13 @@ function keeper() {
   return { kept, upload };
 }
 
-/** Yields five bytes after so many turns, in a stream of some announced length. */
+/** Yields five bytes in two pieces that are `turns` turns apart, in a stream with an announced length. */
 function inTwoPieces(row: { readonly length: number | string; readonly turns: number }) {
   return {
     async *download(_: unknown, { responseHeader }: HandlerContext) {
       responseHeader.set("content-length", String(row.length));
       yield { contentType: "a/b", data: bytes.subarray(0, 3) };
-      // The gateway sends what it has at the end of a turn, which a handler that waits for that may come before.
+      // Two turns each, because a handler may continue before the gateway sends its pieces at the end of a turn.
       for (let end = 0; end < 2 * row.turns; end += 1) await nextTurn();
       yield { data: bytes.subarray(3) };
     },
@@ -217,7 +217,7 @@ describe.each(restWays)("a body of bytes over $name", (way) => {
     { status: "206", field: ["content-range", "bytes 0-4/9"], want: 206, body: bytes },
     { status: "304", field: ["etag", '"1"'], want: 304, body: Buffer.of() },
     { status: "204", field: ["x-a", "b"], want: 204, body: Buffer.of() },
-    // Only a status of success is used for a response.
+    // A response uses the handler's status only if it is a success status.
     { status: "416", field: ["x-a", "b"], want: 200, body: bytes },
     { status: "100", field: ["x-a", "b"], want: 200, body: bytes },
     { status: "206 Partial Content", field: ["x-a", "b"], want: 200, body: bytes },
@@ -375,7 +375,7 @@ describe.each(restWays)("a body of bytes over $name", (way) => {
     const target = ["PUT", "/uploads/a%2Fb?note=n"] as const;
     const type: Field = ["content-type", "c/d"];
     using sent = await openUpload(files, version, target, [type]);
-    // Each piece is handed on before the next is sent.
+    // Each piece reaches the handler before the next one is sent.
     for (let pieces = 1; pieces <= 3; pieces += 1) {
       sent.write(bytes);
       await expect.poll(() => kept.length, { interval: 1 }).toBe(pieces);
@@ -433,7 +433,7 @@ describe.each(restWays)("a body of bytes over $name", (way) => {
         throw new ConnectError("gone", Code.NotFound);
       },
     });
-    // By a connection that ends within a chunk on HTTP/1.1, an error code on HTTP/2, and a body that fails on Fetch.
+    // The body is truncated in a chunk over HTTP/1.1, the stream is reset over HTTP/2, and the body fails over Fetch.
     const cut = ask(files, ["GET", "/downloads/later"]);
     if (version === "2") await expect(cut).resolves.toMatchObject({ resetCode: ErrorCode.internalError });
     else await expect(cut).rejects.toThrow();

@@ -14,7 +14,7 @@ import { answered } from "../../testing/src/http2/http2-requests.ts";
 
 const KiB = 1024;
 
-// Around the sizes of frames, of reads of a socket, of what is copied, and of windows.
+// Lengths around the sizes of frames, socket reads, copied messages and windows.
 const lengths: readonly number[] = [
   ...[1, 4 * KiB, 16 * KiB, 32 * KiB, 64 * KiB, 128 * KiB, 256 * KiB].flatMap((bytes) => [bytes, bytes + 1]),
   16 * KiB - 8,
@@ -25,7 +25,7 @@ const lengths: readonly number[] = [
   1024 * KiB - 300,
 ];
 
-// Octets that no other message has, by their first.
+// The messages by their first octet. Each consists of octets that no other message has.
 const sent: ReadonlyMap<number | undefined, Uint8Array> = new Map(
   lengths.map((length, i) => [i + 1, new Uint8Array(length).fill(i + 1)]),
 );
@@ -42,7 +42,7 @@ test.each([
     echo: (request, { signal }) => {
       kept.push(request.data);
       const data = Uint8Array.from(request.data);
-      // The handler's own again, once its call is over.
+      // After its call has ended, the handler may change its data again.
       signal.addEventListener("abort", () => data.fill(0));
       return { data };
     },
@@ -59,7 +59,7 @@ const path = "/files.v1.FileService/Echo";
 test.each([
   { name: "frames that are complete bodies", send: sendFrames, options: {} },
   { name: "a body over HTTP/1.1", send: sendHttp1, options: {} },
-  // Time for all of the body to come before it is read.
+  // Waits until the complete body has arrived before it is read.
   { name: "a body that is held by the request gate", send: sendHttp1, options: { requestGate: () => nextTurn() } },
 ])("retained messages do not change: $name, in one chunk with other data", async ({ send, options }) => {
   const kept: Uint8Array[] = [];

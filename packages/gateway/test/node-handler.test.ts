@@ -51,7 +51,7 @@ function mount(options: Partial<GatewayOptions> = {}): NodeHandler {
   return createGreenhouse(options).handler;
 }
 
-/** A gateway that counts readings, once the first of them is dealt with. */
+/** Creates a gateway that counts readings after `first` has resolved. */
 function createGreenhouse(options: Partial<GatewayOptions>, first: Promise<void> = Promise.resolve()): Gateway {
   const selector = "greenhouse.v1.GreenhouseService.RecordReadings";
   return createGateway({
@@ -73,7 +73,7 @@ function createGreenhouse(options: Partial<GatewayOptions>, first: Promise<void>
   });
 }
 
-/** The rest of an application: says what came to it. */
+/** The rest of an application, which responds with the request that it received. */
 function application(request: IncomingMessage | Http2ServerRequest, response: Response): void {
   void text(request).then((body) => {
     response.setHeader("x-app", "yes");
@@ -443,7 +443,7 @@ describe.each(versions)("the handler in a server of HTTP/%s", (version) => {
       const handler = mount();
       await using server = await serve(version, (request, response) => {
         request.pause();
-        // Until a later turn: a stream that is paused and resumed in one turn has not stopped.
+        // In a later turn, because a stream that is paused and resumed in the same turn does not stop.
         setImmediate(() => handler(request, response));
       });
       const request: HttpRequest = { ...water, path, body: Buffer.from(body), header: [type] };

@@ -18,10 +18,10 @@ import { isSince } from "../../testing/src/peer-version.ts";
 
 type NodeRequest = IncomingMessage | Http2ServerRequest;
 
-/** A body parser: reads the whole body, and leaves something of it on the request. */
+/** A body parser, which reads the complete body and stores a result on the request. */
 type Parser = (body: Buffer) => object;
 
-/** Sends a request to a server of node's with a parser before the gateway. */
+/** Sends a request to a node server with a body parser in front of the gateway. */
 async function ask(
   version: HttpVersion,
   parse: Parser,
@@ -118,7 +118,7 @@ describe.each(versions)("the gateway after a body parser on HTTP/%s", (version) 
       expect(String(answer.body)).toContain('"sink":{"fDouble":-0}');
     });
 
-    // Before 2.16, protobuf-es does not write it.
+    // protobuf-es before 2.16 does not write such a key.
     test.runIf(isSince("@bufbuild/protobuf", "2.16"))("keeps a key that names the prototype of objects", async () => {
       const answer = await ask(version, parseJson, post(path, '{"labels":{"__proto__":"x"}}'));
       expect(String(answer.body)).toContain('"labels":{"__proto__":"x"}');

@@ -33,7 +33,7 @@ async function recordReadings(): Promise<object> {
   return { count: 1 };
 }
 
-/** A coding that changes nothing, where it does not fail. */
+/** A coding that does not change the bytes, unless it fails. */
 function codingWith(compress: StreamCompression["compress"], encoder: Partial<PieceEncoder> = {}): StreamCompression {
   const openEncoder = (): PieceEncoder => ({ write: same, end: same, close: () => undefined, ...encoder });
   return { name: "same", compress, decompress: same, decodePieces: (pieces) => pieces, openEncoder };
@@ -52,9 +52,9 @@ const notFound = (): never => {
   throw new ConnectError("no sensor", Code.NotFound);
 };
 
-/** Time that a test makes pass, from where something stops its clock. */
+/** A clock that can be stopped and advanced by a test. */
 interface StoppableClock extends Disposable {
-  /** Stops it, for the deadlines that are set from here on. */
+  /** Stops the clock for all deadlines that are set afterwards. */
   stop(): void;
   /** Waits until the clock is stopped, advances it by some time, and restarts it. */
   pass(ms: number): Promise<void>;
@@ -214,7 +214,7 @@ describe.each<Way>([
   });
 
   describe("a stream of messages whose error takes long to be encoded", () => {
-    /** Begins a stream, and stops the clock when its error is given to its coding. */
+    /** Begins a stream, and stops the clock when the error of the stream is passed to the coding. */
     const begin = async (clock: StoppableClock, encode: PieceEncoder["end"], close: () => void) => {
       const end: PieceEncoder["end"] = (bytes) => {
         clock.stop();
@@ -273,7 +273,7 @@ describe.each<Way>([
       return same(bytes);
     };
     const coding = codingWith(same, { write, end: () => new Promise(() => {}) });
-    // Begins and ends without a turn in between, in which the deadline could pass.
+    // Begins and ends in the same turn, so that the deadline cannot pass in between.
     const watch: Implementation["watchReadings"] = async function* () {
       yield { sensor: "a" };
       await begun.promise;

@@ -36,7 +36,7 @@ afterAll(async () => {
   await talking[Symbol.asyncDispose]();
 });
 
-// A handler that has more to say than its message, under a prefix.
+// Starts a gateway with a path prefix whose handler sets a header and a trailer.
 async function startTalking(): Promise<TestGateway> {
   const talkative = createTestGateway({
     requestPathPrefix: "/api",
@@ -166,7 +166,7 @@ describe.each(carriers)("REST over %s", (carrier) => {
     expect(answer.body.byteLength).toBe(0);
     const header = headerOf(answer);
     expect(header).toMatchObject({ "access-control-allow-origin": shop });
-    // One of the rules takes every method.
+    // One of the rules accepts every method.
     expect(header["access-control-allow-methods"]).toBe("*");
     expect(header["access-control-allow-headers"]?.toLowerCase()).toContain("authorization");
   });

@@ -26,13 +26,13 @@ const rules: NonNullable<GatewayOptions["rest"]>["rules"] = [
 
 const stuck: Promise<never> = new Promise(() => {});
 
-/** So many readings, and then the error that the sensor's name asks for. */
+/** Yields `count` readings, and then throws if the sensor is "broken". */
 async function* watchReadings({ sensor, count }: { sensor: string; count: number }) {
   for (let at = 0; at < count; at += 1) yield { sensor: `s${at}` };
   if (sensor === "broken") throw new ConnectError("no sensor", Code.NotFound);
 }
 
-/** Fails once something has come, for which it blocks its process as long as a header waits. */
+/** Blocks the process until the header timer is due, and then fails when a message to itself has arrived. */
 async function* failLate() {
   const { port1, port2 } = new MessageChannel();
   const come = once(port2, "message").finally(() => port1.close());
@@ -119,7 +119,7 @@ describe.each(restWays)("a server stream on REST over $name", (way) => {
       [";;;,q=,\u00e9", "application/x-ndjson"],
       [`${"a/b,".repeat(16)}application/json`, "application/x-ndjson"],
       ["application/json; q=0.1, text/event-stream", "text/event-stream"],
-      // Beyond what is read of it.
+      // Beyond the part of the field that is read.
       [`application/json;q=0.1;a=${"a".repeat(1024)}, text/event-stream`, "application/json"],
     ]),
   )("responds to Accept %s with %s", async (accept, type) => {
@@ -275,8 +275,7 @@ describe.each(restWays)("a server stream on REST over $name", (way) => {
     expect(body.toString().split("\n").length).toBe(row.count + 1);
   });
 
-  // Over Fetch the platform decides how long a reader may take.
-  // Where the handler is mounted, how long a client may take is for the server to say.
+  // Over Fetch, the platform has the timeout for slow readers; for a mounted handler, the application's server has it.
   if (version !== "fetch" && http2 === "own") {
     test("is aborted when its client stops reading for too long", async () => {
       let ended = Promise.withResolvers<unknown>();
@@ -395,7 +394,7 @@ describe("a server stream on REST", () => {
     );
     const answer = exchange(greenhouse.address, "1.1", { ...request, header: [] });
     await within(asked.promise, "the call");
-    // As long as the header of a stream that has nothing to send takes.
+    // Waits as long as the header of a stream without a message is delayed.
     using _ = await openResponse(greenhouse, "1.1", "/sensors/a/readings");
     failure.reject(new ConnectError("no sensor", Code.NotFound));
     expect((await answer).httpStatus).toBe(404);
@@ -451,7 +450,7 @@ describe("a server stream on REST", () => {
       started = Math.max(started, timers.size);
     }
     watching = false;
-    // The hook is told a turn later.
+    // The hook is called one turn later.
     await nextTurn();
     hook.disable();
     expect([started > 0, timers.size]).toEqual([true, 0]);
@@ -462,7 +461,7 @@ describe("a server stream on REST", () => {
       {
         async *watchReadings() {
           yield { sensor: "s0" };
-          // Beyond the turn, so that its length is not known.
+          // In a later turn, so that the length of the response is not known when it begins.
           await new Promise((resolve) => setTimeout(resolve, 20));
           yield { sensor: "s1" };
         },
@@ -493,7 +492,7 @@ describe("a server stream on REST", () => {
     using connection = await openHttp1(greenhouse.address);
     connection.socket.pause();
     connection.socket.write("GET /sensors/a/readings HTTP/1.1\r\nHost: a\r\n\r\n");
-    // It stands still once the buffers on the way are full, which is far from the gigabytes of an endless stream.
+    // The handler is paused once all buffers are full, long before the endless stream has reached gigabytes.
     let before = -1;
     await expect
       .poll(() => {

@@ -17,7 +17,7 @@ test("all connections together buffer at most the limit, and nothing after they 
   const pageBytes = 6 * 1024 * 1024;
   const bufferedBytesMax = 1.5 * backlogBytes;
   const retainedBytesMax = 1024 * 1024;
-  // Not the sockets: a closed one still holds what was written to it.
+  // Sockets are not counted: a closed socket still holds the bytes that were written to it.
   let accepted = 0;
   let closed = 0;
   const admit: Admit = () => {
@@ -76,7 +76,7 @@ test("a connection buffers few pipelined requests and few unread responses", asy
       connection.socket.pause();
       connection.write(ahead);
     }
-    // Another one gets its response after everything that was read of them.
+    // Another connection gets its response after everything that was read from these connections.
     using other = await openHttp1(greenhouse.address);
     other.write(shortest);
     await other.readResponse();
@@ -101,7 +101,7 @@ test("responses are only created as fast as the client reads them, until all are
   using other = await openHttp1(greenhouse.address);
   other.request({ httpMethod: "GET", path: "/", header: [] });
   await other.readResponse();
-  // What the kernel buffers, and 1 MiB.
+  // The bytes that the kernel buffers, plus 1 MiB.
   expect(greenhouse.completedRequests.length * bytes).toBeLessThan(20_000_000);
   connection.socket.resume();
   for (let i = 0; i < count; i++) expect((await connection.readResponse()).body.byteLength).toBe(bytes);
@@ -135,7 +135,7 @@ describe("the buffered part of a response is counted", () => {
     using connection = await openHttp1(greenhouse.address);
     connection.socket.pause();
     let requests = 0;
-    // Until the kernel buffers no more.
+    // Waits until the kernel's buffers are full.
     while (greenhouse.gateway.load.backlogBytes === 0) {
       connection.write(ask(pageKib));
       await greenhouse.completed(++requests);
@@ -167,7 +167,7 @@ describe("the buffered part of a response is counted", () => {
           return { note: "n" };
         },
       },
-      // Their deadlines are not checked meanwhile.
+      // In the meantime, the deadlines of these connections are not checked.
       { endpoints: [page], limits: { backlogBytes: 256 * kib } },
       { ...(options && { tls: certificate }) },
     );

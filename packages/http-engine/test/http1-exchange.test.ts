@@ -48,7 +48,7 @@ describe("a client that does not read", () => {
     await using greenhouse = await startGreenhouse(
       { waterBed: () => ({ note: bigText }) },
       {
-        // Long enough for a busy machine to send some of the first.
+        // Long enough for a busy machine to send a part of the first response.
         limits: { idleTimeoutMs: 1000 },
         admit: () => closed.resolve(nextEvent("close")),
       },
@@ -101,7 +101,7 @@ describe("a client that does not read", () => {
       body: Buffer.from("\0\0\0\0\u0002{}"),
     });
     expect(await connection.readResponse()).toMatchObject({ httpStatus: 200 });
-    // Another one is idle for as long, and is disconnected.
+    // Another connection is idle for the same time, and is disconnected.
     using silent = await openHttp1(greenhouse.address);
     silent.request(water([], '{"note":"n"}'));
     await silent.readResponse();

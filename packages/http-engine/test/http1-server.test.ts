@@ -270,7 +270,7 @@ describe.concurrent("a client that times out", () => {
       const sentMs = performance.now();
       connection.write(sent);
       expect(await connection.readResponse()).toMatchObject({ httpStatus: 408 });
-      // It is checked a few times in that time, and may be late by as much.
+      // The deadline is only checked a few times in this period, so the measured time may differ by one interval.
       expect(performance.now() - sentMs).toBeGreaterThan(timeoutMs / 2);
     }
   });
@@ -304,7 +304,7 @@ test("a request that has arrived gets its response, even if a blocked process ch
   vi.advanceTimersByTime(400);
   await nextTurn();
   connection.request(water([], "{}"));
-  // The check that finds it idle for too long.
+  // Runs the check that finds the connection idle for too long.
   vi.advanceTimersByTime(100);
   expect(await connection.readResponse()).toMatchObject({ httpStatus: 200 });
 });
@@ -345,7 +345,7 @@ test("a status line has the reason phrase of its status", async () => {
   };
   await using greenhouse = await startGreenhouse({}, { endpoints: [endpoint] });
   using connection = await openHttp1(greenhouse.address);
-  // Where node has the phrase of an earlier RFC.
+  // The statuses for which node has the phrase of an earlier RFC.
   const phrases = { ...STATUS_CODES, 413: "Content Too Large", 422: "Unprocessable Content" };
   const without: string[] = [];
   for (const [status, phrase] of Object.entries(phrases).filter(([each]) => Number(each) >= 200)) {
@@ -456,7 +456,7 @@ describe("a call whose client closes the connection", () => {
     using connection = await openHttp1(greenhouse.address);
     connection.request(water([], "{}"));
     const serverSide = await within(admitting.promise, "the admission");
-    // Not `once` of node:events, which rejects on the reset.
+    // `once` of node:events cannot be used, because it rejects on the reset.
     const closed = new Promise((resolve) => serverSide.once("close", resolve));
     connection.socket.resetAndDestroy();
     await within(closed, "the connection to close");

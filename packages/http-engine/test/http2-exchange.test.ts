@@ -204,7 +204,7 @@ describe.each(http2Servers)("an HTTP/2 stream, %s,", (http2) => {
 
     test("of bodies gets its response immediately, and the connection stays open", async () => {
       using connection = await openHttp2(greenhouse.address);
-      // Far more than the windows of HTTP/2 allow when it is not read.
+      // Far more than the windows of HTTP/2 allow while the body is not read.
       for (let turn = 0; turn < 10; turn += 1) {
         const stream = connection.open({
           httpMethod: "POST",
@@ -221,7 +221,7 @@ describe.each(http2Servers)("an HTTP/2 stream, %s,", (http2) => {
       expect(JSON.parse(response.body.toString())).toMatchObject({ liters: 4 });
     });
 
-    // The server enforces these two, which is the application's own if the handler is mounted.
+    // These two limits are enforced by the server; if the handler is mounted, that is the application's server.
     if (http2 === "mounted") return;
     test.each([
       { name: "as large as the limit", bytes: 2000, want: "404" },

@@ -77,7 +77,7 @@ test("a body that fills its window while its request is admitted is read complet
   const address = await gateway.listen({ host: "127.0.0.1", port: 0 });
   using connection = await openFrames(address);
   const windowBytes = 256 * 1024;
-  // Leading white space, which JSON allows.
+  // A body of leading white space, which JSON allows.
   const body = Buffer.from(`{"id":"7"}`.padStart(windowBytes + 10));
   const json = header.map(([name, value]): Field => [name, name === "content-type" ? "application/json" : value]);
   const part = (at: number): Frame => dataFrame(1, body.subarray(at, at + 16_384));

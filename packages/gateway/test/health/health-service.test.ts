@@ -33,7 +33,7 @@ interface Served {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-/** A gateway whose service needs a tank. */
+/** Starts a gateway whose readiness depends on a tank. */
 async function serve(tank: ServerPart = {}): Promise<Served> {
   const readiness = new Readiness({ tank });
   const health = createHealthService({ readiness, services: [GreenhouseService.typeName] });

@@ -22,7 +22,7 @@ export interface Case {
   readonly by?: readonly (keyof RestServiceOptions)[];
   /** The different response with any options, and the sentence that contradicts the response of grpc-gateway. */
   readonly refused?: Otherwise;
-  /** The different response with any options, where nothing contradicts that of grpc-gateway. */
+  /** The different response with any options, if no sentence contradicts the response of grpc-gateway. */
   readonly missing?: Otherwise;
 }
 

@@ -7,7 +7,7 @@ import { carrierNames, type EveryCarrier, openEveryCarrier } from "../../../test
 
 // The option grpcMetadata of rest.service.
 
-/** A service that responds with the request header fields that the sensor names. */
+/** A service that responds with the request header fields whose names are in the field `sensor`. */
 const options: GatewayOptions = {
   routes: (router) =>
     router.service(GreenhouseService, {

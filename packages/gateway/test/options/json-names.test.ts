@@ -86,7 +86,7 @@ describe.each(styles)("by $style, a parameter of the OpenAPI document", ({ serve
   test("exists once for each field that a query can set", () => {
     const names = parameters.map(({ name }) => name);
     expect(names).toEqual([...new Set(names)]);
-    // Of each message the special and the exchanged ones; then the seven that only the request has.
+    // The special and the exchanged names of each message, then the seven names that only the request has.
     expect(names.filter((name) => !isMap.test(name))).toHaveLength(2 * (specialNames.length + 4) + 7);
   });
 });

@@ -96,7 +96,7 @@ describe("nearestName()", () => {
     { misspelled: "hots", names: ["port", "host"], nearest: undefined },
     { misspelled: "hosts", names: ["port", "host"], nearest: "host" },
     { misspelled: "x", names: [], nearest: undefined },
-    // Comparing all letters would take forever.
+    // Comparing all letters would take too long.
     { misspelled: "a".repeat(1_000_000), names: ["a".repeat(999_999)], nearest: undefined },
   ])("returns $nearest for a name of $misspelled.length letters", ({ misspelled, names: known, nearest }) => {
     expect(nearestName(misspelled, known)).toBe(nearest);

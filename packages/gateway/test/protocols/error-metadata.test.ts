@@ -33,8 +33,8 @@ const framing: Readonly<Record<string, string>> = {
   "connect-protocol-version": "2",
 };
 
-// Before Connect 2.2, errors have no isWireError, so an error with a content type counts as received: none of its
-// metadata is sent.
+// Before Connect 2.2, errors have no isWireError, so an error with a content type is treated as received, and none of
+// its metadata is sent.
 const framingNames = Object.keys(framing).filter(
   (name) => name !== "content-type" || "isWireError" in new ConnectError("no such bed"),
 );

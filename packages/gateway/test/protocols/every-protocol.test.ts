@@ -155,7 +155,7 @@ const protocolCases: Readonly<Record<Protocol, ProtocolCases>> = {
   rest: {
     httpVersion: "1.1",
     call: (message) => ({ ...post("", "application/json", message), path: "/beds/7:water" }),
-    // RPCs without a rule are not on REST: this is the one with a stream of bytes.
+    // On REST, only RPCs with a rule are available, so this is the RPC with a stream of bytes.
     stream: () => ({ httpMethod: "GET", path: "/photos/a", header: [] }),
     timeout: ["x-server-timeout", String(timeoutMs / 1000)],
     responses: {

@@ -136,7 +136,7 @@ describe.each([
     let done = false;
     const read = decompressQueued(compression, packed, limit, openExchange()).finally(() => (done = true));
     const outcome = Promise.allSettled([read]);
-    // By then every message that is not queued has finished, too.
+    // When this message has finished, every other message that is not queued has finished, too.
     if (waits) await decompressQueued(gzip, gzipSync(text), 2 ** 20, openExchange());
     else await outcome;
     for (const { resolve } of others.begun) resolve(message);

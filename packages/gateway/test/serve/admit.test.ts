@@ -34,7 +34,7 @@ interface Row {
   readonly procedure?: string;
   /** The status if it is admitted. Default 200. */
   readonly httpStatus?: number;
-  /** The HTTP status if it is refused; gRPC statuses are separate. Default 401. */
+  /** The HTTP status if it is refused; gRPC has a separate status. Default 401. */
   readonly refusedStatus?: 200;
 }
 

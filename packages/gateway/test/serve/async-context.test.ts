@@ -86,14 +86,14 @@ test("a call queued by node:http runs in its own context, not in that of the pre
   await using greenhouse = await startGreenhouse({
     getReading: async () => {
       found.push(storage.getStore());
-      // Until the next one is queued.
+      // Waits until the next request is queued.
       await heldBack.promise;
       return {};
     },
   });
   const server = createServer((request, response) => {
     void storage.run(String(request.url), async () => {
-      // Until the response to the last one, which closes the connection.
+      // Waits until the last request is refused, which closes the connection.
       if (request.url === "/sensors/b/reading") await refused.promise;
       greenhouse.gateway.handler(request, response);
       if (request.method === "POST") refused.resolve();

@@ -49,7 +49,7 @@ const requests: readonly Case[] = [
   {
     name: "header fields over the limit",
     httpStatus: 431,
-    // In a server of the program, that server's limit applies.
+    // If the gateway is mounted, the limit of the application's server applies.
     carriers: carrierNames.filter((name) => !name.startsWith("a handler")),
     request: {
       httpMethod: "GET",

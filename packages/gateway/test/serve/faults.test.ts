@@ -288,7 +288,7 @@ test("a response whose write closes its stream is reported once", async () => {
   expect(greenhouse.completedRequests).toHaveLength(1);
 });
 
-/** A value that the types do not allow, but that a program without types may return. */
+/** A value that the types do not allow, but that an application in JavaScript may return. */
 const withoutTypes = (): object => ({ note: 7 });
 
 const unwritable = [{ desc: WaterBedRequestSchema, value: { liters: 1.5 } }];

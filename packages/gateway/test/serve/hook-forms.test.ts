@@ -64,7 +64,7 @@ const hooks: Readonly<Record<Hook, Row>> = {
   onRequest: { wants: observing("onRequest", 200) },
   onError: { handle: fail, wants: observing("onError", 404) },
   onResponse: { wants: observing("onResponse", 200) },
-  // Its own failure is only printed.
+  // A failure of `onFault` itself is only printed.
   onFault: { handle: fault, wants: { returns: [500], resolves: [500], throws: [500], rejects: [500] } },
   toError: {
     value: converted,
@@ -160,7 +160,7 @@ describe("an option of REST", () => {
       rest,
       onFault: (error, what) => void faults.push(`${what}: ${String(error)}`),
     });
-    // There is no record to send, so the connection or the stream is reset.
+    // Without an error record there is no response, so the connection or the stream is reset.
     await within(
       gateway.ask(carrier, water).catch(() => undefined),
       "the end of the request",

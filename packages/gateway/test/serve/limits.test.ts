@@ -36,7 +36,7 @@ import {
 } from "../../../testing/src/gateway/wire-format.ts";
 import { type Http2Server, http2Servers } from "../../../testing/src/gateway/listen-for-tests.ts";
 
-// Exactly the limit is accepted, and one more is not.
+// A message of exactly the limit is accepted, and one byte more is refused.
 
 const limitBytes = 100;
 const tooMuch = Code.ResourceExhausted;

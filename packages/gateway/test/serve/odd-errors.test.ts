@@ -12,13 +12,13 @@ interface OddError {
   readonly name: string;
   readonly create: () => unknown;
   readonly want: { readonly code: Code; readonly message: string };
-  /** Whether it is a fault, and not intended for clients. */
+  /** Whether the error is a fault, which clients must not see. */
   readonly isFault?: true;
 }
 
 const detail = { desc: WaterBedRequestSchema, value: { note: "enough" } };
 
-/** Values that programs without types throw. */
+/** Values that applications in JavaScript throw. */
 const oddErrors: readonly OddError[] = [
   {
     name: "a ConnectError whose message is a number",

@@ -8,7 +8,7 @@ import { waterBedProcedure } from "../../../testing/src/gateway/greenhouse.ts";
 import { readOutcome } from "../../../testing/src/gateway/outcome.ts";
 import { rpcRequest, type WireFormat, wireFormats } from "../../../testing/src/gateway/wire-format.ts";
 
-/** Invalid headers that programs without types return. */
+/** Invalid headers that applications in JavaScript return. */
 const odd = [
   { name: "a name with a space", header: new Map([["x user", "a"]]) },
   { name: "a name that starts with a colon", header: new Map([[":x", "a"]]) },

@@ -42,7 +42,7 @@ interface Case {
   /** The procedure that `onResponse` sees. */
   readonly procedure?: string;
   readonly code?: Code;
-  /** The program's code that ran, in order. */
+  /** The application's functions that were called, in order. */
   readonly ran: readonly string[];
 }
 

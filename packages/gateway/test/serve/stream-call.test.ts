@@ -450,7 +450,8 @@ describe("messages that arrive after the deadline of their call", () => {
     readonly resume: Promise<void>;
   }
   /**
-   * Starts a greenhouse that reads some messages and, after the deadline and what else it is to wait for, the others.
+   * Starts a greenhouse that reads some messages, and the rest after the deadline and after anything else that it waits
+   * for.
    */
   const startLate = async ({ http2, read, resume }: Late) => {
     const received = Promise.withResolvers<Readings>();

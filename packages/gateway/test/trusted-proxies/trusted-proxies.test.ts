@@ -188,14 +188,14 @@ function listOf(count: number, itemOf: (at: number) => string): string {
   return Array.from({ length: count }, (_, at) => itemOf(at + 1)).join(", ");
 }
 
-/** Returns which of so many items counts, from 1; 0 for none. */
+/** Returns which of the items applies, from 1; 0 for none. */
 function believedOf(items: number, hops: number): number {
   return items === hops ? Math.min(items, 1) : items;
 }
 
 describe("X-Forwarded lists of unequal length", () => {
-  // Each trusted proxy has added an address, so the first one is the client's. Where schemes or hosts are not as many,
-  // only the last one is certain, which the nearest proxy has written.
+  // Each trusted proxy has added an address, so the first one is the client's. If there are not as many schemes or
+  // hosts, only the last one is reliable, which the nearest proxy has written.
   const counts = [0, 1, 2, 3, 4];
   const lists = [0, 1, 2, 3].flatMap((hops) =>
     counts.flatMap((schemes) => counts.map((hosts) => ({ hops, schemes, hosts }))),

@@ -37,7 +37,7 @@ export async function startSideBySide(): Promise<SideBySide> {
   const options = sideBySideOptions;
   const handler = connectNodeAdapter(options);
   const servers = { "1.1": createHttp1Server(handler), "2": createHttp2Server(handler) };
-  // A connection may be idle for long on a busy machine.
+  // On a busy machine, a connection may be idle for a long time.
   servers["1.1"].keepAliveTimeout = 0;
   const gateway = createGateway({ ...options, onFault: () => {} });
   const [http1, http2, own] = await Promise.all([listen(servers["1.1"]), listen(servers["2"]), gateway.listen()]);

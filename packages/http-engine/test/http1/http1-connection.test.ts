@@ -128,7 +128,7 @@ test.each([
   ends.client.write(`PUT / HTTP/1.1\r\nhost: x\r\ncontent-length: ${String(length)}\r\n\r\n`);
   ends.client.write(Buffer.alloc(length));
   await expect.poll(() => ends.socket.bytesRead).toBeGreaterThan(length);
-  // Not of all: only some chunks have a separate buffer, and short ones are left to the garbage collector.
+  // Only some chunks are freed: not all have a separate buffer, and short ones are left to the garbage collector.
   expect(chunks.some((chunk) => chunk.buffer instanceof ArrayBuffer && chunk.buffer.detached)).toBe(true);
 });
 
@@ -166,7 +166,7 @@ test("a reset by the client is detected while the read-ahead buffer is full", as
   };
   await expect.poll(check).toBe(true);
   await within(disconnected.promise, "onDisconnect");
-  // After its call, no other request is served.
+  // No other request is served after the call of this one.
   ends.connection.respond(200, [], Buffer.of());
   await new Promise(setImmediate);
   expect(requests).toBe(1);
@@ -433,7 +433,7 @@ test("a streamed response is counted with each piece", async () => {
 test("an idle client is disconnected after the idle timeout, counted from the first check", async () => {
   using ends = await openEnds(Buffer.of(), defaultLimits.idleTimeoutMs / 2);
   const { socket, connection } = ends;
-  // Then it has the linger time to close its side, which is not over at the next check.
+  // The client then has the linger time to close its side, which has not passed at the next check.
   const states = [1, 2, 3, 4, 5].map(() => {
     connection.checkTimeouts(performance.now());
     return socket.destroyed ? "closed" : socket.writableEnded ? "closing" : "open";

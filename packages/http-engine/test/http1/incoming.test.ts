@@ -122,7 +122,7 @@ function chunksOf(text: string, cuts: number): string[] {
 function sectionsOf(chunks: readonly string[], mode: number): (number | string)[] {
   const incoming = new Incoming();
   const found: (number | string)[] = [];
-  // Consumed bytes precede it.
+  // Preceded by consumed bytes.
   if (mode > 0) incoming.add(Buffer.from("xx"));
   if (mode > 0) incoming.consume(1);
   for (const [nth, chunk] of chunks.entries()) {

@@ -49,7 +49,7 @@ const floods: readonly Flood[] = [
   [
     "streams of which more than half are reset",
     { resets: 5 },
-    // 19 and the one that is always open are not reset.
+    // 19 streams, and stream 1, which is always open, are not reset.
     (i) => (i < 19 ? [whole(3 + 2 * i)] : [begun(3 + 2 * i), resetFrame(3 + 2 * i, 8)]),
     19 + 20,
   ],
@@ -72,7 +72,7 @@ const floods: readonly Flood[] = [
     () => [frame(frameType.data, frameFlag.padded, 1, Buffer.from([1, 0]))],
     5,
   ],
-  // Each stream allows two; there is one.
+  // Each stream allows two frames, and one stream is open.
   ["PRIORITY", { ignoredFrames: 5 }, () => [priorityFrame], 7],
   ["unknown frames", { ignoredFrames: 5 }, () => [frame(0x55, 0, 0)], 7],
   // Two streams allow four.

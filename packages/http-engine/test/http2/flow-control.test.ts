@@ -48,7 +48,8 @@ class WindowClient {
   #streamReceiveWindow: number;
 
   /**
-   * @param choose - gives a number from 0 on and below the one that it is given: what is done next, and how much of it
+   * @param choose - returns an integer from 0 up to but excluding its argument, which decides the next action and its
+   * size
    * @param initialWindowSize - the setting of RFC 9113 §6.5.2 that it announces
    */
   constructor(connection: FrameConnection, choose: (below: number) => number, initialWindowSize: number) {
@@ -348,7 +349,7 @@ describe("a response that the client does not read", () => {
   });
 });
 
-/** Sends so much that it fits only if each stream has returned its bytes to the window. */
+/** Sends more than fits unless each stream has returned its bytes to the window. */
 async function sendThroughStreams(engine: Engine, framesOf: (streamId: number) => readonly Frame[]): Promise<number> {
   using connection = await openFrames(engine.address);
   let window = 65_535;
@@ -380,7 +381,7 @@ function sendUntilHeld(stream: Http2Stream, piece: Buffer): number {
   return pieces;
 }
 
-/** Returns DATA frames of so many bytes in total. */
+/** Returns DATA frames with this total number of bytes. */
 function piecesOf(streamId: number, bytes: number, flags: number): Frame[] {
   const most = 16_384;
   if (bytes <= most) return [dataFrame(streamId, Buffer.alloc(bytes), flags)];

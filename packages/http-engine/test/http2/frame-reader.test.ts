@@ -77,7 +77,7 @@ async function replyTo(
   serve: typeof echo,
   limits: Partial<Http2Limits> = {},
 ): Promise<Buffer> {
-  // Never full: otherwise it would depend on the time of the next chunk whether a response is queued.
+  // The window is never full. Otherwise the timing of the next chunk would determine whether a response is queued.
   const [client, server]: Duplex[] = duplexPair({ highWaterMark: 2 ** 30 });
   if (client === undefined || server === undefined) throw new Error("there is no pair");
   serveConnection(server, { serve, limits });
@@ -85,7 +85,7 @@ async function replyTo(
   client.on("data", (bytes: Buffer) => reply.push(bytes));
   for (const chunk of chunks) {
     client.write(chunk);
-    // A turn per chunk, so that each is read separately.
+    // Waits one turn per chunk, so that each is read separately.
     await nextTurn();
   }
   client.end();
@@ -156,7 +156,7 @@ test("DATA for a reset stream is counted per frame, in any chunks", async () => 
   const start = Buffer.concat([clientPreface, ...refused.map(frameBytes)]);
   const late = frameBytes(dataFrame(3, Buffer.alloc(16_384)));
   const parts = [late.subarray(0, 5000), late.subarray(5000, 10_000), late.subarray(10_000)];
-  // Five, plus two for the stream.
+  // Five frames, plus two for the stream.
   const chunks = [start, ...Array.from({ length: 7 }, () => parts).flat()];
   const reply = await replyTo(chunks, echo, { ignoredFrames: 5 });
   expect(reply.toString("hex")).toBe((await replyTo(chunks, echo)).toString("hex"));

@@ -81,7 +81,7 @@ test.each([
     expect(body.byteLength).toBe(bodyBytes);
     if (i > 0) connection.send(windowUpdateFrame(0, bytes), windowUpdateFrame(1, bytes));
     read.push(await readData(connection, bytes));
-    // Acknowledged after everything else.
+    // The PING is acknowledged after everything else.
     connection.send(frame(frameType.ping, 0, 0, Buffer.alloc(8)));
     await connection.readUntil(({ type }) => type === frameType.ping);
   }

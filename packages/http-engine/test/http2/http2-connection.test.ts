@@ -82,7 +82,7 @@ function keeper(): { readonly streams: Http2Stream[]; readonly serve: (stream: H
   };
 }
 
-/** Always has something to send. */
+/** A handler that always has something to send. */
 function sendEndlessly(stream: Http2Stream): void {
   const write = (): void => stream.sendData(Buffer.alloc(10_000));
   stream.receiver = receiving(stream, { onWritable: () => setImmediate(write) });
@@ -102,7 +102,7 @@ describe("a draining connection", () => {
     expect(lastOf(await nextOf(connection, frameType.goAway))).toBe(2 ** 31 - 1);
     const ping = await nextOf(connection, frameType.ping);
 
-    // This one crosses the first GOAWAY, so it is served.
+    // This stream crosses the first GOAWAY, so it is served.
     connection.send(whole(3), frame(frameType.ping, ack, 0, ping?.payload));
     expect(lastOf(await nextOf(connection, frameType.goAway))).toBe(3);
     // This stream is above the last one, so the server ignores it, and the client will retry it elsewhere.
@@ -371,7 +371,7 @@ describe("a connection whose client", () => {
     connection.socket.on("error", () => {});
     for (let streamId = 1; engine.connections.size > 0; await nextTurn()) {
       heldBytes = Math.max(heldBytes, budget.bytes);
-      // After what the kernel buffers.
+      // In addition to the bytes that the kernel buffers.
       if (connection.socket.writableLength > 1_000_000) continue;
       const ids = Array.from({ length: 2000 }, () => (streamId += 2));
       connection.send(...ids.map((id) => ({ ...sent, streamId: sent.streamId && id })));
@@ -379,7 +379,7 @@ describe("a connection whose client", () => {
     connection.socket.resume();
     await within(closed, "the end of the connection");
     expect(heldBytes).toBeGreaterThan(0);
-    // And the output for the last chunk that was read.
+    // Plus the output for the last chunk that was read.
     expect(heldBytes).toBeLessThan(2_000_000);
     expect(budget.bytes).toBe(0);
   });

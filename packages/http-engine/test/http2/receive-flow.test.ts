@@ -16,7 +16,7 @@ const ping = frame(frameType.ping, 0, 0, Buffer.alloc(8));
 const limits = { connectionWindowBytes: 65_535, streamWindowBytes: 65_535 };
 const chunk = Buffer.alloc(10_000);
 
-/** Returns the credit for each stream, and for the connection under 0, until a PING is acknowledged. */
+/** Returns the credit for each stream, and under the key 0 for the connection, until a PING is acknowledged. */
 async function givenBack(connection: FrameConnection): Promise<Record<number, number>> {
   const given: Record<number, number> = {};
   connection.send(ping);

@@ -15,7 +15,7 @@ describe("SendFlow", () => {
     using connection = await openFrames(engine.address);
     connection.send(settingFrame(4, 2), whole(1));
     await connection.readUntil(({ type }) => type === frameType.data);
-    // The window was 0, is -2, becomes 0 again, which allows nothing, and then 1.
+    // The window changes from 0 to -2, back to 0, which allows nothing, and then to 1.
     connection.send(settingFrame(4, 0), windowUpdateFrame(1, 2), ping);
     const next = await connection.readUntil(({ type }) => type === frameType.data || type === frameType.ping);
     expect(next?.type).toBe(frameType.ping);
@@ -152,7 +152,7 @@ test("short responses are not blocked by long ones while the windows are small",
     connection.send(windowUpdateFrame(0, data.payload.byteLength));
   }
   expect(completed).toStrictEqual(shorts);
-  // Its first window, and then at most as many turns as the others.
+  // The bytes of its first window, and then at most as many turns as the others.
   expect(sentBytes.get(1)).toBeLessThan(65_535 + shorts.length * 2 * 16_384);
 });
 

@@ -11,7 +11,7 @@ function remembering(texts: readonly string[], valueBytes = 0): DecodedCache<str
 }
 
 function find(remembered: DecodedCache<string>, text: string): string | undefined {
-  // In the middle of other bytes, as a block in its chunk.
+  // Between other bytes, like a block in its chunk.
   return remembered.get(Buffer.from(`<${text}>`, "latin1"), 1, text.length + 1);
 }
 

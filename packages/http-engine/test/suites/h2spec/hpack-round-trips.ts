@@ -137,8 +137,8 @@ function randomList(dice: Dice, octet: (dice: Dice) => number): HeaderList {
 }
 
 function randomText(dice: Dice, octet: (dice: Dice) => number): string {
-  // Digits are short in Huffman code, so that Go uses it also where another octet is among them; most others are
-  // so long that Go sends a string of them as it is.
+  // Digits are short in Huffman code, so Go also uses it for strings with one other octet. Most other octets are so
+  // long that Go sends strings of them uncoded.
   const odd = dice.oneOf([1, 30, 1000]);
   const octets = Array.from({ length: dice.oneOf(lengths) }, () =>
     dice.roll(odd) === 0 ? octet(dice) : 0x30 + dice.roll(10),

@@ -16,7 +16,7 @@ function tableOf(routes: readonly string[]): RouteTable<string> {
 const notFound = { kind: "not-found" };
 
 describe("RouteTable.match()", () => {
-  // Declared in the order that would give wrong results if the order mattered.
+  // Declared in an order that would cause wrong results if the order mattered.
   const table = tableOf([
     "GET /v1/{rest=**}",
     "GET /v1/{a}",
