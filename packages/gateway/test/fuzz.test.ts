@@ -113,7 +113,7 @@ const typedHead = fc
     return { httpMethod: pattern.httpMethod === "*" ? "PUT" : pattern.httpMethod, path: `/${segments.join("/")}` };
   });
 
-/** Requests that set a field of the kitchen sink to a value at the limits of its own or of another type. */
+/** Requests that set a field of the kitchen sink to a value at the limits of some type. */
 const typedRequest: fc.Arbitrary<HttpRequest> = fc.oneof(
   typedQuery.map((text) => ({ httpMethod: "GET", path: `/v1/query?${text}`, header: [] })),
   typedBody.map((bytes) => ({ httpMethod: "POST", path: "/v1/sinks", header: [], body: bytes })),
