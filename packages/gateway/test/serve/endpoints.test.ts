@@ -191,7 +191,7 @@ test.each([
 
 // The client decides when its body ends, so a body promise that the endpoint ignores must not exit the process.
 describe.each(carrierNames)(
-  "by %s, an endpoint that has started reading a body may respond without it",
+  "by %s, an endpoint that has started reading a body may respond before it arrives",
   (carrier) => {
     test.each<{ name: string; handle: Endpoint["handle"] }>([
       {
