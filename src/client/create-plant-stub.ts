@@ -90,7 +90,7 @@ export function createPlantStub(options: PlantStubOptions): PlantServiceClient {
   // still sends a call again if the server has certainly not processed it (RFC 9113 §8.7).
   const channelWithoutRetries = new Channel(address, security, { "grpc.enable_retries": 0 });
   const withoutRetries: ClientOptions["callInvocationTransformer"] = (call) =>
-    call.methodDefinition.path === path && sendsNoKey(call.metadata)
+    call.methodDefinition.path === path && lacksIdempotencyKey(call.metadata)
       ? { ...call, channel: channelWithoutRetries }
       : call;
   const client = new PlantServiceClient(address, security, {
@@ -112,7 +112,7 @@ export const idempotencyKeyName = "idempotency-key";
  * Returns whether a call is sent without a key, which an empty value requests. A valid key is never empty, because it
  * includes two quotes.
  */
-function sendsNoKey(metadata: Metadata): boolean {
+function lacksIdempotencyKey(metadata: Metadata): boolean {
   return metadata.get(idempotencyKeyName)[0] === "";
 }
 
@@ -129,7 +129,7 @@ const sendIdempotencyKey: Interceptor = (callOptions, nextCall) => {
     start: (original, listener, next) => {
       // Changes a copy, because the caller may use the object for another call.
       const metadata = original.clone();
-      if (sendsNoKey(metadata)) metadata.remove(idempotencyKeyName);
+      if (lacksIdempotencyKey(metadata)) metadata.remove(idempotencyKeyName);
       else if (metadata.get(idempotencyKeyName).length === 0)
         metadata.set(idempotencyKeyName, quoteIdempotencyKey(randomUUID()));
       next(metadata, listener);

@@ -238,7 +238,7 @@ function readLogFields(
   contextValues: AuditedCall["contextValues"],
 ): object {
   try {
-    return refusePromise(logFields(contextValues), "logFields must return its result");
+    return refusePromise(logFields(contextValues), "logFields must be synchronous");
   } catch (error) {
     return { logFieldsProblem: error instanceof Error ? error.message : String(error) };
   }

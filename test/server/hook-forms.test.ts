@@ -37,7 +37,7 @@ interface HookTestCase {
   readonly isReported: boolean;
 }
 
-const promised = { logFieldsProblem: "logFields must return its result, got a promise" };
+const promised = { logFieldsProblem: "logFields must be synchronous, got a promise" };
 
 const hooks: Readonly<Record<Hook, HookTestCase>> = {
   onRequest: { isReported: true },

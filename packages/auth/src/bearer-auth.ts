@@ -160,7 +160,7 @@ function createRequirements(options: BearerAuthOptions): (procedure: string) => 
 
   function compute(procedure: string): Requirement {
     const service = procedure.slice(1, procedure.lastIndexOf("/"));
-    const scope = refusePromise(options.requiredScope?.(procedure), "requiredScope must return its result");
+    const scope = refusePromise(options.requiredScope?.(procedure), "requiredScope must be synchronous");
     return { isOpen: open.has(procedure) || open.has(service), scope };
   }
 

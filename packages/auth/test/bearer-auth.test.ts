@@ -298,7 +298,7 @@ describe("admit", () => {
     const given: object = { realm, requiredScope: () => Promise.reject(new Error("no policy")) };
     const { admit } = createBearerAuth(synchronous, Object.assign({ realm }, given));
     const admitted = Promise.resolve(toRequest({ authorization: "Bearer good" })).then(admit);
-    await expect(admitted).rejects.toThrow("requiredScope must return its result, got a promise");
+    await expect(admitted).rejects.toThrow("requiredScope must be synchronous, got a promise");
   });
 
   test("createBearerAuth rejects a realm that a header field cannot contain", () => {

@@ -87,7 +87,7 @@ export function createNodeHandler(server: Server, options: NodeHandlerOptions): 
       exchange.body.onData(parsed, true);
     }
     serve(server, exchange, target, () =>
-      refusePromise(contextValues?.(request), "contextValues must return its result"),
+      refusePromise(contextValues?.(request), "contextValues must be synchronous"),
     );
   };
   return handle;

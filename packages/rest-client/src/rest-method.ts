@@ -106,7 +106,7 @@ export class RestMethod {
    *
    * @throws ConnectError `InvalidArgument` that names the field
    */
-  writeFirst(rule: RestRule, message: Message): RequestBody {
+  writeFirstMessage(rule: RestRule, message: Message): RequestBody {
     const problems: string[] = [];
     const body = this.#attempt(problems, () => this.#writePiece(rule, message));
     if (body === undefined) throw this.#refusal(problems);

@@ -88,7 +88,7 @@ function showInline(tokens: readonly Token[]): (Node | string)[] {
       case "escape":
         return [token.text];
       case "text":
-        return token.tokens === undefined ? [withoutEntities(token.text)] : showInline(token.tokens);
+        return token.tokens === undefined ? [decodeEntities(token.text)] : showInline(token.tokens);
       default:
         return [token.raw];
     }
@@ -97,7 +97,7 @@ function showInline(tokens: readonly Token[]): (Node | string)[] {
 
 /** Shows a link, or only its text if the target is missing or has a scheme that could run code. */
 function showLink(target: string, text: readonly (Node | string)[]): (Node | string)[] {
-  const href = withoutEntities(target);
+  const href = decodeEntities(target);
   const isHere = href.startsWith("/") || href.startsWith("#/");
   const isSafe = isHere || (URL.canParse(href) && protocols.has(new URL(href).protocol));
   return isSafe ? [element("a", { href, rel: "noreferrer" }, ...text)] : [...text];
@@ -106,7 +106,7 @@ function showLink(target: string, text: readonly (Node | string)[]): (Node | str
 const protocols: ReadonlySet<string> = new Set(["http:", "https:", "mailto:"]);
 
 /** Replaces numeric entities and the most common named entities with their characters. */
-function withoutEntities(text: string): string {
+function decodeEntities(text: string): string {
   return text.replaceAll(
     /&(?:#(\d{1,7})|#[xX]([0-9a-fA-F]{1,6})|(amp|lt|gt|quot|nbsp));/g,
     (whole, decimal, hex, name) => {

@@ -61,7 +61,7 @@ export class Schemas {
    * @param notes - additions to the schemas of its fields, by proto name
    */
   ofRecord(desc: DescMessage, notes: Readonly<Record<string, OpenApiSchema>>): OpenApiSchema {
-    return this.#refer(desc, () => ({
+    return this.#referenceTo(desc, () => ({
       type: "object",
       ...this.#describe(desc),
       properties: Object.fromEntries(
@@ -193,20 +193,20 @@ export class Schemas {
 
   #ofMessage(desc: DescMessage, place: ValuePlace): OpenApiSchema {
     if (isWrapperDesc(desc)) return schemaOfScalar(desc.fields[0].scalar, place, this.#options.int64Numbers);
-    return schemaOfWellKnown(desc) ?? this.#refer(desc, () => this.ofObject(desc));
+    return schemaOfWellKnown(desc) ?? this.#referenceTo(desc, () => this.ofObject(desc));
   }
 
   #ofEnum(desc: DescEnum, place: ValuePlace): OpenApiSchema {
     // Generators produce incomplete types for `type: "null"` and for an enum of null.
     if (desc.typeName === "google.protobuf.NullValue" && place === "json") return { const: null };
-    return this.#refer(desc, () =>
+    return this.#referenceTo(desc, () =>
       desc.values.length > componentFieldsMax
         ? { type: "string", ...this.#describe(desc), $comment: `One of ${desc.values.length} names.` }
         : { type: "string", ...this.#describeEnum(desc), enum: desc.values.map(({ name }) => name) },
     );
   }
 
-  #refer(desc: DescMessage | DescEnum, describe: () => OpenApiSchema): OpenApiSchema {
+  #referenceTo(desc: DescMessage | DescEnum, describe: () => OpenApiSchema): OpenApiSchema {
     let name = this.#names.get(desc);
     if (name === undefined) {
       name = this.#freeName(desc);

@@ -5,7 +5,7 @@ import { withCode } from "../errors/index.ts";
  * unhandled rejection would exit the process. TypeScript does not prevent an async function if the callback's type
  * returns nothing or any object, and JavaScript never does.
  *
- * @param requirement - what the callback must do: `toError must return its result`
+ * @param requirement - what the callback must do: `toError must be synchronous`
  * @throws TypeError with the code ERR_OPTIONS for a promise; a rejection of that promise is ignored
  */
 export function refusePromise<Result>(returned: Result, requirement: string): Result {

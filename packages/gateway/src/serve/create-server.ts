@@ -204,7 +204,7 @@ function listMethods(
 function guardToError(convert: ServingOptions["toError"] = toErrorDefault): typeof convert {
   return (thrown, context) => {
     try {
-      return refusePromise(convert(thrown, context), "toError must return its result");
+      return refusePromise(convert(thrown, context), "toError must be synchronous");
     } catch (fault) {
       return toFault(fault, callbackFailed("toError"));
     }

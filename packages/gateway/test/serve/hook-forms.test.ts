@@ -148,7 +148,7 @@ describe("an option of REST", () => {
   test("rest.service is rejected at start if it returns a promise", () => {
     const rest: object = { service: asynchronous };
     expect(() => createGateway({ ...routesOf(() => ({})), rest })).toThrow(
-      "rest.service must return its result, got a promise",
+      "rest.service must be synchronous, got a promise",
     );
   });
 
@@ -166,7 +166,7 @@ describe("an option of REST", () => {
       "the end of the request",
     );
     expect(faults).toEqual([
-      "cannot write the response: TypeError: rest.errorRecord must return its result, got a promise",
+      "cannot write the response: TypeError: rest.errorRecord must be synchronous, got a promise",
     ]);
   });
 });

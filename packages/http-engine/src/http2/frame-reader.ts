@@ -50,7 +50,7 @@ export class FrameReader {
   read(chunk: Buffer): void {
     const end = chunk.byteLength;
     let at = this.#prefaceRead < this.#preface.byteLength ? this.#readPreface(chunk) : 0;
-    if (this.#partialBytes > 0) at = this.#continuePartial(chunk, at);
+    if (this.#partialBytes > 0) at = this.#continueFrame(chunk, at);
     while (end - at >= frameHeaderBytes) {
       const length = payloadLength(chunk, at);
       const from = at + frameHeaderBytes;
@@ -58,11 +58,11 @@ export class FrameReader {
       this.#deliverFrame(chunk, at, chunk, from, length);
       at = from + length;
     }
-    if (at < end) this.#continuePartial(chunk, at);
+    if (at < end) this.#continueFrame(chunk, at);
   }
 
   /** Starts or continues the incomplete frame with the chunk. @returns where the next frame starts */
-  #continuePartial(chunk: Buffer, start: number): number {
+  #continueFrame(chunk: Buffer, start: number): number {
     const end = chunk.byteLength;
     const headerEnd = start + Math.max(0, frameHeaderBytes - this.#partialBytes);
     const from = this.#keep(chunk, start, Math.min(end, headerEnd));

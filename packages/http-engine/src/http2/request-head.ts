@@ -32,7 +32,7 @@ export function readRequestHead(fields: readonly string[]): Http2RequestHead | u
     const value = fields[i + 1] ?? "";
     if (name.charCodeAt(0) === colon) {
       // §8.3: only known ones, each once, all before the regular fields.
-      if (regular || !requestPseudoFields.has(name) || pseudo[name] !== undefined) return undefined;
+      if (regular || !requestPseudoHeaderFields.has(name) || pseudo[name] !== undefined) return undefined;
       pseudo[name] = value;
     } else {
       regular = true;
@@ -88,7 +88,7 @@ function toHead(fields: readonly string[], pseudo: Record<string, string>, found
   return { fields, common, method, path, url, authority, contentLength, expectsContinue };
 }
 
-const requestPseudoFields: ReadonlySet<string> = new Set([":method", ":scheme", ":authority", ":path"]);
+const requestPseudoHeaderFields: ReadonlySet<string> = new Set([":method", ":scheme", ":authority", ":path"]);
 
 // §8.3.1: a path starts with a slash, except in "OPTIONS *". The router validates non-ASCII bytes.
 const pathSyntax = /^(?:\/[\x21-\x7e\x80-\xff]*|\*)$/;

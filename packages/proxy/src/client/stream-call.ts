@@ -85,18 +85,18 @@ export class StreamCall extends OutgoingCall {
   protected failed(error: ConnectError, trailer: HeaderFields | undefined): void {
     this.#reject(error);
     this.#error = error;
-    this.#endBoth(trailer);
+    this.#endStreams(trailer);
   }
 
   protected completed(trailer: HeaderFields): void {
     // equivalent mutant: the caller reads the results of both later, in either order.
-    this.#endBoth(trailer);
+    this.#endStreams(trailer);
     // In a trailers-only response, no header was received before.
     if (this.head === undefined) this.headReceived(trailer);
   }
 
   /** Ends the messages in both directions. */
-  #endBoth(trailer: HeaderFields | undefined): void {
+  #endStreams(trailer: HeaderFields | undefined): void {
     if (trailer === undefined) this.#body.close();
     else {
       // Messages that arrived before the trailer can still be read.

@@ -112,7 +112,7 @@ export function compileForwardRules(direction: "request" | "response", rules: Fo
       const ofClient = clientOf === undefined ? noAddedFields : clientOf(request.peer.address);
       if (set === undefined) return ofClient;
       const added = new Map(ofClient);
-      const fields = refusePromise(set(request), "the set function of metadata must return its result");
+      const fields = refusePromise(set(request), "set of metadata must be synchronous");
       for (const [name, value] of Object.entries(fields)) {
         requireSettable(name.toLowerCase());
         if (value !== undefined) requireField(name, value);

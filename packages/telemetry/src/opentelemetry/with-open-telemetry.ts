@@ -63,7 +63,7 @@ function withPropagation({ upstreams }: Upstreams): Upstreams {
       const set = upstream.metadata?.set;
       const all: FieldsOf = (request) => ({
         ...tracePropagation(request.contextValues),
-        ...refusePromise(set?.(request), "the set of metadata must return its result"),
+        ...refusePromise(set?.(request), "set of metadata must be synchronous"),
       });
       return { ...upstream, metadata: { ...upstream.metadata, set: all } };
     }),

@@ -136,7 +136,7 @@ function finiteToJson(value: number): JsonValue {
 }
 
 /** Returns the form of a well-known type with its own JSON form; `undefined` for every other type. */
-export function wellKnownForm(desc: DescMessage, forms: MessageForms): ToJson | undefined {
+export function formOfWellKnownType(desc: DescMessage, forms: MessageForms): ToJson | undefined {
   switch (desc.typeName) {
     case "google.protobuf.Any":
       return formOf(AnySchema, (any) => unpackedToJson(any, forms));

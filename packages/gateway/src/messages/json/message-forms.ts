@@ -11,7 +11,7 @@ import { scalarZeroValue } from "@bufbuild/protobuf/reflect";
 import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
 import { asFieldValues, type FieldValues, setOwn } from "./field-values.ts";
 import { listToJson, mapToJson, valueToJson } from "./json-elements.ts";
-import { fieldForm, refuseMessage, wellKnownForm } from "./json-forms.ts";
+import { fieldForm, refuseMessage, formOfWellKnownType } from "./json-forms.ts";
 import { memoize } from "../codegen/index.ts";
 import { jsonNameOf } from "./names.ts";
 import type { JsonStyle, MessageForms, ToJson } from "./write-context.ts";
@@ -21,7 +21,7 @@ export type CreateForm = (desc: DescMessage, forms: MessageForms) => ToJson["toJ
 
 /** Creates the forms of all types in one style. */
 export function createMessageForms(style: JsonStyle, make: CreateForm = composeForm): MessageForms {
-  const forms: MessageForms = { style, of: memoize((desc) => wellKnownForm(desc, forms) ?? lazyForm(desc)) };
+  const forms: MessageForms = { style, of: memoize((desc) => formOfWellKnownType(desc, forms) ?? lazyForm(desc)) };
   function lazyForm(desc: DescMessage): ToJson {
     const form: ToJson = {
       toJson(message) {

@@ -76,7 +76,7 @@ export function createErrorRecordWriter(
   });
   const recordOf = policy ?? standard;
   const write = (error: ConnectError, failure: RestFailure): ErrorResponse => {
-    const record = refusePromise(recordOf(error, failure), "rest.errorRecord must return its result");
+    const record = refusePromise(recordOf(error, failure), "rest.errorRecord must be synchronous");
     const { httpStatus, body, contentType = "application/json" } = record;
     return { httpStatus, contentType, body: toUtf8(JSON.stringify(body)) };
   };

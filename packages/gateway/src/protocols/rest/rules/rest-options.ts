@@ -170,7 +170,7 @@ export function serviceOptionsOf(
 ): Required<RestServiceOptions> {
   if (optionsOf === undefined) return { ...serviceDefaults, profile: ofAll, ...restProfiles[ofAll].service };
   const owner = `rest.service of ${service.typeName}`;
-  const returned = refusePromise(optionsOf(service), "rest.service must return its result");
+  const returned = refusePromise(optionsOf(service), "rest.service must be synchronous");
   refuseUnknownOptions(returned, serviceDefaults, owner);
   const set = Object.entries(returned).filter(([, value]) => value !== undefined);
   for (const [name, value] of set) requireType(name, value, owner);
