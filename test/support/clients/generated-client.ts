@@ -105,5 +105,5 @@ out: Mosses
 watched: Mosses Fern
 scan 0001fe0d0aff
 batch: Fern Mosses
-gone 404 there is no shelves/green/books/moss
+gone 404 shelves/green/books/moss not found
 `;
