@@ -151,7 +151,7 @@ describe("behind Express's body parsers", () => {
   test("a form is refused because of its content type, whether or not it was parsed", async () => {
     const header: readonly Field[] = [["content-type", "application/x-www-form-urlencoded"]];
     const [httpStatus, body] = await ask([express.urlencoded()], { ...post("/beds/7:water", "liters=3"), header });
-    expect([httpStatus, body]).toEqual([415, expect.stringMatching(/is not application\/json/)]);
+    expect([httpStatus, body]).toEqual([415, expect.stringMatching(/must be application\/json/)]);
   });
 
   test("a body that was partly read gets an error that explains it", async () => {
