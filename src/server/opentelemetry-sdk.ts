@@ -122,7 +122,8 @@ function findSdk(): Load {
     return createRequire(createRequire(import.meta.filename).resolve("@opentelemetry/sdk-node"));
   } catch {
     throw new ConfigurationError([
-      'cannot export to the endpoint of the OTEL_… variables; run "npm install @opentelemetry/api @opentelemetry/sdk-node"',
+      "the OTEL_… variables request an export, but the OpenTelemetry SDK is not installed; " +
+        'run "npm install @opentelemetry/api @opentelemetry/sdk-node"',
     ]);
   }
 }

@@ -82,7 +82,7 @@ export class PlantMetrics implements Disposable {
       {
         name: "plantstore.file.reload.successful",
         unit: "",
-        description: "1 if the last reload of the file succeeded, 0 if its content was refused",
+        description: "1 if the last reload of the file succeeded, 0 if it failed",
       },
       read(({ succeeded }) => Number(succeeded)),
     );

@@ -253,7 +253,7 @@ describe("a demo", () => {
     const { exitCode, err } = await runIn(folder, ["serve", "--demo", "--port", "0"]);
     expect({ exitCode, err }).toEqual({
       exitCode: 1,
-      err: ["plantstore: another demo is using .plantstore/; stop it, or run this one in another folder"],
+      err: ["plantstore: another demo is using .plantstore/; stop it, or run this one in another directory"],
     });
     expect(await deletePlant(demo.baseUrl, 999, demo.token)).toBe(204);
   });

@@ -7,7 +7,7 @@ test.each([
   {
     code: "EACCES",
     syscall: "listen",
-    want: "cannot listen on [::1]:8080: permission denied; choose a PORT of at least 1024",
+    want: "cannot listen on [::1]:8080: permission denied for this user; choose a higher PORT, such as 8080",
   },
   { code: "EAFNOSUPPORT", syscall: "listen", want: "cannot listen on HOST: message of the system" },
   { code: "EAI_AGAIN", syscall: "getaddrinfo", want: 'HOST must be an address of this machine, got "::1"' },

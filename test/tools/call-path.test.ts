@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { runProgram } from "../../packages/testing/src/process/child-program.ts";
 
-/** Keeps the code easy to follow: docs/explanation/architecture.md, "How a request is answered", has eight steps. */
+/** Keeps the code easy to follow: docs/explanation/architecture.md, "How a request is served", has eight steps. */
 const entriesMax = 16;
 
 const args = ["--import", "./tools/call-path/record-modules.ts", "tools/call-path/main.ts"];

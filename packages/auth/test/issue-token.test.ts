@@ -85,7 +85,7 @@ describe("issueToken", () => {
     { name: "a scope with a space", given: { scopes: "a b" }, want: [/^scope 1 is not/] },
     { name: "an expiry that is not a date", given: { expiry: "tomorrow" }, want: [/^the expiry must be/] },
     {
-      name: "all of these problems in one request",
+      name: "all of these together",
       given: { name: "", scopes: ",", expiry: "" },
       want: [/name/, /scope 1, 2/, /expiry/],
     },

@@ -22,7 +22,7 @@ test.each([
   {
     name: "a cancelled statement",
     fault: refusal("57014"),
-    text: "a statement was cancelled: refused",
+    text: "a statement was cancelled, probably because it took too long: refused",
     mayBeBrief: true,
   },
   { name: "a missing privilege", fault: refusal("42501"), text: "refused", mayBeBrief: false },

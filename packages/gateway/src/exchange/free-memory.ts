@@ -45,7 +45,7 @@ export function freeBuffer(buffer: ArrayBufferLike): void {
  * A scavenge takes a millisecond and frees such buffers, but V8 runs one only after 64 MiB of them, and already marks
  * the whole heap after half as many. So this allocates half of the buffer's size among young objects. Without it, 1 MiB
  * both ways over HTTP/1.1 takes 1,430 µs instead of 950, with 203 collections of the whole heap in 9,000 calls instead
- * of 31 (bench/README.md, "The effect of each idea").
+ * of 31 (bench/README.md, "The effect of each optimisation").
  */
 export function nudgeScavenge(bufferBytes: number): void {
   Array<undefined>(Math.min(bufferBytes >>> 4, nudgeElementsMax));

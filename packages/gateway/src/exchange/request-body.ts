@@ -101,7 +101,7 @@ export class RequestBody {
 
   /**
    * Reads the whole body and passes it to the receiver, or `undefined` as soon as it exceeds the limit. If the client
-   * disconnects first, or the response is complete, the receiver's `dropped` is called instead.
+   * disconnects first, or the response is complete, the receiver's `dropped`, if it has one, is called instead.
    */
   read(plan: BodyPlan, receiver: BodyReceiver): void {
     const { limitBytes } = plan;

@@ -98,7 +98,10 @@ function problemOf(code: string, limits: Limits): HttpProblem {
   return notHttp();
 }
 
-/** Returns the Origin field of a request that node's parser has refused, for CORS. */
+/**
+ * Returns the Origin field of a packet that node's parser refused, for CORS. If requests are pipelined, it can be that of
+ * an earlier one; browsers do not pipeline.
+ */
 function originIn(packet: Buffer | undefined): HeaderFields {
   const [, origin] = originLine.exec(packet?.toString("latin1") ?? "") ?? [];
   return origin === undefined ? [] : ["origin", origin];

@@ -190,7 +190,7 @@ export abstract class FrameConnection<
       this.fail(
         new ConnectionError(
           ErrorCode.enhanceYourCalm,
-          "too many bytes are buffered because the client does not read them",
+          "too many bytes are buffered because the peer does not read them",
         ),
       );
   }

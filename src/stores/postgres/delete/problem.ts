@@ -17,7 +17,7 @@ export function problemOf(fault: unknown): StoreProblem {
 // language.
 const reasons: ReadonlyMap<string | undefined, string> = new Map([
   ["55P03", "another transaction holds a lock on a table or its rows: "],
-  ["57014", "a statement was cancelled: "],
+  ["57014", "a statement was cancelled, probably because it took too long: "],
 ]);
 
 function textOf(fault: unknown): string {

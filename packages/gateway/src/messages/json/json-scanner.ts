@@ -20,10 +20,11 @@ const copiedTextMin = 1024;
 // The number grammar of RFC 8259 §6; sticky, to match at the scanner's position.
 const numberToken = /-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?/y;
 
-const startOfValue = /["[{tfn\d-]/;
-
 // The characters that RFC 8259 §7 allows after a backslash; sticky as well.
 const escapeToken = /["\\/bfnrt]|u[0-9A-Fa-f]{4}/y;
+
+// The characters that a value can begin with (RFC 8259 §3).
+const startOfValue = /["[{tfn\d-]/;
 
 /**
  * Reads a JSON text value by value, as strictly as RFC 8259 allows.

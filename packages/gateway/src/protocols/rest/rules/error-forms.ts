@@ -80,6 +80,7 @@ const reasonPhrases: ReadonlyMap<number, string> = new Map([
   [431, "Request Header Fields Too Large"],
   [500, "Internal Server Error"],
   [501, "Not Implemented"],
+  [502, "Bad Gateway"],
   [503, "Service Unavailable"],
   [504, "Gateway Timeout"],
 ]);
