@@ -25,7 +25,8 @@ function problemOfPort({ code, message }: SystemError, host: string, port: numbe
   const other = port < 65_535 ? port + 1 : port - 1;
   if (code === "EADDRINUSE")
     return `cannot listen on ${at}: the port is in use; choose another port, such as PORT=${other}`;
-  if (code === "EACCES") return `cannot listen on ${at}: permission denied for this user; choose a higher PORT, such as 8080`;
+  if (code === "EACCES")
+    return `cannot listen on ${at}: permission denied for this user; choose a higher PORT, such as 8080`;
   if (code === "EADDRNOTAVAIL" || code === "ENOTFOUND" || code === "EAI_AGAIN")
     return `HOST must be an address of this machine, got ${JSON.stringify(host)}`;
   return `cannot listen on HOST: ${message}`;

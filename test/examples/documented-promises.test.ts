@@ -18,6 +18,7 @@ test("the table of promises is read", () => {
 describe.each(promises)("the promise: $promise", ({ tests }) => {
   test("names test files that exist", () => {
     expect(tests).not.toEqual([]);
+    expect(tests.map(({ names }) => names.length)).not.toContain(0);
     expect(missingFiles(tests)).toEqual([]);
   });
 

@@ -5,7 +5,7 @@ import { KitchenSink, SinkSchema } from "../../testing/src/gen/kitchensink/v1/ki
 import type { HttpResponse, HttpRequest } from "../../testing/src/carriers/exchange.ts";
 import { type Http1Connection, openHttp1 } from "../../testing/src/carriers/http1-connection.ts";
 import { type Http2Connection, openHttp2 } from "../../testing/src/carriers/http2-connection.ts";
-import { startKitchenSink, type TestGateway } from "../../testing/src/gateway/kitchen-sink.ts";
+import { startKitchenSink, type TestGateway, withoutMasks } from "../../testing/src/gateway/kitchen-sink.ts";
 import { numRunsOf } from "../../testing/src/test-seed.ts";
 
 /** Every binding of the kitchen sink except those of the RPC that fails on request. */
@@ -89,7 +89,7 @@ const edge = oneOf(
 // Excludes field masks that have no JSON form, because no response could contain them.
 const canBeRepeated = ([name, value]: readonly [string, string]): boolean => name !== "mask" || !value.includes("_");
 const typedQuery = fc
-  .array(fc.tuple(fieldName, edge).filter(canBeRepeated), { minLength: 1, maxLength: 3 })
+  .array(fc.tuple(fieldName, edge), { minLength: 1, maxLength: 3 })
   .map((pairs) => pairs.map(([name, value]) => `${name}=${encodeURIComponent(value)}`).join("&"));
 const typedJson = fc.oneof(
   edge.map((value) => JSON.stringify(value)),
@@ -99,7 +99,7 @@ const typedJson = fc.oneof(
   ),
 );
 const typedBody = fc
-  .array(fc.tuple(fieldName, typedJson).filter(canBeRepeated), { minLength: 1, maxLength: 3 })
+  .array(fc.tuple(fieldName, typedJson), { minLength: 1, maxLength: 3 })
   .map((pairs) => encode(`{${pairs.map(([name, value]) => `"${name}":${value}`).join(",")}}`));
 const typedHead = fc
   .tuple(
@@ -130,7 +130,7 @@ let gateway: TestGateway;
 let http2: Http2Connection;
 
 beforeAll(async () => {
-  gateway = await startKitchenSink();
+  gateway = await startKitchenSink({ interceptors: [withoutMasks] });
   http2 = await openHttp2(gateway.address);
 });
 
@@ -144,8 +144,8 @@ function expectMildAnswer(request: HttpRequest, answer: HttpResponse): void {
   if (answer.httpStatus !== 501) expect(answer.httpStatus).toBeLessThan(500);
   expect(answer.httpStatus).toBeGreaterThanOrEqual(200);
   if (request.httpMethod === "HEAD") return;
-  const json: unknown = JSON.parse(answer.body.toString("utf8"));
-  if (answer.httpStatus >= 300) expect(json).toMatchObject({ code: expect.any(Number), message: expect.any(String) });
+  const json: unknown = JSON.parse(response.body.toString("utf8"));
+  if (response.httpStatus >= 300) expect(json).toMatchObject({ code: expect.any(Number), message: expect.any(String) });
 }
 
 // Sends requests over one HTTP/1.1 connection until the server closes it.
@@ -155,9 +155,9 @@ class Http1Client {
   async exchange(request: HttpRequest): Promise<HttpResponse> {
     this.#connection ??= await openHttp1(gateway.address);
     this.#connection.request(request);
-    const answer = await this.#connection.readResponse(request.httpMethod);
-    if (answer.header.some(([name, value]) => name === "connection" && value === "close")) this[Symbol.dispose]();
-    return answer;
+    const response = await this.#connection.readResponse(request.httpMethod);
+    if (response.header.some(([name, value]) => name === "connection" && value === "close")) this[Symbol.dispose]();
+    return response;
   }
 
   [Symbol.dispose](): void {
@@ -169,14 +169,14 @@ class Http1Client {
 describe("no request causes an internal error", () => {
   test("over HTTP/2", async () => {
     await fc.assert(
-      fc.asyncProperty(anyRequest, async (request) => expectMildAnswer(request, await http2.exchange(request))),
+      fc.asyncProperty(anyRequest, async (request) => expectNoServerError(request, await http2.exchange(request))),
       { numRuns: requestsPerProperty },
     );
   });
 
   test("with any value of a field", async () => {
     await fc.assert(
-      fc.asyncProperty(typedRequest, async (request) => expectMildAnswer(request, await http2.exchange(request))),
+      fc.asyncProperty(typedRequest, async (request) => expectNoServerError(request, await http2.exchange(request))),
       { numRuns: requestsPerProperty },
     );
   });
@@ -185,7 +185,7 @@ describe("no request causes an internal error", () => {
     using http1 = new Http1Client();
     const noSpace = anyRequest.filter((request) => !/[ \t]/.test(request.path));
     await fc.assert(
-      fc.asyncProperty(noSpace, async (request) => expectMildAnswer(request, await http1.exchange(request))),
+      fc.asyncProperty(noSpace, async (request) => expectNoServerError(request, await http1.exchange(request))),
       { numRuns: requestsPerProperty },
     );
   });

@@ -1,17 +1,15 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { isMessage } from "@bufbuild/protobuf";
-import type { Interceptor } from "@connectrpc/connect";
 import { beforeAll, expect, test } from "vitest";
 import { createOpenApi } from "../../../packages/gateway/src/index.ts";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { FileService } from "../../../packages/testing/src/gen/files/v1/files_pb.ts";
-import { KitchenSink, SinkSchema } from "../../../packages/testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { KitchenSink } from "../../../packages/testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { LegacySink } from "../../../packages/testing/src/gen/kitchensink/v1/legacy_pb.ts";
 import { Shelves } from "../../../packages/testing/src/gen/kitchensink/v1/shelves_pb.ts";
 import { buildLimitMs, buildStep } from "../../../packages/testing/src/process/build-step.ts";
 import { projectFolder } from "../../../packages/testing/src/process/child-program.ts";
-import { startKitchenSink } from "../../../packages/testing/src/gateway/kitchen-sink.ts";
+import { startKitchenSink, withoutMasks } from "../../../packages/testing/src/gateway/kitchen-sink.ts";
 import { fuzz, openSchemathesis } from "../../../packages/testing/src/process/schemathesis.ts";
 import { startPlantServer, tokens } from "../../support/server/plant-server.ts";
 import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
@@ -110,14 +108,6 @@ test.each([
 // A gateway serves any service, and proto3 JSON accepts more than a description can express, such as numbers for enums,
 // which an echoed response then contains. So the schema of responses is checked only for valid requests.
 const commonChecks = ["not_a_server_error", "status_code_conformance", "content_type_conformance"];
-
-/** Leaves out the field mask of a response: requests may have names that no response can express in JSON. */
-const withoutMasks: Interceptor = (next) => async (request) => {
-  const response = await next(request);
-  const sinks = [response.message, Reflect.get(response.message, "sink")];
-  for (const sink of sinks) if (isMessage(sink, SinkSchema)) delete sink.mask;
-  return response;
-};
 
 test.each([
   { mode: "positive", what: "valid requests", checks: [...commonChecks, "response_schema_conformance"] },

@@ -5,6 +5,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { KitchenSink, SinkSchema } from "../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { Shelves } from "../../../testing/src/gen/kitchensink/v1/shelves_pb.ts";
 import { projectFolder } from "../../../testing/src/process/child-program.ts";
 import { createGateway, createOpenApi, type RestOptions, type RestProfile } from "../../src/index.ts";
 import { restProfiles } from "../../src/protocols/rest/rules/index.ts";
@@ -15,6 +16,11 @@ const rules: NonNullable<RestOptions["rules"]> = [
   {
     selector: "greenhouse.v1.GreenhouseService.WatchReadings",
     pattern: { case: "get", value: "/sensors/{sensor}/readings" },
+  },
+  {
+    selector: "greenhouse.v1.GreenhouseService.RecordReadings",
+    pattern: { case: "post", value: "/readings" },
+    body: "*",
   },
 ];
 
@@ -33,7 +39,13 @@ async function send(
         async *watchReadings() {
           yield { sensor: "s0" };
         },
+        async recordReadings(readings) {
+          let count = 0;
+          for await (const _ of readings) count += 1;
+          return { count };
+        },
       });
+      router.service(Shelves, { updateShelf: (request) => request });
       router.service(KitchenSink, {
         query: (sink, { requestHeader }) => {
           if (sink.fString === "none") throw new ConnectError("no sink", Code.NotFound);
@@ -41,6 +53,7 @@ async function send(
         },
         replace: (sink) => ({ sink }),
         update: (sink) => ({ sink }),
+        remove: () => ({}),
       });
     },
   });
@@ -69,6 +82,9 @@ interface Case {
 
 const service = (options: ReturnType<NonNullable<RestOptions["service"]>>): RestOptions => ({ service: () => options });
 const stream = "GET /sensors/x/readings";
+const systemParameters = ["alt=json", "$alt=json", "prettyPrint=0", "$prettyPrint=0", "key=k", "$.xgafv=2", "x-goog-a=b"];
+const withBody = { request: "DELETE /v1/sinks/7", body: "{}" };
+const values = { request: "POST /readings", body: '{"sensor":"a"} {"sensor":"b"}' };
 
 const cases: readonly Case[] = [
   { profile: "google", option: "errors", off: { errors: "status" }, request: "GET /v1/query?f_string=none" },
@@ -87,12 +103,23 @@ const cases: readonly Case[] = [
     request: "PUT /v1/sinks/7",
     body: '{"fInt64":"7"}',
   },
-  {
-    profile: "google",
+  ...systemParameters.map((parameter) => ({
+    profile: "google" as const,
     option: "ignoredQueryParameters",
     off: service({ ignoredQueryParameters: [] }),
-    request: "GET /v1/query?$alt=json%3Benum-encoding%3Dint&$prettyPrint=false&key=k&x-goog-api-client=gl",
+    request: `GET /v1/query?${parameter}`,
+  })),
+  { profile: "grpc-gateway", option: "ignoreBodies", off: service({ ignoreBodies: false }), ...withBody },
+  { profile: "grpc-gateway", option: "jsonClientStreams", off: service({ jsonClientStreams: false }), ...values },
+  {
+    profile: "grpc-gateway",
+    option: "updateMaskFromBody",
+    off: service({ updateMaskFromBody: false }),
+    request: "PATCH /v1/shelves/1",
+    body: '{"title":"Moss"}',
   },
+  { profile: "envoy", option: "ignoreBodies", off: service({ ignoreBodies: false }), ...withBody },
+  { profile: "envoy", option: "jsonClientStreams", off: service({ jsonClientStreams: false }), ...values },
   { profile: "grpc-gateway", option: "lenient", off: service({ lenient: false }), request: "GET /v1/query?unheard=1" },
   {
     profile: "grpc-gateway",
@@ -215,4 +242,11 @@ describe("the table of profiles in docs/reference/rest-options.md", () => {
     expect(documented.length).toBe(expected.length);
     expect(names).toEqual(Object.keys(restProfiles).filter((name) => name !== "strict"));
   });
+});
+
+test("each option of a profile has a case", () => {
+  for (const [profile, { service: options }] of Object.entries(restProfiles)) {
+    const tested = new Set(cases.filter((one) => one.profile === profile).map(({ option }) => option));
+    expect([profile, Object.keys(options).filter((option) => !tested.has(option))]).toEqual([profile, []]);
+  }
 });

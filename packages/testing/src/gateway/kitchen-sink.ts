@@ -1,9 +1,16 @@
-import { Code, ConnectError, type ConnectRouter, type HandlerContext, type ServiceImpl } from "@connectrpc/connect";
-import { createRegistry } from "@bufbuild/protobuf";
+import { createRegistry, isMessage } from "@bufbuild/protobuf";
+import {
+  Code,
+  ConnectError,
+  type ConnectRouter,
+  type HandlerContext,
+  type Interceptor,
+  type ServiceImpl,
+} from "@connectrpc/connect";
 import { FieldMaskSchema } from "@bufbuild/protobuf/wkt";
 import type { FetchGateway, GatewayOptions } from "../../../gateway/src/index.ts";
 import { createTestGateway } from "./test-engine.ts";
-import { KitchenSink, NestedSchema, type Sink } from "../gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { KitchenSink, NestedSchema, type Sink, SinkSchema } from "../gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { file_kitchensink_v1_legacy, LegacySink } from "../gen/kitchensink/v1/legacy_pb.ts";
 import { GetShelfRequestSchema, Shelves } from "../gen/kitchensink/v1/shelves_pb.ts";
 import type { Address } from "../carriers/exchange.ts";
@@ -44,6 +51,14 @@ function kitchenSinkRoutes(router: ConnectRouter): void {
   });
   router.service(LegacySink, { keep: (legacy) => legacy, keepAll: (legacies) => legacies });
 }
+
+/** Removes the field mask from responses: requests may have names that no response can express in JSON. */
+export const withoutMasks: Interceptor = (next) => async (request) => {
+  const response = await next(request);
+  const sinks = [response.message, Reflect.get(response.message, "sink")];
+  for (const sink of sinks) if (isMessage(sink, SinkSchema)) delete sink.mask;
+  return response;
+};
 
 type Echoed = { readonly rpc: string; readonly sink: Sink };
 
