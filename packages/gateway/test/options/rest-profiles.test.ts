@@ -116,7 +116,7 @@ const cases: readonly Case[] = [
     option: "updateMaskFromBody",
     off: service({ updateMaskFromBody: false }),
     request: "PATCH /v1/shelves/1",
-    body: '{"title":"Moss"}',
+    body: '{"theme":"moss"}',
   },
   { profile: "envoy", option: "ignoreBodies", off: service({ ignoreBodies: false }), ...withBody },
   { profile: "envoy", option: "jsonClientStreams", off: service({ jsonClientStreams: false }), ...values },
