@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 
-# Calls that are under way at once.
+# Concurrent calls.
 CALLERS = 64
 
 # The content of each piece that is sent.

@@ -13,7 +13,7 @@ import (
 	streamsv1 "plantstore/gen/streams/v1"
 )
 
-// callers is how many calls are under way at once.
+// callers is the number of concurrent calls.
 const callers = 64
 
 // contentBytes is the content of each piece that is sent.

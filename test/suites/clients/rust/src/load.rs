@@ -17,7 +17,7 @@ mod streams {
 use streams::stream_service_client::StreamServiceClient;
 use streams::{CountRequest, Piece};
 
-/// Calls that are under way at once.
+/// Concurrent calls.
 const CALLERS: usize = 64;
 
 /// The content of each piece that is sent.

@@ -19,7 +19,7 @@ import streams.v1.StreamServiceGrpc;
 
 /** Puts load on a server, and prints how often which outcome was seen, with an empty line behind the last. */
 final class Load {
-  /** Calls that are under way at once. */
+  /** Concurrent calls. */
   private static final int CALLERS = 64;
 
   /** The content of each piece that is sent. */
