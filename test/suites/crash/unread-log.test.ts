@@ -42,5 +42,5 @@ test("a flood of refused requests does not displace the line of a deletion from 
   await server.find(/"plantId":"7"/);
   server.process.kill("SIGTERM");
   expect(await server.end()).toBe(0);
-  expect(server.stderr()).toMatch(/"lost":\d+/);
+  expect(server.stderr()).toMatch(/"dropped":\d+/);
 });
