@@ -82,7 +82,9 @@ async function lockFolder(): Promise<Disposable> {
     return lock;
   } catch (reason) {
     if (!(reason instanceof Error && "errcode" in reason && reason.errcode === sqliteBusy)) throw reason;
-    throw new Error(`another demo is using ${folder}/; stop it, or run this one in another directory`, { cause: reason });
+    throw new Error(`another demo is using ${folder}/; stop it, or run this one in another directory`, {
+      cause: reason,
+    });
   }
 }
 

@@ -33,7 +33,9 @@ export const tokenCreateCommand: Command = {
     expires: { value: "TIME", about: "when the token expires, for example 90d or 2030-01-31T12:00:00Z; default never" },
     ...fileFlag,
   },
-  notes: ["The token is printed to standard output. Without a file, the line to add to one is printed to standard error."],
+  notes: [
+    "The token is printed to standard output. Without a file, the line to add to one is printed to standard error.",
+  ],
   run: async (flags, [name = ""], terminal) => {
     const file = configuredFile(flags, terminal);
     const scopes = Array.isArray(flags["scope"]) ? flags["scope"].join(",") : "-";

@@ -8,7 +8,7 @@ export const comments: ReadonlyMap<string, string> = new Map([
   ],
   [
     "plantstore.v1.PlantService.DeletePlant",
-    "Deletes the single plant with the given identifier.\n\nReturns once the deletion is durable. Repeating a call is safe: the second\nanswer is NOT_FOUND and no other plant is touched. With the same\n`Idempotency-Key`, it is that of the first call.\n\nOver HTTP this is `DELETE /plants/{id}`: 204 with no body when the plant is\ndeleted, otherwise 400 with the `Error` record."
+    "Deletes the single plant with the given identifier.\n\nReturns when the deletion is durable. Repeating a call is safe: it returns\nNOT_FOUND, and no other plant is deleted. With the same `Idempotency-Key`,\nit returns the result of the first call.\n\nOver HTTP this is `DELETE /plants/{id}`: 204 with no body when the plant is\ndeleted, otherwise 400 with the `Error` record."
   ],
   [
     "plantstore.v1.DeletePlantRequest",

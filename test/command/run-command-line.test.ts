@@ -216,7 +216,9 @@ describe("serve", () => {
     const { exitCode, err } = await serveAt(["--port", "1"]).finally(() => isRoot && process.seteuid?.(0));
     expect({ exitCode, err }).toEqual({
       exitCode: 1,
-      err: ["plantstore: cannot listen on 127.0.0.1:1: permission denied for this user; choose a higher PORT, such as 8080"],
+      err: [
+        "plantstore: cannot listen on 127.0.0.1:1: permission denied for this user; choose a higher PORT, such as 8080",
+      ],
     });
   });
 });

@@ -86,9 +86,7 @@ export function createNodeHandler(server: Server, options: NodeHandlerOptions): 
       if (parsed instanceof HttpProblem) return refuseProblem(server, exchange, parsed);
       exchange.body.onData(parsed, true);
     }
-    serve(server, exchange, target, () =>
-      refusePromise(contextValues?.(request), "contextValues must be synchronous"),
-    );
+    serve(server, exchange, target, () => refusePromise(contextValues?.(request), "contextValues must be synchronous"));
   };
   return handle;
 }

@@ -101,7 +101,8 @@ export class RestCalls {
     const opened = await openInput(input);
     const request = opened.first === undefined ? emptyStream(method) : method.write(opened.first);
     const { rule } = request;
-    const first = opened.first === undefined ? undefined : (request.body ?? method.writeFirstMessage(rule, opened.first));
+    const first =
+      opened.first === undefined ? undefined : (request.body ?? method.writeFirstMessage(rule, opened.first));
     const { contentType, body, failure } = await openStreamBody(method, rule, first, opened);
     try {
       const header = this.#headerOf(call, this.#acceptOf(rule), contentType);

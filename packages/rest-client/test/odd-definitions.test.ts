@@ -186,7 +186,12 @@ test("a detail with a string that is named value only in JSON is not read as byt
 
 // These RPCs are not streams; their messages are written as those of a stream.
 test.each([
-  { name: "a Value that is not set", body: "value", write: "writeFirstMessage", want: "value: must be set in a stream" },
+  {
+    name: "a Value that is not set",
+    body: "value",
+    write: "writeFirstMessage",
+    want: "value: must be set in a stream",
+  },
   {
     name: "a later Value that is not set",
     body: "value",

@@ -49,7 +49,13 @@ async function get(rest: RestOptions, path: string, accept = "*/*"): Promise<See
 
 /** Returns where a value differs from a schema in its type, its required members or its unknown members. */
 function violationsOf(value: unknown, schema: Readonly<Record<string, unknown>>, path: string): string[] {
-  const { type, properties = {}, required = [], items, additionalProperties } = schema as {
+  const {
+    type,
+    properties = {},
+    required = [],
+    items,
+    additionalProperties,
+  } = schema as {
     readonly type?: string;
     readonly properties?: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
     readonly required?: readonly string[];

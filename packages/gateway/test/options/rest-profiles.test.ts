@@ -27,7 +27,7 @@ const rules: NonNullable<RestOptions["rules"]> = [
 /** Sends a request to services whose handlers echo their requests. */
 async function send(
   rest: RestOptions,
-  request: string,
+  requestLine: string,
   body?: string,
   header: Record<string, string> = {},
 ): Promise<Seen> {
@@ -57,7 +57,7 @@ async function send(
       });
     },
   });
-  const [method = "", path = ""] = request.split(" ");
+  const [method = "", path = ""] = requestLine.split(" ");
   const headers = { ...(body !== undefined && { "content-type": "application/json" }), ...header };
   const response = await fetch(
     new Request(`http://a${path}`, { method, headers, ...(body !== undefined && { body }) }),
@@ -82,9 +82,17 @@ interface Case {
 
 const service = (options: ReturnType<NonNullable<RestOptions["service"]>>): RestOptions => ({ service: () => options });
 const stream = "GET /sensors/x/readings";
-const systemParameters = ["alt=json", "$alt=json", "prettyPrint=0", "$prettyPrint=0", "key=k", "$.xgafv=2", "x-goog-a=b"];
+const systemParameters = [
+  "alt=json",
+  "$alt=json",
+  "prettyPrint=0",
+  "$prettyPrint=0",
+  "key=k",
+  "$.xgafv=2",
+  "x-goog-a=b",
+];
 const withBody = { request: "DELETE /v1/sinks/7", body: "{}" };
-const values = { request: "POST /readings", body: '{"sensor":"a"} {"sensor":"b"}' };
+const valueStream = { request: "POST /readings", body: '{"sensor":"a"} {"sensor":"b"}' };
 
 const cases: readonly Case[] = [
   { profile: "google", option: "errors", off: { errors: "status" }, request: "GET /v1/query?f_string=none" },
@@ -110,7 +118,7 @@ const cases: readonly Case[] = [
     request: `GET /v1/query?${parameter}`,
   })),
   { profile: "grpc-gateway", option: "ignoreBodies", off: service({ ignoreBodies: false }), ...withBody },
-  { profile: "grpc-gateway", option: "jsonClientStreams", off: service({ jsonClientStreams: false }), ...values },
+  { profile: "grpc-gateway", option: "jsonClientStreams", off: service({ jsonClientStreams: false }), ...valueStream },
   {
     profile: "grpc-gateway",
     option: "updateMaskFromBody",
@@ -119,7 +127,7 @@ const cases: readonly Case[] = [
     body: '{"theme":"moss"}',
   },
   { profile: "envoy", option: "ignoreBodies", off: service({ ignoreBodies: false }), ...withBody },
-  { profile: "envoy", option: "jsonClientStreams", off: service({ jsonClientStreams: false }), ...values },
+  { profile: "envoy", option: "jsonClientStreams", off: service({ jsonClientStreams: false }), ...valueStream },
   { profile: "grpc-gateway", option: "lenient", off: service({ lenient: false }), request: "GET /v1/query?unheard=1" },
   {
     profile: "grpc-gateway",

@@ -78,9 +78,9 @@ export const PlantService: GenService<{
   /**
    * Deletes the single plant with the given identifier.
    *
-   * Returns once the deletion is durable. Repeating a call is safe: the second
-   * answer is NOT_FOUND and no other plant is touched. With the same
-   * `Idempotency-Key`, it is that of the first call.
+   * Returns when the deletion is durable. Repeating a call is safe: it returns
+   * NOT_FOUND, and no other plant is deleted. With the same `Idempotency-Key`,
+   * it returns the result of the first call.
    *
    * Over HTTP this is `DELETE /plants/{id}`: 204 with no body when the plant is
    * deleted, otherwise 400 with the `Error` record.

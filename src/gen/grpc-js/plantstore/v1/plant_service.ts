@@ -208,9 +208,9 @@ export const PlantServiceService = {
   /**
    * Deletes the single plant with the given identifier.
    *
-   * Returns once the deletion is durable. Repeating a call is safe: the second
-   * answer is NOT_FOUND and no other plant is touched. With the same
-   * `Idempotency-Key`, it is that of the first call.
+   * Returns when the deletion is durable. Repeating a call is safe: it returns
+   * NOT_FOUND, and no other plant is deleted. With the same `Idempotency-Key`,
+   * it returns the result of the first call.
    *
    * Over HTTP this is `DELETE /plants/{id}`: 204 with no body when the plant is
    * deleted, otherwise 400 with the `Error` record.
@@ -230,9 +230,9 @@ export interface PlantServiceServer extends UntypedServiceImplementation {
   /**
    * Deletes the single plant with the given identifier.
    *
-   * Returns once the deletion is durable. Repeating a call is safe: the second
-   * answer is NOT_FOUND and no other plant is touched. With the same
-   * `Idempotency-Key`, it is that of the first call.
+   * Returns when the deletion is durable. Repeating a call is safe: it returns
+   * NOT_FOUND, and no other plant is deleted. With the same `Idempotency-Key`,
+   * it returns the result of the first call.
    *
    * Over HTTP this is `DELETE /plants/{id}`: 204 with no body when the plant is
    * deleted, otherwise 400 with the `Error` record.
@@ -244,9 +244,9 @@ export interface PlantServiceClient extends Client {
   /**
    * Deletes the single plant with the given identifier.
    *
-   * Returns once the deletion is durable. Repeating a call is safe: the second
-   * answer is NOT_FOUND and no other plant is touched. With the same
-   * `Idempotency-Key`, it is that of the first call.
+   * Returns when the deletion is durable. Repeating a call is safe: it returns
+   * NOT_FOUND, and no other plant is deleted. With the same `Idempotency-Key`,
+   * it returns the result of the first call.
    *
    * Over HTTP this is `DELETE /plants/{id}`: 204 with no body when the plant is
    * deleted, otherwise 400 with the `Error` record.

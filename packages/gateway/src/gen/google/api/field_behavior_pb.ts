@@ -18,7 +18,7 @@ export const file_google_api_field_behavior: GenFile = /*@__PURE__*/
   fileDesc("Ch9nb29nbGUvYXBpL2ZpZWxkX2JlaGF2aW9yLnByb3RvEgpnb29nbGUuYXBpKrYBCg1GaWVsZEJlaGF2aW9yEh4KGkZJRUxEX0JFSEFWSU9SX1VOU1BFQ0lGSUVEEAASDAoIT1BUSU9OQUwQARIMCghSRVFVSVJFRBACEg8KC09VVFBVVF9PTkxZEAMSDgoKSU5QVVRfT05MWRAEEg0KCUlNTVVUQUJMRRAFEhIKDlVOT1JERVJFRF9MSVNUEAYSFQoRTk9OX0VNUFRZX0RFRkFVTFQQBxIOCgpJREVOVElGSUVSEAg6ZAoOZmllbGRfYmVoYXZpb3ISHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGJwIIAMoDjIZLmdvb2dsZS5hcGkuRmllbGRCZWhhdmlvckICEABSDWZpZWxkQmVoYXZpb3JCaQoOY29tLmdvb2dsZS5hcGlCEkZpZWxkQmVoYXZpb3JQcm90b1ABWkFnb29nbGUuZ29sYW5nLm9yZy9nZW5wcm90by9nb29nbGVhcGlzL2FwaS9hbm5vdGF0aW9uczthbm5vdGF0aW9uc2IGcHJvdG8z", [file_google_protobuf_descriptor]);
 
 /**
- * What clients and servers may expect of a field.
+ * How clients and servers use a field.
  *
  * @generated from enum google.api.FieldBehavior
  */
@@ -29,49 +29,49 @@ export const FieldBehavior = {
   FIELD_BEHAVIOR_UNSPECIFIED: 0,
 
   /**
-   * Expressly not required.
+   * Explicitly optional.
    *
    * @generated from enum value: OPTIONAL = 1;
    */
   OPTIONAL: 1,
 
   /**
-   * A request must set it.
+   * Requests must set it.
    *
    * @generated from enum value: REQUIRED = 2;
    */
   REQUIRED: 2,
 
   /**
-   * Only answers set it; in a request it is ignored.
+   * Only responses set it; it is ignored in requests.
    *
    * @generated from enum value: OUTPUT_ONLY = 3;
    */
   OUTPUT_ONLY: 3,
 
   /**
-   * Only requests set it; no answer has it.
+   * Only requests set it; responses never do.
    *
    * @generated from enum value: INPUT_ONLY = 4;
    */
   INPUT_ONLY: 4,
 
   /**
-   * It may be set once and is not changed afterwards.
+   * It can be set once and not changed afterwards.
    *
    * @generated from enum value: IMMUTABLE = 5;
    */
   IMMUTABLE: 5,
 
   /**
-   * A list whose order means nothing.
+   * An array whose order has no meaning.
    *
    * @generated from enum value: UNORDERED_LIST = 6;
    */
   UNORDERED_LIST: 6,
 
   /**
-   * If it is set, but empty, an answer may have a value of the server's.
+   * If a request sets it to empty, the response may contain a value chosen by the server.
    *
    * @generated from enum value: NON_EMPTY_DEFAULT = 7;
    */
@@ -86,7 +86,7 @@ export const FieldBehavior = {
 } as const;
 
 /**
- * What clients and servers may expect of a field.
+ * How clients and servers use a field.
  *
  * @generated from enum google.api.FieldBehavior
  */
@@ -99,7 +99,7 @@ export const FieldBehaviorSchema: GenEnum<FieldBehavior> = /*@__PURE__*/
   enumDesc(file_google_api_field_behavior, 0);
 
 /**
- * How a field is to be used, by AIP-203. Several may hold.
+ * How a field is used (AIP-203). Several values can apply.
  *
  * @generated from extension: repeated google.api.FieldBehavior field_behavior = 1052 [packed = false];
  */

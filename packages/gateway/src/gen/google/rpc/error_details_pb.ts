@@ -18,27 +18,27 @@ export const file_google_rpc_error_details: GenFile = /*@__PURE__*/
   fileDesc("Ch5nb29nbGUvcnBjL2Vycm9yX2RldGFpbHMucHJvdG8SCmdvb2dsZS5ycGMikwEKCUVycm9ySW5mbxIOCgZyZWFzb24YASABKAkSDgoGZG9tYWluGAIgASgJEjUKCG1ldGFkYXRhGAMgAygLMiMuZ29vZ2xlLnJwYy5FcnJvckluZm8uTWV0YWRhdGFFbnRyeRovCg1NZXRhZGF0YUVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEiOwoJUmV0cnlJbmZvEi4KC3JldHJ5X2RlbGF5GAEgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uIjIKCURlYnVnSW5mbxIVCg1zdGFja19lbnRyaWVzGAEgAygJEg4KBmRldGFpbBgCIAEoCSKPAwoMUXVvdGFGYWlsdXJlEjYKCnZpb2xhdGlvbnMYASADKAsyIi5nb29nbGUucnBjLlF1b3RhRmFpbHVyZS5WaW9sYXRpb24axgIKCVZpb2xhdGlvbhIPCgdzdWJqZWN0GAEgASgJEhMKC2Rlc2NyaXB0aW9uGAIgASgJEhMKC2FwaV9zZXJ2aWNlGAMgASgJEhQKDHF1b3RhX21ldHJpYxgEIAEoCRIQCghxdW90YV9pZBgFIAEoCRJRChBxdW90YV9kaW1lbnNpb25zGAYgAygLMjcuZ29vZ2xlLnJwYy5RdW90YUZhaWx1cmUuVmlvbGF0aW9uLlF1b3RhRGltZW5zaW9uc0VudHJ5EhMKC3F1b3RhX3ZhbHVlGAcgASgDEh8KEmZ1dHVyZV9xdW90YV92YWx1ZRgIIAEoA0gAiAEBGjYKFFF1b3RhRGltZW5zaW9uc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFCFQoTX2Z1dHVyZV9xdW90YV92YWx1ZSKVAQoTUHJlY29uZGl0aW9uRmFpbHVyZRI9Cgp2aW9sYXRpb25zGAEgAygLMikuZ29vZ2xlLnJwYy5QcmVjb25kaXRpb25GYWlsdXJlLlZpb2xhdGlvbho/CglWaW9sYXRpb24SDAoEdHlwZRgBIAEoCRIPCgdzdWJqZWN0GAIgASgJEhMKC2Rlc2NyaXB0aW9uGAMgASgJIswBCgpCYWRSZXF1ZXN0Ej8KEGZpZWxkX3Zpb2xhdGlvbnMYASADKAsyJS5nb29nbGUucnBjLkJhZFJlcXVlc3QuRmllbGRWaW9sYXRpb24afQoORmllbGRWaW9sYXRpb24SDQoFZmllbGQYASABKAkSEwoLZGVzY3JpcHRpb24YAiABKAkSDgoGcmVhc29uGAMgASgJEjcKEWxvY2FsaXplZF9tZXNzYWdlGAQgASgLMhwuZ29vZ2xlLnJwYy5Mb2NhbGl6ZWRNZXNzYWdlIjcKC1JlcXVlc3RJbmZvEhIKCnJlcXVlc3RfaWQYASABKAkSFAoMc2VydmluZ19kYXRhGAIgASgJImAKDFJlc291cmNlSW5mbxIVCg1yZXNvdXJjZV90eXBlGAEgASgJEhUKDXJlc291cmNlX25hbWUYAiABKAkSDQoFb3duZXIYAyABKAkSEwoLZGVzY3JpcHRpb24YBCABKAkiVgoESGVscBIkCgVsaW5rcxgBIAMoCzIVLmdvb2dsZS5ycGMuSGVscC5MaW5rGigKBExpbmsSEwoLZGVzY3JpcHRpb24YASABKAkSCwoDdXJsGAIgASgJIjMKEExvY2FsaXplZE1lc3NhZ2USDgoGbG9jYWxlGAEgASgJEg8KB21lc3NhZ2UYAiABKAlCZgoOY29tLmdvb2dsZS5ycGNCEUVycm9yRGV0YWlsc1Byb3RvUAFaP2dvb2dsZS5nb2xhbmcub3JnL2dlbnByb3RvL2dvb2dsZWFwaXMvcnBjL2VycmRldGFpbHM7ZXJyZGV0YWlsc2IGcHJvdG8z", [file_google_protobuf_duration]);
 
 /**
- * Why a call has failed, for programs.
+ * The machine-readable cause of an error.
  *
  * @generated from message google.rpc.ErrorInfo
  */
 export type ErrorInfo = Message<"google.rpc.ErrorInfo"> & {
   /**
-   * In UPPER_SNAKE_CASE, one of its domain.
+   * The cause in UPPER_SNAKE_CASE, unique within the domain.
    *
    * @generated from field: string reason = 1;
    */
   reason: string;
 
   /**
-   * Who gives the reason, such as "pubsub.googleapis.com".
+   * The service that defines the reason, such as "pubsub.googleapis.com".
    *
    * @generated from field: string domain = 2;
    */
   domain: string;
 
   /**
-   * What else there is to know.
+   * Further details.
    *
    * @generated from field: map<string, string> metadata = 3;
    */
@@ -53,13 +53,13 @@ export const ErrorInfoSchema: GenMessage<ErrorInfo> = /*@__PURE__*/
   messageDesc(file_google_rpc_error_details, 0);
 
 /**
- * When to try again.
+ * When to retry.
  *
  * @generated from message google.rpc.RetryInfo
  */
 export type RetryInfo = Message<"google.rpc.RetryInfo"> & {
   /**
-   * Not before this has passed.
+   * The minimum delay before a retry.
    *
    * @generated from field: google.protobuf.Duration retry_delay = 1;
    */
@@ -74,20 +74,20 @@ export const RetryInfoSchema: GenMessage<RetryInfo> = /*@__PURE__*/
   messageDesc(file_google_rpc_error_details, 1);
 
 /**
- * Where the server has failed.
+ * Debugging information of the server.
  *
  * @generated from message google.rpc.DebugInfo
  */
 export type DebugInfo = Message<"google.rpc.DebugInfo"> & {
   /**
-   * The stack.
+   * The stack trace.
    *
    * @generated from field: repeated string stack_entries = 1;
    */
   stackEntries: string[];
 
   /**
-   * Anything else.
+   * Further information.
    *
    * @generated from field: string detail = 2;
    */
@@ -102,13 +102,13 @@ export const DebugInfoSchema: GenMessage<DebugInfo> = /*@__PURE__*/
   messageDesc(file_google_rpc_error_details, 2);
 
 /**
- * Quotas that are used up.
+ * Exceeded quotas.
  *
  * @generated from message google.rpc.QuotaFailure
  */
 export type QuotaFailure = Message<"google.rpc.QuotaFailure"> & {
   /**
-   * All of them.
+   * All exceeded quotas.
    *
    * @generated from field: repeated google.rpc.QuotaFailure.Violation violations = 1;
    */
@@ -123,62 +123,62 @@ export const QuotaFailureSchema: GenMessage<QuotaFailure> = /*@__PURE__*/
   messageDesc(file_google_rpc_error_details, 3);
 
 /**
- * One quota.
+ * One exceeded quota.
  *
  * @generated from message google.rpc.QuotaFailure.Violation
  */
 export type QuotaFailure_Violation = Message<"google.rpc.QuotaFailure.Violation"> & {
   /**
-   * Whose quota it is.
+   * The owner of the quota, such as a project.
    *
    * @generated from field: string subject = 1;
    */
   subject: string;
 
   /**
-   * How it was used up.
+   * How the quota was exceeded.
    *
    * @generated from field: string description = 2;
    */
   description: string;
 
   /**
-   * The service that has the quota.
+   * The service that defines the quota.
    *
    * @generated from field: string api_service = 3;
    */
   apiService: string;
 
   /**
-   * What it counts.
+   * The metric that is limited.
    *
    * @generated from field: string quota_metric = 4;
    */
   quotaMetric: string;
 
   /**
-   * Its name.
+   * The id of the quota.
    *
    * @generated from field: string quota_id = 5;
    */
   quotaId: string;
 
   /**
-   * What it is counted by.
+   * The dimensions of the quota.
    *
    * @generated from field: map<string, string> quota_dimensions = 6;
    */
   quotaDimensions: { [key: string]: string };
 
   /**
-   * The quota at the time of the call.
+   * The value of the quota at the time of the call.
    *
    * @generated from field: int64 quota_value = 7;
    */
   quotaValue: bigint;
 
   /**
-   * What it will be, if it is about to change.
+   * The new value, if the quota is being changed.
    *
    * @generated from field: optional int64 future_quota_value = 8;
    */
@@ -193,13 +193,13 @@ export const QuotaFailure_ViolationSchema: GenMessage<QuotaFailure_Violation> = 
   messageDesc(file_google_rpc_error_details, 3, 0);
 
 /**
- * What must be so before the call can succeed.
+ * Preconditions that are not met.
  *
  * @generated from message google.rpc.PreconditionFailure
  */
 export type PreconditionFailure = Message<"google.rpc.PreconditionFailure"> & {
   /**
-   * All of them.
+   * All preconditions that are not met.
    *
    * @generated from field: repeated google.rpc.PreconditionFailure.Violation violations = 1;
    */
@@ -214,27 +214,27 @@ export const PreconditionFailureSchema: GenMessage<PreconditionFailure> = /*@__P
   messageDesc(file_google_rpc_error_details, 4);
 
 /**
- * One condition.
+ * One precondition.
  *
  * @generated from message google.rpc.PreconditionFailure.Violation
  */
 export type PreconditionFailure_Violation = Message<"google.rpc.PreconditionFailure.Violation"> & {
   /**
-   * Its kind, such as "TOS".
+   * The kind of precondition, such as "TOS".
    *
    * @generated from field: string type = 1;
    */
   type: string;
 
   /**
-   * What it is about.
+   * The subject of the precondition.
    *
    * @generated from field: string subject = 2;
    */
   subject: string;
 
   /**
-   * How to meet it.
+   * How to meet the precondition.
    *
    * @generated from field: string description = 3;
    */
@@ -249,13 +249,13 @@ export const PreconditionFailure_ViolationSchema: GenMessage<PreconditionFailure
   messageDesc(file_google_rpc_error_details, 4, 0);
 
 /**
- * Fields of the request that are wrong.
+ * Invalid fields of the request.
  *
  * @generated from message google.rpc.BadRequest
  */
 export type BadRequest = Message<"google.rpc.BadRequest"> & {
   /**
-   * All of them.
+   * All invalid fields.
    *
    * @generated from field: repeated google.rpc.BadRequest.FieldViolation field_violations = 1;
    */
@@ -270,34 +270,34 @@ export const BadRequestSchema: GenMessage<BadRequest> = /*@__PURE__*/
   messageDesc(file_google_rpc_error_details, 5);
 
 /**
- * One field.
+ * One invalid field.
  *
  * @generated from message google.rpc.BadRequest.FieldViolation
  */
 export type BadRequest_FieldViolation = Message<"google.rpc.BadRequest.FieldViolation"> & {
   /**
-   * Its path.
+   * The path of the field.
    *
    * @generated from field: string field = 1;
    */
   field: string;
 
   /**
-   * Why it is wrong.
+   * Why the value is invalid.
    *
    * @generated from field: string description = 2;
    */
   description: string;
 
   /**
-   * The same in UPPER_SNAKE_CASE.
+   * The reason in UPPER_SNAKE_CASE.
    *
    * @generated from field: string reason = 3;
    */
   reason: string;
 
   /**
-   * The same for people.
+   * The reason in the language of the user.
    *
    * @generated from field: google.rpc.LocalizedMessage localized_message = 4;
    */
@@ -312,20 +312,20 @@ export const BadRequest_FieldViolationSchema: GenMessage<BadRequest_FieldViolati
   messageDesc(file_google_rpc_error_details, 5, 0);
 
 /**
- * What to name when asking about the call.
+ * Ids of the call for support requests.
  *
  * @generated from message google.rpc.RequestInfo
  */
 export type RequestInfo = Message<"google.rpc.RequestInfo"> & {
   /**
-   * Its id in the logs of the service.
+   * The id of the call in the logs of the service.
    *
    * @generated from field: string request_id = 1;
    */
   requestId: string;
 
   /**
-   * What the service had to do with it.
+   * Data about how the call was served.
    *
    * @generated from field: string serving_data = 2;
    */
@@ -340,34 +340,34 @@ export const RequestInfoSchema: GenMessage<RequestInfo> = /*@__PURE__*/
   messageDesc(file_google_rpc_error_details, 6);
 
 /**
- * The resource that the error is about.
+ * The resource that caused the error.
  *
  * @generated from message google.rpc.ResourceInfo
  */
 export type ResourceInfo = Message<"google.rpc.ResourceInfo"> & {
   /**
-   * Its type.
+   * The type of the resource.
    *
    * @generated from field: string resource_type = 1;
    */
   resourceType: string;
 
   /**
-   * Its name.
+   * The name of the resource.
    *
    * @generated from field: string resource_name = 2;
    */
   resourceName: string;
 
   /**
-   * Its owner.
+   * The owner of the resource.
    *
    * @generated from field: string owner = 3;
    */
   owner: string;
 
   /**
-   * What is wrong with it.
+   * The error of the resource.
    *
    * @generated from field: string description = 4;
    */
@@ -382,13 +382,13 @@ export const ResourceInfoSchema: GenMessage<ResourceInfo> = /*@__PURE__*/
   messageDesc(file_google_rpc_error_details, 7);
 
 /**
- * Where to read more.
+ * Links to documentation.
  *
  * @generated from message google.rpc.Help
  */
 export type Help = Message<"google.rpc.Help"> & {
   /**
-   * All of them.
+   * All links.
    *
    * @generated from field: repeated google.rpc.Help.Link links = 1;
    */
@@ -403,20 +403,20 @@ export const HelpSchema: GenMessage<Help> = /*@__PURE__*/
   messageDesc(file_google_rpc_error_details, 8);
 
 /**
- * One page.
+ * One link.
  *
  * @generated from message google.rpc.Help.Link
  */
 export type Help_Link = Message<"google.rpc.Help.Link"> & {
   /**
-   * What it has.
+   * The content of the page.
    *
    * @generated from field: string description = 1;
    */
   description: string;
 
   /**
-   * Where it is.
+   * The URL of the page.
    *
    * @generated from field: string url = 2;
    */
@@ -431,20 +431,20 @@ export const Help_LinkSchema: GenMessage<Help_Link> = /*@__PURE__*/
   messageDesc(file_google_rpc_error_details, 8, 0);
 
 /**
- * The message in the language of the user.
+ * The error message in the language of the user.
  *
  * @generated from message google.rpc.LocalizedMessage
  */
 export type LocalizedMessage = Message<"google.rpc.LocalizedMessage"> & {
   /**
-   * BCP 47, such as "fr-CH".
+   * The language tag (BCP 47), such as "fr-CH".
    *
    * @generated from field: string locale = 1;
    */
   locale: string;
 
   /**
-   * The text.
+   * The message.
    *
    * @generated from field: string message = 2;
    */

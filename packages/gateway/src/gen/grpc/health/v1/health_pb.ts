@@ -20,7 +20,7 @@ export const file_grpc_health_v1_health: GenFile = /*@__PURE__*/
  */
 export type HealthCheckRequest = Message<"grpc.health.v1.HealthCheckRequest"> & {
   /**
-   * The full name of a service; empty for the server as a whole.
+   * The full name of a service; empty for the server itself.
    *
    * @generated from field: string service = 1;
    */
@@ -71,7 +71,7 @@ export const HealthCheckResponse_ServingStatus = {
   NOT_SERVING: 2,
 
   /**
-   * Only in answers of Watch.
+   * Only in responses of Watch.
    *
    * @generated from enum value: SERVICE_UNKNOWN = 3;
    */
@@ -90,13 +90,13 @@ export const HealthCheckResponse_ServingStatusSchema: GenEnum<HealthCheckRespons
   enumDesc(file_grpc_health_v1_health, 1, 0);
 
 /**
- * Says whether calls may be sent to this server. Needs no credential.
+ * Reports whether this server accepts calls. Requires no credential.
  *
  * @generated from service grpc.health.v1.Health
  */
 export const Health: GenService<{
   /**
-   * Says it once. An unknown service is NOT_FOUND.
+   * Returns the current status. An unknown service is NOT_FOUND.
    *
    * @generated from rpc grpc.health.v1.Health.Check
    */
@@ -106,7 +106,7 @@ export const Health: GenService<{
     output: typeof HealthCheckResponseSchema;
   },
   /**
-   * Says it at once and whenever it changes. An unknown service is SERVICE_UNKNOWN.
+   * Sends the current status, and each change. An unknown service is SERVICE_UNKNOWN.
    *
    * @generated from rpc grpc.health.v1.Health.Watch
    */

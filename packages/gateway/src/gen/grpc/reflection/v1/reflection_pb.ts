@@ -16,7 +16,7 @@ export const file_grpc_reflection_v1_reflection: GenFile = /*@__PURE__*/
   fileDesc("CiNncnBjL3JlZmxlY3Rpb24vdjEvcmVmbGVjdGlvbi5wcm90bxISZ3JwYy5yZWZsZWN0aW9uLnYxIoUCChdTZXJ2ZXJSZWZsZWN0aW9uUmVxdWVzdBIMCgRob3N0GAEgASgJEhoKEGZpbGVfYnlfZmlsZW5hbWUYAyABKAlIABIgChZmaWxlX2NvbnRhaW5pbmdfc3ltYm9sGAQgASgJSAASSQoZZmlsZV9jb250YWluaW5nX2V4dGVuc2lvbhgFIAEoCzIkLmdycGMucmVmbGVjdGlvbi52MS5FeHRlbnNpb25SZXF1ZXN0SAASJwodYWxsX2V4dGVuc2lvbl9udW1iZXJzX29mX3R5cGUYBiABKAlIABIXCg1saXN0X3NlcnZpY2VzGAcgASgJSABCEQoPbWVzc2FnZV9yZXF1ZXN0IkUKEEV4dGVuc2lvblJlcXVlc3QSFwoPY29udGFpbmluZ190eXBlGAEgASgJEhgKEGV4dGVuc2lvbl9udW1iZXIYAiABKAUiuAMKGFNlcnZlclJlZmxlY3Rpb25SZXNwb25zZRISCgp2YWxpZF9ob3N0GAEgASgJEkUKEG9yaWdpbmFsX3JlcXVlc3QYAiABKAsyKy5ncnBjLnJlZmxlY3Rpb24udjEuU2VydmVyUmVmbGVjdGlvblJlcXVlc3QSTgoYZmlsZV9kZXNjcmlwdG9yX3Jlc3BvbnNlGAQgASgLMiouZ3JwYy5yZWZsZWN0aW9uLnYxLkZpbGVEZXNjcmlwdG9yUmVzcG9uc2VIABJVCh5hbGxfZXh0ZW5zaW9uX251bWJlcnNfcmVzcG9uc2UYBSABKAsyKy5ncnBjLnJlZmxlY3Rpb24udjEuRXh0ZW5zaW9uTnVtYmVyUmVzcG9uc2VIABJJChZsaXN0X3NlcnZpY2VzX3Jlc3BvbnNlGAYgASgLMicuZ3JwYy5yZWZsZWN0aW9uLnYxLkxpc3RTZXJ2aWNlUmVzcG9uc2VIABI7Cg5lcnJvcl9yZXNwb25zZRgHIAEoCzIhLmdycGMucmVmbGVjdGlvbi52MS5FcnJvclJlc3BvbnNlSABCEgoQbWVzc2FnZV9yZXNwb25zZSI3ChZGaWxlRGVzY3JpcHRvclJlc3BvbnNlEh0KFWZpbGVfZGVzY3JpcHRvcl9wcm90bxgBIAMoDCJLChdFeHRlbnNpb25OdW1iZXJSZXNwb25zZRIWCg5iYXNlX3R5cGVfbmFtZRgBIAEoCRIYChBleHRlbnNpb25fbnVtYmVyGAIgAygFIksKE0xpc3RTZXJ2aWNlUmVzcG9uc2USNAoHc2VydmljZRgBIAMoCzIjLmdycGMucmVmbGVjdGlvbi52MS5TZXJ2aWNlUmVzcG9uc2UiHwoPU2VydmljZVJlc3BvbnNlEgwKBG5hbWUYASABKAkiOgoNRXJyb3JSZXNwb25zZRISCgplcnJvcl9jb2RlGAEgASgFEhUKDWVycm9yX21lc3NhZ2UYAiABKAkyiQEKEFNlcnZlclJlZmxlY3Rpb24SdQoUU2VydmVyUmVmbGVjdGlvbkluZm8SKy5ncnBjLnJlZmxlY3Rpb24udjEuU2VydmVyUmVmbGVjdGlvblJlcXVlc3QaLC5ncnBjLnJlZmxlY3Rpb24udjEuU2VydmVyUmVmbGVjdGlvblJlc3BvbnNlKAEwAUJmChVpby5ncnBjLnJlZmxlY3Rpb24udjFCFVNlcnZlclJlZmxlY3Rpb25Qcm90b1ABWjRnb29nbGUuZ29sYW5nLm9yZy9ncnBjL3JlZmxlY3Rpb24vZ3JwY19yZWZsZWN0aW9uX3YxYgZwcm90bzM");
 
 /**
- * One question.
+ * One query.
  *
  * @generated from message grpc.reflection.v1.ServerReflectionRequest
  */
@@ -31,7 +31,7 @@ export type ServerReflectionRequest = Message<"grpc.reflection.v1.ServerReflecti
    */
   messageRequest: {
     /**
-     * The file of this name.
+     * The file with this name.
      *
      * @generated from field: string file_by_filename = 3;
      */
@@ -63,7 +63,7 @@ export type ServerReflectionRequest = Message<"grpc.reflection.v1.ServerReflecti
     case: "allExtensionNumbersOfType";
   } | {
     /**
-     * The full names of all services; the text is ignored.
+     * The full names of all services; the value is ignored.
      *
      * @generated from field: string list_services = 7;
      */
@@ -104,7 +104,7 @@ export const ExtensionRequestSchema: GenMessage<ExtensionRequest> = /*@__PURE__*
   messageDesc(file_grpc_reflection_v1_reflection, 1);
 
 /**
- * The answer to one question.
+ * The response to one query.
  *
  * @generated from message grpc.reflection.v1.ServerReflectionResponse
  */
@@ -161,7 +161,7 @@ export const ServerReflectionResponseSchema: GenMessage<ServerReflectionResponse
  */
 export type FileDescriptorResponse = Message<"grpc.reflection.v1.FileDescriptorResponse"> & {
   /**
-   * Each a serialized google.protobuf.FileDescriptorProto: the file that was asked for, then what it imports.
+   * Serialized google.protobuf.FileDescriptorProto messages: the requested file, then its imports.
    *
    * @generated from field: repeated bytes file_descriptor_proto = 1;
    */
@@ -260,13 +260,13 @@ export const ErrorResponseSchema: GenMessage<ErrorResponse> = /*@__PURE__*/
   messageDesc(file_grpc_reflection_v1_reflection, 7);
 
 /**
- * Tells tools what the server serves, so that they can call it without its .proto files.
+ * Describes the services of the server, so that tools can call them without .proto files.
  *
  * @generated from service grpc.reflection.v1.ServerReflection
  */
 export const ServerReflection: GenService<{
   /**
-   * Answers each question in turn.
+   * Responds to each request in order.
    *
    * @generated from rpc grpc.reflection.v1.ServerReflection.ServerReflectionInfo
    */

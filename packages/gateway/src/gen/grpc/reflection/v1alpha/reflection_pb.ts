@@ -2,7 +2,7 @@
 // @generated from file grpc/reflection/v1alpha/reflection.proto (package grpc.reflection.v1alpha, syntax proto3)
 /* eslint-disable */
 
-// The reflection service of gRPC by its first name, which older tools ask for and some newer ones still do
+// The reflection service of gRPC under its first name, which older tools and some newer ones use
 // (grpc/doc/server-reflection.md). Its messages have the names and numbers of v1's, so they are the same on the wire,
 // and v1's are used here.
 
@@ -18,13 +18,13 @@ export const file_grpc_reflection_v1alpha_reflection: GenFile = /*@__PURE__*/
   fileDesc("CihncnBjL3JlZmxlY3Rpb24vdjFhbHBoYS9yZWZsZWN0aW9uLnByb3RvEhdncnBjLnJlZmxlY3Rpb24udjFhbHBoYTKJAQoQU2VydmVyUmVmbGVjdGlvbhJ1ChRTZXJ2ZXJSZWZsZWN0aW9uSW5mbxIrLmdycGMucmVmbGVjdGlvbi52MS5TZXJ2ZXJSZWZsZWN0aW9uUmVxdWVzdBosLmdycGMucmVmbGVjdGlvbi52MS5TZXJ2ZXJSZWZsZWN0aW9uUmVzcG9uc2UoATABQnAKGmlvLmdycGMucmVmbGVjdGlvbi52MWFscGhhQhVTZXJ2ZXJSZWZsZWN0aW9uUHJvdG9QAVo5Z29vZ2xlLmdvbGFuZy5vcmcvZ3JwYy9yZWZsZWN0aW9uL2dycGNfcmVmbGVjdGlvbl92MWFscGhhYgZwcm90bzM", [file_grpc_reflection_v1_reflection]);
 
 /**
- * Tells tools what the server serves, so that they can call it without its .proto files.
+ * Describes the services of the server, so that tools can call them without .proto files.
  *
  * @generated from service grpc.reflection.v1alpha.ServerReflection
  */
 export const ServerReflection: GenService<{
   /**
-   * Answers each question in turn.
+   * Responds to each request in order.
    *
    * @generated from rpc grpc.reflection.v1alpha.ServerReflection.ServerReflectionInfo
    */
