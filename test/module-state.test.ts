@@ -98,7 +98,7 @@ test.each([
   { line: "let date = 0, more = 1;", want: ["date", "more"] },
   { line: "const first = 0; let second = 1;", want: ["second"] },
   { line: "let [first] = [];", want: ["[first]"] },
-])("the variables of a module in $line are found", ({ line, want }) => {
+])("finds the module-level variables in $line", ({ line, want }) => {
   expect(moduleVariablesIn(`const a = 1;\n${line}\n`)).toEqual(want);
 });
 

@@ -48,8 +48,8 @@ export type BatchResult = ({ readonly kind: "committed" } | BatchStop) & {
 /**
  * Prepares the statements of a batch once, and returns a function that runs a batch. It does not throw.
  *
- * A batch is one transaction. If the file refuses part of it, the whole transaction is rolled back and its parts run in
- * separate transactions, so that only the refused deletions fail.
+ * A batch is one transaction. If SQLite rejects one of its deletions, the transaction is rolled back and its
+ * parts run in separate transactions, so that only the rejected deletions fail.
  */
 export function prepareDeleteBatch(db: DatabaseSync, lockTimeoutMs?: number): (batch: DeleteBatch) => BatchResult {
   const runPart = preparePart(db, lockTimeoutMs);

@@ -215,7 +215,7 @@ describe("settings in the options of the database URL", () => {
     { command: "export", isRefused: true },
     { command: "import", isRefused: true },
     { command: "migrate", isRefused: false },
-  ])("are checked by $command unless it overrides them: $isRefused", async ({ command, isRefused }) => {
+  ])("are checked by $command, unless it sets them itself: $isRefused", async ({ command, isRefused }) => {
     const [base = ""] = (await server.createSchema()).split("&options=");
     const name = `own_${command}`;
     await runSql(base, `CREATE DATABASE ${name}`);

@@ -257,7 +257,7 @@ describe("a batch with plants that the file protects", () => {
   });
 });
 
-test("a batch is split in the middle when a commit refuses one plant", () => {
+test("a batch is split in half when its commit fails because of one plant", () => {
   using folder = createTempFolder();
   const db = openDatabase({ file: folder.file("plants.db"), plantsWhenCreated: { first: 1n, last: 256n } });
   let requested = 0;

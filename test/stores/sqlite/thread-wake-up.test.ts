@@ -57,7 +57,7 @@ describe("ThreadWakeUp", () => {
   test.each([
     { name: "a sleeping thread", arguments: "Infinity" },
     { name: "a thread that spins for a while", arguments: "Infinity, 0.05" },
-    { name: "a spinning thread that would not sleep", arguments: "0, 60_000" },
+    { name: "a busy-waiting thread", arguments: "0, 60_000" },
   ])("wakes $name repeatedly", async ({ arguments: patience }) => {
     const program = `
       import { parentPort, workerData } from "node:worker_threads";

@@ -92,7 +92,7 @@ function outcomeOfError(error: unknown, keys: IssuerKeys): ExpiringOutcome {
   const reason = error instanceof Error ? error.message : String(error);
   if (error instanceof errors.JWTExpired) return rejected(reason, "expired");
   if (error instanceof errors.JWKSMultipleMatchingKeys)
-    return rejected("several keys match the token, and it names none of them");
+    return rejected("several keys match the token, which has no kid");
   if (error instanceof errors.JWKSNoMatchingKey || error instanceof KeysUnavailable)
     return uncached(missingKeyOutcome(keys));
   const isEarly = error instanceof errors.JWTClaimValidationFailed && error.claim === "nbf";

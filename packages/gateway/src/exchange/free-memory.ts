@@ -42,10 +42,10 @@ export function freeBuffer(buffer: ArrayBufferLike): void {
  * Makes V8 run its next scavenge (the collection of young objects) earlier, for a new buffer that only the garbage
  * collector can free.
  *
- * A scavenge takes a millisecond and frees such buffers, but V8 runs one only after 64 MiB of them, and already marks
- * the whole heap after half as many. So this allocates half of the buffer's size among young objects. Without it, 1 MiB
- * both ways over HTTP/1.1 takes 1,430 µs instead of 950, with 203 collections of the whole heap in 9,000 calls instead
- * of 31 (bench/README.md, "The effect of each optimisation").
+ * A scavenge would free these buffers in a millisecond, but V8 starts one only after 64 MiB of buffers, and at 32 MiB
+ * it already marks the whole heap. So this allocates half of the buffer's size among young objects. Without it, 1 MiB both
+ * ways over HTTP/1.1 takes 1,430 µs instead of 950, with 203 collections of the whole heap in 9,000 calls instead of 31
+ * (bench/README.md, "The effect of each optimisation").
  */
 export function nudgeScavenge(bufferBytes: number): void {
   Array<undefined>(Math.min(bufferBytes >>> 4, nudgeElementsMax));

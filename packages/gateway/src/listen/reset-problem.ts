@@ -51,7 +51,7 @@ export function resetProblem(rstCode: number | undefined, sender: ResetSender): 
         code: Code.Internal,
       });
     case "excess":
-      return new HttpProblem("ERR_CLIENT_GONE", "the client accepts no more of the response", {
+      return new HttpProblem("ERR_CLIENT_GONE", "the client stopped reading the response", {
         httpStatus: 429,
         code: Code.ResourceExhausted,
       });

@@ -94,5 +94,5 @@ const requestPseudoHeaderFields: ReadonlySet<string> = new Set([":method", ":sch
 const pathSyntax = /^(?:\/[\x21-\x7e\x80-\xff]*|\*)$/;
 // RFC 3986 §3.1.
 const schemeSyntax = /^[A-Za-z][A-Za-z0-9+\-.]*$/;
-// The characters of RFC 3986 §3.2 without those of userinfo, which §8.3.1 forbids. Their order is not checked here.
+// The characters of an authority (RFC 3986 §3.2) without userinfo, which RFC 9113 §8.3.1 forbids, in any order.
 const authoritySyntax = /^[A-Za-z0-9\-._~!$&'()*+,;=%:[\]]+$/;

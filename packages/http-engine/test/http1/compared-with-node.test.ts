@@ -254,7 +254,7 @@ test.each([
   ["chunked \t", false],
   ["chunked\t ", false],
   ["chunked,", false],
-])("a Transfer-Encoding of %j is accepted or rejected as by node", async (coding, isAccepted) => {
+])("a Transfer-Encoding of %j is accepted or rejected as node does", async (coding, isAccepted) => {
   const request = `POST /a HTTP/1.1\r\nhost: x\r\nTransfer-Encoding:${coding}\r\n\r\n0\r\n\r\n`;
   await expectAccepted(request, isAccepted);
 });
@@ -268,7 +268,7 @@ test.each([
   ["3;a", true],
   ["3;a=b;c", true],
   ['3;a="b \\" \xe9"', true],
-])("a chunk of the size %s is accepted or rejected as by node", async (size, isAccepted) => {
+])("a chunk of the size %s is accepted or rejected as node does", async (size, isAccepted) => {
   const request = `POST /a HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n${size}\r\nabc\r\n0\r\n\r\n`;
   await expectAccepted(request, isAccepted);
 });
@@ -280,7 +280,7 @@ test.each([
   ["Transfer-Encoding: gzip", false],
   ["connection: close", true],
   ["x: y", true],
-])("a trailer section with %s is accepted or rejected as by node", async (field, isAccepted) => {
+])("a trailer section with %s is accepted or rejected as node does", async (field, isAccepted) => {
   const request = `POST /a HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n0\r\n${field}\r\n\r\n`;
   await expectAccepted(request, isAccepted);
 });

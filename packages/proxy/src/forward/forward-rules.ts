@@ -112,7 +112,7 @@ export function compileForwardRules(direction: "request" | "response", rules: Fo
       const ofClient = clientOf === undefined ? noAddedFields : clientOf(request.peer.address);
       if (set === undefined) return ofClient;
       const added = new Map(ofClient);
-      const fields = refusePromise(set(request), "set of metadata must be synchronous");
+      const fields = refusePromise(set(request), "metadata.set must be synchronous");
       for (const [name, value] of Object.entries(fields)) {
         requireSettable(name.toLowerCase());
         if (value !== undefined) requireField(name, value);

@@ -127,7 +127,7 @@ test.each<{
   expect(logged[0]).toMatch(testCase.problem);
 });
 
-test("an unreachable upstream does not prevent changes of another one from being reported", async () => {
+test("changes of an upstream are reported while another one is unreachable", async () => {
   list(GreenhouseService, ServerReflection);
   const upstreams = ["--upstream", "http://127.0.0.1:1", "--upstream", address, "--reflection"];
   await using proxy = await startProxyProcess(["--port", "0", ...upstreams]);

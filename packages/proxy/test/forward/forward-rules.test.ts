@@ -340,12 +340,12 @@ describe("with rules", () => {
     {
       form: "rejects",
       set: () => Promise.reject(new Error("no key")),
-      fault: "TypeError: set of metadata must be synchronous, got a promise",
+      fault: "TypeError: metadata.set must be synchronous, got a promise",
     },
     {
       form: "resolves",
       set: () => Promise.resolve({ "x-a": "1" }),
-      fault: "TypeError: set of metadata must be synchronous, got a promise",
+      fault: "TypeError: metadata.set must be synchronous, got a promise",
     },
   ])("a set function that $form fails its call, in either direction", async ({ set, fault }) => {
     const rules: object = { set };

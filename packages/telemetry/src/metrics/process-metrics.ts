@@ -92,7 +92,7 @@ type EventLoopDelays = Readonly<Record<"p50" | "p99" | "max", number>>;
 
 /** Returns the delays, from a histogram of the nanoseconds between two samples. */
 export function readDelays(histogram: Pick<Histogram, "percentile" | "max">): EventLoopDelays {
-  // Without any delay, the time between two samples is the resolution, which is subtracted.
+  // The histogram records the time between two samples, which without any delay is the resolution: it is subtracted.
   const delayS = (ns: number): number => Math.max(0, ns / 1e9 - delayResolutionMs / 1_000);
   return { p50: delayS(histogram.percentile(50)), p99: delayS(histogram.percentile(99)), max: delayS(histogram.max) };
 }

@@ -63,7 +63,7 @@ function withPropagation({ upstreams }: Upstreams): Upstreams {
       const set = upstream.metadata?.set;
       const all: FieldsOf = (request) => ({
         ...tracePropagation(request.contextValues),
-        ...refusePromise(set?.(request), "set of metadata must be synchronous"),
+        ...refusePromise(set?.(request), "metadata.set must be synchronous"),
       });
       return { ...upstream, metadata: { ...upstream.metadata, set: all } };
     }),

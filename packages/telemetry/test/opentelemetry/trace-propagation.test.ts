@@ -125,5 +125,5 @@ test("metadata.set that returns a promise is rejected", () => {
   const metadata: ForwardRules = rules;
   const [upstream] = withOpenTelemetry({ upstreams: [{ metadata }] }).upstreams;
   const request = Object.assign(Object.create(null), { contextValues: createContextValues() });
-  expect(() => upstream?.metadata.set?.(request)).toThrow("set of metadata must be synchronous, got a promise");
+  expect(() => upstream?.metadata.set?.(request)).toThrow("metadata.set must be synchronous, got a promise");
 });

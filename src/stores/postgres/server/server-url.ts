@@ -78,8 +78,8 @@ const supported: ReadonlySet<string> = new Set([
  * Parses `postgres://user:password@host:port/database?parameters` as libpq does. docs/explanation/storage.md lists the
  * parameters. Unsupported parameters are refused, because security may depend on them.
  *
- * Several hosts are separated by commas. The writable one is used, which is the meaning of `read-write` and `primary`
- * in `target_session_attrs`, unless that parameter is `any`.
+ * Several hosts are separated by commas. The writable one is used, as with `target_session_attrs=read-write` or
+ * `primary`, unless that parameter is `any`.
  *
  * @throws StoreOpenError that names the invalid part, and never contains the password
  */

@@ -323,8 +323,8 @@ export class Session {
 
   /**
    * Closes the connection, immediately if a statement is running. The next statement opens another connection, to the
-   * next host if there are several: an old primary may not know that it was replaced, and wait forever for standbys
-   * that now follow the new primary.
+   * next host if there are several. A primary that was replaced without noticing would wait forever for its standbys,
+   * which now follow the new primary.
    */
   discard(): void {
     this.#host++;

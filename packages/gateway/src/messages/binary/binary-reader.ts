@@ -52,5 +52,5 @@ function readWithProtobufEs(
 ): Message {
   const message = fromBinary(desc, bytes, options);
   if (hasDeclaredWireTypes(desc, bytes)) return message;
-  throw new Error(`a field of ${desc.typeName} has another wire type than it is declared with`);
+  throw new Error(`a field of ${desc.typeName} has the wrong wire type`);
 }

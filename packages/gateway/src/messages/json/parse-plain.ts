@@ -119,8 +119,8 @@ function isSpace(unit: number): boolean {
 /** The maximum number of integer digits with which a double still represents tenths. */
 const tenthsKeptMax = 14;
 
-// Returns whether the first decimal digit shows that a number, and therefore its double, is at least a tenth away from
-// any integer. Most fractions are, and checking one digit is much faster than parsing the number.
+// Returns whether the first digit after the decimal point is 1 to 8: then neither the number nor its double can be an
+// integer. That is true for most fractions, and checking one digit is much faster than parsing the number.
 function isFarFromIntegers(text: string, start: number, point: number, end: number): boolean {
   const tenth = text.charCodeAt(point + 1);
   if (text.charCodeAt(point) !== 0x2e || tenth < 0x31 || tenth > 0x38 || point - start > tenthsKeptMax) return false;

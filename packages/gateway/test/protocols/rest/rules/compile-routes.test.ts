@@ -297,7 +297,7 @@ describe("compileRestRoutes() accepts", () => {
     ],
     ["custom kinds", ["PROPFIND /a", "M-SEARCH /a", "OPTIONS /a", "* /a"]],
     [
-      "a body field that the path does not set, and one that it sets in part",
+      "body fields that the path does not set, or of which it sets a part",
       ["PUT /a body=nested", "PUT /b/{nested.text} body=nested"],
     ],
   ])("%s", (_, rules) => {
