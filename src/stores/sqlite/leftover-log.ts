@@ -8,7 +8,7 @@ import { runInTransaction, untilUnlocked } from "./transaction.ts";
 const partBytes = 4 * 2 ** 20;
 
 /** Options of {@link repairLeftoverLog}. */
-export interface LeftoverLogOptions {
+export interface RepairLeftoverLogOptions {
   /** How long to wait for other connections, in milliseconds. */
   readonly lockTimeoutMs?: number | undefined;
   /** Called before the file is checked, which reads all of it. */
@@ -28,7 +28,7 @@ export interface LeftoverLogOptions {
  * @throws when the log cannot be made durable or the check fails; the contents of the file and its log are then
  * unchanged
  */
-export function repairLeftoverLog(file: string, { lockTimeoutMs, onCheck }: LeftoverLogOptions = {}): void {
+export function repairLeftoverLog(file: string, { lockTimeoutMs, onCheck }: RepairLeftoverLogOptions = {}): void {
   const log = openLog(file);
   if (log === undefined) return;
   try {

@@ -1,4 +1,11 @@
-import { checkCaller, closeSql, countedBytesMax, daysAhead, exclusively, sliceMax } from "../schema/day-functions.ts";
+import {
+  checkCaller,
+  closeSql,
+  countedBytesMax,
+  daysAhead,
+  lockSchemaOrSkip,
+  sliceMax,
+} from "../schema/day-functions.ts";
 
 // The approximate number of partitions. Few, because each has 32 tables on workers by default, and locks on all nodes.
 const partitions = 12;
@@ -54,7 +61,7 @@ export const dayFunctionsSql: string = `
     ${checkCaller("INSERT")}
     FOR day IN SELECT (now() AT TIME ZONE 'UTC')::date + ahead FROM generate_series(1, ${daysAhead}) AS ahead LOOP
       CONTINUE WHEN EXISTS (${ofDay("day::text")});
-      ${exclusively};
+      ${lockSchemaOrSkip};
       IF NOT FOUND THEN RETURN; END IF;
       PERFORM plantstore_make_day(day, greatest(1, extract(epoch FROM kept / 86400 / ${partitions})::integer));
     END LOOP;
@@ -79,7 +86,7 @@ export const dayFunctionsSql: string = `
       END LOOP;
       RETURN NULLIF(dropped, 0);
     END IF;
-    ${exclusively};
+    ${lockSchemaOrSkip};
     IF NOT FOUND THEN RETURN NULL; END IF;
     IF to_regclass(name) IS NULL THEN RETURN 0; END IF;
     IF citus_relation_size(name::regclass) > ${countedBytesMax} THEN

@@ -22,7 +22,7 @@ export const checkCaller = (right: "INSERT" | "DELETE"): string => `
     END IF;`;
 
 /** Only one process at a time creates and drops partitions; the others skip it instead of waiting. */
-export const exclusively: string = "PERFORM FROM plantstore_schema FOR UPDATE SKIP LOCKED";
+export const lockSchemaOrSkip: string = "PERFORM FROM plantstore_schema FOR UPDATE SKIP LOCKED";
 
 // Deletions queue behind the lock on the partitioned table, so they wait at most this long.
 const definer = `LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT SET lock_timeout = '50ms'`;
@@ -80,7 +80,7 @@ export const dayFunctionsSql: string = `
     ${checkCaller("INSERT")}
     FOR day IN SELECT (now() AT TIME ZONE 'UTC')::date + ahead FROM generate_series(1, ${daysAhead}) AS ahead LOOP
       CONTINUE WHEN to_regclass('deletions_' || to_char(day, 'YYYYMMDD')) IS NOT NULL;
-      ${exclusively};
+      ${lockSchemaOrSkip};
       IF NOT FOUND THEN RETURN; END IF;
       PERFORM plantstore_make_day(day);
     END LOOP;
@@ -101,7 +101,7 @@ export const dayFunctionsSql: string = `
       GET DIAGNOSTICS dropped = ROW_COUNT;
       RETURN NULLIF(dropped, 0);
     END IF;
-    ${exclusively};
+    ${lockSchemaOrSkip};
     IF NOT FOUND THEN RETURN NULL; END IF;
     IF to_regclass(name) IS NULL THEN RETURN 0; END IF;
     SELECT pg_relation_size(oid), reltuples INTO bytes, dropped FROM pg_class WHERE oid = to_regclass(name);

@@ -15,23 +15,23 @@ const keptBytes = 64 * 1024;
 const fastBytesMax = 64 * 1024 * 1024;
 
 /** Keeps one buffer for the next message. */
-class SpareTarget {
-  #spare: ByteTarget | undefined;
+class ReusableTarget {
+  #kept: ByteTarget | undefined;
 
   /** Takes the buffer. If a getter of the message writes another message meanwhile, that one gets a new buffer. */
   take(): ByteTarget {
-    const target = this.#spare ?? new ByteTarget(keptBytes);
-    this.#spare = undefined;
+    const target = this.#kept ?? new ByteTarget(keptBytes);
+    this.#kept = undefined;
     return target;
   }
 
   /** Keeps the buffer if it has the usual size. */
   keep(target: ByteTarget): void {
-    if (target.bytes.byteLength === keptBytes) this.#spare = target;
+    if (target.bytes.byteLength === keptBytes) this.#kept = target;
   }
 }
 
-const spare = new SpareTarget();
+const reusable = new ReusableTarget();
 
 /**
  * Returns the function that writes messages of a type, with the same bytes and errors as `toBinary`. The result shares
@@ -54,7 +54,7 @@ export function createMessageWriter(
 
 /** Writes a message, or returns `undefined` if protobuf-es must write it. */
 export function writeFast(writer: MessageWriter, message: Message): Uint8Array | undefined {
-  let target = spare.take();
+  let target = reusable.take();
   try {
     for (;;) {
       if (tryWrite(writer, message, target)) return takeBytes(writer, target);
@@ -66,7 +66,7 @@ export function writeFast(writer: MessageWriter, message: Message): Uint8Array |
     // A property has a wrong type, or its getter has thrown: protobuf-es reports what is wrong.
     return undefined;
   } finally {
-    spare.keep(target);
+    reusable.keep(target);
   }
 }
 
