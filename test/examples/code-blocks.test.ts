@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { expect, test } from "vitest";
 import { projectFolder } from "../../packages/testing/src/process/child-program.ts";
 import { blockRules, fits, pageBlocks, pages, readPage, ruleOf } from "../support/docs/page-blocks.ts";
@@ -26,12 +26,3 @@ test.each(pages.filter((page) => page.startsWith("docs/") && page !== "docs/READ
     expect(index).toContain(`](${page.replace("docs/", "")})`);
   },
 );
-
-// A link to a file of the project, without the fragment.
-const links = pages.flatMap((page) =>
-  [...new Set(readPage(page).match(/(?<=\]\()(?!https?:|#)[^)#]+/g))].map((target) => ({ page, target })),
-);
-
-test.each(links)("$page links to $target, which exists", ({ page, target }) => {
-  expect(existsSync(join(projectFolder, dirname(page), target))).toBe(true);
-});
