@@ -151,6 +151,7 @@ function* describeServices(
     comments,
     useProtoFieldName,
     abridged,
+    referencePrefix: "#/components/schemas/",
     // Several services may share a type, so its schema allows numbers if any of them writes numbers.
     int64Numbers: ofServices.some(({ int64Numbers }) => int64Numbers),
   });

@@ -17,6 +17,8 @@ export interface SchemaOptions {
   readonly int64Numbers: boolean;
   /** The response messages that leave out scalars without presence if they are zero. */
   readonly abridged: ReadonlySet<DescMessage>;
+  /** The start of references to the schemas of messages and enums, such as `#/components/schemas/`. */
+  readonly referencePrefix: string;
 }
 
 /**
@@ -76,7 +78,7 @@ export class Schemas {
    */
   ofOther(name: string, schema: OpenApiSchema): OpenApiSchema {
     this.#components.set(name, schema);
-    return { $ref: `#/components/schemas/${name}` };
+    return { $ref: this.#options.referencePrefix + name };
   }
 
   /**
@@ -215,7 +217,7 @@ export class Schemas {
       // Queued instead of described recursively, because a long chain of messages would overflow the stack.
       this.#referred.push({ name, describe });
     }
-    return { $ref: `#/components/schemas/${name}` };
+    return { $ref: this.#options.referencePrefix + name };
   }
 
   #freeName(desc: DescMessage | DescEnum): string {

@@ -132,6 +132,7 @@ describe("an example", () => {
       useProtoFieldName: true,
       int64Numbers: false,
       abridged: new Set(),
+      referencePrefix: "#/$defs/",
     });
     const { required, examples } = schemas.ofObject(chain);
     expect({ required, examples }).toEqual({
