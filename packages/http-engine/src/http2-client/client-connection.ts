@@ -12,11 +12,14 @@ import {
 } from "../http2/index.ts";
 import { ClientDeadlines } from "./client-deadlines.ts";
 import { ClientRules } from "./client-rules.ts";
-import { type ResponseReceiver, ClientStream, connectionLost } from "./client-stream.ts";
+import { type ResponseReceiver, ClientStream, connectionLost, serverFrozen } from "./client-stream.ts";
 
 /** Options of {@link ClientConnection}. */
 export interface ClientConnectionOptions extends ConnectionOptions {
-  /** Milliseconds without a frame after which a server with open streams is sent a PING. */
+  /**
+   * Milliseconds without a frame after which a server with open streams is sent a PING. After two PINGs without a
+   * response in between, the minimum is 310 s.
+   */
   readonly keepaliveMs: number;
   /** The limit of streams before the server has sent SETTINGS. */
   readonly streamsBeforeSettings: number;
@@ -47,6 +50,8 @@ export class ClientConnection extends FrameConnection<ClientStream, ClientRules,
   #settled = false;
   /** Whether no more streams are opened. */
   #retired = false;
+  /** Whether the server has not acknowledged a PING in time. */
+  #isFrozen = false;
 
   constructor(socket: Duplex, options: ClientConnectionOptions) {
     super(socket, options, {
@@ -137,7 +142,11 @@ export class ClientConnection extends FrameConnection<ClientStream, ClientRules,
     effects: DeadlineEffects,
   ): ClientDeadlines {
     const keepaliveMs = (): number => this.#options.keepaliveMs;
-    return new ClientDeadlines(parts, rules, effects, keepaliveMs, () => this.busy);
+    const destroy = (): void => {
+      this.#isFrozen = true;
+      effects.destroy();
+    };
+    return new ClientDeadlines(parts, rules, { ...effects, destroy }, keepaliveMs, () => this.busy);
   }
 
   /** The server has closed its side, so no response can be completed any more. */
@@ -157,7 +166,8 @@ export class ClientConnection extends FrameConnection<ClientStream, ClientRules,
 
   protected abortOpenStreams(): void {
     this.#retire(ErrorCode.noError);
-    for (const stream of this.streams.open.values()) stream.receiveReset(connectionLost);
+    const code = this.#isFrozen ? serverFrozen : connectionLost;
+    for (const stream of this.streams.open.values()) stream.receiveReset(code);
   }
 
   #onSettings(): void {

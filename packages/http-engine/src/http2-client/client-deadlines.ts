@@ -1,19 +1,37 @@
-import { type ConnectionParts, type DeadlineEffects, Deadlines, type Handshake } from "../http2/index.ts";
+import { type ConnectionParts, type DeadlineEffects, Deadlines } from "../http2/index.ts";
+import type { ClientRules } from "./client-rules.ts";
 import type { ClientStream } from "./client-stream.ts";
 
-/** The deadlines of a client's connection. Keepalive PINGs are sent only while streams are open (gRFC A8). */
+/**
+ * Maximum PINGs before the server sends HEADERS or DATA again. 2: gRPC servers close a connection at the fourth PING
+ * without data of theirs in between, if it arrives within five minutes of the first (gRFC A8).
+ */
+const frequentPingsMax = 2;
+
+/** Minimum milliseconds of silence before further PINGs. 310 s: gRPC servers allow one PING in five minutes. */
+const rarePingMs = 310_000;
+
+/**
+ * The deadlines of a client's connection. Keepalive PINGs are sent only while streams are open, and rarely while a
+ * server acknowledges PINGs but sends no response.
+ */
 export class ClientDeadlines extends Deadlines<ClientStream> {
+  readonly #rules: ClientRules;
   readonly #keepaliveMs: () => number;
   readonly #hasCalls: () => boolean;
+  /** PINGs sent since the server last sent HEADERS or DATA, and how many such frames it had sent then. */
+  #pings = 0;
+  #framesAtPing = 0;
 
   constructor(
     parts: ConnectionParts<ClientStream>,
-    handshake: Handshake,
+    rules: ClientRules,
     effects: DeadlineEffects,
     keepaliveMs: () => number,
     hasCalls: () => boolean,
   ) {
-    super(parts, handshake, effects);
+    super(parts, rules, effects);
+    this.#rules = rules;
     this.#keepaliveMs = keepaliveMs;
     this.#hasCalls = hasCalls;
   }
@@ -24,6 +42,22 @@ export class ClientDeadlines extends Deadlines<ClientStream> {
   }
 
   protected override get silenceMs(): number {
-    return this.parts.streams.open.size > 0 ? this.#keepaliveMs() : Number.POSITIVE_INFINITY;
+    if (this.parts.streams.open.size === 0) return Number.POSITIVE_INFINITY;
+    const keepaliveMs = this.#keepaliveMs();
+    const maySend = this.#pings < frequentPingsMax || this.#framesReceived !== this.#framesAtPing;
+    return maySend ? keepaliveMs : Math.max(keepaliveMs, rarePingMs);
+  }
+
+  protected override ping(): void {
+    const frames = this.#framesReceived;
+    if (frames !== this.#framesAtPing) this.#pings = 0;
+    this.#framesAtPing = frames;
+    this.#pings++;
+    super.ping();
+  }
+
+  /** The number of HEADERS and DATA frames that the server has sent. */
+  get #framesReceived(): number {
+    return this.parts.receiveFlow.frames + this.#rules.sections;
   }
 }

@@ -21,6 +21,8 @@ export interface ClientEffects extends FrameEffects {
 /** Handles frames of a server: a header section is a response, and GOAWAY refuses the streams above its last one. */
 export class ClientRules extends FrameRules<ClientStream, ResponseSection> {
   readonly #effects: ClientEffects;
+  /** The number of header and trailer sections received. */
+  sections = 0;
 
   constructor(parts: ConnectionParts<ClientStream>, effects: ClientEffects) {
     super(parts, new PeerSettings(0), effects);
@@ -37,6 +39,7 @@ export class ClientRules extends FrameRules<ClientStream, ResponseSection> {
 
   protected handleSection(block: HeaderBlock<ResponseSection>): void {
     const { limits, streams } = this.parts;
+    this.sections++;
     const stream = streams.open.get(block.streamId);
     if (stream === undefined) return this.onLateStreamFrame(block.streamId);
     const { decoded, flags } = block;

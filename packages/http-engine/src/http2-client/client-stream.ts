@@ -24,6 +24,9 @@ export interface ResponseReceiver extends FlowReceiver {
  */
 export const connectionLost = -1;
 
+/** The same code if the connection was closed because the server did not acknowledge a PING. */
+export const serverFrozen = -2;
+
 /** One request and its response: a client's stream. */
 export class ClientStream extends StreamFlow<ResponseReceiver> {
   readonly #connection: FlowConnection;

@@ -6,4 +6,4 @@
 export type { ResponseSection } from "./response-section.ts";
 export { defaultHttp2Limits, encodeVarying, type Http2Limits, StableFields } from "../http2/index.ts";
 export { ClientConnection } from "./client-connection.ts";
-export { type ResponseReceiver, type ClientStream, connectionLost } from "./client-stream.ts";
+export { type ResponseReceiver, type ClientStream, connectionLost, serverFrozen } from "./client-stream.ts";

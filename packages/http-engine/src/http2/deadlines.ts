@@ -61,6 +61,11 @@ export class Deadlines<Stream> {
     return this.parts.limits.idleTimeoutMs;
   }
 
+  /** Sends a PING, which distinguishes a dead connection from an idle peer. */
+  protected ping(): void {
+    this.#effects.ping();
+  }
+
   /** Whether an open stream keeps the connection open. */
   protected get isBusy(): boolean {
     return this.parts.streams.open.size > 0;
@@ -97,14 +102,19 @@ export class Deadlines<Stream> {
     if (this.isBusy || streams.lastStreamId !== this.#lastStreamId) this.#busyAtMs = nowMs;
     this.#lastStreamId = streams.lastStreamId;
     // Idle means without streams, not without frames: a PING now and then does not keep a connection open.
-    if (nowMs - this.#busyAtMs >= idleTimeoutMs) this.#effects.drain();
-    // A peer that reads what was buffered for it is alive, too.
-    else if (nowMs - Math.max(this.lastReceivedAtMs, backlog.movedAtMs) < this.silenceMs) this.#pingedAtMs = undefined;
-    else if (this.#pingedAtMs === undefined) {
-      // A PING distinguishes a dead connection from an idle client.
-      this.#pingedAtMs = nowMs;
-      this.#effects.ping();
-    } else if (nowMs - this.#pingedAtMs > stallTimeoutMs) this.#effects.destroy();
+    if (nowMs - this.#busyAtMs >= idleTimeoutMs) return this.#effects.drain();
+    // A peer that reads what was buffered for it is alive, too. This does not cancel the PING, because over TLS, the
+    // PING itself is buffered for a moment.
+    const aliveAtMs = Math.max(this.lastReceivedAtMs, backlog.movedAtMs);
+    const pingedAtMs = this.#pingedAtMs;
+    if (pingedAtMs !== undefined && this.lastReceivedAtMs < pingedAtMs) {
+      if (nowMs - Math.max(pingedAtMs, aliveAtMs) > stallTimeoutMs) this.#effects.destroy();
+      return;
+    }
+    const isSilent = nowMs - aliveAtMs >= this.silenceMs;
+    // Truncated, like the time of what is received afterwards.
+    this.#pingedAtMs = isSilent ? Math.trunc(nowMs) : undefined;
+    if (isSilent) this.ping();
   }
 }
 

@@ -15,6 +15,8 @@ export class ReceiveFlow {
   readonly #connectionWindowBytes: number;
   /** The receive window of a stream, in bytes. */
   readonly streamWindowBytes: number;
+  /** The number of DATA frames received. */
+  frames = 0;
   #window: number;
   #uncreditedBytes = 0;
 
@@ -33,6 +35,7 @@ export class ReceiveFlow {
 
   /** Takes bytes of DATA from the window. @throws ConnectionError FLOW_CONTROL_ERROR */
   take(bytes: number): void {
+    this.frames++;
     this.#window -= bytes;
     if (this.#window >= 0) return;
     throw new ConnectionError(ErrorCode.flowControlError, "the connection flow-control window is exceeded");

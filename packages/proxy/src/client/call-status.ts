@@ -1,7 +1,7 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { findTrailerError } from "@connectrpc/connect/protocol-grpc";
 import { ErrorCode, type HeaderFields, readHeaderField } from "@plantstore/gateway/exchange";
-import { connectionLost } from "@plantstore/http-engine/client";
+import { connectionLost, serverFrozen } from "@plantstore/http-engine/client";
 import { LazyHeaders } from "@plantstore/gateway/internal/protocols";
 
 /**
@@ -69,6 +69,7 @@ const httpStatusCodes: ReadonlyMap<number, Code> = new Map([
 /** Returns the error of a call whose stream was reset, by the mapping in gRPC over HTTP/2, "Errors". */
 export function resetError(code: number): ConnectError {
   if (code === connectionLost) return new ConnectError("the connection was lost", Code.Unavailable);
+  if (code === serverFrozen) return new ConnectError("the server did not respond to a PING", Code.Unavailable);
   const [text, status] = resetErrors.get(code) ?? ["the server reset the call", Code.Internal];
   return new ConnectError(text, status);
 }

@@ -63,8 +63,8 @@ export interface GrpcTransportOptions {
   readonly defaultTimeoutMs?: number;
   /**
    * If no data is received for this many milliseconds while calls are in flight, the client sends a PING. The
-   * connection is closed if the PING is not acknowledged within the same time, at most 20 s. Default 310 s: gRPC
-   * servers close connections that send more than one PING in 5 minutes.
+   * connection is closed if the PING is not acknowledged within the same time, at most 20 s. Default 20 s. After two
+   * PINGs without a response in between, at least 310 s, because gRPC servers close connections that send more.
    */
   readonly keepaliveMs?: number;
   /**

@@ -61,10 +61,10 @@ export const defaultResolveEveryMs = 30_000;
 export const lookupGapMs = 1_000;
 
 /**
- * If no data is received for this many milliseconds while calls are in flight, a PING is sent. 310 s: gRPC servers
- * close connections whose clients send more than one PING in five minutes (gRFC A8).
+ * If no data is received for this many milliseconds while calls are in flight, a PING is sent. 20 s: with 20 s for its
+ * acknowledgement, a frozen server is detected before most callers give up.
  */
-export const defaultKeepaliveMs: number = 310_000;
+export const defaultKeepaliveMs: number = 20_000;
 
 /** Returns the limits of a client connection. @param idleTimeoutMs - how long it stays open without a call */
 export function toClientLimits(limits: UpstreamLimits, keepaliveMs: number, idleTimeoutMs: number): Http2Limits {

@@ -31,7 +31,11 @@ export interface UpstreamOptions {
    * Default 100. Additional connections are closed after a minute without a call.
    */
   readonly connections?: number;
-  /** If no data is received for this many milliseconds while calls are in flight, a PING is sent. Default 310 s. */
+  /**
+   * If no data is received for this many milliseconds while calls are in flight, a PING is sent. The connection is
+   * closed if it is not acknowledged within the same time, at most 20 s. Default 20 s. After two PINGs without a
+   * response in between, at least 310 s, because gRPC servers close connections that send more.
+   */
   readonly keepaliveMs?: number;
   /**
    * Milliseconds after which a name of `dns:` is resolved again if calls are made. Default 30 s. Names are also

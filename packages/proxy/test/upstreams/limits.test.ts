@@ -73,7 +73,7 @@ test.each([
     sentences: [
       `from 1 to ${text(connectionsMax)}.`,
       `Default ${connectionsDefault}. Additional connections`,
-      `a PING is sent. Default ${defaults.defaultKeepaliveMs / 1000} s.`,
+      `at most 20 s. Default ${defaults.defaultKeepaliveMs / 1000} s.`,
       `if calls are made. Default ${defaults.defaultResolveEveryMs / 1000} s.`,
     ],
   },

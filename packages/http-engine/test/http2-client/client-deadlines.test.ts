@@ -1,0 +1,154 @@
+import { type Duplex, duplexPair } from "node:stream";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { BacklogBudget } from "../../../gateway/src/exchange/index.ts";
+import { ClientConnection, connectionLost, serverFrozen } from "../../src/http2-client/index.ts";
+import { defaultHttp2Limits, StableFields } from "../../src/http2/index.ts";
+import {
+  clientPreface,
+  dataFrame,
+  type Frame,
+  frame,
+  frameBytes,
+  frameFlag,
+  frameType,
+  headersFrame,
+  readFrames,
+} from "../../../testing/src/carriers/http2-frames.ts";
+import { someTurns } from "../../../testing/src/some-turns.ts";
+
+// When a client sends PINGs to a server that is silent during calls. Silence is checked every 5 s, and begins at the
+// check that finds that what was sent has left the buffer.
+
+beforeEach(() => void vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "performance"] }));
+afterEach(() => void vi.useRealTimers());
+
+/** A connection with one call to a server that acknowledges PINGs until it is frozen, and otherwise is silent. */
+class SilentServer implements Disposable {
+  /** Seconds after the call at which a PING arrived. */
+  readonly pingsAt: number[] = [];
+  /** The codes with which the call was reset. */
+  readonly resets: number[] = [];
+  isFrozen = false;
+  readonly #socket: Duplex;
+  readonly #client: Duplex;
+  readonly #startedAtMs = performance.now();
+
+  constructor(keepaliveMs: number) {
+    const [client, server]: Duplex[] = duplexPair();
+    if (client === undefined || server === undefined) throw new Error("duplexPair returned no pair");
+    this.#client = client;
+    this.#socket = server;
+    const connection = new ClientConnection(client, {
+      // Idle connections are not closed during these tests.
+      limits: { ...defaultHttp2Limits, idleTimeoutMs: 3_600_000 },
+      budget: new BacklogBudget(1_000_000),
+      keepaliveMs,
+      streamsBeforeSettings: 1,
+      onReady: () => undefined,
+      onStreamAvailable: () => undefined,
+      onRetired: () => undefined,
+      onBusy: () => undefined,
+      onClose: () => undefined,
+      onFault: () => undefined,
+    });
+    const settings = frame(frameType.settings, 0, 0);
+    this.send(settings, { ...settings, flags: frameFlag.ack });
+    void this.#respond();
+    const stable = new StableFields([":method", "POST", ":path", "/"]);
+    connection.open(stable, Buffer.alloc(0), {
+      onHead: () => undefined,
+      onData: () => undefined,
+      onEnd: () => undefined,
+      onWritable: () => undefined,
+      onReset: (code) => this.resets.push(code),
+    });
+  }
+
+  send(...frames: readonly Frame[]): void {
+    this.#socket.write(Buffer.concat(frames.map(frameBytes)));
+  }
+
+  /** Lets this many seconds pass. */
+  async pass(seconds: number): Promise<void> {
+    for (let at = 0; at < seconds; at += 5) {
+      await someTurns();
+      vi.advanceTimersByTime(5_000);
+    }
+    await someTurns();
+  }
+
+  close(): void {
+    this.#socket.destroy();
+    this.#client.destroy();
+  }
+
+  [Symbol.dispose](): void {
+    this.close();
+  }
+
+  async #respond(): Promise<void> {
+    await new Promise((resolve) => this.#socket.once("readable", resolve));
+    this.#socket.read(clientPreface.byteLength);
+    const stream = readFrames(this.#socket);
+    for (let next = await stream.readFrame(); next !== undefined; next = await stream.readFrame()) {
+      if (next.type !== frameType.ping) continue;
+      this.pingsAt.push(Math.round((performance.now() - this.#startedAtMs) / 1_000));
+      if (!this.isFrozen) this.send({ ...next, flags: frameFlag.ack });
+    }
+  }
+}
+
+test("a server that acknowledges PINGs without responding gets two after 20 s each, then one per 310 s", async () => {
+  using server = new SilentServer(20_000);
+  await server.pass(700);
+  expect(server.pingsAt).toEqual([25, 50, 365, 680]);
+  expect(server.resets).toEqual([]);
+});
+
+test.each([
+  { name: "a header", frames: [headersFrame(1, [[":status", "200"]])] },
+  { name: "DATA", frames: [headersFrame(1, [[":status", "200"]]), dataFrame(1, Buffer.alloc(5))] },
+])("two more PINGs are sent after $name of the server", async ({ frames }) => {
+  using server = new SilentServer(20_000);
+  await server.pass(100);
+  server.send(...frames);
+  await server.pass(100);
+  expect(server.pingsAt).toEqual([25, 50, 120, 145]);
+});
+
+test("DATA of the server delays the next PING", async () => {
+  using server = new SilentServer(20_000);
+  server.send(headersFrame(1, [[":status", "200"]]));
+  for (let at = 0; at < 60; at += 15) {
+    await server.pass(15);
+    server.send(dataFrame(1, Buffer.alloc(5)));
+  }
+  expect(server.pingsAt).toEqual([]);
+});
+
+test("a keepalive interval above 310 s is kept after two PINGs", async () => {
+  using server = new SilentServer(400_000);
+  await server.pass(1_300);
+  expect(server.pingsAt).toEqual([405, 810, 1_215]);
+});
+
+test.each([
+  { name: "before the first PING", passed: 0, lostAfter: 55 },
+  { name: "after two PINGs", passed: 100, lostAfter: 295 },
+])("a call fails if the server freezes $name", async ({ passed, lostAfter }) => {
+  using server = new SilentServer(20_000);
+  await server.pass(passed);
+  server.isFrozen = true;
+  await server.pass(lostAfter - 5);
+  expect(server.resets).toEqual([]);
+  await server.pass(5);
+  expect(server.resets).toEqual([serverFrozen]);
+});
+
+test("a call whose connection is closed fails with another code than one whose server is frozen", async () => {
+  using server = new SilentServer(20_000);
+  await server.pass(5);
+  server.close();
+  await someTurns();
+  expect(server.resets).toEqual([connectionLost]);
+});
