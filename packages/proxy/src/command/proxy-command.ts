@@ -14,7 +14,7 @@ import {
   Metrics,
 } from "@plantstore/telemetry/metrics";
 import { describeBinding, selectorOf, surveyRestRoutes } from "@plantstore/gateway/rest";
-import { createUpstream, type Upstream } from "../upstreams/index.ts";
+import { createUpstream, defaultRestTimeoutMs, type Upstream } from "../upstreams/index.ts";
 import { requireCertificates, ServedCertificate } from "./certificates.ts";
 import { describeCauses, FailureLog } from "./failure-log.ts";
 import { createProxyDocs, type ProxyDocs } from "./proxy-docs.ts";
@@ -260,13 +260,21 @@ class ProxyServer {
     }
   }
 
+  #describeTimeouts(): string {
+    const { timeoutMs, timeoutMaxMs } = this.#settings;
+    const defaultMs = timeoutMs || timeoutMaxMs;
+    const restMs = timeoutMs === undefined ? (defaultMs ?? defaultRestTimeoutMs) : defaultMs;
+    return `Timeouts of unary calls without a deadline: REST ${nameTimeout(restMs)}, others ${nameTimeout(defaultMs)}.`;
+  }
+
   /** Prints what would be served, and returns the exit code. */
   #printReport(proxy: ProxyGateway): number {
     const methods = proxy.services.flatMap((service) => service.methods);
     const { bindings } = surveyRestRoutes(methods, this.#settings.rest).routes;
     const services = proxy.services.map(({ typeName }) => `  ${typeName}`);
     const listed = bindings.map((binding) => `  ${describeBinding(binding)}`);
-    this.#terminal.print(["The proxy would serve:", ...services, "", "REST routes:", ...listed].join("\n"));
+    const report = ["The proxy would serve:", ...services, "", "REST routes:", ...listed, "", this.#describeTimeouts()];
+    this.#terminal.print(report.join("\n"));
     return proxy.descriptorReloads.every(({ problem }) => problem === undefined) ? 0 : 1;
   }
 }
@@ -277,6 +285,10 @@ function openUpstream(address: string, { upstreamTls }: ProxySettings): Upstream
   } catch (error) {
     throw new InputError(messageOf(error));
   }
+}
+
+function nameTimeout(ms: number | undefined): string {
+  return ms === undefined ? "none" : `${ms} ms`;
 }
 
 function pause(ms: number): Promise<false> {

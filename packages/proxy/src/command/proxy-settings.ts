@@ -5,7 +5,7 @@ import { InputError, parseOptions, parseProfile, parseSwitches, readRules, toRes
 import { drainMsMax, drainTimesDefault, type DrainTimes } from "@plantstore/gateway/health";
 import type { CorsOptions } from "@plantstore/gateway";
 import { createNameFilter, type RestOptions } from "@plantstore/gateway/rest";
-import type { UpstreamTls } from "../upstreams/index.ts";
+import { defaultRestTimeoutMs, type UpstreamTls } from "../upstreams/index.ts";
 
 /** The text of `--help`. */
 export const usage: string = `Usage: npx @plantstore/proxy --upstream ADDRESS (--reflection | --descriptors FILE) [options]
@@ -24,7 +24,7 @@ Serves gRPC services, in any language, over REST (by their google.api.http annot
   --rest OPTION            enables this REST option for all services, such as lenient; may be repeated
   --rest-profile NAME      applies the options of this profile: strict (default), google, grpc-gateway or envoy
   --omit RPC               excludes an RPC from REST, as package.Service.Method; may be repeated
-  --timeout-ms NUMBER      deadline of unary calls that set none
+  --timeout-ms NUMBER      deadline of unary calls that set none, 0 for no deadline; default ${defaultRestTimeoutMs} for REST
   --timeout-max-ms NUMBER  longest deadline that callers can set
 
   --host ADDRESS           address to listen on, :: for all addresses; default 127.0.0.1
@@ -121,7 +121,7 @@ export async function readProxySettings(args: readonly string[]): Promise<ProxyS
       rules: rulesOfFiles,
       ignoreUnregistered: true,
     },
-    timeoutMs: readNumber("timeout-ms", values["timeout-ms"], 1, timeoutMsMax),
+    timeoutMs: readNumber("timeout-ms", values["timeout-ms"], 0, timeoutMsMax),
     timeoutMaxMs: readNumber("timeout-max-ms", values["timeout-max-ms"], 1, timeoutMsMax),
     upstreamTls: readUpstreamTls(upstreams, values),
     host: values.host ?? "127.0.0.1",

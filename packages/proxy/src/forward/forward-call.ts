@@ -12,7 +12,7 @@ import {
 } from "../client/index.ts";
 import { problem, errorCodeOf } from "@plantstore/gateway/internal/errors";
 import type { ProtocolName, Reply } from "@plantstore/gateway/internal/protocols";
-import type { Upstream } from "../upstreams/index.ts";
+import { defaultRestTimeoutMs, type Upstream } from "../upstreams/index.ts";
 import { requestOf } from "@plantstore/gateway/internal/serve";
 import { cancelSignalOf } from "./call-abort.ts";
 import type { ForwardedFields } from "./forward-rules.ts";
@@ -28,7 +28,7 @@ export interface ForwardTarget {
   readonly retries: Retries;
   readonly requestFields: ForwardedFields;
   readonly responseFields: ForwardedFields;
-  /** Timeout in milliseconds of unary calls whose caller sets no deadline; `undefined` for none. */
+  /** Timeout in milliseconds of unary calls whose caller sets no deadline; 0 for none, `undefined` for the default. */
   readonly timeoutMs: number | undefined;
   /** Maximum timeout in milliseconds, and the default timeout of unary calls; `undefined` for no maximum. */
   readonly timeoutMaxMs: number | undefined;
@@ -111,7 +111,9 @@ function timeoutOf(
   context: HandlerContext,
   { methodKind }: DescMethod,
 ): number | undefined {
-  const requestedMs = context.timeoutMs() ?? (methodKind === "unary" ? (timeoutMs ?? timeoutMaxMs) : undefined);
+  const isRest = requestOf(context).protocol === "rest";
+  const defaultMs = timeoutMs ?? timeoutMaxMs ?? (isRest ? defaultRestTimeoutMs : 0);
+  const requestedMs = context.timeoutMs() ?? (methodKind === "unary" ? defaultMs || timeoutMaxMs : undefined);
   if (requestedMs === undefined) return undefined;
   // At least 1 ms: a deadline that has just passed is reported by the call itself.
   return Math.max(1, Math.min(requestedMs, timeoutMaxMs ?? requestedMs));

@@ -53,7 +53,10 @@ export interface ProxiedUpstream {
   readonly metadata?: ForwardRules;
   /** Which fields of the upstream's header and trailer are forwarded. */
   readonly responseMetadata?: ForwardRules;
-  /** Timeout in milliseconds of unary calls whose caller sets none. Default: {@link timeoutMaxMs}, if set. */
+  /**
+   * Timeout in milliseconds of unary calls whose caller sets none; 0 for no timeout. Default: {@link timeoutMaxMs}; if
+   * that is not set either, 15 s for REST and none for other protocols.
+   */
   readonly timeoutMs?: number;
   /** Maximum timeout in milliseconds that callers can set. Streams without a deadline are not limited. */
   readonly timeoutMaxMs?: number;
@@ -106,8 +109,8 @@ export class OpenUpstream {
   constructor(options: ProxiedUpstream, call: CallOptions) {
     const { upstream, tls } = options;
     const { readMaxBytes = defaultReadMaxBytes, writeMaxBytes = messageBytesMax } = call;
-    requireTimeout("timeoutMs", options.timeoutMs);
-    requireTimeout("timeoutMaxMs", options.timeoutMaxMs);
+    requireTimeout("timeoutMs", options.timeoutMs, 0);
+    requireTimeout("timeoutMaxMs", options.timeoutMaxMs, 1);
     this.options = options;
     this.#ownsConnections = typeof upstream === "string";
     this.connections =
@@ -219,8 +222,8 @@ function registerMethod(router: ConnectRouter, method: AnyMethod, target: Forwar
   }
 }
 
-function requireTimeout(name: string, timeoutMs: number | undefined): void {
-  if (timeoutMs !== undefined) requireRange(name, timeoutMs, 1, Number.MAX_SAFE_INTEGER);
+function requireTimeout(name: string, timeoutMs: number | undefined, least: 0 | 1): void {
+  if (timeoutMs !== undefined) requireRange(name, timeoutMs, least, Number.MAX_SAFE_INTEGER);
 }
 
 /** Returns whether a service belongs to the application, rather than to the operation of gRPC servers. */

@@ -66,6 +66,12 @@ export const lookupGapMs = 1_000;
  */
 export const defaultKeepaliveMs: number = 20_000;
 
+/**
+ * Default timeout in milliseconds of unary REST calls. 15 s, as in Envoy: most REST clients cannot set a deadline, and
+ * an upstream that hangs would hold their calls.
+ */
+export const defaultRestTimeoutMs: number = 15_000;
+
 /** Returns the limits of a client connection. @param idleTimeoutMs - how long it stays open without a call */
 export function toClientLimits(limits: UpstreamLimits, keepaliveMs: number, idleTimeoutMs: number): Http2Limits {
   return {

@@ -523,9 +523,18 @@ test("--check prints what would be served, or why nothing would", async () => {
 
 REST routes:
   greenhouse.v1.GreenhouseService.GetReading: GET /sensors/{sensor}/reading
-  greenhouse.v1.GreenhouseService.WaterBed: POST /beds/{bed}:water`,
+  greenhouse.v1.GreenhouseService.WaterBed: POST /beds/{bed}:water
+
+Timeouts of unary calls without a deadline: REST 15000 ms, others none.`,
     errorOutput: "",
   });
+  for (const [text, more] of [
+    ["REST none, others none.", ["--timeout-ms", "0"]],
+    ["REST 5000 ms, others 5000 ms.", ["--timeout-ms", "5000", "--timeout-max-ms", "9000"]],
+    ["REST 9000 ms, others 9000 ms.", ["--timeout-max-ms", "9000"]],
+  ] as const) {
+    expect((await run(...args, ...more)).printed.split("\n").at(-1)).toContain(text);
+  }
   const checking = proxy(...args);
   await within(checking.done, "the command");
   // Without listeners, a signal would terminate the process with an exit code other than 0.
@@ -559,12 +568,16 @@ describe("invalid arguments and files are reported with exit code 2, problems of
       args: [...local, "--descriptors", set, "--port", "65536"],
       message: '--port must be between 0 and 65535, got "65536"',
     },
-    { args: [...local, "--descriptors", set, "--timeout-ms", "1s"], message: "--timeout-ms must be between 1 and" },
-    { args: [...local, "--descriptors", set, "--timeout-ms", "0"], message: "--timeout-ms must be between 1 and" },
+    { args: [...local, "--descriptors", set, "--timeout-ms", "1s"], message: "--timeout-ms must be between 0 and" },
     { args: [...local, "--descriptors", set, "--timeout-max-ms", "0"], message: "--timeout-max-ms must be between 1" },
-    ...["--timeout-ms", "--timeout-max-ms"].map((option) => ({
+    ...(
+      [
+        ["--timeout-ms", 0],
+        ["--timeout-max-ms", 1],
+      ] as const
+    ).map(([option, least]) => ({
       args: [...local, "--descriptors", set, option, "86400001"],
-      message: `${option} must be between 1 and 86400000, got "86400001"`,
+      message: `${option} must be between ${least} and 86400000, got "86400001"`,
     })),
     {
       args: [...local, "--descriptors", set, "--admin-port", "65536"],

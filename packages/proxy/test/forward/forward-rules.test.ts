@@ -28,7 +28,10 @@ async function forward(
     },
   });
   const url = `http://127.0.0.1:${upstream.address.port}`;
-  await using proxy = await startProxy(url, [GreenhouseService.file], { upstreamOptions: rules, ...options });
+  await using proxy = await startProxy(url, [GreenhouseService.file], {
+    upstreamOptions: { timeoutMs: 0, ...rules },
+    ...options,
+  });
   const { header } = await exchangeHttp1(proxy.address, {
     httpMethod: "GET",
     path: "/sensors/a/reading",
@@ -209,7 +212,7 @@ describe("without rules", () => {
         return {};
       },
     });
-    const upstreamOptions = { metadata: { rename: { "x-forwarded-for": "z-for", "x-a": "z-for" } } };
+    const upstreamOptions = { timeoutMs: 0, metadata: { rename: { "x-forwarded-for": "z-for", "x-a": "z-for" } } };
     const url = `http://127.0.0.1:${upstream.address.port}`;
     await using started = await startProxy(url, [GreenhouseService.file], { upstreamOptions });
     const headers = { "z-for": "192.0.2.66", "x-a": "192.0.2.67", "x-b": "1" };
