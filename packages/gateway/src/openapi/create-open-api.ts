@@ -16,6 +16,7 @@ import {
   errorFormats,
   errorFormOf,
   restOptionNames,
+  type RestBinding,
   type RestOptions,
   serviceOptionsOf,
 } from "../protocols/rest/rules/index.ts";
@@ -146,12 +147,14 @@ function* describeServices(
   const { useProtoFieldName = false } = jsonOptions;
   const abridging = bindings.filter(({ emitsImplicit }) => !emitsImplicit);
   const abridged = yield* messagesIn(abridging.map(({ method }) => method.output));
+  const closed = yield* closedMessages(bindings);
   const ofServices = services.map((service) => serviceOptionsOf(service, rest));
   const schemas = new Schemas({
     comments,
     useProtoFieldName,
     abridged,
     referencePrefix: "#/components/schemas/",
+    closed,
     // Several services may share a type, so its schema allows numbers if any of them writes numbers.
     int64Numbers: ofServices.some(({ int64Numbers }) => int64Numbers),
   });
@@ -300,6 +303,15 @@ function describeInfo(info: OpenApiInfo, services: readonly DescService[], comme
 function nameTags(services: readonly DescService[]): (service: DescService) => string {
   const byName = Map.groupBy(new Set(services), ({ name }) => name);
   return ({ name, typeName }) => (byName.get(name)?.length === 1 ? name : typeName);
+}
+
+/** Returns the messages of requests in which no binding accepts unknown fields. */
+function* closedMessages(bindings: readonly RestBinding[]): Generator<void, ReadonlySet<DescMessage>> {
+  const [strict, lenient] = [true, false].map((refuses) =>
+    bindings.filter(({ refusesUnknown }) => refusesUnknown === refuses).map(({ method }) => method.input),
+  );
+  const open = yield* messagesIn(lenient ?? []);
+  return new Set([...(yield* messagesIn(strict ?? []))].filter((desc) => !open.has(desc)));
 }
 
 /** Returns messages and the message types of their fields, recursively. Yields once per message. */

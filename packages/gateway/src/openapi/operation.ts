@@ -104,12 +104,13 @@ function describeBody(
  * Returns the request body in each of its content types. In OpenAPI 3.1 the schema of a stream is that of one message.
  */
 function bodyContent(
-  { bodyFormat, method, pattern, boundByPath }: RestBinding,
+  { bodyFormat, method, pattern, boundByPath, acceptsPathInBody }: RestBinding,
   { openapi, schemas }: OperationOptions,
   expansion: Expansion,
 ): OpenApiContent | undefined {
   if (bodyFormat.kind === "bytes") return anyContent;
-  const schema = schemaOfBody(method.input, pattern.body, { byPath: boundByPath, expansion }, schemas);
+  const bound = { byPath: boundByPath, expansion, mayRepeat: acceptsPathInBody };
+  const schema = schemaOfBody(method.input, pattern.body, bound, schemas);
   const media = bodyFormat.kind === "lines" && openapi === "3.2.0" ? itemsOf : schemaOf;
   if (schema === undefined) return undefined;
   const content = Object.fromEntries(bodyFormat.contentTypes.map((type) => [type, media(schema)]));

@@ -6,7 +6,7 @@ import { createExample } from "./example.ts";
 import { componentFieldsMax, cutOff, documentFieldsMax, exampleFieldsMax, Expansion } from "./expansion.ts";
 import { isInputOnly, isOutputOnly, isRequired } from "./field-behavior.ts";
 import type { OpenApiSchema } from "./open-api-document.ts";
-import { schemaOfScalar, schemaOfWellKnown, type ValuePlace } from "./value-schema.ts";
+import { schemaOfMapKeys, schemaOfScalar, schemaOfWellKnown, type ValuePlace } from "./value-schema.ts";
 
 /** Options of {@link Schemas}. */
 export interface SchemaOptions {
@@ -19,6 +19,8 @@ export interface SchemaOptions {
   readonly abridged: ReadonlySet<DescMessage>;
   /** The start of references to the schemas of messages and enums, such as `#/components/schemas/`. */
   readonly referencePrefix: string;
+  /** The messages of requests in which unknown fields are refused. */
+  readonly closed: ReadonlySet<DescMessage>;
 }
 
 /**
@@ -93,15 +95,24 @@ export class Schemas {
       (field) => !expansion.isCut && expansion.takeField(this.nameOf(field), this.commentOf(field)),
     );
     const isCut = fields.length < inBody.length;
-    if (fields.length === 0) return { type: "object", ...this.#describe(desc), ...(isCut && { $comment: cutOff }) };
+    const closing = isCut ? { $comment: cutOff } : this.#close(desc, bound);
+    if (fields.length === 0) return { type: "object", ...this.#describe(desc), ...closing };
     return {
       type: "object",
       ...this.#describe(desc),
       properties: Object.fromEntries(fields.map((field) => [this.nameOf(field), this.#ofProperty(field, bound)])),
       ...this.#require(fields.filter((field) => this.#isAlwaysSet(field))),
       ...this.#exclude(desc, fields),
-      ...(isCut ? { $comment: cutOff } : this.#exemplify(desc, bound?.byPath)),
+      ...closing,
+      ...(!isCut && this.#exemplify(desc, bound?.byPath)),
     };
+  }
+
+  // Returns the keyword that refuses unknown fields, unless extensions of proto2 may be set or the body may repeat fields
+  // of the path.
+  #close(desc: DescMessage, bound?: BoundObject): OpenApiSchema {
+    const isOpen = desc.proto.extensionRange.length > 0 || (bound !== undefined && bound.mayRepeat);
+    return this.#options.closed.has(desc) && !isOpen ? { additionalProperties: false } : {};
   }
 
   #exemplify(desc: DescMessage, boundByPath: BoundFields | undefined): OpenApiSchema {
@@ -180,10 +191,16 @@ export class Schemas {
       case "list":
         return { type: "array", items: this.#ofElement(field, place) };
       case "map":
-        return { type: "object", additionalProperties: this.#ofElement(field, place) };
+        return this.#ofMap(field, place);
       default:
         return this.#ofElement(field, place);
     }
+  }
+
+  #ofMap(field: DescField & { readonly fieldKind: "map" }, place: ValuePlace): OpenApiSchema {
+    const propertyNames = schemaOfMapKeys(field.mapKey);
+    const additionalProperties = this.#ofElement(field, place);
+    return { type: "object", ...(propertyNames !== undefined && { propertyNames }), additionalProperties };
   }
 
   // Returns the schema of an element of a list or map, or of the value of any other field.
@@ -195,7 +212,8 @@ export class Schemas {
 
   #ofMessage(desc: DescMessage, place: ValuePlace): OpenApiSchema {
     if (isWrapperDesc(desc)) return schemaOfScalar(desc.fields[0].scalar, place, this.#options.int64Numbers);
-    return schemaOfWellKnown(desc) ?? this.#referenceTo(desc, () => this.ofObject(desc));
+    if (desc.typeName === "google.protobuf.Empty") return { type: "object", ...this.#close(desc) };
+    return schemaOfWellKnown(desc, place) ?? this.#referenceTo(desc, () => this.ofObject(desc));
   }
 
   #ofEnum(desc: DescEnum, place: ValuePlace): OpenApiSchema {
@@ -249,6 +267,8 @@ export class Schemas {
 export interface BoundObject {
   readonly byPath: BoundFields;
   readonly expansion: Expansion;
+  /** Whether the body may have the fields that the path sets, too. */
+  readonly mayRepeat: boolean;
 }
 
 const noExample = `The example is left out: it would have more than ${exampleFieldsMax} fields.`;

@@ -2,6 +2,13 @@ import type { DescMessage } from "@bufbuild/protobuf";
 import { ScalarType } from "@bufbuild/protobuf";
 import { integerRangeOf } from "../messages/json/index.ts";
 import type { OpenApiSchema } from "./open-api-document.ts";
+import {
+  base64Pattern,
+  durationPattern,
+  fieldMaskPattern,
+  integerPattern,
+  urlFieldMaskPattern,
+} from "./text-patterns.ts";
 
 /**
  * Where a value appears. A 64-bit integer is a string in JSON, but is described as an integer in a parameter, where all
@@ -17,36 +24,47 @@ export type ValuePlace = "json" | "parameter";
 export function schemaOfScalar(scalar: ScalarType, place: ValuePlace, int64Numbers: boolean): OpenApiSchema {
   const range = integerRangeOf(scalar);
   if (range !== undefined) {
-    const { name: format, min, big } = range;
+    const { name: format, min, max, big } = range;
     if (big && place === "json") {
       const type = int64Numbers ? ["integer", "string"] : "string";
-      return { type, format, pattern: min === 0n ? canonical : canonicalSigned };
+      return { type, format, pattern: integerPattern(range) };
     }
-    return { type: "integer", format, ...(min === 0n && { minimum: 0 }) };
+    // Tools know the ranges of int32 and int64 by their formats.
+    if (min < 0n) return { type: "integer", format };
+    return { type: "integer", format, minimum: 0, maximum: big ? uint64Max : Number(max) };
   }
   switch (scalar) {
     case ScalarType.DOUBLE:
       return { type: "number", format: "double" };
     case ScalarType.FLOAT:
-      return { type: "number", format: "float" };
+      return { type: "number", format: "float", minimum: -floatMax, maximum: floatMax };
     case ScalarType.BOOL:
       return { type: "boolean" };
     case ScalarType.BYTES:
-      return { type: "string", contentEncoding: "base64" };
+      return { type: "string", contentEncoding: "base64", pattern: base64Pattern };
     default:
       return { type: "string" };
   }
 }
 
-const canonical = "^(0|[1-9][0-9]*)$";
-const canonicalSigned = "^(0|-?[1-9][0-9]*)$";
+/** The largest double below 2^64, because the maximum itself would be rounded up. */
+const uint64Max = 18_446_744_073_709_549_568;
+
+/** The largest finite value of a 32-bit float as JSON writes it, in the fewest digits. */
+const floatMax = 3.4028235e38;
+
+/** Returns the schema of the keys of a map, which are strings in JSON; `undefined` if every string is a key. */
+export function schemaOfMapKeys(key: ScalarType): OpenApiSchema | undefined {
+  const range = integerRangeOf(key);
+  if (range !== undefined) return { pattern: integerPattern(range) };
+  return key === ScalarType.BOOL ? { enum: ["true", "false"] } : undefined;
+}
 
 const anything: OpenApiSchema = {};
 
-// Requests may also contain names that have no JSON form (see `parseFieldMask`): unchanged if they have an underscore,
-// otherwise in backticks.
-const maskPath = ["\\*", "[A-Za-z_][A-Za-z0-9_]*", "`[A-Za-z_][A-Za-z0-9_]*`"].join("|");
-const mask = `^((${maskPath})([.,](${maskPath}))*)?$`;
+function fieldMask(pattern: string): OpenApiSchema {
+  return { type: "string", pattern, description: "Field paths, separated by commas." };
+}
 
 /** The well-known types with their own JSON form, except for wrappers, which are described as their scalar. */
 const wellKnownSchemas: Readonly<Record<string, OpenApiSchema>> = {
@@ -56,9 +74,9 @@ const wellKnownSchemas: Readonly<Record<string, OpenApiSchema>> = {
     required: ["@type"],
     additionalProperties: true,
   },
-  "google.protobuf.Duration": { type: "string", pattern: "^-?[0-9]+(\\.[0-9]{1,9})?s$" },
+  "google.protobuf.Duration": { type: "string", pattern: durationPattern },
   "google.protobuf.Empty": { type: "object" },
-  "google.protobuf.FieldMask": { type: "string", pattern: mask, description: "Field paths, separated by commas." },
+  "google.protobuf.FieldMask": fieldMask(fieldMaskPattern),
   "google.protobuf.ListValue": { type: "array", items: anything },
   "google.protobuf.Struct": { type: "object", additionalProperties: true },
   "google.protobuf.Timestamp": { type: "string", format: "date-time" },
@@ -66,6 +84,7 @@ const wellKnownSchemas: Readonly<Record<string, OpenApiSchema>> = {
 };
 
 /** Returns the schema of a well-known type with its own JSON form, except for wrappers; `undefined` for other types. */
-export function schemaOfWellKnown(desc: DescMessage): OpenApiSchema | undefined {
+export function schemaOfWellKnown(desc: DescMessage, place: ValuePlace = "json"): OpenApiSchema | undefined {
+  if (desc.typeName === "google.protobuf.FieldMask" && place === "parameter") return fieldMask(urlFieldMaskPattern);
   return wellKnownSchemas[desc.typeName];
 }

@@ -133,6 +133,7 @@ describe("an example", () => {
       int64Numbers: false,
       abridged: new Set(),
       referencePrefix: "#/$defs/",
+      closed: new Set(),
     });
     const { required, examples } = schemas.ofObject(chain);
     expect({ required, examples }).toEqual({

@@ -40,6 +40,10 @@ export interface RestBinding extends RequestReader {
   readonly emitsImplicit: boolean;
   /** Whether the query may set entries of maps. */
   readonly acceptsMapsInQuery: boolean;
+  /** Whether the body may repeat the fields of the path. */
+  readonly acceptsPathInBody: boolean;
+  /** Whether unknown fields and parameters are refused. */
+  readonly refusesUnknown: boolean;
   /** Whether metadata is also accepted and sent under the header names of grpc-gateway. */
   readonly usesGrpcMetadata: boolean;
 }
@@ -74,6 +78,8 @@ export function compileBinding(method: DescMethod, pattern: HttpPattern, options
     emitsImplicit: options.emitsImplicit,
     usesGrpcMetadata: options.grpcMetadata,
     acceptsMapsInQuery: options.mapsInQuery,
+    acceptsPathInBody: options.sameValueAsPath,
+    refusesUnknown: !options.lenient,
     toJson,
     toRaw,
     encode: (message) => {
