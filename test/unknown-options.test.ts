@@ -147,6 +147,7 @@ const others: Readonly<Record<string, string>> = {
   MeasuredGateway: "is a gateway",
   GatewayLoad: "of a gateway",
   HttpEngine: "returned by an entry",
+  Validation: "returned by an entry",
   HttpServer: "of an engine",
   HttpConnection: "of an engine",
   ServedConnection: "of an engine",

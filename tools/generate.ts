@@ -8,7 +8,7 @@ import { projectFolder as project } from "./build/manifest.ts";
 
 /** The definitions of the tests, which are separate modules of buf. */
 const testDefinitions = [
-  ...["files", "catalog", "kitchensink", "library", "moved", "orders", "streams"].map(
+  ...["files", "catalog", "kitchensink", "library", "moved", "orders", "signup", "streams"].map(
     (name) => `packages/testing/proto/${name}`,
   ),
   "packages/conformance/proto/transcoding",

@@ -19,6 +19,8 @@ import { exchangeHttp2 } from "../../testing/src/carriers/http2-connection.ts";
 import type { Address, Field, HttpRequest } from "../../testing/src/carriers/exchange.ts";
 import { startOnLoopback } from "../../testing/src/carriers/listen-on-loopback.ts";
 import { within } from "../../testing/src/deadline.ts";
+import { startSignup } from "../../testing/src/gateway/signup.ts";
+import { openValidation } from "../src/validation/index.ts";
 import { startProxy } from "../../testing/src/gateway/proxy.ts";
 import {
   envelope,
@@ -67,6 +69,7 @@ const rows: Readonly<Record<GatewayErrorCode, Refused | Alone>> = {
   ERR_CONTENT_TYPE: { sent: { ...water("{}"), header: [["content-type", "text/plain"]] } },
   ERR_PATH_INVALID: { sent: { ...water("{}"), path: "/beds/seven:water" } },
   ERR_QUERY_INVALID: { sent: get("/sensors/a/reading?colour=green") },
+  ERR_RULES_VIOLATED: codeOfViolation,
   ERR_BODY_UNEXPECTED: { sent: { ...get("/sensors/a/reading"), body: Buffer.from("x") } },
   ERR_BODY_TOO_LARGE: { sent: water('{"liters":1}'), options: { readMaxBytes: 8 } },
   ERR_BODY_CONSUMED: codeOfReadBody,
@@ -216,6 +219,14 @@ async function codeOfReadBody(): Promise<unknown> {
   });
   await using started = await startOnLoopback(server);
   await exchangeHttp1(started.address, water("{}"));
+  return [...codes][0];
+}
+
+/** A request that violates a rule of buf.validate. */
+async function codeOfViolation(): Promise<unknown> {
+  const { options, codes } = collecting();
+  await using signup = await startSignup(await openValidation(), options);
+  await exchangeHttp1(signup.address, { ...water("{}"), path: "/accounts" });
   return [...codes][0];
 }
 

@@ -15,6 +15,7 @@ import * as metrics from "../../../packages/telemetry/src/metrics/index.ts";
 import * as opentelemetry from "../../../packages/telemetry/src/opentelemetry/index.ts";
 import * as options from "../../../packages/gateway/src/options/index.ts";
 import * as reflection from "../../../packages/gateway/src/reflection/index.ts";
+import * as validation from "../../../packages/gateway/src/validation/index.ts";
 import * as auth from "../../../packages/auth/src/index.ts";
 import * as inputs from "../../../packages/auth/src/inputs/index.ts";
 import * as operations from "../../../packages/telemetry/src/logs/index.ts";
@@ -134,6 +135,7 @@ test.each([
   { subpath: "@plantstore/gateway/options", source: options },
   { subpath: "@plantstore/proxy", source: proxy },
   { subpath: "@plantstore/gateway/reflection", source: reflection },
+  { subpath: "@plantstore/gateway/validation", source: validation },
   { subpath: "@plantstore/rest-client", source: restClient },
   { subpath: "@plantstore/auth", source: auth },
   { subpath: "@plantstore/auth/inputs", source: inputs },

@@ -103,6 +103,12 @@ await openTokenVerifier({ jwt: [{ issuer: "https://id.example", audiences: ["gre
       says: "openLog requires pino: npm install pino@^10.4.0",
     },
     {
+      name: "openValidation",
+      program: `import { openValidation } from "@plantstore/gateway/validation";
+await openValidation();`,
+      says: "validation requires protovalidate: npm install @bufbuild/protovalidate@^1.3.0",
+    },
+    {
       name: "the entry for OpenTelemetry",
       program: 'import { createTracing } from "@plantstore/telemetry/opentelemetry";\ncreateTracing;',
       says:

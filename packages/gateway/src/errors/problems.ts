@@ -56,6 +56,8 @@ export const problems = {
   ERR_QUERY_INVALID: { code: "InvalidArgument", httpStatus: 400 },
   /** The body is not a valid request message of the RPC. */
   ERR_MESSAGE_INVALID: { code: "InvalidArgument", httpStatus: 400 },
+  /** The request message violates a rule of its definition; the details list the violations. */
+  ERR_RULES_VIOLATED: { code: "InvalidArgument", httpStatus: 400 },
   /** The rule has no body, and the request has one. */
   ERR_BODY_UNEXPECTED: { code: "InvalidArgument", httpStatus: 400 },
   /** A message is larger than `readMaxBytes`, compressed or decompressed. */

@@ -41,6 +41,7 @@ import {
 import { refusePromise, refuseUnknownOptions } from "../options/index.ts";
 import { refuseMisspelledHandlers, routerOptionNames } from "./router-options.ts";
 import { requireOwnDescriptors } from "./own-descriptors.ts";
+import { checkRequests, type Validation } from "./validation.ts";
 import { YieldedMessages } from "./yielded-messages.ts";
 
 /** The parts of preparing RPCs that depend on the platform. */
@@ -68,6 +69,7 @@ type RouterOptions = ConnectRouterOptions & UniversalHandlerOptions;
  * implementation, the composed interceptor chain, the codecs. Creates Connect's own handlers only if `routes` reads
  * `router.handlers`, because they account for most of the time and memory of Connect's router.
  *
+ * @param validation - checks requests before their handlers
  * @returns the RPCs, and the types that JSON may name: those of `options`, by default all types reachable from the
  * services
  */
@@ -76,6 +78,7 @@ export function createRpcs(
   options: ConnectRouterOptions,
   jsonRules: (options: UniversalHandlerOptions) => ReadJsonOptions,
   { commonJsPrototype, createCodecs = createMethodCodecs, isValidated = () => false, runOf }: RpcPlatform,
+  validation?: Validation,
 ): { readonly rpcs: readonly Rpc[]; readonly registry: Registry } {
   const base = optionsOf(options, undefined);
   const registered: RegisteredRpc[] = [];
@@ -103,13 +106,16 @@ export function createRpcs(
   requireOwnDescriptors(services, options.jsonOptions?.registry, commonJsPrototype);
   validateServices(services.filter((service) => !isValidated(service)));
   const registry = options.jsonOptions?.registry ?? createReachableRegistry(services);
+  const checkOf = validation?.prepare(services, createReachableRegistry(services));
   const prepare = memoize((own: RouterOptions) => {
     const withTypes = { ...own, jsonOptions: { registry, ...own.jsonOptions } };
     return { withTypes, rules: jsonRules(withTypes) };
   });
   const rpcs = registered.map(({ spec, own }) => {
     const { withTypes, rules } = prepare(own);
-    return createRpc(spec, withTypes, createCodecs(spec.method, withTypes, rules), runOf);
+    const check = checkOf?.(spec.method.input);
+    const checked = check === undefined ? spec : checkRequests(spec, check);
+    return createRpc(checked, withTypes, createCodecs(spec.method, withTypes, rules), runOf);
   });
   return { rpcs, registry };
 }

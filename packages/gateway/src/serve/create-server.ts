@@ -24,6 +24,7 @@ import { registeredMethods } from "./registered-methods.ts";
 import { indexPaths, type Routes } from "./routes.ts";
 import { routerOptionNames } from "./router-options.ts";
 import type { Server } from "./server.ts";
+import type { Validation } from "./validation.ts";
 import { withoutCodegen } from "./without-codegen.ts";
 
 /** Options of every gateway, independent of the HTTP server: those of `connectNodeAdapter`, and more. */
@@ -36,6 +37,11 @@ export interface ServingOptions extends ConnectRouterOptions {
   readonly admit?: Admit;
   /** Deviations of REST and JSON from the standard mapping. */
   readonly rest?: RestOptions;
+  /**
+   * Checks requests by the rules of their definition before the handler gets them, on every protocol: `await
+   * openValidation()` of `@plantstore/gateway/validation`. Off by default.
+   */
+  readonly validation?: Validation;
   /** Plain HTTP resources in addition to the RPCs, such as probes and webhooks. */
   readonly endpoints?: readonly Endpoint[];
   /** Allows pages of other origins to call over REST, Connect and gRPC-Web. Off by default. */
@@ -77,6 +83,7 @@ export const servingOptionNames: OptionNames<ServingOptions> = {
   requestPathPrefix: true,
   admit: true,
   rest: restOptionNames,
+  validation: true,
   endpoints: true,
   cors: corsOptionNames,
   limits: defaultLimits,
@@ -148,6 +155,7 @@ export function compileRoutes(userOptions: ServingOptions, ownPlatform: Platform
     },
     ({ jsonOptions }) => ({ ...jsonRulesOf(jsonOptions), ...rest.json }),
     platform,
+    options.validation,
   );
   const jsonOptions = { registry, ...options.jsonOptions };
   const writeErrorRecord = createErrorRecordWriter(rest.errorRecord, registry, errorFormOf(rest));

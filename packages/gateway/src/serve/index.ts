@@ -18,6 +18,7 @@ export { findTarget, type Routes, type Target, unmatched } from "./routes.ts";
 export { refuseProblem } from "./refuse.ts";
 export { serve } from "./serve.ts";
 export type { Server } from "./server.ts";
+export type { MessageCheck, Validation } from "./validation.ts";
 export { CallView } from "./call-view.ts";
 export { createFaultReporter, type FaultReporter, guardCallback, type OnFault } from "./faults.ts";
 export { beginResponse } from "./serve-stream.ts";

@@ -1,0 +1,67 @@
+import type { DescMessage, DescService, Message, Registry } from "@bufbuild/protobuf";
+import type { HandlerContext, MethodImplSpec } from "@connectrpc/connect";
+
+/** Checks request messages by the rules of their definition, such as those of `buf.validate`. */
+export interface Validation {
+  /**
+   * Prepares the checks of the requests of these services.
+   *
+   * @param registry - the types of the services and their extensions
+   * @returns a function that returns the check of a request type; `undefined` if the type has no rules
+   * @throws Error that lists the rules that cannot be compiled
+   */
+  prepare(services: readonly DescService[], registry: Registry): (type: DescMessage) => MessageCheck | undefined;
+}
+
+/**
+ * Checks a message before the handler gets it.
+ *
+ * @throws ConnectError `InvalidArgument` if the message violates a rule
+ */
+export type MessageCheck = (message: Message, context: HandlerContext) => void;
+
+/**
+ * Returns an RPC whose handler gets only messages that pass the check: a unary request, and each message of a stream.
+ * Interceptors run first, so that a caller without permission is refused before rules are evaluated.
+ */
+export function checkRequests(spec: MethodImplSpec, check: MessageCheck): MethodImplSpec {
+  switch (spec.kind) {
+    case "unary":
+      return {
+        ...spec,
+        impl: (message: Message, context: HandlerContext) => spec.impl(passed(message, check, context), context),
+      };
+    case "server_streaming":
+      return {
+        ...spec,
+        impl: (message: Message, context: HandlerContext) => spec.impl(passed(message, check, context), context),
+      };
+    case "client_streaming":
+      return {
+        ...spec,
+        impl: (messages: AsyncIterable<Message>, context: HandlerContext) =>
+          spec.impl(passing(messages, check, context), context),
+      };
+    case "bidi_streaming":
+      return {
+        ...spec,
+        impl: (messages: AsyncIterable<Message>, context: HandlerContext) =>
+          spec.impl(passing(messages, check, context), context),
+      };
+  }
+}
+
+/** Returns a message if it passes the check. */
+function passed(message: Message, check: MessageCheck, context: HandlerContext): Message {
+  check(message, context);
+  return message;
+}
+
+/** Yields the messages that pass the check, up to the first that does not. */
+async function* passing(
+  messages: AsyncIterable<Message>,
+  check: MessageCheck,
+  context: HandlerContext,
+): AsyncGenerator<Message> {
+  for await (const message of messages) yield passed(message, check, context);
+}

@@ -1,0 +1,33 @@
+import { create, createFileRegistry, setExtension } from "@bufbuild/protobuf";
+import { FileDescriptorProtoSchema, MessageOptionsSchema } from "@bufbuild/protobuf/wkt";
+import type { Protovalidate } from "./protovalidate.ts";
+
+/**
+ * Returns the problems of CEL expressions that cannot be compiled. protovalidate compiles an expression when a message
+ * first has the field of its rule, so each expression is made the rule of an empty message, which is then validated.
+ */
+export function compileProblems(
+  { createValidator, message: messageRules, MessageRulesSchema }: Protovalidate,
+  ownerOf: ReadonlyMap<string, string>,
+): string[] {
+  const expressions = [...ownerOf.keys()];
+  const file = create(FileDescriptorProtoSchema, {
+    name: "probe.proto",
+    syntax: "proto3",
+    messageType: expressions.map((expression, index) => {
+      const options = create(MessageOptionsSchema);
+      setExtension(options, messageRules, create(MessageRulesSchema, { celExpression: [expression] }));
+      return { name: `Probe${String(index)}`, options };
+    }),
+  });
+  const registry = createFileRegistry(file, () => undefined);
+  const validator = createValidator();
+  return expressions.flatMap((expression, index) => {
+    const probe = registry.getMessage(`Probe${String(index)}`);
+    if (probe === undefined) return [];
+    const { kind, error } = validator.validate(probe, create(probe));
+    // Evaluating the expression may fail, because the message has no fields.
+    if (kind !== "error" || error.name !== "CompilationError") return [];
+    return [`${ownerOf.get(expression)}: ${error.message}`];
+  });
+}

@@ -1,0 +1,3 @@
+/** Request validation by the rules of `buf.validate`, with protovalidate. */
+export { openValidation } from "./open-validation.ts";
+export type { Validation } from "../serve/index.ts";

@@ -1,0 +1,79 @@
+import { create, type DescMessage, type DescService, type Registry } from "@bufbuild/protobuf";
+import type { Validator } from "@bufbuild/protovalidate";
+import { toShortLine, withCode } from "../errors/index.ts";
+import type { Validation } from "../serve/index.ts";
+import { compileProblems } from "./compile-problems.ts";
+import type { Protovalidate } from "./protovalidate.ts";
+import { findRules, type Rules } from "./rules.ts";
+import { unevaluable, violated } from "./violation-error.ts";
+
+/**
+ * Loads protovalidate, for the option `validation` of `createGateway`: each request message must satisfy the
+ * `buf.validate` rules of its definition before the handler gets it. Regular expressions are evaluated by an RE2
+ * engine, in linear time.
+ *
+ * A call with an invalid message ends with `InvalidArgument`. Its details contain `buf.validate.Violations` with up to
+ * 20 violations and, on REST, `google.rpc.BadRequest`. A message with over 1,000 elements in lists and maps gets only
+ * the first violation, because collecting all of them could take much more memory than the message.
+ *
+ * `createGateway` throws an error that lists the rules that cannot be compiled.
+ *
+ * @throws Error if `@bufbuild/protovalidate`, an optional peer dependency, is not installed
+ */
+export async function openValidation(): Promise<Validation> {
+  const [library, schemas] = await Promise.all([
+    import("@bufbuild/protovalidate"),
+    import("@bufbuild/protovalidate/gen/buf/validate/validate_pb.js"),
+  ]).catch(refuseMissing);
+  const protovalidate: Protovalidate = { ...library, ...schemas };
+  return { prepare: (services, registry) => prepareChecks(protovalidate, services, registry) };
+}
+
+/** Throws an error that names the package to install if protovalidate is missing. */
+function refuseMissing(reason: unknown): never {
+  const isMissing =
+    reason instanceof Error && /^Cannot find (?:module|package) '@bufbuild\/protovalidate/.test(reason.message);
+  if (!isMissing) throw reason;
+  const what = "validation requires protovalidate: npm install @bufbuild/protovalidate@^1.3.0";
+  throw new Error(what, { cause: reason });
+}
+
+function prepareChecks(
+  protovalidate: Protovalidate,
+  services: readonly DescService[],
+  registry: Registry,
+): ReturnType<Validation["prepare"]> {
+  const { createValidator } = protovalidate;
+  const first = createValidator({ registry, failFast: true });
+  const all = createValidator({ registry });
+  const inputs = new Set(services.flatMap(({ methods }) => methods.map(({ input }) => input)));
+  const rulesOf = new Map([...inputs].map((type) => [type, findRules(type, registry, protovalidate)]));
+  refuseBrokenRules(protovalidate, first, rulesOf);
+  return (type) => {
+    if (rulesOf.get(type)?.exist !== true) return undefined;
+    return (message, { protocolName }) => {
+      const { kind, error } = first.validate(type, message);
+      if (kind === "valid") return;
+      if (kind === "error") throw unevaluable(error);
+      throw violated(protovalidate, all, type, message, error.violations, protocolName);
+    };
+  };
+}
+
+/** @throws Error that lists the problems of all rules */
+function refuseBrokenRules(
+  protovalidate: Protovalidate,
+  validator: Validator,
+  rulesOf: ReadonlyMap<DescMessage, Rules>,
+): void {
+  const expressions = new Map([...rulesOf.values()].flatMap((rules) => [...rules.expressions]));
+  const problems = compileProblems(protovalidate, expressions);
+  for (const type of problems.length === 0 ? rulesOf.keys() : []) {
+    // Validating a message compiles the rules of all types that it may contain.
+    const { kind, error } = validator.validate(type, create(type));
+    if (kind === "error" && error.name === "CompilationError") problems.push(`${type.typeName}: ${error.message}`);
+  }
+  if (problems.length === 0) return;
+  const list = problems.map((line) => `\n- ${toShortLine(line)}`).join("");
+  throw withCode(new Error(`cannot compile the validation rules:${list}`), "ERR_DESCRIPTORS");
+}

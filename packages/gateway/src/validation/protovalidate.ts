@@ -1,0 +1,9 @@
+/** The parts of protovalidate that this module uses. It is loaded only by `openValidation`. */
+export type Protovalidate = Pick<typeof import("@bufbuild/protovalidate"), "createValidator" | "violationsToProto"> &
+  RuleSchemas;
+
+/** The extensions of `buf/validate/validate.proto` that contain rules, and the schema of one. */
+export type RuleSchemas = Pick<
+  typeof import("@bufbuild/protovalidate/gen/buf/validate/validate_pb.js"),
+  "field" | "message" | "MessageRulesSchema" | "oneof" | "predefined"
+>;

@@ -1,0 +1,71 @@
+import { create, type DescMessage, type Message } from "@bufbuild/protobuf";
+import { pathToString } from "@bufbuild/protobuf/reflect";
+import type { ConnectError } from "@connectrpc/connect";
+import type { Validator, Violation } from "@bufbuild/protovalidate";
+import { problem, toShortLine } from "../errors/index.ts";
+import { BadRequestSchema } from "../gen/google/rpc/error_details_pb.ts";
+import type { Protovalidate } from "./protovalidate.ts";
+
+/**
+ * The most violations in the details of an error, which are header fields in gRPC: 20 take about 3 kB, and many clients
+ * accept no more than 8 KiB of header fields.
+ */
+const violationsMax = 20;
+
+/** The most elements in lists and maps of a message whose violations are all collected. Each violation takes 1 kB. */
+const elementsMax = 1000;
+
+/** The protocols whose clients get `buf.validate.Violations` only, as from `@connectrpc/validate`. */
+const rpcProtocols: ReadonlySet<string> = new Set(["connect", "grpc", "grpc-web"]);
+
+/**
+ * Creates the error for a message that violates rules.
+ *
+ * @param all - finds all violations
+ * @param first - the violation that was found first
+ */
+export function violated(
+  { violationsToProto }: Protovalidate,
+  all: Validator,
+  type: DescMessage,
+  message: Message,
+  first: readonly Violation[],
+  protocolName: string,
+): ConnectError {
+  const found = countElements(message, elementsMax) > elementsMax ? first : all.validate(type, message).violations;
+  const violations = [...(found ?? first)];
+  const texts = violations.slice(0, violationsMax).map(({ field, message: text }) => ({
+    field: pathToString(field),
+    description: toShortLine(text),
+  }));
+  const [{ field, description } = { field: "", description: "" }] = texts;
+  const more = violations.length > 1 ? ` (and ${String(violations.length - 1)} more)` : "";
+  const error = problem("ERR_RULES_VIOLATED", `${field === "" ? "" : `${field}: `}${description}${more}`);
+  const [value, desc] = violationsToProto(violations.slice(0, violationsMax));
+  error.details.push({ desc, value });
+  if (!rpcProtocols.has(protocolName)) {
+    error.details.push({ desc: BadRequestSchema, value: create(BadRequestSchema, { fieldViolations: texts }) });
+  }
+  return error;
+}
+
+/** Creates the error for a message that makes the evaluation of a rule fail, for example by a division by zero. */
+export function unevaluable(cause: Error): ConnectError {
+  return problem("ERR_RULES_VIOLATED", `a validation rule cannot be evaluated: ${toShortLine(cause.message)}`, {
+    cause,
+  });
+}
+
+/** Counts the elements of the lists and maps in a message, up to more than `max`. */
+function countElements(message: unknown, max: number): number {
+  let count = 0;
+  const pending = [message];
+  while (pending.length > 0 && count <= max) {
+    const value = pending.pop();
+    if (typeof value !== "object" || value === null || ArrayBuffer.isView(value)) continue;
+    const parts: readonly unknown[] = Object.values(value);
+    if (Array.isArray(value) || !("$typeName" in value)) count += parts.length;
+    if (count <= max) pending.push(...parts);
+  }
+  return count;
+}
