@@ -25,6 +25,7 @@ import {
   typesOf,
   unknownService,
 } from "./forward/index.ts";
+import { upstreamLimits } from "./upstreams/index.ts";
 
 export type {
   DescriptorReload,
@@ -46,7 +47,10 @@ export {
   type UpstreamTls,
 } from "./upstreams/index.ts";
 
-/** Options of {@link createProxy}: those of a gateway, with upstreams instead of handlers. */
+/**
+ * Options of {@link createProxy}: those of a gateway, with upstreams instead of handlers. `limits.headerBytes` is 64 KiB
+ * by default.
+ */
 export interface ProxyOptions extends Omit<GatewayOptions, "engine" | "routes"> {
   readonly upstreams: readonly ProxiedUpstream[];
   /** Registers services that this process serves itself, such as its health. */
@@ -103,7 +107,9 @@ export interface ProxyGateway extends Gateway {
  * @returns a promise. It rejects with an Error that lists all problems of the descriptors and the HTTP rules, with the
  * error of a {@link DescriptorSource}, or with a TypeError for an invalid option
  */
-export async function createProxy(options: ProxyOptions): Promise<ProxyGateway> {
+export async function createProxy(given: ProxyOptions): Promise<ProxyGateway> {
+  // Header fields that an upstream may send can also be sent to it.
+  const options = { ...given, limits: { headerBytes: upstreamLimits.headerBytes, ...given.limits } };
   refuseUnknownOptions(options, proxyOptionNames, "createProxy");
   for (const [at, upstream] of options.upstreams.entries()) {
     refuseUnknownOptions(upstream, proxiedUpstreamNames, `upstreams[${at}] of createProxy`);

@@ -73,6 +73,11 @@ export class ClientConnection extends FrameConnection<ClientStream, ClientRules,
     return Math.min(limits.concurrentStreams, peerMax);
   }
 
+  /** The largest header section that the server accepts, in bytes of its field list (§6.5.2). */
+  get headerBytesMax(): number {
+    return this.rules.peer.headerListBytes;
+  }
+
   /** The number of streams that may be opened now. Negative after the server has lowered its limit. */
   get availableStreams(): number {
     return this.#retired ? 0 : this.streamsMax - this.streams.open.size;

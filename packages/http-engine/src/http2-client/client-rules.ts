@@ -43,11 +43,11 @@ export class ClientRules extends FrameRules<ClientStream, ResponseSection> {
     const stream = streams.open.get(block.streamId);
     if (stream === undefined) return this.onLateStreamFrame(block.streamId);
     const { decoded, flags } = block;
+    const endStream = (flags & FrameFlag.endStream) !== 0;
     // The section exceeds our own limit, which is not a protocol error of the server.
-    if (decoded.listBytes > limits.headerListBytes) return stream.reset(ErrorCode.enhanceYourCalm);
+    if (decoded.listBytes > limits.headerListBytes) return stream.receiveTooLarge(endStream);
     // A block that is sent repeatedly is parsed once.
     const section = (decoded.head ??= readResponseSection(decoded.fields));
-    const endStream = (flags & FrameFlag.endStream) !== 0;
     if (section === undefined || !isExpected(section, stream, endStream)) this.refuse(stream, ErrorCode.protocolError);
     else if (section.httpStatus === 0) stream.receiveEnd(section);
     else if (section.httpStatus < 200) this.parts.guard.count("ignoredFrames");

@@ -27,6 +27,9 @@ export const connectionLost = -1;
 /** The same code if the connection was closed because the server did not acknowledge a PING. */
 export const serverFrozen = -2;
 
+/** The code with which a receiver is reset when a section of its response is above the limit. */
+export const sectionTooLarge = -3;
+
 /** One request and its response: a client's stream. */
 export class ClientStream extends StreamFlow<ResponseReceiver> {
   readonly #connection: FlowConnection;
@@ -78,6 +81,14 @@ export class ClientStream extends StreamFlow<ResponseReceiver> {
     if (bytes > 0) this.notify((receiver) => receiver.onData(piece));
     if (last) this.receiveEnd(undefined);
     return undefined;
+  }
+
+  /** Handles a header or trailer section above the limit: only this stream fails. */
+  receiveTooLarge(endStream: boolean): void {
+    this.notify((receiver) => receiver.onReset(sectionTooLarge, false));
+    this.receiver = undefined;
+    if (endStream && this.#endStreamSent) this.close();
+    else this.reset(ErrorCode.cancel);
   }
 
   /** Handles the end of the response. */

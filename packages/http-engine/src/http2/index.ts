@@ -13,7 +13,7 @@ export { colon, isRegularField } from "./field-rules.ts";
 export { connectionPreface, FrameFlag } from "./frame-numbers.ts";
 export { type ConnectionParts, type FrameEffects, FrameRules } from "./frame-rules.ts";
 export type { HeaderBlock } from "./header-blocks.ts";
-export { BlockEncoder, encodeVarying, StableFields } from "./hpack/block-encoder.ts";
+export { BlockEncoder, encodeVarying, listBytesOf, StableFields } from "./hpack/block-encoder.ts";
 export { encodeBlock, encodeStatus } from "./hpack/encoder.ts";
 export { Http2Connection } from "./http2-connection.ts";
 export { protocolError } from "./http2-error.ts";

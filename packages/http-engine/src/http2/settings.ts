@@ -44,6 +44,8 @@ export class PeerSettings {
   initialWindowSize: number = windowBytesInitial;
   /** The size of the peer's dynamic table for our fields. Our server does not use it. */
   headerTableBytes: number = headerTableBytesInitial;
+  /** The largest field list that the peer accepts, in bytes (§6.5.2). */
+  headerListBytes: number = Number.POSITIVE_INFINITY;
   /** The limit of concurrent streams that we open; only clients open streams. */
   concurrentStreams: number = Number.POSITIVE_INFINITY;
   readonly #pushMax: number;
@@ -64,6 +66,7 @@ export class PeerSettings {
           throw new ConnectionError(ErrorCode.flowControlError, "SETTINGS_INITIAL_WINDOW_SIZE is too large");
         this.initialWindowSize = value;
       } else if (id === SettingId.headerTableSize) this.headerTableBytes = value;
+      else if (id === SettingId.maxHeaderListSize) this.headerListBytes = value;
       else if (id === SettingId.maxConcurrentStreams) this.concurrentStreams = value;
       else if (id === SettingId.enablePush && value > this.#pushMax) {
         throw new ConnectionError(

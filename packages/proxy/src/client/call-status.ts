@@ -2,6 +2,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { findTrailerError } from "@connectrpc/connect/protocol-grpc";
 import { ErrorCode, type HeaderFields, readHeaderField } from "@plantstore/gateway/exchange";
 import { connectionLost, serverFrozen } from "@plantstore/http-engine/client";
+import { problem } from "@plantstore/gateway/internal/errors";
 import { LazyHeaders } from "@plantstore/gateway/internal/protocols";
 
 /**
@@ -72,6 +73,18 @@ export function resetError(code: number): ConnectError {
   if (code === serverFrozen) return new ConnectError("the server did not respond to a PING", Code.Unavailable);
   const [text, status] = resetErrors.get(code) ?? ["the server reset the call", Code.Internal];
   return new ConnectError(text, status);
+}
+
+/** Returns the error of a call whose response has a header or trailer above the limit of the receiver. */
+export function responseHeaderTooLarge(limitBytes: number, receiver: "client" | "proxy"): ConnectError {
+  const text = `the header fields of the response are larger than ${limitBytes} bytes, the limit of the ${receiver}`;
+  return new ConnectError(text, Code.ResourceExhausted);
+}
+
+/** Returns the error of a call whose header is above the limit of the upstream. */
+export function requestHeaderTooLarge(limitBytes: number): ConnectError {
+  const text = `the header fields are larger than ${limitBytes} bytes, the limit of the upstream`;
+  return problem("ERR_HEADER_TOO_LARGE", text);
 }
 
 const resetErrors: ReadonlyMap<number, readonly [text: string, code: Code]> = new Map([

@@ -21,6 +21,8 @@ export interface CallSettings {
   readonly readMaxBytes: number;
   readonly writeMaxBytes: number;
   readonly waitsForReady: boolean;
+  /** What receives the responses, for messages. */
+  readonly receiver: "client" | "proxy";
   /** Whether code may be generated for messages. Default true. */
   readonly codegen?: boolean;
 }

@@ -156,6 +156,7 @@ class Http2GrpcTransport implements GrpcTransport {
       readMaxBytes,
       writeMaxBytes,
       waitsForReady: options.waitForReady ?? false,
+      receiver: "client",
       codegen: options.codegen ?? true,
     };
   }

@@ -1,9 +1,16 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { ErrorCode, type HeaderFields, readHeaderField, startDeadline } from "@plantstore/gateway/exchange";
-import type { ResponseReceiver, ResponseSection, ClientConnection, ClientStream } from "@plantstore/http-engine/client";
+import {
+  type ClientConnection,
+  type ClientStream,
+  listBytesOf,
+  type ResponseReceiver,
+  type ResponseSection,
+  sectionTooLarge,
+} from "@plantstore/http-engine/client";
 import type { PendingCall, Upstream } from "../upstreams/index.ts";
 import { type ResponseCoding, readResponseHead } from "./response-head.ts";
-import { readStatus, resetError } from "./call-status.ts";
+import { readStatus, requestHeaderTooLarge, resetError, responseHeaderTooLarge } from "./call-status.ts";
 import type { ClientMethod } from "./client-method.ts";
 import { encodeRequestFields, type RequestFields } from "./request-fields.ts";
 import { type Retries, transparentRetries } from "./retries.ts";
@@ -85,7 +92,14 @@ export abstract class OutgoingCall implements PendingCall, ResponseReceiver {
     } catch (error) {
       return this.fail(ConnectError.from(error));
     }
-    this.stream = connection.open(fields.hasUserAgent ? method.stableWithoutUserAgent : method.stable, varying, this);
+    const stable = fields.hasUserAgent ? method.stableWithoutUserAgent : method.stable;
+    // Some servers would close the connection, and with it fail other calls.
+    const { headerBytesMax } = connection;
+    const isLimited = headerBytesMax < Number.POSITIVE_INFINITY;
+    if (isLimited && stable.listBytes + listBytesOf(fields.fields) + addedFieldsBytes > headerBytesMax) {
+      return this.fail(requestHeaderTooLarge(headerBytesMax));
+    }
+    this.stream = connection.open(stable, varying, this);
     this.send(this.stream);
   }
 
@@ -146,7 +160,11 @@ export abstract class OutgoingCall implements PendingCall, ResponseReceiver {
     const isUnprocessed = code === ErrorCode.refusedStream && this.head === undefined;
     if (this.#isDeadlineReset(code)) return this.fail(deadlineExceeded());
     if (!isUnprocessed || !this.isRepeatable || this.#isTransparentRetry || !this.#retries.retriesUnprocessed) {
-      return this.#attemptFailed(resetError(code), undefined);
+      const { receiver } = this.method.settings;
+      const isTooLarge = code === sectionTooLarge;
+      const { headerBytesMax } = this.#init.upstream;
+      const error = isTooLarge ? responseHeaderTooLarge(headerBytesMax, receiver) : resetError(code);
+      return this.#attemptFailed(error, undefined);
     }
     this.#isTransparentRetry = true;
     this.#init.upstream.call(this);
@@ -216,6 +234,9 @@ export abstract class OutgoingCall implements PendingCall, ResponseReceiver {
 }
 
 const noFields: HeaderFields = [];
+
+/** The maximum bytes of the fields that each attempt adds: the deadline and the number of attempts before. */
+const addedFieldsBytes = 128;
 
 /** Resets a stream whose response is no longer needed. */
 function dropStream(stream: ClientStream): void {

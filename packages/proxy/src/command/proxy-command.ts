@@ -176,7 +176,8 @@ class ProxyServer {
   }
 
   #options(): ProxyOptions {
-    const { descriptors, reflectionHeader, services, rest, timeoutMs, timeoutMaxMs, cors } = this.#settings;
+    const { descriptors, reflectionHeader, services, rest, timeoutMs, timeoutMaxMs, headerBytes, cors } =
+      this.#settings;
     const upstreams = this.#upstreams.map((upstream) => ({
       upstream,
       descriptors,
@@ -187,6 +188,7 @@ class ProxyServer {
     }));
     return {
       upstreams,
+      limits: { headerBytes },
       rest,
       endpoints: this.#docs?.endpoints ?? [],
       ...(cors && { cors }),
@@ -279,9 +281,9 @@ class ProxyServer {
   }
 }
 
-function openUpstream(address: string, { upstreamTls }: ProxySettings): Upstream {
+function openUpstream(address: string, { upstreamTls, headerBytes }: ProxySettings): Upstream {
   try {
-    return createUpstream({ addresses: address, ...(upstreamTls && { tls: upstreamTls }) });
+    return createUpstream({ addresses: address, limits: { headerBytes }, ...(upstreamTls && { tls: upstreamTls }) });
   } catch (error) {
     throw new InputError(messageOf(error));
   }

@@ -5,7 +5,7 @@ import { InputError, parseOptions, parseProfile, parseSwitches, readRules, toRes
 import { drainMsMax, drainTimesDefault, type DrainTimes } from "@plantstore/gateway/health";
 import type { CorsOptions } from "@plantstore/gateway";
 import { createNameFilter, type RestOptions } from "@plantstore/gateway/rest";
-import { defaultRestTimeoutMs, type UpstreamTls } from "../upstreams/index.ts";
+import { defaultRestTimeoutMs, upstreamLimits, type UpstreamTls } from "../upstreams/index.ts";
 
 /** The text of `--help`. */
 export const usage: string = `Usage: npx @plantstore/proxy --upstream ADDRESS (--reflection | --descriptors FILE) [options]
@@ -26,6 +26,7 @@ Serves gRPC services, in any language, over REST (by their google.api.http annot
   --omit RPC               excludes an RPC from REST, as package.Service.Method; may be repeated
   --timeout-ms NUMBER      deadline of unary calls that set none, 0 for no deadline; default ${defaultRestTimeoutMs} for REST
   --timeout-max-ms NUMBER  longest deadline that callers can set
+  --header-bytes NUMBER    largest header of a request, and header or trailer of a response; default ${upstreamLimits.headerBytes}
 
   --host ADDRESS           address to listen on, :: for all addresses; default 127.0.0.1
   --port NUMBER            port to listen on; default 8080
@@ -79,6 +80,8 @@ export interface ProxySettings {
   readonly rest: RestOptions;
   readonly timeoutMs: number | undefined;
   readonly timeoutMaxMs: number | undefined;
+  /** Maximum bytes of a header or trailer section in both directions. */
+  readonly headerBytes: number;
   readonly upstreamTls: UpstreamTls | undefined;
   readonly host: string;
   readonly port: number;
@@ -123,6 +126,8 @@ export async function readProxySettings(args: readonly string[]): Promise<ProxyS
     },
     timeoutMs: readNumber("timeout-ms", values["timeout-ms"], 0, timeoutMsMax),
     timeoutMaxMs: readNumber("timeout-max-ms", values["timeout-max-ms"], 1, timeoutMsMax),
+    headerBytes:
+      readNumber("header-bytes", values["header-bytes"], headerBytesMin, headerBytesMax) ?? upstreamLimits.headerBytes,
     upstreamTls: readUpstreamTls(upstreams, values),
     host: values.host ?? "127.0.0.1",
     port: readNumber("port", values.port, 0, portMax) ?? 8080,
@@ -142,6 +147,8 @@ export async function readProxySettings(args: readonly string[]): Promise<ProxyS
 }
 
 const portMax = 65_535;
+/** The range of a limit of header fields. From 4 KiB, enough for a credential, to 1 MiB, because any caller can send it. */
+const [headerBytesMin, headerBytesMax] = [4_096, 1_048_576];
 /** Maximum timeout in milliseconds. A day: longer calls are streams, which need no deadline. */
 const timeoutMsMax = 86_400_000;
 
@@ -161,6 +168,7 @@ function parseArguments(args: readonly string[]) {
     omit: repeatable,
     "timeout-ms": string,
     "timeout-max-ms": string,
+    "header-bytes": string,
     host: string,
     port: string,
     "tls-cert": string,

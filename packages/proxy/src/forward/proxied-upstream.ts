@@ -140,6 +140,7 @@ export class OpenUpstream {
       // Requests were checked when they were received, and a JSON message is smaller in binary form.
       writeMaxBytes: messageBytesMax,
       waitsForReady: false,
+      receiver: "proxy",
     };
   }
 

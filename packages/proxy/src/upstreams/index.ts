@@ -11,5 +11,5 @@ export { type UpstreamTls } from "./open-socket.ts";
 export { requireRange } from "./require-range.ts";
 export type { PendingCall, RefusalReason } from "./call-queue.ts";
 export { createUpstream, Upstream, type UpstreamLoad } from "./upstream.ts";
-export { defaultRestTimeoutMs, type UpstreamLimits } from "./upstream-limits.ts";
+export { defaultRestTimeoutMs, type UpstreamLimits, upstreamLimits } from "./upstream-limits.ts";
 export type { UpstreamLookup, UpstreamOptions } from "./upstream-options.ts";

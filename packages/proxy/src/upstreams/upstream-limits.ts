@@ -26,6 +26,11 @@ export interface UpstreamLimits {
   readonly connectTimeoutMs: number;
   /** Milliseconds after which calls in flight are aborted when the upstream is closed. 10 s. */
   readonly closeTimeoutMs: number;
+  /**
+   * Maximum bytes of a response's header or trailer, plus 32 per field; above it, the call fails. 64 KiB: errors with
+   * details are in the trailer.
+   */
+  readonly headerBytes: number;
   /** Milliseconds without a call after which the first connection is closed. 30 min, as in gRPC's clients. */
   readonly idleTimeoutMs: number;
   /** The same for additional connections, which are needed only during a burst. 1 min. */
@@ -41,6 +46,7 @@ export const upstreamLimits: UpstreamLimits = {
   streamsBeforeSettings: 100,
   connectTimeoutMs: 20_000,
   closeTimeoutMs: 10_000,
+  headerBytes: 65_536,
   idleTimeoutMs: 30 * 60_000,
   surplusIdleTimeoutMs: 60_000,
 };
@@ -72,11 +78,23 @@ export const defaultKeepaliveMs: number = 20_000;
  */
 export const defaultRestTimeoutMs: number = 15_000;
 
+/**
+ * Bytes of an encoded header or trailer that are read even if it is above the limit, so that only its call fails; above
+ * them, the connection is closed. 1 MiB: ten times what other proxies pass.
+ */
+const readBlockBytes = 1024 * 1024;
+
+/** The smallest average frame of a header for which {@link readBlockBytes} are read. 4 KiB; most servers fill 16 KiB. */
+const smallFrameBytes = 4 * 1024;
+
 /** Returns the limits of a client connection. @param idleTimeoutMs - how long it stays open without a call */
 export function toClientLimits(limits: UpstreamLimits, keepaliveMs: number, idleTimeoutMs: number): Http2Limits {
   return {
     ...defaultHttp2Limits,
     concurrentStreams: limits.callsPerConnection,
+    headerListBytes: limits.headerBytes,
+    headerBlockBytes: Math.max(readBlockBytes, limits.headerBytes),
+    continuations: Math.ceil(Math.max(readBlockBytes, limits.headerBytes) / smallFrameBytes),
     // Large enough that calls whose messages are not read cannot block others by filling their stream windows.
     connectionWindowBytes: limits.callsPerConnection * defaultHttp2Limits.streamWindowBytes,
     idleTimeoutMs,

@@ -114,6 +114,11 @@ export class Upstream implements AsyncDisposable {
     return this.#closing !== undefined;
   }
 
+  /** Maximum bytes of the header or the trailer of a response. */
+  get headerBytesMax(): number {
+    return this.#limits.headerBytes;
+  }
+
   /** The current load. */
   get load(): UpstreamLoad {
     let connections = 0;

@@ -87,6 +87,7 @@ test.each([
       `even if the server allows more. ${text(callsPerConnection)},`,
       `before the SETTINGS of a server arrive. ${streamsBeforeSettings}:`,
       `or resolving a name. ${connectTimeoutMs / 1000} s:`,
+      `above it, the call fails. ${upstreamLimits.headerBytes / 1024} KiB:`,
       `when the upstream is closed. ${closeTimeoutMs / 1000} s.`,
       `the first connection is closed. ${idleTimeoutMs / 60_000} min,`,
       `Default maximum of connections to a server. ${connectionsDefault}:`,
@@ -105,10 +106,12 @@ function text(count: number): string {
 }
 
 test("toClientLimits sets no blocked timeout, and a stall timeout of at most keepaliveMs", () => {
-  const limits = { ...upstreamLimits, callsPerConnection: 10 };
+  const limits = { ...upstreamLimits, callsPerConnection: 10, headerBytes: 2 ** 21 };
   expect(toClientLimits(limits, 5, 7)).toMatchObject({
     concurrentStreams: 10,
     connectionWindowBytes: 10 * defaultHttp2Limits.streamWindowBytes,
+    headerListBytes: 2 ** 21,
+    headerBlockBytes: 2 ** 21,
     idleTimeoutMs: 7,
     stallTimeoutMs: 5,
     blockedTimeoutMs: Number.POSITIVE_INFINITY,

@@ -18,12 +18,22 @@ export class StableFields {
   readonly fields: readonly string[];
   /** The fields as literals, which do not change the dynamic table. */
   readonly literal: Buffer;
+  /** The size of the field list (RFC 9113 §6.5.2). */
+  readonly listBytes: number;
 
   /** @throws TypeError for a field that HTTP/2 does not allow (RFC 9113 §8.2) */
   constructor(fields: readonly string[]) {
     this.fields = fields;
     this.literal = encodeStable(fields);
+    this.listBytes = listBytesOf(fields);
   }
+}
+
+/** Returns the size of a field list (RFC 9113 §6.5.2): name, value and 32 bytes per field. */
+export function listBytesOf(fields: readonly string[]): number {
+  let bytes = fields.length * (entryOverheadBytes / 2);
+  for (const part of fields) bytes += part.length;
+  return bytes;
 }
 
 /**
