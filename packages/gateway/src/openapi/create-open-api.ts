@@ -13,6 +13,7 @@ import {
   codeNames,
   compileInSteps,
   type ErrorForm,
+  contentTypeOf,
   errorFormats,
   errorFormOf,
   restOptionNames,
@@ -87,7 +88,7 @@ export interface OpenApiError {
   readonly description: string;
   /** The schema of the body: a message type whose fields are all always written, or any schema. */
   readonly record: DescMessage | OpenApiSchema;
-  /** The content type of the body. Default `application/json`. */
+  /** The content type of the body. Default: that of JSON responses, `contentType` of `rest`. */
   readonly contentType?: string;
   /** The field of `record` that holds a google.rpc.Code as a number; its schema lists the names of the codes. */
   readonly codeField?: string;
@@ -166,7 +167,11 @@ function* describeServices(
       schemas,
       describeSuccess: options.describeSuccess,
       describeHeader: options.describeHeader,
-      errors: describeErrors(options.errors ?? standardErrors(schemas, errorFormOf(rest)), schemas),
+      errors: describeErrors(
+        options.errors ?? standardErrors(schemas, errorFormOf(rest)),
+        schemas,
+        contentTypeOf(rest),
+      ),
     },
     tagOf,
     options.onOmitted,
@@ -268,16 +273,21 @@ const errorSchemas: Readonly<Record<ErrorForm, { readonly name: string; readonly
 
 function standardErrors(schemas: Schemas, form: ErrorForm): readonly OpenApiError[] {
   const { name, schema } = errorSchemas[form];
-  const body = { record: schemas.ofOther(name, schema), contentType: errorFormats[form].contentType };
+  const { contentType } = errorFormats[form];
+  const body = { record: schemas.ofOther(name, schema), ...(contentType !== undefined && { contentType }) };
   return [
     { status: "4XX", description: "The request is refused. The status follows from the error code.", ...body },
     { status: "5XX", description: "The server has failed. The status follows from the error code.", ...body },
   ];
 }
 
-function describeErrors(errors: readonly OpenApiError[], schemas: Schemas): Readonly<Record<string, OpenApiResponse>> {
+function describeErrors(
+  errors: readonly OpenApiError[],
+  schemas: Schemas,
+  jsonType: string,
+): Readonly<Record<string, OpenApiResponse>> {
   return Object.fromEntries(
-    errors.map(({ status, description, record, contentType = "application/json", codeField, example }) => {
+    errors.map(({ status, description, record, contentType = jsonType, codeField, example }) => {
       const schema = isMessage(record) ? schemas.ofRecord(record, { [codeField ?? ""]: named }) : record;
       const media = { schema, ...(example !== undefined && { example }) };
       return [status, { description, content: { [contentType]: media } }];

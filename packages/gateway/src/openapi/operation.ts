@@ -132,7 +132,7 @@ function schemaOfBody(
 }
 
 function describeSuccess(
-  { method, pattern, preparedResponse, streamForms, toRaw }: RestBinding,
+  { method, pattern, preparedResponse, contentType, streamForms, toRaw }: RestBinding,
   { openapi, schemas, describeSuccess: describe }: OperationOptions,
 ): Readonly<Record<string, OpenApiResponse>> {
   const own = describe?.(method);
@@ -144,7 +144,7 @@ function describeSuccess(
   if (toRaw !== undefined) return ok(anyContent);
   const field = findProtoField(method.output, pattern.responseBody);
   const schema = field === undefined ? schemas.ofMessage(method.output) : schemas.ofWholeBody(field);
-  if (!hasResponseStream(method)) return ok({ "application/json": { schema } });
+  if (!hasResponseStream(method)) return ok({ [contentType]: { schema } });
   const forms = streamForms.offered.map((form) => [form.contentType, mediaOf(form, schema, openapi)]);
   return ok(Object.fromEntries(forms), "OK: a stream, in the format that the Accept header asks for");
 }

@@ -8,6 +8,7 @@ import type { TrustedProxies } from "../trusted-proxies/index.ts";
 import { createProtocols } from "../protocols/index.ts";
 import {
   compileRestRoutes,
+  contentTypeOf,
   createErrorRecordWriter,
   errorFormOf,
   restOptionNames,
@@ -158,7 +159,10 @@ export function compileRoutes(userOptions: ServingOptions, ownPlatform: Platform
     options.validation,
   );
   const jsonOptions = { registry, ...options.jsonOptions };
-  const writeErrorRecord = createErrorRecordWriter(rest.errorRecord, registry, errorFormOf(rest));
+  const writeErrorRecord = createErrorRecordWriter(rest.errorRecord, registry, {
+    form: errorFormOf(rest),
+    contentType: contentTypeOf(rest),
+  });
   const restRoutes = compileRestRoutes(
     rpcs.map(({ method }) => method),
     {

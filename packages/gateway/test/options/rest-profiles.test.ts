@@ -62,11 +62,13 @@ async function send(
   const response = await fetch(
     new Request(`http://a${path}`, { method, headers, ...(body !== undefined && { body }) }),
   );
-  return { httpStatus: response.status, text: await response.text() };
+  const contentType = response.headers.get("content-type");
+  return { httpStatus: response.status, contentType, text: await response.text() };
 }
 
 interface Seen {
   readonly httpStatus: number;
+  readonly contentType: string | null;
   readonly text: string;
 }
 
@@ -145,6 +147,24 @@ const cases: readonly Case[] = [
   { profile: "grpc-gateway", option: "streamInResults", off: service({ streamInResults: false }), request: stream },
   { profile: "envoy", option: "lenient", off: service({ lenient: false }), request: "GET /v1/query?unheard=1" },
   { profile: "envoy", option: "arrayStreams", off: service({ arrayStreams: false }), request: stream },
+  { profile: "a2a", option: "errors", off: { errors: "status" }, request: "GET /v1/query?f_string=none" },
+  { profile: "a2a", option: "contentType", off: { contentType: "application/json" }, request: "GET /v1/query" },
+  {
+    profile: "a2a",
+    option: "endEvent",
+    off: { endEvent: true },
+    request: stream,
+    header: { accept: "text/event-stream" },
+  },
+  { profile: "a2a", option: "lenient", off: service({ lenient: false }), request: "GET /v1/query?unheard=1" },
+  {
+    profile: "a2a",
+    option: "sameValueAsPath",
+    off: service({ sameValueAsPath: false }),
+    request: "PUT /v1/sinks/7",
+    body: '{"fInt64":"8"}',
+  },
+  { profile: "a2a", option: "eventStreams", off: service({ eventStreams: false }), request: stream },
 ];
 
 /** Returns the response to a query with default values, with the profile grpc-gateway. */
@@ -172,10 +192,11 @@ describe("a profile", () => {
   test.each(cases.filter(({ off }) => "service" in off))(
     "$profile of a single service enables $option",
     async ({ profile, request, body, header }) => {
-      const ofAll = await send({ profile, errors: "status", endEvent: true }, request, body, header);
+      const gatewayWide: RestOptions = { errors: "status", contentType: "application/json", endEvent: true };
+      const ofAll = await send({ profile, ...gatewayWide }, request, body, header);
       expect(await send({ service: () => ({ profile }) }, request, body, header)).toEqual(ofAll);
       expect(
-        await send({ profile, errors: "status", service: () => ({ profile: "strict" }) }, request, body, header),
+        await send({ profile, ...gatewayWide, service: () => ({ profile: "strict" }) }, request, body, header),
       ).toEqual(await send({}, request, body, header));
     },
   );
@@ -202,12 +223,12 @@ describe("a profile", () => {
   test.each([
     {
       rest: { profile: "gogle" },
-      message: 'rest.profile must be one of strict, google, grpc-gateway, envoy, got "gogle"',
+      message: 'rest.profile must be one of strict, google, grpc-gateway, envoy, a2a, got "gogle"',
     },
     {
       rest: { service: () => ({ profile: "toString" }) },
       message:
-        'profile of rest.service of kitchensink.v1.KitchenSink must be one of strict, google, grpc-gateway, envoy, got "toString"',
+        'profile of rest.service of kitchensink.v1.KitchenSink must be one of strict, google, grpc-gateway, envoy, a2a, got "toString"',
     },
   ])("with an unknown name is rejected: $message", ({ rest, message }) => {
     const options = {
@@ -239,9 +260,11 @@ describe("the table of profiles in docs/reference/rest-options.md", () => {
         ),
       );
     };
-    for (const [profile, { service: options, errors, alwaysEmitImplicit }] of Object.entries(restProfiles)) {
+    for (const [profile, parts] of Object.entries(restProfiles)) {
+      const { service: options, errors, contentType, alwaysEmitImplicit } = parts;
       for (const [option, value] of Object.entries(options)) set(option, profile, value);
       if (errors !== "status") set("errors", profile, errors);
+      if (contentType !== "application/json") set("contentType", profile, contentType);
       if (errors === "google") set("endEvent", profile, false);
       if (alwaysEmitImplicit) set("alwaysEmitImplicit", profile, true);
     }

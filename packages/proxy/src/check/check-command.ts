@@ -17,7 +17,8 @@ Create SET with \`buf build -o set.binpb\` or \`protoc --include_imports --descr
   --rest OPTION    enables this REST option for all services; may be repeated:
                    ${inLines(switchNames, 19)}
   --rest-profile NAME
-                   applies the options of this profile: strict (default), google, grpc-gateway or envoy
+                   applies the options of this profile: strict (default), google, grpc-gateway, envoy
+                   or a2a
   --omit RPC       adds this RPC to rest.omit, as package.Service.Method; may be repeated
   --rules FILE     HTTP rules that replace annotations: a service config in YAML or JSON
   -h, --help       prints this help

@@ -17,6 +17,7 @@ const switches: Readonly<Record<SwitchName, true>> = {
   updateMaskFromBody: true,
   streamInResults: true,
   arrayStreams: true,
+  eventStreams: true,
   ignoreBodies: true,
   mapsInQuery: true,
   grpcMetadata: true,
@@ -59,4 +60,4 @@ export function parseProfile(name: string): RestProfile {
   return found;
 }
 
-const profileNames: readonly RestProfile[] = ["strict", "google", "grpc-gateway", "envoy"];
+const profileNames: readonly RestProfile[] = ["strict", "google", "grpc-gateway", "envoy", "a2a"];

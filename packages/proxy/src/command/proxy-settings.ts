@@ -22,7 +22,7 @@ Serves gRPC services, in any language, over REST (by their google.api.http annot
   --rules FILE             HTTP rules that replace annotations: a service config in YAML or JSON; may be repeated
   --service NAME           serves only this service; a NAME that ends with * is a prefix; may be repeated
   --rest OPTION            enables this REST option for all services, such as lenient; may be repeated
-  --rest-profile NAME      applies the options of this profile: strict (default), google, grpc-gateway or envoy
+  --rest-profile NAME      applies the options of this profile: strict (default), google, grpc-gateway, envoy or a2a
   --omit RPC               excludes an RPC from REST, as package.Service.Method; may be repeated
   --timeout-ms NUMBER      deadline of unary calls that set none, 0 for no deadline; default ${defaultRestTimeoutMs} for REST
   --timeout-max-ms NUMBER  longest deadline that callers can set

@@ -231,7 +231,7 @@ describe("a definition that cannot be read", () => {
     {
       name: "an unknown profile of rest",
       args: [orders, "--rest-profile", "gogle"],
-      message: '--rest-profile must be one of strict, google, grpc-gateway, envoy, got "gogle"',
+      message: '--rest-profile must be one of strict, google, grpc-gateway, envoy, a2a, got "gogle"',
     },
     {
       name: "a --service that matches nothing",
@@ -269,5 +269,5 @@ test("--help lists every switch of --rest, three per line", async () => {
   expect(await checkCommand(["--help"], output)).toBe(0);
   const [, listed = ""] = /may be repeated:\n +([^-]*)\n {2}--rest-profile/.exec(printed.join("\n")) ?? [];
   expect(listed.split(/,\s+/)).toEqual([...switchNames]);
-  expect(listed.split("\n").map((line) => line.trim().split(" ").length)).toEqual([3, 3, 3, 2]);
+  expect(listed.split("\n").map((line) => line.trim().split(" ").length)).toEqual([3, 3, 3, 3]);
 });

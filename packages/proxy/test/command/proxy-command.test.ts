@@ -616,7 +616,7 @@ describe("invalid arguments and files are reported with exit code 2, problems of
     { args: [...local, "--descriptors", set, "--rest", "strict"], message: "--rest must be one of lenient, " },
     {
       args: [...local, "--descriptors", set, "--rest-profile", "loose"],
-      message: '--rest-profile must be one of strict, google, grpc-gateway, envoy, got "loose"',
+      message: '--rest-profile must be one of strict, google, grpc-gateway, envoy, a2a, got "loose"',
     },
     { args: [...local, "--descriptors", set, "--rules", "/none"], message: "cannot read /none: ENOENT" },
     ...[[], ["--check", "--wait"]].map((more) => ({

@@ -34,6 +34,8 @@ export interface RestBinding extends RequestReader {
   readonly toRaw: ((message: Message) => RawBody) | undefined;
   /** Writes a message of a stream as JSON. Throws as {@link encode} does. */
   toJson(message: Message): string;
+  /** The content type of JSON that is not a stream. */
+  readonly contentType: string;
   /** The formats of the response stream. */
   readonly streamForms: StreamForms;
   /** Whether fields with default values are written. */
@@ -74,6 +76,7 @@ export function compileBinding(method: DescMethod, pattern: HttpPattern, options
     template,
     boundByPath: variables.boundFields,
     preparedResponse,
+    contentType: options.contentType,
     streamForms: options.streamForms,
     emitsImplicit: options.emitsImplicit,
     usesGrpcMetadata: options.grpcMetadata,
@@ -84,7 +87,7 @@ export function compileBinding(method: DescMethod, pattern: HttpPattern, options
     toRaw,
     encode: (message) => {
       if (toRaw !== undefined) return { httpStatus: 200, ...toRaw(message) };
-      return preparedResponse ?? jsonResponse(toJson(message));
+      return preparedResponse ?? jsonResponse(toJson(message), options.contentType);
     },
   };
 }

@@ -23,18 +23,19 @@ export interface ErrorParts {
 
 /** A format of errors. */
 interface ErrorFormat {
-  readonly contentType: string;
+  /** `undefined` for the content type of the other JSON responses. */
+  readonly contentType: string | undefined;
   toJson(parts: ErrorParts): JsonObject;
 }
 
 /** The formats by name. */
 export const errorFormats: Readonly<Record<ErrorForm, ErrorFormat>> = {
   status: {
-    contentType: "application/json",
+    contentType: undefined,
     toJson: ({ code, codeName, message, details }) => ({ code, status: codeName, message, details }),
   },
   google: {
-    contentType: "application/json",
+    contentType: undefined,
     toJson: ({ codeName, httpStatus, message, details }) => ({
       error: { code: httpStatus, message, status: codeName, ...ifAny(details) },
     }),

@@ -25,7 +25,7 @@ export interface ErrorRecord {
   readonly httpStatus: number;
   /** The JSON of the body. */
   readonly body: JsonValue;
-  /** Default `application/json`. */
+  /** Default: the content type of JSON responses, `contentType` of `rest`. */
   readonly contentType?: string;
 }
 
@@ -54,21 +54,27 @@ export function withDetailTypes(registry: Registry = createRegistry()): Registry
   return createRegistry(file_google_rpc_error_details, registry);
 }
 
+/** The form of errors, and the content type of those that are plain JSON. */
+export interface ErrorStyle {
+  readonly form: ErrorForm;
+  readonly contentType: string;
+}
+
 /**
  * Creates the error writer of a gateway.
  *
- * @param policy - replaces `form`
+ * @param policy - replaces the form
  * @param registry - the types of error details that arrive as bytes, from an upstream service, in addition to those of
  * google/rpc/error_details.proto
  */
 export function createErrorRecordWriter(
   policy?: ErrorRecordPolicy,
   registry?: Registry,
-  form: ErrorForm = "status",
+  { form, contentType: jsonType }: ErrorStyle = { form: "status", contentType: "application/json" },
 ): ErrorRecordWriter {
   // Errors with details are rare, so no code is generated for them.
   const options: JsonStyle = { registry: withDetailTypes(registry), codegen: false };
-  const { contentType: standardType, toJson } = errorFormats[form];
+  const { contentType: standardType = jsonType, toJson } = errorFormats[form];
   const standard: ErrorRecordPolicy = (error, { httpStatus }) => ({
     httpStatus,
     contentType: standardType,
@@ -77,7 +83,7 @@ export function createErrorRecordWriter(
   const recordOf = policy ?? standard;
   const write = (error: ConnectError, failure: RestFailure): ErrorResponse => {
     const record = refusePromise(recordOf(error, failure), "rest.errorRecord must be synchronous");
-    const { httpStatus, body, contentType = "application/json" } = record;
+    const { httpStatus, body, contentType = jsonType } = record;
     return { httpStatus, contentType, body: toUtf8(JSON.stringify(body)) };
   };
   return Object.assign(write, { isDefault: policy === undefined });

@@ -42,6 +42,7 @@ export {
   surveyRestRoutes,
 } from "./compile-routes.ts";
 export {
+  contentTypeOf,
   errorFormOf,
   type OnIgnored,
   type RestOptions,

@@ -14,7 +14,6 @@ export interface RestResponse {
   readonly body: Uint8Array | undefined;
 }
 
-const contentType = "application/json";
 const noContent: RestResponse = { httpStatus: 204, contentType: undefined, body: undefined };
 
 /**
@@ -25,10 +24,12 @@ const noContent: RestResponse = { httpStatus: 204, contentType: undefined, body:
 export function prepareResponse(
   output: DescMessage,
   responseBody: string,
-  { emptyResponse }: BindingOptions,
+  { emptyResponse, contentType }: BindingOptions,
 ): RestResponse | undefined {
   if (responseBody !== "" || output.fields.length > 0 || output.proto.extensionRange.length > 0) return undefined;
-  return output.typeName === "google.protobuf.Empty" && emptyResponse === 204 ? noContent : jsonResponse("{}");
+  return output.typeName === "google.protobuf.Empty" && emptyResponse === 204
+    ? noContent
+    : jsonResponse("{}", contentType);
 }
 
 /**
@@ -51,6 +52,6 @@ export function createJsonWriter(
 }
 
 /** Returns a successful response with this JSON. */
-export function jsonResponse(json: string): RestResponse {
+export function jsonResponse(json: string, contentType: string): RestResponse {
   return { httpStatus: 200, contentType, body: toUtf8(json) };
 }

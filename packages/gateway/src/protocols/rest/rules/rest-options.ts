@@ -35,6 +35,11 @@ export interface RestOptions {
   /** Returns the record and the status of each error. Replaces {@link errors}. */
   readonly errorRecord?: ErrorRecordPolicy;
   /**
+   * The content type of JSON responses and errors, except of streams and problem details: `application/json` or a
+   * `+json` type. Default: that of the profile, otherwise `application/json`. Requests may have any of them.
+   */
+  readonly contentType?: string;
+  /**
    * Whether a stream of Server-Sent Events ends with an `end` event, so that pages do not reconnect. Default `true`;
    * `false` if the format of errors is `"google"`, because clients of Google's APIs expect only messages.
    */
@@ -67,6 +72,7 @@ export const restOptionNames: OptionNames<RestOptions> = {
   profile: true,
   errors: true,
   errorRecord: true,
+  contentType: true,
   endEvent: true,
   json: readJsonOptionNames,
   service: true,
@@ -84,6 +90,7 @@ const serviceDefaults: Required<RestServiceOptions> = {
   updateMaskFromBody: false,
   streamInResults: false,
   arrayStreams: false,
+  eventStreams: false,
   ignoredQueryParameters: [],
   ignoreBodies: false,
   mapsInQuery: false,
@@ -101,6 +108,7 @@ export interface RestRouteOptions extends RestOptions {
 export interface BindingOptions extends Required<RestServiceOptions> {
   readonly emptyResponse: 200 | 204;
   readonly errors: ErrorForm;
+  readonly contentType: string;
   readonly streamForms: StreamForms;
   /** Whether fields with default values are written. */
   readonly emitsImplicit: boolean;
@@ -114,7 +122,7 @@ export interface BindingOptions extends Required<RestServiceOptions> {
 export function bindingOptionsOf(service: DescService, options: RestRouteOptions): BindingOptions {
   const { emptyResponse = 200, json, writeJson = {}, onIgnored } = options;
   const ofService = serviceOptionsOf(service, options);
-  const { profile, lenient, int64Numbers, streamInResults, arrayStreams } = ofService;
+  const { profile, lenient, int64Numbers } = ofService;
   const errors = errorFormOf(options);
   const emitsImplicit = writeJson.alwaysEmitImplicit ?? restProfiles[profile].alwaysEmitImplicit;
   const { endEvent = errors !== "google" } = options;
@@ -122,7 +130,8 @@ export function bindingOptionsOf(service: DescService, options: RestRouteOptions
     ...ofService,
     emptyResponse,
     errors,
-    streamForms: streamFormsOf({ streamInResults, arrayStreams, errors, endEvent }),
+    contentType: contentTypeOf(options),
+    streamForms: streamFormsOf({ ...ofService, errors, endEvent }),
     emitsImplicit,
     readJson: { ...json, unknownFields: lenient ? "ignore" : "reject" },
     writeJson: styleOf(writeJson, int64Numbers, emitsImplicit),
@@ -151,6 +160,23 @@ export function errorFormOf({
   const form = errors ?? restProfiles[profile].errors;
   requireName(errorFormats, form, "rest.errors");
   return errorRecord === undefined ? form : "status";
+}
+
+// RFC 6839 §3.1. Without parameters, because JSON has no charset (RFC 8259 §11).
+const jsonType = /^application\/(?:[\w.-]+\+)?json$/;
+
+/**
+ * Returns the content type of JSON responses.
+ *
+ * @throws TypeError if it is not a type of JSON
+ */
+export function contentTypeOf({
+  profile = "strict",
+  contentType = restProfiles[profile].contentType,
+}: Pick<RestOptions, "profile" | "contentType">): string {
+  if (typeof contentType === "string" && jsonType.test(contentType)) return contentType;
+  const message = `rest.contentType must be application/json or application/…+json, got ${JSON.stringify(contentType)}`;
+  throw withCode(new TypeError(message), "ERR_OPTIONS");
 }
 
 function requireName(table: object, name: unknown, option: string): void {

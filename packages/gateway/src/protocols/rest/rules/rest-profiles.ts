@@ -5,13 +5,17 @@ import type { RestProfile, RestServiceOptions } from "./service-options.ts";
 interface ProfileOptions {
   readonly service: Omit<RestServiceOptions, "profile">;
   readonly errors: ErrorForm;
+  /** The content type of responses and errors. */
+  readonly contentType: string;
   /** Whether fields with default values are written, like `alwaysEmitImplicit` of `jsonOptions`. */
   readonly alwaysEmitImplicit: boolean;
 }
 
+const json = "application/json";
+
 /** The profiles by name. */
 export const restProfiles: Readonly<Record<RestProfile, ProfileOptions>> = {
-  strict: { service: {}, errors: "status", alwaysEmitImplicit: false },
+  strict: { service: {}, errors: "status", contentType: json, alwaysEmitImplicit: false },
   google: {
     service: {
       sameValueAsPath: true,
@@ -20,6 +24,7 @@ export const restProfiles: Readonly<Record<RestProfile, ProfileOptions>> = {
       ignoredQueryParameters: ["alt", "$alt", "prettyPrint", "$prettyPrint", "key", "$.xgafv", "x-goog-*"],
     },
     errors: "google",
+    contentType: json,
     alwaysEmitImplicit: false,
   },
   "grpc-gateway": {
@@ -33,11 +38,21 @@ export const restProfiles: Readonly<Record<RestProfile, ProfileOptions>> = {
       updateMaskFromBody: true,
     },
     errors: "status",
+    contentType: json,
     alwaysEmitImplicit: true,
   },
   envoy: {
     service: { lenient: true, ignoreBodies: true, jsonClientStreams: true, arrayStreams: true },
     errors: "status",
+    contentType: json,
+    alwaysEmitImplicit: false,
+  },
+  a2a: {
+    // A2A §5.7: unknown fields are ignored. Its clients repeat the fields of the path in the body.
+    service: { lenient: true, sameValueAsPath: true, eventStreams: true },
+    errors: "google",
+    // A2A §11.1
+    contentType: "application/a2a+json",
     alwaysEmitImplicit: false,
   },
 };

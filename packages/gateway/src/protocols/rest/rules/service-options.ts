@@ -4,8 +4,9 @@
  * - `"strict"`: the rules of this gateway, with every option off
  * - `"google"`: Google's APIs, for clients generated for them
  * - `"grpc-gateway"`, `"envoy"`: grpc-gateway, and Envoy's transcoder with `ignore_unknown_query_parameters`
+ * - `"a2a"`: the HTTP+JSON binding of the Agent2Agent protocol, version 1
  */
-export type RestProfile = "strict" | "google" | "grpc-gateway" | "envoy";
+export type RestProfile = "strict" | "google" | "grpc-gateway" | "envoy" | "a2a";
 
 /** REST options of one service, mostly for compatibility with the gateway it used before. All are off by default. */
 export interface RestServiceOptions {
@@ -27,6 +28,8 @@ export interface RestServiceOptions {
   readonly streamInResults?: boolean;
   /** Sends a stream as one JSON array unless `Accept` names another format, as Google's APIs and Envoy do. */
   readonly arrayStreams?: boolean;
+  /** Sends a stream as Server-Sent Events unless `Accept` names another format. Overrides {@link arrayStreams}. */
+  readonly eventStreams?: boolean;
   /**
    * The query parameters to ignore: names, and prefixes with `*`, such as `["utm_*", "key"]`. A parameter that names a
    * field of the request is never ignored. Drawback: a misspelled parameter that has such a prefix is silently ignored.

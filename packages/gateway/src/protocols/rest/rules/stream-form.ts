@@ -104,23 +104,27 @@ export interface StreamOptions {
   readonly streamInResults: boolean;
   /** Whether a client that names no format gets an array. */
   readonly arrayStreams: boolean;
+  /** Whether a client that names no format gets Server-Sent Events. */
+  readonly eventStreams: boolean;
   readonly errors: ErrorForm;
   /** Whether a stream of Server-Sent Events ends with an `end` event, so that pages do not reconnect. */
   readonly endEvent: boolean;
 }
 
 /** Returns the formats of the streams of a service. */
-export function streamFormsOf({ streamInResults, arrayStreams, errors, endEvent }: StreamOptions): StreamForms {
+export function streamFormsOf(options: StreamOptions): StreamForms {
+  const { streamInResults, arrayStreams, eventStreams, errors, endEvent } = options;
   const events = serverSentEvents(endEvent);
   if (streamInResults) {
-    const fallback = resultLines("application/json");
-    return { offered: [fallback, resultLines(ndjsonType), resultLines(jsonLinesType), events], fallback };
+    const results = resultLines("application/json");
+    const offered = [results, resultLines(ndjsonType), resultLines(jsonLinesType), events];
+    return { offered, fallback: eventStreams ? events : results };
   }
   const endingError = errors === "google" ? plainError : markedError;
   const [array, ndjson] = [jsonArray(endingError), lines(ndjsonType, endingError)];
   // JSON is first because generated clients accept all documented formats, and many can only parse JSON.
   const offered = [array, ndjson, lines(jsonLinesType, endingError), events];
-  return { offered, fallback: arrayStreams ? array : ndjson };
+  return { offered, fallback: eventStreams ? events : arrayStreams ? array : ndjson };
 }
 
 /**

@@ -1,0 +1,111 @@
+import { Code, ConnectError } from "@connectrpc/connect";
+import { describe, expect, test } from "vitest";
+import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { createGateway, createOpenApi, type RestOptions } from "../../src/index.ts";
+
+// The option rest.contentType.
+
+const selector = "greenhouse.v1.GreenhouseService";
+const rules: NonNullable<RestOptions["rules"]> = [
+  { selector: `${selector}.WatchReadings`, pattern: { case: "get", value: "/sensors/{sensor}/readings" } },
+];
+const own = "application/vnd.bed+json";
+
+async function typeOf(rest: RestOptions, path: string, header: Record<string, string> = {}): Promise<string | null> {
+  const { fetch } = createGateway({
+    rest: { rules, ...rest },
+    routes: (router) =>
+      router.service(GreenhouseService, {
+        getReading: ({ sensor }) => {
+          if (sensor === "none") throw new ConnectError("no sensor", Code.NotFound);
+          return { sensor };
+        },
+        async *watchReadings({ sensor }) {
+          if (sensor === "none") throw new ConnectError("no sensor", Code.NotFound);
+          yield { sensor };
+        },
+      }),
+  });
+  const response = await fetch(new Request(`http://a${path}`, { headers: header }));
+  return response.headers.get("content-type");
+}
+
+const message = "/sensors/palm/reading";
+const error = "/sensors/none/reading";
+const stream = "/sensors/palm/readings";
+const errorRecord = (): { httpStatus: number; body: string } => ({ httpStatus: 400, body: "own" });
+
+interface Case {
+  readonly name: string;
+  readonly rest?: RestOptions;
+  readonly path: string;
+  readonly accept?: string;
+  readonly type: string;
+}
+
+describe("contentType", () => {
+  test.each<Case>([
+    { name: "of a message", path: message, type: own },
+    {
+      name: "of a message to a client that accepts application/json",
+      path: message,
+      type: own,
+      accept: "application/json",
+    },
+    { name: "of an error", path: error, type: own },
+    { name: "of an error in the form of Google", rest: { errors: "google" }, path: error, type: own },
+    { name: "of an error before a stream", path: "/sensors/none/readings", type: own },
+    { name: "of a path that does not exist", path: "/nowhere", type: own },
+    { name: "of a record without a content type", rest: { errorRecord }, path: error, type: own },
+    {
+      name: "of a record with a content type",
+      rest: { errorRecord: () => ({ ...errorRecord(), contentType: "application/problem+json" }) },
+      path: error,
+      type: "application/problem+json",
+    },
+    {
+      name: "of problem details",
+      rest: { errors: "problem" },
+      path: error,
+      type: "application/problem+json",
+    },
+    { name: "of a stream", path: stream, type: "application/x-ndjson" },
+    { name: "of a stream as an array", path: stream, type: "application/json", accept: "application/json" },
+    {
+      name: "of a profile",
+      rest: { profile: "a2a" },
+      path: message,
+      type: "application/a2a+json",
+    },
+    {
+      name: "of an RPC over Connect",
+      path: `/${selector}/GetReading?encoding=json&message={}`,
+      type: "application/json",
+    },
+  ])("$name is $type", async ({ rest, path, type, accept = "*/*" }) => {
+    expect(await typeOf(rest?.profile === undefined ? { contentType: own, ...rest } : rest, path, { accept })).toBe(
+      type,
+    );
+  });
+
+  test("is documented for responses and errors", () => {
+    const info = { title: "t", version: "1" };
+    const { paths } = createOpenApi([GreenhouseService], { info, rest: { contentType: own } });
+    const { responses } = paths[message.replace("palm", "{sensor}")]?.get ?? {};
+    const types = Object.entries(responses ?? {}).map(([status, { content = {} }]) => [status, Object.keys(content)]);
+    expect(types).toEqual([
+      ["200", [own]],
+      ["4XX", [own]],
+      ["5XX", [own]],
+    ]);
+  });
+
+  test.each(["text/json", "application/a2a", "application/json; charset=utf-8", "application/+json", "", 1])(
+    "%j is rejected",
+    async (contentType) => {
+      await expect(Reflect.apply(typeOf, undefined, [{ contentType }, message])).rejects.toThrow(
+        `rest.contentType must be application/json or application/…+json, got ${JSON.stringify(contentType)}`,
+      );
+    },
+  );
+});
