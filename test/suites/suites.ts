@@ -136,6 +136,18 @@ export const suites: readonly Suite[] = [
   },
   {
     kind: "files",
+    name: "a2a",
+    about: "the agent of examples/a2a, called by the A2A clients for JavaScript and Python over REST and gRPC",
+    occasion: "run",
+    whySeparate: "has dependencies that `npm ci` does not install",
+    files: ["test/suites/a2a/**/*.test.ts"],
+    blocks: true,
+    hasBuildLimit: true,
+    prepare: "tsc -p test/suites/a2a",
+    needs: ["npm test/suites/a2a", "python3", "python3-venv", "curl"],
+  },
+  {
+    kind: "files",
     name: "browser",
     about: "the docs page and clients in pages, in Chromium",
     occasion: "run",

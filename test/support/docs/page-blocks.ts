@@ -73,6 +73,7 @@ export const blockRules: readonly BlockRule[] = [
     run: { by: "test/suites/prometheus/run-in-production.test.ts" },
   },
   { page: "docs/how-to/upgrade.md", run: { by: "test/suites/upgrade/rolling-upgrade.test.ts" } },
+  { page: "examples/a2a/README.md", run: { by: "test/suites/a2a/documented-agent.test.ts" } },
   { page: "docs/tutorials/first-service.md", run: { by: "test/suites/package/tutorial.test.ts" } },
 
   {
@@ -114,6 +115,7 @@ export const blockRules: readonly BlockRule[] = [
 export const pages: readonly string[] = [
   "README.md",
   ...packagePages,
+  "examples/a2a/README.md",
   "packages/http-engine/src/http1/README.md",
   "packages/http-engine/src/http2/README.md",
   ...readdirSync(join(projectFolder, "docs"), { recursive: true, encoding: "utf8" })

@@ -16,7 +16,7 @@ export const file_google_api_http: GenFile = /*@__PURE__*/
   fileDesc("ChVnb29nbGUvYXBpL2h0dHAucHJvdG8SCmdvb2dsZS5hcGkiVAoESHR0cBIjCgVydWxlcxgBIAMoCzIULmdvb2dsZS5hcGkuSHR0cFJ1bGUSJwofZnVsbHlfZGVjb2RlX3Jlc2VydmVkX2V4cGFuc2lvbhgCIAEoCCKBAgoISHR0cFJ1bGUSEAoIc2VsZWN0b3IYASABKAkSDQoDZ2V0GAIgASgJSAASDQoDcHV0GAMgASgJSAASDgoEcG9zdBgEIAEoCUgAEhAKBmRlbGV0ZRgFIAEoCUgAEg8KBXBhdGNoGAYgASgJSAASLwoGY3VzdG9tGAggASgLMh0uZ29vZ2xlLmFwaS5DdXN0b21IdHRwUGF0dGVybkgAEgwKBGJvZHkYByABKAkSMQoTYWRkaXRpb25hbF9iaW5kaW5ncxgLIAMoCzIULmdvb2dsZS5hcGkuSHR0cFJ1bGUSFQoNcmVzcG9uc2VfYm9keRgMIAEoCUIJCgdwYXR0ZXJuIi8KEUN1c3RvbUh0dHBQYXR0ZXJuEgwKBGtpbmQYASABKAkSDAoEcGF0aBgCIAEoCUJgCg5jb20uZ29vZ2xlLmFwaUIJSHR0cFByb3RvUAFaQWdvb2dsZS5nb2xhbmcub3JnL2dlbnByb3RvL2dvb2dsZWFwaXMvYXBpL2Fubm90YXRpb25zO2Fubm90YXRpb25zYgZwcm90bzM");
 
 /**
- * A set of rules kept outside of the definitions they apply to.
+ * HTTP rules that are kept outside the definition of their RPCs.
  *
  * @generated from message google.api.Http
  */
@@ -47,15 +47,15 @@ export const HttpSchema: GenMessage<Http> = /*@__PURE__*/
  * Maps an RPC to one HTTP method and path, and to more by
  * `additional_bindings`.
  *
- * Fields of the request message are taken from the path template, from the
- * body where `body` says so, and otherwise from the query.
+ * Fields of the request message come from the path, from the body if `body`
+ * names them, and otherwise from the query.
  *
  * @generated from message google.api.HttpRule
  */
 export type HttpRule = Message<"google.api.HttpRule"> & {
   /**
-   * The RPC this rule is for, as `package.Service.Method`. Only read from rules
-   * that stand outside of the definition.
+   * The RPC of this rule, as `package.Service.Method`. Only used by rules outside
+   * the definition.
    *
    * @generated from field: string selector = 1;
    */
@@ -117,8 +117,8 @@ export type HttpRule = Message<"google.api.HttpRule"> & {
   } | { case: undefined; value?: undefined };
 
   /**
-   * The request field that is the body; `*` for every field the path does not
-   * bind; empty when there is no body.
+   * The request field that is the body; `*` for all fields that the path does not
+   * set; empty if there is no body.
    *
    * @generated from field: string body = 7;
    */
@@ -132,7 +132,7 @@ export type HttpRule = Message<"google.api.HttpRule"> & {
   additionalBindings: HttpRule[];
 
   /**
-   * The response field that is the body; empty for the whole message.
+   * The response field that is the body; empty for the complete message.
    *
    * @generated from field: string response_body = 12;
    */
@@ -147,7 +147,7 @@ export const HttpRuleSchema: GenMessage<HttpRule> = /*@__PURE__*/
   messageDesc(file_google_api_http, 1);
 
 /**
- * An HTTP method that has no field of its own in HttpRule.
+ * An HTTP method without a separate field in HttpRule.
  *
  * @generated from message google.api.CustomHttpPattern
  */

@@ -18,7 +18,7 @@ export const file_google_api_httpbody: GenFile = /*@__PURE__*/
   fileDesc("Chlnb29nbGUvYXBpL2h0dHBib2R5LnByb3RvEgpnb29nbGUuYXBpIlgKCEh0dHBCb2R5EhQKDGNvbnRlbnRfdHlwZRgBIAEoCRIMCgRkYXRhGAIgASgMEigKCmV4dGVuc2lvbnMYAyADKAsyFC5nb29nbGUucHJvdG9idWYuQW55Ql4KDmNvbS5nb29nbGUuYXBpQg1IdHRwQm9keVByb3RvUAFaO2dvb2dsZS5nb2xhbmcub3JnL2dlbnByb3RvL2dvb2dsZWFwaXMvYXBpL2h0dHBib2R5O2h0dHBib2R5YgZwcm90bzM", [file_google_protobuf_any]);
 
 /**
- * A body of HTTP that is not JSON: bytes as they are, with their content type.
+ * An HTTP body of any content type, sent as raw bytes.
  *
  * @generated from message google.api.HttpBody
  */
@@ -38,7 +38,7 @@ export type HttpBody = Message<"google.api.HttpBody"> & {
   data: Uint8Array;
 
   /**
-   * What an application says of an answer; in a stream, with the first message.
+   * Metadata of the response; in a stream, only of the first message.
    *
    * @generated from field: repeated google.protobuf.Any extensions = 3;
    */
