@@ -31,6 +31,7 @@ export type {
   DescriptorReload,
   DescriptorSource,
   ForwardRules,
+  MethodSettings,
   OpaqueMessage,
   ProxiedUpstream,
   ReloadReport,

@@ -65,6 +65,18 @@ export interface ProxiedUpstream {
    * `"off"`: none. A policy (gRFC A6): also calls that may have been processed, so that they may be processed twice.
    */
   readonly retry?: RetryPolicy | "transparent" | "off";
+  /** Returns the settings of a method that differ from those of its upstream. Called once per method. */
+  readonly methodSettings?: (method: DescMethod) => MethodSettings | undefined;
+}
+
+/** Settings of a method, which replace those of its {@link ProxiedUpstream}. */
+export interface MethodSettings {
+  /** Timeout in milliseconds of calls whose caller sets none, streams included. */
+  readonly timeoutMs?: number | undefined;
+  /** Maximum timeout in milliseconds that callers can set. */
+  readonly timeoutMaxMs?: number | undefined;
+  /** As in {@link ProxiedUpstream}. Methods with the same object share its budget. */
+  readonly retry?: ProxiedUpstream["retry"];
 }
 
 /** The names of {@link ProxiedUpstream}. */
@@ -81,6 +93,7 @@ export const proxiedUpstreamNames: OptionNames<ProxiedUpstream> = {
   timeoutMs: true,
   timeoutMaxMs: true,
   retry: retryPolicyNames,
+  methodSettings: true,
 };
 
 /** Options of the gateway that also apply to calls to upstreams. */
@@ -96,7 +109,7 @@ export class OpenUpstream {
   readonly #ownsConnections: boolean;
   readonly #call: CallOptions;
   readonly #settings: CallSettings;
-  readonly #retries: Retries;
+  readonly #retries = new Map<unknown, Retries>();
   readonly #requestFields: ForwardedFields;
   readonly #responseFields: ForwardedFields;
   readonly #isProxied: (name: string) => boolean;
@@ -124,7 +137,8 @@ export class OpenUpstream {
       reflectionHeader: options.reflectionHeader ?? {},
     });
     this.#call = call;
-    this.#retries = new Retries(options.retry ?? "transparent");
+    // equivalent mutant: created before a call needs it, so that an invalid policy is reported immediately.
+    this.#retriesOf(options.retry);
     this.#requestFields = compileForwardRules("request", options.metadata);
     this.#responseFields = compileForwardRules("response", options.responseMetadata);
     this.#settings = {
@@ -182,18 +196,29 @@ export class OpenUpstream {
     return runs;
   }
 
+  /** Returns the retries of a policy, which share one budget. */
+  #retriesOf(retry: ProxiedUpstream["retry"] = "transparent"): Retries {
+    const retries = this.#retries.get(retry) ?? new Retries(retry);
+    this.#retries.set(retry, retries);
+    return retries;
+  }
+
   #target(method: DescMethod): ForwardTarget {
-    const { timeoutMs, timeoutMaxMs } = this.options;
+    const own = this.options.methodSettings?.(method) ?? {};
+    requireTimeout("timeoutMs of methodSettings", own.timeoutMs);
+    requireTimeout("timeoutMaxMs of methodSettings", own.timeoutMaxMs);
+    const timeoutMaxMs = own.timeoutMaxMs ?? this.options.timeoutMaxMs;
+    const unaryTimeoutMs = this.options.timeoutMs ?? timeoutMaxMs;
     const { binaryOptions, interceptors = [] } = this.#call;
     const codec = createUpstreamCodec(method, binaryOptions, interceptors.length === 0 ? "shared" : "own");
     return {
       upstream: this.connections,
       method: new ClientMethod(method, this.#settings, codec),
       decode: createResponseDecoder(method, binaryOptions),
-      retries: this.#retries,
+      retries: this.#retriesOf(own.retry ?? this.options.retry),
       requestFields: this.#requestFields,
       responseFields: this.#responseFields,
-      timeoutMs,
+      timeoutMs: own.timeoutMs ?? (method.methodKind === "unary" ? unaryTimeoutMs : undefined),
       timeoutMaxMs,
     };
   }

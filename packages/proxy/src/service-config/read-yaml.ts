@@ -1,13 +1,74 @@
 import { createRequire } from "node:module";
+import type { Node as YamlNode } from "yaml";
+
+/** A YAML value with its position. */
+export interface YamlValue {
+  /** The line and column of its first character, both from 1. */
+  readonly line: number;
+  readonly column: number;
+  /** A scalar, the items of a sequence, or the members of a mapping. */
+  readonly value: string | number | bigint | boolean | null | readonly YamlValue[] | ReadonlyMap<string, YamlMember>;
+}
+
+/** A member of a mapping: its value, and the position of its key. */
+export interface YamlMember extends YamlValue {
+  readonly keyLine: number;
+  readonly keyColumn: number;
+}
+
+/** The error of {@link readYaml} for text that is not valid. */
+export class YamlProblem extends Error {
+  readonly line: number;
+  readonly column: number;
+  /** The message without the position. */
+  readonly reason: string;
+
+  constructor(line: number, column: number, reason: string) {
+    super(`line ${line}, column ${column}: ${reason}`);
+    this.line = line;
+    this.column = column;
+    this.reason = reason;
+  }
+}
 
 /**
  * Parses YAML 1.2 with the core schema to a JSON value. Rejects ambiguous input: duplicate keys, aliases, tags that the
  * core schema does not define, a second document. Keys must be strings; `<<` is an ordinary key.
  *
- * @throws Error that starts with the line and column of the problem, both from 1
+ * @throws YamlProblem with the line and column of the problem, both from 1
  */
 export function readYaml(text: string): unknown {
-  const { LineCounter, parseDocument, visit } = loadYaml();
+  return parse(text).document.toJS();
+}
+
+/** Parses YAML as {@link readYaml} does, with the position of each value. An empty text is `null`. */
+export function readLocatedYaml(text: string): YamlValue {
+  const { document, positionOf } = parse(text);
+  const { isMap, isScalar, isSeq } = loadYaml();
+  const locate = (node: unknown): YamlValue => {
+    const position = positionOf(node);
+    if (isMap(node)) {
+      const members = node.items.map(({ key, value }): [string, YamlMember] => {
+        const { line: keyLine, column: keyColumn } = positionOf(key);
+        // A key without a value has no node.
+        const located = value === null ? { ...positionOf(key), value: null } : locate(value);
+        return [isScalar(key) ? String(key.value) : "", { ...located, keyLine, keyColumn }];
+      });
+      return { ...position, value: new Map(members) };
+    }
+    if (isSeq(node)) return { ...position, value: node.items.map(locate) };
+    return { ...position, value: isScalar(node) ? toScalar(node.value) : null };
+  };
+  return locate(document.contents);
+}
+
+function toScalar(value: unknown): string | number | bigint | boolean | null {
+  const isScalar = typeof value === "number" || typeof value === "boolean" || typeof value === "bigint";
+  return isScalar || value === null ? value : String(value);
+}
+
+function parse(text: string) {
+  const { LineCounter, parseDocument, visit, isNode } = loadYaml();
   const lineCounter = new LineCounter();
   const document = parseDocument(text, {
     schema: "core",
@@ -17,9 +78,13 @@ export function readYaml(text: string): unknown {
     prettyErrors: false,
     lineCounter,
   });
-  const problemAt = (offset: number, message: string): Error => {
+  const positionAt = (offset: number): { readonly line: number; readonly column: number } => {
     const { line, col } = lineCounter.linePos(offset);
-    return new Error(`line ${line}, column ${col}: ${message}`);
+    return { line: Math.max(line, 1), column: Math.max(col, 1) };
+  };
+  const problemAt = (offset: number, message: string): YamlProblem => {
+    const { line, column } = positionAt(offset);
+    return new YamlProblem(line, column, message);
   };
   const [problem] = [...document.errors, ...document.warnings];
   if (problem !== undefined) throw problemAt(problem.pos[0], problem.message);
@@ -31,7 +96,9 @@ export function readYaml(text: string): unknown {
       );
     },
   });
-  return document.toJS();
+  const positionOf = (node: unknown) =>
+    positionAt((isNode(node) ? (node satisfies YamlNode).range?.[0] : undefined) ?? 0);
+  return { document, positionOf };
 }
 
 // Loaded on first use, because its 73 modules take 25 ms to load and a proxy without rules does not need them.

@@ -1,0 +1,82 @@
+import type { SettingType } from "./setting.ts";
+import { secret } from "./secret-types.ts";
+import { boolean, list, mapping, oneOf, text } from "./setting-types.ts";
+
+/** How callers are authenticated. */
+export interface AuthenticationFile {
+  readonly realm: string;
+  readonly tokens: readonly string[];
+  readonly tokenHashesFile: string | undefined;
+  readonly jwt: readonly JwtFile[];
+  readonly introspection: IntrospectionFile | undefined;
+  readonly open: readonly string[];
+  readonly forward: boolean;
+}
+
+/** An issuer of JSON Web Tokens. */
+export interface JwtFile {
+  readonly issuer: string;
+  readonly audiences: readonly string[];
+  readonly keysUrl: string | undefined;
+  readonly keysFile: string | undefined;
+  readonly algorithms: readonly JwtAlgorithmName[] | undefined;
+  readonly type: "at+jwt" | "any";
+}
+
+/** An introspection endpoint (RFC 7662). */
+export interface IntrospectionFile {
+  readonly url: string;
+  readonly clientId: string;
+  readonly clientSecretFile: string;
+  readonly audiences: readonly string[] | undefined;
+}
+
+const algorithms = [
+  "RS256",
+  "RS384",
+  "RS512",
+  "PS256",
+  "PS384",
+  "PS512",
+  "ES256",
+  "ES384",
+  "ES512",
+  "EdDSA",
+  "Ed25519",
+] as const;
+type JwtAlgorithmName = (typeof algorithms)[number];
+
+const jwt = mapping<JwtFile>({
+  issuer: { type: text("URL"), required: true, about: "Exact value of `iss`." },
+  audiences: { type: list(text()), required: true, about: "`aud` must contain one of these." },
+  keysUrl: { type: text("URL"), about: "URL of the public keys. Default: `jwks_uri` of the issuer's metadata." },
+  keysFile: { type: text("path"), about: "File of the public keys, read again when it changes." },
+  algorithms: { type: list(oneOf(algorithms)), about: "Allowed algorithms. Default: RS256, PS256, ES256 and EdDSA." },
+  type: { type: oneOf(["at+jwt", "any"]), fallback: "any", about: "Required `typ` of the token (RFC 9068)." },
+});
+
+const introspection = mapping<IntrospectionFile>({
+  url: { type: text("URL"), required: true, about: "URL of the endpoint." },
+  clientId: { type: text(), required: true, about: "Client id of the proxy." },
+  clientSecretFile: {
+    type: text("path"),
+    required: true,
+    about: "File of the client secret, read again when it changes.",
+  },
+  audiences: { type: list(text()), about: "`aud` must contain one of these. Default: not checked." },
+});
+
+/** The type of `authentication`. */
+export const authenticationType: SettingType<AuthenticationFile> = mapping<AuthenticationFile>({
+  realm: { type: text(), fallback: "proxy", about: "Protection space in challenges (RFC 9110 §11.5)." },
+  tokens: { type: list(secret), fallback: [], about: "Accepted bearer tokens, of at least 16 characters." },
+  tokenHashesFile: { type: text("path"), about: "File of hashes of accepted tokens, read again when it changes." },
+  jwt: { type: list(jwt), fallback: [], about: "Issuers of JSON Web Tokens." },
+  introspection: { type: introspection, about: "Endpoint that is asked about all other tokens (RFC 7662)." },
+  open: {
+    type: list(text()),
+    fallback: [],
+    about: "Services (`package.Service`) and RPCs (`/package.Service/Method`) that need no credential.",
+  },
+  forward: { type: boolean, fallback: true, about: "Whether the upstream gets the `Authorization` of the caller." },
+});

@@ -1,0 +1,22 @@
+import type { JsonSchema } from "./setting.ts";
+import { settingRows } from "./setting-flags.ts";
+import { proxyFileType } from "./setting-table.ts";
+
+/** Returns the JSON Schema of the configuration file. */
+export function proxyFileSchema(): JsonSchema {
+  return {
+    $schema: "https://json-schema.org/draft/2020-12/schema",
+    title: "Configuration of plantstore-proxy",
+    ...proxyFileType.schema,
+  };
+}
+
+/** Returns the table of docs/reference/proxy-configuration.md, as lines of Markdown. */
+export function settingTable(): string[] {
+  const rows = settingRows().map(({ path, type, about, fallback, isRequired, flags }) => {
+    const initial = isRequired ? "required" : fallback === undefined ? "" : `\`${JSON.stringify(fallback)}\``;
+    const names = flags.map(({ name }) => `\`--${name}\``).join(", ");
+    return `| \`${path}\` | ${type} | ${initial} | ${about.replaceAll("|", "\\|")} | ${names} |`;
+  });
+  return ["| setting | type | default | meaning | flag |", "|---|---|---|---|---|", ...rows];
+}

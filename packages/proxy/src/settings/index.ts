@@ -1,0 +1,20 @@
+/**
+ * How is the proxy configured? One table of settings (`setting-table.ts` and the tables that it includes), from which
+ * the reader, the JSON Schema, the reference page and the flags are derived.
+ *
+ * Flow: YAML → values with their lines (`located.ts`) → values of flags replace them → each is read by its type. Opens
+ * no socket; reads only files of secrets.
+ */
+export type { AuthenticationFile } from "./authentication-table.ts";
+export { proxyFileSchema, settingTable } from "./describe-settings.ts";
+export type { MethodConfigFile } from "./method-config-table.ts";
+export type { ProxyFile, RestFile, RestServiceFile } from "./proxy-file.ts";
+export {
+  type ConfigurationText,
+  type FlagValues,
+  readProxyFile,
+  type ReadSettings,
+  SettingsProblem,
+} from "./read-proxy-file.ts";
+export { type FlagOfSetting, flagsOfSettings } from "./setting-flags.ts";
+export type { HeaderRulesFile, UpstreamFile, UpstreamTlsFile } from "./upstream-table.ts";

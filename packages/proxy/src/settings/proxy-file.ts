@@ -1,0 +1,59 @@
+import type { RestProfile } from "@plantstore/gateway/rest";
+import type { AuthenticationFile } from "./authentication-table.ts";
+import type { MethodConfigFile } from "./method-config-table.ts";
+import type { UpstreamFile } from "./upstream-table.ts";
+
+/** The configuration of the proxy, from its file and its flags. The tables of settings have the meaning of each member. */
+export interface ProxyFile {
+  readonly listen: ListenFile;
+  readonly admin: { readonly host: string | undefined; readonly port: number | undefined };
+  readonly upstreams: readonly UpstreamFile[];
+  readonly methodConfig: readonly MethodConfigFile[];
+  readonly rest: RestFile;
+  readonly authentication: AuthenticationFile | undefined;
+  readonly rateLimit: RateLimitFile;
+  readonly cors: CorsFile | undefined;
+  readonly trustedProxies: readonly string[] | undefined;
+  readonly docs: boolean;
+  readonly accessLog: "off" | "errors" | "all";
+  readonly drain: { readonly delayMs: number; readonly timeoutMs: number };
+  readonly requireAll: boolean;
+  readonly wait: boolean;
+}
+
+/** Where the proxy listens. */
+export interface ListenFile {
+  readonly host: string;
+  readonly port: number;
+  readonly tls: { readonly cert: string | undefined; readonly key: string | undefined } | undefined;
+}
+
+/** How RPCs are mapped to REST. */
+export interface RestFile {
+  readonly profile: RestProfile;
+  readonly options: readonly string[];
+  readonly services: readonly RestServiceFile[];
+  readonly rules: readonly string[];
+  readonly omit: readonly string[];
+}
+
+/** The mapping of some services. */
+export interface RestServiceFile {
+  readonly name: string;
+  readonly profile: RestProfile | undefined;
+  readonly options: readonly string[];
+}
+
+/** Calls per second, which is also the size of a burst. */
+export interface RateLimitFile {
+  readonly perCaller: number | undefined;
+  readonly perAddress: number | undefined;
+}
+
+/** Which pages may call from a browser. */
+export interface CorsFile {
+  readonly origins: readonly string[];
+  readonly allowedHeaders: readonly string[];
+  readonly exposedHeaders: readonly string[];
+  readonly maxAgeSeconds: number | undefined;
+}

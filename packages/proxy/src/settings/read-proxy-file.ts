@@ -1,0 +1,143 @@
+import { readLocatedYaml, YamlProblem, type YamlValue } from "../service-config/index.ts";
+import { findLocated, type Located, memberPath, ofFlag, subjectOf } from "./located.ts";
+import type { ProxyFile } from "./proxy-file.ts";
+import type { Members, SettingFlag } from "./setting.ts";
+import { proxyFileType } from "./setting-table.ts";
+
+/** The values of flags by name, in the order of the command line. A flag without a value has `true`. */
+export type FlagValues = Readonly<Record<string, string | boolean | readonly (string | boolean)[] | undefined>>;
+
+/** The error for settings that are not valid. The message has a line for each problem, with its place. */
+export class SettingsProblem extends Error {
+  override readonly name = "SettingsProblem";
+}
+
+/** The settings, and where each was set. */
+export interface ReadSettings {
+  readonly settings: ProxyFile;
+  /** Returns a problem of the setting with this path, worded to follow its name. */
+  readonly problemAt: (path: string, problem: string) => SettingsProblem;
+}
+
+/** A configuration file: its name for messages, and its text. */
+export interface ConfigurationText {
+  readonly name: string;
+  readonly text: string;
+}
+
+/**
+ * Reads the settings of a file, and those of flags, which replace the same settings of the file.
+ *
+ * @throws SettingsProblem that lists every mistake with its file, line and column, or its flag
+ */
+export function readProxyFile(file: ConfigurationText | undefined, flags: FlagValues = {}): ReadSettings {
+  const root = file === undefined ? ofNothing() : locate(file);
+  const problems: string[] = [];
+  const report = (at: Located, problem: string): number => problems.push(`${subjectOf(at)} ${problem}`);
+  if (root.value instanceof Map) applyFlags(proxyFileType.members ?? {}, [root], flags, report);
+  const settings = proxyFileType.read(root, report);
+  if (problems.length > 0 || settings === undefined) throw new SettingsProblem(problems.join("\n"));
+  return {
+    settings,
+    problemAt: (path, problem) => {
+      const found = findLocated(root, path);
+      // A setting that has a default or is missing: the place is that of its parent.
+      const at = found.path === path ? found : { ...found, path, flag: undefined };
+      return new SettingsProblem(`${subjectOf(at)} ${problem}`);
+    },
+  };
+}
+
+function ofNothing(): Located {
+  return { path: "", place: undefined, keyPlace: undefined, flag: undefined, value: new Map() };
+}
+
+function locate({ name, text }: ConfigurationText): Located {
+  try {
+    return toLocated(readLocatedYaml(text), "", name);
+  } catch (error) {
+    if (!(error instanceof YamlProblem)) throw error;
+    throw new SettingsProblem(`${name}:${error.line}:${error.column}: ${error.reason}`);
+  }
+}
+
+function toLocated(
+  { value, line, column, ...key }: YamlValue & { keyLine?: number; keyColumn?: number },
+  path: string,
+  file: string,
+): Located {
+  const keyPlace = key.keyLine === undefined ? undefined : `${file}:${key.keyLine}:${key.keyColumn}`;
+  const at = { path, place: `${file}:${line}:${column}`, keyPlace, flag: undefined };
+  if (value instanceof Map) {
+    const members = [...value].map(([name, each]): [string, Located] => [
+      name,
+      toLocated(each, memberPath(path, name), file),
+    ]);
+    return { ...at, value: new Map(members) };
+  }
+  if (typeof value !== "object" || value === null) return { ...at, value };
+  return { ...at, value: [...value.values()].map((each, index) => toLocated(each, `${path}[${index}]`, file)) };
+}
+
+/** Sets the settings of flags in some mappings, which have these members. */
+function applyFlags(
+  members: Members,
+  targets: readonly Located[],
+  flags: FlagValues,
+  report: (at: Located, problem: string) => void,
+): void {
+  for (const [name, { type, flags: flagsOfSetting = [] }] of Object.entries(members)) {
+    for (const flag of flagsOfSetting) {
+      const given = flags[flag.name];
+      if (given === undefined) continue;
+      for (const { path, value } of targets) {
+        if (!(value instanceof Map)) continue;
+        const read = toValue(flag, given, memberPath(path, name));
+        if (read instanceof Error) report(ofFlag(path, `--${flag.name}`, null), read.message);
+        else value.set(name, ofFlag(memberPath(path, name), `--${flag.name}`, read));
+      }
+    }
+    if (type.members === undefined || !hasFlagIn(type.members, flags)) continue;
+    applyFlags(type.members, type.isList === true ? itemsOf(targets, name) : membersOf(targets, name), flags, report);
+  }
+}
+
+function toValue(flag: SettingFlag, given: NonNullable<FlagValues[string]>, path: string): Located["value"] | Error {
+  const texts = [given].flat().map(String);
+  if (flag.placeholder === undefined) return flag.value ?? true;
+  if (flag.toValue !== undefined) return flag.toValue(texts, path);
+  if (flag.multiple !== true) return texts.at(-1) ?? "";
+  return texts.map((each, at) => ofFlag(`${path}[${at}]`, `--${flag.name}`, each));
+}
+
+function hasFlagIn(members: Members, flags: FlagValues): boolean {
+  return Object.values(members).some(
+    ({ type, flags: own = [] }) =>
+      own.some(({ name }) => flags[name] !== undefined) ||
+      (type.members !== undefined && hasFlagIn(type.members, flags)),
+  );
+}
+
+/** Returns the mappings with this name in some mappings; adds those that are missing. */
+function membersOf(targets: readonly Located[], name: string): Located[] {
+  return targets.flatMap(({ path, value, place, keyPlace }) => {
+    if (!(value instanceof Map)) return [];
+    const member = value.get(name) ?? {
+      path: memberPath(path, name),
+      place,
+      keyPlace,
+      flag: undefined,
+      value: new Map(),
+    };
+    value.set(name, member);
+    return [member];
+  });
+}
+
+/** Returns the items of the lists with this name. */
+function itemsOf(targets: readonly Located[], name: string): Located[] {
+  return targets.flatMap(({ value }) => {
+    const items = value instanceof Map ? value.get(name)?.value : undefined;
+    return Array.isArray(items) ? items : [];
+  });
+}

@@ -1,0 +1,53 @@
+import { readFileSync } from "node:fs";
+import { messageOf } from "@plantstore/gateway/internal/errors";
+import type { Located } from "./located.ts";
+import type { ReportProblem, SettingType } from "./setting.ts";
+
+/** Maximum size of a secret in bytes. 64 KiB: longer than any header field that servers accept. */
+const secretMaxBytes = 64 * 1024;
+
+const source = {
+  type: "object",
+  additionalProperties: false,
+  properties: { file: { type: "string" }, env: { type: "string" } },
+  minProperties: 1,
+  maxProperties: 1,
+};
+
+/** A secret: `{ file: PATH }` or `{ env: VARIABLE }`. Messages never contain it. */
+export const secret: SettingType<string> = {
+  label: "`{ file: PATH }` or `{ env: NAME }`",
+  schema: source,
+  read: (at, report) => {
+    const [first, ...others] = at.value instanceof Map ? at.value : [];
+    if (first === undefined || others.length > 0) return refuseSecret(at, report);
+    const [kind, { value: name }] = first;
+    if (typeof name !== "string" || (kind !== "file" && kind !== "env")) return refuseSecret(at, report);
+    const read = kind === "file" ? readSecretFile(at, name, report) : process.env[name];
+    if (read === undefined && kind === "env") report(at, `requires the environment variable ${name}, which is not set`);
+    return read;
+  },
+};
+
+/** Text, or a {@link secret}. Messages never contain it. */
+export const textOrSecret: SettingType<string> = {
+  label: "text, `{ file: PATH }` or `{ env: NAME }`",
+  schema: { oneOf: [{ type: "string" }, source] },
+  read: (at, report) => (typeof at.value === "string" ? at.value : secret.read(at, report)),
+};
+
+function refuseSecret(at: Located, report: ReportProblem): undefined {
+  report(at, "must be { file: PATH } or { env: NAME }");
+  return undefined;
+}
+
+function readSecretFile(at: Located, path: string, report: ReportProblem): string | undefined {
+  try {
+    const text = readFileSync(path, "utf8");
+    if (text.length <= secretMaxBytes) return text.replace(/\r?\n$/, "");
+    report(at, `requires a file of at most ${secretMaxBytes} bytes, got ${path}`);
+  } catch (error) {
+    report(at, `requires a readable file: ${messageOf(error)}`);
+  }
+  return undefined;
+}

@@ -1,0 +1,36 @@
+import type { Members, SettingFlag } from "./setting.ts";
+import { proxyFileType } from "./setting-table.ts";
+
+/** A flag, and the setting that it sets. */
+export interface FlagOfSetting extends SettingFlag {
+  /** The path of the setting, such as `upstreams[].tls.ca`. */
+  readonly path: string;
+  readonly about: string;
+  readonly fallback: unknown;
+}
+
+/** Returns the flags of all settings, in the order of the table. */
+export function flagsOfSettings(members: Members = proxyFileType.members ?? {}, prefix: string = ""): FlagOfSetting[] {
+  return settingRows(members, prefix).flatMap(({ path, about, fallback, flags }) =>
+    flags.map((flag) => ({ ...flag, path, about: flag.about ?? about, fallback })),
+  );
+}
+
+/** A row of the reference page. */
+export interface SettingRow {
+  readonly path: string;
+  readonly type: string;
+  readonly about: string;
+  readonly fallback: unknown;
+  readonly isRequired: boolean;
+  readonly flags: readonly SettingFlag[];
+}
+
+/** Returns all settings, in the order of the table; a mapping comes before its members. */
+export function settingRows(members: Members = proxyFileType.members ?? {}, prefix: string = ""): SettingRow[] {
+  return Object.entries(members).flatMap(([name, { type, about, fallback, required, flags = [] }]) => {
+    const path = `${prefix}${name}`;
+    const row = { path, type: type.label, about, fallback, isRequired: required === true, flags };
+    return [row, ...(type.members ? settingRows(type.members, `${path}${type.isList === true ? "[]" : ""}.`) : [])];
+  });
+}

@@ -1,0 +1,206 @@
+import { drainMsMax, drainTimesDefault } from "@plantstore/gateway/health";
+import { authenticationType } from "./authentication-table.ts";
+import { ofFlag } from "./located.ts";
+import { methodConfigType } from "./method-config-table.ts";
+import type { CorsFile, ListenFile, ProxyFile, RateLimitFile, RestFile, RestServiceFile } from "./proxy-file.ts";
+import type { SettingType } from "./setting.ts";
+import { boolean, integer, list, mapping, number, oneOf, text } from "./setting-types.ts";
+import { upstreamType } from "./upstream-table.ts";
+
+const port = integer(0, 65_535);
+
+/** More than a process can serve; a higher rate would have no effect. */
+const rate = number(0.001, 1_000_000);
+
+const profile = oneOf(["strict", "google", "grpc-gateway", "envoy"]);
+
+const listen = mapping<ListenFile>({
+  host: {
+    type: text("address"),
+    fallback: "127.0.0.1",
+    about: "Address to listen on, `::` for all addresses.",
+    flags: [{ name: "host", placeholder: "ADDRESS" }],
+  },
+  port: { type: port, fallback: 8080, about: "Port to listen on.", flags: [{ name: "port", placeholder: "NUMBER" }] },
+  tls: {
+    type: mapping<NonNullable<ListenFile["tls"]>>({
+      cert: {
+        type: text("path"),
+        about: "File of the certificate chain to serve TLS with; read again on SIGHUP.",
+        flags: [{ name: "tls-cert", placeholder: "FILE" }],
+      },
+      key: {
+        type: text("path"),
+        about: "File of the key of the certificate.",
+        flags: [{ name: "tls-key", placeholder: "FILE" }],
+      },
+    }),
+    about: "TLS of callers. Default: none.",
+  },
+});
+
+const rest = mapping<RestFile>({
+  profile: {
+    type: profile,
+    fallback: "strict",
+    about: "Preset for clients of another gateway.",
+    flags: [{ name: "rest-profile", placeholder: "NAME" }],
+  },
+  options: {
+    type: list(text()),
+    fallback: [],
+    about: "Options of REST to enable for all services, such as `lenient`.",
+    flags: [{ name: "rest", placeholder: "OPTION", multiple: true }],
+  },
+  services: {
+    type: list(
+      mapping<RestServiceFile>({
+        name: { type: text(), required: true, about: "Full name of the service; `*` at the end is a wildcard." },
+        profile: { type: profile, about: "Preset of the service. Default: `rest.profile`." },
+        options: { type: list(text()), fallback: [], about: "Options to enable, in addition to `rest.options`." },
+      }),
+    ),
+    fallback: [],
+    about: "Options of single services; the first item whose name matches applies.",
+  },
+  rules: {
+    type: list(text("path")),
+    fallback: [],
+    about: "Files of HTTP rules that replace annotations: service configs in YAML or JSON.",
+    flags: [{ name: "rules", placeholder: "FILE", multiple: true }],
+  },
+  omit: {
+    type: list(text()),
+    fallback: [],
+    about: "RPCs to exclude from REST, as `package.Service.Method`.",
+    flags: [{ name: "omit", placeholder: "RPC", multiple: true }],
+  },
+});
+
+const cors = mapping<CorsFile>({
+  origins: {
+    type: list(text()),
+    required: true,
+    about: "Origins whose pages may call, `*` for all.",
+    flags: [{ name: "cors", placeholder: "ORIGIN", multiple: true }],
+  },
+  allowedHeaders: { type: list(text()), fallback: [], about: "Further header fields that pages may send." },
+  exposedHeaders: { type: list(text()), fallback: [], about: "Further header fields that pages may read." },
+  maxAgeSeconds: { type: integer(0, 86_400), about: "Seconds that browsers may cache a preflight. Default 7200." },
+});
+
+/**
+ * The settings of the proxy. The reader, `--check`, the JSON Schema, docs/reference/proxy-configuration.md and `--help`
+ * are derived from this table.
+ */
+export const proxyFileType: SettingType<ProxyFile> = mapping<ProxyFile>({
+  listen: { type: listen, implied: true, about: "Where callers connect." },
+  admin: {
+    type: mapping<ProxyFile["admin"]>({
+      host: { type: text("address"), about: "Address of the port. Default: `listen.host`." },
+      port: {
+        type: port,
+        about: "Port that serves `/livez`, `/readyz` and `/metrics`. Default: none.",
+        flags: [{ name: "admin-port", placeholder: "NUMBER" }],
+      },
+    }),
+    implied: true,
+    about: "Health and metrics.",
+  },
+  upstreams: {
+    type: list(upstreamType),
+    required: true,
+    about: "The gRPC services behind the proxy.",
+    flags: [
+      {
+        name: "upstream",
+        placeholder: "ADDRESS",
+        multiple: true,
+        about:
+          "Where the service is: `dns:host:port`, `http://host:port`, `https://host:port` or `unix:/path`; repeat it for several services, each of which must have reflection.",
+        toValue: (addresses, path) =>
+          addresses.map((address, at) =>
+            ofFlag(
+              `${path}[${at}]`,
+              "--upstream",
+              new Map([
+                [
+                  "addresses",
+                  ofFlag(`${path}[${at}].addresses`, "--upstream", [
+                    ofFlag(`${path}[${at}].addresses[0]`, "--upstream", address),
+                  ]),
+                ],
+              ]),
+            ),
+          ),
+      },
+    ],
+  },
+  methodConfig: {
+    type: methodConfigType,
+    fallback: [],
+    about: "Timeouts and retries of services and methods, in the form of gRPC's service config.",
+  },
+  rest: { type: rest, implied: true, about: "How RPCs are mapped to REST." },
+  authentication: {
+    type: authenticationType,
+    about: "Which credentials callers need. Default: none; the upstream checks them.",
+  },
+  rateLimit: {
+    type: mapping<RateLimitFile>({
+      perCaller: { type: rate, about: "Calls per second of each authenticated caller. Default: unlimited." },
+      perAddress: { type: rate, about: "Calls per second of each IP address or IPv6 /64 network. Default: unlimited." },
+    }),
+    implied: true,
+    about: "Rates, which are also the size of a burst.",
+  },
+  cors: { type: cors, about: "Calls by pages of other origins. Default: refused." },
+  trustedProxies: {
+    type: list(text()),
+    about: "IP addresses and networks of proxies whose `X-Forwarded-For` is trusted. Default: none.",
+  },
+  docs: {
+    type: boolean,
+    fallback: true,
+    about: "Whether the description at `/openapi.json` and the page at `/docs` are served.",
+    flags: [
+      { name: "no-docs", value: false, about: "Disables the description at `/openapi.json` and the page at `/docs`." },
+    ],
+  },
+  accessLog: {
+    type: oneOf(["off", "errors", "all"]),
+    fallback: "off",
+    about: "Which calls are logged to standard output, as a line of JSON each.",
+    flags: [{ name: "access-log", placeholder: "WHICH" }],
+  },
+  drain: {
+    type: mapping<ProxyFile["drain"]>({
+      delayMs: {
+        type: integer(0, drainMsMax),
+        fallback: drainTimesDefault.delayMs,
+        about: "Milliseconds to keep serving after readiness fails at shutdown.",
+        flags: [{ name: "drain-delay-ms", placeholder: "NUMBER" }],
+      },
+      timeoutMs: {
+        type: integer(0, drainMsMax),
+        fallback: drainTimesDefault.timeoutMs,
+        about: "Milliseconds that running calls may take after that.",
+        flags: [{ name: "drain-timeout-ms", placeholder: "NUMBER" }],
+      },
+    }),
+    implied: true,
+    about: "How the proxy stops.",
+  },
+  requireAll: {
+    type: boolean,
+    fallback: false,
+    about: "Whether `/readyz` returns 503 while any of several upstreams is unreachable, rather than while all are.",
+    flags: [{ name: "require-all" }],
+  },
+  wait: {
+    type: boolean,
+    fallback: false,
+    about: "Whether the proxy waits at the start for descriptors that cannot be read yet.",
+    flags: [{ name: "wait" }],
+  },
+});

@@ -1,0 +1,152 @@
+import { nearestName } from "@plantstore/gateway/options";
+import { type Located, memberPath } from "./located.ts";
+import type { Members, MembersOf, ReportProblem, SettingType } from "./setting.ts";
+
+/** Any text, or one of this form. @param read - returns the value; throws an Error whose message follows the name */
+export function text<T = string>(label?: string, read?: (text: string) => T): SettingType<T>;
+export function text(label: string = "text", read: (text: string) => unknown = (each) => each): SettingType<unknown> {
+  return {
+    label,
+    schema: { type: "string" },
+    read: (at, report) => {
+      if (typeof at.value !== "string") return refuse(at, report, "must be text");
+      try {
+        return read(at.value);
+      } catch (error) {
+        report(at, error instanceof Error ? error.message : String(error));
+        return undefined;
+      }
+    },
+  };
+}
+
+/** An integer between two bounds, both included. */
+export function integer(least: number, most: number): SettingType<number> {
+  return numeric(least, most, "integer", (value) => Number.isSafeInteger(value));
+}
+
+/** A number between two bounds, both included. */
+export function number(least: number, most: number): SettingType<number> {
+  return numeric(least, most, "number", () => true);
+}
+
+function numeric(
+  least: number,
+  most: number,
+  type: "integer" | "number",
+  isValid: (value: number) => boolean,
+): SettingType<number> {
+  return {
+    label: type,
+    schema: { type, minimum: least, maximum: most },
+    read: (at, report) => {
+      const { value, flag } = at;
+      const isDigits = flag !== undefined && typeof value === "string" && /^[0-9]{1,15}$/.test(value);
+      const read = typeof value === "number" || isDigits ? Number(value) : Number.NaN;
+      if (read >= least && read <= most && isValid(read)) return read;
+      return refuse(at, report, `must be ${type === "integer" ? "" : "a number "}between ${least} and ${most}`);
+    },
+  };
+}
+
+/** `true` or `false`. */
+export const boolean: SettingType<boolean> = {
+  label: "boolean",
+  schema: { type: "boolean" },
+  read: (at, report) => (typeof at.value === "boolean" ? at.value : refuse(at, report, "must be true or false")),
+};
+
+/** One of several names. */
+export function oneOf<const Name extends string>(names: readonly Name[]): SettingType<Name> {
+  return {
+    label: names.map((name) => `\`${name}\``).join(", "),
+    schema: { enum: names },
+    read: (at, report) => {
+      const found = names.find((name) => name === at.value);
+      return found ?? refuse(at, report, `must be one of ${names.join(", ")}`);
+    },
+  };
+}
+
+/** A list of values. */
+export function list<T>(type: SettingType<T>): SettingType<readonly T[]> {
+  return {
+    label: type.members === undefined ? `list of ${type.label}` : "list of mappings",
+    schema: { type: "array", items: type.schema },
+    ...(type.members && { members: type.members, isList: true }),
+    read: (at, report) => {
+      if (!Array.isArray(at.value)) return refuse(at, report, "must be a list");
+      const read = at.value.map((item: Located) => type.read(item, report));
+      return read.filter((item) => item !== undefined);
+    },
+  };
+}
+
+/** A mapping with any keys. */
+export function record<T>(type: SettingType<T>): SettingType<Readonly<Record<string, T>>> {
+  return {
+    label: `mapping of ${type.label}`,
+    schema: { type: "object", additionalProperties: type.schema },
+    read: (at, report) => {
+      if (!(at.value instanceof Map)) return refuse(at, report, "must be a mapping");
+      const read = [...at.value].map(([name, value]) => [name, type.read(value, report)] as const);
+      return Object.fromEntries(read.flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])));
+    },
+  };
+}
+
+/** A mapping with these settings. Unknown keys are refused. */
+export function mapping<T>(members: MembersOf<T>): SettingType<T>;
+export function mapping(members: Members): SettingType<unknown> {
+  const required = Object.keys(members).filter((name) => members[name]?.required === true);
+  return {
+    label: "mapping",
+    schema: {
+      type: "object",
+      additionalProperties: false,
+      properties: Object.fromEntries(
+        Object.entries(members).map(([name, { about, type, fallback }]) => [
+          name,
+          { description: about, ...type.schema, ...(fallback !== undefined && { default: fallback }) },
+        ]),
+      ),
+      ...(required.length > 0 && { required }),
+    },
+    members,
+    read: (at, report) => {
+      if (!(at.value instanceof Map)) return refuse(at, report, "must be a mapping");
+      reportUnknown(at.value, Object.keys(members), report);
+      const { value } = at;
+      const read = Object.entries(members).map(([name, { type, fallback, required: isRequired, implied }]) => {
+        const member = value.get(name) ?? (implied && { ...at, path: memberPath(at.path, name), value: new Map() });
+        if (member !== undefined) return [name, type.read(member, report)];
+        if (isRequired) report(at, `requires ${name}`);
+        return [name, fallback];
+      });
+      return Object.fromEntries(read);
+    },
+  };
+}
+
+function reportUnknown(values: ReadonlyMap<string, Located>, known: readonly string[], report: ReportProblem): void {
+  for (const [name, value] of values) {
+    if (known.includes(name)) continue;
+    const nearest = nearestName(name, known);
+    const hint = nearest === undefined ? `accepted here: ${known.join(", ")}` : `did you mean "${nearest}"?`;
+    report({ ...value, place: value.keyPlace ?? value.place }, `is not a setting; ${hint}`);
+  }
+}
+
+/** Reports that a value is not of its type. @param must - what it must be */
+export function refuse(at: Located, report: ReportProblem, must: string): undefined {
+  report(at, `${must}, got ${describe(at)}`);
+  return undefined;
+}
+
+/** Describes a value for a message; text of more than 100 characters is shortened. */
+function describe({ value }: Located): string {
+  if (value === null) return "nothing";
+  if (value instanceof Map) return "a mapping";
+  if (typeof value === "string") return JSON.stringify(value.length > 100 ? `${value.slice(0, 100)}…` : value);
+  return Array.isArray(value) ? "a list" : String(value);
+}

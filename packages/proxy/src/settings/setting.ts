@@ -1,0 +1,64 @@
+import type { Located } from "./located.ts";
+
+/** Receives a problem: the value that is wrong, and the rest of the message, such as `must be text, got 5`. */
+export type ReportProblem = (at: Located, problem: string) => void;
+
+/** A type of values: how they are read, and how the reference page and the JSON Schema describe them. */
+export interface SettingType<T> {
+  /** A short name for the reference page, such as `integer`. */
+  readonly label: string;
+  readonly schema: JsonSchema;
+  /** The settings of a mapping, or of each item of a list of mappings. */
+  readonly members?: Members;
+  /** Whether the members are those of list items. */
+  readonly isList?: boolean;
+  /** Reads a value; reports each problem, and then returns `undefined`. */
+  readonly read: (at: Located, report: ReportProblem) => T | undefined;
+}
+
+/** A JSON Schema (draft 2020-12). */
+export type JsonSchema = Readonly<Record<string, unknown>>;
+
+/** A command-line flag that sets a setting. Flags of list items set every item. */
+export interface SettingFlag {
+  /** The name without dashes. */
+  readonly name: string;
+  /** The placeholder of its value in the help, such as `FILE`; `undefined` for a flag that sets {@link value}. */
+  readonly placeholder?: string;
+  /** The value of a flag without a placeholder. Default `true`. */
+  readonly value?: string | boolean;
+  /** Whether it can be repeated. */
+  readonly multiple?: boolean;
+  /** Its sentence in the help, if that of the setting does not fit. */
+  readonly about?: string;
+  /** The values of the setting for all values of the flag. Default: the value itself, or the list of all. */
+  readonly toValue?: (texts: readonly string[], path: string) => Located["value"] | Error;
+}
+
+/** A setting: type, default, sentence and flags. Its name is the key in its {@link Members}. */
+export interface Setting {
+  readonly type: SettingType<unknown>;
+  /** One sentence for the reference page, the JSON Schema and `--help`. */
+  readonly about: string;
+  readonly flags?: readonly SettingFlag[];
+  /** The value if it is not set. */
+  readonly fallback?: unknown;
+  readonly required?: true;
+  /** Whether an absent mapping is read as an empty one, so that its settings get their defaults. */
+  readonly implied?: true;
+}
+
+/** The settings of a mapping, by name. */
+export type Members = Readonly<Record<string, Setting>>;
+
+/**
+ * The settings for the members of an object: a member that can be `undefined` is optional, and all others are required,
+ * have a default or are implied.
+ */
+export type MembersOf<T> = {
+  readonly [Name in keyof T]-?: Setting & {
+    readonly type: SettingType<NonNullable<T[Name]>>;
+  } & (undefined extends T[Name]
+      ? { readonly fallback?: undefined }
+      : { readonly fallback: T[Name] } | { readonly required: true } | { readonly implied: true });
+};

@@ -1,0 +1,169 @@
+import { type Located, memberPath, ofFlag } from "./located.ts";
+import { textOrSecret } from "./secret-types.ts";
+import type { SettingType } from "./setting.ts";
+import { integer, list, mapping, oneOf, record, text } from "./setting-types.ts";
+
+/** A gRPC service behind the proxy. */
+export interface UpstreamFile {
+  readonly addresses: readonly string[];
+  readonly descriptors: string | undefined;
+  readonly reflectionHeader: Readonly<Record<string, string>>;
+  readonly services: readonly string[];
+  readonly tls: UpstreamTlsFile | undefined;
+  readonly timeoutMs: number | undefined;
+  readonly timeoutMaxMs: number | undefined;
+  readonly retry: "transparent" | "off";
+  readonly connections: number | undefined;
+  readonly keepaliveMs: number | undefined;
+  readonly resolveEveryMs: number | undefined;
+  readonly healthService: string | undefined;
+  readonly maxConnectionAgeMs: number | undefined;
+  readonly requestHeader: HeaderRulesFile | undefined;
+  readonly responseHeader: HeaderRulesFile | undefined;
+}
+
+/** TLS to an upstream. */
+export interface UpstreamTlsFile {
+  readonly ca: string | undefined;
+  readonly cert: string | undefined;
+  readonly key: string | undefined;
+  readonly name: string | undefined;
+}
+
+/** Which header fields are forwarded in one direction. */
+export interface HeaderRulesFile {
+  readonly allow: readonly string[] | undefined;
+  readonly deny: readonly string[];
+  readonly rename: Readonly<Record<string, string>>;
+  readonly set: Readonly<Record<string, string>>;
+}
+
+/** Maximum timeout in milliseconds. A day: longer calls are streams, which need no deadline. */
+export const timeoutMsMax = 86_400_000;
+
+const headerRules = mapping<HeaderRulesFile>({
+  allow: { type: list(text()), about: "Names of the fields to forward; `*` at the end is a wildcard. Default: all." },
+  deny: { type: list(text()), fallback: [], about: "Names of fields not to forward; `*` at the end is a wildcard." },
+  rename: { type: record(text()), fallback: {}, about: "New names of forwarded fields." },
+  set: { type: record(textOrSecret), fallback: {}, about: "Fields to add; they replace forwarded fields." },
+});
+
+const tls = mapping<UpstreamTlsFile>({
+  ca: {
+    type: text("path"),
+    about: "File of certificates to trust instead of the system's, for `https:`, or for TLS with `dns:`.",
+    flags: [{ name: "upstream-ca", placeholder: "FILE" }],
+  },
+  cert: {
+    type: text("path"),
+    about: "File of the client certificate for mutual TLS.",
+    flags: [{ name: "upstream-cert", placeholder: "FILE" }],
+  },
+  key: {
+    type: text("path"),
+    about: "File of the key of the client certificate.",
+    flags: [{ name: "upstream-key", placeholder: "FILE" }],
+  },
+  name: {
+    type: text(),
+    about: "Name that the upstream's certificate must have.",
+    flags: [{ name: "upstream-name", placeholder: "NAME" }],
+  },
+});
+
+/** The settings of an upstream. */
+export const upstreamType: SettingType<UpstreamFile> = mapping<UpstreamFile>({
+  addresses: {
+    type: list(text("address")),
+    required: true,
+    about:
+      "Servers of the upstream: `dns:host:port`, `http://host:port`, `https://host:port` or `unix:/path`. Calls are balanced over all of them.",
+  },
+  descriptors: {
+    type: text("`reflection` or path"),
+    about: "Where descriptors come from: `reflection`, or a file that `buf build -o set.binpb` creates.",
+    flags: [
+      {
+        name: "reflection",
+        value: "reflection",
+        about: "Reads descriptors from the upstream: at the start, when a server is new, and every minute.",
+      },
+      {
+        name: "descriptors",
+        placeholder: "FILE",
+        about:
+          "Reads descriptors from a binary descriptor set instead, and again when it changes. Create it with `buf build -o set.binpb` or `protoc --include_imports --descriptor_set_out=set.binpb`.",
+      },
+    ],
+  },
+  reflectionHeader: {
+    type: record(textOrSecret),
+    fallback: {},
+    about: "Header fields of reflection calls, such as a credential.",
+    flags: [
+      {
+        name: "reflect-header",
+        placeholder: "FIELD",
+        multiple: true,
+        about: 'Header field of reflection calls, such as "Authorization: Bearer …".',
+        toValue: readFields,
+      },
+    ],
+  },
+  services: {
+    type: list(text()),
+    fallback: [],
+    about: "Full names of the services to serve; `*` at the end is a wildcard. Default: all but reflection and health.",
+    flags: [{ name: "service", placeholder: "NAME", multiple: true }],
+  },
+  tls: { type: tls, about: "TLS to the upstream; for `dns:`, even an empty mapping enables it." },
+  timeoutMs: {
+    type: integer(1, timeoutMsMax),
+    about: "Milliseconds after which a unary call fails if its caller sets no deadline.",
+    flags: [{ name: "timeout-ms", placeholder: "NUMBER" }],
+  },
+  timeoutMaxMs: {
+    type: integer(1, timeoutMsMax),
+    about: "Longest deadline that callers can set, in milliseconds.",
+    flags: [{ name: "timeout-max-ms", placeholder: "NUMBER" }],
+  },
+  retry: {
+    type: oneOf(["transparent", "off"]),
+    fallback: "transparent",
+    about: "Whether calls that were certainly not processed are retried once; `methodConfig` has other retries.",
+  },
+  connections: { type: integer(1, 1_000), about: "Maximum connections to each server. Default 100." },
+  keepaliveMs: {
+    type: integer(1, timeoutMsMax),
+    about: "Milliseconds without data, while calls are in flight, after which a PING is sent.",
+  },
+  resolveEveryMs: {
+    type: integer(1, timeoutMsMax),
+    about: "Milliseconds after which a name of `dns:` is resolved again if calls are made. Default 30000.",
+  },
+  healthService: {
+    type: text(),
+    about:
+      'Service whose health decides which servers get calls; `""` for the entire server. Default: no health checks.',
+  },
+  maxConnectionAgeMs: {
+    type: integer(1, timeoutMsMax),
+    about: "Milliseconds after which a connection is replaced, ±10 %. Default: never.",
+  },
+  requestHeader: { type: headerRules, about: "Which header fields of callers are forwarded to the upstream." },
+  responseHeader: { type: headerRules, about: "Which header fields of the upstream are forwarded to callers." },
+});
+
+/** Parses header fields in the form of curl. Errors do not show the value, which may be a credential. */
+function readFields(fields: readonly string[], path: string): Located["value"] | Error {
+  const header = new Headers();
+  for (const field of fields) {
+    const colon = field.indexOf(":");
+    try {
+      header.append(field.slice(0, Math.max(colon, 0)), field.slice(colon + 1));
+    } catch {
+      return new Error('must be a name, a colon and a value, such as "Authorization: Bearer …"');
+    }
+  }
+  return new Map([...header].map(([name, value]) => [name, ofFlag(memberPath(path, name), "--reflect-header", value)]));
+}
