@@ -11,7 +11,7 @@ const inGateway = (...modules: readonly string[]): string[] => modules.map((name
 /** The modules that a module, or a part of one, may import. Any module may list a `gen` folder. */
 const arrows: Readonly<Record<string, readonly string[]>> = {
   "plantstore/index.ts": ["plantstore/server", "plantstore/service", "plantstore/stores", "auth", "telemetry/logs"],
-  "plantstore/command": ["plantstore/server"],
+  "plantstore/command": ["plantstore/server", "gateway/command-line"],
   "plantstore/server": [
     "plantstore/service",
     "plantstore/stores",
@@ -46,12 +46,22 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
   "proxy/command": [
     "proxy",
     "proxy/check",
+    "proxy/settings",
     "proxy/upstreams",
+    "auth",
+    "auth/inputs",
     "docs-page",
+    "telemetry/logs",
     "telemetry/metrics",
-    ...inGateway("", "health", "protocols/rest/rules"),
+    ...inGateway("", "command-line", "health", "protocols/rest/rules"),
   ],
-  "proxy/check": ["proxy/service-config", ...inGateway("", "descriptors", "protocols/rest/rules")],
+  "proxy/settings": [
+    "proxy/check",
+    "proxy/service-config",
+    "proxy/upstreams",
+    ...inGateway("health", "protocols/rest/rules"),
+  ],
+  "proxy/check": ["proxy/service-config", ...inGateway("", "command-line", "descriptors", "protocols/rest/rules")],
   "proxy/forward": [
     "proxy/client",
     "proxy/upstreams",
@@ -69,7 +79,7 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
   "rest-client": inGateway("exchange", "messages/json", "protocols", "protocols/rest/rules"),
   "docs-page": inGateway("exchange", "protocols", "serve"),
 
-  auth: ["auth/inputs", ...inGateway("", "options")],
+  auth: ["auth/inputs", ...inGateway("", "health", "options")],
   "auth/inputs": inGateway("options"),
 
   "telemetry/logs": inGateway("", "health", "options"),
@@ -111,6 +121,7 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
   "gateway/messages/codegen": [],
   "gateway/trusted-proxies": inGateway("exchange"),
   "gateway/exchange": [],
+  "gateway/command-line": [],
   "gateway/errors": [],
   "gateway/options": [],
 };

@@ -16,6 +16,7 @@ import {
   issueToken,
   openTokenVerifier,
   createRateLimit,
+  limitRates,
 } from "../packages/auth/src/index.ts";
 import { watchFile } from "../packages/auth/src/inputs/index.ts";
 import { createCallLog, createSafeErrors, silentLog } from "../packages/telemetry/src/logs/index.ts";
@@ -29,6 +30,7 @@ import {
   type TokenVerifier,
 } from "../src/index.ts";
 import { KitchenSink, SinkSchema } from "../packages/testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { descriptorSetOf } from "../packages/testing/src/gateway/descriptor-set.ts";
 import { projectFolder } from "../packages/testing/src/process/child-program.ts";
 import { allSourceFiles, sourceFolders, sourcePath } from "./support/source-files.ts";
 
@@ -77,6 +79,10 @@ const gives: Readonly<Record<string, (wrong: object) => unknown>> = {
   ProxyOptions: (wrong) => createProxy({ upstreams: [], ...wrong }),
   ProxiedUpstream: (wrong) => createProxy({ upstreams: [{ ...upstream, ...wrong }] }),
   ForwardRules: (metadata) => createProxy({ upstreams: [{ ...upstream, metadata }] }),
+  MethodSettings: (wrong) =>
+    createProxy({
+      upstreams: [{ ...upstream, descriptors: descriptorSetOf(KitchenSink.file), methodSettings: () => wrong }],
+    }),
   DocsPageOptions: (wrong) => createDocsPage({ document: () => "{}", open: true, ...wrong }),
   HealthOptions: (wrong) => createHealthService({ readiness, services: [], ...wrong }),
   DrainTimes: (wrong) =>
@@ -96,6 +102,7 @@ const gives: Readonly<Record<string, (wrong: object) => unknown>> = {
   FileToWatch: (wrong) => watchFile({ ...file, ...wrong }),
   CallLogOptions: (wrong) =>
     createCallLog({ log: silentLog, auditOf: () => ({ trail: undefined, fields: {} }), ...wrong }),
+  CallRates: (wrong) => limitRates(() => undefined, wrong),
   RateLimitOptions: (wrong) => createRateLimit({ name: "n", callsPerSecond: 1, ...wrong }),
   SafeErrorsOptions: (wrong) => createSafeErrors({ log: silentLog, ...wrong }),
   PlantGatewayParts: (wrong) =>

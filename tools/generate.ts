@@ -3,7 +3,8 @@ import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { projectFolder as project } from "./build/manifest.ts";
 
-// `npm run generate` writes the `gen/` folders of src and test, openapi.json and the man page. With `-- --check` it
+// `npm run generate` writes the `gen/` folders of src and test, openapi.json, the man page and the table of the
+// proxy's settings. With `-- --check` it
 // writes them to a temporary folder instead, and fails when the files of the project differ.
 
 /** The definitions of the tests, which are separate modules of buf. */
@@ -21,6 +22,7 @@ const generated = [
   "packages/testing/src/gen",
   "openapi.json",
   "man/plantstore.1",
+  "docs/reference/proxy-configuration.md",
 ];
 
 /** Runs a program in the project's folder and returns its output. */
@@ -49,6 +51,8 @@ function generate(folder: string): void {
   write(folder, "src/gen/comments.ts", run(process.execPath, ["tools/write-comments.ts"], definition));
   write(folder, "openapi.json", run(process.execPath, ["src/command/main.ts", "openapi"]));
   write(folder, "man/plantstore.1", run(process.execPath, ["tools/write-man-page.ts"]));
+  const settings = run(process.execPath, ["tools/write-proxy-settings.ts"]);
+  write(folder, "docs/reference/proxy-configuration.md", settings);
   const paths = testDefinitions.flatMap((path) => ["--path", path]);
   const workspace = ["--config", "packages/testing/proto/buf.workspace.yaml", "--exclude-source-info"];
   const image = run("buf", ["build", ...workspace, "-o", "-", ...paths]);

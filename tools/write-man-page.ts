@@ -1,6 +1,7 @@
 import type { Command } from "../src/command/command.ts";
 import { commands } from "../src/command/commands.ts";
-import { namesOf, formatFlag, usageOf } from "../src/command/help.ts";
+import { formatFlag, usageOf } from "../packages/gateway/src/command-line/index.ts";
+import { namesOf } from "../src/command/setting-flags.ts";
 import { type Setting, settingGroups } from "../src/server/index.ts";
 
 // Prints the man page from the same table as `plantstore --help`; `npm run generate` writes it to man/plantstore.1.
@@ -12,7 +13,7 @@ export function manPage(): string {
     ".SH NAME",
     "plantstore \\- a plant store over gRPC, gRPC\\-Web, Connect and REST, on one port",
     ".SH SYNOPSIS",
-    ...commands.flatMap((command) => [".P", escaped(usageOf(command))]),
+    ...commands.flatMap((command) => [".P", escaped(usageOf("plantstore", command))]),
     ".SH COMMANDS",
     ...commands.flatMap(section),
     ".SH SETTINGS",

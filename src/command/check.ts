@@ -1,12 +1,12 @@
 import { checkConfiguration, readConfiguration, trimmedSettings } from "../server/index.ts";
 import { exitCode, type Command } from "./command.ts";
-import { sourcesOf } from "./setting-flags.ts";
+import { acceptedSettings, sourcesOf } from "./setting-flags.ts";
 
 /** Checks the configuration of `serve`, and everything that it would open. */
 export const checkCommand: Command = {
   name: "check",
   summary: "check the settings of serve, their files and the store, without changing anything",
-  settings: "accepted",
+  settings: acceptedSettings,
   notes: [
     "The exit code is 0 if serve would start and be usable,",
     "78 if a setting or a file is invalid, or the certificate has expired,",

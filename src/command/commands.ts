@@ -27,11 +27,3 @@ export const commands: readonly Command[] = [
   migrateCommand,
   openApiCommand,
 ];
-
-/** Returns the command that the words begin with, and the words after its name; `undefined` if there is none. */
-export function findCommand(
-  words: readonly string[],
-): { readonly command: Command; readonly rest: readonly string[] } | undefined {
-  const command = commands.find(({ name }) => name.split(" ").every((word, index) => words[index] === word));
-  return command && { command, rest: words.slice(command.name.split(" ").length) };
-}

@@ -18,7 +18,7 @@ import { demoLines, demoPlants, demoSettings, firstPlants, prepareDemo } from ".
 import { firstStopSignal } from "./stop-signals.ts";
 import { connectToSupervisor, workerVariable } from "./worker.ts";
 import { packageVersion } from "./package-version.ts";
-import { sourcesOf } from "./setting-flags.ts";
+import { listedSettings, sourcesOf } from "./setting-flags.ts";
 
 /** Milliseconds after which the process exits once everything is closed, even if something keeps it running. */
 const exitTimeoutMs = 1_000;
@@ -37,7 +37,7 @@ export const serveCommand: Command = {
     demo: { about: "serve a demo store in .plantstore/ with a generated token" },
     "print-config": { about: "print the effective settings without secrets, and exit" },
   },
-  settings: "listed",
+  settings: listedSettings,
   run: async (flags, _operands, terminal) => {
     if (flags["demo"] === true) return await serveDemo(flags, terminal);
     const { [workerVariable]: isWorker, ...environment } = terminal.environment;

@@ -1,20 +1,42 @@
-import { type ConfigurationSources, flagOf, settings } from "../server/index.ts";
-import { type Command, type Flag, type ParsedFlags, type Terminal, textOf } from "./command.ts";
+import type { SettingFlags } from "@plantstore/gateway/internal/command-line";
+import { type ConfigurationSources, flagOf, type Setting, settingGroups, settings } from "../server/index.ts";
+import { type Flag, type ParsedFlags, type Terminal, textOf } from "./command.ts";
 
-const settingFlags: Readonly<Record<string, Flag>> = Object.fromEntries(
+const flags: Readonly<Record<string, Flag>> = Object.fromEntries(
   Object.values(settings).flatMap((setting) => {
     const flag = flagOf(setting);
     return flag === undefined ? [] : [[flag, { value: "VALUE", about: setting.about }]];
   }),
 );
 
-/** Returns the flags of a command by name, including those of settings if it accepts them. */
-export function flagsOf({ flags = {}, settings: accepted }: Command): Readonly<Record<string, Flag>> {
-  return accepted === undefined ? flags : { ...flags, ...settingFlags };
+/** The settings of the server, for the command whose help lists them. */
+export const listedSettings: SettingFlags = {
+  flags,
+  help: [
+    "Settings, by flag or by environment variable, with their defaults:",
+    ...settingGroups.flatMap((group) => ["", `${group.title}:`, ...group.settings.flatMap(describe)]),
+  ],
+};
+
+/** The settings of the server, for other commands that accept them. */
+export const acceptedSettings: SettingFlags = {
+  flags,
+  help: ['The settings are those of serve; run "plantstore help serve" to list them.'],
+};
+
+function describe(setting: Setting<unknown>): string[] {
+  const { about, fallback } = setting;
+  return [`  ${namesOf(setting)}`, `      ${about}${fallback === undefined ? "" : ` (${fallback})`}`];
+}
+
+/** Returns the flag of a setting, if any, and its variable. */
+export function namesOf(setting: Setting<unknown>): string {
+  const flag = flagOf(setting);
+  return flag === undefined ? setting.variable : `--${flag}, ${setting.variable}`;
 }
 
 /** Returns the sources of a command's settings: its flags and the environment. */
-export function sourcesOf(flags: ParsedFlags, environment: Terminal["environment"]): ConfigurationSources {
-  const texts = Object.entries(flags).map(([name, flag]) => [name, textOf(flag)]);
+export function sourcesOf(parsed: ParsedFlags, environment: Terminal["environment"]): ConfigurationSources {
+  const texts = Object.entries(parsed).map(([name, flag]) => [name, textOf(flag)]);
   return { environment, flags: Object.fromEntries(texts) };
 }

@@ -1,5 +1,5 @@
 import type { SecureContextOptions } from "node:tls";
-import { createResourceMetadata, type ResourceMetadata, type TokenVerifier } from "@plantstore/auth";
+import { createResourceMetadata, limitRates, type ResourceMetadata, type TokenVerifier } from "@plantstore/auth";
 import {
   type CompletedRequest,
   type BoundAddress,
@@ -29,7 +29,6 @@ import {
 } from "@plantstore/telemetry/logs";
 import { idempotencyKeyField, type PlantStore, plantScopes, createPlantGatewayOptions } from "../service/index.ts";
 import { auditOf, rememberPlantId } from "./audit.ts";
-import { limitRates } from "./limit-rates.ts";
 import { isLoopback } from "@plantstore/auth/inputs";
 import { createPlantStoreOpenApi } from "./plant-store-open-api.ts";
 import { httpEngineOf } from "./http-engine.ts";
@@ -87,7 +86,10 @@ export function assemblePlantServer(options: PlantServerOptions): PlantServer {
     ...plants,
     ...hooks,
     interceptors: [...plants.interceptors, ...hooks.interceptors],
-    admit: limitRates(plants.admit, options),
+    admit: limitRates(plants.admit, {
+      perPrincipal: options.ratePerPrincipal,
+      perAddress: options.ratePerAddress,
+    }),
     ...locationOptions(options, readiness, resource),
     ...httpEngineOf(options.httpEngine),
     onFault: (err, what, request, errorCode) => {

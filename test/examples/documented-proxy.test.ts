@@ -1,6 +1,6 @@
 import { writeFileSync } from "node:fs";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { proxyCommand } from "../../packages/proxy/src/command/proxy-command.ts";
+import { proxyCommand } from "../../packages/proxy/src/command/program.ts";
 import { createProxy, parseServiceRules } from "../../packages/proxy/src/create-proxy.ts";
 import { createHealthService, Health, Readiness } from "../../packages/gateway/src/health/index.ts";
 import { createGateway } from "../../packages/gateway/src/index.ts";

@@ -18,6 +18,7 @@ export { principalKey } from "./principal-context.ts";
 export { createResourceMetadata, type ResourceMetadata } from "./protected-resource.ts";
 export { parseProviderUrl } from "./provider-url.ts";
 export { createRateLimit, type RateLimit, type RateLimitOptions } from "./rate-limit.ts";
+export { type CallRates, limitRates } from "./limit-rates.ts";
 export { listTokens, revokeToken } from "./token-hashes-file.ts";
 export type { StaticToken } from "./static-token.ts";
 export type { Principal, TokenVerifier } from "./token-verifier.ts";

@@ -81,6 +81,10 @@ export const blockRules: readonly BlockRule[] = [
     language: "go",
     run: { not: "grpc-go only; the test of the other blocks uses another server of the same services" },
   },
+  {
+    page: "docs/reference/proxy-configuration.md",
+    run: { by: "packages/proxy/test/settings/read-proxy-file.test.ts" },
+  },
   { page: "docs/how-to/proxy.md", run: { by: "test/examples/documented-proxy.test.ts" } },
   ...packagePages.map((page) => ({ page, run: { by: "test/suites/package/readmes.test.ts" } })),
   { page: "docs/how-to/gateway.md", language: "yaml", run: { by: "test/suites/package/annotations.test.ts" } },

@@ -1,99 +1,80 @@
 import type { DescService } from "@bufbuild/protobuf";
+import {
+  type CommandOf,
+  type CommandOutput,
+  type ParsedFlags,
+  textOf,
+} from "@plantstore/gateway/internal/command-line";
 import { messageOf } from "@plantstore/gateway/internal/errors";
-import { createNameFilter } from "@plantstore/gateway/rest";
-import { parseOptions } from "./parse-options.ts";
+import { createNameFilter, describeBinding } from "@plantstore/gateway/rest";
 import { readRules } from "./read-rules.ts";
 import { InputError, readServices } from "./read-services.ts";
 import { writeReport } from "./report.ts";
-import { parseProfile, parseSwitches, switchNames, toRestOptions } from "./rest-switches.ts";
-import { survey } from "./survey.ts";
+import { parseProfile, parseSwitches, profileNames, switchNames, toRestOptions } from "./rest-switches.ts";
+import { type Survey, survey } from "./survey.ts";
 
-const usage = `Usage: npx @plantstore/proxy check SET [options]
-
-Reports whether the gateway would start with the services of SET, a binary descriptor set, and if not, every reason.
-Create SET with \`buf build -o set.binpb\` or \`protoc --include_imports --descriptor_set_out=set.binpb\`.
-
-  --service NAME   checks only this service; a NAME that ends with * is a prefix; may be repeated
-  --rest OPTION    enables this REST option for all services; may be repeated:
-                   ${inLines(switchNames, 19)}
-  --rest-profile NAME
-                   applies the options of this profile: strict (default), google, grpc-gateway, envoy
-                   or a2a
-  --omit RPC       adds this RPC to rest.omit, as package.Service.Method; may be repeated
-  --rules FILE     HTTP rules that replace annotations: a service config in YAML or JSON
-  -h, --help       prints this help
-
-Exit code: 0 if the gateway would start, 1 if not, 2 if an argument or a file is not valid.`;
-
-/** The output of a command. */
-export interface Output {
-  readonly print: (text: string) => void;
-  readonly printError: (text: string) => void;
-}
-
-/**
- * Runs `check` with these command-line arguments.
- *
- * @returns the exit code: 0 if a gateway would start, 1 if not, 2 for invalid arguments or files
- */
-export async function checkCommand(args: readonly string[], { print, printError }: Output): Promise<number> {
-  try {
-    const options = parseArguments(args);
-    if (options === "help") {
-      print(usage);
-      return 0;
+/** Reports whether the gateway would start with the services of a descriptor set, and if not, every reason. */
+export const checkCommand: CommandOf<CommandOutput> = {
+  name: "check",
+  summary: "check whether the gateway would start with a definition, without an upstream",
+  operands: [
+    {
+      name: "SET",
+      about:
+        "a binary descriptor set, made by `buf build -o set.binpb` or `protoc --include_imports --descriptor_set_out=set.binpb`",
+    },
+  ],
+  flags: {
+    service: { value: "NAME", about: "checks only this service; a NAME that ends with * is a prefix", multiple: true },
+    rest: {
+      value: "OPTION",
+      about: `enables this REST option for all services: ${switchNames.join(", ")}`,
+      multiple: true,
+    },
+    "rest-profile": {
+      value: "NAME",
+      about: `applies the options of this profile: ${profileNames.join(", ")}; default strict`,
+    },
+    omit: { value: "RPC", about: "adds this RPC to rest.omit, as package.Service.Method", multiple: true },
+    rules: { value: "FILE", about: "HTTP rules that replace annotations: a service config in YAML or JSON" },
+    json: { about: "prints the report as JSON" },
+  },
+  notes: ["Exit code: 0 if the gateway would start, 1 if not, 2 if an argument or a file is not valid."],
+  run: async (flags, [file = ""], terminal) => {
+    try {
+      return await check(file, flags, terminal);
+    } catch (error) {
+      // Unexpected errors are printed as a message too: a stack trace does not help users who check a definition.
+      terminal.err(error instanceof InputError ? error.message : `cannot check the definition: ${messageOf(error)}`);
+      return 2;
     }
-    const { file, switches, profile, omit, rulesFile, isSelected } = options;
-    const read = await readServices(file);
-    read.omitted.forEach((problem) => printError(problem));
-    const services = read.services.filter(isSelected);
-    if (services.length === 0) throw new InputError(`${file} has no service that matches --service`);
-    const rules = rulesFile === undefined ? [] : await readRules(rulesFile);
-    const rest = { ...toRestOptions(switches, profile), omit, rules, ignoreUnregistered: true };
-    const result = await survey(services, rest);
-    print(writeReport(file, result));
-    return result.problems.length === 0 ? 0 : 1;
-  } catch (error) {
-    // Unexpected errors are printed as a message too: a stack trace does not help users who check a definition.
-    printError(error instanceof InputError ? error.message : `cannot check the definition: ${messageOf(error)}`);
-    return 2;
-  }
+  },
+};
+
+async function check(file: string, flags: ParsedFlags, { out, err }: CommandOutput): Promise<number> {
+  const switches = parseSwitches(textsOf(flags["rest"]));
+  const profile = parseProfile(textOf(flags["rest-profile"]) ?? "strict");
+  const isSelected = createNameFilter(textsOf(flags["service"]));
+  const rulesFile = textOf(flags["rules"]);
+  const read = await readServices(file);
+  read.omitted.forEach((problem) => err(problem));
+  const services = read.services.filter(({ typeName }: DescService) => isSelected?.(typeName) ?? true);
+  if (services.length === 0) throw new InputError(`${file} has no service that matches --service`);
+  const rules = rulesFile === undefined ? [] : await readRules(rulesFile);
+  const rest = { ...toRestOptions(switches, profile), omit: textsOf(flags["omit"]), rules, ignoreUnregistered: true };
+  const result = await survey(services, rest);
+  out(flags["json"] === true ? JSON.stringify(toJson(result)) : writeReport(file, result));
+  return result.problems.length === 0 ? 0 : 1;
 }
 
-function parseArguments(args: readonly string[]) {
-  const { values, positionals } = parse(args);
-  if (values.help === true) return "help";
-  const [file, ...others] = positionals;
-  if (file === undefined || others.length > 0) throw new InputError(usage);
-  const { service = [], rest = [], "rest-profile": profile = "strict", omit = [], rules: rulesFile } = values;
-  const isSelected = createNameFilter(service);
+function toJson({ services, bindings, problems }: Survey): object {
   return {
-    file,
-    switches: parseSwitches(rest),
-    profile: parseProfile(profile),
-    omit,
-    rulesFile,
-    isSelected: ({ typeName }: DescService): boolean => isSelected?.(typeName) ?? true,
+    services: services.map(({ typeName }) => typeName),
+    routes: bindings.map(describeBinding),
+    problems,
   };
 }
 
-function parse(args: readonly string[]) {
-  const repeatable = { type: "string", multiple: true } as const;
-  const options = {
-    service: repeatable,
-    rest: repeatable,
-    "rest-profile": { type: "string" },
-    omit: repeatable,
-    rules: { type: "string" },
-    help: { type: "boolean", short: "h" },
-  } as const;
-  return parseOptions(args, options, usage);
-}
-
-/** Joins names, three per line. */
-function inLines(names: readonly string[], indent: number): string {
-  const lines = names.map((name, at) =>
-    at === 0 ? name : at % 3 === 0 ? `,\n${" ".repeat(indent)}${name}` : `, ${name}`,
-  );
-  return lines.join("");
+function textsOf(flag: ParsedFlags[string]): readonly string[] {
+  return flag === undefined ? [] : [flag].flat().map(String);
 }

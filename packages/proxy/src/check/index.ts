@@ -4,8 +4,14 @@
  * Flow: the file → services (read-services) → the problems that `createGateway` throws (survey) → a report. Nothing is
  * served and no socket is opened.
  */
-export { checkCommand, type Output } from "./check-command.ts";
+export { checkCommand } from "./check-command.ts";
 export { readRules } from "./read-rules.ts";
-export { parseOptions } from "./parse-options.ts";
-export { InputError } from "./read-services.ts";
-export { parseProfile, parseSwitches, toRestOptions } from "./rest-switches.ts";
+export { InputError, readBytes } from "./read-services.ts";
+export {
+  parseProfile,
+  profileNames,
+  parseSwitches,
+  type SwitchName,
+  switchNames,
+  toRestOptions,
+} from "./rest-switches.ts";

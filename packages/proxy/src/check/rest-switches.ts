@@ -27,7 +27,7 @@ const switches: Readonly<Record<SwitchName, true>> = {
 };
 
 /** The names of all switches. */
-export const switchNames: readonly string[] = Object.keys(switches);
+export const switchNames: readonly SwitchName[] = Object.keys(switches).filter(isSwitchName);
 
 function isSwitchName(name: string): name is SwitchName {
   return Object.hasOwn(switches, name);
@@ -60,4 +60,5 @@ export function parseProfile(name: string): RestProfile {
   return found;
 }
 
-const profileNames: readonly RestProfile[] = ["strict", "google", "grpc-gateway", "envoy", "a2a"];
+/** The names of all profiles. */
+export const profileNames: readonly RestProfile[] = ["strict", "google", "grpc-gateway", "envoy", "a2a"];

@@ -1,8 +1,8 @@
 import { X509Certificate } from "node:crypto";
 import { createSecureContext } from "node:tls";
-import { InputError } from "../check/index.ts";
 import { messageOf } from "@plantstore/gateway/internal/errors";
-import type { CertificateFiles, CertificatePair, ProxySettings } from "./proxy-settings.ts";
+import type { CertificateFiles, CertificatePair } from "./pem-files.ts";
+import type { ProxySettings } from "./proxy-settings.ts";
 
 /** The certificate that is served, until a reload replaces it. */
 export class ServedCertificate {
@@ -73,34 +73,38 @@ function validityProblem({ validFromDate, validToDate }: X509Certificate): strin
 /**
  * Checks the certificates of settings.
  *
- * @throws InputError if certificate and key do not match, cannot be parsed, have expired or are not valid yet
+ * @throws SettingsProblem if certificate and key do not match, cannot be parsed, have expired or are not valid yet
  */
-export function requireCertificates({ tls: files, upstreamTls }: ProxySettings): void {
+export function requireCertificates({ tls: files, upstreams, problemAt }: ProxySettings): void {
   const tls = files?.read();
   try {
     createSecureContext(tls);
   } catch (error) {
-    throw new InputError(`cannot use --tls-cert and --tls-key: ${messageOf(error)}`);
+    throw problemAt("listen.tls.cert", `cannot be used with its key: ${messageOf(error)}`);
   }
+  const requireValid = (path: string, certificates: readonly X509Certificate[]): void => {
+    const problems = certificates.map(validityProblem);
+    if (problems.length === 0 || problems.includes(undefined)) return;
+    throw problemAt(path, `has a certificate that ${problems[0]}`);
+  };
+  const certificatesOf = (path: string, pem: unknown): readonly X509Certificate[] => {
+    try {
+      return parseCertificates(String(pem));
+    } catch (error) {
+      throw problemAt(path, `has a certificate that cannot be read: ${messageOf(error)}`);
+    }
+  };
   // Only the first certificate of a chain must be valid now, and at least one of the authorities.
-  requireValid("--tls-cert", certificatesOf("--tls-cert", tls?.cert).slice(0, 1));
-  requireValid("--upstream-cert", certificatesOf("--upstream-cert", upstreamTls?.cert).slice(0, 1));
-  requireValid("--upstream-ca", certificatesOf("--upstream-ca", upstreamTls?.ca));
+  requireValid("listen.tls.cert", certificatesOf("listen.tls.cert", tls?.cert).slice(0, 1));
+  for (const [at, { connection }] of upstreams.entries()) {
+    const path = `upstreams[${at}].tls`;
+    requireValid(`${path}.cert`, certificatesOf(`${path}.cert`, connection.tls?.cert).slice(0, 1));
+    requireValid(`${path}.ca`, certificatesOf(`${path}.ca`, connection.tls?.ca));
+  }
 }
 
 // Parsed here because node silently ignores a malformed authority and all authorities after it.
-function certificatesOf(option: string, pem: unknown): readonly X509Certificate[] {
-  const blocks = String(pem).match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
-  try {
-    return blocks.map((block) => new X509Certificate(block));
-  } catch (error) {
-    throw new InputError(`cannot read a certificate of ${option}: ${messageOf(error)}`);
-  }
-}
-
-/** @throws InputError if certificates are given and none of them is valid now */
-function requireValid(option: string, certificates: readonly X509Certificate[]): void {
-  const problems = certificates.map(validityProblem);
-  if (problems.length === 0 || problems.includes(undefined)) return;
-  throw new InputError(`the certificate of ${option} ${problems[0]}`);
+function parseCertificates(pem: string): readonly X509Certificate[] {
+  const blocks = pem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
+  return blocks.map((block) => new X509Certificate(block));
 }

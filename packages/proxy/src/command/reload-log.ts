@@ -1,4 +1,4 @@
-import type { Output } from "../check/index.ts";
+import type { Output } from "./terminal.ts";
 
 /**
  * Milliseconds after which a persistent problem is logged again. Ten minutes, so that each hour of the log includes it.

@@ -1,4 +1,10 @@
-import type { Output } from "../check/index.ts";
+import { LineOutput } from "@plantstore/telemetry/logs";
+
+/** The output of a command. */
+export interface Output {
+  readonly print: (text: string) => void;
+  readonly printError: (text: string) => void;
+}
 
 /** The output of a long-running command, and the signals that it receives. */
 export interface Terminal extends Output {
@@ -17,10 +23,11 @@ export interface Terminal extends Output {
  */
 const duplicateSignalMs = 1_000;
 
-/** Returns the terminal of this process. Adds signal listeners only when they are requested. */
+/** Returns the terminal of this process. Lines are dropped while 4 MiB of them are not read. Adds signal listeners only when they are requested. */
 export function processTerminal(): Terminal {
+  const output = new LineOutput(process.stdout, (lines) => `${lines} lines dropped: they were not read fast enough\n`);
   return {
-    print: (text) => void process.stdout.write(`${text}\n`),
+    print: (text) => output.write(`${text}\n`),
     printError: (text) => void process.stderr.write(`${text}\n`),
     stopRequested: () =>
       new Promise((resolve) => {

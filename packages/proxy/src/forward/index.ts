@@ -9,6 +9,12 @@ export type { DescriptorSource, Described } from "./descriptors.ts";
 export type { RetryPolicy } from "../client/index.ts";
 export type { ForwardRules } from "./forward-rules.ts";
 export { createServerCodecs, OpaqueMessage } from "./opaque-message.ts";
-export { type MethodSettings, OpenUpstream, type ProxiedUpstream, proxiedUpstreamNames, typesOf } from "./proxied-upstream.ts";
+export {
+  type MethodSettings,
+  OpenUpstream,
+  type ProxiedUpstream,
+  proxiedUpstreamNames,
+  typesOf,
+} from "./proxied-upstream.ts";
 export { type DescriptorReload, ProxyTable, type ReloadReport } from "./proxy-table.ts";
 export { unknownService } from "./upstream-errors.ts";

@@ -11,7 +11,7 @@ import {
 import type { ConnectRouter, ConnectRouterOptions } from "@connectrpc/connect";
 import { defaultReadMaxBytes } from "@plantstore/gateway/exchange";
 import { type CallSettings, ClientMethod, Retries, type RetryPolicy, retryPolicyNames } from "../client/index.ts";
-import { type OptionNames, required } from "@plantstore/gateway/options";
+import { type OptionNames, refuseUnknownOptions, required } from "@plantstore/gateway/options";
 import { messageBytesMax, oneMessage, type UnaryRpc } from "@plantstore/gateway/internal/protocols";
 import type { ExternalHttpRule } from "@plantstore/gateway/rest";
 import { createUpstream, requireRange, type Upstream, type UpstreamTls } from "../upstreams/index.ts";
@@ -71,7 +71,7 @@ export interface ProxiedUpstream {
 
 /** Settings of a method, which replace those of its {@link ProxiedUpstream}. */
 export interface MethodSettings {
-  /** Timeout in milliseconds of calls whose caller sets none, streams included. */
+  /** Timeout in milliseconds of unary calls whose caller sets none. */
   readonly timeoutMs?: number | undefined;
   /** Maximum timeout in milliseconds that callers can set. */
   readonly timeoutMaxMs?: number | undefined;
@@ -94,6 +94,12 @@ export const proxiedUpstreamNames: OptionNames<ProxiedUpstream> = {
   timeoutMaxMs: true,
   retry: retryPolicyNames,
   methodSettings: true,
+};
+
+const methodSettingsNames: OptionNames<MethodSettings> = {
+  timeoutMs: true,
+  timeoutMaxMs: true,
+  retry: retryPolicyNames,
 };
 
 /** Options of the gateway that also apply to calls to upstreams. */
@@ -137,7 +143,7 @@ export class OpenUpstream {
       reflectionHeader: options.reflectionHeader ?? {},
     });
     this.#call = call;
-    // equivalent mutant: created before a call needs it, so that an invalid policy is reported immediately.
+    // Created here, so that an invalid policy is reported immediately.
     this.#retriesOf(options.retry);
     this.#requestFields = compileForwardRules("request", options.metadata);
     this.#responseFields = compileForwardRules("response", options.responseMetadata);
@@ -205,10 +211,9 @@ export class OpenUpstream {
 
   #target(method: DescMethod): ForwardTarget {
     const own = this.options.methodSettings?.(method) ?? {};
-    requireTimeout("timeoutMs of methodSettings", own.timeoutMs);
-    requireTimeout("timeoutMaxMs of methodSettings", own.timeoutMaxMs);
-    const timeoutMaxMs = own.timeoutMaxMs ?? this.options.timeoutMaxMs;
-    const unaryTimeoutMs = this.options.timeoutMs ?? timeoutMaxMs;
+    refuseUnknownOptions(own, methodSettingsNames, "methodSettings of createProxy");
+    requireTimeout("timeoutMs of methodSettings", own.timeoutMs, 0);
+    requireTimeout("timeoutMaxMs of methodSettings", own.timeoutMaxMs, 1);
     const { binaryOptions, interceptors = [] } = this.#call;
     const codec = createUpstreamCodec(method, binaryOptions, interceptors.length === 0 ? "shared" : "own");
     return {
@@ -218,8 +223,8 @@ export class OpenUpstream {
       retries: this.#retriesOf(own.retry ?? this.options.retry),
       requestFields: this.#requestFields,
       responseFields: this.#responseFields,
-      timeoutMs: own.timeoutMs ?? (method.methodKind === "unary" ? unaryTimeoutMs : undefined),
-      timeoutMaxMs,
+      timeoutMs: own.timeoutMs ?? this.options.timeoutMs,
+      timeoutMaxMs: own.timeoutMaxMs ?? this.options.timeoutMaxMs,
     };
   }
 }

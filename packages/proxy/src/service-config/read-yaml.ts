@@ -63,8 +63,9 @@ export function readLocatedYaml(text: string): YamlValue {
 }
 
 function toScalar(value: unknown): string | number | bigint | boolean | null {
-  const isScalar = typeof value === "number" || typeof value === "boolean" || typeof value === "bigint";
-  return isScalar || value === null ? value : String(value);
+  const isText = typeof value === "string";
+  const isOther = typeof value === "number" || typeof value === "boolean" || typeof value === "bigint";
+  return isText || isOther ? value : null;
 }
 
 function parse(text: string) {

@@ -1,4 +1,5 @@
 import type { RestProfile } from "@plantstore/gateway/rest";
+import type { SwitchName } from "../check/index.ts";
 import type { AuthenticationFile } from "./authentication-table.ts";
 import type { MethodConfigFile } from "./method-config-table.ts";
 import type { UpstreamFile } from "./upstream-table.ts";
@@ -14,6 +15,7 @@ export interface ProxyFile {
   readonly rateLimit: RateLimitFile;
   readonly cors: CorsFile | undefined;
   readonly trustedProxies: readonly string[] | undefined;
+  readonly headerBytes: number;
   readonly docs: boolean;
   readonly accessLog: "off" | "errors" | "all";
   readonly drain: { readonly delayMs: number; readonly timeoutMs: number };
@@ -31,7 +33,7 @@ export interface ListenFile {
 /** How RPCs are mapped to REST. */
 export interface RestFile {
   readonly profile: RestProfile;
-  readonly options: readonly string[];
+  readonly options: readonly SwitchName[];
   readonly services: readonly RestServiceFile[];
   readonly rules: readonly string[];
   readonly omit: readonly string[];
@@ -41,7 +43,7 @@ export interface RestFile {
 export interface RestServiceFile {
   readonly name: string;
   readonly profile: RestProfile | undefined;
-  readonly options: readonly string[];
+  readonly options: readonly SwitchName[];
 }
 
 /** Calls per second, which is also the size of a burst. */

@@ -89,17 +89,25 @@ function applyFlags(
   for (const [name, { type, flags: flagsOfSetting = [] }] of Object.entries(members)) {
     for (const flag of flagsOfSetting) {
       const given = flags[flag.name];
-      if (given === undefined) continue;
-      for (const { path, value } of targets) {
-        if (!(value instanceof Map)) continue;
-        const read = toValue(flag, given, memberPath(path, name));
-        if (read instanceof Error) report(ofFlag(path, `--${flag.name}`, null), read.message);
-        else value.set(name, ofFlag(memberPath(path, name), `--${flag.name}`, read));
-      }
+      if (given !== undefined) targets.forEach((target) => applyFlag(flag, given, target, name, report));
     }
     if (type.members === undefined || !hasFlagIn(type.members, flags)) continue;
     applyFlags(type.members, type.isList === true ? itemsOf(targets, name) : membersOf(targets, name), flags, report);
   }
+}
+
+/** Sets the setting with this name in a mapping. */
+function applyFlag(
+  flag: SettingFlag,
+  given: NonNullable<FlagValues[string]>,
+  { path, value }: Located,
+  name: string,
+  report: (at: Located, problem: string) => void,
+): void {
+  if (!(value instanceof Map)) return;
+  const read = toValue(flag, given, memberPath(path, name));
+  if (read instanceof Error) report(ofFlag(path, `--${flag.name}`, null), read.message);
+  else value.set(name, ofFlag(memberPath(path, name), `--${flag.name}`, read));
 }
 
 function toValue(flag: SettingFlag, given: NonNullable<FlagValues[string]>, path: string): Located["value"] | Error {

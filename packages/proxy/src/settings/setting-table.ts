@@ -1,9 +1,11 @@
 import { drainMsMax, drainTimesDefault } from "@plantstore/gateway/health";
+import { profileNames, switchNames } from "../check/index.ts";
 import { authenticationType } from "./authentication-table.ts";
 import { ofFlag } from "./located.ts";
 import { methodConfigType } from "./method-config-table.ts";
 import type { CorsFile, ListenFile, ProxyFile, RateLimitFile, RestFile, RestServiceFile } from "./proxy-file.ts";
 import type { SettingType } from "./setting.ts";
+import { upstreamLimits } from "../upstreams/index.ts";
 import { boolean, integer, list, mapping, number, oneOf, text } from "./setting-types.ts";
 import { upstreamType } from "./upstream-table.ts";
 
@@ -12,7 +14,7 @@ const port = integer(0, 65_535);
 /** More than a process can serve; a higher rate would have no effect. */
 const rate = number(0.001, 1_000_000);
 
-const profile = oneOf(["strict", "google", "grpc-gateway", "envoy"]);
+const profile = oneOf(profileNames);
 
 const listen = mapping<ListenFile>({
   host: {
@@ -47,17 +49,31 @@ const rest = mapping<RestFile>({
     flags: [{ name: "rest-profile", placeholder: "NAME" }],
   },
   options: {
-    type: list(text()),
+    type: list(oneOf(switchNames)),
     fallback: [],
     about: "Options of REST to enable for all services, such as `lenient`.",
-    flags: [{ name: "rest", placeholder: "OPTION", multiple: true }],
+    flags: [
+      {
+        name: "rest",
+        placeholder: "OPTION",
+        multiple: true,
+        toValue: (texts, path) => {
+          const names = texts.flatMap((each) => each.split(",")).map((name) => name.replace(/^rest\./, ""));
+          return names.map((name, at) => ofFlag(`${path}[${at}]`, "--rest", name));
+        },
+      },
+    ],
   },
   services: {
     type: list(
       mapping<RestServiceFile>({
         name: { type: text(), required: true, about: "Full name of the service; `*` at the end is a wildcard." },
         profile: { type: profile, about: "Preset of the service. Default: `rest.profile`." },
-        options: { type: list(text()), fallback: [], about: "Options to enable, in addition to `rest.options`." },
+        options: {
+          type: list(oneOf(switchNames)),
+          fallback: [],
+          about: "Options to enable, in addition to `rest.options`.",
+        },
       }),
     ),
     fallback: [],
@@ -158,6 +174,12 @@ export const proxyFileType: SettingType<ProxyFile> = mapping<ProxyFile>({
   trustedProxies: {
     type: list(text()),
     about: "IP addresses and networks of proxies whose `X-Forwarded-For` is trusted. Default: none.",
+  },
+  headerBytes: {
+    type: integer(4_096, 1_048_576),
+    fallback: upstreamLimits.headerBytes,
+    about: "Largest header of a request, and header or trailer of a response, in bytes.",
+    flags: [{ name: "header-bytes", placeholder: "NUMBER" }],
   },
   docs: {
     type: boolean,

@@ -146,7 +146,7 @@ export function refuse(at: Located, report: ReportProblem, must: string): undefi
 /** Describes a value for a message; text of more than 100 characters is shortened. */
 function describe({ value }: Located): string {
   if (value === null) return "nothing";
-  if (value instanceof Map) return "a mapping";
   if (typeof value === "string") return JSON.stringify(value.length > 100 ? `${value.slice(0, 100)}…` : value);
-  return Array.isArray(value) ? "a list" : String(value);
+  if (typeof value !== "object") return String(value);
+  return value instanceof Map ? "a mapping" : "a list";
 }

@@ -118,8 +118,9 @@ export const upstreamType: SettingType<UpstreamFile> = mapping<UpstreamFile>({
   },
   tls: { type: tls, about: "TLS to the upstream; for `dns:`, even an empty mapping enables it." },
   timeoutMs: {
-    type: integer(1, timeoutMsMax),
-    about: "Milliseconds after which a unary call fails if its caller sets no deadline.",
+    type: integer(0, timeoutMsMax),
+    about:
+      "Milliseconds after which a unary call fails if its caller sets no deadline, 0 for none. Default: `timeoutMaxMs`; if that is not set either, 15000 for REST.",
     flags: [{ name: "timeout-ms", placeholder: "NUMBER" }],
   },
   timeoutMaxMs: {

@@ -1,20 +1,30 @@
-import { principalKey } from "@plantstore/auth";
 import { type Admit, type AdmitRequest, clientNetwork } from "@plantstore/gateway";
 import { Health } from "@plantstore/gateway/health";
-import { createRateLimit, type RateLimit } from "@plantstore/auth";
-import type { Configuration } from "./settings.ts";
+import { type OptionNames, refuseUnknownOptions } from "@plantstore/gateway/options";
+import { principalKey } from "./principal-context.ts";
+import { createRateLimit, type RateLimit } from "./rate-limit.ts";
 
-/** Calls per second, which is also the size of a burst. A rate below 1 allows one call in several seconds. */
-type Rates = Partial<Pick<Configuration, "ratePerPrincipal" | "ratePerAddress">>;
+/** Options of {@link limitRates}. */
+export interface CallRates {
+  /** Calls per second of each principal, from all addresses, and the size of a burst. Default: unlimited. */
+  readonly perPrincipal?: number | undefined;
+  /** Calls per second of each IP address or IPv6 /64 network, and the size of a burst. Default: unlimited. */
+  readonly perAddress?: number | undefined;
+}
+
+const callRatesNames: OptionNames<CallRates> = { perPrincipal: true, perAddress: true };
 
 /**
  * Returns an `admit` that also limits the rate of each address and each principal. Without limits it returns the same
- * function, so that they cost nothing. Health checks are not limited. The rate of a principal counts its calls from all
- * addresses. The rate of an address is checked before the credential; an IPv6 /64 network counts as one address.
+ * function, so that they cost nothing. The rate of an address is checked before the credential. A rate below 1 allows
+ * one call in several seconds. Health checks are not limited.
+ *
+ * @throws TypeError for unknown options
  */
-export function limitRates(admit: Admit, { ratePerPrincipal, ratePerAddress }: Rates): Admit {
-  const ofAddress = limitOf("address", ratePerAddress);
-  const ofPrincipal = limitOf("principal", ratePerPrincipal);
+export function limitRates(admit: Admit, rates: CallRates): Admit {
+  refuseUnknownOptions(rates, callRatesNames, "limitRates");
+  const ofAddress = limitOf("address", rates.perAddress);
+  const ofPrincipal = limitOf("principal", rates.perPrincipal);
   if (ofAddress === undefined && ofPrincipal === undefined) return admit;
   return (request) => {
     if (request.procedure?.startsWith(`/${Health.typeName}/`) === true) return admit(request);

@@ -1,15 +1,14 @@
 import { parseArgs, type ParseArgsOptionsConfig } from "node:util";
-import { nearestName } from "../server/index.ts";
-import { type Command, type Flag, type ParsedFlags, UsageError } from "./command.ts";
-import { flagsOf } from "./setting-flags.ts";
+import { nearestName } from "../options/index.ts";
+import { type CommandOf, type Flag, flagsOf, type ParsedFlags, UsageError } from "./command.ts";
 
 /**
  * Parses the words after the name of a command into its flags and operands.
  *
  * @throws UsageError for an unknown flag, or an invalid value of a flag
  */
-export function parseCommand(
-  command: Command,
+export function parseCommand<Terminal>(
+  command: CommandOf<Terminal>,
   words: readonly string[],
 ): { readonly flags: ParsedFlags; readonly operands: readonly string[] } {
   const options = optionsOf(flagsOf(command));
@@ -21,7 +20,9 @@ export function parseCommand(
     const { values, positionals } = parseArgs({ args: [...words], options, allowPositionals: true, strict: true });
     return { flags: values, operands: positionals };
   } catch (reason) {
-    throw new UsageError(reason instanceof Error ? reason.message : String(reason), { cause: reason });
+    throw new UsageError(reason instanceof Error ? reason.message.split("\n", 1)[0] : String(reason), {
+      cause: reason,
+    });
   }
 }
 
@@ -32,7 +33,10 @@ function optionsOf(flags: Readonly<Record<string, Flag>>): ParseArgsOptionsConfi
   return { ...Object.fromEntries(options), help: { type: "boolean", short: "h" } };
 }
 
-function unknownFlag({ name, rawName }: { readonly name: string; readonly rawName: string }, command: Command): Error {
+function unknownFlag<Terminal>(
+  { name, rawName }: { readonly name: string; readonly rawName: string },
+  command: CommandOf<Terminal>,
+): Error {
   const near = nearestName(name, Object.keys(flagsOf(command)));
   const suggestion = near === undefined ? "" : `, did you mean "--${near}"?`;
   return new UsageError(`unknown flag "${rawName}" of "${command.name}"${suggestion}`);

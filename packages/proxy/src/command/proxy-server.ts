@@ -1,4 +1,3 @@
-import { InputError } from "../check/index.ts";
 import { messageOf } from "@plantstore/gateway/internal/errors";
 import type { ProxyGateway, ProxyOptions, ReloadReport } from "../create-proxy.ts";
 import { createProbes, drainGracefully, Readiness, type ServerPart } from "@plantstore/gateway/health";
@@ -13,12 +12,15 @@ import {
   measureUpstreams,
   Metrics,
 } from "@plantstore/telemetry/metrics";
-import { describeBinding, selectorOf, surveyRestRoutes } from "@plantstore/gateway/rest";
-import { createUpstream, defaultRestTimeoutMs, type Upstream } from "../upstreams/index.ts";
+import { selectorOf } from "@plantstore/gateway/rest";
+import { createUpstream, type Upstream } from "../upstreams/index.ts";
+import { createAccessLog } from "./access-log.ts";
+import { type Admission, openAdmission } from "./admission.ts";
+import { writeCheckReport } from "./check-report.ts";
 import { requireCertificates, ServedCertificate } from "./certificates.ts";
 import { describeCauses, FailureLog } from "./failure-log.ts";
 import { createProxyDocs, type ProxyDocs } from "./proxy-docs.ts";
-import { type ProxySettings, readProxySettings, usage } from "./proxy-settings.ts";
+import type { ProxySettings } from "./proxy-settings.ts";
 import { ReloadLog } from "./reload-log.ts";
 import type { Terminal } from "./terminal.ts";
 import { toUrl } from "./to-url.ts";
@@ -29,27 +31,14 @@ const retryEveryMs = 1_000;
 /** The end of the message of a failed reload. "These": other upstreams may use new descriptors. */
 const previousInUse = "the previous descriptors of these upstreams stay in use";
 
-/**
- * Runs the proxy with these command-line arguments.
- *
- * @returns the exit code: 0 after SIGTERM or SIGINT, 1 if it cannot serve, 2 for invalid arguments or files
- */
-export async function proxyCommand(args: readonly string[], terminal: Terminal): Promise<number> {
-  try {
-    const settings = await readProxySettings(args);
-    if (settings !== "help") return await new ProxyServer(settings, terminal).run();
-    terminal.print(usage);
-    return 0;
-  } catch (error) {
-    terminal.printError(error instanceof InputError ? error.message : `cannot start the proxy: ${messageOf(error)}`);
-    return error instanceof InputError ? 2 : 1;
-  }
-}
+/** How `--check` reports what would be served; `none` to serve. */
+export type ReportFormat = "none" | "text" | "json";
 
 /** A running proxy command. */
-class ProxyServer {
+export class ProxyServer {
   readonly #settings: ProxySettings;
   readonly #terminal: Terminal;
+  readonly #report: ReportFormat;
   readonly #upstreams: readonly Upstream[];
   readonly #metrics = new Metrics();
   /** Shared by all attempts to open the proxy, because the same metrics must not be registered twice. */
@@ -60,16 +49,18 @@ class ProxyServer {
   readonly #reloads: ReloadLog;
   readonly #certificateReloads: ReloadLog;
   #certificate: ServedCertificate | undefined;
+  #admission: Admission | undefined;
   #proxy: ProxyGateway | undefined;
 
-  /** @throws InputError for an address or certificates that are not valid */
-  constructor(settings: ProxySettings, terminal: Terminal) {
+  /** @throws SettingsProblem for an address that is not valid, InputError for certificates that are not */
+  constructor(settings: ProxySettings, terminal: Terminal, report: ReportFormat) {
     this.#settings = settings;
     this.#terminal = terminal;
+    this.#report = report;
     this.#log = new FailureLog(terminal);
     this.#reloads = new ReloadLog(terminal);
     this.#certificateReloads = new ReloadLog(terminal);
-    const upstreams = settings.upstreams.map((name) => ({ name, upstream: openUpstream(name, settings) }));
+    const upstreams = settings.upstreams.map(({ name }, at) => ({ name, upstream: openUpstream(settings, at) }));
     this.#upstreams = upstreams.map(({ upstream }) => upstream);
     measureUpstreams(this.#metrics, upstreams);
     const descriptorsProblem = (): string | undefined =>
@@ -94,15 +85,15 @@ class ProxyServer {
 
   /** Returns the readiness of each upstream if there are several. */
   #upstreamParts(): Readonly<Record<string, ServerPart>> {
-    const { upstreams: names, requiresAll } = this.#settings;
-    if (names.length < 2) return {};
+    const { upstreams, requiresAll } = this.#settings;
+    if (upstreams.length < 2) return {};
     const problemOf = (at: number): string | undefined => {
       const { problem, lastSuccessMs } = this.#proxy?.descriptorReloads[at] ?? {};
       // After a failed reload, the upstream is still served with its previous descriptors.
       if (problem !== undefined && lastSuccessMs === undefined) return problem;
       return this.#upstreams[at]?.ready === false ? "unreachable" : undefined;
     };
-    const parts = names.map((name, at): [string, ServerPart] => [
+    const parts = upstreams.map(({ name }, at): [string, ServerPart] => [
       `upstream ${name}`,
       {
         isOptional: !requiresAll,
@@ -114,14 +105,20 @@ class ProxyServer {
     return Object.fromEntries(parts);
   }
 
+  get #checksOnly(): boolean {
+    return this.#report !== "none";
+  }
+
+  /** Serves until a stop is requested, or prints the report. @returns the exit code */
   async run(): Promise<number> {
-    const { checksOnly } = this.#settings;
+    const checksOnly = this.#checksOnly;
     if (checksOnly) requireCertificates(this.#settings);
     const stopped = checksOnly ? new Promise<never>(() => undefined) : this.#terminal.stopRequested();
     // Added before anything else, because SIGHUP without a listener terminates the process.
     if (!checksOnly) this.#terminal.onHangup(() => this.#reload());
     let admin: Gateway | undefined;
     try {
+      this.#admission = await openAdmission(this.#settings, this.#terminal);
       admin = await this.#openAdmin();
       this.#proxy = await this.#open(stopped);
       if (this.#proxy === undefined) return 0;
@@ -138,17 +135,18 @@ class ProxyServer {
       const upstreams = this.#upstreams.map((upstream) => upstream.drain(0));
       // equivalent mutant: the process exits after all of these are closed in any case.
       await Promise.all([this.#proxy?.close(), admin?.close(), ...upstreams]);
+      this.#admission?.close();
       this.#reloads.close();
       this.#certificateReloads.close();
     }
   }
 
   async #openAdmin(): Promise<Gateway | undefined> {
-    const { host, adminPort, checksOnly } = this.#settings;
-    if (adminPort === undefined || checksOnly) return undefined;
+    const { admin: address } = this.#settings;
+    if (address === undefined || this.#checksOnly) return undefined;
     const endpoints = [...createProbes(this.#readiness), createMetricsEndpoint(() => this.#metrics.collect())];
     const admin = createGateway({ routes: () => undefined, endpoints });
-    const bound = await admin.listen({ host, port: adminPort });
+    const bound = await admin.listen(address);
     this.#terminal.print(`health and metrics at ${toUrl("http", bound)}`);
     return admin;
   }
@@ -166,7 +164,7 @@ class ProxyServer {
         if (proxy === undefined) opening.then((late) => late.close()).catch(() => undefined);
         return proxy;
       } catch (error) {
-        if (!this.#settings.waitsForDescriptors || this.#settings.checksOnly) throw error;
+        if (!this.#settings.waitsForDescriptors || this.#checksOnly) throw error;
         if (messageOf(error) !== problem) this.#terminal.printError(`waiting for descriptors: ${messageOf(error)}`);
         problem = messageOf(error);
       }
@@ -176,25 +174,23 @@ class ProxyServer {
   }
 
   #options(): ProxyOptions {
-    const { descriptors, reflectionHeader, services, rest, timeoutMs, timeoutMaxMs, headerBytes, cors } =
-      this.#settings;
-    const upstreams = this.#upstreams.map((upstream) => ({
-      upstream,
-      descriptors,
-      reflectionHeader,
-      ...(services && { services }),
-      ...(timeoutMs !== undefined && { timeoutMs }),
-      ...(timeoutMaxMs !== undefined && { timeoutMaxMs }),
-    }));
+    const { upstreams, rest, cors, trustedProxies, accessLog, headerBytes } = this.#settings;
+    const logAccess = createAccessLog(accessLog, this.#terminal.print);
     return {
-      upstreams,
+      upstreams: upstreams.flatMap(({ proxied }, at) => {
+        const upstream = this.#upstreams[at];
+        return upstream === undefined ? [] : [{ ...proxied, upstream }];
+      }),
       limits: { headerBytes },
       rest,
+      ...(trustedProxies && { trustedProxies: { addresses: trustedProxies } }),
       endpoints: this.#docs?.endpoints ?? [],
       ...(cors && { cors }),
+      ...(this.#admission?.admit && { admit: this.#admission.admit }),
       onResponse: (request) => {
         this.#count(request);
         this.#log.logFailure(request);
+        logAccess?.(request);
       },
       onFault: (error, source) => this.#log.write(`${source}: ${describeCauses(error)}`),
       onReload: (report) => this.#onReload(report),
@@ -204,7 +200,11 @@ class ProxyServer {
   async #listen(proxy: ProxyGateway): Promise<void> {
     const { host, port, tls: files } = this.#settings;
     measureGateway(this.#metrics, proxy);
-    measureDescriptors(this.#metrics, this.#settings.upstreams, proxy);
+    measureDescriptors(
+      this.#metrics,
+      this.#settings.upstreams.map(({ name }) => name),
+      proxy,
+    );
     measureReadiness(this.#metrics, this.#readiness);
     if (files !== undefined) {
       this.#certificate = new ServedCertificate(files);
@@ -220,6 +220,7 @@ class ProxyServer {
   /** Reads descriptors and certificates again, unless the first read has not finished. */
   #reload(): void {
     void this.#proxy?.reload();
+    this.#admission?.reload();
     const certificate = this.#certificate;
     if (certificate?.reload() === true) this.#proxy?.setSecureContext(certificate.current);
     this.#certificateReloads.record(certificate?.problem);
@@ -242,7 +243,7 @@ class ProxyServer {
 
   /** Logs the upstreams whose descriptors have not been read yet, with the reason. */
   #reportMissingUpstreams({ descriptorReloads }: ProxyGateway): void {
-    for (const [at, name] of this.#settings.upstreams.entries()) {
+    for (const [at, { name }] of this.#settings.upstreams.entries()) {
       const problem = descriptorReloads[at]?.problem;
       if (problem !== undefined) this.#log.write(`serving without ${name}: ${problem}`);
     }
@@ -262,35 +263,20 @@ class ProxyServer {
     }
   }
 
-  #describeTimeouts(): string {
-    const { timeoutMs, timeoutMaxMs } = this.#settings;
-    const defaultMs = timeoutMs || timeoutMaxMs;
-    const restMs = timeoutMs === undefined ? (defaultMs ?? defaultRestTimeoutMs) : defaultMs;
-    return `Timeouts of unary calls without a deadline: REST ${nameTimeout(restMs)}, others ${nameTimeout(defaultMs)}.`;
-  }
-
   /** Prints what would be served, and returns the exit code. */
   #printReport(proxy: ProxyGateway): number {
-    const methods = proxy.services.flatMap((service) => service.methods);
-    const { bindings } = surveyRestRoutes(methods, this.#settings.rest).routes;
-    const services = proxy.services.map(({ typeName }) => `  ${typeName}`);
-    const listed = bindings.map((binding) => `  ${describeBinding(binding)}`);
-    const report = ["The proxy would serve:", ...services, "", "REST routes:", ...listed, "", this.#describeTimeouts()];
-    this.#terminal.print(report.join("\n"));
+    this.#terminal.print(writeCheckReport(proxy, this.#settings, this.#report === "json"));
     return proxy.descriptorReloads.every(({ problem }) => problem === undefined) ? 0 : 1;
   }
 }
 
-function openUpstream(address: string, { upstreamTls, headerBytes }: ProxySettings): Upstream {
+function openUpstream({ upstreams, problemAt }: ProxySettings, at: number): Upstream {
+  const { connection = { addresses: [] } } = upstreams[at] ?? {};
   try {
-    return createUpstream({ addresses: address, limits: { headerBytes }, ...(upstreamTls && { tls: upstreamTls }) });
+    return createUpstream(connection);
   } catch (error) {
-    throw new InputError(messageOf(error));
+    throw problemAt(`upstreams[${at}].addresses[0]`, `is not valid: ${messageOf(error)}`);
   }
-}
-
-function nameTimeout(ms: number | undefined): string {
-  return ms === undefined ? "none" : `${ms} ms`;
 }
 
 function pause(ms: number): Promise<false> {

@@ -1,0 +1,81 @@
+/** A flag of a command. */
+export interface Flag {
+  /** The placeholder for its value in the help, such as "FILE". A flag without one is boolean. */
+  readonly value?: string;
+  /** A short description for the help. */
+  readonly about: string;
+  /** Whether it can be repeated. */
+  readonly multiple?: boolean;
+}
+
+/** An argument of a command that is not a flag (POSIX, Utility Conventions 12.1). */
+export interface Operand {
+  /** Its placeholder in the help, such as "FILE". */
+  readonly name: string;
+  /** A short description for the help. */
+  readonly about: string;
+  readonly optional?: boolean;
+}
+
+/** The flags of a command line by name, as `parseArgs` of node:util returns them: a string, `true`, or an array. */
+export type ParsedFlags = Readonly<Record<string, string | boolean | readonly (string | boolean)[] | undefined>>;
+
+/** Returns the value of a flag, or `undefined` if it is missing. */
+export function textOf(flag: ParsedFlags[string]): string | undefined {
+  return typeof flag === "string" ? flag : undefined;
+}
+
+/** Flags of settings, which many commands of a program accept. */
+export interface SettingFlags {
+  readonly flags: Readonly<Record<string, Flag>>;
+  /** Lines for the help of the command, below its flags. */
+  readonly help: readonly string[];
+}
+
+/** A command of a program. Its help is generated from it. @typeParam Terminal - what the program passes to commands */
+export interface CommandOf<Terminal> {
+  /** One or more words, for example "token create". */
+  readonly name: string;
+  /** One line for the list of commands. */
+  readonly summary: string;
+  readonly operands?: readonly Operand[];
+  readonly flags?: Readonly<Record<string, Flag>>;
+  readonly settings?: SettingFlags;
+  /** More lines for its help, below the flags. */
+  readonly notes?: readonly string[];
+  /**
+   * Runs the command and returns the exit code.
+   *
+   * @throws UsageError when the arguments are invalid; the program explains any other error
+   */
+  readonly run: (flags: ParsedFlags, operands: readonly string[], terminal: Terminal) => Promise<number>;
+}
+
+/** A program with commands. */
+export interface Program<Terminal> {
+  /** The name under which it is run. */
+  readonly name: string;
+  /** What it does, in a phrase. */
+  readonly about: string;
+  readonly version: string;
+  readonly commands: readonly CommandOf<Terminal>[];
+  /** The command that runs if the first word is a flag. Default: none. */
+  readonly defaultCommand?: CommandOf<Terminal>;
+  /** The exit codes of all commands, with their meanings. */
+  readonly exitCodes: Readonly<Record<number, string>>;
+  /** Reports an error of a command, and returns the exit code. */
+  readonly fail: (reason: unknown, terminal: Terminal) => number;
+}
+
+/** The error for an invalid command line. */
+export class UsageError extends Error {
+  override readonly name = "UsageError";
+}
+
+/** Returns the flags of a command by name, including those of settings if it accepts them. */
+export function flagsOf({
+  flags = {},
+  settings,
+}: Pick<CommandOf<never>, "flags" | "settings">): Readonly<Record<string, Flag>> {
+  return { ...flags, ...settings?.flags };
+}

@@ -1,0 +1,79 @@
+import type { CommandOf, Flag, Program } from "./command.ts";
+
+/** Maximum characters of a line of the help, so that it fits a wide terminal. */
+const lineLengthMax = 120;
+
+/** Returns the lines of a program's `--help`: its commands with a line each, and its exit codes. */
+export function overview<Terminal>({ name, about, commands, exitCodes }: Program<Terminal>): string[] {
+  const codes = Object.entries(exitCodes).map(([code, meaning]) => `${code} ${meaning}`);
+  return [
+    `${name}: ${about}`,
+    "",
+    "Commands:",
+    ...inColumns(commands.map((command) => [command.name, command.summary])),
+    "",
+    `"${name} help COMMAND" and "${name} COMMAND -h" show the flags of a command, "${name} -v" the version.`,
+    `Exit codes: ${codes.join(", ")}.`,
+  ];
+}
+
+/** Returns the lines of a command's `--help`. */
+export function helpOf<Terminal>(program: string, command: CommandOf<Terminal>): string[] {
+  const { operands = [], flags = {}, notes = [], settings } = command;
+  const rows: Row[] = [
+    ...operands.map(({ name, about }): Row => [name, about]),
+    ...Object.entries(flags).map(([name, flag]): Row => [formatFlag(name, flag), flag.about]),
+  ];
+  return [
+    usageOf(program, command),
+    ...paragraph(inColumns(rows)),
+    ...paragraph(notes),
+    ...paragraph(settings?.help ?? []),
+  ];
+}
+
+/** Returns the usage line of a command: its name, operands and flags. */
+export function usageOf<Terminal>(program: string, command: CommandOf<Terminal>): string {
+  const { name, operands = [], flags = {}, settings } = command;
+  return [
+    `${program} ${name}`,
+    ...operands.map((operand) => (operand.optional === true ? `[${operand.name}]` : operand.name)),
+    ...Object.entries(flags).map(
+      ([flag, about]) => `[${formatFlag(flag, about)}]${about.multiple === true ? "..." : ""}`,
+    ),
+    ...(settings === undefined ? [] : ["[--SETTING VALUE]..."]),
+  ].join(" ");
+}
+
+/** Returns a flag with its dashes and the placeholder for its value. */
+export function formatFlag(name: string, { value }: Flag): string {
+  return value === undefined ? `--${name}` : `--${name} ${value}`;
+}
+
+/** A line of two columns. */
+export type Row = readonly [left: string, right: string];
+
+/** Aligns rows in two columns; text that is too long for its line continues below, in the same column. */
+export function inColumns(rows: readonly Row[]): string[] {
+  const width = Math.max(...rows.map(([left]) => left.length)) + 4;
+  return rows.flatMap(([left, right]) => {
+    const [first = "", ...others] = wrap(right, lineLengthMax - width);
+    return [`  ${left}`.padEnd(width) + first, ...others.map((line) => " ".repeat(width) + line)];
+  });
+}
+
+function wrap(text: string, length: number): string[] {
+  const lines: string[] = [];
+  let line = "";
+  for (const word of text.split(" ")) {
+    if (line !== "" && line.length + 1 + word.length > length) {
+      lines.push(line);
+      line = word;
+    } else line = line === "" ? word : `${line} ${word}`;
+  }
+  return [...lines, line];
+}
+
+function paragraph(lines: readonly string[]): string[] {
+  return lines.length === 0 ? [] : ["", ...lines];
+}

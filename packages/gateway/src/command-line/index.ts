@@ -1,0 +1,17 @@
+/**
+ * How does a program with commands parse its command line, print its help, and report errors? The commands of this
+ * repository share it, so that they look alike.
+ */
+export {
+  type CommandOf,
+  type Flag,
+  flagsOf,
+  type Operand,
+  type ParsedFlags,
+  type Program,
+  type SettingFlags,
+  textOf,
+  UsageError,
+} from "./command.ts";
+export { formatFlag, inColumns, type Row, usageOf } from "./help.ts";
+export { type CommandOutput, runProgram } from "./program.ts";

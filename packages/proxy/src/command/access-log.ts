@@ -1,0 +1,39 @@
+import { Code } from "@connectrpc/connect";
+import { principalKey } from "@plantstore/auth";
+import type { CompletedRequest } from "@plantstore/gateway";
+import { errorCodeOf } from "@plantstore/gateway/internal/errors";
+import type { ProxyFile } from "../settings/index.ts";
+
+/** Maximum characters of a path that are logged. No route matches a longer path. */
+const pathLengthMax = 256;
+
+/**
+ * Returns a function that writes one line of JSON per request; `undefined` if the log is off. Header fields, queries and
+ * bodies are never logged.
+ */
+export function createAccessLog(
+  which: ProxyFile["accessLog"],
+  write: (line: string) => void,
+): ((request: CompletedRequest) => void) | undefined {
+  if (which === "off") return undefined;
+  return (request) => {
+    if (which === "all" || request.error !== undefined) write(JSON.stringify(toRecord(request)));
+  };
+}
+
+function toRecord(request: CompletedRequest): object {
+  const { error, procedure, protocol, httpMethod, path, httpStatus, durationMs, peer, contextValues } = request;
+  return {
+    time: new Date().toISOString(),
+    procedure,
+    protocol,
+    httpMethod,
+    path: path.slice(0, pathLengthMax),
+    httpStatus,
+    code: error === undefined ? "OK" : Code[error.code],
+    errorCode: error && errorCodeOf(error),
+    durationMs: Math.round(durationMs * 1_000) / 1_000,
+    peer: peer.address,
+    caller: contextValues.get(principalKey)?.subject,
+  };
+}

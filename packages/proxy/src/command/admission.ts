@@ -1,0 +1,89 @@
+import {
+  createBearerAuth,
+  limitRates,
+  openTokenVerifier,
+  parsePlainTokens,
+  type StaticToken,
+  type TokenVerifier,
+} from "@plantstore/auth";
+import type { OperatorLog } from "@plantstore/auth/inputs";
+import type { Admit } from "@plantstore/gateway";
+import type { AuthenticationFile } from "../settings/index.ts";
+import type { ProxySettings } from "./proxy-settings.ts";
+import type { Output } from "./terminal.ts";
+
+/** Which requests are admitted. */
+export interface Admission {
+  /** `undefined` if all are. */
+  readonly admit: Admit | undefined;
+  /** Reads watched files again. */
+  readonly reload: () => void;
+  readonly close: () => void;
+}
+
+/**
+ * Opens the verifier of credentials and the rate limits of settings.
+ *
+ * @throws SettingsProblem if tokens, a file or an issuer are not valid
+ */
+export async function openAdmission(settings: ProxySettings, output: Output): Promise<Admission> {
+  const { authentication, rateLimit } = settings;
+  const verifier = authentication && (await openVerifier(authentication, settings.problemAt, output));
+  const auth =
+    authentication &&
+    verifier &&
+    createBearerAuth(verifier, { realm: authentication.realm, open: authentication.open });
+  const isLimited = rateLimit.perCaller !== undefined || rateLimit.perAddress !== undefined;
+  const limited = limitRates((request) => auth?.admit(request), {
+    perPrincipal: rateLimit.perCaller,
+    perAddress: rateLimit.perAddress,
+  });
+  return {
+    admit: auth === undefined && !isLimited ? undefined : limited,
+    reload: () => void verifier?.reload?.(),
+    close: () => verifier?.close?.(),
+  };
+}
+
+async function openVerifier(
+  { tokens, tokenHashesFile, jwt, introspection }: AuthenticationFile,
+  problemAt: ProxySettings["problemAt"],
+  output: Output,
+): Promise<TokenVerifier> {
+  if (tokens.length + jwt.length === 0 && tokenHashesFile === undefined && introspection === undefined)
+    throw problemAt("authentication", "requires tokens, tokenHashesFile, jwt or introspection");
+  for (const [at, { keysUrl, keysFile }] of jwt.entries()) {
+    if (keysUrl !== undefined && keysFile !== undefined)
+      throw problemAt(`authentication.jwt[${at}].keysUrl`, "cannot be combined with keysFile");
+  }
+  const opened = await openTokenVerifier(
+    {
+      tokens: tokens.length === 0 ? undefined : toStaticTokens(tokens, problemAt),
+      tokenHashesFile,
+      jwt: jwt.length === 0 ? undefined : jwt.map(toJwtSource),
+      introspection,
+    },
+    toOperatorLog(output),
+  );
+  if (opened.kind === "problems") throw problemAt("authentication", `is not valid: ${opened.problems.join("; ")}`);
+  return opened.value;
+}
+
+function toStaticTokens(tokens: readonly string[], problemAt: ProxySettings["problemAt"]): readonly StaticToken[] {
+  const parsed = parsePlainTokens(tokens.join(","));
+  if (parsed.kind === "value") return parsed.value;
+  throw problemAt("authentication.tokens", `are not valid: ${parsed.problems.join("; ")}`);
+}
+
+function toJwtSource({ issuer, audiences, keysUrl, keysFile, algorithms, type }: AuthenticationFile["jwt"][number]) {
+  const keys = keysFile === undefined ? keysUrl && { url: keysUrl } : { file: keysFile };
+  return { issuer, audiences, keys: keys || undefined, algorithms, requireAccessTokenType: type === "at+jwt" };
+}
+
+/** Returns a log that writes to the terminal, with fields as JSON. */
+function toOperatorLog({ print, printError }: Output): OperatorLog {
+  return {
+    info: (fields, message) => print(`${message} ${JSON.stringify(fields)}`),
+    warn: (fields, message) => printError(`${message} ${JSON.stringify(fields)}`),
+  };
+}

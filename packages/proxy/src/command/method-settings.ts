@@ -1,0 +1,35 @@
+import type { DescMethod } from "@bufbuild/protobuf";
+import type { MethodSettings } from "../create-proxy.ts";
+import type { MethodConfigFile } from "../settings/index.ts";
+
+/**
+ * Returns a function that finds the settings of a method as gRPC's service config does: those of the item that names
+ * the method, otherwise its service, otherwise all services.
+ */
+export function toMethodSettings(
+  items: readonly MethodConfigFile[],
+): (method: DescMethod) => MethodSettings | undefined {
+  const named = items.flatMap((item) => {
+    const settings = toSettings(item);
+    return item.name.map(({ service, method }): [string, MethodSettings] => [`${service}/${method}`, settings]);
+  });
+  const byName = new Map(named);
+  return ({ parent: { typeName }, name }) =>
+    byName.get(`${typeName}/${name}`) ?? byName.get(`${typeName}/`) ?? byName.get("/");
+}
+
+function toSettings({ timeout, retryPolicy }: MethodConfigFile): MethodSettings {
+  return {
+    timeoutMs: timeout,
+    timeoutMaxMs: timeout,
+    ...(retryPolicy && {
+      retry: {
+        maxAttempts: retryPolicy.maxAttempts,
+        initialBackoffMs: retryPolicy.initialBackoff,
+        maxBackoffMs: retryPolicy.maxBackoff,
+        backoffMultiplier: retryPolicy.backoffMultiplier,
+        retryableCodes: retryPolicy.retryableStatusCodes,
+      },
+    }),
+  };
+}

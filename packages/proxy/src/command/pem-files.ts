@@ -1,0 +1,35 @@
+import { readFileSync } from "node:fs";
+import { messageOf } from "@plantstore/gateway/internal/errors";
+import { InputError } from "../check/index.ts";
+
+/** The PEM files of a certificate chain and its private key. */
+export interface CertificateFiles {
+  /** Both paths, for messages. */
+  readonly path: string;
+  /** Reads both files. @throws InputError */
+  read(): CertificatePair;
+}
+
+/** The contents of {@link CertificateFiles}. */
+export interface CertificatePair {
+  readonly cert: string;
+  readonly key: string;
+}
+
+/** Returns the files of a certificate and its key. */
+export function toCertificateFiles(cert: string, key: string): CertificateFiles {
+  return { path: `${cert}, ${key}`, read: () => ({ cert: readPem(cert), key: readPem(key) }) };
+}
+
+/** Reads a PEM file. @throws InputError if it cannot be read or is not PEM */
+export function readPem(path: string): string {
+  let text: string;
+  try {
+    text = readFileSync(path, "utf8");
+  } catch (error) {
+    throw new InputError(`cannot read ${path}: ${messageOf(error)}`);
+  }
+  // Node ignores an empty string, and would then trust the system's certificates or serve without a certificate.
+  if (!text.includes("-----BEGIN ")) throw new InputError(`${path} does not contain a PEM certificate or key`);
+  return text;
+}

@@ -1,0 +1,66 @@
+import {
+  type CommandOf,
+  type CommandOutput,
+  type Program,
+  runProgram,
+} from "@plantstore/gateway/internal/command-line";
+import { messageOf } from "@plantstore/gateway/internal/errors";
+import { checkCommand, InputError } from "../check/index.ts";
+import { proxyFileSchema, SettingsProblem } from "../settings/index.ts";
+import { packageVersion } from "./package-version.ts";
+import { readSettings, settingFlags } from "./read-settings.ts";
+import type { Terminal } from "./terminal.ts";
+
+/** What commands of the proxy get. */
+type ProxyTerminal = Terminal & CommandOutput;
+
+/** Serves until a signal stops the process. */
+const serveCommand: CommandOf<ProxyTerminal> = {
+  name: "serve",
+  summary: "serve gRPC services over REST, Connect, gRPC-Web and gRPC; runs if no command is named",
+  flags: {
+    config: { value: "FILE", about: "Reads settings from this file; flags replace its settings." },
+    check: { about: "Reports what would be served, or what is wrong, and exits." },
+    json: { about: "With --check, prints the report as JSON." },
+  },
+  settings: settingFlags,
+  notes: [
+    "SIGHUP reads the configuration file, descriptors and certificates again; what is not valid leaves the previous ones",
+    "in use. SIGTERM and SIGINT drain: /readyz returns 503 while calls are served for --drain-delay-ms, then the port is",
+    "closed, and running calls have --drain-timeout-ms. A second signal stops the process immediately.",
+  ],
+  run: async (flags, _operands, terminal) => {
+    // Loaded here, because other commands do not need it.
+    const { ProxyServer } = await import("./proxy-server.ts");
+    const report = flags["check"] !== true ? "none" : flags["json"] === true ? "json" : "text";
+    return await new ProxyServer(await readSettings(flags), terminal, report).run();
+  },
+};
+
+const schemaCommand: CommandOf<ProxyTerminal> = {
+  name: "schema",
+  summary: "print the JSON Schema of the configuration file",
+  run: (_flags, _operands, terminal) => {
+    terminal.out(JSON.stringify(proxyFileSchema(), undefined, 2));
+    return Promise.resolve(0);
+  },
+};
+
+const program: Program<ProxyTerminal> = {
+  name: "plantstore-proxy",
+  about: "REST, Connect and gRPC-Web in front of gRPC services in any language.",
+  version: packageVersion(),
+  commands: [serveCommand, checkCommand, schemaCommand],
+  defaultCommand: serveCommand,
+  exitCodes: { 0: "success", 1: "failure", 2: "invalid usage, setting or file" },
+  fail: (error, terminal) => {
+    const isInvalid = error instanceof InputError || error instanceof SettingsProblem;
+    terminal.err(isInvalid ? error.message : `cannot start the proxy: ${messageOf(error)}`);
+    return isInvalid ? 2 : 1;
+  },
+};
+
+/** Runs a command line of the proxy, and returns its exit code; never throws. */
+export function proxyCommand(words: readonly string[], terminal: Terminal): Promise<number> {
+  return runProgram(program, words, { ...terminal, out: terminal.print, err: terminal.printError });
+}

@@ -1,0 +1,69 @@
+import {
+  type Flag,
+  formatFlag,
+  inColumns,
+  type ParsedFlags,
+  type SettingFlags,
+  textOf,
+  UsageError,
+} from "@plantstore/gateway/internal/command-line";
+import { InputError, readBytes } from "../check/index.ts";
+import { type ConfigurationText, flagsOfSettings, readProxyFile } from "../settings/index.ts";
+import { type ProxySettings, toProxySettings } from "./proxy-settings.ts";
+
+/** Maximum size of the configuration file in bytes. 1 MiB: several thousand upstreams. */
+const configurationMaxBytes = 1024 * 1024;
+
+const flagTexts: Readonly<Record<string, Flag>> = Object.fromEntries(
+  flagsOfSettings().map(({ name, placeholder, multiple, about, fallback }) => [
+    name,
+    {
+      about: `${about.replaceAll("`", "")}${hasDefault(fallback) ? ` Default ${String(fallback)}.` : ""}`,
+      ...(placeholder !== undefined && { value: placeholder }),
+      ...(multiple === true && { multiple }),
+    },
+  ]),
+);
+
+/** The flags of settings, with the texts of the table. */
+export const settingFlags: SettingFlags = {
+  flags: flagTexts,
+  help: [
+    "Settings, which a configuration file can also contain (docs/reference/proxy-configuration.md):",
+    "",
+    ...inColumns(Object.entries(flagTexts).map(([name, flag]) => [formatFlag(name, flag), flag.about])),
+  ],
+};
+
+/** Whether a default is shown: numbers and names, but not that a switch is off. */
+function hasDefault(fallback: unknown): boolean {
+  return typeof fallback === "number" || typeof fallback === "string";
+}
+
+/**
+ * Reads the settings of the flags, and of the file that `--config` names.
+ *
+ * @throws UsageError, SettingsProblem or InputError that names what is wrong
+ */
+export async function readSettings(flags: ParsedFlags): Promise<ProxySettings> {
+  const path = textOf(flags["config"]);
+  if (path === undefined) requireUpstream(flags);
+  return await toProxySettings(readProxyFile(path === undefined ? undefined : await readText(path), flags));
+}
+
+async function readText(path: string): Promise<ConfigurationText> {
+  const bytes = await readBytes(path);
+  if (bytes.byteLength > configurationMaxBytes)
+    throw new InputError(`${path} is larger than ${configurationMaxBytes} bytes`);
+  return { name: path, text: new TextDecoder().decode(bytes) };
+}
+
+/** @throws UsageError if flags alone do not define upstreams and their descriptors */
+function requireUpstream(flags: ParsedFlags): void {
+  const { upstream = [], reflection = false, descriptors } = flags;
+  if ([upstream].flat().length === 0) throw new UsageError("--upstream or --config is missing");
+  if (reflection === (descriptors !== undefined))
+    throw new UsageError("exactly one of --reflection and --descriptors is required");
+  if (descriptors !== undefined && [upstream].flat().length > 1)
+    throw new UsageError("--descriptors requires exactly one --upstream; for several, use --reflection or --config");
+}

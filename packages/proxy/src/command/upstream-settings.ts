@@ -1,0 +1,92 @@
+import { pathToFileURL } from "node:url";
+import { createNameFilter } from "@plantstore/gateway/rest";
+import type { ForwardRules, ProxiedUpstream } from "../create-proxy.ts";
+import type { HeaderRulesFile, ReadSettings, UpstreamFile, UpstreamTlsFile } from "../settings/index.ts";
+import type { UpstreamOptions, UpstreamTls } from "../upstreams/index.ts";
+import { toMethodSettings } from "./method-settings.ts";
+import { readPem } from "./pem-files.ts";
+
+/** The settings of an upstream. */
+export interface UpstreamSettings {
+  /** The first address, for metrics and messages. */
+  readonly name: string;
+  readonly connection: UpstreamOptions;
+  readonly proxied: Omit<ProxiedUpstream, "upstream">;
+}
+
+/** Returns the settings of all upstreams. @throws SettingsProblem for contradictions, InputError for an invalid file */
+export function toUpstreamSettings({ settings, problemAt }: ReadSettings): readonly UpstreamSettings[] {
+  const { upstreams, methodConfig, authentication, headerBytes } = settings;
+  if (upstreams.length === 0) throw problemAt("upstreams", "must contain at least one upstream");
+  const methodSettings = toMethodSettings(methodConfig);
+  const hidden = authentication?.forward === false ? ["authorization"] : [];
+  return upstreams.map((upstream, at) => {
+    const path = `upstreams[${at}]`;
+    const { addresses, descriptors, services, timeoutMs, timeoutMaxMs, retry, reflectionHeader } = upstream;
+    const [name] = addresses;
+    if (name === undefined) throw problemAt(`${path}.addresses`, "must contain at least one address");
+    if (descriptors === undefined) throw problemAt(path, "requires descriptors: reflection, or a file");
+    const isSelected = createNameFilter(services);
+    return {
+      name,
+      connection: { ...connectionOf(upstream), limits: { headerBytes }, ...tlsOf(upstream, path, problemAt) },
+      proxied: {
+        descriptors: descriptors === "reflection" ? descriptors : pathToFileURL(descriptors),
+        reflectionHeader,
+        retry,
+        methodSettings,
+        metadata: toForwardRules(upstream.requestHeader, hidden),
+        ...(upstream.responseHeader && { responseMetadata: toForwardRules(upstream.responseHeader, []) }),
+        ...(isSelected && { services: isSelected }),
+        ...(timeoutMs !== undefined && { timeoutMs }),
+        ...(timeoutMaxMs !== undefined && { timeoutMaxMs }),
+      },
+    };
+  });
+}
+
+function connectionOf(upstream: UpstreamFile): UpstreamOptions {
+  const { addresses, connections, keepaliveMs, resolveEveryMs, healthService, maxConnectionAgeMs } = upstream;
+  return {
+    addresses,
+    ...(connections !== undefined && { connections }),
+    ...(keepaliveMs !== undefined && { keepaliveMs }),
+    ...(resolveEveryMs !== undefined && { resolveEveryMs }),
+    ...(healthService !== undefined && { healthService }),
+    ...(maxConnectionAgeMs !== undefined && { maxConnectionAgeMs }),
+  };
+}
+
+function tlsOf(
+  { addresses, tls }: UpstreamFile,
+  path: string,
+  problemAt: ReadSettings["problemAt"],
+): { readonly tls?: UpstreamTls } {
+  if (tls === undefined) return {};
+  const plaintext = addresses.find((address) => /^(?:http|unix):/i.test(address));
+  // The user requested TLS, so calls and their credentials must not be sent to this upstream in plaintext.
+  if (plaintext !== undefined)
+    throw problemAt(`${path}.tls.${firstSet(tls)}`, `requires an address with TLS, got "${plaintext}"`);
+  const { ca, cert, key, name } = tls;
+  if ((cert === undefined) !== (key === undefined))
+    throw problemAt(`${path}.tls.${cert === undefined ? "key" : "cert"}`, "requires both a certificate and its key");
+  return {
+    tls: {
+      ...(ca !== undefined && { ca: readPem(ca) }),
+      ...(cert !== undefined && { cert: readPem(cert) }),
+      ...(key !== undefined && { key: readPem(key) }),
+      ...(name !== undefined && { servername: name }),
+    },
+  };
+}
+
+function firstSet(tls: UpstreamTlsFile): string {
+  return Object.entries(tls).find(([, value]) => value !== undefined)?.[0] ?? "";
+}
+
+/** @param hidden - names of fields that are never forwarded */
+function toForwardRules(rules: HeaderRulesFile | undefined, hidden: readonly string[]): ForwardRules {
+  const { allow, deny = [], rename = {}, set = {} } = rules ?? {};
+  const added = Object.keys(set).length === 0 ? undefined : { set: () => set };
+  return { ...(allow && { allow }), deny: [...deny, ...hidden], rename, ...added };
+}

@@ -1,0 +1,173 @@
+import { writeFileSync } from "node:fs";
+import type { ConnectRouter } from "@connectrpc/connect";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { createReflectionService, ServerReflection } from "../../../gateway/src/reflection/index.ts";
+import { type ProxyProcess, startProxyProcess } from "../../../testing/src/gateway/proxy-process.ts";
+import { createTestGateway } from "../../../testing/src/gateway/test-engine.ts";
+import { projectFolder, runProgram } from "../../../testing/src/process/child-program.ts";
+import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
+
+// plantstore-proxy --config: what each setting of the file does.
+
+const folder = createTempFolder();
+const requests: Headers[] = [];
+/** How many calls of the sensor 7 fail before one succeeds. */
+let failures = 0;
+const upstream = createTestGateway({
+  routes: (router: ConnectRouter) => {
+    router.service(GreenhouseService, {
+      getReading: async ({ sensor }, { requestHeader, responseHeader, signal }) => {
+        requests.push(requestHeader);
+        if (sensor === "7" && failures-- > 0) throw new ConnectError("again", Code.Unavailable);
+        responseHeader.set("x-internal", "1");
+        responseHeader.set("x-version", "2");
+        if (sensor === "8") await new Promise((resolve) => signal.addEventListener("abort", resolve));
+        return { sensor, degreesCelsius: 21 };
+      },
+    });
+    router.service(ServerReflection, createReflectionService([GreenhouseService, ServerReflection]));
+  },
+});
+let address = "";
+beforeAll(async () => {
+  address = `http://127.0.0.1:${(await upstream.listen({ host: "127.0.0.1" })).port}`;
+});
+afterAll(async () => {
+  await upstream.close();
+  folder[Symbol.dispose]();
+});
+
+/** Writes a file with an upstream, other settings of the upstream, and other settings. */
+function configure(name: string, ofUpstream: string, others: string): string {
+  const text = `listen: { port: 0 }
+admin: { port: 0 }
+drain: { delayMs: 0 }
+upstreams:
+- addresses: [${address}]
+  descriptors: reflection
+${ofUpstream}
+${others}
+`;
+  writeFileSync(folder.file(name), text);
+  return folder.file(name);
+}
+
+function start(name: string, ofUpstream: string, others: string): Promise<ProxyProcess> {
+  return startProxyProcess(["--config", configure(name, ofUpstream, others)]);
+}
+
+async function get(url: string, headers: Readonly<Record<string, string>> = {}): Promise<Response> {
+  const response = await fetch(url, { headers });
+  await response.clone().text();
+  return response;
+}
+
+const token = "a-token-of-a-shop-2026";
+
+test("header rules, credentials, rates, CORS and the access log apply to calls", async () => {
+  writeFileSync(folder.file("token"), `${token}\n`);
+  await using proxy = await start(
+    "all.yaml",
+    `  requestHeader: { deny: [x-secret], rename: { x-old: x-new }, set: { x-gateway: public } }
+  responseHeader: { deny: [x-internal] }`,
+    `authentication: { realm: shop, tokens: [{ file: ${folder.file("token")} }], forward: false }
+rateLimit: { perCaller: 2 }
+cors: { origins: [https://shop.example], exposedHeaders: [x-version] }
+accessLog: all
+docs: false`,
+  );
+  const url = `${proxy.baseUrl}/sensors/4/reading`;
+  const refused = await get(`${url}?key=hunter2`);
+  expect([refused.status, refused.headers.get("www-authenticate")]).toEqual([401, 'Bearer realm="shop"']);
+  const fields = { authorization: `Bearer ${token}`, "x-secret": "1", "x-old": "2", origin: "https://shop.example" };
+  const response = await get(url, fields);
+  expect([response.status, response.headers.get("x-internal"), response.headers.get("x-version")]).toEqual([
+    200,
+    null,
+    "2",
+  ]);
+  expect(response.headers.get("access-control-expose-headers")).toContain("x-version");
+  const sent = Object.fromEntries(requests.at(-1) ?? []);
+  expect(sent).toMatchObject({ "x-new": "2", "x-gateway": "public" });
+  expect(["authorization", "x-secret", "x-old"].filter((name) => name in sent)).toEqual([]);
+  const statuses = [];
+  for (let call = 0; call < 4; call++) statuses.push((await get(url, fields)).status);
+  expect(statuses).toContain(429);
+  expect((await get(`${proxy.baseUrl}/openapi.json`, fields)).status).not.toBe(200);
+  const logged = (): readonly Record<string, unknown>[] =>
+    proxy.command
+      .stdout()
+      .split("\n")
+      .filter((line) => line.startsWith("{"))
+      .map((line) => JSON.parse(line));
+  await expect.poll(() => logged().length).toBeGreaterThan(5);
+  expect(logged()[0]).toMatchObject({ path: "/sensors/4/reading", httpStatus: 401, code: "Unauthenticated" });
+  expect(logged()[1]).toMatchObject({
+    procedure: "/greenhouse.v1.GreenhouseService/GetReading",
+    code: "OK",
+    caller: "token-1",
+  });
+  expect(proxy.command.stdout() + proxy.command.stderr()).not.toMatch(/hunter2|a-token-of/);
+});
+
+test("methodConfig sets timeouts and retries of single methods", async () => {
+  await using proxy = await start(
+    "methods.yaml",
+    "",
+    `methodConfig:
+- name: [{ service: greenhouse.v1.GreenhouseService, method: GetReading }]
+  timeout: 0.3s
+  retryPolicy: { maxAttempts: 3, initialBackoff: 0.01s, maxBackoff: 0.1s, backoffMultiplier: 2, retryableStatusCodes: [UNAVAILABLE] }
+- name: [{}]
+  timeout: 60s`,
+  );
+  failures = 2;
+  expect((await get(`${proxy.baseUrl}/sensors/7/reading`)).status).toBe(200);
+  failures = 3;
+  expect((await get(`${proxy.baseUrl}/sensors/7/reading`)).status).toBe(503);
+  const startedAtMs = performance.now();
+  expect((await get(`${proxy.baseUrl}/sensors/8/reading`)).status).toBe(504);
+  expect(performance.now() - startedAtMs).toBeLessThan(10_000);
+});
+
+test("rest.services sets the profile and options of single services", async () => {
+  await using proxy = await start(
+    "services.yaml",
+    "",
+    "rest: { services: [{ name: greenhouse.*, profile: google, options: [lenient] }] }",
+  );
+  expect((await get(`${proxy.baseUrl}/sensors/4/reading?unknown=1`)).status).toBe(200);
+});
+
+describe("a file that is not valid", () => {
+  const main = `${projectFolder}/packages/proxy/src/command/main.ts`;
+  const check = (file: string, ...more: readonly string[]) =>
+    runProgram(process.execPath, [main, "--config", file, "--check", ...more]);
+
+  test.each([
+    { others: "accesslog: all", problem: ':8:1: accesslog is not a setting; did you mean "accessLog"?' },
+    { others: "authentication: { realm: a }", problem: ":8:17: authentication requires tokens, tokenHashesFile, jwt" },
+    {
+      others: "authentication: { tokens: [{ env: PATH }] }",
+      problem: ":8:27: authentication.tokens are not valid: token 1",
+    },
+    { others: "listen: { tls: { cert: a } }", problem: ":8:1: Map keys must be unique" },
+  ])("is reported with its line by --check: $others", async ({ others, problem }) => {
+    const file = configure("wrong.yaml", "", others);
+    const { exitCode, stdout, stderr } = await check(file);
+    expect({ exitCode, stdout }).toEqual({ exitCode: 2, stdout: "" });
+    expect(stderr).toContain(`${file}${problem}`);
+  });
+
+  test("is not needed for --check --json, which prints services and routes", async () => {
+    const { exitCode, stdout } = await check(configure("json.yaml", "", ""), "--json");
+    expect([exitCode, JSON.parse(stdout)]).toMatchObject([0, { services: ["greenhouse.v1.GreenhouseService"] }]);
+  });
+
+  test("is described by the JSON Schema that the command prints", async () => {
+    const { exitCode, stdout } = await runProgram(process.execPath, [main, "schema"]);
+    expect([exitCode, JSON.parse(stdout)]).toMatchObject([0, { properties: { upstreams: { type: "array" } } }]);
+  });
+});

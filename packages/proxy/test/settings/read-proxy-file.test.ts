@@ -1,0 +1,224 @@
+import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Code } from "@connectrpc/connect";
+import { afterEach, describe, expect, test, vi } from "vitest";
+import { proxyFileSchema, readProxyFile, settingTable } from "../../src/settings/index.ts";
+import { settingRows } from "../../src/settings/setting-flags.ts";
+
+// The configuration file of the proxy: what it accepts, and which messages mistakes get.
+
+afterEach(() => vi.unstubAllEnvs());
+
+const read = (text: string, flags: Parameters<typeof readProxyFile>[1] = {}) =>
+  readProxyFile({ name: "proxy.yaml", text }, flags);
+
+const upstream = "upstreams:\n- addresses: [http://127.0.0.1:1]\n  descriptors: reflection\n";
+
+/** Returns the problems of a file. */
+function problemsOf(text: string, flags: Parameters<typeof readProxyFile>[1] = {}): string {
+  try {
+    read(text, flags);
+    return "";
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  }
+}
+
+describe("a mistake is reported with file, line and column", () => {
+  test.each<{ name: string; text: string; problem: string }>([
+    {
+      name: "an unknown setting",
+      text: `${upstream}lisen:\n  port: 1\n`,
+      problem: 'proxy.yaml:4:1: lisen is not a setting; did you mean "listen"?',
+    },
+    {
+      name: "an unknown setting of an upstream",
+      text: `${upstream}  timeout_ms: 5\n`,
+      problem: 'proxy.yaml:4:3: upstreams[0].timeout_ms is not a setting; did you mean "timeoutMs"?',
+    },
+    {
+      name: "an unknown setting without a similar one",
+      text: `${upstream}drain:\n  xyz: 1\n`,
+      problem: "proxy.yaml:5:3: drain.xyz is not a setting; accepted here: delayMs, timeoutMs",
+    },
+    {
+      name: "a number out of range",
+      text: `${upstream}listen:\n  port: 65536\n`,
+      problem: "proxy.yaml:5:9: listen.port must be between 0 and 65535, got 65536",
+    },
+    {
+      name: "text instead of a number",
+      text: `${upstream}listen: { port: "8080" }\n`,
+      problem: 'proxy.yaml:4:17: listen.port must be between 0 and 65535, got "8080"',
+    },
+    {
+      name: "a number instead of text",
+      text: `${upstream}listen:\n  host: 5\n`,
+      problem: "proxy.yaml:5:9: listen.host must be text, got 5",
+    },
+    {
+      name: "text instead of a boolean",
+      text: `${upstream}docs: yes\n`,
+      problem: 'proxy.yaml:4:7: docs must be true or false, got "yes"',
+    },
+    {
+      name: "an unknown name",
+      text: `${upstream}accessLog: some\n`,
+      problem: 'proxy.yaml:4:12: accessLog must be one of off, errors, all, got "some"',
+    },
+    {
+      name: "a mapping instead of a list",
+      text: "upstreams: {}\n",
+      problem: "proxy.yaml:1:12: upstreams must be a list, got a mapping",
+    },
+    {
+      name: "text instead of a mapping",
+      text: `${upstream}cors: "*"\n`,
+      problem: 'proxy.yaml:4:7: cors must be a mapping, got "*"',
+    },
+    {
+      name: "a key without a value",
+      text: `${upstream}listen:\n`,
+      problem: "proxy.yaml:4:8: listen must be a mapping, got nothing",
+    },
+    {
+      name: "a missing setting",
+      text: "upstreams:\n- descriptors: reflection\n",
+      problem: "proxy.yaml:2:3: upstreams[0] requires addresses",
+    },
+    { name: "an empty file", text: "", problem: "proxy.yaml:1:1: the configuration must be a mapping, got nothing" },
+    {
+      name: "invalid YAML",
+      text: `${upstream}a: [`,
+      problem: expect.stringMatching(/^proxy\.yaml:4:\d+: Flow sequence/),
+    },
+    {
+      name: "a duplicate key",
+      text: `${upstream}docs: true\ndocs: false\n`,
+      problem: "proxy.yaml:5:1: Map keys must be unique",
+    },
+    {
+      name: "a duration without its unit",
+      text: `${upstream}methodConfig:\n- name: [{}]\n  timeout: "5"\n`,
+      problem: 'proxy.yaml:6:12: methodConfig[0].timeout must be a duration between 0.001s and 86400s, got "5"',
+    },
+    {
+      name: "an unknown status code",
+      text: `${upstream}methodConfig:\n- name: [{}]\n  retryPolicy: { maxAttempts: 2, initialBackoff: 1s, maxBackoff: 1s, backoffMultiplier: 2, retryableStatusCodes: [NOPE] }\n`,
+      problem: expect.stringContaining(
+        "proxy.yaml:6:115: methodConfig[0].retryPolicy.retryableStatusCodes[0] must be one of CANCELLED, UNKNOWN, ",
+      ),
+    },
+  ])("$name", ({ text, problem }) => {
+    expect(problemsOf(text)).toEqual(problem);
+  });
+
+  test("all mistakes are reported together, also those of flags", () => {
+    expect(problemsOf(`${upstream}docs: 1\ncors: {}\n`, { port: "x" })).toBe(
+      [
+        '--port must be between 0 and 65535, got "x"',
+        "proxy.yaml:5:7: cors requires origins",
+        "proxy.yaml:4:7: docs must be true or false, got 1",
+      ].join("\n"),
+    );
+  });
+
+  test("a setting that is checked later is found by its path", () => {
+    const { problemAt } = read(`${upstream}listen:\n  tls: { cert: a }\n`, { host: "::" });
+    expect(
+      ["listen.tls.cert", "listen.tls.key", "listen.host", "upstreams[0].addresses[0]"].map(
+        (path) => problemAt(path, "is wrong").message,
+      ),
+    ).toEqual([
+      "proxy.yaml:5:16: listen.tls.cert is wrong",
+      "proxy.yaml:5:8: listen.tls.key is wrong",
+      "--host is wrong",
+      "proxy.yaml:2:15: upstreams[0].addresses[0] is wrong",
+    ]);
+  });
+});
+
+describe("secrets", () => {
+  const withToken = (source: string): string => `${upstream}authentication:\n  tokens: [${source}]\n`;
+
+  test("come from files, without the line break at the end, and from environment variables", () => {
+    vi.stubEnv("PROXY_TEST_TOKEN", "from the environment");
+    const file = join(mkdtempSync(join(tmpdir(), "secret-")), "token");
+    writeFileSync(file, "from a file\n");
+    const { settings } = read(withToken(`{ file: ${file} }, { env: PROXY_TEST_TOKEN }`));
+    expect(settings.authentication?.tokens).toEqual(["from a file", "from the environment"]);
+  });
+
+  test.each([
+    { source: "hunter2-hunter2-hunter2", problem: "must be { file: PATH } or { env: NAME }" },
+    {
+      source: "{ env: PROXY_TEST_NONE }",
+      problem: "requires the environment variable PROXY_TEST_NONE, which is not set",
+    },
+    { source: "{ file: /none }", problem: "requires a readable file: ENOENT: no such file or directory, open '/none'" },
+    { source: "{ file: a, env: b }", problem: "must be { file: PATH } or { env: NAME }" },
+  ])("are not printed when $source is refused", ({ source, problem }) => {
+    expect(problemsOf(withToken(source))).toBe(`proxy.yaml:5:12: authentication.tokens[0] ${problem}`);
+  });
+});
+
+describe("flags", () => {
+  test("replace settings of the file, and those of upstreams apply to all", () => {
+    const text = `${upstream}- addresses: [http://127.0.0.1:2]\n  timeoutMs: 1\nlisten: { port: 1, host: "::" }\n`;
+    const { settings } = read(text, { port: "2", "timeout-ms": "7", "no-docs": true, rest: ["lenient,int64Numbers"] });
+    expect(settings.listen).toMatchObject({ host: "::", port: 2 });
+    expect(settings.upstreams.map(({ timeoutMs }) => timeoutMs)).toEqual([7, 7]);
+    expect([settings.docs, settings.rest.options]).toEqual([false, ["lenient", "int64Numbers"]]);
+  });
+
+  test("define upstreams without a file", () => {
+    const { settings } = readProxyFile(undefined, {
+      upstream: ["http://a", "http://b"],
+      reflection: true,
+      "reflect-header": ["X-A: 1", "x-a: 2"],
+    });
+    expect(settings.upstreams).toMatchObject([
+      { addresses: ["http://a"], descriptors: "reflection", reflectionHeader: { "x-a": "1, 2" } },
+      { addresses: ["http://b"], descriptors: "reflection" },
+    ]);
+  });
+});
+
+test("methodConfig is read as gRPC's service config, with durations in milliseconds", () => {
+  const retryPolicy =
+    "{ maxAttempts: 3, initialBackoff: 0.1s, maxBackoff: 1s, backoffMultiplier: 2, retryableStatusCodes: [UNAVAILABLE, cancelled] }";
+  const text = `${upstream}methodConfig:\n- name: [{ service: a.B, method: C }, {}]\n  timeout: 1.5s\n  retryPolicy: ${retryPolicy}\n`;
+  expect(read(text).settings.methodConfig).toEqual([
+    {
+      name: [
+        { service: "a.B", method: "C" },
+        { service: "", method: "" },
+      ],
+      timeout: 1_500,
+      retryPolicy: {
+        maxAttempts: 3,
+        initialBackoff: 100,
+        maxBackoff: 1_000,
+        backoffMultiplier: 2,
+        retryableStatusCodes: [Code.Unavailable, Code.Canceled],
+      },
+    },
+  ]);
+});
+
+test("the example of the reference page is valid, except for its secret", () => {
+  const page = readFileSync(join(import.meta.dirname, "../../../../docs/reference/proxy-configuration.md"), "utf8");
+  const [, example = ""] = /```yaml\n(.*?)```/s.exec(page) ?? [];
+  expect(problemsOf(example.replace("{ file: /run/secrets/reflection }", "secret"))).toBe("");
+});
+
+test("every setting has a sentence, and the schema describes each", () => {
+  const rows = settingRows();
+  expect(rows.length).toBeGreaterThan(80);
+  expect(rows.filter(({ about }) => !/^[A-Z`].*\.$/.test(about)).map(({ path }) => path)).toEqual([]);
+  expect(settingTable()).toHaveLength(rows.length + 2);
+  const schema = JSON.stringify(proxyFileSchema());
+  expect(rows.filter(({ about }) => !schema.includes(JSON.stringify(about)))).toEqual([]);
+  expect(proxyFileSchema()).toMatchObject({ required: ["upstreams"], additionalProperties: false });
+});

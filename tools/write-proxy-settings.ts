@@ -1,0 +1,13 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { settingTable } from "../packages/proxy/src/settings/index.ts";
+import { projectFolder } from "./build/manifest.ts";
+
+// Prints docs/reference/proxy-configuration.md: its text, and the table of settings. `npm run generate` writes it.
+
+/** The line of the page after which the table follows. */
+const marker = "<!-- The rest is generated";
+
+const page = readFileSync(join(projectFolder, "docs/reference/proxy-configuration.md"), "utf8");
+const end = page.indexOf("\n", page.indexOf(marker));
+process.stdout.write(`${page.slice(0, end)}\n\n${settingTable().join("\n")}\n`);
