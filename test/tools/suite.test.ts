@@ -141,7 +141,7 @@ test.each([
 });
 
 test("npm run suite exits with code 0 when a suite passes, and 1 when it fails", async () => {
-  const passing = await run("unit", "--", "test/tools/watchdog.test.ts");
+  const passing = await run("command", "--", "test/tools/watchdog.test.ts");
   expect({ exitCode: passing.exitCode, passed: passing.stdout.includes("1 passed") }).toEqual({
     exitCode: 0,
     passed: true,
