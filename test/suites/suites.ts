@@ -1,8 +1,9 @@
 import { type FileSuite, isFileSuite, type Suite } from "../../packages/testing/src/suite.ts";
+import { nightlySuites } from "./nightly-suites.ts";
 
 // The test suites: the one list that vitest.config.ts, `npm run suite`, .ci/run, .ci/nightly and .ci/install-tools read.
 
-/** The suites, in the order in which .ci/run runs them. */
+/** The suites; those of .ci/run in their order. */
 export const suites: readonly Suite[] = [
   {
     kind: "files",
@@ -310,92 +311,7 @@ export const suites: readonly Suite[] = [
     whySeparate: "keeps a core busy",
     program: "packages/http-engine/test/suites/random-frames/run.ts",
   },
-  {
-    kind: "program",
-    name: "random-json",
-    about: "random JSON texts, which the quick and the exact reader must read alike",
-    occasion: "nightly",
-    whySeparate: "keeps a core busy",
-    program: "packages/gateway/test/suites/random-json/run.ts",
-  },
-  {
-    kind: "program",
-    name: "random-messages",
-    about: "random binary messages, which generated code and protobuf-es must read and write alike",
-    occasion: "nightly",
-    whySeparate: "keeps a core busy",
-    program: "packages/gateway/test/suites/random-messages/run.ts",
-  },
-  {
-    kind: "files",
-    name: "generators",
-    about: "clients of openapi-generator in four languages, and of eight generators for five services of Google",
-    occasion: "nightly",
-    whySeparate: "generates and compiles for ten minutes",
-    files: ["test/suites/generators/**/*.test.ts"],
-    workers: 1,
-    blocks: true,
-    needs: ["go", "python3", "python3-venv", "javac", "mvn"],
-  },
-  {
-    kind: "program",
-    name: "proxy-soak",
-    about: "calls through the proxy while its servers are killed and frozen",
-    occasion: "nightly",
-    whySeparate: "takes minutes",
-    program: "packages/proxy/test/suites/soak/run.ts",
-  },
-  {
-    kind: "program",
-    name: "cluster",
-    about:
-      "three machines in network namespaces, with PostgreSQL under Patroni and a replica of the store each, are killed, frozen and cut off; `--workers 2` for the coordinator of a Citus",
-    occasion: "nightly",
-    whySeparate: "needs root and takes minutes",
-    program: "test/suites/cluster/run.ts",
-    needs: ["etcd", "patroni", "haproxy", "ip", "postgres"],
-  },
-  {
-    kind: "files",
-    name: "recipe",
-    about: "the recipe for a new RPC in CONTRIBUTING.md, on a copy of the project",
-    occasion: "nightly",
-    whySeparate: "takes a minute",
-    files: ["test/tools/new-rpc.test.ts"],
-  },
-  {
-    kind: "files",
-    name: "upgrade",
-    about: "two servers under load are upgraded to a release with another schema and go back (docs/how-to/upgrade.md)",
-    occasion: "nightly",
-    whySeparate: "takes three minutes",
-    files: ["test/suites/upgrade/**/*.test.ts"],
-    blocks: true,
-    needs: ["curl"],
-  },
-  {
-    kind: "files",
-    name: "firefox",
-    about: "the pages of `browser` in Firefox",
-    occasion: "nightly",
-    whySeparate: "drives a browser",
-    files: ["test/suites/browser/**/*.test.ts"],
-    isRepeated: true,
-    blocks: true,
-    environment: { TEST_BROWSER: "firefox" },
-    prepare: "tsc -p test/suites/browser",
-    needs: ["npm test/suites/browser", "firefox", "curl", "go", "python3", "grpcurl"],
-  },
-  {
-    kind: "files",
-    name: "citus",
-    about: "the store on Citus, a coordinator and two workers; `npx node test/suites/citus/build.ts` builds Citus once",
-    occasion: "nightly",
-    whySeparate: "needs a Citus, which is built from source",
-    files: ["test/suites/citus/**/*.test.ts"],
-    blocks: true,
-    needs: ["faketime", "cc", "git", "flex", "postgresql-15", "lz4", "zstd", "gssapi", "openssl headers"],
-  },
+  ...nightlySuites,
 ];
 
 /** Returns the patterns of the files that a suite leaves to others: those of `unit` that other suites name. */
