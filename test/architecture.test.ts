@@ -114,6 +114,7 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
   "gateway/openapi": inGateway("exchange", "gen", "messages/json", "protocols/rest/rules"),
   "gateway/compression": inGateway("protocols"),
   "gateway/protocols": inGateway("exchange", "messages/binary", "messages/json", "protocols/rest/rules"),
+  "gateway/protocols/mcp": inGateway("exchange", "messages/json", "openapi", "protocols", "protocols/rest/rules"),
   "gateway/protocols/rest/rules": inGateway("exchange", "gen", "messages/json"),
   "gateway/descriptors": inGateway("gen"),
   "gateway/messages/json": inGateway("messages/codegen"),

@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import type { ConnectRouter } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { createGrpcTransport, createUpstream } from "../packages/proxy/src/client/entry.ts";
 import { createProxy } from "../packages/proxy/src/create-proxy.ts";
@@ -7,6 +8,7 @@ import { createDocsPage } from "../packages/docs-page/src/index.ts";
 import { createFetchGateway } from "../packages/gateway/src/fetch/entry.ts";
 import { createHealthService, drainGracefully, Readiness } from "../packages/gateway/src/health/index.ts";
 import { createGateway, createOpenApi, shareConnections } from "../packages/gateway/src/index.ts";
+import { createMcp } from "../packages/gateway/src/protocols/mcp/index.ts";
 import { createRequestMetrics, Metrics } from "../packages/telemetry/src/metrics/index.ts";
 import { createTracing, withOpenTelemetry } from "../packages/telemetry/src/opentelemetry/index.ts";
 import { createRestTransport } from "../packages/rest-client/src/index.ts";
@@ -38,6 +40,7 @@ import { allSourceFiles, sourceFolders, sourcePath } from "./support/source-file
 // must be added here.
 
 const routes = (): void => undefined;
+const sink = (router: ConnectRouter): unknown => router.service(KitchenSink, {});
 const info = { title: "t", version: "1" };
 const readiness = new Readiness({});
 const store = openMemoryStore();
@@ -61,14 +64,17 @@ const gives: Readonly<Record<string, (wrong: object) => unknown>> = {
   ServingOptions: (wrong) => createFetchGateway({ routes, ...wrong }),
   RestOptions: (rest) => createGateway({ routes, rest }),
   ReadJsonOptions: (json) => createFetchGateway({ routes, rest: { json } }),
-  RestServiceOptions: (wrong) =>
-    createGateway({ routes: (router) => router.service(KitchenSink, {}), rest: { service: () => wrong } }),
+  RestServiceOptions: (wrong) => createGateway({ routes: sink, rest: { service: () => wrong } }),
   CorsOptions: (wrong) => createGateway({ routes, cors: { origins: "*", ...wrong } }),
   Limits: (limits) => createGateway({ routes, limits }),
   TrustedProxiesOptions: (wrong) => createGateway({ routes, trustedProxies: { addresses: [], ...wrong } }),
   ListenOptions: (wrong) => createGateway({ routes }).listen({ ...address, ...wrong }),
   ConnectionAgeOptions: (wrong) => createPlantServer({ store }).listen({ ...address, ...wrong }),
   BindOptions: (wrong) => shareConnections({ ...address, ...wrong }),
+  McpOptions: (wrong) => createMcp({ tools: [], ...wrong }),
+  McpStreamLimits: (stream) => createMcp({ tools: [], stream }),
+  McpToolOptions: (wrong) => createGateway({ routes: sink, mcp: createMcp({ tools: () => ({ ...wrong }) }) }),
+  McpToolHints: (hints) => createGateway({ routes: sink, mcp: createMcp({ tools: () => ({ hints }) }) }),
   OpenApiOptions: (wrong) => createOpenApi([], { info, ...wrong }),
   OpenApiError: (wrong) =>
     createOpenApi([], { info, errors: [{ status: "4XX", description: "d", record: SinkSchema, ...wrong }] }),
@@ -132,6 +138,8 @@ const others: Readonly<Record<string, string>> = {
   AdmitRequest: "an argument of hooks",
   CompletedRequest: "an argument of hooks",
   RequestView: "an argument of hooks",
+  BodyCaller: "an argument of hooks",
+  ProtocolExtension: "created by createMcp",
   EndpointRequest: "an argument of endpoints",
   ReloadReport: "an argument of hooks",
   PresentedToken: "an argument of verifiers",

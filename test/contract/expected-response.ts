@@ -107,6 +107,9 @@ const errorResponses: Readonly<Record<Protocol, (want: Want, contentType: string
   "grpc-web": (want, contentType) => {
     return { httpStatus: 200, header: { "content-type": contentType }, trailer: grpcStatusOf(want), messages: [] };
   },
+  mcp: () => {
+    throw new TypeError("the contract has no wire format of MCP");
+  },
   rest: ({ code, message = "", fields }) => {
     const { number: error } = codes[code];
     const header = { "content-type": "application/json", ...fields };

@@ -103,10 +103,10 @@ function importedPackages({ imports }: OutputChunk, chunks: readonly OutputChunk
 }
 
 const sharedChunks = [
-  // The modules of the gateway that every call needs. All run without node, because the gateway over Fetch loads them too.
+  // The modules of the gateway that every call needs, except those of MCP. All run without node, because the gateway over Fetch loads them too.
   {
     name: "calls",
-    test: /\/gateway\/src\/(?:exchange|fetch|messages|protocols|serve)\/(?!.*(?:entry|index)\.ts$)/,
+    test: /\/gateway\/src\/(?:exchange|fetch|messages|protocols(?!\/mcp\/)|serve)\/(?!.*(?:entry|index)\.ts$)/,
   },
 ];
 

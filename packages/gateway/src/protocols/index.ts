@@ -6,12 +6,15 @@
  * `shared`, are common to several protocols. Independent of authentication and authorization.
  */
 export type {
+  BodyCaller,
+  BodyReply,
   BodyTarget,
   BodyWire,
   CallTarget,
   Mismatch,
   Protocol,
   ProtocolName,
+  ProtocolParts,
   Refusal,
   RequestHead,
   RequestMessages,
@@ -41,11 +44,14 @@ export {
 } from "./shared/envelope.ts";
 export { formatGrpcTimeout } from "./shared/format-grpc-timeout.ts";
 export { normalizeContentType } from "./shared/content-type.ts";
+export { metadataFields } from "./shared/error-metadata.ts";
 export { clientGoneError, httpError } from "./shared/http-error.ts";
-export { LazyHeaders } from "./shared/lazy-headers.ts";
+export { LazyHeaders, toFields } from "./shared/lazy-headers.ts";
 export { type MessageSplitter, readMessages } from "./shared/message-splitter.ts";
 export { type AcceptItem, negotiateCoding, readAccept } from "./shared/negotiation.ts";
 export { oneMessage } from "./shared/one-message.ts";
+export { readRestTimeout } from "./shared/timeouts.ts";
 export type { MessageInit, Rpc, Reply, ResponseParts, StreamRpc, UnaryRpc } from "./rpc.ts";
+export { createExtension, creatorOf, type ProtocolExtension } from "./extension.ts";
 export { claimedBy, createProtocols, type Protocols } from "./protocols.ts";
 export { JsonValueReader } from "./rest/json-value-reader.ts";

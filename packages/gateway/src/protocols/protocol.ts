@@ -1,6 +1,6 @@
-import type { Message } from "@bufbuild/protobuf";
-import type { ConnectError } from "@connectrpc/connect";
-import type { BodyPlan, CommonHeaderFields, Exchange, HeaderFields } from "../exchange/index.ts";
+import type { Message, Registry } from "@bufbuild/protobuf";
+import type { ConnectError, ContextValues } from "@connectrpc/connect";
+import type { BodyPlan, CommonHeaderFields, Exchange, HeaderFields, HeaderReader, Peer } from "../exchange/index.ts";
 import type { ErrorRecordWriter, RestRoutes } from "./rest/rules/index.ts";
 import type { LazyHeaders } from "./shared/lazy-headers.ts";
 import type { ResponseParts, Rpc, StreamRpc, UnaryRpc } from "./rpc.ts";
@@ -10,13 +10,19 @@ export interface ProtocolParts {
   readonly rpcs: readonly Rpc[];
   readonly restRoutes: RestRoutes;
   readonly writeErrorRecord: ErrorRecordWriter;
+  /** The types that messages and error details in JSON may name. */
+  readonly registry: Registry;
+  /** The origins whose pages may call, from the options of CORS; `undefined` if CORS is off. */
+  readonly corsOrigins: readonly string[] | "*" | undefined;
+  /** Whether options may name RPCs that do not exist, because not all descriptors have been read yet. */
+  readonly isIncomplete: boolean;
 }
 
 /**
  * The name of a protocol in hooks, logs and metrics. Code outside the protocols' folders that differs per protocol uses
  * a `Record<ProtocolName, …>`, so that it does not compile until a new protocol is added to it.
  */
-export type ProtocolName = "connect" | "grpc" | "grpc-web" | "rest";
+export type ProtocolName = "connect" | "grpc" | "grpc-web" | "mcp" | "rest";
 
 /**
  * A protocol in which clients call RPCs. Everything specific to it is in its folder. To add one, add a folder, a
@@ -85,7 +91,7 @@ export interface StreamTarget extends AnyTarget {
 }
 
 /**
- * A request that names its RPC in its body, as JSON-RPC does.
+ * A request that names its RPC in its body, as JSON-RPC does. It may also ask for something other than an RPC.
  *
  * It is admitted without a procedure: the credential is checked before the body is read. Everything that depends on the
  * RPC starts once the RPC is known: the deadline, the request gate, and the interceptors, which must check the scope.
@@ -160,16 +166,33 @@ export interface UnaryWire extends Wire {
   writeMessage(response: ResponseParts): void | Promise<void>;
 }
 
-/** Reads the body of a {@link BodyTarget}, and responds with an error if the body names no RPC. */
+/** The sender of a request whose body names the RPC. */
+export interface BodyCaller {
+  readonly header: HeaderReader;
+  readonly peer: Peer;
+  /** The context values that `admit` has set. */
+  readonly contextValues: ContextValues;
+}
+
+/** A complete response to a body that names no RPC, such as a list of RPCs. */
+export interface BodyReply {
+  readonly kind: "reply";
+  readonly httpStatus: number;
+  readonly fields: HeaderFields;
+  /** Absent if the response has no body. */
+  readonly body?: Uint8Array;
+}
+
+/** Reads the body of a {@link BodyTarget}, and responds with an error if the body is not valid. */
 export interface BodyWire extends Pick<Wire, "problem" | "writeError"> {
   readonly body: BodyPlan;
   /**
-   * Returns the target of the RPC that a body names; without a body, `body` is empty. The wire of that target already
-   * has the message, so its own `body` is `undefined`.
+   * Returns the target of the RPC that a body names, or the response to a body that asks for something else; without a
+   * body, `body` is empty. The wire of the target already has the message, so its own `body` is `undefined`.
    *
-   * @throws ConnectError for a body that names no RPC
+   * @throws ConnectError for a body that is not valid or names an unknown RPC
    */
-  readTarget(body: Uint8Array): UnaryTarget;
+  readTarget(body: Uint8Array, caller: BodyCaller): CallTarget | BodyReply;
 }
 
 /** The messages of a streaming client. */
@@ -195,6 +218,8 @@ export interface StreamWire extends Wire {
   readonly sendsHeaderEarly?: boolean;
   /** Whether the response is only a header section, as for HEAD (RFC 9110 §9.3.2). */
   readonly isHeaderOnly?: boolean;
+  /** The error that ends the call because its messages exceed a limit of the protocol; read after {@link encode}. */
+  readonly limitError?: ConnectError | undefined;
 
   /** Reads the messages of a streaming client as they arrive. */
   readMessages(): RequestMessages;

@@ -1,15 +1,22 @@
 import { connect } from "./connect/protocol.ts";
 import { grpc } from "./grpc/protocol.ts";
 import { grpcWeb } from "./grpc-web/protocol.ts";
+import { creatorOf, type ProtocolExtension } from "./extension.ts";
 import type { Protocol, ProtocolName, ProtocolParts, RequestHead } from "./protocol.ts";
 import { createRest } from "./rest/protocol.ts";
 
-/** Creates the protocols of a gateway. */
-export function createProtocols(parts: ProtocolParts): Protocols {
+/** Creates the protocols of a gateway. @param mcp - `undefined` if MCP is off */
+export function createProtocols(parts: ProtocolParts, mcp?: ProtocolExtension): Protocols {
   const rest = createRest(parts);
   // The order matters: the first one that claims a request responds to it, and REST claims every request.
-  const byName: Readonly<Record<ProtocolName, Protocol>> = { "grpc-web": grpcWeb, grpc, connect, rest };
-  const all = Object.values(byName);
+  const byName: Readonly<Record<ProtocolName, Protocol | undefined>> = {
+    "grpc-web": grpcWeb,
+    grpc,
+    connect,
+    mcp: mcp && creatorOf(mcp)?.(parts),
+    rest,
+  };
+  const all = Object.values(byName).filter((protocol) => protocol !== undefined);
   return {
     all,
     rest,

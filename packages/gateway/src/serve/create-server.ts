@@ -5,7 +5,7 @@ import { type RequestFailure, withCode } from "../errors/index.ts";
 import type { ReadJsonOptions } from "../messages/json/index.ts";
 import { type OptionNames, refusePromise, required } from "../options/index.ts";
 import type { TrustedProxies } from "../trusted-proxies/index.ts";
-import { createProtocols } from "../protocols/index.ts";
+import { createProtocols, creatorOf, type ProtocolExtension } from "../protocols/index.ts";
 import {
   compileRestRoutes,
   contentTypeOf,
@@ -49,6 +49,11 @@ export interface ServingOptions extends ConnectRouterOptions {
   readonly cors?: CorsOptions;
   readonly limits?: Partial<Limits>;
   /**
+   * Serves RPCs as tools of the Model Context Protocol: the result of `createMcp` of `@plantstore/gateway/mcp`. Off by
+   * default; its code is then not loaded.
+   */
+  readonly mcp?: ProtocolExtension;
+  /**
    * Whether to generate code that reads and writes messages at run time, with `new Function`. Default true. Without it,
    * results are the same, and reading and writing a message takes 1.6 to 5 times as long. Where the runtime forbids
    * code generation, no code is generated.
@@ -88,6 +93,7 @@ export const servingOptionNames: OptionNames<ServingOptions> = {
   endpoints: true,
   cors: corsOptionNames,
   limits: defaultLimits,
+  mcp: true,
   codegen: true,
   onRequest: true,
   toError: true,
@@ -140,7 +146,7 @@ export function compileRoutes(userOptions: ServingOptions, ownPlatform: Platform
   const [options, platform] =
     userOptions.codegen === false ? withoutCodegen(userOptions, ownPlatform) : [userOptions, ownPlatform];
   const { compressions, parsedMethods } = platform;
-  const { routes, rest = {}, requestPathPrefix: prefix = "", endpoints = [] } = options;
+  const { routes, rest = {}, requestPathPrefix: prefix = "", endpoints = [], mcp } = options;
   if (typeof routes !== "function") {
     const problem = `routes must be a function that registers services, got ${typeof routes}`;
     throw withCode(new TypeError(problem), "ERR_OPTIONS");
@@ -172,13 +178,15 @@ export function compileRoutes(userOptions: ServingOptions, ownPlatform: Platform
       ...(onIgnored && { onIgnored }),
     },
     {
-      reservedPaths: endpoints.filter(({ atRoot }) => atRoot !== true).map(({ path }) => path),
+      reservedPaths: listPaths(endpoints, mcp),
       requestPathPrefix: prefix,
       ...(parsedMethods && { parsedMethods }),
     },
   );
   const httpMethods = listMethods(restRoutes, endpoints, parsedMethods);
-  const protocols = createProtocols({ rpcs, restRoutes, writeErrorRecord });
+  const corsOrigins = options.cors?.origins;
+  const isIncomplete = rest.ignoreUnregistered ?? false;
+  const protocols = createProtocols({ rpcs, restRoutes, writeErrorRecord, registry, corsOrigins, isIncomplete }, mcp);
   const cors = options.cors === undefined ? undefined : createCors(options.cors, httpMethods);
   return {
     paths: indexPaths(rpcs, endpoints, protocols, prefix),
@@ -188,6 +196,18 @@ export function compileRoutes(userOptions: ServingOptions, ownPlatform: Platform
     cors,
     rest: restRoutes,
   };
+}
+
+/**
+ * Returns the paths below the prefix that no rule may have.
+ *
+ * @throws TypeError for an extension that was not created by its function
+ */
+function listPaths(endpoints: readonly Endpoint[], mcp: ProtocolExtension | undefined): readonly string[] {
+  const paths = endpoints.filter(({ atRoot }) => atRoot !== true).map(({ path }) => path);
+  if (mcp === undefined) return paths;
+  if (creatorOf(mcp) !== undefined) return [...paths, mcp.path];
+  throw withCode(new TypeError("mcp must be the result of createMcp()"), "ERR_OPTIONS");
 }
 
 /**

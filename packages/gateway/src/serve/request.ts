@@ -76,7 +76,8 @@ export class ServedRequest implements ViewedRequest, AbortReceiver {
   readonly target: Target;
   /** Set later if the body names the RPC. */
   procedure: string | undefined;
-  readonly stream: boolean;
+  /** Set later if the body names the RPC. */
+  stream: boolean;
   readonly authorization: string | null;
   readonly xRequestId: string | null;
   readonly connection: object;

@@ -174,6 +174,8 @@ class StreamCall implements ServedCall, MessageCall {
   #add(bytes: Uint8Array): void {
     this.#settleHeader();
     if (this.wire.isHeaderOnly === true) return this.#succeed();
+    const { limitError } = this.wire;
+    if (limitError !== undefined) return this.request.fail(limitError);
     this.#heartbeat?.restart();
     this.#collect(bytes);
     // The only message of a response is sent together with its end.

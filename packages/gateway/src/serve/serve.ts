@@ -13,7 +13,7 @@ import type { Message } from "@bufbuild/protobuf";
 import type { ConnectError, ContextValues, UnaryRequest } from "@connectrpc/connect";
 import { type Exchange, toUtf8 } from "../exchange/index.ts";
 import { clientGoneError, type Reply, type ResponseParts, type UnaryRpc, type UnaryWire } from "../protocols/index.ts";
-import type { UnaryTarget } from "../protocols/index.ts";
+import type { CallTarget, UnaryTarget } from "../protocols/index.ts";
 import { CallView } from "./call-view.ts";
 import { respondToPreflight } from "./cors.ts";
 import { type Endpoint, type EndpointResponse, EndpointExchange } from "./endpoint.ts";
@@ -81,12 +81,15 @@ function open(request: ServedRequest): void {
     case "endpoint":
       return serveEndpoint(request, target.endpoint);
     case "body":
-      return serveBody(request, target, serveUnary);
-    case "stream":
-      return serveStream(request, target);
-    case "unary":
-      return serveUnary(request, target);
+      return serveBody(request, target, serveCall);
+    default:
+      return serveCall(request, target);
   }
+}
+
+function serveCall(request: ServedRequest, target: CallTarget): void {
+  if (target.kind === "stream") serveStream(request, target);
+  else serveUnary(request, target);
 }
 
 /** Opens a unary call and starts its deadline. */

@@ -2,6 +2,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { PhotoService } from "../../../../examples/gen/greenhouse/v1/photos_pb.ts";
+import { createMcp } from "../../src/protocols/mcp/index.ts";
 import { compileRoutes } from "../../src/serve/index.ts";
 import type { Protocol } from "../../src/index.ts";
 import { type Field, fieldValue, type HttpRequest, type HttpVersion } from "../../../testing/src/carriers/exchange.ts";
@@ -87,6 +88,24 @@ function restError(httpStatus: number, code: Code, status: string, message: stri
   return { httpStatus, header: json, body: JSON.stringify({ code, status, message, details: [] }) };
 }
 
+function callTool(method: string, message: string): HttpRequest {
+  const params = `{"name":"greenhouse_v1_GreenhouseService_${method}","arguments":${message}}`;
+  const body = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":${params}}`;
+  return { ...post("", "application/json", body), path: "/mcp" };
+}
+
+/** Returns the response with the members of a result. */
+function mcpResult(members: string): Response {
+  return { httpStatus: 200, header: json, body: `{"jsonrpc":"2.0","id":1,"result":{${members}}}` };
+}
+
+function mcpError(code: string, message: string): Response {
+  return mcpResult(`"content":${JSON.stringify([{ type: "text", text: `${code}: ${message}` }])},"isError":true`);
+}
+
+const readings = `{"messages":[${twoReadings.map(([, text]) => text).join(",")}]}`;
+const twoMessages = `"content":${JSON.stringify([{ type: "text", text: readings }])},"structuredContent":${readings}`;
+
 const protocolCases: Readonly<Record<Protocol, ProtocolCases>> = {
   connect: {
     httpVersion: "1.1",
@@ -152,6 +171,28 @@ const protocolCases: Readonly<Record<Protocol, ProtocolCases>> = {
       },
     },
   },
+  mcp: {
+    httpVersion: "1.1",
+    call: (message) => callTool("WaterBed", message),
+    stream: () => callTool("WatchReadings", '{"sensor":"a"}'),
+    timeout: ["x-server-timeout", String(timeoutMs / 1000)],
+    responses: {
+      success: mcpResult('"content":[{"type":"text","text":"{\\"liters\\":3}"}],"structuredContent":{"liters":3}'),
+      handlerError: mcpError("ABORTED", "dry"),
+      refusal: {
+        httpStatus: 403,
+        header: json,
+        body: JSON.stringify({ jsonrpc: "2.0", error: { code: -32600, message: closed } }),
+      },
+      deadline: mcpError("DEADLINE_EXCEEDED", timedOut),
+      tooLarge: mcpError("RESOURCE_EXHAUSTED", tooLarge),
+      stream: {
+        ...mcpResult(""),
+        header: { "content-type": "text/event-stream" },
+        body: `event: message\ndata: ${mcpResult(twoMessages).body}\n\n`,
+      },
+    },
+  },
   rest: {
     httpVersion: "1.1",
     call: (message) => ({ ...post("", "application/json", message), path: "/beds/7:water" }),
@@ -195,6 +236,7 @@ describe("every protocol", () => {
       {},
       {
         readMaxBytes,
+        mcp: createMcp({ tools: ["greenhouse.v1.*"] }),
         routes: (router) => {
           router.service(GreenhouseService, {
             waterBed: ({ liters, note }) => {
@@ -224,13 +266,14 @@ describe("every protocol", () => {
   });
 
   test("has a case for each situation", () => {
-    const { protocols } = compileRoutes({ routes: () => {} }, { compressions: [] }, () => {});
+    const options = { routes: () => {}, mcp: createMcp({ tools: [] }) };
+    const { protocols } = compileRoutes(options, { compressions: [] }, () => {});
     expect(protocols.all.map(({ name }) => name).toSorted()).toEqual(Object.keys(protocolCases).toSorted());
   });
 
   test("has a wire format", () => {
     const inContract = new Set(Object.values(wireFormats).map(({ protocol }) => protocol));
-    expect([...inContract].toSorted()).toEqual(Object.keys(protocolCases).toSorted());
+    expect([...inContract, "mcp"].toSorted()).toEqual(Object.keys(protocolCases).toSorted());
   });
 
   test.each(cases)("responds as specified: $protocol, $situation", async ({ protocol, situation, protocolCase }) => {

@@ -56,7 +56,8 @@ const spellings: Readonly<Record<Protocol, readonly Spelling[]>> = {
     { ...binary, name: "gRPC-Web", ...typesBelow("application/grpc-web") },
     { ...binary, name: "gRPC-Web text", ...typesBelow("application/grpc-web-text"), isBase64: true },
   ],
-  // REST uses JSON only.
+  // MCP and REST use JSON only.
+  mcp: [],
   rest: [],
 };
 

@@ -42,6 +42,7 @@ const writesFields: Readonly<Record<ProtocolName, boolean>> = {
   connect: false,
   grpc: false,
   "grpc-web": false,
+  mcp: false,
   rest: true,
 };
 

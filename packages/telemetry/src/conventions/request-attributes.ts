@@ -10,6 +10,8 @@ interface RpcSystem {
 }
 
 const grpc: RpcSystem = { name: "grpc", statusOf: grpcStatusOf };
+/** MCP is based on JSON-RPC. Its errors have no codes, so the status is that of gRPC. */
+const jsonRpc: RpcSystem = { name: "jsonrpc", statusOf: grpcStatusOf };
 const connectRpc: RpcSystem = { name: "connectrpc", statusOf: connectStatusOf };
 
 /** The RPC system of each protocol; `undefined` for protocols that are recorded as HTTP. */
@@ -17,6 +19,7 @@ const rpcSystems: Readonly<Record<CompletedRequest["protocol"], RpcSystem | unde
   connect: connectRpc,
   grpc,
   "grpc-web": grpc,
+  mcp: jsonRpc,
   rest: undefined,
 };
 

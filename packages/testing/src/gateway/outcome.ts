@@ -18,6 +18,7 @@ const readers: Readonly<Record<Protocol, (response: HttpResponse, format: WireFo
   connect: readConnect,
   grpc: (response, format) => readGrpc(response, format, response.trailer),
   "grpc-web": (response, format) => readGrpc(response, format, readWebTrailer(format, response)),
+  mcp: readMcp,
   rest: readRest,
 };
 
@@ -71,6 +72,20 @@ function readRest(response: HttpResponse): Outcome {
   const record: unknown = JSON.parse(response.body.toString("utf8"));
   if (!isErrorRecord(record)) throw new Error(`no error record: ${describe(response)}`);
   return { code: record.error, message: record.message };
+}
+
+/** Reads the result of a tool, whose error is a text with the name of the code, or an error of the protocol. */
+function readMcp(response: HttpResponse): Outcome {
+  const { result, error }: McpResponse = JSON.parse(response.body.toString("utf8"));
+  if (error !== undefined) return { code: response.httpStatus === 401 ? 16 : 7, message: error.message };
+  if (result?.isError !== true) return { code: 0, message: "" };
+  const [name = "", message = ""] = (result.content[0]?.text ?? "").split(/: (.*)/s);
+  return { code: connectCodes[name === "CANCELLED" ? "canceled" : name.toLowerCase()] ?? -1, message };
+}
+
+interface McpResponse {
+  readonly result?: { readonly content: readonly { readonly text: string }[]; readonly isError?: boolean };
+  readonly error?: { readonly message: string };
 }
 
 function readConnect(response: HttpResponse): Outcome {

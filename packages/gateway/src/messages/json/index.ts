@@ -14,7 +14,7 @@
  * of values (json-forms, json-elements) → text, by `JSON.stringify`.
  */
 export { type BodyRules, createJsonFieldReader, type JsonFieldReader, readJson, readPartialJson } from "./read-json.ts";
-export { readJsonExactly } from "./read-exact.ts";
+export { readJsonExactly, toText } from "./read-exact.ts";
 export {
   jsonOptionNames,
   type ReadJsonOptions,
@@ -36,6 +36,7 @@ export {
 } from "./field-values.ts";
 export { hasCustomJsonRepresentation } from "./custom-form.ts";
 export { FieldProblem, quote } from "./field-problem.ts";
+export { JsonScanner } from "./json-scanner.ts";
 export type { BoundFields, FieldNotes } from "./read-context.ts";
 export { hasRequiredFields, isRequiredField, requireFields } from "./required-fields.ts";
 export { UnknownNames } from "./unknown-names.ts";

@@ -1,0 +1,116 @@
+import { initializedRequest, statelessRequest } from "../../../../testing/src/gateway/mcp.ts";
+import { call, type Case, complete, failure, named, raw, readMaxBytes, result, text, water, watered } from "./case.ts";
+
+/** Calls of a tool. */
+export const calls: readonly Case[] = [
+  {
+    name: "a call",
+    request: call(watered),
+    response: complete({ content: text(JSON.stringify(watered)), structuredContent: watered }),
+    ...named,
+  },
+  {
+    name: "a call of a revision with initialize",
+    request: initializedRequest("tools/call", { name: water, arguments: watered }),
+    response: result({ content: text(JSON.stringify(watered)), structuredContent: watered }),
+    ...named,
+  },
+  {
+    name: "a call whose number exceeds 2^53",
+    request: raw(
+      `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"${water}","arguments":{"bed":9007199254740993}}}`,
+    ),
+    response: result({ content: text('{"bed":"9007199254740993"}'), structuredContent: { bed: "9007199254740993" } }),
+    ...named,
+  },
+  {
+    name: "a call without arguments",
+    request: call(undefined),
+    response: complete({ content: text("{}"), structuredContent: {} }),
+    ...named,
+  },
+  {
+    name: "a call whose arguments are null",
+    request: call(null),
+    response: complete({ content: text("{}"), structuredContent: {} }),
+    ...named,
+  },
+  {
+    name: "a call that the handler fails",
+    request: call({ note: "dry" }),
+    response: complete({ content: text("ABORTED: dry"), isError: true }),
+    ...named,
+    header: [["retry-after", "7"]],
+  },
+  {
+    name: "a call whose message is invalid",
+    request: call({ liters: "many" }),
+    response: complete({ content: text('INVALID_ARGUMENT: liters: "many" is not an int32'), isError: true }),
+    ...named,
+  },
+  {
+    name: "a call whose argument is set twice",
+    request: raw(
+      `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"${water}","arguments":{"bed":1,"bed":2}}}`,
+    ),
+    httpStatus: 400,
+    response: failure(-32700, 'key "bed" is set more than once'),
+  },
+  {
+    name: "a call whose message is larger than the RPC allows",
+    request: call({ note: "x".repeat(readMaxBytes) }),
+    response: complete({
+      content: text(`RESOURCE_EXHAUSTED: the message is larger than ${readMaxBytes} bytes`),
+      isError: true,
+    }),
+    ...named,
+  },
+  {
+    name: "a call whose deadline passes",
+    request: call({ note: "late" }, [["x-server-timeout", "0.02"]]),
+    response: complete({ content: text("DEADLINE_EXCEEDED: the operation timed out"), isError: true }),
+    ...named,
+  },
+  {
+    name: "a call whose caller needs another scope",
+    request: call({ note: "scope" }),
+    httpStatus: 403,
+    response: failure(-32600, "the scope is missing", 1),
+    ...named,
+    header: [["www-authenticate", 'Bearer error="insufficient_scope"']],
+  },
+  {
+    name: "a call with an idempotency key in _meta",
+    request: call({ note: "key" }, [], { idempotencyKey: "from-meta" }),
+    response: complete({ content: text('{"note":"from-meta"}'), structuredContent: { note: "from-meta" } }),
+    ...named,
+  },
+  {
+    name: "a call with an idempotency key in its header and in _meta",
+    request: call({ note: "key" }, [["idempotency-key", "from-header"]], { idempotencyKey: "from-meta" }),
+    response: complete({ content: text('{"note":"from-header"}'), structuredContent: { note: "from-header" } }),
+    ...named,
+  },
+  {
+    name: "a call with an idempotency key that is not a header value",
+    request: call({}, [], { idempotencyKey: "a\nb" }),
+    response: failure(-32602, '"idempotencyKey" must be 1 to 256 visible ASCII characters', 1),
+  },
+  {
+    name: "a call of an unknown tool",
+    request: statelessRequest("tools/call", { name: "none" }),
+    response: failure(-32602, "unknown tool", 1),
+  },
+  {
+    name: "a call of an RPC that is not a tool",
+    request: statelessRequest("tools/call", { name: "greenhouse_v1_GreenhouseService_GetReading" }),
+    response: failure(-32602, "unknown tool", 1),
+  },
+  {
+    name: "a call without a credential",
+    request: call({}, [["authorization", "none"]]),
+    httpStatus: 401,
+    response: failure(-32600, "who are you"),
+    header: [["www-authenticate", "Bearer"]],
+  },
+];

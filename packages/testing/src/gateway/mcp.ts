@@ -1,0 +1,58 @@
+import type { Field, HttpRequest } from "../carriers/exchange.ts";
+
+/** The stateless revision of MCP. */
+export const statelessRevision = "2026-07-28";
+
+/** The latest revision of MCP that begins with `initialize`. */
+export const initializedRevision = "2025-11-25";
+
+/** The members of `_meta` that the stateless revision requires. */
+export const statelessMeta: Readonly<Record<string, unknown>> = {
+  "io.modelcontextprotocol/protocolVersion": statelessRevision,
+  "io.modelcontextprotocol/clientCapabilities": {},
+};
+
+/** Returns the name of the tool of a procedure. */
+export function toolNameOf(procedure: string): string {
+  return procedure.slice(1).replaceAll(/[./]/g, "_");
+}
+
+/** Returns a POST of a JSON text to the path of MCP. */
+export function postMcp(body: string | Uint8Array, header: readonly Field[] = []): HttpRequest {
+  const common: readonly Field[] = [
+    ["content-type", "application/json"],
+    ["accept", "application/json, text/event-stream"],
+  ];
+  return { httpMethod: "POST", path: "/mcp", header: [...common, ...header], body: Buffer.from(body) };
+}
+
+/** Returns a request of the stateless revision with the header fields that it requires. The id is 1. */
+export function statelessRequest(
+  method: string,
+  params: { readonly name?: string; readonly [member: string]: unknown } = {},
+  header: readonly Field[] = [],
+): HttpRequest {
+  const { _meta: meta, ...others } = params;
+  const body = { jsonrpc: "2.0", id: 1, method, params: { ...others, _meta: { ...statelessMeta, ...Object(meta) } } };
+  const named: readonly Field[] = params.name === undefined ? [] : [["mcp-name", params.name]];
+  return postMcp(JSON.stringify(body), [
+    ["mcp-protocol-version", statelessRevision],
+    ["mcp-method", method],
+    ...named,
+    ...header,
+  ]);
+}
+
+/** Returns a request of a revision that begins with `initialize`. The id is 1. */
+export function initializedRequest(method: string, params: object = {}, header: readonly Field[] = []): HttpRequest {
+  const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method, params });
+  return postMcp(body, [["mcp-protocol-version", initializedRevision], ...header]);
+}
+
+/** Returns the JSON of the events of a response in Server-Sent Events. */
+export function eventsOf(body: string): unknown[] {
+  return body
+    .split("\n\n")
+    .filter((event) => event.startsWith("event: message\ndata: "))
+    .map((event): unknown => JSON.parse(event.slice("event: message\ndata: ".length)));
+}
