@@ -38,7 +38,7 @@ export function agentRoutes(skill: Skill): (router: ConnectRouter) => void {
       async *sendStreamingMessage({ message }, { signal }) {
         const started = start(message);
         if ("parts" in started) yield create(StreamResponseSchema, { payload: { case: "message", value: started } });
-        else yield* started.follow(signal);
+        else yield* started.follow(signal, "stop");
       },
 
       getTask: ({ id, historyLength }): Task => tasks.get(id).view(requireLength(historyLength)),
@@ -58,7 +58,7 @@ export function agentRoutes(skill: Skill): (router: ConnectRouter) => void {
       async *subscribeToTask({ id }, { signal }) {
         const task = tasks.get(id);
         if (task.isOver) throw a2aError("UNSUPPORTED_OPERATION", "the task is over and has no more updates");
-        yield* task.follow(signal);
+        yield* task.follow(signal, "over");
       },
 
       createTaskPushNotificationConfig: refuseWebhooks,
@@ -110,7 +110,7 @@ function requireLength(historyLength: number | undefined): number | undefined {
 }
 
 async function untilStopped(task: AgentTask, signal: AbortSignal): Promise<void> {
-  for await (const _ of task.follow(signal));
+  for await (const _ of task.follow(signal, "stop"));
 }
 
 function refuseWebhooks(): never {

@@ -121,16 +121,16 @@ export class AgentTask {
   }
 
   /**
-   * Yields the task and then its updates, until the agent stops working on it.
+   * Yields the task and then its updates, until the agent stops working on it, or until it is over.
    *
    * @throws AbortError if the signal is aborted
    */
-  async *follow(signal: AbortSignal): AsyncGenerator<StreamResponse> {
-    const updates = on(this.#events, "update", { signal, close: ["stop"] });
-    const { isRunning } = this;
+  async *follow(signal: AbortSignal, end: "stop" | "over"): AsyncGenerator<StreamResponse> {
+    const updates = on(this.#events, "update", { signal, close: [end] });
+    const continues = end === "stop" ? this.isRunning : !this.isOver;
     try {
       yield create(StreamResponseSchema, { payload: { case: "task", value: this.view() } });
-      if (isRunning) yield* responsesOf(updates);
+      if (continues) yield* responsesOf(updates);
     } finally {
       await updates.return?.();
     }
@@ -150,6 +150,7 @@ export class AgentTask {
     this.updated = process.hrtime.bigint();
     this.#publish({ case: "statusUpdate", value: { taskId, contextId, status: this.#task.status } });
     if (!this.isRunning) this.#events.emit("stop");
+    if (this.isOver) this.#events.emit("over");
   }
 
   #addArtifact({ artifactId, parts, append = false, lastChunk = false }: Extract<Step, { artifactId: string }>): void {

@@ -58,6 +58,7 @@ function createCard(): AgentCard {
 
 /** Serves a card where clients look for it (A2A §8.2), so that they can cache it (§8.6). */
 function cardEndpoint(card: AgentCard): Endpoint {
+  const lastModified = new Date().toUTCString();
   return {
     path: "/.well-known/agent-card.json",
     atRoot: true,
@@ -65,7 +66,7 @@ function cardEndpoint(card: AgentCard): Endpoint {
     handle({ header }) {
       const body = toJsonString(AgentCardSchema, card);
       const etag = `"${createHash("sha256").update(body).digest("base64url")}"`;
-      const fields = { etag, "cache-control": "public, max-age=300" };
+      const fields = { etag, "last-modified": lastModified, "cache-control": "public, max-age=300" };
       if (header.get("if-none-match") === etag) return { httpStatus: 304, header: fields, body: "" };
       return { httpStatus: 200, header: { ...fields, "content-type": "application/json" }, body };
     },

@@ -110,6 +110,14 @@ test("a task that waits is continued by its id, in its context", async () => {
   expect(await afterwards.text()).toContain('"reason":"UNSUPPORTED_OPERATION"');
 });
 
+test("a subscription continues while a task waits, until it is over", async () => {
+  const { id } = await taskOf(send("water"));
+  const subscription = await call(`/tasks/${id}:subscribe`, version, undefined);
+  const [text] = await Promise.all([subscription.text(), send("1", { taskId: id })]);
+  const states = [...text.matchAll(/"state":"TASK_STATE_(\w+)"/g)].map(([, state]) => state);
+  expect(states).toEqual(["INPUT_REQUIRED", "WORKING", "COMPLETED"]);
+});
+
 describe("a list", () => {
   const contextId = randomUUID();
   const listed: string[] = [];
