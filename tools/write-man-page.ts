@@ -33,16 +33,16 @@ function section({ name, summary, operands = [], flags = {}, notes = [], setting
   return [
     `.SS ${name}`,
     escaped(`${summary.slice(0, 1).toUpperCase()}${summary.slice(1)}.`),
-    ...operands.flatMap((operand) => item(operand.name, operand.about)),
-    ...Object.entries(flags).flatMap(([flag, about]) => item(formatFlag(flag, about), about.about)),
+    ...operands.flatMap((operand) => item(operand.name, operand.help)),
+    ...Object.entries(flags).flatMap(([flag, about]) => item(formatFlag(flag, about), about.help)),
     ...(settings === undefined ? [] : item("--SETTING VALUE", "a setting, see SETTINGS")),
     ...notes.flatMap((note, index) => [index === 0 ? ".P" : ".br", escaped(note)]),
   ];
 }
 
 function settingItem(setting: Setting<unknown>): string[] {
-  const { about, fallback } = setting;
-  return item(namesOf(setting), fallback === undefined ? about : `${about} (${fallback})`);
+  const { help, fallback } = setting;
+  return item(namesOf(setting), fallback === undefined ? help : `${help} (${fallback})`);
 }
 
 /** Returns a term in bold, with its meaning below it. */

@@ -52,20 +52,20 @@ export async function prepareDemo(environment: Readonly<Record<string, string | 
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const lock = await lockFolder();
   const token = readToken() ?? (await createToken());
-  const set = Object.entries(environment).filter(([, value]) => value !== undefined && value !== "");
+  const setVariables = Object.entries(environment).filter(([, value]) => value !== undefined && value !== "");
   // Unknown variables are kept, so that `serve` refuses a misspelt setting.
-  const kept = set.filter(([name]) => !overriddenVariables.includes(name));
+  const keptVariables = setVariables.filter(([name]) => !overriddenVariables.includes(name));
   return {
     [Symbol.dispose]: () => lock[Symbol.dispose](),
     token,
-    ignored: overriddenVariables.filter((name) => set.some(([variable]) => variable === name)),
+    ignored: overriddenVariables.filter((name) => setVariables.some(([variable]) => variable === name)),
     environment: {
       LOG_LEVEL: "warn",
       // A person reads the log, who does not need a line per deletion.
       PLANTSTORE_AUDIT: "by-level",
       // No drain delay: a demo has no load balancer in front of it, and Ctrl-C should stop it immediately.
       PLANTSTORE_DRAIN_DELAY_MS: "0",
-      ...Object.fromEntries(kept),
+      ...Object.fromEntries(keptVariables),
       DATABASE_URL: `sqlite:${join(folder, "plants.db")}`,
       PLANTSTORE_TOKENS: token,
       PLANTSTORE_DOCS: "open",

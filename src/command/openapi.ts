@@ -10,7 +10,7 @@ export const openApiCommand: Command = {
   flags: {
     "public-url": {
       value: "URL",
-      about: `base URL for clients; default ${publicUrl.variable}, or http://${host.fallback}:${port.fallback}`,
+      help: `base URL for clients; default ${publicUrl.variable}, or http://${host.fallback}:${port.fallback}`,
     },
   },
   run: async (flags, _operands, terminal) => {

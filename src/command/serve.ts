@@ -34,8 +34,8 @@ export const serveCommand: Command = {
   name: "serve",
   summary: "serve plants until SIGTERM or SIGINT",
   flags: {
-    demo: { about: "serve a demo store in .plantstore/ with a generated token" },
-    "print-config": { about: "print the effective settings without secrets, and exit" },
+    demo: { help: "serve a demo store in .plantstore/ with a generated token" },
+    "print-config": { help: "print the effective settings without secrets, and exit" },
   },
   settings: listedSettings,
   run: async (flags, _operands, terminal) => {
@@ -67,8 +67,8 @@ function printConfiguration(flags: ParsedFlags, terminal: Terminal): number {
 }
 
 async function serveDemo(flags: ParsedFlags, terminal: Terminal): Promise<number> {
-  const others = Object.keys(flags).filter((flag) => !demoFlags.has(flag));
-  if (others.length > 0) throw new UsageError(`--demo cannot be combined with --${others.join(", --")}`);
+  const otherFlags = Object.keys(flags).filter((flag) => !demoFlags.has(flag));
+  if (otherFlags.length > 0) throw new UsageError(`--demo cannot be combined with --${otherFlags.join(", --")}`);
   using demo = await prepareDemo(terminal.environment);
   const configuration = readConfiguration(sourcesOf(flags, demo.environment));
   if (socketPathOf(configuration.host) !== undefined)
@@ -87,10 +87,10 @@ async function serveDemo(flags: ParsedFlags, terminal: Terminal): Promise<number
 
 async function serveWithWorkers(configuration: Configuration): Promise<number> {
   const { workers: count, logLevel, adminAddress, httpEngine } = configuration;
-  const at = bindOptionsOf(configuration);
+  const bindOptions = bindOptionsOf(configuration);
   // Loaded on demand, because node:child_process takes 3 ms.
   const { superviseWorkers } = await import("./supervise.ts");
-  const options = { count, at, adminAddress, httpEngine, log: openLog(logLevel) };
+  const options = { count, bindOptions, adminAddress, httpEngine, log: openLog(logLevel) };
   return await superviseWorkers(options).catch((reason: unknown) => {
     throw explainListenError(reason, configuration);
   });

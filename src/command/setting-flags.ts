@@ -5,7 +5,7 @@ import { type Flag, type ParsedFlags, type Terminal, textOf } from "./command.ts
 const flags: Readonly<Record<string, Flag>> = Object.fromEntries(
   Object.values(settings).flatMap((setting) => {
     const flag = flagOf(setting);
-    return flag === undefined ? [] : [[flag, { value: "VALUE", about: setting.about }]];
+    return flag === undefined ? [] : [[flag, { value: "VALUE", help: setting.help }]];
   }),
 );
 

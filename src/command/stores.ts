@@ -18,7 +18,7 @@ const { variable: fileVariable } = settings.databaseUrlFile;
 
 /** The flag with the store that a command uses. */
 const databaseFlag: Readonly<Record<string, Flag>> = {
-  "database-url": { value: "URL", about: `the store: sqlite:<file> or postgres://…; default ${variable}` },
+  "database-url": { value: "URL", help: `the store: sqlite:<file> or postgres://…; default ${variable}` },
 };
 
 /** Returns the location of the store that a command uses. Throws ConfigurationError when it is not configured. */
@@ -30,9 +30,9 @@ function databaseOf(flags: ParsedFlags, { environment }: Terminal): ReturnType<t
 export const importCommand: Command = {
   name: "import",
   summary: "add plants from a file or standard input, one id per line",
-  operands: [{ name: "FILE", about: "the file; standard input if it is - or omitted", optional: true }],
+  operands: [{ name: "FILE", help: "the file; standard input if it is - or omitted", optional: true }],
   flags: {
-    restore: { about: "also add plants that have a deletion record; by default they are skipped" },
+    restore: { help: "also add plants that have a deletion record; by default they are skipped" },
     ...databaseFlag,
   },
   notes: ["Existing plants stay. You can run an interrupted import again."],
@@ -83,12 +83,12 @@ export const deletionsCommand: Command = {
   name: "deletions",
   summary: "print the deletion records, one JSON object per line, oldest first",
   flags: {
-    since: { value: "TIME", about: "omit older records, for example 24h or 2030-01-31T12:00:00Z" },
-    plant: { value: "ID", about: "only print the records of this plant" },
+    since: { value: "TIME", help: "omit older records, for example 24h or 2030-01-31T12:00:00Z" },
+    plant: { value: "ID", help: "only print the records of this plant" },
     ...databaseFlag,
   },
   run: async (flags, _operands, terminal) => {
-    const filter = { since: sinceOf(flags), plantId: plantOf(flags) };
+    const filter = { since: readSince(flags), plantId: plantOf(flags) };
     await using database = await openPlantDatabase(databaseOf(flags, terminal));
     for await (const run of database.listDeletions(filter)) {
       // The id is a string, because a JSON number of this size loses digits.
@@ -102,7 +102,7 @@ export const deletionsCommand: Command = {
 // RFC 3339, or a date, which means midnight UTC. Date.parse would also accept "5" and "tomorrow 12".
 const dateTime = /^\d{4}-\d\d-\d\d(T\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d))?$/;
 
-function sinceOf(flags: ParsedFlags): Date | undefined {
+function readSince(flags: ParsedFlags): Date | undefined {
   const text = textOf(flags["since"]);
   if (text === undefined) return undefined;
   const agoMs = parseDurationMs(text);
@@ -131,7 +131,7 @@ function plantOf(flags: ParsedFlags): bigint | undefined {
 export const backupCommand: Command = {
   name: "backup",
   summary: "copy a snapshot of an SQLite store, also while a server uses it",
-  operands: [{ name: "FILE", about: "the copy, which is also a store; must not exist yet" }],
+  operands: [{ name: "FILE", help: "the copy, which is also a store; must not exist yet" }],
   flags: databaseFlag,
   run: async (flags, [file = ""], terminal) => {
     const database = databaseOf(flags, terminal);
@@ -146,7 +146,7 @@ export const backupCommand: Command = {
 export const restoreCommand: Command = {
   name: "restore",
   summary: "replace an SQLite store with a backup; no server may use the store",
-  operands: [{ name: "FILE", about: "the backup, which is not changed" }],
+  operands: [{ name: "FILE", help: "the backup, which is not changed" }],
   flags: databaseFlag,
   notes: ["Plants that were deleted after the backup are restored too."],
   run: async (flags, [file = ""], terminal) => {

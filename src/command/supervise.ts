@@ -18,7 +18,7 @@ import { collectFromWorkers } from "./worker-metrics.ts";
 export interface WorkersOptions {
   readonly count: number;
   /** Where to listen. */
-  readonly at: BindOptions;
+  readonly bindOptions: BindOptions;
   /** The address on which the metrics of all workers are served. */
   readonly adminAddress: Configuration["adminAddress"];
   /** The HTTP implementation that serves the metrics. Workers read the setting themselves. */
@@ -45,7 +45,7 @@ const replaceAfterMs = 500;
  * Rejects with the system error when the address cannot be listened on.
  */
 export async function superviseWorkers(options: WorkersOptions): Promise<number> {
-  const { count, at, adminAddress, httpEngine, log } = options;
+  const { count, bindOptions, adminAddress, httpEngine, log } = options;
   // The addresses are opened before workers are started, which would keep running after a failure to listen.
   await using opened = new AsyncDisposableStack();
   const current = new Map<number, ChildProcess>();
@@ -57,19 +57,19 @@ export async function superviseWorkers(options: WorkersOptions): Promise<number>
     opened.use(await serveMetrics(adminAddress, collect, log, httpEngine));
   }
   // reusePort, so that a new process can listen before this one stops.
-  const shared = await shareConnections({ ...at, reusePort: true });
-  const workers = new Workers(current, shared, log);
+  const sharedPort = await shareConnections({ ...bindOptions, reusePort: true });
+  const workers = new Workers(current, sharedPort, log);
   const stopped = firstStopSignal(() => workers.send("kill"));
   // Registered before workers are started, because an unhandled signal kills the process.
   process.on("SIGHUP", () => workers.send("reload"));
   const first = await workers.startFirst();
   if (first !== undefined) {
-    await shared.drain();
+    await sharedPort.drain();
     return first.exitCode ?? exitCode.failure;
   }
   for (let slot = 2; slot <= count; slot++) workers.start(slot);
   await stopped;
-  await Promise.all([workers.drain(), shared.drain()]);
+  await Promise.all([workers.drain(), sharedPort.drain()]);
   return exitCode.ok;
 }
 
@@ -79,13 +79,13 @@ class Workers {
    * continue.
    */
   readonly #current: Map<number, ChildProcess>;
-  readonly #shared: SharedPort;
+  readonly #sharedPort: SharedPort;
   readonly #log: WorkersLog;
   #isReplacing = false;
 
   constructor(current: Map<number, ChildProcess>, shared: SharedPort, log: WorkersLog) {
     this.#current = current;
-    this.#shared = shared;
+    this.#sharedPort = shared;
     this.#log = log;
   }
 
@@ -101,7 +101,7 @@ class Workers {
       env: { ...process.env, [workerVariable]: "on" },
     });
     this.#current.set(slot, worker);
-    this.#shared.handTo(worker);
+    this.#sharedPort.handTo(worker);
     worker.once("exit", (code, signal) => this.#replace(slot, worker, code ?? signal));
     return worker;
   }

@@ -30,8 +30,8 @@ export function readConfiguration(sources: ConfigurationSources): Configuration 
   // The URL in the file is used when `DATABASE_URL` is not set.
   const configuration: Configuration = { ...read, database: read.database ?? read.databaseUrlFile };
   const unknown = unknownVariables(sources.environment, settingVariables);
-  const all = [...problems, ...contradictions(configuration, sources), ...unknown];
-  if (all.length > 0) throw new ConfigurationError(all);
+  const allProblems = [...problems, ...contradictions(configuration, sources), ...unknown];
+  if (allProblems.length > 0) throw new ConfigurationError(allProblems);
   return configuration;
 }
 
@@ -114,40 +114,43 @@ function shownText({ secret }: Setting<unknown>, text: string): string {
 function sharesPort({ host, port, adminAddress }: Partial<Configuration>): boolean {
   if (host === undefined || adminAddress === undefined || port !== adminAddress.port || port === 0) return false;
   const hosts = [host, adminAddress.host].map((each) => (each === "localhost" ? "127.0.0.1" : each));
-  const overlap = hosts[0] === hosts[1] || hosts.includes("0.0.0.0") || hosts.includes("::");
-  return overlap && socketPathOf(host) === undefined;
+  const hostsOverlap = hosts[0] === hosts[1] || hosts.includes("0.0.0.0") || hosts.includes("::");
+  return hostsOverlap && socketPathOf(host) === undefined;
 }
 
 // Invalid settings are undefined here, so the rules check whether a setting is set, not its value.
 function contradictions(configuration: Partial<Configuration>, sources: ConfigurationSources): string[] {
   const isSet = (setting: Setting<unknown>): boolean => effectiveText(setting, sources).source !== "default";
-  const has = (key: keyof Configuration): boolean => isSet(settings[key]);
+  const hasSetting = (key: keyof Configuration): boolean => isSet(settings[key]);
   const { host, database, workers = 1, proxyProtocol } = configuration;
   const isExposed = host !== undefined && !isLoopback(host);
   const isUnix = host !== undefined && socketPathOf(host) !== undefined;
   const verifiers = alternatives(verifierSettings.map(({ variable }) => variable));
   const rules: readonly (readonly [isBroken: boolean, problem: string])[] = [
-    [has("database") && has("databaseUrlFile"), "DATABASE_URL and DATABASE_URL_FILE must not both be set"],
     [
-      !has("database") && !has("databaseUrlFile"),
+      hasSetting("database") && hasSetting("databaseUrlFile"),
+      "DATABASE_URL and DATABASE_URL_FILE must not both be set",
+    ],
+    [
+      !hasSetting("database") && !hasSetting("databaseUrlFile"),
       "DATABASE_URL is missing; set it to sqlite:<file>, postgres://… or memory:",
     ],
-    [has("tlsCertFile") !== has("tlsKeyFile"), "TLS_CERT_FILE and TLS_KEY_FILE must be set together"],
+    [hasSetting("tlsCertFile") !== hasSetting("tlsKeyFile"), "TLS_CERT_FILE and TLS_KEY_FILE must be set together"],
     [
       workers > 1 && database !== undefined && database.kind !== "postgres",
       "PLANTSTORE_WORKERS must be 1 unless DATABASE_URL is postgres://: an SQLite file has a single writer",
     ],
     [sharesPort(configuration), "PLANTSTORE_ADMIN_ADDRESS must use another port than PORT"],
     [
-      has("maxConnectionAgeGraceMs") && !has("maxConnectionAgeMs"),
+      hasSetting("maxConnectionAgeGraceMs") && !hasSetting("maxConnectionAgeMs"),
       "PLANTSTORE_MAX_CONNECTION_AGE_GRACE_MS requires PLANTSTORE_MAX_CONNECTION_AGE_MS",
     ],
     [
-      isUnix && proxyProtocol === "on" && has("tlsCertFile"),
+      isUnix && proxyProtocol === "on" && hasSetting("tlsCertFile"),
       "HOST must not be a Unix socket when PLANTSTORE_PROXY_PROTOCOL and TLS_CERT_FILE are both set",
     ],
     [
-      proxyProtocol === "on" && !has("trustedProxies"),
+      proxyProtocol === "on" && !hasSetting("trustedProxies"),
       "PLANTSTORE_PROXY_PROTOCOL requires PLANTSTORE_TRUSTED_PROXIES: only trusted proxies may send a PROXY header",
     ],
     [
@@ -157,5 +160,5 @@ function contradictions(configuration: Partial<Configuration>, sources: Configur
     [isExposed && !verifierSettings.some(isSet), `HOST must be a loopback address unless one of ${verifiers} is set`],
   ];
   const broken = rules.flatMap(([isBroken, problem]) => (isBroken ? [problem] : []));
-  return [...credentialContradictions(configuration, has), ...broken];
+  return [...credentialContradictions(configuration, hasSetting), ...broken];
 }

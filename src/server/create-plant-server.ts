@@ -150,10 +150,10 @@ function createHooks(
   const writeCall = createPlantCallLog(options, log);
   const onResponse = writeCall === undefined ? options.onResponse : bothOf(writeCall, options.onResponse);
   // Only the log uses the ids of plants, so they are not stored without a log.
-  const forLog = writeCall === undefined ? [] : [rememberPlantId];
+  const logInterceptors = writeCall === undefined ? [] : [rememberPlantId];
   const exposedHeaders = [requestIds.fieldName, "RateLimit", "RateLimit-Policy"];
   return {
-    interceptors: [...forLog, ...(options.interceptors ?? [])],
+    interceptors: [...logInterceptors, ...(options.interceptors ?? [])],
     onRequest: bothOf(requestIds.onRequest, options.onRequest),
     onError: requestIds.onError,
     ...(onResponse && { onResponse }),

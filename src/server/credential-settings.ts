@@ -44,39 +44,39 @@ export const credentialSettings: {
   tokens: {
     title: "Your own tokens",
     variable: "PLANTSTORE_TOKENS",
-    about: "plain bearer tokens, separated by commas, for development",
+    help: "plain bearer tokens, separated by commas, for development",
     secret: "hidden",
     read: readTokens,
   },
   tokenHashesFile: {
     variable: "PLANTSTORE_TOKEN_HASHES_FILE",
-    about: "file of token hashes, written by `plantstore token create`",
+    help: "file of token hashes, written by `plantstore token create`",
     read: readableFile,
   },
   jwtIssuers: {
     title: "JSON Web Tokens",
     variable: "PLANTSTORE_JWT_ISSUER",
-    about: "issuers whose JWTs are accepted, separated by commas, spelled exactly as in `iss`",
+    help: "issuers whose JWTs are accepted, separated by commas, spelled exactly as in `iss`",
     read: texts,
   },
   jwtAudiences: {
     variable: "PLANTSTORE_JWT_AUDIENCE",
-    about: "audiences, separated by commas; a JWT must contain one of them",
+    help: "audiences, separated by commas; a JWT must contain one of them",
     read: texts,
   },
   jwksUrls: {
     variable: "PLANTSTORE_JWKS_URL",
-    about: "URL of each issuer's key set (JWKS), in the same order; by default from the issuer's metadata",
+    help: "URL of each issuer's key set (JWKS), in the same order; by default from the issuer's metadata",
     read: listOf("be a comma-separated list of https URLs, or http URLs of a loopback address", providerUrl),
   },
   jwksFile: {
     variable: "PLANTSTORE_JWKS_FILE",
-    about: "file with the key set (JWKS) of a single issuer; reloaded when it changes",
+    help: "file with the key set (JWKS) of a single issuer; reloaded when it changes",
     read: readableFile,
   },
   jwtAlgorithms: {
     variable: "PLANTSTORE_JWT_ALGORITHMS",
-    about: "accepted signature algorithms, separated by commas",
+    help: "accepted signature algorithms, separated by commas",
     fallback: "RS256,PS256,ES256,EdDSA",
     read: listOf(`be a comma-separated list of ${alternatives(jwtAlgorithms)}`, (text) =>
       isJwtAlgorithm(text) ? text : undefined,
@@ -84,26 +84,26 @@ export const credentialSettings: {
   },
   jwtType: {
     variable: "PLANTSTORE_JWT_TYPE",
-    about: "required `typ` of JWTs: any, or at+jwt (RFC 9068)",
+    help: "required `typ` of JWTs: any, or at+jwt (RFC 9068)",
     fallback: "any",
     read: oneOf(["any", "at+jwt"]),
   },
   providerScopes: {
     variable: "PLANTSTORE_PROVIDER_SCOPES",
-    about: "whether the scopes of tokens from identity providers are ignored or enforced",
+    help: "whether the scopes of tokens from identity providers are ignored or enforced",
     fallback: "ignored",
     read: oneOf(["ignored", "enforced"]),
   },
   jwtScopeClaims: {
     variable: "PLANTSTORE_JWT_SCOPE_CLAIMS",
-    about: "JWT claims that contain the scopes, separated by commas",
+    help: "JWT claims that contain the scopes, separated by commas",
     fallback: "scope,scp",
     read: texts,
   },
   introspectionUrl: {
     title: "Token introspection",
     variable: "PLANTSTORE_INTROSPECTION_URL",
-    about: "introspection endpoint for all other tokens (RFC 7662)",
+    help: "introspection endpoint for all other tokens (RFC 7662)",
     read: (text) => {
       const url = providerUrl(text);
       return url === undefined ? notParsed(safeUrl) : parsed(url);
@@ -111,17 +111,17 @@ export const credentialSettings: {
   },
   introspectionClientId: {
     variable: "PLANTSTORE_INTROSPECTION_CLIENT_ID",
-    about: "client id for the introspection endpoint",
+    help: "client id for the introspection endpoint",
     read: parsed,
   },
   introspectionClientSecretFile: {
     variable: "PLANTSTORE_INTROSPECTION_CLIENT_SECRET_FILE",
-    about: "file with the client secret for the introspection endpoint; reloaded when it changes",
+    help: "file with the client secret for the introspection endpoint; reloaded when it changes",
     read: readableFile,
   },
   introspectionAudiences: {
     variable: "PLANTSTORE_INTROSPECTION_AUDIENCE",
-    about: "audiences, separated by commas; an introspected token must contain one of them",
+    help: "audiences, separated by commas; an introspected token must contain one of them",
     read: texts,
   },
 };

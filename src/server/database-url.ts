@@ -91,10 +91,10 @@ export async function watchDatabaseUrl(location: Database, log: Log): Promise<Wa
   if (location.kind !== "postgres" || location.urlFile === undefined) return { location };
   const { url, urlFile } = location;
   let current = url;
-  const take = (renewed: string): ParseResult<object> => {
-    const same = toResult("be of the same database", () => assertSameDatabase(url, renewed));
+  const acceptUrl = (renewed: string): ParseResult<object> => {
+    const sameDatabase = toResult("be of the same database", () => assertSameDatabase(url, renewed));
     // The message does not include the reason, which could contain a part of an unencoded password.
-    if (same.kind === "problems") return notParsed("only the user and password of the URL may change");
+    if (sameDatabase.kind === "problems") return notParsed("only the user and password of the URL may change");
     current = renewed;
     return parsed({});
   };
@@ -103,13 +103,13 @@ export async function watchDatabaseUrl(location: Database, log: Log): Promise<Wa
     what: "database URL file",
     limitBytes: urlFileBytesMax,
     log,
-    apply: (text) => take(withoutLineEnd(text)),
+    apply: (text) => acceptUrl(withoutLineEnd(text)),
   });
   // The file is read for each connection, because the watch has a delay, and a connection with a refused password is
   // not retried.
   const currentUrl = (): string => {
     const read = readDatabaseUrlFile(urlFile);
-    if (read.kind === "value") take(read.value.url);
+    if (read.kind === "value") acceptUrl(read.value.url);
     return current;
   };
   return { location: { ...location, currentUrl }, file: valueOrThrow(file, "cannot use DATABASE_URL_FILE: ") };

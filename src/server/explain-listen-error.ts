@@ -21,12 +21,12 @@ function isListenError(reason: unknown): reason is SystemError {
 }
 
 function problemOfPort({ code, message }: SystemError, host: string, port: number): string {
-  const at = host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
-  const other = port < 65_535 ? port + 1 : port - 1;
+  const address = host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
+  const otherPort = port < 65_535 ? port + 1 : port - 1;
   if (code === "EADDRINUSE")
-    return `cannot listen on ${at}: the port is in use; choose another port, such as PORT=${other}`;
+    return `cannot listen on ${address}: the port is in use; choose another port, such as PORT=${otherPort}`;
   if (code === "EACCES")
-    return `cannot listen on ${at}: permission denied for this user; choose a higher PORT, such as 8080`;
+    return `cannot listen on ${address}: permission denied for this user; choose a higher PORT, such as 8080`;
   if (code === "EADDRNOTAVAIL" || code === "ENOTFOUND" || code === "EAI_AGAIN")
     return `HOST must be an address of this machine, got ${JSON.stringify(host)}`;
   return `cannot listen on HOST: ${message}`;

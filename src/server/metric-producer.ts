@@ -14,7 +14,7 @@ const double: ValueType.DOUBLE = 1;
 const cumulative: AggregationTemporality.CUMULATIVE = 1;
 const histogram: DataPointType.HISTOGRAM = 0;
 const gauge: DataPointType.GAUGE = 2;
-const sum: DataPointType.SUM = 3;
+const sumType: DataPointType.SUM = 3;
 
 /**
  * Creates a producer that passes the server's metrics to a metric reader of the OpenTelemetry SDK, in addition to those of
@@ -39,18 +39,18 @@ export function createMetricProducer(
 
 function toMetricData(family: MetricFamily, times: Pick<DataPoint<unknown>, "startTime" | "endTime">): MetricData {
   const { name, unit, description } = family;
-  const about = { descriptor: { name, unit, description, valueType: double }, aggregationTemporality: cumulative };
+  const metadata = { descriptor: { name, unit, description, valueType: double }, aggregationTemporality: cumulative };
   if (family.kind === "histogram") {
     const boundaries = [...family.bounds];
     const dataPoints = family.points.map(({ attributes, counts, sum: total }) => {
       const count = counts.reduce((all, each) => all + each, 0);
       return { ...times, attributes, value: { buckets: { boundaries, counts: [...counts] }, sum: total, count } };
     });
-    return { ...about, dataPointType: histogram, dataPoints };
+    return { ...metadata, dataPointType: histogram, dataPoints };
   }
   const dataPoints = family.points.map((point) => ({ ...times, ...point }));
-  if (family.kind === "gauge") return { ...about, dataPointType: gauge, dataPoints };
-  return { ...about, dataPointType: sum, dataPoints, isMonotonic: true };
+  if (family.kind === "gauge") return { ...metadata, dataPointType: gauge, dataPoints };
+  return { ...metadata, dataPointType: sumType, dataPoints, isMonotonic: true };
 }
 
 /**

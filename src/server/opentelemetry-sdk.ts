@@ -78,11 +78,12 @@ export function startSdk({ signals, serviceVersion, collect, log }: SdkOptions):
   // Logs only the first line, because some messages of the SDK contain a stack trace.
   const report = (message: string): void =>
     log.warn({ errorCode: telemetryCode, problem: message.split("\n", 1)[0] }, "OpenTelemetry reports a problem");
-  const logger = { error: report, warn: report, info: silent, debug: silent, verbose: silent };
+  const logger = { error: report, warn: report, info: ignoreProblem, debug: ignoreProblem, verbose: ignoreProblem };
   // An SDK that is already registered belongs to other code in the process.
-  const own = isSdkRegistered() ? [] : [api.trace, api.logs, api.context, api.propagation, api.diag];
-  if (own.length > 0) api.diag.setLogger(logger, { logLevel: api.DiagLogLevel.WARN, suppressOverrideMessage: true });
-  const unregister = (): void => own.forEach((part) => part.disable());
+  const ownApis = isSdkRegistered() ? [] : [api.trace, api.logs, api.context, api.propagation, api.diag];
+  if (ownApis.length > 0)
+    api.diag.setLogger(logger, { logLevel: api.DiagLogLevel.WARN, suppressOverrideMessage: true });
+  const unregister = (): void => ownApis.forEach((part) => part.disable());
   const parts: { shutdown(): Promise<void> }[] = [];
   try {
     reportUnsupported(load, report);
@@ -90,7 +91,7 @@ export function startSdk({ signals, serviceVersion, collect, log }: SdkOptions):
     if (signals.has("metrics")) parts.push(startMetrics(start, collect));
     if (signals.has("traces")) parts.push(startTraces(start));
   } catch (cause) {
-    for (const part of parts) void part.shutdown().catch(silent);
+    for (const part of parts) void part.shutdown().catch(ignoreProblem);
     unregister();
     throw new ConfigurationError([`cannot start the OpenTelemetry SDK: ${String(cause)}`]);
   }
@@ -131,7 +132,7 @@ function findSdk(): Load {
 function createResource(load: Load, serviceVersion: string, report: Start["report"]): ResourceMetrics["resource"] {
   const sdk: typeof import("@opentelemetry/resources") = load("@opentelemetry/resources");
   // The SDK's own detection is not used: it includes the command line, which may contain a password.
-  const own = sdk.resourceFromAttributes({
+  const ownResource = sdk.resourceFromAttributes({
     "service.name": "plantstore",
     "service.version": serviceVersion,
     "service.instance.id": randomUUID(),
@@ -143,7 +144,7 @@ function createResource(load: Load, serviceVersion: string, report: Start["repor
   const { attributes = {} } = sdk.resourceAttributesEnvDetector.detect();
   if (process.env["OTEL_RESOURCE_ATTRIBUTES"]?.trim() && Object.keys(attributes).length === 0)
     report("ignoring OTEL_RESOURCE_ATTRIBUTES: it must be a comma-separated list of name=value");
-  return sdk.defaultResource().merge(own).merge(configured);
+  return sdk.defaultResource().merge(ownResource).merge(configured);
 }
 
 function startTraces({ load, resource, log, report }: Start): { shutdown(): Promise<void> } {
@@ -194,14 +195,14 @@ function otlpPackage(signal: Signal, prefix: string, report: Start["report"]): s
   const variables = [`OTEL_EXPORTER_OTLP_${signal.toUpperCase()}_PROTOCOL`, "OTEL_EXPORTER_OTLP_PROTOCOL"];
   const variable = variables.find((name) => process.env[name]);
   const protocol = (variable && process.env[variable]) ?? "http/protobuf";
-  const ending = protocolPackages.get(protocol.trim());
-  if (ending === undefined) {
+  const packageSuffix = protocolPackages.get(protocol.trim());
+  if (packageSuffix === undefined) {
     const names = alternatives([...protocolPackages.keys()]);
     report(
       `${variable} must be one of ${names}, got ${JSON.stringify(protocol)}; exporting ${signal} by http/protobuf`,
     );
   }
-  return prefix + (ending ?? "proto");
+  return prefix + (packageSuffix ?? "proto");
 }
 
 /**
@@ -283,4 +284,4 @@ function logOutcomes<Items, One extends Exporter<Items>>(
   return exporter;
 }
 
-function silent(): void {}
+function ignoreProblem(): void {}

@@ -114,10 +114,10 @@ export class PlantMetrics implements Disposable {
 
 function measureWaiting(metrics: Metrics, store: PlantStore): void {
   metrics.gauge({ name: "plantstore.deletes.waiting", unit: "{delete}", description: "Queued deletes" }, () => {
-    const { forBatch = 0, forLock = 0 } = store.waiting ?? {};
+    const { forBatch = 0, waitingForLock = 0 } = store.waiting ?? {};
     return [
       { attributes: { "plantstore.wait.reason": "batch" }, value: forBatch },
-      { attributes: { "plantstore.wait.reason": "lock" }, value: forLock },
+      { attributes: { "plantstore.wait.reason": "lock" }, value: waitingForLock },
     ];
   });
   const description = "Current limit of deletes that wait for a batch";
@@ -155,13 +155,13 @@ function countBatches(metrics: Metrics, database: Database["kind"]): OnBatch {
     { name: "plantstore.delete.batch.size", unit: "{delete}", description: "Deletes per batch" },
     batchSizeBounds,
   );
-  const about = commitAttributes(database);
-  const succeeded = durations.with(about);
-  const failed = durations.with({ ...about, "error.type": "_OTHER" });
-  const all = sizes.with({});
+  const attributes = commitAttributes(database);
+  const succeeded = durations.with(attributes);
+  const failed = durations.with({ ...attributes, "error.type": "_OTHER" });
+  const sizeSeries = sizes.with({});
   return ({ length }) => {
     const startMs = performance.now();
-    all.record(length);
+    sizeSeries.record(length);
     return (error) => (error === undefined ? succeeded : failed).record((performance.now() - startMs) / 1_000);
   };
 }

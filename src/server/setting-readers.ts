@@ -10,7 +10,7 @@ export interface Setting<T> {
   /** The environment variable, from which {@link flagOf} derives the flag. */
   readonly variable: string;
   /** A short description for `--help`. */
-  readonly about: string;
+  readonly help: string;
   /** The value when neither the variable nor the flag is set. */
   readonly fallback?: string;
   /**
@@ -40,21 +40,21 @@ export function flagOf({ variable, secret }: Setting<unknown>): string | undefin
 
 /** Returns a reader of decimal integers in an inclusive range. */
 export function integerBetween(least: number, most: number, unit: string = ""): (text: string) => ParseResult<number> {
-  const must = `be an integer between ${least} and ${most}${unit && ` (${unit})`}`;
+  const requirement = `be an integer between ${least} and ${most}${unit && ` (${unit})`}`;
   return (text) => {
     // Number() would also accept "", " 7", "0x7" and "1e3".
     const number = /^(0|[1-9][0-9]*)$/.test(text) ? Number(text) : Number.NaN;
-    return number >= least && number <= most ? parsed(number) : notParsed(must);
+    return number >= least && number <= most ? parsed(number) : notParsed(requirement);
   };
 }
 
 /** Returns a reader of one of these words. */
 export function oneOf<T extends string>(words: readonly T[]): (text: string) => ParseResult<T> {
   return (text) => {
-    const word = words.find((candidate) => candidate === text);
-    return word === undefined
+    const accepted = words.find((candidate) => candidate === text);
+    return accepted === undefined
       ? notParsed(`be ${words.length > 2 ? "one of " : ""}${alternatives(words)}`)
-      : parsed(word);
+      : parsed(accepted);
   };
 }
 

@@ -93,8 +93,8 @@ export async function startServer(configuration: Configuration, options: StartOp
   const admin = opened.use(adminAddress && (await serveMetrics(adminAddress, collectMetrics, log, httpEngine)));
   const address = await listen(server, configuration, options, certificate);
   // A Unix socket has no port.
-  const at = { ...address, port: address.port || undefined };
-  log.info({ pid: process.pid, ...at, ...describeServing(configuration) }, "listening");
+  const bindAddress = { ...address, port: address.port || undefined };
+  log.info({ pid: process.pid, ...bindAddress, ...describeServing(configuration) }, "listening");
   const toClose = opened.move();
   return {
     ...address,
@@ -133,8 +133,8 @@ async function listen(
   const { maxConnectionAgeMs, maxConnectionAgeGraceMs } = configuration;
   const ages = { maxConnectionAgeMs, maxConnectionAgeGraceMs };
   const tls = certificate && { tls: certificate.current };
-  const at = { ...bindOptionsOf(configuration), ...ages, handedOver, ...tls };
-  return await server.listen(at).catch((reason: unknown) => {
+  const listenOptions = { ...bindOptionsOf(configuration), ...ages, handedOver, ...tls };
+  return await server.listen(listenOptions).catch((reason: unknown) => {
     throw explainListenError(reason, configuration);
   });
 }

@@ -10,17 +10,19 @@ export function unknownVariables(
   environment: Readonly<Record<string, string | undefined>>,
   known: readonly string[],
 ): string[] {
-  const set = Object.entries(environment).filter(([name, value]) => name.startsWith(variablePrefix) && value !== "");
-  return set
+  const setVariables = Object.entries(environment).filter(
+    ([name, value]) => name.startsWith(variablePrefix) && value !== "",
+  );
+  return setVariables
     .filter(([name, value = ""]) => !known.includes(name) && !isServiceLink(name, value))
-    .map(([name]) => `unknown setting "${name}"${suggestion(name, known)}`);
+    .map(([name]) => `unknown setting "${name}"${suggestionText(name, known)}`);
 }
 
 // Compares names without the prefix, so that PLANTSTORE_PORT matches PORT.
-function suggestion(name: string, known: readonly string[]): string {
+function suggestionText(name: string, known: readonly string[]): string {
   const nearest = nearestName(withoutPrefix(name), known.map(withoutPrefix));
-  const intended = known.find((variable) => withoutPrefix(variable) === nearest);
-  return intended === undefined ? "" : `, did you mean "${intended}"?`;
+  const suggestion = known.find((variable) => withoutPrefix(variable) === nearest);
+  return suggestion === undefined ? "" : `, did you mean "${suggestion}"?`;
 }
 
 /**

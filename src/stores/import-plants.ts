@@ -15,14 +15,14 @@ export async function importPlants(
   text: AsyncIterable<Uint8Array>,
   options: ImportOptions & { readonly onBatch?: (ids: number) => void } = {},
 ): Promise<ImportCounts> {
-  await using running = await database.startImport(options);
-  const all = { added: 0, present: 0, deleted: 0 };
-  for await (const ids of readIds(text, running.batchMax)) {
-    const counts = await running.add(ids);
-    all.added += counts.added;
-    all.present += counts.present;
-    all.deleted += counts.deleted;
+  await using plantImport = await database.startImport(options);
+  const totals = { added: 0, present: 0, deleted: 0 };
+  for await (const ids of readIds(text, plantImport.batchMax)) {
+    const counts = await plantImport.add(ids);
+    totals.added += counts.added;
+    totals.present += counts.present;
+    totals.deleted += counts.deleted;
     options.onBatch?.(ids.length);
   }
-  return all;
+  return totals;
 }

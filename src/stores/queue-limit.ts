@@ -87,7 +87,7 @@ export class QueueLimit {
   readonly #commitsMs: number[] = [];
   readonly #ratesPerMs: number[] = [];
   #lateSinceMs: number | undefined;
-  #lateAtMs = -Infinity;
+  #lastLateAtMs = -Infinity;
   #isOverloaded = false;
   #refusedAtMs = 0;
 
@@ -107,19 +107,19 @@ export class QueueLimit {
     if (batch.size <= smallBatchMax) this.#recordSmallBatch(batch.durationMs);
     else this.#recordLargeBatch(batch, nowMs);
     if (batch.isLast) this.#reset();
-    const burst = this.#capacityIn(Math.max(burstMs, this.#batchMsMax));
+    const burstCapacity = this.#capacityIn(Math.max(burstMs, this.#batchMsMax));
     if (this.#isOverloaded) {
-      this.kept = burst;
+      this.kept = burstCapacity;
       this.current = this.#capacityIn(this.#batchMsMax);
     } else {
       this.kept = this.#max;
-      this.current = nowMs - this.#lateAtMs > recoveryMs ? this.#max : burst;
+      this.current = nowMs - this.#lastLateAtMs > recoveryMs ? this.#max : burstCapacity;
     }
   }
 
   #reset(): void {
     this.#isOverloaded = false;
-    this.#lateAtMs = -Infinity;
+    this.#lastLateAtMs = -Infinity;
     this.#lateSinceMs = undefined;
   }
 
@@ -129,18 +129,18 @@ export class QueueLimit {
   }
 
   #recordLargeBatch(batch: Committed, nowMs: number): void {
-    remember(this.#ratesPerMs, batch.size / batch.durationMs, ratesKept);
+    keepLast(this.#ratesPerMs, batch.size / batch.durationMs, ratesKept);
     if (!this.#isOverloaded) this.#checkOverload(batch, nowMs);
   }
 
   #recordSmallBatch(durationMs: number): void {
-    remember(this.#commitsMs, durationMs, commitTimesKept);
+    keepLast(this.#commitsMs, durationMs, commitTimesKept);
     if (durationMs > this.#batchMsMax) return;
     this.#lateSinceMs = undefined;
     // After pauses under overload, the limit may allow only small batches, from which the rate of the store cannot be
     // measured. So the limit doubles until a batch is large enough.
     const isRateUnknown = this.#isOverloaded && this.current <= 2 * smallBatchMax;
-    if (isRateUnknown) remember(this.#ratesPerMs, 2 * this.#fastestPerMs, ratesKept);
+    if (isRateUnknown) keepLast(this.#ratesPerMs, 2 * this.#fastestPerMs, ratesKept);
   }
 
   get #batchMsMax(): number {
@@ -153,7 +153,7 @@ export class QueueLimit {
 
   #checkOverload(batch: Committed, nowMs: number): void {
     const isLate = this.#isLate(batch);
-    if (isLate && this.#hasUsualRate(batch)) this.#lateAtMs = nowMs;
+    if (isLate && this.#hasUsualRate(batch)) this.#lastLateAtMs = nowMs;
     this.#lateSinceMs = isLate ? (this.#lateSinceMs ?? nowMs) : undefined;
     if (this.#lateSinceMs === undefined || nowMs - this.#lateSinceMs < overloadedAfterMs) return;
     this.#isOverloaded = true;
@@ -171,7 +171,7 @@ export class QueueLimit {
   }
 }
 
-function remember(values: number[], value: number, kept: number): void {
+function keepLast(values: number[], value: number, kept: number): void {
   values.push(value);
   if (values.length > kept) values.shift();
 }

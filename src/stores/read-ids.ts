@@ -30,8 +30,8 @@ export async function* readIds(text: AsyncIterable<Uint8Array>, batchMax: number
     let start = 0;
     for (let end = lineEnd(chunk, start); end < chunk.length; end = lineEnd(chunk, start)) {
       lineNumber++;
-      const plain = unfinished === "" ? parseDigits(chunk, start, end) : undefined;
-      const id = plain ?? parseLine(unfinished + latin1(chunk, start, end), lineNumber);
+      const parsed = unfinished === "" ? parseDigits(chunk, start, end) : undefined;
+      const id = parsed ?? parseLine(unfinished + latin1(chunk, start, end), lineNumber);
       unfinished = "";
       start = end + 1;
       if (id !== undefined) ids[count++] = id;
@@ -108,6 +108,6 @@ function parseLine(line: string, lineNumber: number): bigint | undefined {
   if (digits.startsWith(byteOrderMark)) {
     throw new InvalidLineError(`line ${lineNumber} starts with a byte order mark; save the file as UTF-8 without one`);
   }
-  const shown = digits.length > lineLengthMax ? `${digits.slice(0, lineLengthMax)}…` : digits;
-  throw new InvalidLineError(`line ${lineNumber} is not a plant id: ${JSON.stringify(shown)}`);
+  const shownDigits = digits.length > lineLengthMax ? `${digits.slice(0, lineLengthMax)}…` : digits;
+  throw new InvalidLineError(`line ${lineNumber} is not a plant id: ${JSON.stringify(shownDigits)}`);
 }

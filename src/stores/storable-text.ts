@@ -7,9 +7,9 @@ const storableTextCharsMax = 1_024;
  * longer than 1,024 characters is truncated and ends with an ellipsis.
  */
 export function toStorableText(text: string): string {
-  const short = text.length > storableTextCharsMax ? `${text.slice(0, storableTextCharsMax - 1)}…` : text;
+  const shortened = text.length > storableTextCharsMax ? `${text.slice(0, storableTextCharsMax - 1)}…` : text;
   // Checking first is several times cheaper than a replacement that finds nothing.
-  return short.includes("\0") ? short.replaceAll("\0", "\uFFFD") : short;
+  return shortened.includes("\0") ? shortened.replaceAll("\0", "\uFFFD") : shortened;
 }
 
 /** Returns whether both stores keep a text unchanged, so that no other text has the same record. */

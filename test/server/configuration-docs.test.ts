@@ -6,8 +6,8 @@ import { settingGroups, settings } from "../../src/server/settings.ts";
 const docs = readFileSync(new URL("../../docs/reference/configuration.md", import.meta.url), "utf8");
 const documented = docs.split("\n").filter((line) => /^### |^\| `[A-Z0-9_]+` \|/.test(line));
 
-function rowOf({ variable, fallback, about }: Setting<unknown>): string {
-  return `| ${[`\`${variable}\``, fallback ? `\`${fallback}\`` : "–", about].join(" | ")} |`;
+function rowOf({ variable, fallback, help }: Setting<unknown>): string {
+  return `| ${[`\`${variable}\``, fallback ? `\`${fallback}\`` : "–", help].join(" | ")} |`;
 }
 
 test("docs/reference/configuration.md has exactly the settings, by group, with their defaults and descriptions", () => {

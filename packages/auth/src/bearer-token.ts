@@ -24,7 +24,7 @@ const bearerCredentials = /^bearer +([A-Za-z0-9\-._~+/]+=*)$/i;
 // Matches any value with the bearer scheme, even if its token is malformed. `Bearertoken` is a different scheme.
 const bearerScheme = /^bearer(?![A-Za-z0-9!#$%&'*+\-.^_`|~])/i;
 
-const missing: BearerProblem = { kind: "missing" };
+const missingToken: BearerProblem = { kind: "missing" };
 const otherScheme: BearerProblem = { kind: "other-scheme" };
 const malformed: BearerProblem = { kind: "malformed" };
 
@@ -43,7 +43,7 @@ const malformed: BearerProblem = { kind: "malformed" };
  * ```
  */
 export function readBearerToken(authorization: string | null): BearerToken | BearerProblem {
-  if (authorization === null || authorization === "") return missing;
+  if (authorization === null || authorization === "") return missingToken;
   // Checked first, so that the pattern does not run over a very long header.
   const isShort = authorization.length <= "Bearer ".length + tokenLimitChars;
   // Schemes are case-insensitive (RFC 9110 §11.1); curl and Go send "Bearer", some SDKs "bearer".

@@ -32,10 +32,10 @@ export function formatChallenge(challenge: Challenge): string {
     ["scope", challenge.scope],
     ["resource_metadata", challenge.resourceMetadata],
   ];
-  const sent = parameters.flatMap(([name, value]) =>
+  const formatted = parameters.flatMap(([name, value]) =>
     value === undefined ? [] : [`${name}=${toQuotedString(name, value)}`],
   );
-  return `Bearer ${sent.join(", ")}`;
+  return `Bearer ${formatted.join(", ")}`;
 }
 
 // RFC 9110 §5.6.4: quoted-string = DQUOTE *( qdtext / quoted-pair ) DQUOTE. obs-text and HTAB are not allowed:

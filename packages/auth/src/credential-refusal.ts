@@ -65,7 +65,7 @@ export function createCredentialErrors(realm: string, resourceMetadata: string |
     return (cause) => refusal(errorCode, message, Code.Unauthenticated, header, cause);
   }
   // RFC 6750 §3.1: a request without any bearer credential gets no error code.
-  const missing = unauthenticated("ERR_CREDENTIAL_MISSING", "a bearer token is required");
+  const missingCredential = unauthenticated("ERR_CREDENTIAL_MISSING", "a bearer token is required");
   const malformed = unauthenticated(
     "ERR_CREDENTIAL_MALFORMED",
     "the Authorization header must contain a single bearer token",
@@ -78,7 +78,7 @@ export function createCredentialErrors(realm: string, resourceMetadata: string |
     credential(kind) {
       return kind === "malformed"
         ? malformed(new CredentialRefusal(kind, "not a single bearer token"))
-        : missing(new CredentialRefusal(kind, "no bearer token"));
+        : missingCredential(new CredentialRefusal(kind, "no bearer token"));
     },
     token(problem) {
       if (problem.kind === "unavailable") return verificationUnavailable(problem);

@@ -31,9 +31,9 @@ export class OutcomeCache<K extends ExpiringOutcome> {
 
   /** Returns the outcome for a token if it is still valid at `nowMs`. */
   get(digest: string, nowMs: number): K | undefined {
-    const known = this.#valid.get(digest) ?? this.#rejected.get(digest);
-    if (known === undefined || nowMs >= known.untilMs) return undefined;
-    return known.fromMs !== undefined && nowMs < known.fromMs ? undefined : known;
+    const cached = this.#valid.get(digest) ?? this.#rejected.get(digest);
+    if (cached === undefined || nowMs >= cached.untilMs) return undefined;
+    return cached.fromMs !== undefined && nowMs < cached.fromMs ? undefined : cached;
   }
 
   set(digest: string, known: K): void {

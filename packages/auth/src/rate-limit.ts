@@ -46,14 +46,14 @@ export function createRateLimit(options: RateLimitOptions): RateLimit {
   refuseUnknownOptions(options, rateLimitOptionNames, "createRateLimit");
   const { name, callsPerSecond, nowMs = () => performance.now() } = options;
   const intervalMs = secondMs / callsPerSecond;
-  const emptyMs = Math.max(0, secondMs - intervalMs);
+  const burstMs = Math.max(0, secondMs - intervalMs);
   // Ordered by last use, so that the first key is the next one to evict.
   const fullAtMs = new Map<string, number>();
   return {
     take(key) {
       const now = nowMs();
       const full = Math.max(now, fullAtMs.get(key) ?? 0);
-      const waitMs = full - now - emptyMs;
+      const waitMs = full - now - burstMs;
       // Rounding errors accumulate over many intervals and must not cause a refusal.
       if (waitMs > roundingMs) throw exhausted(name, callsPerSecond, waitMs);
       fullAtMs.delete(key);

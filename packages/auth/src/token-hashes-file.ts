@@ -26,9 +26,9 @@ const tokenHashesFileMode = 0o600;
  * if the file contains an invalid line or a token of the same name.
  */
 export async function appendTokenHash(path: string, token: StaticToken): Promise<ParseResult<void>> {
-  return await edit(path, (text) => {
-    const before = text === "" || text.endsWith("\n") ? text : `${text}\n`;
-    return parsed(`${before}${formatTokenHash(token)}\n`);
+  return await editFile(path, (text) => {
+    const textBefore = text === "" || text.endsWith("\n") ? text : `${text}\n`;
+    return parsed(`${textBefore}${formatTokenHash(token)}\n`);
   });
 }
 
@@ -39,7 +39,7 @@ export async function appendTokenHash(path: string, token: StaticToken): Promise
  * Returns a problem if the file is invalid or no token has this name.
  */
 export async function revokeToken(path: string, name: string): Promise<ParseResult<void>> {
-  return await edit(path, (text) => removeToken(text, name));
+  return await editFile(path, (text) => removeToken(text, name));
 }
 
 /** Returns the tokens of a file of token hashes, in their order. */
@@ -51,7 +51,7 @@ export async function listTokens(path: string): Promise<ParseResult<readonly Sta
 /** Returns the new content of a file, or why it cannot be changed. */
 type Change = (text: string) => ParseResult<string>;
 
-async function edit(path: string, change: Change): Promise<ParseResult<void>> {
+async function editFile(path: string, change: Change): Promise<ParseResult<void>> {
   // If the path is a symbolic link, its target is replaced.
   const target = await realpath(path).catch(() => path);
   // The new file also serves as the lock: it is created before the old file is read, and exists until it replaces the
@@ -83,15 +83,15 @@ async function replace(
   await using closing = file;
   const text = await readOrEmpty(target);
   if (text.kind === "problems") return text;
-  const after = change(text.value);
-  if (after.kind === "problems") return after;
-  const tokens = parseTokenHashes(after.value);
+  const newText = change(text.value);
+  if (newText.kind === "problems") return newText;
+  const tokens = parseTokenHashes(newText.value);
   if (tokens.kind === "problems") return tokens;
   // Equivalent mutant: if this came after the content is written, the new file would be removed.
-  if (Buffer.byteLength(after.value) > tokenHashesFileLimitBytes) {
+  if (Buffer.byteLength(newText.value) > tokenHashesFileLimitBytes) {
     return notParsed(`${target} would be larger than the limit of ${tokenHashesFileLimitBytes} bytes`);
   }
-  await closing.writeFile(after.value);
+  await closing.writeFile(newText.value);
   // Without this sync, a power failure may leave an empty file under the final name.
   await closing.sync();
   await rename(replacement, target);

@@ -22,9 +22,9 @@ export function parseTokenHashes(text: string, scopeProblem?: ScopeProblem): Par
   const lineOf = new Map<string, number>();
 
   function checkUnique(what: string, value: string, number: number): void {
-    const before = lineOf.get(`${what} ${value}`);
-    if (before === undefined) lineOf.set(`${what} ${value}`, number);
-    else problems.push(`line ${number}: the ${what} already appears on line ${before}`);
+    const earlierLine = lineOf.get(`${what} ${value}`);
+    if (earlierLine === undefined) lineOf.set(`${what} ${value}`, number);
+    else problems.push(`line ${number}: the ${what} already appears on line ${earlierLine}`);
   }
 
   for (const [index, lineText] of toLines(text).entries()) {

@@ -21,13 +21,13 @@ function* compare(path: string, want: unknown, got: unknown, response: boolean):
   } else if (isRecord(want)) {
     yield* compareObjects(path, want, got, response);
   } else if (want !== got && !isSameFloat(path, want, got)) {
-    yield differs(path, want, got);
+    yield describeDifference(path, want, got);
   }
 }
 
 function* compareLists(path: string, want: readonly unknown[], got: unknown, response: boolean): Generator<string> {
-  if (!Array.isArray(got)) return yield differs(path, want, got);
-  if (got.length !== want.length) return yield differs(path, want, got);
+  if (!Array.isArray(got)) return yield describeDifference(path, want, got);
+  if (got.length !== want.length) return yield describeDifference(path, want, got);
   for (const [at, each] of want.entries()) yield* compare(`${path}[${at}]`, each, got[at], response);
 }
 
@@ -37,16 +37,16 @@ function* compareObjects(
   got: unknown,
   response: boolean,
 ): Generator<string> {
-  if (!isRecord(got)) return yield differs(path, want, got);
-  const named = response ? inLowerCamelCase(got, want) : got;
+  if (!isRecord(got)) return yield describeDifference(path, want, got);
+  const comparable = response ? inLowerCamelCase(got, want) : got;
   for (const [key, value] of Object.entries(want)) {
     const place = path === "" ? key : `${path}.${key}`;
-    if (Object.hasOwn(named, key)) yield* compare(place, value, named[key], response);
-    else yield differs(place, value, undefined);
+    if (Object.hasOwn(comparable, key)) yield* compare(place, value, comparable[key], response);
+    else yield describeDifference(place, value, undefined);
   }
-  for (const [key, value] of Object.entries(named)) {
+  for (const [key, value] of Object.entries(comparable)) {
     if (Object.hasOwn(want, key) || (response && isDefault(value))) continue;
-    yield differs(path === "" ? key : `${path}.${key}`, undefined, value);
+    yield describeDifference(path === "" ? key : `${path}.${key}`, undefined, value);
   }
 }
 
@@ -72,7 +72,7 @@ function isDefault(value: unknown): boolean {
   return value === 0 || value === false || value === null || (isRecord(value) && Object.values(value).every(isDefault));
 }
 
-function differs(path: string, want: unknown, got: unknown): string {
+function describeDifference(path: string, want: unknown, got: unknown): string {
   return `${path === "" ? "the message" : path}: expected ${show(want)}, got ${show(got)}`;
 }
 

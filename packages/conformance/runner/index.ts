@@ -14,5 +14,5 @@ export {
 export { createHttp1 } from "./http1.ts";
 export { createHttp2 } from "./http2.ts";
 export { judge, type Verdict } from "./judge.ts";
-export { hasFailed, type ReportForm, reportForms, tally, type Tally, writeReport } from "./report.ts";
+export { hasFailed, type ReportForm, reportForms, countOutcomes as tally, type Tally, writeReport } from "./report.ts";
 export { type Outcome, readKnownFailing, type Result, run, type RunOptions } from "./run.ts";

@@ -22,10 +22,10 @@ export function judge({ expect, or }: Case, response: HttpResponse): Verdict {
 function problemsOf(want: Expectation, response: HttpResponse): readonly string[] {
   if ("items" in want) return streamProblems(want.items, want.error === true, response);
   // RFC 9112 §8: a truncated response is incomplete, even if it can be parsed.
-  const cutOff = response.isComplete
+  const truncation = response.isComplete
     ? []
     : [`the response was truncated after ${response.body.length} bytes of its body`];
-  return [...responseProblems(want, response), ...cutOff];
+  return [...responseProblems(want, response), ...truncation];
 }
 
 function responseProblems(
@@ -86,8 +86,8 @@ function headerProblems(header: Readonly<Record<string, string>> = {}, response:
   return Object.entries(header).flatMap(([name, want]) => {
     const got = fieldOf(response.header, name);
     const items = (got ?? "").split(name === "content-type" ? ";" : ",").map((item) => item.trim().toLowerCase());
-    const isThere = want.split(",").every((item) => items.includes(item.trim().toLowerCase()));
-    return isThere ? [] : [`${name}: expected ${show(want)}, got ${show(got)}`];
+    const isPresent = want.split(",").every((item) => items.includes(item.trim().toLowerCase()));
+    return isPresent ? [] : [`${name}: expected ${show(want)}, got ${show(got)}`];
   });
 }
 

@@ -5,7 +5,7 @@ import type { Exchange } from "./response.ts";
 import { type Case, type Need, needs, readCases } from "./case.ts";
 import { createHttp1 } from "./http1.ts";
 import { createHttp2 } from "./http2.ts";
-import { hasFailed, type ReportForm, reportForms, tally, writeReport, writeSummary } from "./report.ts";
+import { hasFailed, type ReportForm, reportForms, countOutcomes, writeReport, writeSummary } from "./report.ts";
 import { createPattern, readKnownFailing, type Result, run } from "./run.ts";
 
 const help = `transcoding-conformance --base http://127.0.0.1:8080 [options]
@@ -73,7 +73,7 @@ async function main(): Promise<number> {
     results.push(result);
     if (results.length % 100 !== 0 && performance.now() - reportedAt < progressMs) continue;
     reportedAt = performance.now();
-    process.stderr.write(`${results.length} of ${cases.length}, ${tally(results).fail} failed\n`);
+    process.stderr.write(`${results.length} of ${cases.length}, ${countOutcomes(results).fail} failed\n`);
   }
   process.stdout.write(writeReport(results, form));
   if (form !== "text") process.stderr.write(`${writeSummary(results)}\n`);

@@ -10,7 +10,7 @@ export type ReportForm = (typeof reportForms)[number];
 export type Tally = Readonly<Record<Outcome, number>>;
 
 /** Counts results by their outcomes. */
-export function tally(results: readonly Result[]): Tally {
+export function countOutcomes(results: readonly Result[]): Tally {
   const count = (outcome: Outcome): number => results.filter((result) => result.outcome === outcome).length;
   return {
     pass: count("pass"),
@@ -71,8 +71,8 @@ function writeFailure({ case: { id, level, title, sentence, request }, outcome, 
 
 /** Returns a line with the number of cases by outcome. */
 export function writeSummary(results: readonly Result[]): string {
-  const must = tally(results.filter(({ case: { level } }) => level === "must"));
-  const should = tally(results.filter(({ case: { level } }) => level === "should"));
+  const must = countOutcomes(results.filter(({ case: { level } }) => level === "must"));
+  const should = countOutcomes(results.filter(({ case: { level } }) => level === "should"));
   return `${line("must", must)}; ${line("should", should)}`;
 }
 
@@ -113,7 +113,7 @@ function escape(text: string): string {
 function writeMarkdown(results: readonly Result[]): string {
   const groups = Object.entries(Object.groupBy(results, ({ case: { group } }) => group));
   const row = (name: string, members: readonly Result[]): string => {
-    const { pass, alternative, fail, known, fixed, "not run": skipped } = tally(members);
+    const { pass, alternative, fail, known, fixed, "not run": skipped } = countOutcomes(members);
     return `| ${name} | ${pass} | ${alternative} | ${fail} | ${known} | ${fixed} | ${skipped} |`;
   };
   const failures = results.filter(({ outcome }) => reported.includes(outcome));
@@ -124,13 +124,13 @@ function writeMarkdown(results: readonly Result[]): string {
     row("all", results),
     "",
     ...failures.map(
-      ({ case: each, problems }) => `- \`${each.id}\` (${each.level}; ${each.sentence}): ${inCell(problems)}`,
+      ({ case: each, problems }) => `- \`${each.id}\` (${each.level}; ${each.sentence}): ${toTableCell(problems)}`,
     ),
     "",
   ].join("\n");
 }
 
-function inCell(problems: readonly string[]): string {
+function toTableCell(problems: readonly string[]): string {
   // As code, so that output of a server is not interpreted as Markdown or HTML.
   return problems.map((problem) => `\`${problem.replaceAll("`", "'").replaceAll(/[\r\n]+/g, " ")}\``).join("; ");
 }

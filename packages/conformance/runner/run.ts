@@ -82,8 +82,8 @@ async function runOne(each: Case, options: RunOptions, wasGone: boolean): Promis
 }
 
 async function isServed({ exchange, timeoutMs, restartLimitMs }: RunOptions): Promise<boolean> {
-  const until = performance.now() + (restartLimitMs ?? defaultRestartLimitMs);
-  while (performance.now() < until) {
+  const deadlineMs = performance.now() + (restartLimitMs ?? defaultRestartLimitMs);
+  while (performance.now() < deadlineMs) {
     try {
       await exchange({ method: "GET", target: "/v1/query" }, timeoutMs);
       return true;

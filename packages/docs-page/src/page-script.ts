@@ -26,14 +26,14 @@ function modulesOf(name: string, written: Set<string>): string[] {
   written.add(name);
   const text = stripTypeScriptTypes(readFileSync(pageFile(`${name}.ts`), "utf8"));
   const imported = [...text.matchAll(imports)].flatMap(([, , path = ""]) => (path.startsWith("./") ? [path] : []));
-  const before = imported.flatMap((path) => modulesOf(nameOf(path), written));
+  const dependencies = imported.flatMap((path) => modulesOf(nameOf(path), written));
   const exported = [...text.matchAll(exports)].map(([, , local]) => local);
   const body = text
     .replaceAll(imports, (_, names: string, path: string) => `const {${names}} = ${variableOf(nameOf(path))};`)
     .replaceAll(exports, "$1$2");
   // Only the entry module exports nothing. It is not wrapped, so only it may use top-level await.
-  if (exported.length === 0) return [...before, body];
-  return [...before, `const ${variableOf(name)} = (() => {\n${body}\nreturn { ${exported.join(", ")} };\n})();`];
+  if (exported.length === 0) return [...dependencies, body];
+  return [...dependencies, `const ${variableOf(name)} = (() => {\n${body}\nreturn { ${exported.join(", ")} };\n})();`];
 }
 
 const imports = /^import \{([^}]*)\} from "([^"]+)";$/gm;

@@ -41,7 +41,7 @@ const codings = [
  * @param create - creates the resource; called again after a failure
  */
 export function resourceEndpoint(path: string, open: boolean, create: () => Resource | Promise<Resource>): Endpoint {
-  const uncoded = memoizeAsync(async () => {
+  const uncompressed = memoizeAsync(async () => {
     const { header, body } = await create();
     const bytes = typeof body === "string" ? new TextEncoder().encode(body) : body;
     // Web Crypto hashes outside the event loop, unlike node:crypto.
@@ -49,7 +49,7 @@ export function resourceEndpoint(path: string, open: boolean, create: () => Reso
     return { header, bytes, tag: digest.slice(0, etagLength) };
   });
   const represent = async (coding: (typeof codings)[number] | undefined): Promise<Representation> => {
-    const { header, bytes, tag } = await uncoded();
+    const { header, bytes, tag } = await uncompressed();
     const etag = `"${coding === undefined ? tag : `${tag}-${coding.name}`}"`;
     const varying = { ...header, etag, vary: "accept-encoding" };
     if (coding === undefined) return { etag, header: varying, body: bytes };
@@ -63,7 +63,7 @@ export function resourceEndpoint(path: string, open: boolean, create: () => Reso
       const coding = negotiateCoding(requestHeader.get("accept-encoding"), codings);
       const { etag, header, body } = await (prepared.get(coding)?.() ?? represent(coding));
       if (hasTag(requestHeader.get("if-none-match"), etag))
-        return { httpStatus: 304, header: forCaches(header), body: "" };
+        return { httpStatus: 304, header: withCacheFields(header), body: "" };
       return { httpStatus: 200, header, body };
     },
   };
@@ -93,7 +93,7 @@ function hasTag(ifNoneMatch: string | null, etag: string): boolean {
 }
 
 /** Returns the fields that a 304 response also has. */
-function forCaches(header: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+function withCacheFields(header: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
   return Object.fromEntries(
     Object.entries(header).filter(([name]) => ["cache-control", "etag", "vary"].includes(name)),
   );

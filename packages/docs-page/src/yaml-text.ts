@@ -44,7 +44,7 @@ function membersOf(value: unknown): readonly (readonly [string, unknown])[] {
 function blockOf(value: unknown, indent: string): string {
   if (Array.isArray(value)) {
     if (value.length === 0) return " []";
-    return value.map((item) => `\n${indent}-${inItem(blockOf(item, `${indent}  `), indent)}`).join("");
+    return value.map((item) => `\n${indent}-${toListItem(blockOf(item, `${indent}  `), indent)}`).join("");
   }
   if (value instanceof Digits) return ` ${value.text}`;
   if (typeof value === "string") return ` ${scalarOf(value)}`;
@@ -55,16 +55,16 @@ function blockOf(value: unknown, indent: string): string {
 }
 
 /** Moves the first line of a block to the line of the "-" of its item. */
-function inItem(block: string, indent: string): string {
+function toListItem(block: string, indent: string): string {
   return block.replace(`\n${indent}  `, " ");
 }
 
 function scalarOf(text: string): string {
-  return plain.test(text) && !words.test(text) ? text : JSON.stringify(text);
+  return plainScalar.test(text) && !words.test(text) ? text : JSON.stringify(text);
 }
 
 // Strings that need no quotes. They start with a letter, "$" or "_", so they are not numbers, dates or YAML indicators;
 // ": " and " #" cannot occur.
-const plain = /^[A-Za-z_$](?:[\w.$/-]| (?=[\w$]))*$/;
+const plainScalar = /^[A-Za-z_$](?:[\w.$/-]| (?=[\w$]))*$/;
 // Words that some versions of YAML read as a boolean or null.
 const words = /^(?:true|false|null|yes|no|on|off|y|n)$/i;

@@ -49,10 +49,10 @@ export interface NodeHandlerOptions {
 export function createNodeHandler(server: Server, options: NodeHandlerOptions): NodeHandler {
   const { fallback, contextValues } = options;
   const handle: NodeHandler = (request, response, next) => {
-    const sent = request.url ?? "";
+    const originalUrl = request.url ?? "";
     const common = new CommonHeaderFields(request.rawHeaders);
     const urlOrProblem = readNodeTarget(request, common, server.limits);
-    const url = typeof urlOrProblem === "string" ? urlOrProblem : sent;
+    const url = typeof urlOrProblem === "string" ? urlOrProblem : originalUrl;
     const target = findTarget(server.routes, { httpMethod: request.method ?? "", target: url, common });
     // Requests that match no route, and `OPTIONS *`, are passed on to the other server unchanged.
     if (url === "*" || (target.kind === "unmatched" && target.unknown)) {
@@ -78,8 +78,8 @@ export function createNodeHandler(server: Server, options: NodeHandlerOptions): 
     if (typeof urlOrProblem !== "string") return refuseProblem(server, exchange, urlOrProblem);
     if (exchange.body !== undefined && request.readableDidRead) {
       // An endpoint gets the bytes that were sent, for example to verify their signature.
-      const left = readParsedBody(request, target.kind === "endpoint" ? null : contentType);
-      const parsed = left ?? (needsBody(target, contentType) ? undefined : unreadBody);
+      const parsedBody = readParsedBody(request, target.kind === "endpoint" ? null : contentType);
+      const parsed = parsedBody ?? (needsBody(target, contentType) ? undefined : unreadBody);
       // The body was already consumed, so waiting for it would never end.
       if (parsed === undefined)
         return next === undefined ? refuseProblem(server, exchange, bodyWasRead()) : next(bodyWasRead());

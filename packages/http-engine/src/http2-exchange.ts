@@ -51,7 +51,7 @@ export class SocketHttp2Exchange extends BaseExchange implements StreamReceiver 
     body: Uint8Array | undefined,
     trailer: HeaderFields | undefined,
   ): void {
-    const length = trailer === undefined && body !== undefined ? ["content-length", String(body.byteLength)] : none;
+    const length = trailer === undefined && body !== undefined ? ["content-length", String(body.byteLength)] : noFields;
     const parts = this.#headerParts(httpStatus, fields, length);
     const trailerBlock = trailer === undefined ? undefined : blockOf(trailer);
     const hasBody = body !== undefined && body.byteLength > 0 && this.httpMethod !== "HEAD";
@@ -59,7 +59,7 @@ export class SocketHttp2Exchange extends BaseExchange implements StreamReceiver 
   }
 
   protected sendHeader(httpStatus: number, fields: HeaderFields): void {
-    this.#stream.sendHeaders(this.#headerParts(httpStatus, fields, none), false);
+    this.#stream.sendHeaders(this.#headerParts(httpStatus, fields, noFields), false);
   }
 
   protected sendPiece(piece: Uint8Array): boolean {
@@ -67,7 +67,7 @@ export class SocketHttp2Exchange extends BaseExchange implements StreamReceiver 
     return this.#stream.queuedBytes > 0;
   }
 
-  protected sendEnd(trailer: HeaderFields = none): void {
+  protected sendEnd(trailer: HeaderFields = noFields): void {
     this.#stream.end(undefined, trailer.length === 0 ? undefined : blockOf(trailer));
   }
 
@@ -76,12 +76,12 @@ export class SocketHttp2Exchange extends BaseExchange implements StreamReceiver 
   }
 
   #headerParts(httpStatus: number, fields: HeaderFields, length: HeaderFields): readonly Uint8Array[] {
-    const ours = blockOf(dateFields());
-    return [statusBlock(httpStatus), blockOf(fields), ours, blockOf(length), blockOf(this.addedFields)];
+    const dateBlock = blockOf(dateFields());
+    return [statusBlock(httpStatus), blockOf(fields), dateBlock, blockOf(length), blockOf(this.addedFields)];
   }
 }
 
-const none: HeaderFields = [];
+const noFields: HeaderFields = [];
 
 function blockOf(fields: HeaderFields): Uint8Array {
   // Equivalent mutant: it saves encoding an empty block.

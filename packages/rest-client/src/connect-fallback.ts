@@ -22,8 +22,8 @@ export function createConnectFallback(calls: ConnectCalls): Transport {
   const httpClient: UniversalClientFn = async ({ url, method, header, body, signal }) => {
     const pieces: Uint8Array[] = [];
     for await (const piece of body ?? []) pieces.push(piece);
-    const whole = body === undefined ? {} : { body: new Uint8Array(concatBytes(pieces)) };
-    const init = { method, headers: header, redirect: "manual", ...(signal && { signal }), ...whole } as const;
+    const bufferedBody = body === undefined ? {} : { body: new Uint8Array(concatBytes(pieces)) };
+    const init = { method, headers: header, redirect: "manual", ...(signal && { signal }), ...bufferedBody } as const;
     return universalClientResponseFromFetch(await calls.fetch(url, init));
   };
   return createTransport({

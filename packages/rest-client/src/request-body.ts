@@ -38,18 +38,18 @@ export function createBodyWriter({ method, pattern, variables }: RestRule, style
   if (body === "*") {
     if (isHttpBodyType(input)) return (message) => toRawBody(input.typeName, message);
     return (message) => {
-      const outside = variables.reduce((left, { path }) => withoutField(left, path), message);
-      return toJsonBody(refuseUnwritable("", () => forms.of(input).toJson(outside)));
+      const withoutPathFields = variables.reduce((left, { path }) => withoutField(left, path), message);
+      return toJsonBody(refuseUnwritable("", () => forms.writerOf(input).toJson(withoutPathFields)));
     };
   }
   const field = findProtoField(input, body);
   if (field === undefined) throw new TypeError(`body "${body}" is not a field of ${input.typeName}`);
   if (isHttpBodyType(field.message)) return (message) => toRawBody(body, loadField(asFieldValues(message), field));
   const toJson = createFieldForm(field, forms);
-  const inside = variables.filter(({ path }) => path[0] === field);
+  const variablesInField = variables.filter(({ path }) => path[0] === field);
   return (message) => {
-    const outside = inside.reduce((left, { path }) => withoutField(left, path), message);
-    const json = refuseUnwritable(body, () => toJson(asFieldValues(outside)));
+    const withoutPathFields = variablesInField.reduce((left, { path }) => withoutField(left, path), message);
+    const json = refuseUnwritable(body, () => toJson(asFieldValues(withoutPathFields)));
     return json === undefined ? undefined : toJsonBody(json);
   };
 }

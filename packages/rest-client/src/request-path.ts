@@ -69,12 +69,12 @@ function expandVariable(
 }
 
 function fits(texts: readonly string[], template: readonly TemplateSegment[]): boolean {
-  const restAt = template.findIndex(({ kind }) => kind === "**");
-  const more = texts.length - template.length;
-  if (restAt < 0 ? more !== 0 : more < -1) return false;
+  const wildcardIndex = template.findIndex(({ kind }) => kind === "**");
+  const extraSegments = texts.length - template.length;
+  if (wildcardIndex < 0 ? extraSegments !== 0 : extraSegments < -1) return false;
   return template.every((segment, at) => {
     if (segment.kind !== "literal") return true;
-    return texts[restAt >= 0 && at > restAt ? at + more : at] === segment.text;
+    return texts[wildcardIndex >= 0 && at > wildcardIndex ? at + extraSegments : at] === segment.text;
   });
 }
 
@@ -90,16 +90,16 @@ function printSegment(segment: TemplateSegment): string {
 function requireUnambiguous(rule: RestRule, path: string, values: readonly string[]): void {
   const withSlashes = path.replaceAll("%2F", "/");
   const withColons = path.replaceAll("%3A", ":");
-  const withBoth = withSlashes.replaceAll("%3A", ":");
-  for (const reading of new Set([path, withSlashes, withColons, withBoth])) {
+  const withSlashesAndColons = withSlashes.replaceAll("%3A", ":");
+  for (const reading of new Set([path, withSlashes, withColons, withSlashesAndColons])) {
     const match = rule.routes.match(rule.httpMethod, reading);
     if (match.kind !== "binding") {
       if (reading !== path) continue;
       throw new Refusal(`the path ${path} matches no rule`);
     }
-    const isOwn = match.binding === rule.pattern;
-    if (isOwn && match.captures.every((capture, index) => capture === values[index])) continue;
-    const other = `${match.binding.httpMethod} ${match.binding.pathTemplate}`;
-    throw new Refusal(`${rule.variables[0]?.name ?? path}: the path ${path} could also match ${other}`);
+    const isSameRule = match.binding === rule.pattern;
+    if (isSameRule && match.captures.every((capture, index) => capture === values[index])) continue;
+    const otherRule = `${match.binding.httpMethod} ${match.binding.pathTemplate}`;
+    throw new Refusal(`${rule.variables[0]?.name ?? path}: the path ${path} could also match ${otherRule}`);
   }
 }

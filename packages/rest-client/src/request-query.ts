@@ -40,13 +40,13 @@ function parametersOf(
   if (extension !== undefined) throw new Refusal(`${prefix}${desc.typeName}: extensions cannot be sent in a query`);
   const parameters: string[] = [];
   for (const field of desc.fields) {
-    const below = bound?.get(field);
-    if (below === "whole") continue;
+    const nestedBound = bound?.get(field);
+    if (nestedBound === "whole") continue;
     const write = style.texts(field);
     if (write === undefined) {
       if (!isFieldSet(message, field)) continue;
       const name = parameterName(prefix, field, style);
-      parameters.push(...messageParameters(field, message, below, name, style));
+      parameters.push(...messageParameters(field, message, nestedBound, name, style));
       continue;
     }
     for (const text of write(asFieldValues(message))) {
@@ -72,10 +72,11 @@ function parameterName(prefix: string, field: DescField, { useProtoFieldName }: 
  * the proto name of another.
  */
 const namesOf = memoize((field: DescField) => {
-  const others = field.parent.fields.filter((other) => other !== field);
+  const otherFields = field.parent.fields.filter((other) => other !== field);
   const [json, proto] = [field.jsonName, field.name].map((name) => {
-    const isOwn = /^[^.[\]]+$/.test(name) && others.every((other) => other.name !== name && other.jsonName !== name);
-    return isOwn ? name : undefined;
+    const isUnambiguous =
+      /^[^.[\]]+$/.test(name) && otherFields.every((other) => other.name !== name && other.jsonName !== name);
+    return isUnambiguous ? name : undefined;
   });
   return { json, proto };
 });

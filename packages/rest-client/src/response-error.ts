@@ -36,8 +36,8 @@ export function readResponseError(
   header: Headers,
   { readErrorRecord, registry }: ErrorStyle,
 ): ConnectError {
-  const own = record === undefined ? undefined : readErrorRecord?.(record, httpStatus);
-  if (own !== undefined) return own;
+  const customError = record === undefined ? undefined : readErrorRecord?.(record, httpStatus);
+  if (customError !== undefined) return customError;
   const standard = codeOfHttpStatus(httpStatus);
   // In streams of Google's APIs, the record is in an array.
   const [outer] = Array.isArray(record) ? record : [record];
@@ -71,8 +71,8 @@ const codesByName = new Map(Object.entries(codeNames).map(([number, name]) => [n
 
 /** Returns the code of a record. A number above the gRPC codes, which Google's APIs send, is an HTTP status. */
 function codeOf({ status, code, grpc_code: grpcCode, error }: JsonObject): Code | undefined {
-  const named = typeof code === "string" ? (codeFromString(code) ?? codesByName.get(code)) : undefined;
-  const byName = named ?? (typeof status === "string" ? codesByName.get(status) : undefined);
+  const codeByName = typeof code === "string" ? (codeFromString(code) ?? codesByName.get(code)) : undefined;
+  const byName = codeByName ?? (typeof status === "string" ? codesByName.get(status) : undefined);
   return [byName, code, grpcCode, error].find((each): each is Code => typeof each === "number" && each in Code);
 }
 
@@ -108,8 +108,8 @@ function isObject(value: JsonValue | undefined): value is JsonObject {
  * status, the most general one.
  */
 function codeOfHttpStatus(httpStatus: number): Code {
-  const known = codesByStatus.get(httpStatus);
-  if (known !== undefined) return known;
+  const codeOfStatus = codesByStatus.get(httpStatus);
+  if (codeOfStatus !== undefined) return codeOfStatus;
   if (httpStatus >= 500) return Code.Internal;
   return httpStatus >= 400 ? Code.FailedPrecondition : Code.Unknown;
 }

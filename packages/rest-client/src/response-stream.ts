@@ -145,8 +145,8 @@ function unwrap(
   const [start = "", name = ""] = wrapperStart.exec(text) ?? [];
   if (!wrappers.includes(name)) return undefined;
   try {
-    const whole: JsonValue = JSON.parse(text);
-    if (typeof whole !== "object" || whole === null || Object.keys(whole).length !== 1) return undefined;
+    const value: JsonValue = JSON.parse(text);
+    if (typeof value !== "object" || value === null || Object.keys(value).length !== 1) return undefined;
   } catch {
     return undefined;
   }

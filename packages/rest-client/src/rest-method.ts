@@ -86,8 +86,11 @@ export class RestMethod {
   writeLater(rule: RestRule, message: Message): RequestBody {
     const problems: string[] = [];
     const body = this.#attempt(problems, () => {
-      const set = rule.variables.find((variable) => findVariableText(variable, message, this.#urlValues) !== undefined);
-      if (set !== undefined) throw new Refusal(`${set.name}: may be set only in the first message of a stream`);
+      const setVariable = rule.variables.find(
+        (variable) => findVariableText(variable, message, this.#urlValues) !== undefined,
+      );
+      if (setVariable !== undefined)
+        throw new Refusal(`${setVariable.name}: may be set only in the first message of a stream`);
       const query = writeQuery(this.desc.input, message, bodyOf(rule), this.#query);
       if (query !== "")
         throw new Refusal(`${query.split("=", 1)[0]}: may be set only in the first message of a stream`);
@@ -133,8 +136,11 @@ export class RestMethod {
   }
 
   #refusal(problems: readonly string[]): ConnectError {
-    const shown = [...new Set(problems)].slice(0, problemsShown).join("; or ");
-    return new ConnectError(`cannot send this message to ${selectorOf(this.desc)}: ${shown}`, Code.InvalidArgument);
+    const shownProblems = [...new Set(problems)].slice(0, problemsShown).join("; or ");
+    return new ConnectError(
+      `cannot send this message to ${selectorOf(this.desc)}: ${shownProblems}`,
+      Code.InvalidArgument,
+    );
   }
 }
 

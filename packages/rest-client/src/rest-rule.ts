@@ -101,8 +101,8 @@ function compileRule(method: DescMethod, pattern: HttpPattern, routes: RouteTabl
     if (path === undefined) throw new RuleProblem(`path variable "${name}" is not a field of ${input.typeName}`);
     return { ...variable, name, path, isMultiSegment: isMultiSegment(template, variable) };
   });
-  const usual = pattern.body === "" ? "GET" : "POST";
-  const httpMethod = pattern.httpMethod === anyMethod ? usual : pattern.httpMethod;
+  const defaultMethod = pattern.body === "" ? "GET" : "POST";
+  const httpMethod = pattern.httpMethod === anyMethod ? defaultMethod : pattern.httpMethod;
   if (forbiddenMethods.has(httpMethod)) throw new RuleProblem(`fetch does not allow the HTTP method ${httpMethod}`);
   if (pattern.body !== "" && (httpMethod === "GET" || httpMethod === "HEAD")) {
     throw new RuleProblem(`fetch does not allow a body with ${httpMethod}`);

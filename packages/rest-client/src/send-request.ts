@@ -25,8 +25,9 @@ export async function sendRequest(
 ): Promise<Response> {
   const init = { method: httpMethod, headers: header, signal, redirect: "manual" } as const;
   const streamed = { ...init, duplex: "half" } as const;
-  const sent = body instanceof ReadableStream ? { ...streamed, body } : { ...init, body: body && new Uint8Array(body) };
-  const request = body === undefined ? init : sent;
+  const fetchInit =
+    body instanceof ReadableStream ? { ...streamed, body } : { ...init, body: body && new Uint8Array(body) };
+  const request = body === undefined ? init : fetchInit;
   let response: Response;
   try {
     response = await fetchFunction(url, request);
@@ -44,9 +45,9 @@ export async function sendRequest(
   const { status, type, headers } = response;
   // In a browser, a redirect has the type "opaqueredirect" and no visible status.
   if (type === "opaqueredirect" || (status >= 300 && status < 400)) {
-    const to = headers.get("location");
+    const location = headers.get("location");
     throw new ConnectError(
-      `the server redirected${to === null ? "" : ` to ${to}`}; redirects are not followed`,
+      `the server redirected${location === null ? "" : ` to ${location}`}; redirects are not followed`,
       Code.Unknown,
     );
   }

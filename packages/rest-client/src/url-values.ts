@@ -23,7 +23,7 @@ export type UrlValues = (field: DescField) => UrlValueWriter | undefined;
 /** Creates the writers. Values are written as in JSON, without quotes, and bytes as base64url. */
 export function createUrlValues(style: JsonStyle): UrlValues {
   const forms = createMessageForms(style);
-  const known = new WeakMap<DescField, { readonly write: UrlValueWriter | undefined }>();
+  const cachedWriters = new WeakMap<DescField, { readonly write: UrlValueWriter | undefined }>();
   const create = (field: DescField): UrlValueWriter | undefined => {
     // Values are checked with the parser of the gateway, so that nothing is sent that it would refuse.
     const parse = createUrlTextParser(field);
@@ -43,8 +43,8 @@ export function createUrlValues(style: JsonStyle): UrlValues {
       });
   };
   return (field) => {
-    let found = known.get(field);
-    if (found === undefined) known.set(field, (found = { write: create(field) }));
+    let found = cachedWriters.get(field);
+    if (found === undefined) cachedWriters.set(field, (found = { write: create(field) }));
     return found.write;
   };
 }

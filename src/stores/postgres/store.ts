@@ -154,7 +154,11 @@ class PostgresStore implements PlantStore {
     const forBatch = [...this.#queues.values()].reduce((sum, { waiting }) => sum + waiting.forBatch, 0);
     const inUse = [...this.#queues].filter(([worker]) => worker >= 0 === this.#citus.isDistributed);
     const forBatchMax = inUse.reduce((sum, [, { waiting }]) => sum + waiting.forBatchMax, 0);
-    return { forBatch, forBatchMax: inUse.length === 0 ? waitingMax : forBatchMax, forLock: this.#locked.waiting };
+    return {
+      forBatch,
+      forBatchMax: inUse.length === 0 ? waitingMax : forBatchMax,
+      waitingForLock: this.#locked.waiting,
+    };
   }
 
   get connections(): StoreConnections {
@@ -192,7 +196,7 @@ class PostgresStore implements PlantStore {
         token: first?.token,
       };
       const outcomes = await this.#withSession(deadlineMs, (session) => runBatch(session, batch, options));
-      for (const one of locked) this.#locked.add(one, deadlineMs);
+      for (const lockedDelete of locked) this.#locked.add(lockedDelete, deadlineMs);
       // A batch that deletes nothing writes nothing, so it does not show that commits work.
       if (outcomes.includes(true)) this.#health.recordCommit();
       this.#unavailableWorkers.recordSuccess(worker);
@@ -203,7 +207,7 @@ class PostgresStore implements PlantStore {
       if (mayBeOneWorker) void this.#reportWorker(worker, fault, begunMs);
       else if (this.#isServerAtFault(fault, begunMs)) this.#health.report(problemOf(fault.fault));
       // For deletions in doubt, `reject` replaces this by an error with an unknown outcome.
-      for (const one of locked) one.reject(fault.reason);
+      for (const lockedDelete of locked) lockedDelete.reject(fault.reason);
       throw fault.reason;
     }
   }

@@ -57,14 +57,14 @@ export function prepareDeleteBatch(db: DatabaseSync, lockTimeoutMs?: number): (b
     const outcomes: boolean[] = [];
     const otherOutcomes: OtherOutcome[] = [];
     // The end indexes of the remaining parts; the last element is that of the next part.
-    const ends: number[] = [];
-    for (let to: number | undefined = batch.ids.length; to !== undefined; to = ends.pop()) {
+    const partEnds: number[] = [];
+    for (let to: number | undefined = batch.ids.length; to !== undefined; to = partEnds.pop()) {
       const from = outcomes.length;
       const result = runPart(batch, to, outcomes, otherOutcomes);
       if (result.kind === "committed") continue;
       if (result.kind !== "refused") return { ...result, outcomes, otherOutcomes };
       if (to - from > 1) {
-        ends.push(to, result.splitAt);
+        partEnds.push(to, result.splitAt);
       } else {
         otherOutcomes.push({ index: from, outcome: "kept" });
         outcomes.push(false);
@@ -131,7 +131,7 @@ function preparePart(
 ): (batch: DeleteBatch, to: number, outcomes: boolean[], otherOutcomes: OtherOutcome[]) => PartResult {
   const deleteOne = prepareDelete(db);
   const commit = db.prepare("COMMIT");
-  let batchNumber = lastBatch(db);
+  let batchNumber = readLastBatch(db);
 
   const deleteAll = (batch: DeleteBatch, to: number, outcomes: boolean[], otherOutcomes: OtherOutcome[]): void => {
     const deletedAt = Date.now();
@@ -173,7 +173,7 @@ function preparePart(
   };
 }
 
-function lastBatch(db: DatabaseSync): bigint {
-  const last = db.prepare("SELECT batch FROM deletions ORDER BY seq DESC LIMIT 1").get()?.["batch"];
-  return typeof last === "bigint" ? last : 0n;
+function readLastBatch(db: DatabaseSync): bigint {
+  const lastBatch = db.prepare("SELECT batch FROM deletions ORDER BY seq DESC LIMIT 1").get()?.["batch"];
+  return typeof lastBatch === "bigint" ? lastBatch : 0n;
 }

@@ -13,16 +13,19 @@ const fileGone: StoreProblem = {
   needsOperator: true,
 };
 
-const logGone = "its write-ahead log was moved, replaced or deleted";
-const logSaved: StoreProblem = { text: `${logGone}; every acknowledged deletion is in the file`, isTemporary: false };
-const logLost: StoreProblem = {
-  text: `${logGone}; a restart without it may undo acknowledged deletions`,
+const logMissing = "its write-ahead log was moved, replaced or deleted";
+const missingLogSaved: StoreProblem = {
+  text: `${logMissing}; every acknowledged deletion is in the file`,
+  isTemporary: false,
+};
+const missingLogLost: StoreProblem = {
+  text: `${logMissing}; a restart without it may undo acknowledged deletions`,
   isTemporary: false,
   needsOperator: true,
 };
 
 // The next process that opens the file creates another -shm file, so that the processes do not see each other's locks.
-const locksGone: StoreProblem = {
+const locksMissing: StoreProblem = {
   text: "its -shm file, which holds the locks, was moved, replaced or deleted; restart the server",
   isTemporary: false,
 };
@@ -89,9 +92,9 @@ export class FileIdentity {
     const log = this.#log.find();
     // If there is another log with this name, another process is using it, and two logs must not be copied into one
     // file.
-    if (log === "other") return logLost;
-    if (log === "missing") return checkpointLog(this.#db, this.#lockTimeoutMs) ? logSaved : logLost;
-    if (typeof this.#locks.find() === "string") return locksGone;
+    if (log === "other") return missingLogLost;
+    if (log === "missing") return checkpointLog(this.#db, this.#lockTimeoutMs) ? missingLogSaved : missingLogLost;
+    if (typeof this.#locks.find() === "string") return locksMissing;
     const change = this.#changes.find(file, log.size);
     return change && externalChangeProblems[change];
   }

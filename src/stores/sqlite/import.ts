@@ -62,17 +62,17 @@ function followDeletions(db: DatabaseSync): () => IsDeleted {
     INSERT INTO copied VALUES (0)`);
   const copy = db.prepare(`
     INSERT OR IGNORE INTO temp.deleted SELECT plant_id FROM deletions WHERE seq > (SELECT seq FROM copied)`);
-  const mark = db.prepare("UPDATE temp.copied SET seq = coalesce((SELECT max(seq) FROM deletions), 0)");
+  const markCopied = db.prepare("UPDATE temp.copied SET seq = coalesce((SELECT max(seq) FROM deletions), 0)");
   const find = db.prepare("SELECT 1 FROM temp.deleted WHERE plant_id = ?");
 
-  const follow = (): IsDeleted => {
+  const followDeletionLog = (): IsDeleted => {
     copy.run();
-    mark.run();
+    markCopied.run();
     return (id) => find.get(id) !== undefined;
   };
   // Copies most of the ids before the first transaction holds the lock.
   db.exec("BEGIN");
-  follow();
+  followDeletionLog();
   db.exec("COMMIT");
-  return follow;
+  return followDeletionLog;
 }

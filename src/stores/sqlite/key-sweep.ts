@@ -24,12 +24,12 @@ export function prepareKeySweep(db: DatabaseSync): (records: number) => void {
   const drop = db.prepare(
     "DELETE FROM idempotency_keys WHERE idempotency_key > ? AND idempotency_key <= ? AND deleted_at < ?",
   );
-  const mark = db.prepare("UPDATE swept_keys SET up_to = ?");
+  const saveProgress = db.prepare("UPDATE swept_keys SET up_to = ?");
 
   return (records) => {
     const begin = lastEnd.get()?.["up_to"] ?? "";
     const end = nextEnd.get(begin, records * keysPerRecord)?.["idempotency_key"];
     drop.run(begin, end ?? afterAllKeys, oldestRecord.get()?.["deleted_at"] ?? null);
-    mark.run(end ?? "");
+    saveProgress.run(end ?? "");
   };
 }

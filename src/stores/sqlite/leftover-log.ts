@@ -72,10 +72,10 @@ function rewriteLog(log: number, writer: DatabaseSync, lockTimeoutMs?: number): 
 
 /** Reads the whole file with its log. Throws when a page, a row or an index is inconsistent. */
 function checkFile(reader: DatabaseSync): void {
-  const found = String(reader.prepare("PRAGMA quick_check(1)").get()?.["quick_check"]);
-  if (found === "ok") return;
+  const checkResult = String(reader.prepare("PRAGMA quick_check(1)").get()?.["quick_check"]);
+  if (checkResult === "ok") return;
   throw new StoreOpenError(
-    `its write-ahead log belongs to another file, or the file is damaged (${found.split("\n").at(-1)}); ` +
+    `its write-ahead log belongs to another file, or the file is damaged (${checkResult.split("\n").at(-1)}); ` +
       "run `plantstore restore` with a backup",
   );
 }

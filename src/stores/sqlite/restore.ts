@@ -37,8 +37,9 @@ export function restore(file: string, backup: string): void {
 
 function copyVerified(backup: string, copy: string): void {
   using db = new DatabaseSync(readOnlyUrl(resolve(backup)), { readOnly: true });
-  const found = db.prepare("PRAGMA quick_check(1)").get()?.["quick_check"];
-  if (found !== "ok") throw new StoreOpenError(`${backup} is damaged (${String(found).split("\n").at(-1)})`);
+  const checkResult = db.prepare("PRAGMA quick_check(1)").get()?.["quick_check"];
+  if (checkResult !== "ok")
+    throw new StoreOpenError(`${backup} is damaged (${String(checkResult).split("\n").at(-1)})`);
   createPrivateFile(copy);
   db.prepare("VACUUM INTO ?").run(copy);
   // SQLite does not guarantee that the copy is synced (sqlite.org/lang_vacuum.html).

@@ -107,7 +107,7 @@ class SqliteStore implements PlantStore {
   }
 
   get waiting(): WaitingDeletions {
-    return { ...this.#queue.waiting, forLock: 0 };
+    return { ...this.#queue.waiting, waitingForLock: 0 };
   }
 
   delete(id: bigint, call: DeleteCall): Promise<boolean> {
@@ -143,7 +143,7 @@ class SqliteStore implements PlantStore {
         throw outcomeUnknown(fault);
       });
     // Settled before the outcomes are returned, because only the first settlement of a deletion counts.
-    for (const other of result.otherOutcomes) settleOther(other, pending);
+    for (const otherOutcome of result.otherOutcomes) settleOther(otherOutcome, pending);
     if (result.kind === "committed") return result.outcomes;
     throw this.#stopped(result, pending);
   }
@@ -159,10 +159,10 @@ class SqliteStore implements PlantStore {
 type StoppedBatch = Exclude<BatchResult, { readonly kind: "committed" }>;
 
 function settleOther({ index, outcome }: OtherOutcome, pending: readonly PendingDelete[]): void {
-  const one = pending[index];
-  if (outcome === "replayed") one?.resolve(true);
-  else if (outcome === "kept") one?.reject(plantProtected(one.id));
-  else one?.reject(idempotencyKeyReused());
+  const pendingDelete = pending[index];
+  if (outcome === "replayed") pendingDelete?.resolve(true);
+  else if (outcome === "kept") pendingDelete?.reject(plantProtected(pendingDelete.id));
+  else pendingDelete?.reject(idempotencyKeyReused());
 }
 
 function toBatch(pending: readonly PendingDelete[]): DeleteBatch {

@@ -45,7 +45,7 @@ export class ThreadWakeUp {
   }
 
   #spin(announced: number, spinMs: number): void {
-    const until = performance.now() + spinMs;
-    while (Atomics.load(this.#announced, 0) === announced && performance.now() < until);
+    const deadlineMs = performance.now() + spinMs;
+    while (Atomics.load(this.#announced, 0) === announced && performance.now() < deadlineMs);
   }
 }

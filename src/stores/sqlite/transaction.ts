@@ -28,14 +28,14 @@ export function beginWrite(db: DatabaseSync, lockTimeoutMs?: number): void {
 
 /** Retries `run` as long as another process holds the lock; throws as {@link beginWrite} does. */
 export function untilUnlocked(run: () => void, lockTimeoutMs: number = lockTimeoutMsDefault): void {
-  const until = performance.now() + lockTimeoutMs;
+  const deadlineMs = performance.now() + lockTimeoutMs;
   for (;;) {
     const attemptedAt = performance.now();
     try {
       return run();
     } catch (fault) {
       const now = performance.now();
-      if (!isLocked(fault) || now > until) throw fault;
+      if (!isLocked(fault) || now > deadlineMs) throw fault;
       // SQLite has usually slept before it reports the lock, but it does not sleep if that could cause a deadlock.
       if (now - attemptedAt < lockPollMs) Atomics.wait(alarm, 0, 0, lockPollMs);
     }

@@ -79,12 +79,12 @@ function prepareOrReport(options: DatabaseOptions): Work | undefined {
 
 /** Replies to requests until `close`, and drops expired records while there are none. */
 function serve({ db, identity, deleteBatch, checkWrite, dropOldDeletions }: Work, requests: MessagePort): void {
-  const pace = new DropPace();
+  const dropPace = new DropPace();
   dropSlice();
   const spinWait = new SpinWait(spinMsMax);
   reply({ kind: "open" });
   while (db.isOpen) {
-    const timeoutMs = pace.nextMs - performance.now();
+    const timeoutMs = dropPace.nextMs - performance.now();
     const request: StorageRequest<StorageWork> | undefined = wakeUp.nextRequest(
       requests,
       timeoutMs,
@@ -94,7 +94,7 @@ function serve({ db, identity, deleteBatch, checkWrite, dropOldDeletions }: Work
     if (request !== undefined) {
       handle(request);
       spinWait.replied(performance.now());
-    } else if (performance.now() >= pace.nextMs) dropSlice();
+    } else if (performance.now() >= dropPace.nextMs) dropSlice();
   }
 
   function dropSlice(): void {
@@ -102,13 +102,13 @@ function serve({ db, identity, deleteBatch, checkWrite, dropOldDeletions }: Work
     // If the file has a problem, nothing is dropped; the next batch or check reports the problem.
     const dueMs = identity.findProblem() === undefined ? dropOldDeletions(Date.now()) : retentionIntervalMs;
     const nowMs = performance.now();
-    pace.recordSlice(nowMs - begunMs, dueMs, nowMs);
+    dropPace.recordSlice(nowMs - begunMs, dueMs, nowMs);
   }
 
   function handle(request: StorageRequest<StorageWork>): void {
     switch (request.kind) {
       case "deleteBatch":
-        pace.recordDeletions(request.value.ids.length);
+        dropPace.recordDeletions(request.value.ids.length);
         return reply({ kind: "done", result: deleteBatch(request.value) });
       case "checkWrite":
         return reply({ kind: "done", result: checkWrite() });

@@ -66,8 +66,8 @@ function problemOf(response: JsonObject, { audiences }: IntrospectionRequirement
   // RFC 7800 §3.1 and RFC 9449: the token is valid only with a proof of possession, which is not supported.
   if (cnf !== undefined) return invalid('the token is bound to a key ("cnf"), which is not supported');
   if (typeof type === "string" && type.toLowerCase() === "dpop") return invalid("the token is not a bearer token");
-  const named: readonly unknown[] = Array.isArray(aud) ? aud : [aud];
-  if (audiences !== undefined && !audiences.some((audience) => named.includes(audience)))
+  const tokenAudiences: readonly unknown[] = Array.isArray(aud) ? aud : [aud];
+  if (audiences !== undefined && !audiences.some((audience) => tokenAudiences.includes(audience)))
     return invalid('"aud" contains no accepted audience');
   return undefined;
 }

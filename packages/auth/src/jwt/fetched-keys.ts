@@ -71,7 +71,7 @@ class FetchedKeys implements IssuerKeys {
   readonly #closed = new AbortController();
   /** jose stores the key set in use in this object. */
   readonly #cache: { jwks?: JSONWebKeySet } & Record<string, never> = {};
-  #document: { readonly digest: string; readonly set: JSONWebKeySet } | undefined;
+  #document: { readonly digest: string; readonly keySet: JSONWebKeySet } | undefined;
   #fetchedAtMs: number | undefined;
   #nextAtMs = 0;
   #failures = 0;
@@ -125,25 +125,25 @@ class FetchedKeys implements IssuerKeys {
     if (this.#failures > 0 && performance.now() < this.#nextAtMs) throw new KeysUnavailable();
     clearTimeout(this.#timer);
     const text = await this.#options.fetchDocument(AbortSignal.any([timeout, this.#closed.signal]));
-    const set = text.kind === "value" ? await this.#read(text.value) : text;
+    const keySet = text.kind === "value" ? await this.#read(text.value) : text;
     if (this.#closed.signal.aborted) throw new KeysUnavailable();
-    if (set.kind === "value") this.#succeed();
-    else this.#fail(set.problems.join("; "));
+    if (keySet.kind === "value") this.#succeed();
+    else this.#fail(keySet.problems.join("; "));
     this.#schedule();
-    if (set.kind === "problems") throw new KeysUnavailable();
-    return Object.assign(new Response(), { json: () => Promise.resolve(set.value) });
+    if (keySet.kind === "problems") throw new KeysUnavailable();
+    return Object.assign(new Response(), { json: () => Promise.resolve(keySet.value) });
   }
 
   /** Returns the same object for an unchanged document, so that cached outcomes stay valid. */
   async #read(text: string): Promise<ParseResult<JSONWebKeySet>> {
     const digest = digestOf(text);
-    if (digest === this.#document?.digest) return parsed(this.#document.set);
+    if (digest === this.#document?.digest) return parsed(this.#document.keySet);
     const { issuer, algorithms, log } = this.#options;
-    const set = await readKeySet(text, algorithms);
-    if (set.kind === "problems") return set;
-    this.#document = { digest, set: set.value };
-    log.info({ issuer, keys: set.value.keys.length }, "keys changed");
-    return set;
+    const keySet = await readKeySet(text, algorithms);
+    if (keySet.kind === "problems") return keySet;
+    this.#document = { digest, keySet: keySet.value };
+    log.info({ issuer, keys: keySet.value.keys.length }, "keys changed");
+    return keySet;
   }
 
   #succeed(): void {

@@ -10,7 +10,7 @@ import { type TrustedIssuer, verifyJwt } from "./verify-jwt.ts";
  */
 interface KeySetOutcome extends ExpiringOutcome {
   readonly trusted: TrustedIssuer;
-  readonly set: object;
+  readonly keySet: object;
 }
 
 const notTrusted: TokenOutcome = { kind: "unknown", reason: "not a signed JWT from a trusted issuer" };
@@ -27,7 +27,7 @@ export function createJwtVerifier(issuers: readonly TrustedIssuer[]): TokenVerif
 
   function verify(token: PresentedToken): TokenOutcome | Promise<TokenOutcome> {
     const cached = cache.get(token.digest, Date.now());
-    if (cached !== undefined && cached.trusted.keys.current === cached.set) return cached.outcome;
+    if (cached !== undefined && cached.trusted.keys.current === cached.keySet) return cached.outcome;
     const trusted = trustedBy.get(issuerOf(token.text));
     return trusted === undefined ? notTrusted : cache.verifyOnce(token.digest, () => verifyUncached(token, trusted));
   }
@@ -35,9 +35,9 @@ export function createJwtVerifier(issuers: readonly TrustedIssuer[]): TokenVerif
   async function verifyUncached({ text, digest }: PresentedToken, trusted: TrustedIssuer): Promise<TokenOutcome> {
     // Read before verifying: if the set changes meanwhile, the outcome is stored with the old set, and so is never
     // used.
-    const set = trusted.keys.current;
+    const keySet = trusted.keys.current;
     const verified = await verifyJwt(text, trusted);
-    if (set !== undefined) cache.set(digest, { ...verified, trusted, set });
+    if (keySet !== undefined) cache.set(digest, { ...verified, trusted, keySet });
     return verified.outcome;
   }
 

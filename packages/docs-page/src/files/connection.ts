@@ -39,17 +39,17 @@ function tokenKey(server: string): string {
 }
 
 function showServers({ servers = [] }: Description): HTMLSelectElement {
-  const about = new Map([[ownUrl, "this server"]]);
+  const serverDescriptions = new Map([[ownUrl, "this server"]]);
   for (const { url, description } of servers) {
     const { href } = new URL(url, new URL("openapi.json", location.href));
-    about.set(withoutSlash(href), description || about.get(withoutSlash(href)) || "");
+    serverDescriptions.set(withoutSlash(href), description || serverDescriptions.get(withoutSlash(href)) || "");
   }
-  const options = [...about].map(([url, text]) =>
+  const options = [...serverDescriptions].map(([url, text]) =>
     element("option", { value: url }, text === "" ? url : `${url} (${text})`),
   );
   const select = find("server", HTMLSelectElement);
   select.replaceChildren(...options);
-  find("servers", HTMLElement).hidden = about.size < 2;
+  find("servers", HTMLElement).hidden = serverDescriptions.size < 2;
   return select;
 }
 
@@ -86,8 +86,8 @@ function showCredential(connection: Connection): void {
 function describeToken({ token, baseUrl }: Connection): string {
   const text = token();
   if (text === "") return "No token yet. It is sent only with the requests of this page.";
-  const which = text.length < lengthToShowEnd ? "a token" : `the token ending in ${text.slice(-4)}`;
-  return `${which} is sent with every request to ${baseUrl()} until this tab is closed.`;
+  const tokenText = text.length < lengthToShowEnd ? "a token" : `the token ending in ${text.slice(-4)}`;
+  return `${tokenText} is sent with every request to ${baseUrl()} until this tab is closed.`;
 }
 
 function withoutSlash(url: string): string {

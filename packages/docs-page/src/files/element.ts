@@ -28,6 +28,6 @@ export function terminal(...content: readonly (Node | string)[]): HTMLElement {
 }
 
 /** Shows content that is collapsed until it is opened. */
-export function folded(summary: string, ...content: readonly Node[]): HTMLElement {
+export function collapsible(summary: string, ...content: readonly Node[]): HTMLElement {
   return element("details", {}, element("summary", {}, summary), ...content);
 }

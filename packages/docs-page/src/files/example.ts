@@ -13,7 +13,7 @@ const valuesMax = 500;
 export function exampleOf(description: Description, media: Media, leftOut: LeftOut): unknown {
   const schema = media.schema ?? media.itemSchema;
   if (media.example !== undefined || schema === undefined) return media.example;
-  return without(description, schema, exampleOfSchema(description, schema, 0, { values: valuesMax }), leftOut);
+  return withoutLeftOut(description, schema, exampleOfSchema(description, schema, 0, { values: valuesMax }), leftOut);
 }
 
 function exampleOfSchema(description: Description, schema: Schema, depth: number, left: { values: number }): unknown {
@@ -22,21 +22,21 @@ function exampleOfSchema(description: Description, schema: Schema, depth: number
   if (choices !== undefined) return choices[0];
   if (depth === depthMax || left.values === 0) return undefined;
   left.values -= 1;
-  const below = (each: Schema): unknown => exampleOfSchema(description, each, depth + 1, left);
-  if (anyOf?.[0] !== undefined) return below(anyOf[0]);
-  if (type === "array") return [below(items ?? {})];
-  if (type === "object") return mapMembers(properties, below);
+  const nestedExample = (each: Schema): unknown => exampleOfSchema(description, each, depth + 1, left);
+  if (anyOf?.[0] !== undefined) return nestedExample(anyOf[0]);
+  if (type === "array") return [nestedExample(items ?? {})];
+  if (type === "object") return mapMembers(properties, nestedExample);
   if (type === "boolean") return true;
   return type === "integer" || type === "number" ? 7 : "text";
 }
 
-function without(description: Description, schema: Schema, value: unknown, leftOut: LeftOut): unknown {
+function withoutLeftOut(description: Description, schema: Schema, value: unknown, leftOut: LeftOut): unknown {
   const { items = {}, properties = {} } = resolveSchema(description, schema);
-  if (Array.isArray(value)) return value.map((each) => without(description, items, each, leftOut));
+  if (Array.isArray(value)) return value.map((each) => withoutLeftOut(description, items, each, leftOut));
   if (typeof value !== "object" || value === null) return value;
   const kept = Object.entries(value).filter(([name]) => properties[name]?.[leftOut] !== true);
   return mapMembers<unknown>(Object.fromEntries(kept), (member, name) =>
-    without(description, properties[name] ?? {}, member, leftOut),
+    withoutLeftOut(description, properties[name] ?? {}, member, leftOut),
   );
 }
 

@@ -1,5 +1,5 @@
 import { type Description, nameOf, resolveSchema, type Schema } from "./description.js";
-import { element, folded } from "./element.js";
+import { element, collapsible } from "./element.js";
 import { prose } from "./prose.js";
 import { linkToSchema } from "./route.js";
 
@@ -45,7 +45,7 @@ function showValueNames({ "x-value-names": names }: Schema): HTMLElement[] {
     element("dt", {}, value),
     element("dd", {}, element("code", {}, name)),
   ]);
-  return [folded(`Names of its ${rows.length / 2} values`, element("dl", { class: "values" }, ...rows))];
+  return [collapsible(`Names of its ${rows.length / 2} values`, element("dl", { class: "values" }, ...rows))];
 }
 
 /** A piece of text, and the schema that it refers to, if any. */

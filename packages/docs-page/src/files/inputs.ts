@@ -8,7 +8,7 @@ import {
   resolveSchema,
   type Schema,
 } from "./description.js";
-import { element, folded } from "./element.js";
+import { element, collapsible } from "./element.js";
 import { exampleOf } from "./example.js";
 import { kindOf } from "./fields.js";
 import type { Input } from "./filled-in.js";
@@ -21,7 +21,7 @@ export interface Inputs {
   readonly read: () => Partial<Input>;
 }
 
-const nothing: Inputs = { fields: [], read: () => ({}) };
+const noInputs: Inputs = { fields: [], read: () => ({}) };
 
 /**
  * The form of integers in path and query. A text field with this pattern is used because a number field would accept
@@ -43,7 +43,7 @@ export function parameterInputs(description: Description, { parameters = [] }: O
   const inputs = parameters.map((parameter) => inputOf(description, parameter));
   const needed = inputs.filter(({ control }) => control.required).map(({ field }) => field);
   const others = inputs.filter(({ control }) => !control.required).map(({ field }) => field);
-  const more = others.length <= visibleMax ? others : [folded(`${others.length} more parameters`, ...others)];
+  const more = others.length <= visibleMax ? others : [collapsible(`${others.length} more parameters`, ...others)];
   return {
     fields: [...needed, ...more],
     read: () => ({ values: new Map(inputs.map(({ key, control }) => [key, control.value.trim()])) }),
@@ -53,7 +53,7 @@ export function parameterInputs(description: Description, { parameters = [] }: O
 /** Creates the field for the body: a file for bytes, otherwise JSON whose initial value is an example. */
 export function bodyInputs(description: Description, { requestBody }: OperationObject): Inputs {
   const main = mainMediaOf(requestBody?.content);
-  if (main === undefined) return nothing;
+  if (main === undefined) return noInputs;
   if (isBytes(main.media)) return fileInputs();
   const control = element("textarea", { id: "body", spellcheck: "false" });
   control.required = requestBody?.required === true;
@@ -82,10 +82,10 @@ function fileInputs(): Inputs {
  * shown as they arrive.
  */
 export function acceptInputs({ responses }: OperationObject): Inputs {
-  const good = Object.keys(responses).find((status) => status.startsWith("2")) ?? "default";
-  const content = responses[good]?.content ?? {};
+  const successStatus = Object.keys(responses).find((status) => status.startsWith("2")) ?? "default";
+  const content = responses[successStatus]?.content ?? {};
   const types = Object.keys(content);
-  if (types.length < 2) return nothing;
+  if (types.length < 2) return noInputs;
   const control = choose("accept", types);
   control.value = mainMediaOf(content)?.type ?? "";
   return { fields: [labelled(control, "Response format")], read: () => ({ accept: control.value }) };

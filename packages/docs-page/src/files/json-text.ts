@@ -26,9 +26,9 @@ export function jsonText(text: string, notes: ReadonlyMap<string, string> = new 
     } else if (token === ",") shown.push(token, lineBreak());
     else if (token === ":") shown.push(": ");
     else {
-      const remark = notes.get(pieces.slice(Math.max(at - 2, 0), at + 1).join(""));
+      const annotation = notes.get(pieces.slice(Math.max(at - 2, 0), at + 1).join(""));
       shown.push(element("span", { class: classOf(token, next) }, token));
-      if (remark !== undefined) shown.push(element("span", { class: "json-note" }, ` ${remark}`));
+      if (annotation !== undefined) shown.push(element("span", { class: "json-note" }, ` ${annotation}`));
     }
   }
   return shown;

@@ -22,7 +22,7 @@ function show(description: Description): void {
     return true;
   };
   showView();
-  addEventListener("beforeprint", unfold);
+  addEventListener("beforeprint", expandAll);
   addEventListener("hashchange", () => {
     if (!showView()) return;
     scrollTo(0, 0);
@@ -32,7 +32,7 @@ function show(description: Description): void {
 }
 
 /** Opens all collapsed content until printing is finished. */
-function unfold(): void {
+function expandAll(): void {
   const folded = [...document.querySelectorAll<HTMLDetailsElement>("#view details:not([open])")];
   for (const details of folded) details.open = true;
   addEventListener("afterprint", () => folded.forEach((details) => (details.open = false)), { once: true });

@@ -98,8 +98,8 @@ function showInline(tokens: readonly Token[]): (Node | string)[] {
 /** Shows a link, or only its text if the target is missing or has a scheme that could run code. */
 function showLink(target: string, text: readonly (Node | string)[]): (Node | string)[] {
   const href = decodeEntities(target);
-  const isHere = href.startsWith("/") || href.startsWith("#/");
-  const isSafe = isHere || (URL.canParse(href) && protocols.has(new URL(href).protocol));
+  const isInternal = href.startsWith("/") || href.startsWith("#/");
+  const isSafe = isInternal || (URL.canParse(href) && protocols.has(new URL(href).protocol));
   return isSafe ? [element("a", { href, rel: "noreferrer" }, ...text)] : [...text];
 }
 

@@ -1,5 +1,5 @@
 import { type Content, type Description, isBytes, isLines, mainMediaOf, type OperationObject } from "./description.js";
-import { element, folded, note, terminal } from "./element.js";
+import { element, collapsible, note, terminal } from "./element.js";
 import { exampleOf, type LeftOut } from "./example.js";
 import { definition, showFields, showKind } from "./fields.js";
 import { jsonText } from "./json-text.js";
@@ -33,10 +33,10 @@ function showParameters(description: Description, { parameters = [] }: Operation
   const shown = parameters
     .filter((parameter) => parameter.in === place)
     .flatMap((parameter) => {
-      const about = prose(description, parameter.description);
-      return definition(parameter.name, parameter.schema, parameter, about);
+      const comment = prose(description, parameter.description);
+      return definition(parameter.name, parameter.schema, parameter, comment);
     });
-  return shown.length === 0 ? [] : [limited(element("dl", {}, ...shown), "parameters")];
+  return shown.length === 0 ? [] : [limitLength(element("dl", {}, ...shown), "parameters")];
 }
 
 function showResponses(description: Description, { responses }: OperationObject): HTMLElement[] {
@@ -65,12 +65,12 @@ function showBody(description: Description, content: Content | undefined, leftOu
   const hasFields = schema.$ref !== undefined || schema.properties !== undefined;
   return [
     note(isLines(main.type) ? "stream of " : "", ...showKind(schema), " as ", ...types),
-    ...(hasFields ? [limited(showFields(description, schema), "fields")] : []),
-    ...(example === undefined ? [] : [folded("Example", terminal(...jsonText(JSON.stringify(example))))]),
+    ...(hasFields ? [limitLength(showFields(description, schema), "fields")] : []),
+    ...(example === undefined ? [] : [collapsible("Example", terminal(...jsonText(JSON.stringify(example))))]),
   ];
 }
 
-function limited(list: HTMLElement, what: string): HTMLElement {
+function limitLength(list: HTMLElement, what: string): HTMLElement {
   const count = [...list.children].filter(({ localName }) => localName === "dt").length;
-  return count <= visibleMax ? list : folded(`All ${count} ${what}`, list);
+  return count <= visibleMax ? list : collapsible(`All ${count} ${what}`, list);
 }

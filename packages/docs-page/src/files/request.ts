@@ -21,12 +21,12 @@ export function requestOf(baseUrl: string, operation: Operation, input: Input): 
 
 /** Creates the URL of an operation. A missing path parameter remains visible as `{id}`. */
 function urlOf(baseUrl: string, operation: Operation, input: Input): string {
-  const ofSegments = parametersOfSegments(operation);
+  const segmentNames = parametersOfSegments(operation);
   const values = new Map(filledIn(operation, input, "path").map(({ name, value }) => [name, value]));
   const filled = operation.path.replaceAll(/\{([^}]*)\}/g, (gap, name: string) => {
     const value = values.get(name);
     if (value === undefined) return gap;
-    return ofSegments.has(name) ? value.split("/").map(encodeURIComponent).join("/") : encodeURIComponent(value);
+    return segmentNames.has(name) ? value.split("/").map(encodeURIComponent).join("/") : encodeURIComponent(value);
   });
   const query = new URLSearchParams();
   for (const { name, schema, value } of filledIn(operation, input, "query")) {

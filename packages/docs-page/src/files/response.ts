@@ -1,5 +1,5 @@
 import { responseOf, type Description, isLines, mainMediaOf, type Operation, resolveSchema } from "./description.js";
-import { element, folded, note, terminal } from "./element.js";
+import { element, collapsible, note, terminal } from "./element.js";
 import { jsonText } from "./json-text.js";
 
 /** The maximum of stream messages that are kept: enough to read, and few enough to keep the page responsive. */
@@ -24,7 +24,7 @@ export async function showResponse(
 ): Promise<void> {
   const type = response.headers.get("content-type") ?? "";
   const fields = [...response.headers].map(([name, value]) => `${name}: ${value}`).join("\n");
-  const header = folded("Header fields", terminal(fields));
+  const header = collapsible("Header fields", terminal(fields));
   const show = (meaning: string, codeName?: string): void =>
     outcome.replaceChildren(...outcomeOf(response, meaning, startMs, codeName));
   if (response.ok && (isLines(type) || type.startsWith("text/event-stream"))) {
@@ -65,7 +65,7 @@ async function showMessages({ body }: Response, shown: HTMLElement, showCount: (
 
 function showLines(shown: HTMLElement, lines: readonly string[]): void {
   shown.append(...lines.slice(-shownLinesMax).map((line) => element("span", { class: "message" }, `${line}\n`)));
-  for (const old of [...shown.children].slice(0, -shownLinesMax)) old.remove();
+  for (const oldLine of [...shown.children].slice(0, -shownLinesMax)) oldLine.remove();
 }
 
 // Neither a named event nor a line with an error, in any of its forms, is a message: both end a stream.

@@ -64,9 +64,9 @@ function joinObjects(...objects: readonly string[]): string {
 function fieldsOfPath(operation: Operation, { values }: Input): [readonly string[], unknown][] {
   const parameters = pathParametersOf(operation);
   return variablesOf(operation).flatMap(({ field, template, wildcards }): [readonly string[], unknown][] => {
-    const taken = parameters.splice(0, wildcards.length);
-    const [first] = taken;
-    const value = template.replaceAll(/\*\*?/g, () => values.get(`path ${taken.shift()?.name}`) ?? "");
+    const segmentNames = parameters.splice(0, wildcards.length);
+    const [first] = segmentNames;
+    const value = template.replaceAll(/\*\*?/g, () => values.get(`path ${segmentNames.shift()?.name}`) ?? "");
     if (field === undefined || value === "") return [];
     return [[field, template === "*" ? toJson(first?.schema, value) : value]];
   });
@@ -82,8 +82,8 @@ function setField(fields: Fields, [name = "", ...inner]: readonly string[], valu
     fields[name] = value;
     return;
   }
-  const before = fields[name];
-  const message: Fields = { ...(typeof before === "object" ? before : {}) };
+  const earlierValue = fields[name];
+  const message: Fields = { ...(typeof earlierValue === "object" ? earlierValue : {}) };
   setField(message, inner, value);
   fields[name] = message;
 }

@@ -14,7 +14,7 @@ export interface Call {
 
 /** Returns a command of curl. */
 export function writeCurl({ request: { method, url, headers, body }, needsToken, isStream }: Call): string {
-  const parts = [`curl -i${isStream ? "N" : ""}`, `-X ${word(method)}`];
+  const parts = [`curl -i${isStream ? "N" : ""}`, `-X ${quoteWord(method)}`];
   if (needsToken) parts.push('-H "Authorization: Bearer $TOKEN"');
   parts.push(...headers.map((field) => `-H ${quote(field.join(": "))}`));
   if (body !== undefined) parts.push(`--data-binary ${quote(typeof body === "string" ? body : `@${body.name}`)}`);
@@ -29,7 +29,7 @@ export function writeGrpcurl({ baseUrl, procedure = "", messages, needsToken }: 
     isPlain ? "grpcurl -plaintext" : "grpcurl",
     ...(needsToken ? ['-H "Authorization: Bearer $TOKEN"'] : []),
     `-d ${quote(messages.join("\n"))}`,
-    `${word(`${hostname}:${port || (isPlain ? "80" : "443")}`)} ${word(procedure.slice(1))}`,
+    `${quoteWord(`${hostname}:${port || (isPlain ? "80" : "443")}`)} ${quoteWord(procedure.slice(1))}`,
   ].join(" \\\n  ");
 }
 
@@ -40,7 +40,7 @@ export function writeBuf({ baseUrl, procedure = "", messages, needsToken }: Call
     ...(baseUrl.startsWith("http:") ? ["--http2-prior-knowledge"] : []),
     ...(needsToken ? ["--reflect-header '*'", '-H "Authorization: Bearer $TOKEN"'] : []),
     `-d ${quote(messages.join("\n"))}`,
-    word(`${baseUrl}${procedure}`),
+    quoteWord(`${baseUrl}${procedure}`),
   ].join(" \\\n  ");
 }
 
@@ -49,6 +49,6 @@ function quote(text: string): string {
 }
 
 /** Writes a string as one shell word, in quotes only if necessary. */
-function word(text: string): string {
+function quoteWord(text: string): string {
   return /^[\w./:@-]+$/.test(text) ? text : quote(text);
 }

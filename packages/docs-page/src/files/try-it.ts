@@ -69,14 +69,14 @@ export function showTryIt(
 }
 
 function readInputs(inputs: readonly Inputs[]): Input {
-  const nothing: Input = { values: new Map(), body: undefined, contentType: undefined, accept: undefined };
-  return inputs.reduce((input, { read }) => ({ ...input, ...read() }), nothing);
+  const emptyInput: Input = { values: new Map(), body: undefined, contentType: undefined, accept: undefined };
+  return inputs.reduce((input, { read }) => ({ ...input, ...read() }), emptyInput);
 }
 
 // The message names both possible causes, because browsers do not expose why a request failed.
 function noResponse(): HTMLElement[] {
-  const why = "Cannot reach the server, or it does not allow requests from pages of this origin (CORS).";
-  return [element("span", { class: "badge bad" }, "no response"), element("span", {}, why)];
+  const cause = "Cannot reach the server, or it does not allow requests from pages of this origin (CORS).";
+  return [element("span", { class: "badge bad" }, "no response"), element("span", {}, cause)];
 }
 
 function callOf(operation: Operation, input: Input, { baseUrl, needsToken }: Connection): Call {

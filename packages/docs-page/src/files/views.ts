@@ -27,12 +27,12 @@ export function overview(description: Description, connection: Connection): View
   const href = url ?? (email === undefined ? undefined : `mailto:${email}`);
   const contact = href === undefined ? name : element("a", { href, rel: "noreferrer" }, name || href);
   const licence = info.license === undefined ? "" : `${info.license.name} licence`;
-  const facts = [`Version ${info.version}`, licence, contact].filter((fact) => fact !== "" && fact !== info.title);
+  const infoItems = [`Version ${info.version}`, licence, contact].filter((fact) => fact !== "" && fact !== info.title);
   const head = element(
     "header",
     { class: "about" },
     element("h1", { tabindex: "-1" }, info.title),
-    note(...facts.flatMap((fact, at) => (at === 0 ? [fact] : [" · ", fact]))),
+    note(...infoItems.flatMap((fact, at) => (at === 0 ? [fact] : [" · ", fact]))),
     ...prose(description, info.description),
   );
   const isSingle = only !== undefined && others.length === 0;
@@ -75,7 +75,7 @@ function showOperation(
   heading: "h1" | "h2",
 ): HTMLElement {
   const { procedure } = operation.object["x-rpc"] ?? {};
-  const below = heading === "h1" ? "h2" : "h3";
+  const childHeading = heading === "h1" ? "h2" : "h3";
   const head = element(
     "header",
     {},
@@ -86,8 +86,8 @@ function showOperation(
   const columns = element(
     "div",
     { class: "columns" },
-    showReference(description, operation.object, below),
-    showTryIt(description, operation, connection, below),
+    showReference(description, operation.object, childHeading),
+    showTryIt(description, operation, connection, childHeading),
   );
   return element("article", { class: "operation", "aria-labelledby": "operation-title" }, head, columns);
 }

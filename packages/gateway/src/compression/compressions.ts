@@ -63,9 +63,9 @@ function createCompression(name: ZlibCoding, load: () => Functions): StreamCompr
       if (bytes.byteLength === 0) return new Uint8Array(0);
       try {
         const { inflate, options } = functions();
-        const all = { ...options, chunkSize: decodedPieceBytes, maxOutputLength: readMaxBytes, info: true };
+        const decoderOptions = { ...options, chunkSize: decodedPieceBytes, maxOutputLength: readMaxBytes, info: true };
         const input = name === "br" ? narrowWindow(bytes, readMaxBytes) : bytes;
-        const { buffer, engine } = (await inflate(input, all)) as Inflated;
+        const { buffer, engine } = (await inflate(input, decoderOptions)) as Inflated;
         if (engine.bytesWritten === bytes.byteLength) return new Uint8Array(buffer);
       } catch (error) {
         if (error instanceof RangeError) throw messageTooLarge(readMaxBytes);

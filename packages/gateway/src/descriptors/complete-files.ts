@@ -33,8 +33,8 @@ export function completeFiles(input: readonly FileDescriptorProto[]): CompleteFi
   // The loop also visits the files that it adds.
   for (const [, { dependency }] of files) {
     for (const name of dependency) {
-      const known = files.has(name) ? undefined : knownFile(name);
-      if (known !== undefined) files.set(name, known);
+      const knownFileOrNone = files.has(name) ? undefined : knownFile(name);
+      if (knownFileOrNone !== undefined) files.set(name, knownFileOrNone);
     }
   }
   const types = new TypeIndex(files);
@@ -77,7 +77,7 @@ class TypeIndex {
   withoutMissingTypes(file: FileDescriptorProto): FileDescriptorProto {
     const needed = new Set<string>();
     const isDeclared = (typeName: string): boolean => {
-      const declaring = this.#fileOf.get(bare(typeName));
+      const declaring = this.#fileOf.get(withoutLeadingDot(typeName));
       if (declaring !== undefined && declaring !== file.name) needed.add(declaring);
       return declaring !== undefined;
     };
@@ -113,7 +113,7 @@ class TypeIndex {
     for (const file of this.#files.values()) {
       for (const { name, method } of file.service) {
         const reason = this.#findMissingType(
-          method.flatMap(({ inputType, outputType }) => [bare(inputType), bare(outputType)]),
+          method.flatMap(({ inputType, outputType }) => [withoutLeadingDot(inputType), withoutLeadingDot(outputType)]),
         );
         if (reason !== undefined) omitted.set(joined(file.package, name), reason);
       }
@@ -135,7 +135,8 @@ class TypeIndex {
       const missing = message && this.#missingIn(message);
       if (missing !== undefined)
         return `the type ${toShortLine(missing)} of a field of ${toShortLine(typeName)} is missing`;
-      for (const field of message?.field ?? []) if (field.typeName !== "") reached.add(bare(field.typeName));
+      for (const field of message?.field ?? [])
+        if (field.typeName !== "") reached.add(withoutLeadingDot(field.typeName));
     }
     return undefined;
   }
@@ -145,7 +146,7 @@ class TypeIndex {
    * of the message.
    */
   #missingIn({ field: fields }: DescriptorProto): string | undefined {
-    const names = fields.map(({ typeName }) => bare(typeName));
+    const names = fields.map(({ typeName }) => withoutLeadingDot(typeName));
     return names.find((name) => name !== "" && !this.#fileOf.has(name) && !this.#messages.has(name));
   }
 }
@@ -158,6 +159,6 @@ function copyWith<Copied extends object>(message: Copied, changes: Partial<Copie
 }
 
 /** Returns a type name without the leading dot of a fully qualified name. */
-function bare(typeName: string): string {
+function withoutLeadingDot(typeName: string): string {
   return typeName.startsWith(".") ? typeName.slice(1) : typeName;
 }

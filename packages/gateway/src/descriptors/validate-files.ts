@@ -73,9 +73,9 @@ export function joined(scope: string, name: string): string {
 export function distinctFiles(files: readonly FileDescriptorProto[]): readonly FileDescriptorProto[] {
   const byName = new Map<string, FileDescriptorProto>();
   for (const file of files) {
-    const before = byName.get(file.name);
+    const earlierFile = byName.get(file.name);
     if (file.name === "") throw new Error("a file has no name");
-    if (before !== undefined && !equals(FileDescriptorProtoSchema, before, file)) {
+    if (earlierFile !== undefined && !equals(FileDescriptorProtoSchema, earlierFile, file)) {
       throw new Error(`file ${toShortLine(file.name)} is defined more than once with different contents`);
     }
     byName.set(file.name, file);

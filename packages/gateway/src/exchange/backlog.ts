@@ -37,12 +37,12 @@ export class BacklogBudget {
     while (this.bytes > this.#limitBytes) {
       // If this connection buffers more than its share, it is closed instead of another one.
       const [first = backlog] = this.#waiting;
-      const held = backlog.bytes > shareBytes ? backlog : first;
-      const { bytes } = held;
-      held.count();
+      const candidate = backlog.bytes > shareBytes ? backlog : first;
+      const { bytes } = candidate;
+      candidate.count();
       // Counted again first, because a socket emits no event when its buffer has been sent: the client may have read
       // everything.
-      if (held.bytes === bytes) held.cutOff();
+      if (candidate.bytes === bytes) candidate.cutOff();
     }
   }
 }
@@ -56,14 +56,14 @@ export interface Sink {
 export class Backlog {
   readonly #budget: BacklogBudget;
   readonly #socket: Sink;
-  readonly #cut: () => void;
+  readonly #closeConnection: () => void;
   /** The buffered bytes, as last counted. */
   bytes = 0;
   /**
    * The time, by `performance.now()`, when the client last read some of the socket's buffer, or when the socket began
    * to buffer; 0 before that.
    */
-  movedAtMs = 0;
+  progressedAtMs = 0;
   /** The bytes that the socket buffered when last counted. */
   #socketBytes = 0;
   /** The bytes that the client has read since progress was last recorded. */
@@ -73,7 +73,7 @@ export class Backlog {
   constructor(budget: BacklogBudget, socket: Sink, cut: () => void) {
     this.#budget = budget;
     this.#socket = socket;
-    this.#cut = cut;
+    this.#closeConnection = cut;
   }
 
   /** Adds bytes that are buffered outside the socket. Above the limit, connections are closed, possibly this one. */
@@ -93,22 +93,22 @@ export class Backlog {
    * @returns the number of bytes that the socket buffers
    */
   count(writtenBytes: number = 0): number {
-    const before = this.#socketBytes;
-    const held = this.#socket.writableLength;
+    const previousSocketBytes = this.#socketBytes;
+    const socketBytes = this.#socket.writableLength;
     // The usual case: everything was passed to the system.
-    if (before === 0 && held === 0) return 0;
-    const taken = before + writtenBytes - held;
-    this.#socketBytes = held;
-    if (before === 0 || taken > 0) this.movedAtMs = performance.now();
-    this.#change(held - before, taken);
-    return held;
+    if (previousSocketBytes === 0 && socketBytes === 0) return 0;
+    const sentBytes = previousSocketBytes + writtenBytes - socketBytes;
+    this.#socketBytes = socketBytes;
+    if (previousSocketBytes === 0 || sentBytes > 0) this.progressedAtMs = performance.now();
+    this.#change(socketBytes - previousSocketBytes, sentBytes);
+    return socketBytes;
   }
 
   /**
    * Returns for how many milliseconds the client has read nothing while the socket buffers bytes; 0 if it buffers none.
    */
   stalledMs(nowMs: number): number {
-    return this.count() > 0 ? nowMs - this.movedAtMs : 0;
+    return this.count() > 0 ? nowMs - this.progressedAtMs : 0;
   }
 
   /** Closes the backlog: it counts nothing from now on, even if bytes are added or removed. */
@@ -120,16 +120,16 @@ export class Backlog {
   /** Closes the connection, because the total is above the limit. */
   cutOff(): void {
     this.close();
-    this.#cut();
+    this.#closeConnection();
   }
 
   #change(bytes: number, takenBytes: number): void {
     if (this.#closed) return;
     this.bytes += bytes;
     this.#takenBytes += takenBytes;
-    const progressed = this.#takenBytes >= progressBytes;
-    if (progressed || this.bytes === 0) this.#takenBytes = 0;
-    this.#budget.changed(this, bytes, progressed);
+    const hasProgressed = this.#takenBytes >= progressBytes;
+    if (hasProgressed || this.bytes === 0) this.#takenBytes = 0;
+    this.#budget.changed(this, bytes, hasProgressed);
     if (bytes > 0) this.#budget.enforceLimit(this);
   }
 }

@@ -29,7 +29,7 @@ export abstract class BaseExchange implements Exchange {
   readonly common: CommonHeaderFields;
   httpStatus = 0;
   aborted = false;
-  addedFields: HeaderFields = none;
+  addedFields: HeaderFields = noFields;
   abortReceiver: AbortReceiver | undefined;
   /** Called once the complete response has been passed to the HTTP implementation. */
   onComplete: (() => void) | undefined;
@@ -131,7 +131,7 @@ export abstract class BaseExchange implements Exchange {
   }
 }
 
-const none: HeaderFields = [];
+const noFields: HeaderFields = [];
 
 /** Throws RangeError for a status that is not final: 1xx are interim (RFC 9110 §15). */
 function requireFinalStatus(httpStatus: number): void {

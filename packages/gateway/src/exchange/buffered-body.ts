@@ -32,13 +32,13 @@ export class BufferedBody {
   takeAll(): Uint8Array {
     if (this.#blocks.length === 1) return this.shift() as Uint8Array;
     // A separate allocation instead of a slice of node's pool, so that a program can transfer it.
-    const whole = allocateBuffer(this.byteLength);
-    for (let at = 0; at < whole.byteLength;) {
+    const joined = allocateBuffer(this.byteLength);
+    for (let at = 0; at < joined.byteLength;) {
       const piece = this.shift() as Uint8Array;
-      whole.set(piece, at);
+      joined.set(piece, at);
       at += piece.byteLength;
     }
-    return whole;
+    return joined;
   }
 
   /** Copies as many of `bytes` as fit in the last block, and returns their number. */
@@ -91,17 +91,17 @@ export function detachFromChunk(piece: Uint8Array, memory: BodyMemory = "own"): 
 }
 
 /** The block that small copies share, and how many of its bytes are used. */
-let shared: Uint8Array = noBytes;
+let sharedBlock: Uint8Array = noBytes;
 let sharedBytes = 0;
 
 /** Returns a part of a shared block, with arbitrary content. Allocating a separate buffer takes 0.4 µs longer. */
 function shareBlock(byteLength: number): Uint8Array {
-  if (sharedBytes + byteLength > shared.byteLength) {
-    shared = allocateBuffer(sharedBlockBytes);
+  if (sharedBytes + byteLength > sharedBlock.byteLength) {
+    sharedBlock = allocateBuffer(sharedBlockBytes);
     sharedBytes = 0;
   }
   sharedBytes += byteLength;
-  return shared.subarray(sharedBytes - byteLength, sharedBytes);
+  return sharedBlock.subarray(sharedBytes - byteLength, sharedBytes);
 }
 
 /**

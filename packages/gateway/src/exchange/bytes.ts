@@ -32,13 +32,13 @@ export const toUtf8: (text: string) => Uint8Array =
 /** Joins pieces into one array. */
 export function concatBytes(pieces: readonly Uint8Array[]): Uint8Array {
   if (pooled !== undefined) return pooled.concat(pieces);
-  const whole = new Uint8Array(pieces.reduce((length, piece) => length + piece.byteLength, 0));
+  const joined = new Uint8Array(pieces.reduce((length, piece) => length + piece.byteLength, 0));
   let at = 0;
   for (const piece of pieces) {
-    whole.set(piece, at);
+    joined.set(piece, at);
     at += piece.byteLength;
   }
-  return whole;
+  return joined;
 }
 
 /** Slices of the pool, which is 64 KiB by default, are shorter than this. */

@@ -36,22 +36,23 @@ export class CollectedBytes {
 
   #grow(filledBytes: number): void {
     const { byteLength, announcedBytes } = this;
-    const before = this.#buffer;
-    const size = byteLength <= announcedBytes ? sizeOf(announcedBytes, byteLength) : growthUnknown * before.byteLength;
+    const oldBuffer = this.#buffer;
+    const size =
+      byteLength <= announcedBytes ? sizeOf(announcedBytes, byteLength) : growthUnknown * oldBuffer.byteLength;
     // The buffer is not zeroed, which is safe because only bytes that were written are ever passed on.
     this.#buffer = allocateBuffer(Math.max(byteLength, Math.min(size, this.#limitBytes)));
     nudgeScavenge(this.#buffer.byteLength);
-    this.#buffer.set(before.subarray(0, filledBytes));
-    if (before.byteLength >= freedBytesMin) freeChunk(before);
+    this.#buffer.set(oldBuffer.subarray(0, filledBytes));
+    if (oldBuffer.byteLength >= freedBytesMin) freeChunk(oldBuffer);
   }
 }
 
 /** Returns the size of the buffer: in proportion to what has arrived, even if much more was announced. */
 function sizeOf(announcedBytes: number, arrivedBytes: number): number {
-  const most = growthAnnounced * arrivedBytes;
-  if (announcedBytes <= most) return announcedBytes;
+  const sizeMax = growthAnnounced * arrivedBytes;
+  if (announcedBytes <= sizeMax) return announcedBytes;
   // When an eighth has arrived, this buffer is replaced by the final one, so it need not be larger than an eighth.
-  return Math.min(most, Math.ceil(announcedBytes / growthAnnounced));
+  return Math.min(sizeMax, Math.ceil(announcedBytes / growthAnnounced));
 }
 
 // How much memory is allocated while the body arrives, as a multiple of what has arrived.

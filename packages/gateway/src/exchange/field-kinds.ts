@@ -51,9 +51,9 @@ export interface FieldRule {
 
 /** Returns the names, in lower case, that a rule selects. For constants, because each call builds a set. */
 export function fieldNames({ kinds, names = [], except = [] }: FieldRule): ReadonlySet<string> {
-  const all = Object.keys(fieldKinds) as FieldName[];
-  const ofKinds = all.filter((name) => kinds.includes(fieldKinds[name]) && !except.includes(name));
-  return new Set<string>([...ofKinds, ...names]);
+  const allNames = Object.keys(fieldKinds) as FieldName[];
+  const selectedNames = allNames.filter((name) => kinds.includes(fieldKinds[name]) && !except.includes(name));
+  return new Set<string>([...selectedNames, ...names]);
 }
 
 /** The fields that HTTP/2 does not allow in any section (RFC 9113 §8.2.2). */

@@ -110,12 +110,12 @@ export class RequestBody {
     const arrivedBytes = buffered?.byteLength ?? 0;
     if (this.#announcedBytes > limitBytes || arrivedBytes > limitBytes) return receiver.received(undefined);
     // The data that arrived while the request was being admitted is consumed now.
-    const before = buffered?.takeAll();
-    if (before !== undefined) this.#source.consumed(before.byteLength);
-    if (this.ended) return receiver.received(before ?? noBytes);
+    const bufferedPieces = buffered?.takeAll();
+    if (bufferedPieces !== undefined) this.#source.consumed(bufferedPieces.byteLength);
+    if (this.ended) return receiver.received(bufferedPieces ?? noBytes);
     this.#whole = { receiver, plan, body: undefined };
-    if (before === undefined) this.#source.startBody();
-    else this.#collect(this.#whole, before);
+    if (bufferedPieces === undefined) this.#source.startBody();
+    else this.#collect(this.#whole, bufferedPieces);
   }
 
   /**
@@ -155,10 +155,10 @@ export class RequestBody {
     const next = this.#next;
     if (next !== undefined) {
       this.#next = undefined;
-      const own = detachFromChunk(piece);
+      const copy = detachFromChunk(piece);
       this.#source.consumed(bytes);
-      next.resolve({ done: false, value: own });
-      return own === piece;
+      next.resolve({ done: false, value: copy });
+      return copy === piece;
     }
     if (this.#whole !== undefined) return this.#addToWhole(this.#whole, piece, last);
     (this.#buffered ??= new BufferedBody()).add(piece);
@@ -206,9 +206,9 @@ export class RequestBody {
     } else if (whole.body === undefined && last) {
       // Most bodies arrive in one piece. node's streams report only later that a piece was the last.
       this.#whole = undefined;
-      const own = detachFromChunk(piece, whole.plan.memory);
-      this.pass(whole.receiver, own);
-      return own === piece;
+      const copy = detachFromChunk(piece, whole.plan.memory);
+      this.pass(whole.receiver, copy);
+      return copy === piece;
     } else {
       this.#collect(whole, piece);
       if (last) this.onEnd();

@@ -7,12 +7,12 @@ export const timerMsMax: number = 2 ** 31 - 1;
  * @returns a function that stops the timer; it may be called at any time
  */
 export function startDeadline(timeoutMs: number, expire: () => void): () => void {
-  let left = timeoutMs;
+  let remainingMs = timeoutMs;
   let timer: ReturnType<typeof setTimeout>;
   const wait = (): void => {
-    const step = Math.min(left, timerMsMax);
-    left -= step;
-    timer = setTimeout(left > 0 ? wait : expire, step);
+    const step = Math.min(remainingMs, timerMsMax);
+    remainingMs -= step;
+    timer = setTimeout(remainingMs > 0 ? wait : expire, step);
   };
   wait();
   return () => clearTimeout(timer);

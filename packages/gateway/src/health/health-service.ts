@@ -46,8 +46,8 @@ interface Watcher {
 export function createHealthService(options: HealthOptions): ServiceImpl<typeof Health> {
   refuseUnknownOptions(options, healthOptionNames, "createHealthService");
   const { readiness, services } = options;
-  const known = new Set(["", ...services]);
-  const statusNow = (): Status => (readiness.obstacles().length === 0 ? Status.SERVING : Status.NOT_SERVING);
+  const knownServices = new Set(["", ...services]);
+  const currentStatus = (): Status => (readiness.obstacles().length === 0 ? Status.SERVING : Status.NOT_SERVING);
   const watchers = new Set<Watcher>();
   let timer: NodeJS.Timeout | undefined;
   readiness.draining.addEventListener("abort", wakeAll);
@@ -77,15 +77,15 @@ export function createHealthService(options: HealthOptions): ServiceImpl<typeof 
 
   return {
     check({ service }) {
-      if (!known.has(service)) throw problem("ERR_HEALTH_SERVICE", "the server does not have this service");
-      return { status: statusNow() };
+      if (!knownServices.has(service)) throw problem("ERR_HEALTH_SERVICE", "the server does not have this service");
+      return { status: currentStatus() };
     },
     async *watch({ service }, { signal }) {
       signal.throwIfAborted();
       const watcher = addWatcher(signal);
       while (!readiness.draining.aborted) {
         signal.throwIfAborted();
-        const status = known.has(service) ? statusNow() : Status.SERVICE_UNKNOWN;
+        const status = knownServices.has(service) ? currentStatus() : Status.SERVICE_UNKNOWN;
         if (status === watcher.sent) await new Promise<void>((resolve) => (watcher.wake = resolve));
         else yield { status: (watcher.sent = status) };
       }

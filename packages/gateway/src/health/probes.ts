@@ -27,7 +27,7 @@ const header = { "content-type": "application/json", "cache-control": "no-store"
  * is the same as `/readyz`, for platforms that know only one path.
  */
 export function createProbes(readiness: Readiness): Endpoint[] {
-  const live = JSON.stringify({ status: "live" });
+  const livezBody = JSON.stringify({ status: "live" });
   const respondReady: Endpoint["handle"] = () => {
     const obstacles = readiness.obstacles();
     const names = readiness.degraded();
@@ -39,7 +39,7 @@ export function createProbes(readiness: Readiness): Endpoint[] {
   };
   // Load balancers and orchestrators cannot send a credential.
   return [
-    { path: livePath, open: true, handle: () => ({ httpStatus: 200, header, body: live }) },
+    { path: livePath, open: true, handle: () => ({ httpStatus: 200, header, body: livezBody }) },
     { path: readyPath, open: true, handle: respondReady },
     { path: healthPath, open: true, handle: respondReady },
   ];

@@ -47,8 +47,8 @@ export async function bind(server: Server, options: BindOptions): Promise<BoundA
   if (path !== undefined) return await bindPath(server, path, socketMode);
   server.listen({ host, port, reusePort });
   await once(server, "listening");
-  const bound = server.address() as AddressInfo;
-  return { address: bound.address, port: bound.port };
+  const boundAddress = server.address() as AddressInfo;
+  return { address: boundAddress.address, port: boundAddress.port };
 }
 
 async function bindPath(server: Server, path: string, mode: number): Promise<BoundAddress> {
@@ -94,19 +94,19 @@ async function isStaleSocket(path: string, found: BigIntStats): Promise<boolean>
  * socket is first renamed to a random name, under which no other process replaces it.
  */
 export function removeStaleSocket(path: string, found: BigIntStats): boolean {
-  const aside = join(dirname(path), `.${randomUUID()}`);
+  const temporaryPath = join(dirname(path), `.${randomUUID()}`);
   try {
-    renameSync(path, aside);
+    renameSync(path, temporaryPath);
   } catch (reason) {
     // Another process has removed it.
     if (hasCode(reason, "ENOENT")) return true;
     throw reason;
   }
   // The mtime is also compared, because inode numbers are reused. The ctime cannot be, because renaming has changed it.
-  const { ino, mtimeNs } = lstatSync(aside, { bigint: true });
+  const { ino, mtimeNs } = lstatSync(temporaryPath, { bigint: true });
   const isSame = ino === found.ino && mtimeNs === found.mtimeNs;
-  if (isSame) rmSync(aside);
-  else putBack(aside, path);
+  if (isSame) rmSync(temporaryPath);
+  else putBack(temporaryPath, path);
   return isSame;
 }
 

@@ -8,10 +8,10 @@ let date: HeaderFields = [];
 
 /** Returns the Date field, which a server with a clock sends with each response (RFC 9110 §6.6.1). */
 export function dateFields(): HeaderFields {
-  const second = Math.trunc(Date.now() / 1000);
-  if (second !== dateSecond) {
-    dateSecond = second;
-    date = prepareHeaderFields("date", new Date(second * 1000).toUTCString());
+  const nowS = Math.trunc(Date.now() / 1000);
+  if (nowS !== dateSecond) {
+    dateSecond = nowS;
+    date = prepareHeaderFields("date", new Date(nowS * 1000).toUTCString());
   }
   return date;
 }

@@ -11,7 +11,7 @@ export type FirstProtocol = "http1" | "http2" | "tls";
  * @param timeoutMs - milliseconds after which a connection without enough bytes is closed; also closed if the client
  * ends it earlier
  */
-export function sniff(socket: Socket, timeoutMs: number, proceed: (protocol: FirstProtocol) => void): void {
+export function detectProtocol(socket: Socket, timeoutMs: number, proceed: (protocol: FirstProtocol) => void): void {
   readFirstBytes(socket, timeoutMs, (bytes) => {
     const protocol = firstProtocolOf(bytes);
     if (protocol === undefined) return undefined;
@@ -74,10 +74,10 @@ function readFirstBytes(socket: Socket, timeoutMs: number, parse: (bytes: Buffer
     const bytes: Buffer | null = socket.read();
     if (bytes === null) return;
     received = received.byteLength === 0 ? bytes : Buffer.concat([received, bytes]);
-    const proceed = parse(received);
-    if (proceed === undefined) return;
+    const continueWith = parse(received);
+    if (continueWith === undefined) return;
     stop();
-    proceed();
+    continueWith();
   };
   socket.on("readable", read).on("end", close).on("close", stop);
 }

@@ -8,7 +8,7 @@ import { createTrustedProxies, type TrustedProxies, unixAddress } from "../trust
 import { announce, hasSubscribers } from "./announcement.ts";
 import { bind, bindOptionNames, type BindOptions, type BoundAddress } from "./bind.ts";
 import { type ConnectionAgeOptions, type ConnectionAges, createConnectionAges } from "./connection-ages.ts";
-import { type FirstProtocol, sniff, consumeProxyHeader } from "./first-bytes.ts";
+import { type FirstProtocol, detectProtocol, consumeProxyHeader } from "./first-bytes.ts";
 import type {
   GatewayLoad,
   HttpEngine,
@@ -70,9 +70,9 @@ export class Listener {
   readonly #options: HttpServerOptions;
   readonly #servers: Record<HttpMajorVersion, HttpServer>;
   readonly #sockets: OpenConnections;
-  #net: Server | undefined;
+  #netServer: Server | undefined;
   #isOpening = false;
-  #handed: HandedConnections | undefined;
+  #handedConnections: HandedConnections | undefined;
   #tls: TlsServer | undefined;
   #cleartext = true;
   #isUnix = false;
@@ -96,7 +96,7 @@ export class Listener {
       ...options,
       budget: new BacklogBudget(options.limits.backlogBytes),
       serve: (exchange, socket) => {
-        if (socket !== undefined && hasSubscribers()) announce(exchange, socket, this.#net);
+        if (socket !== undefined && hasSubscribers()) announce(exchange, socket, this.#netServer);
         serve(exchange);
       },
       refuse: (exchange, problem) => {
@@ -120,7 +120,7 @@ export class Listener {
   async listen(options: ListenOptions): Promise<BoundAddress> {
     refuseUnknownOptions(options, listenOptionNames, "listen");
     if (this.#drained !== undefined) throw drained();
-    if (this.#net !== undefined || this.#isOpening)
+    if (this.#netServer !== undefined || this.#isOpening)
       throw withCode(new Error("the gateway is already listening"), "ERR_OPTIONS");
     this.#isOpening = true;
     try {
@@ -131,8 +131,9 @@ export class Listener {
   }
 
   async #open(options: ListenOptions): Promise<BoundAddress> {
-    if (options.handedOver === true) this.#handed = await joinSharedPort();
-    this.#isUnix = this.#handed === undefined ? options.path !== undefined : this.#handed.address.port === 0;
+    if (options.handedOver === true) this.#handedConnections = await joinSharedPort();
+    this.#isUnix =
+      this.#handedConnections === undefined ? options.path !== undefined : this.#handedConnections.address.port === 0;
     if (this.#isUnix && options.proxyProtocol === true && options.tls !== undefined)
       throw withCode(new Error(proxyHeaderNeedsPort), "ERR_OPTIONS");
     this.#ages = createConnectionAges(options);
@@ -142,13 +143,13 @@ export class Listener {
     // Half-open, because a client that has closed its side may still wait: on HTTP/2 for its response, on HTTP/1.1 for
     // the error that its request is incomplete.
     const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => this.#accept(socket));
-    const bound = this.#handed?.address ?? (await bind(server, options));
-    this.#net = server;
+    const bound = this.#handedConnections?.address ?? (await bind(server, options));
+    this.#netServer = server;
     if (this.#drained !== undefined) {
       this.#leavePort();
       throw drained();
     }
-    this.#handed?.start((socket) => server.emit("connection", socket));
+    this.#handedConnections?.start((socket) => server.emit("connection", socket));
     return bound;
   }
 
@@ -194,15 +195,15 @@ export class Listener {
     socket.on("error", () => socket.destroy());
     const { headerTimeoutMs } = this.#options.limits;
     if (this.#proxiesWithHeader?.has(this.#isUnix ? unixAddress : (socket.remoteAddress ?? "")) !== true)
-      return this.#sniff(socket);
+      return this.#detectProtocol(socket);
     consumeProxyHeader(socket, headerTimeoutMs, (source) => {
       if (source !== undefined) this.#showSource(socket, source);
-      this.#sniff(socket);
+      this.#detectProtocol(socket);
     });
   }
 
-  #sniff(socket: Socket): void {
-    sniff(socket, this.#options.limits.headerTimeoutMs, (protocol) => this.#handOver(socket, protocol));
+  #detectProtocol(socket: Socket): void {
+    detectProtocol(socket, this.#options.limits.headerTimeoutMs, (protocol) => this.#handOver(socket, protocol));
   }
 
   #showSource(socket: Socket, source: Peer): void {
@@ -219,11 +220,11 @@ export class Listener {
   #decrypt(socket: Socket, tls: TlsServer): void {
     // On a Unix socket a TLS connection cannot be matched with its raw socket.
     if (this.#isUnix) this.#sockets.served(socket, opaqueTlsConnection);
-    else this.#remember(socket);
+    else this.#rememberRawSocket(socket);
     tls.accept(socket);
   }
 
-  #remember(raw: Socket): void {
+  #rememberRawSocket(raw: Socket): void {
     const key = keyOf(raw);
     this.#rawSocketByEndpoints.set(key, raw);
     raw.on("close", () => this.#rawSocketByEndpoints.delete(key));
@@ -242,7 +243,7 @@ export class Listener {
   }
 
   async #closeGracefully(): Promise<void> {
-    const closed = this.#net?.listening === true ? once(this.#net, "close") : undefined;
+    const closed = this.#netServer?.listening === true ? once(this.#netServer, "close") : undefined;
     this.#leavePort();
     for (const server of Object.values(this.#servers)) server.drain();
     await this.#waitUntilIdle();
@@ -254,8 +255,8 @@ export class Listener {
   }
 
   #leavePort(): void {
-    this.#net?.close();
-    this.#handed?.leave();
+    this.#netServer?.close();
+    this.#handedConnections?.leave();
   }
 
   /** Resolves when all connections have closed, when all have been idle for {@link idleMs}, or at the deadline. */

@@ -14,7 +14,7 @@ export class OpenConnections {
   readonly #limit: number;
   readonly #sockets = new Set<Socket>();
   /** The connections beyond the limit, the oldest first, each with the connection object that serves it, if known. */
-  readonly #spare = new Map<Socket, ServedConnection | undefined>();
+  readonly #beyondLimit = new Map<Socket, ServedConnection | undefined>();
 
   constructor(limit: number) {
     this.#limit = limit;
@@ -37,23 +37,23 @@ export class OpenConnections {
 
   /** Records what serves a connection. */
   served(socket: Socket, connection: ServedConnection): void {
-    if (this.#spare.has(socket)) this.#spare.set(socket, connection);
+    if (this.#beyondLimit.has(socket)) this.#beyondLimit.set(socket, connection);
   }
 
   get #kept(): number {
-    return this.#sockets.size - this.#spare.size;
+    return this.#sockets.size - this.#beyondLimit.size;
   }
 
   #addSpare(socket: Socket): void {
-    this.#spare.set(socket, undefined);
-    if (this.#spare.size > spareMax) this.#closeOldest();
+    this.#beyondLimit.set(socket, undefined);
+    if (this.#beyondLimit.size > spareMax) this.#closeOldest();
   }
 
   /**
    * Closes the oldest spare connection without a request. There is always one, because the newest has no request yet.
    */
   #closeOldest(): void {
-    for (const [socket, connection] of this.#spare) {
+    for (const [socket, connection] of this.#beyondLimit) {
       if (connection?.busy === true) continue;
       this.#remove(socket);
       socket.destroy();
@@ -63,8 +63,8 @@ export class OpenConnections {
 
   #remove(socket: Socket): void {
     this.#sockets.delete(socket);
-    this.#spare.delete(socket);
-    const [next] = this.#spare.keys();
-    if (next !== undefined && this.#kept < this.#limit) this.#spare.delete(next);
+    this.#beyondLimit.delete(socket);
+    const [next] = this.#beyondLimit.keys();
+    if (next !== undefined && this.#kept < this.#limit) this.#beyondLimit.delete(next);
   }
 }

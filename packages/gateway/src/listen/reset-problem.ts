@@ -61,8 +61,8 @@ export function resetProblem(rstCode: number | undefined, sender: ResetSender): 
 }
 
 function causeOf(rstCode: number | undefined, sender: ResetSender): Cause {
-  const known: Readonly<Record<number, Causes>> = causes;
-  const { received, sent } = known[rstCode ?? ErrorCode.cancel] ?? causes[ErrorCode.cancel];
+  const knownCauses: Readonly<Record<number, Causes>> = causes;
+  const { received, sent } = knownCauses[rstCode ?? ErrorCode.cancel] ?? causes[ErrorCode.cancel];
   if (sender === "client") return received;
   // node sends codes of framing errors for invalid frames of clients; INTERNAL_ERROR comes from proxies.
   return sender === "unknown" && rstCode === ErrorCode.internalError ? received : sent;

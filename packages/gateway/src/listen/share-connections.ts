@@ -60,7 +60,7 @@ export async function shareConnections(options: BindOptions = {}): Promise<Share
   const hub = new ConnectionHub();
   // The same socket options as in a gateway that listens itself. They are kept when the socket is sent.
   const server = createServer({ allowHalfOpen: true, noDelay: true, pauseOnConnect: true }, (socket) =>
-    hub.place(socket),
+    hub.assignToWorker(socket),
   );
   const bound = await bind(server, options);
   return { ...bound, handTo: (process) => hub.watch(process, bound), drain: () => hub.drain(server) };
@@ -70,13 +70,13 @@ class ConnectionHub {
   /** The processes that accept connections; the one that got a connection longest ago comes first. */
   readonly #workers = new Map<ChildProcess, Worker>();
   readonly #waiting = new Set<Socket>();
-  #handed = 0;
+  #handedCount = 0;
   #onLastLeft: (() => void) | undefined;
 
   /** Sends a connection to a worker, or queues it until there is one. */
-  place(socket: Socket): void {
+  assignToWorker(socket: Socket): void {
     const worker = this.#leastLoaded();
-    if (worker !== undefined) this.#hand(socket, worker);
+    if (worker !== undefined) this.#sendToWorker(socket, worker);
     else if (this.#waiting.size < waitingMax) this.#waiting.add(socket);
     else socket.destroy();
   }
@@ -119,11 +119,11 @@ class ConnectionHub {
     return least;
   }
 
-  #hand(socket: Socket, worker: Worker): void {
+  #sendToWorker(socket: Socket, worker: Worker): void {
     // Moved to the end, so that workers with the same number of connections take turns.
     this.#workers.delete(worker.process);
     this.#workers.set(worker.process, worker);
-    const connection = (this.#handed += 1);
+    const connection = (this.#handedCount += 1);
     worker.connections += 1;
     worker.unconfirmed.set(connection, socket);
     sendToWorker(worker.process, { gateway: "connection", connection }, socket);
@@ -131,13 +131,13 @@ class ConnectionHub {
 
   #add(worker: Worker): void {
     this.#workers.set(worker.process, worker);
-    for (const socket of this.#waiting) this.place(socket);
+    for (const socket of this.#waiting) this.assignToWorker(socket);
     this.#waiting.clear();
   }
 
   #remove(worker: Worker): void {
     this.#workers.delete(worker.process);
-    for (const socket of worker.unconfirmed.values()) this.place(socket);
+    for (const socket of worker.unconfirmed.values()) this.assignToWorker(socket);
     worker.unconfirmed.clear();
     if (this.#workers.size === 0) this.#onLastLeft?.();
   }

@@ -85,10 +85,10 @@ export abstract class NodeExchange extends BaseExchange implements BodySource {
   }
 
   protected sendPiece(piece: Uint8Array): boolean {
-    const isTaken = this.#response.write(piece);
+    const hasCapacity = this.#response.write(piece);
     this.owner?.onWritten();
-    if (!isTaken) this.#response.once("drain", onDrain);
-    return !isTaken;
+    if (!hasCapacity) this.#response.once("drain", onDrain);
+    return !hasCapacity;
   }
 
   /** Also drops the rest of the body as it arrives, because node does not free a stream that is not read to its end. */

@@ -44,7 +44,7 @@ export class NodeHttp1Connection implements HttpConnection, CheckedConnection, E
   /** Whether the connection is above the maximum age, so that it closes after a short idle time. */
   #isRetired = false;
   /** The time, by `performance.now()`, when the current wait for the client began. */
-  #sinceMs = performance.now();
+  #idleSinceMs = performance.now();
   /** The number of bytes read from the socket when the wait began. */
   #bytesRead: number;
   /** Whether the head of a request has begun to arrive since the wait began. */
@@ -135,16 +135,16 @@ export class NodeHttp1Connection implements HttpConnection, CheckedConnection, E
     if (this.#backlog.stalledMs(nowMs) >= idleTimeoutMs) return this.destroy();
     // After the last response, `lingerAtEnd` has a separate timeout.
     if (this.#socket.writableEnded) return;
-    const waitedMs = nowMs - this.#sinceMs;
+    const waitedMs = nowMs - this.#idleSinceMs;
     if (this.#request?.complete === false) {
       if (waitedMs >= requestTimeoutMs) this.#abortRequest(timedOut());
     } else if (this.busy) {
-      this.#sinceMs = nowMs;
+      this.#idleSinceMs = nowMs;
     } else if (this.#isHeadBegun) {
       if (waitedMs >= Math.min(headerTimeoutMs, requestTimeoutMs)) this.#refuseUnread(timedOut());
     } else if (this.#socket.bytesRead > this.#bytesRead) {
       this.#isHeadBegun = true;
-      this.#sinceMs = nowMs;
+      this.#idleSinceMs = nowMs;
     } else if (waitedMs >= (this.#isRetired ? Math.min(retiredIdleMs, idleTimeoutMs) : idleTimeoutMs)) {
       this.#close();
     }
@@ -158,7 +158,7 @@ export class NodeHttp1Connection implements HttpConnection, CheckedConnection, E
       const path = typeof target === "string" ? target : "/";
       const exchange = new NodeHttp1Exchange(request, response, path, common, this);
       this.#request = request;
-      this.#track(exchange, response);
+      this.#trackExchange(exchange, response);
       this.#wait();
       // After the end of the body, bytes belong to the next request.
       request.once("close", () => this.#wait());
@@ -173,7 +173,7 @@ export class NodeHttp1Connection implements HttpConnection, CheckedConnection, E
     }
   }
 
-  #track(exchange: NodeHttp1Exchange, response: ServerResponse): void {
+  #trackExchange(exchange: NodeHttp1Exchange, response: ServerResponse): void {
     this.#current = exchange;
     response.once("close", () => {
       // The next exchange may have begun already.
@@ -185,7 +185,7 @@ export class NodeHttp1Connection implements HttpConnection, CheckedConnection, E
 
   /** Begins to wait for the client. */
   #wait(): void {
-    this.#sinceMs = performance.now();
+    this.#idleSinceMs = performance.now();
     this.#bytesRead = this.#socket.bytesRead;
     this.#isHeadBegun = false;
   }
@@ -219,7 +219,7 @@ export class NodeHttp1Connection implements HttpConnection, CheckedConnection, E
     response.assignSocket(this.#socket);
     response.on("finish", () => this.#socket.destroySoon());
     const exchange = new NodeHttp1Exchange(request, response, unread.url, new CommonHeaderFields(rawHeaders), this);
-    this.#track(exchange, response);
+    this.#trackExchange(exchange, response);
     this.#options.refuse(exchange, problem);
   }
 
@@ -233,8 +233,8 @@ export class NodeHttp1Connection implements HttpConnection, CheckedConnection, E
 function readTarget(request: IncomingMessage, common: CommonHeaderFields, limits: Limits): string | HttpProblem {
   const { expect, listBytes } = common;
   const httpVersion = request.httpVersionMinor === 0 ? "1.0" : "1.1";
-  const unmet = expect === null ? undefined : expectationProblem(expect, httpVersion);
-  if (unmet !== undefined) return unmet;
+  const unmetExpectation = expect === null ? undefined : expectationProblem(expect, httpVersion);
+  if (unmetExpectation !== undefined) return unmetExpectation;
   // Node limits only the bytes as sent, but many small fields cost more memory than their text.
   if (listBytes > limits.headerBytes) return headerTooLarge(limits);
   return readNodeTarget(request, common, limits);

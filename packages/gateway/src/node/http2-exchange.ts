@@ -109,7 +109,7 @@ export class NodeHttp2Exchange extends NodeExchange {
       if (body !== undefined) this.#stream.write(body);
       return this.sendEnd(trailer);
     }
-    const length = body === undefined ? none : ["content-length", String(body.byteLength)];
+    const length = body === undefined ? noFields : ["content-length", String(body.byteLength)];
     const endStream = body === undefined || body.byteLength === 0 || this.httpMethod === "HEAD";
     this.#respond(httpStatus, [...fields, ...length], { endStream });
     if (!endStream) this.#stream.end(body);
@@ -119,7 +119,7 @@ export class NodeHttp2Exchange extends NodeExchange {
     this.#respond(httpStatus, fields, { waitForTrailers: true });
   }
 
-  protected sendEnd(trailer: HeaderFields = none): void {
+  protected sendEnd(trailer: HeaderFields = noFields): void {
     this.#stream[trailerKey] = trailer;
     this.#stream.on("wantTrailers", onWantTrailers).end();
   }
@@ -170,7 +170,7 @@ type StreamWithTrailer = ServerHttp2Stream & { [trailerKey]?: HeaderFields };
 /** Sends the trailer. All streams share this listener, for the reason that {@link NodeExchange} gives. */
 function onWantTrailers(this: StreamWithTrailer): void {
   // An empty section is sent as an empty DATA frame that ends the stream.
-  this.sendTrailers(toRecord(this[trailerKey] ?? none));
+  this.sendTrailers(toRecord(this[trailerKey] ?? noFields));
 }
 
 function stopReceiving(stream: StreamWithTrailer): void {
@@ -182,7 +182,7 @@ type SessionWithPeer = Http2Session & { [peerKey]?: Peer };
 
 // Milliseconds that a client may continue to send its body after the response, while the response arrives.
 const lingerMs = 1000;
-const none: HeaderFields = [];
+const noFields: HeaderFields = [];
 const continued = { ":status": 100 } as const;
 
 function ignore(): void {}
@@ -195,8 +195,8 @@ function toRecord(fields: HeaderFields): OutgoingHttpHeaders {
   const record: Record<string, string | string[]> = Object.create(null);
   for (let i = 0; i < fields.length; i += 2) {
     const [name = "", value = ""] = fields.slice(i, i + 2);
-    const before = record[name];
-    record[name] = before === undefined ? value : [before, value].flat();
+    const existingValue = record[name];
+    record[name] = existingValue === undefined ? value : [existingValue, value].flat();
   }
   return record;
 }

@@ -1,7 +1,7 @@
 import type { Socket } from "node:net";
 import { lingerBytesMax, lingerMsMax } from "../exchange/index.ts";
 
-const ending = new WeakSet<Socket>();
+const lingeringSockets = new WeakSet<Socket>();
 
 /**
  * Makes a node:http connection read and drop the rest of its last request after the response.
@@ -13,7 +13,7 @@ const ending = new WeakSet<Socket>();
  * @param lingerMs - the time limit in milliseconds
  */
 export function lingerAtEnd(socket: Socket, lingerMs: number = lingerMsMax): void {
-  ending.add(socket);
+  lingeringSockets.add(socket);
   // node:http calls this after the last response.
   socket.destroySoon = () => {
     socket.destroySoon = ignore;
@@ -34,7 +34,7 @@ export function lingerAtEnd(socket: Socket, lingerMs: number = lingerMsMax): voi
  * sent.
  */
 export function willEnd(socket: Socket): boolean {
-  return ending.has(socket);
+  return lingeringSockets.has(socket);
 }
 
 function ignore(): void {}

@@ -48,8 +48,8 @@ function exampleOfDepth(
   { nameOf, boundByPath, total }: ExampleOptions,
 ): JsonObject | "too large" | undefined {
   const nested = new Expansion(exampleFieldsMax);
-  const example = exampleOfFields(desc, { nameOf, nested, depth, above: new Set([desc]) }, boundByPath);
-  return nested.isCut || !total.take(nested.used) ? "too large" : example;
+  const example = exampleOfFields(desc, { nameOf, nested, depth, enclosingMessages: new Set([desc]) }, boundByPath);
+  return nested.isCut || !total.reserve(nested.usedFields) ? "too large" : example;
 }
 
 /** The place of a message in an example. */
@@ -59,7 +59,7 @@ interface ExamplePlace {
   /** How many more levels of nested messages are shown. */
   readonly depth: number;
   /** The message types from the outermost message to this one, both included. */
-  readonly above: Set<DescMessage>;
+  readonly enclosingMessages: Set<DescMessage>;
 }
 
 function exampleOfFields(
@@ -67,14 +67,14 @@ function exampleOfFields(
   place: ExamplePlace,
   boundByPath: BoundFields = new Map(),
 ): JsonObject | undefined {
-  const { nameOf, nested, above } = place;
+  const { nameOf, nested, enclosingMessages } = place;
   const example: [string, JsonValue][] = [];
   for (const field of desc.fields) {
-    const below = boundByPath.get(field);
-    if (below === "whole" || isLaterMember(field)) continue;
+    const nestedBound = boundByPath.get(field);
+    if (nestedBound === "whole" || isLaterMember(field)) continue;
     const name = nameOf(field);
-    if (above.size > 1 && !nested.takeField(name)) return undefined;
-    const value = exampleOfField(field, place, below);
+    if (enclosingMessages.size > 1 && !nested.takeField(name)) return undefined;
+    const value = exampleOfField(field, place, nestedBound);
     if (value !== undefined) example.push([name, value]);
     else if (isRequired(field) || nested.isCut) return undefined;
   }
@@ -106,11 +106,11 @@ function exampleOfElement(
   if (message === undefined) return exampleOfScalar(field.scalar);
   if (isWrapperDesc(message)) return exampleOfScalar(message.fields[0].scalar);
   if (message.typeName in wellKnownExamples) return wellKnownExamples[message.typeName];
-  const { above, depth } = place;
-  if (above.has(message) || (above.size > depth && !isRequired(field))) return undefined;
-  above.add(message);
+  const { enclosingMessages, depth } = place;
+  if (enclosingMessages.has(message) || (enclosingMessages.size > depth && !isRequired(field))) return undefined;
+  enclosingMessages.add(message);
   const example = exampleOfFields(message, place, boundByPath);
-  above.delete(message);
+  enclosingMessages.delete(message);
   return example;
 }
 
@@ -122,7 +122,7 @@ function exampleOfEnum({ typeName, values }: DescEnum): JsonValue | undefined {
 
 function exampleOfScalar(scalar: ScalarType): string | number | boolean {
   const range = integerRangeOf(scalar);
-  if (range !== undefined) return range.big ? "7" : 7;
+  if (range !== undefined) return range.isBigInt ? "7" : 7;
   switch (scalar) {
     case ScalarType.BOOL:
       return true;

@@ -21,7 +21,7 @@ export const componentFieldsMax = 5_000;
 export const documentFieldsMax = 300_000;
 
 /** The note in a document where fields are left out. */
-export const cutOff = "Not all fields are listed here; the others can be set, too.";
+export const fieldsOmittedNote = "Not all fields are listed here; the others can be set, too.";
 
 /** The number of characters in names and comments that counts as one more field. */
 const charactersPerField = 100;
@@ -29,7 +29,7 @@ const charactersPerField = 100;
 /** A budget of fields that may be expanded. */
 export class Expansion {
   #remaining: number;
-  #used = 0;
+  #usedFields = 0;
   readonly #total: Expansion | undefined;
   #isCut = false;
 
@@ -45,26 +45,26 @@ export class Expansion {
   }
 
   /** The number of fields counted so far. */
-  get used(): number {
-    return this.#used;
+  get usedFields(): number {
+    return this.#usedFields;
   }
 
   /** Counts one field with these names and comments. Returns whether it may be expanded. */
   takeField(...texts: readonly (string | undefined)[]): boolean {
     const characters = texts.reduce((sum, text = "") => sum + text.length, 0);
-    return this.take(1 + Math.floor(characters / charactersPerField));
+    return this.reserve(1 + Math.floor(characters / charactersPerField));
   }
 
   /**
    * Counts a number of fields if all of them fit in the budget, otherwise none. Returns whether they may be expanded.
    */
-  take(fields: number): boolean {
-    if (fields > this.#remaining || this.#total?.take(fields) === false) {
+  reserve(fields: number): boolean {
+    if (fields > this.#remaining || this.#total?.reserve(fields) === false) {
       this.#isCut = true;
       return false;
     }
     this.#remaining -= fields;
-    this.#used += fields;
+    this.#usedFields += fields;
     return true;
   }
 }

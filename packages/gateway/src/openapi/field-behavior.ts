@@ -7,7 +7,7 @@ import { isRequiredField } from "../messages/json/index.ts";
 const behaviorsOf = new WeakMap<DescField, readonly FieldBehavior[]>();
 
 // AIP-203. The annotation is found by its number, even if the definition imports another copy of its generated code.
-function has(field: DescField, behavior: FieldBehavior): boolean {
+function hasBehavior(field: DescField, behavior: FieldBehavior): boolean {
   if (field.proto.options === undefined) return false;
   const behaviors = behaviorsOf.get(field) ?? getOption(field, field_behavior);
   behaviorsOf.set(field, behaviors);
@@ -20,15 +20,15 @@ function has(field: DescField, behavior: FieldBehavior): boolean {
  */
 export function isRequired(field: DescField): boolean {
   if (isOutputOnly(field) || (field.oneof !== undefined && field.oneof.fields.length > 1)) return false;
-  return isRequiredField(field) || has(field, FieldBehavior.REQUIRED);
+  return isRequiredField(field) || hasBehavior(field, FieldBehavior.REQUIRED);
 }
 
 /** Returns whether only responses set a field. */
 export function isOutputOnly(field: DescField): boolean {
-  return has(field, FieldBehavior.OUTPUT_ONLY);
+  return hasBehavior(field, FieldBehavior.OUTPUT_ONLY);
 }
 
 /** Returns whether only requests set a field. */
 export function isInputOnly(field: DescField): boolean {
-  return has(field, FieldBehavior.INPUT_ONLY);
+  return hasBehavior(field, FieldBehavior.INPUT_ONLY);
 }

@@ -8,7 +8,7 @@ export interface PathParameter {
   /** What the parameter's value is: the value of the field, a part of it, or any number of segments. */
   readonly covers: "field" | "part" | "segments";
   /** A description of where the part is in the value of its field; `undefined` for the complete value. */
-  readonly place: string | undefined;
+  readonly description: string | undefined;
 }
 
 /** A path template as OpenAPI writes it. */
@@ -34,8 +34,8 @@ export function toOpenApiPath({ segments, variables, verb }: PathTemplate): Open
   const numberOf = (at: number): number =>
     wildcards.filter((other) => variableAt(other) === variableAt(at)).indexOf(at) + 1;
   const literalBefore = (at: number): string | undefined => {
-    const before = at > (variableAt(at)?.start ?? at) ? segments[at - 1] : undefined;
-    return before?.kind === "literal" ? before.text : undefined;
+    const precedingSegment = at > (variableAt(at)?.start ?? at) ? segments[at - 1] : undefined;
+    return precedingSegment?.kind === "literal" ? precedingSegment.text : undefined;
   };
   const nameOf = (at: number): string => {
     const variable = variableAt(at);
@@ -49,7 +49,7 @@ export function toOpenApiPath({ segments, variables, verb }: PathTemplate): Open
       .slice(start, end)
       .map((segment, at) => (segment.kind === "literal" ? segment.text : `{${nameOf(start + at)}}`))
       .join("/");
-  const placeOf = (variable: TemplateVariable, at: number): string => {
+  const descriptionOf = (variable: TemplateVariable, at: number): string => {
     const literal = literalBefore(at);
     const part = literal === undefined ? `Wildcard ${numberOf(at)}` : `The part after \`${literal}/\``;
     return `${part} in \`${variable.fieldPath.join(".")}\`, whose format is \`${formOf(variable)}\`.`;
@@ -63,7 +63,7 @@ export function toOpenApiPath({ segments, variables, verb }: PathTemplate): Open
       name: freeName(nameOf(at), parameters),
       fieldPath: variable?.fieldPath,
       covers: segment.kind === "**" ? "segments" : isWhole ? "field" : "part",
-      place: variable === undefined || isWhole ? undefined : placeOf(variable, at),
+      description: variable === undefined || isWhole ? undefined : descriptionOf(variable, at),
     });
     return `{${parameters.at(-1)?.name}}`;
   });

@@ -7,7 +7,7 @@ import {
   type RestBinding,
   type StreamForm,
 } from "../protocols/rest/rules/index.ts";
-import { cutOff, Expansion, operationFieldsMax } from "./expansion.ts";
+import { fieldsOmittedNote, Expansion, operationFieldsMax } from "./expansion.ts";
 import { isRequired } from "./field-behavior.ts";
 import type {
   OpenApiContent,
@@ -61,7 +61,7 @@ export function describeOperation(
   return {
     operationId,
     summary,
-    description: isQueryCut ? `${description}\n\n${cutOff}` : description,
+    description: isQueryCut ? `${description}\n\n${fieldsOmittedNote}` : description,
     tags: [tag],
     ...((method.deprecated || method.parent.deprecated) && { deprecated: true }),
     ...(parameters.length > 0 && { parameters }),
@@ -127,19 +127,22 @@ function schemaOfBody(
 ): OpenApiSchema | undefined {
   if (body === "*") return bound.byPath.size === 0 ? schemas.ofMessage(input) : schemas.ofObject(input, bound);
   const field = findProtoField(input, body);
-  const below = field && bound.byPath.get(field);
-  return field && schemas.ofField(field, below && below !== "whole" ? { ...bound, byPath: below } : undefined);
+  const nestedBound = field && bound.byPath.get(field);
+  return (
+    field &&
+    schemas.ofField(field, nestedBound && nestedBound !== "whole" ? { ...bound, byPath: nestedBound } : undefined)
+  );
 }
 
 function describeSuccess(
   { method, pattern, preparedResponse, contentType, streamForms, toRaw }: RestBinding,
   { openapi, schemas, describeSuccess: describe }: OperationOptions,
 ): Readonly<Record<string, OpenApiResponse>> {
-  const own = describe?.(method);
+  const customDescription = describe?.(method);
   // The reason phrases are those of RFC 9110 §15.3.1 and §15.3.5.
-  if (preparedResponse?.httpStatus === 204) return { "204": { description: own ?? "No Content" } };
+  if (preparedResponse?.httpStatus === 204) return { "204": { description: customDescription ?? "No Content" } };
   const ok = (content: OpenApiContent, description = "OK"): Readonly<Record<string, OpenApiResponse>> => {
-    return { "200": { description: own ?? description, content } };
+    return { "200": { description: customDescription ?? description, content } };
   };
   if (toRaw !== undefined) return ok(anyContent);
   const field = findProtoField(method.output, pattern.responseBody);
@@ -181,14 +184,14 @@ function itemsOf(itemSchema: OpenApiSchema): OpenApiMediaType {
  */
 function eventOf(schema: OpenApiSchema): OpenApiSchema {
   const data: OpenApiSchema = { type: "string", contentMediaType: "application/json", contentSchema: schema };
-  const named: OpenApiSchema = { event: { enum: ["end", "error"] }, data: { type: "string" } };
+  const namedEvents: OpenApiSchema = { event: { enum: ["end", "error"] }, data: { type: "string" } };
   return {
     type: "object",
     properties: { retry: { type: "integer" } },
     required: ["data"],
     oneOf: [
       { properties: { data }, not: { required: ["event"] } },
-      { properties: named, required: ["event"] },
+      { properties: namedEvents, required: ["event"] },
     ],
   };
 }

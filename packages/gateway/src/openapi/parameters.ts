@@ -26,9 +26,9 @@ export function describePathParameter(
   const path = parameter.fieldPath === undefined ? undefined : resolveProtoPath(input, parameter.fieldPath);
   const field = path === undefined ? undefined : leafOf(path);
   // The comment describes the complete value of the field, so it would be misleading for a part.
-  const about = parameter.place ?? (field && schemas.commentOf(field));
+  const comment = parameter.description ?? (field && schemas.commentOf(field));
   const coverage = parameter.covers === "segments" ? "Any number of path segments, separated by slashes." : undefined;
-  const description = [about, coverage].filter((text) => text !== undefined).join("\n\n");
+  const description = [comment, coverage].filter((text) => text !== undefined).join("\n\n");
   return {
     name: parameter.name,
     in: "path",
@@ -65,7 +65,14 @@ export function describeQuery(
   schemas: Schemas,
   options: QueryOptions,
 ): readonly OpenApiParameter[] {
-  const first: QueryPlace = { message: input, bound, path: [], above: [input], isRequired: true, parameters: [] };
+  const first: QueryPlace = {
+    message: input,
+    bound,
+    path: [],
+    enclosingMessages: [input],
+    isRequired: true,
+    parameters: [],
+  };
   // Breadth first, so that the budget leaves out the deepest fields. The loop also visits the places that it adds.
   const places = [first];
   for (const place of places) {
@@ -86,7 +93,7 @@ interface QueryPlace {
   /** The fields from the request message to this message. */
   readonly path: readonly DescField[];
   /** The message types from the request message to this message, both included. */
-  readonly above: readonly [DescMessage, ...DescMessage[]];
+  readonly enclosingMessages: readonly [DescMessage, ...DescMessage[]];
   /** Whether all fields in `path` must be set. */
   readonly isRequired: boolean;
   /** The parameters and nested messages, in field order. */
@@ -100,33 +107,33 @@ function flatten({ parameters }: QueryPlace): readonly OpenApiParameter[] {
 /** Returns the parameter of a field, or the place of its message; `undefined` if the query cannot set the field. */
 function describeInQuery(
   field: DescField,
-  { bound, path: outer, above, isRequired: isInRequired }: QueryPlace,
+  { bound, path: outer, enclosingMessages, isRequired: isInRequired }: QueryPlace,
   schemas: Schemas,
   options: QueryOptions,
 ): OpenApiParameter | QueryPlace | undefined {
-  const below = bound.get(field);
-  if (below === "whole" || isOutputOnly(field)) return undefined;
+  const nestedBound = bound.get(field);
+  if (nestedBound === "whole" || isOutputOnly(field)) return undefined;
   const [first, ...inner] = [...outer, field];
   const path: FieldPath = [first, ...inner];
   const names = path.map((each) => schemas.nameOf(each));
   if (!options.expansion.takeField(names.join("."), schemas.commentOf(field))) return undefined;
-  const must = isInRequired && isRequired(field);
-  const described = describeQueryValue(field, must, schemas, options);
+  const required = isInRequired && isRequired(field);
+  const described = describeQueryValue(field, required, schemas, options);
   if (described !== undefined) {
-    const name = parameterNameOf(above[0], path, (each) => schemas.nameOf(each));
+    const name = parameterNameOf(enclosingMessages[0], path, (each) => schemas.nameOf(each));
     return name === undefined
       ? undefined
       : { name, ...described, ...(isSplitInto(name, names) ? {} : { "x-field": names }) };
   }
   // A dotted path can lead through singular messages, but not into the fields of Struct or Any.
   if (field.fieldKind !== "message" || schemaOfWellKnown(field.message) !== undefined) return undefined;
-  if (above.includes(field.message) || above.length >= parameterNamesMax) return undefined;
+  if (enclosingMessages.includes(field.message) || enclosingMessages.length >= parameterNamesMax) return undefined;
   return {
     message: field.message,
-    bound: below ?? new Map(),
+    bound: nestedBound ?? new Map(),
     path,
-    above: [above[0], ...above.slice(1), field.message],
-    isRequired: must,
+    enclosingMessages: [enclosingMessages[0], ...enclosingMessages.slice(1), field.message],
+    isRequired: required,
     parameters: [],
   };
 }

@@ -31,18 +31,18 @@ export function* describePaths(
       onOmitted?.(binding, "OpenAPI cannot describe this HTTP method");
       continue;
     }
-    const own = toOpenApiPath(binding.template);
+    const openApiPath = toOpenApiPath(binding.template);
     // If the path differs from an earlier one only in parameter names, it gets the earlier names. Requests do not
     // contain parameter names, so callers see no difference.
-    const shape = shapeOf(own.path);
-    const { path, parameters: named } = byShape.get(shape) ?? own;
+    const shape = shapeOf(openApiPath.path);
+    const { path, parameters: named } = byShape.get(shape) ?? openApiPath;
     byShape.set(shape, { path, parameters: named });
     const item = (paths[path] ??= {});
     if (item[method] !== undefined) {
       onOmitted?.(binding, `OpenAPI cannot distinguish it from the operation at ${path}`);
       continue;
     }
-    const parameters = own.parameters.map((parameter, at) => ({
+    const parameters = openApiPath.parameters.map((parameter, at) => ({
       ...parameter,
       name: named[at]?.name ?? parameter.name,
     }));

@@ -16,7 +16,7 @@ export function nearestName(misspelled: string, names: readonly string[], letter
 /** A name that is most likely a misspelling of another. */
 interface MisspelledName {
   readonly name: string;
-  readonly meant: string;
+  readonly suggestion: string;
 }
 
 /**
@@ -34,8 +34,8 @@ export function findMisspelled(
   lettersPerEdit?: number,
 ): MisspelledName | undefined {
   for (const name of names) {
-    const meant = known.includes(name) ? undefined : nearestName(name, missing, lettersPerEdit);
-    if (meant !== undefined) return { name, meant };
+    const suggestion = known.includes(name) ? undefined : nearestName(name, missing, lettersPerEdit);
+    if (suggestion !== undefined) return { name, suggestion };
   }
   return undefined;
 }

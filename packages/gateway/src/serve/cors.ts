@@ -57,7 +57,7 @@ const maxAgeSecondsDefault = 7200;
  */
 export function createCors(options: CorsOptions, httpMethods: readonly string[]): Cors {
   const { origins } = options;
-  const known = origins === "*" ? undefined : new Set(origins);
+  const allowedOrigins = origins === "*" ? undefined : new Set(origins);
   const allowed = joinNames(connectCors.allowedHeaders, protocolRequestHeaders, options.allowedHeaders);
   const exposed = joinNames(connectCors.exposedHeaders, protocolResponseHeaders, options.exposedHeaders);
   const preflightFields = [
@@ -70,11 +70,11 @@ export function createCors(options: CorsOptions, httpMethods: readonly string[])
     String(options.maxAgeSeconds ?? maxAgeSecondsDefault),
   ];
   // RFC 9110 §12.5.5: the response depends on the origin, even for requests without one.
-  const vary = known === undefined ? [] : ["vary", "origin"];
+  const vary = allowedOrigins === undefined ? [] : ["vary", "origin"];
   const allowOrigin = (origin: string | null): readonly string[] => {
     if (origin === null) return [];
-    if (known === undefined) return ["access-control-allow-origin", "*"];
-    return known.has(origin) ? ["access-control-allow-origin", origin] : [];
+    if (allowedOrigins === undefined) return ["access-control-allow-origin", "*"];
+    return allowedOrigins.has(origin) ? ["access-control-allow-origin", origin] : [];
   };
   return {
     preflight({ httpMethod, origin, accessControlRequestMethod }) {

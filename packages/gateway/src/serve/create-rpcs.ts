@@ -59,7 +59,7 @@ export interface RpcPlatform {
 /** An RPC registered with a router, and its options, which override those of the router. */
 interface RegisteredRpc {
   readonly spec: MethodImplSpec;
-  readonly own: RouterOptions;
+  readonly serviceOptions: RouterOptions;
 }
 
 type RouterOptions = ConnectRouterOptions & UniversalHandlerOptions;
@@ -88,15 +88,17 @@ export function createRpcs(
     },
     service(service, implementation, override) {
       refuseMisspelledHandlers(service, implementation);
-      const own = override ? serviceOptionsOf(base, override, `router.service(${service.typeName})`) : base;
+      const serviceOptions = override ? serviceOptionsOf(base, override, `router.service(${service.typeName})`) : base;
       const { methods } = createServiceImplSpec(service, implementation);
-      for (const spec of Object.values(methods)) registered.push({ spec, own });
+      for (const spec of Object.values(methods)) registered.push({ spec, serviceOptions });
       return router;
     },
     rpc(method, implementation, override) {
       registered.push({
         spec: createMethodImplSpec(method, implementation),
-        own: override ? serviceOptionsOf(base, override, `router.rpc(${method.parent.typeName}.${method.name})`) : base,
+        serviceOptions: override
+          ? serviceOptionsOf(base, override, `router.rpc(${method.parent.typeName}.${method.name})`)
+          : base,
       });
       return router;
     },
@@ -111,7 +113,7 @@ export function createRpcs(
     const withTypes = { ...own, jsonOptions: { registry, ...own.jsonOptions } };
     return { withTypes, rules: jsonRules(withTypes) };
   });
-  const rpcs = registered.map(({ spec, own }) => {
+  const rpcs = registered.map(({ spec, serviceOptions: own }) => {
     const { withTypes, rules } = prepare(own);
     const check = checkOf?.(spec.method.input);
     const checked = check === undefined ? spec : checkRequests(spec, check);
@@ -126,10 +128,10 @@ export function createRpcs(
  * @throws ConnectError for an invalid limit, and if all protocols are disabled
  */
 function optionsOf(base: ConnectRouterOptions, override: Partial<ConnectRouterOptions> | undefined): RouterOptions {
-  const own = { ...base, ...override };
+  const mergedOptions = { ...base, ...override };
   // Called for its checks, which throw Connect's errors.
-  createConnectRouter(own);
-  return { ...own, ...validateUniversalHandlerOptions(own) };
+  createConnectRouter(mergedOptions);
+  return { ...mergedOptions, ...validateUniversalHandlerOptions(mergedOptions) };
 }
 
 /** Returns the options of a service or an RPC. Throws as {@link optionsOf} does, and TypeError for an unknown name. */
@@ -145,7 +147,8 @@ function serviceOptionsOf(
 /** Returns Connect's own handlers of these RPCs. */
 function handlersOf(registered: readonly RegisteredRpc[]): ConnectRouter["handlers"] {
   const connect = createConnectRouter();
-  for (const { spec, own } of registered) connect.rpc(spec.method, spec.impl as MethodImpl<DescMethod>, own);
+  for (const { spec, serviceOptions: own } of registered)
+    connect.rpc(spec.method, spec.impl as MethodImpl<DescMethod>, own);
   return connect.handlers;
 }
 
@@ -245,8 +248,8 @@ function composeStream(spec: StreamSpec, interceptors: readonly Interceptor[]): 
   };
   const terminal: AnyFn = async (request) => {
     const context = contextOf(request);
-    const yielded = iterableOf(spec, await outputOf(request as StreamRequest, context));
-    const message = new YieldedMessages(method.output, yielded);
+    const outputMessages = iterableOf(spec, await outputOf(request as StreamRequest, context));
+    const message = new YieldedMessages(method.output, outputMessages);
     const { responseHeader: header, responseTrailer: trailer } = context;
     return { stream: true, service: method.parent, method, header, trailer, message };
   };

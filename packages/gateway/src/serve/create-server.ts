@@ -220,7 +220,7 @@ function listMethods(
   endpoints: readonly Endpoint[],
   parsedMethods: Platform["parsedMethods"],
 ): readonly string[] {
-  const ofEndpoints = endpoints.flatMap((endpoint) => {
+  const endpointRoutes = endpoints.flatMap((endpoint) => {
     const methods = methodsOf(endpoint);
     const unknown = methods.find((method) => parsedMethods?.has(method) === false);
     if (unknown === undefined) return methods;
@@ -229,7 +229,7 @@ function listMethods(
       "ERR_OPTIONS",
     );
   });
-  return [...bindings.map(({ pattern }) => pattern.httpMethod), ...ofEndpoints];
+  return [...bindings.map(({ pattern }) => pattern.httpMethod), ...endpointRoutes];
 }
 
 /** Wraps the application's `toError`: an error that it throws ends the call instead, and is reported as a fault. */
@@ -244,10 +244,10 @@ function guardToError(convert: ServingOptions["toError"] = toErrorDefault): type
 }
 
 function toErrorDefault(thrown: unknown): ConnectError {
-  return toConnectError(thrown, inHandler);
+  return toConnectError(thrown, handlerFailure);
 }
 
-const inHandler: RequestFailure = { errorCode: "ERR_HANDLER_FAILED", what: "a handler or an interceptor failed" };
+const handlerFailure: RequestFailure = { errorCode: "ERR_HANDLER_FAILED", what: "a handler or an interceptor failed" };
 
 /** Returns the rules for reading JSON. Unknown fields are ignored by default, as in Connect. */
 function jsonRulesOf(options: ConnectRouterOptions["jsonOptions"]): ReadJsonOptions {

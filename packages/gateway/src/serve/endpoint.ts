@@ -76,7 +76,7 @@ export function refuseMisspelledEndpoint(endpoint: Endpoint): void {
   const missing = known.filter((name) => !(name in endpoint));
   const found = findMisspelled(Object.keys(endpoint), known, missing);
   if (found === undefined) return;
-  const message = `unknown option "${found.name}" of endpoint ${endpoint.path}, did you mean "${found.meant}"?`;
+  const message = `unknown option "${found.name}" of endpoint ${endpoint.path}, did you mean "${found.suggestion}"?`;
   throw withCode(new TypeError(message), "ERR_OPTIONS");
 }
 

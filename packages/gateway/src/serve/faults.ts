@@ -100,24 +100,24 @@ const printedCausesMax = 5;
 
 /** Creates a function that prints faults on standard error, or on the console of the platform. It never throws. */
 function createFaultPrinter(): FaultReporter {
-  let sinceMs = Number.NEGATIVE_INFINITY;
+  let intervalStartMs = Number.NEGATIVE_INFINITY;
   let printed = 0;
   return (error, { errorCode, what }, request) => {
     const nowMs = performance.now();
-    if (nowMs - sinceMs >= printingMs) {
-      sinceMs = nowMs;
+    if (nowMs - intervalStartMs >= printingMs) {
+      intervalStartMs = nowMs;
       printed = 0;
     }
     printed += 1;
     if (printed > printedMax) return;
     const { procedure, requestId } = request ?? {};
-    const place = procedure === undefined ? "" : ` in ${procedure}`;
+    const location = procedure === undefined ? "" : ` in ${procedure}`;
     const id = requestId === undefined ? "" : `, request ${requestId}`;
     const last =
       printed === printedMax
         ? `\nfurther errors are not printed for ${printingMs / 1000} s; set onFault to receive all of them`
         : "";
-    console.error(`[${errorCode}] ${what}${place}${id}\n${stackOf(error)}${last}`);
+    console.error(`[${errorCode}] ${what}${location}${id}\n${stackOf(error)}${last}`);
   };
 }
 
@@ -129,10 +129,10 @@ function stackOf(error: unknown, causes = 0): string {
   try {
     if (typeof error !== "object" || error === null) return `    ${typeof error}: ${printable(String(error))}`;
     const { stack, cause }: { readonly stack?: unknown; readonly cause?: unknown } = error;
-    const own = `    ${typeof stack === "string" ? printable(stack) : "an object without a stack"}`;
+    const ownLines = `    ${typeof stack === "string" ? printable(stack) : "an object without a stack"}`;
     return cause === undefined || causes === printedCausesMax
-      ? own
-      : `${own}\n  caused by\n${stackOf(cause, causes + 1)}`;
+      ? ownLines
+      : `${ownLines}\n  caused by\n${stackOf(cause, causes + 1)}`;
   } catch {
     // A getter of the program may throw.
     return "    an error that cannot be read";

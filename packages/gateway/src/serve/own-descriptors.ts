@@ -23,17 +23,17 @@ export function requireOwnDescriptors(
   registry: Registry | undefined,
   commonJsPrototype: (() => unknown) | undefined,
 ): void {
-  for (const described of [...services, ...(registry ?? [])]) {
-    if (isOwn(described.file, commonJsPrototype)) continue;
+  for (const descriptor of [...services, ...(registry ?? [])]) {
+    if (isFromThisCopy(descriptor.file, commonJsPrototype)) continue;
     const problem =
-      `${String(described)} was created by a different copy of @bufbuild/protobuf than the gateway uses; run ` +
+      `${String(descriptor)} was created by a different copy of @bufbuild/protobuf than the gateway uses; run ` +
       "`npm ls @bufbuild/protobuf`, and make every package use the same version";
     throw withCode(new Error(problem), "ERR_DESCRIPTORS");
   }
 }
 
 // Each copy of protobuf-es has one prototype for all messages of a type with explicit presence.
-function isOwn({ proto }: DescFile, commonJsPrototype: (() => unknown) | undefined): boolean {
+function isFromThisCopy({ proto }: DescFile, commonJsPrototype: (() => unknown) | undefined): boolean {
   const prototype: unknown = Object.getPrototypeOf(proto);
   return prototype === ownPrototype || prototype === commonJsPrototype?.();
 }

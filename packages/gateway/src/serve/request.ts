@@ -192,8 +192,8 @@ export class ServedRequest implements ViewedRequest, AbortReceiver {
     if (timeoutMs !== undefined) this.#stopDeadline = startDeadline(Math.ceil(timeoutMs), () => this.#expire());
     if (requestGate === undefined) return this.#read(call);
     // Connect's request gate, which decides before the body is read.
-    const passed = (async () => await requestGate(call.view))();
-    passed.then(
+    const admission = (async () => await requestGate(call.view))();
+    admission.then(
       () => {
         if (!this.isDone) this.#read(call);
       },
@@ -264,18 +264,18 @@ export class ServedRequest implements ViewedRequest, AbortReceiver {
       resetExchange(fault);
     }
     // Settled after writing, so that the status of the response is known.
-    if (!(written instanceof Promise)) return this.#settled(error);
+    if (!(written instanceof Promise)) return this.#onSettled(error);
     // A compression of the application may never finish, and the deadline or a disconnect no longer ends the call.
     const timeout = Promise.withResolvers<void>();
-    const stop = startDeadline(call.errorCompressionMsMax ?? errorCompressionMsMaxDefault, timeout.resolve);
+    const stopTimer = startDeadline(call.errorCompressionMsMax ?? errorCompressionMsMaxDefault, timeout.resolve);
     const uncompressed = timeout.promise.then(() => {
       call.wire.disableCompression?.();
       return call.writeError(error);
     });
     void Promise.race([written, uncompressed])
       .catch(resetExchange)
-      .then(() => this.#settled(error))
-      .finally(stop);
+      .then(() => this.#onSettled(error))
+      .finally(stopTimer);
   }
 
   /** Ends a request before it is a call, with an error in the protocol of its target. */
@@ -292,7 +292,7 @@ export class ServedRequest implements ViewedRequest, AbortReceiver {
     this.isDone = true;
     this.#reportError(error);
     refuse(this.#exchange, protocol, refusal, (fault, failure) => this.report(fault, failure));
-    this.#settled(error);
+    this.#onSettled(error);
   }
 
   /** Ends the request, after its response was written or without a response. */
@@ -300,7 +300,7 @@ export class ServedRequest implements ViewedRequest, AbortReceiver {
     // Writing a response may close its stream, which settles the request before this runs.
     if (this.isDone) return;
     this.#end(error);
-    this.#settled(error);
+    this.#onSettled(error);
   }
 
   aborted(reason: HttpProblem): void {
@@ -354,7 +354,7 @@ export class ServedRequest implements ViewedRequest, AbortReceiver {
     this.#server.report(error, failure, { procedure, requestId: requestIdOf(this.#exchange), contextValues });
   }
 
-  #settled(error: ConnectError | undefined): void {
+  #onSettled(error: ConnectError | undefined): void {
     const { onResponse } = this.#server;
     if (onResponse === undefined) return;
     // Without a status, the client has disconnected, which may not have been detected before.

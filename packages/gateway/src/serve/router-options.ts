@@ -46,7 +46,7 @@ export function refuseMisspelledHandlers(service: DescService, implementation: o
   const missing = rpcs.filter((name) => !methods.has(name));
   const found = findMisspelled(methods, rpcs, missing, lettersPerEdit);
   if (found === undefined) return;
-  const problem = `the service ${service.typeName} has no RPC "${found.name}", did you mean "${found.meant}"?`;
+  const problem = `the service ${service.typeName} has no RPC "${found.name}", did you mean "${found.suggestion}"?`;
   throw withCode(new TypeError(problem), "ERR_OPTIONS");
 }
 

@@ -26,7 +26,7 @@ function findProblem(desc: DescMessage, response: { readonly message: unknown })
 }
 
 function messageProblem(desc: DescMessage, message: unknown, path: string): string | undefined {
-  if (!isMessage(message, desc)) return wrong(path, `a message of the type ${desc.typeName}`, message);
+  if (!isMessage(message, desc)) return describeWrongValue(path, `a message of the type ${desc.typeName}`, message);
   for (const field of desc.fields) {
     const problem = fieldProblem(field, valueOf(field, message), `${path}${field.name}`);
     if (problem !== undefined) return problem;
@@ -44,14 +44,14 @@ function valueOf({ oneof, localName }: DescField, message: object): unknown {
 function fieldProblem(field: DescField, value: unknown, path: string): string | undefined {
   if (value === undefined) return undefined;
   if (field.fieldKind === "list") {
-    if (!Array.isArray(value)) return wrong(path, "an array", value);
+    if (!Array.isArray(value)) return describeWrongValue(path, "an array", value);
     return firstProblem(
       value.map((element: unknown, at) => [`${path}[${at}]`, element]),
       field,
     );
   }
   if (field.fieldKind === "map") {
-    if (typeof value !== "object" || value === null) return wrong(path, "an object", value);
+    if (typeof value !== "object" || value === null) return describeWrongValue(path, "an object", value);
     return firstProblem(
       Object.entries(value).map(([key, one]) => [`${path}["${key}"]`, one]),
       field,
@@ -76,7 +76,7 @@ function valueProblem(field: DescField, value: unknown, path: string): string | 
   if (message === undefined) return scalarProblem(field.scalar ?? ScalarType.INT32, value, path);
   switch (localFormOf({ ...field, message })) {
     case "json-object":
-      return typeof value === "object" && value !== null ? undefined : wrong(path, "an object", value);
+      return typeof value === "object" && value !== null ? undefined : describeWrongValue(path, "an object", value);
     case "unwrapped":
       return scalarProblem(message.fields[0]?.scalar ?? ScalarType.INT32, value, path);
     case "message":
@@ -88,14 +88,14 @@ function valueProblem(field: DescField, value: unknown, path: string): string | 
 function scalarProblem(scalar: ScalarType, value: unknown, path: string): string | undefined {
   switch (scalar) {
     case ScalarType.STRING:
-      return typeof value === "string" ? undefined : wrong(path, "a string", value);
+      return typeof value === "string" ? undefined : describeWrongValue(path, "a string", value);
     case ScalarType.BOOL:
-      return typeof value === "boolean" ? undefined : wrong(path, "a boolean", value);
+      return typeof value === "boolean" ? undefined : describeWrongValue(path, "a boolean", value);
     case ScalarType.BYTES:
-      return value instanceof Uint8Array ? undefined : wrong(path, "a Uint8Array", value);
+      return value instanceof Uint8Array ? undefined : describeWrongValue(path, "a Uint8Array", value);
     case ScalarType.FLOAT:
     case ScalarType.DOUBLE:
-      return typeof value === "number" ? undefined : wrong(path, "a number", value);
+      return typeof value === "number" ? undefined : describeWrongValue(path, "a number", value);
     default:
       return integerProblem(scalar, value, path);
   }
@@ -104,10 +104,10 @@ function scalarProblem(scalar: ScalarType, value: unknown, path: string): string
 function integerProblem(scalar: ScalarType, value: unknown, path: string): string | undefined {
   const range = integerRangeOf(scalar);
   if (range === undefined) return undefined;
-  const { name, min, max, big } = range;
-  const integer = toInteger(value, big);
+  const { name, min, max, isBigInt } = range;
+  const integer = toInteger(value, isBigInt);
   const fits = integer !== undefined && integer >= min && integer <= max;
-  return fits ? undefined : wrong(path, `of the type ${name}`, value);
+  return fits ? undefined : describeWrongValue(path, `of the type ${name}`, value);
 }
 
 /** Returns an integer in a form that protobuf-es accepts: 64-bit integers may also be a bigint or a string. */
@@ -118,7 +118,7 @@ function toInteger(value: unknown, isLong: boolean): bigint | undefined {
   return typeof value === "string" && /^-?\d+$/.test(value) ? BigInt(value) : undefined;
 }
 
-function wrong(path: string, expected: string, value: unknown): string {
+function describeWrongValue(path: string, expected: string, value: unknown): string {
   const type = value === null ? "null" : Array.isArray(value) ? "an array" : typeof value;
   const field = path === "" ? "" : `${path.replace(/\.$/, "")} `;
   return `${field}must be ${expected}, got ${type}`;

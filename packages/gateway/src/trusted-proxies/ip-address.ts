@@ -35,10 +35,10 @@ export function clientNetwork(text: string): string {
   const address = toIpAddress(text);
   if (address === undefined || !address.includes(":")) return address ?? text;
   const [front = "", back = ""] = address.split("::");
-  const before = front === "" ? [] : front.split(":");
-  const behind = back === "" ? [] : back.split(":");
-  const zeros = Array<string>(Math.max(0, groups - before.length - behind.length)).fill("0");
-  return `${[...before, ...zeros, ...behind].slice(0, groups / 2).join(":")}::/64`;
+  const groupsBefore = front === "" ? [] : front.split(":");
+  const groupsAfter = back === "" ? [] : back.split(":");
+  const zeros = Array<string>(Math.max(0, groups - groupsBefore.length - groupsAfter.length)).fill("0");
+  return `${[...groupsBefore, ...zeros, ...groupsAfter].slice(0, groups / 2).join(":")}::/64`;
 }
 
 /** Groups of 16 bits in an IPv6 address. */

@@ -14,7 +14,7 @@ export type ProxyHeader =
   | { readonly kind: "malformed" }
   | { readonly kind: "header"; readonly bytes: number; readonly source: Peer | undefined };
 
-const more: ProxyHeader = { kind: "more" };
+const needsMoreBytes: ProxyHeader = { kind: "more" };
 const malformed: ProxyHeader = { kind: "malformed" };
 
 /** The most bytes of a header of version 1 with its line break (proxy-protocol.txt §2.1). */
@@ -45,7 +45,7 @@ function readText(bytes: Buffer): ProxyHeader {
   const length = Math.min(bytes.byteLength, textStart.byteLength);
   if (textStart.compare(bytes, 0, length, 0, length) !== 0) return malformed;
   const line = bytes.subarray(0, textBytesMax).indexOf("\r\n");
-  if (line === -1) return bytes.byteLength < textBytesMax ? more : malformed;
+  if (line === -1) return bytes.byteLength < textBytesMax ? needsMoreBytes : malformed;
   const match = textLine.exec(bytes.toString("latin1", 0, line));
   if (match === null) return malformed;
   const [, family, from = "", to = "", port = "", toPort = ""] = match;
@@ -61,13 +61,13 @@ const tcpOverIpv6 = 0x21;
 
 /** Reads version 2 (§2.2): signature, version and command, family and protocol, length, addresses. Skips TLVs. */
 function readBinary(bytes: Buffer): ProxyHeader {
-  if (bytes.byteLength < binaryHeadBytes) return more;
+  if (bytes.byteLength < binaryHeadBytes) return needsMoreBytes;
   const command = bytes.readUInt8(signature.byteLength);
   const family = bytes.readUInt8(signature.byteLength + 1);
   const length = bytes.readUInt16BE(signature.byteLength + 2);
   const end = binaryHeadBytes + length;
   if ((command !== versionAndLocal && command !== versionAndProxy) || length > binaryBytesMax) return malformed;
-  if (bytes.byteLength < end) return more;
+  if (bytes.byteLength < end) return needsMoreBytes;
   const withoutSource: ProxyHeader = { kind: "header", bytes: end, source: undefined };
   // §2.2: the addresses of a LOCAL connection, and those of other families, are ignored.
   if (command === versionAndLocal) return withoutSource;

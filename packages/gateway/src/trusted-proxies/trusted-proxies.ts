@@ -56,20 +56,20 @@ const hopsMax = 20;
  * @throws TypeError with the code ERR_OPTIONS that quotes the first entry that is neither an IP address nor a network
  */
 export function createTrustedProxies({ addresses, fields = "x-forwarded" }: TrustedProxiesOptions): TrustedProxies {
-  const set = createAddressSet(addresses);
+  const addressSet = createAddressSet(addresses);
   const hopsOf = hopReaders[fields];
   return {
-    has: (address) => set.has(address),
+    has: (address) => addressSet.has(address),
     clientOf: (peer, header) => {
       let client: Client = { ...peer, scheme: undefined, host: undefined };
       // The address of the connection's peer is certain. What the peer reports is only used if it is a trusted proxy.
-      if (!set.has(peer.address)) return client;
+      if (!addressSet.has(peer.address)) return client;
       for (const hop of hopsOf(header)) {
         const scheme = schemeOf(hop.proto) ?? client.scheme;
         const host = hostOf(hop.host) ?? client.host;
         const sender = parsePeer(hop.for ?? "");
         client = { ...(sender ?? { address: client.address, port: client.port }), scheme, host };
-        if (sender === undefined || !set.has(sender.address)) break;
+        if (sender === undefined || !addressSet.has(sender.address)) break;
       }
       return client;
     },

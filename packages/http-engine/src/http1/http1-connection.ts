@@ -186,7 +186,7 @@ export class Http1Connection implements RequestCallbacks, BodySource {
   /** Checks the timeouts. Called at regular intervals. @param nowMs - the time of `performance.now()` */
   checkTimeouts(nowMs: number): void {
     const { stage } = this.#reader;
-    const due = this.#deadlines.check({
+    const dueAction = this.#deadlines.check({
       stage,
       headStarted: this.#reader.incoming.unusedBytes > 0,
       retired: this.#isRetired,
@@ -196,13 +196,13 @@ export class Http1Connection implements RequestCallbacks, BodySource {
       congested: this.#writer.congested,
       stalledMs: this.#backlog.stalledMs(nowMs),
     });
-    if (due === "destroy") this.destroy();
-    else if (due === "close") this.#linger();
+    if (dueAction === "destroy") this.destroy();
+    else if (dueAction === "close") this.#linger();
     // If the client has disconnected, its system resets the connection on our first packet, and the next write fails.
     // All clients except those of HTTP/1.0 accept unexpected interim responses (RFC 9110 §15.2).
-    else if (due === "probe") this.#writer.continue();
-    else if (due === "refuse" && stage === "head") this.#reader.refuse(timedOut());
-    else if (due === "refuse") this.onRequestError(stage === "body" ? timedOut() : clientGone());
+    else if (dueAction === "probe") this.#writer.continue();
+    else if (dueAction === "refuse" && stage === "head") this.#reader.refuse(timedOut());
+    else if (dueAction === "refuse") this.onRequestError(stage === "body" ? timedOut() : clientGone());
     // While nothing is read, only a write, even an empty one, shows that the client has reset the connection.
     else if (this.socket.isPaused() && !this.#writer.congested) this.socket.write("");
   }
@@ -357,12 +357,12 @@ export class Http1Connection implements RequestCallbacks, BodySource {
   /** Decides whether the response that is about to be sent is the last of the connection. */
   #decideWhetherLast(): void {
     const { stage, incoming } = this.#reader;
-    const canPersist = stage === "body" ? this.#restIsSmall() : !this.#isDraining || incoming.unusedBytes > 0;
+    const canPersist = stage === "body" ? this.#isRemainderSmall() : !this.#isDraining || incoming.unusedBytes > 0;
     if (!canPersist) this.#isLast = true;
   }
 
   /** Returns whether the rest of the body is small enough to be read, so that the next request can follow. */
-  #restIsSmall(): boolean {
+  #isRemainderSmall(): boolean {
     // A client that got no 100 Continue may or may not send its body.
     if (this.#isDraining || (this.#head.section.expectsContinue && !this.#continued)) return false;
     return this.#reader.remainingBodyBytes <= unreadBodyBytesMax;

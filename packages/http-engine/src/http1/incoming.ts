@@ -2,15 +2,15 @@
  * The bytes that have arrived and are not consumed yet: a chunk of the socket, or what was retained of earlier chunks.
  */
 export class Incoming {
-  bytes: Buffer = none;
+  bytes: Buffer = noBytes;
   /** The start of the unconsumed bytes. */
   at = 0;
   /** The number of unconsumed bytes. */
   unusedBytes = 0;
   /** Where the search for the end of a section resumes. */
-  #searchedTo = 0;
+  #searchedBytes = 0;
   /** The buffer for retained bytes, which grows as needed. `bytes` is a part of it, or a chunk. */
-  #buffer: Buffer = none;
+  #buffer: Buffer = noBytes;
 
   /** Adds a chunk: without a copy if there are no unconsumed bytes, otherwise copied after them. */
   add(chunk: Buffer): void {
@@ -40,10 +40,10 @@ export class Incoming {
   #findSectionEnd(): number | "open" | "invalid" {
     const { bytes, at } = this;
     if (bytes[at] === cr && bytes[at + 1] === lf) return at;
-    const end = bytes.indexOf(lineEnds, Math.max(at, this.#searchedTo - 3));
+    const end = bytes.indexOf(lineEnds, Math.max(at, this.#searchedBytes - 3));
     if (end >= 0) return end + 2;
-    const from = Math.max(at, bytes[this.#searchedTo - 1] === cr ? this.#searchedTo - 1 : this.#searchedTo);
-    this.#searchedTo = bytes.byteLength;
+    const from = Math.max(at, bytes[this.#searchedBytes - 1] === cr ? this.#searchedBytes - 1 : this.#searchedBytes);
+    this.#searchedBytes = bytes.byteLength;
     return loneLineEnd.test(bytes.toString("latin1", from)) ? "invalid" : "open";
   }
 
@@ -68,13 +68,13 @@ export class Incoming {
     const buffer = Buffer.allocUnsafeSlow(this.unusedBytes);
     buffer.set(this.bytes.subarray(this.at));
     this.#buffer = this.bytes = buffer;
-    this.#searchedTo = Math.max(0, this.#searchedTo - this.at);
+    this.#searchedBytes = Math.max(0, this.#searchedBytes - this.at);
     this.at = 0;
   }
 
   clear(): void {
-    this.bytes = this.#buffer = none;
-    this.at = this.unusedBytes = this.#searchedTo = 0;
+    this.bytes = this.#buffer = noBytes;
+    this.at = this.unusedBytes = this.#searchedBytes = 0;
   }
 
   /** Returns the buffer, grown to this size if needed, with its content. */
@@ -86,7 +86,7 @@ export class Incoming {
   }
 }
 
-const none = Buffer.alloc(0);
+const noBytes = Buffer.alloc(0);
 const cr = 0x0d;
 const lf = 0x0a;
 const emptyLineBytes = 2;

@@ -45,9 +45,9 @@ export class HeadReader {
   /** The last field section, unless it is long: most clients repeat it with each request. */
   #previous: FieldSection | undefined;
   /** The bytes of that section as sent, including the empty line. */
-  #bytes: Buffer = none;
+  #bytes: Buffer = noBytes;
   /** The buffer of these bytes. */
-  #buffer: Buffer = none;
+  #buffer: Buffer = noBytes;
   #emptyLines = 0;
 
   constructor(limits: Limits) {
@@ -213,7 +213,7 @@ export function readFieldLines(lines: string): HeaderFields | undefined {
   while (at < lines.length) {
     const colon = lines.indexOf(":", at);
     const end = lines.indexOf("\r\n", colon);
-    fields.push(lines.slice(at, colon), trimmed(lines, colon + 1, end));
+    fields.push(lines.slice(at, colon), trimWhitespace(lines, colon + 1, end));
     at = end + 2;
   }
   return fields;
@@ -223,7 +223,7 @@ export function readFieldLines(lines: string): HeaderFields | undefined {
  * Removes the white space around a value (RFC 9110 §5.6.3). `trim` would also remove U+00A0, which is part of the
  * value.
  */
-function trimmed(text: string, from: number, to: number): string {
+function trimWhitespace(text: string, from: number, to: number): string {
   let start = from;
   let end = to;
   while (start < end && isWhitespace(text.charCodeAt(start))) start++;
@@ -287,7 +287,7 @@ const cachedFieldsMax = 64;
 /** The most empty lines before a request. Old clients send one after a body. */
 const emptyLinesMax = 16;
 const emptyLineBytes = 2;
-const none = Buffer.alloc(0);
+const noBytes = Buffer.alloc(0);
 /** The most bytes of a request line without its target: method, spaces and version. */
 const requestLineBytes = 64;
 

@@ -34,7 +34,7 @@ export class RequestReader {
   readonly #output: Pick<ResponseWriter, "congested">;
   /** The bytes that have arrived and are not consumed yet. */
   readonly incoming: Incoming = new Incoming();
-  readonly #heads: HeadReader;
+  readonly #headReader: HeadReader;
   /** Remaining bytes of the body, if its length is known. */
   #remainingBodyBytes = 0;
   #chunks: ChunkedReader | undefined;
@@ -46,7 +46,7 @@ export class RequestReader {
     this.#limits = limits;
     this.#output = output;
     this.#parts = parts;
-    this.#heads = new HeadReader(limits);
+    this.#headReader = new HeadReader(limits);
   }
 
   /** Remaining bytes of the body; infinite if its length is unknown. */
@@ -89,7 +89,7 @@ export class RequestReader {
   #readPart(): boolean {
     if (this.stage === "body") return this.#chunks === undefined ? this.#readPiece() : this.#readChunk(this.#chunks);
     if (this.stage !== "head" || this.#output.congested) return false;
-    const head = this.#heads.read(this.incoming);
+    const head = this.#headReader.read(this.incoming);
     if (head === undefined) return false;
     this.#begin(head);
     return true;

@@ -84,12 +84,12 @@ export class ResponseWriter {
     let length = 0;
     for (const part of parts) length += part.length;
     // Data that must be buffered is allocated separately: a slice of node's pool would keep 64 KiB alive.
-    const mustWait = this.#socket.writableLength > 0;
+    const isSocketFull = this.#socket.writableLength > 0;
     if (length <= joinedBytesMax) {
-      return this.#send(joined(parts, mustWait ? Buffer.allocUnsafeSlow(length) : Buffer.allocUnsafe(length)));
+      return this.#send(joined(parts, isSocketFull ? Buffer.allocUnsafeSlow(length) : Buffer.allocUnsafe(length)));
     }
     this.#socket.cork();
-    for (const part of parts) this.#push(mustWait && typeof part !== "string" ? unpooled(part) : part);
+    for (const part of parts) this.#push(isSocketFull && typeof part !== "string" ? unpooled(part) : part);
     this.#socket.uncork();
     this.#count();
   }
@@ -139,9 +139,9 @@ export class ResponseWriter {
   }
 
   #write(data: string | Uint8Array): void {
-    const more = typeof data === "string" ? this.#socket.write(data, "latin1") : this.#socket.write(data);
+    const hasCapacity = typeof data === "string" ? this.#socket.write(data, "latin1") : this.#socket.write(data);
     this.#writtenBytes += data.length;
-    if (!more) this.congested = true;
+    if (!hasCapacity) this.congested = true;
   }
 
   /** Counts what the socket buffers, once everything possible was written. */

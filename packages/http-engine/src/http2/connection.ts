@@ -217,11 +217,11 @@ export abstract class FrameConnection<
     this.#reader.stopped = true;
     this.deadlines.stop();
     this.output.close();
-    this.after(patienceMs, () => this.#socket.destroy());
+    this.startTimer(patienceMs, () => this.#socket.destroy());
     // Closing a socket with unread bytes resets it, and the peer may lose our last frames. So we continue to read for a
     // while.
     this.#socket.resume();
-    this.#socket.end(() => this.after(this.#options.limits.lingerMs, () => this.#socket.destroy()));
+    this.#socket.end(() => this.startTimer(this.#options.limits.lingerMs, () => this.#socket.destroy()));
     this.abortOpenStreams();
   }
 
@@ -240,7 +240,7 @@ export abstract class FrameConnection<
   }
 
   /** Schedules the next step of closing the connection, and cancels the scheduled one. */
-  protected after(ms: number, then: () => void): void {
+  protected startTimer(ms: number, then: () => void): void {
     clearTimeout(this.#timer);
     if (this.#socket.destroyed) return;
     this.#timer = setTimeout(then, ms).unref();

@@ -29,7 +29,7 @@ export class FloodGuard {
   readonly #granted: Record<CountedEvent, number> = { ...this.#counts };
   /** Streams that the client, which may be the peer or us, has opened; incremented by the frame rules. */
   openedStreams = 0;
-  #openedAtRestart = 0;
+  #openedBefore = 0;
 
   constructor(limits: Http2Limits, output: Pick<Output, "headerBlocks" | "dataFrames">) {
     this.#limits = limits;
@@ -42,18 +42,18 @@ export class FloodGuard {
     const limit = this.#limits[what];
     if (++this.#counts[what] <= limit) return;
     // A proxy forwards the resets of many clients, but most of its streams complete.
-    const opened = this.openedStreams - this.#openedAtRestart;
+    const opened = this.openedStreams - this.#openedBefore;
     if (what === "resets" && this.#counts.resets <= opened * this.#limits.resetShare) return;
     throw new ConnectionError(ErrorCode.enhanceYourCalm, `too many ${what}`);
   }
 
   /** Starts a new interval. Unused credit is kept, because responses take time. */
   restart(): void {
-    for (const what of Object.keys(this.#counts) as CountedEvent[]) {
-      this.#grant(what);
-      this.#counts[what] = Math.min(0, this.#counts[what]);
+    for (const event of Object.keys(this.#counts) as CountedEvent[]) {
+      this.#grant(event);
+      this.#counts[event] = Math.min(0, this.#counts[event]);
     }
-    this.#openedAtRestart = this.openedStreams;
+    this.#openedBefore = this.openedStreams;
   }
 
   /**

@@ -31,7 +31,7 @@ export class FrameReader {
   readonly #receiver: FrameReceiver;
   readonly #preface: Buffer;
   /** An incomplete frame, and the number of its bytes that have arrived and were not passed on. */
-  #partial: Buffer = nothing;
+  #partial: Buffer = noBytes;
   #partialBytes = 0;
   readonly #frame = { type: 0, flags: 0, streamId: 0, bytes: this.#partial, from: 0, length: 0, continued: false };
   #prefaceRead = 0;
@@ -78,7 +78,7 @@ export class FrameReader {
     if (!isInPlace) this.#keep(chunk, from, next);
     const partial = this.#partial;
     // The buffer is not reused, because body pieces are views of it.
-    this.#partial = nothing;
+    this.#partial = noBytes;
     this.#partialBytes = 0;
     if (isInPlace) this.#deliverFrame(partial, 0, chunk, from, length);
     else this.#deliverFrame(partial, 0, partial, frameHeaderBytes, length);
@@ -99,12 +99,12 @@ export class FrameReader {
   }
 
   #keep(chunk: Buffer, from: number, to: number): number {
-    const before = this.#partial;
+    const previousBytes = this.#partial;
     const bytes = this.#partialBytes + to - from;
-    if (bytes > before.byteLength) {
+    if (bytes > previousBytes.byteLength) {
       // A separate allocation: a slice of node's pool would keep the pool alive until the rest of the frame arrives.
-      this.#partial = Buffer.allocUnsafeSlow(Math.max(bytes, 2 * before.byteLength));
-      before.copy(this.#partial, 0, 0, this.#partialBytes);
+      this.#partial = Buffer.allocUnsafeSlow(Math.max(bytes, 2 * previousBytes.byteLength));
+      previousBytes.copy(this.#partial, 0, 0, this.#partialBytes);
     }
     chunk.copy(this.#partial, this.#partialBytes, from, to);
     this.#partialBytes = bytes;
@@ -124,7 +124,7 @@ export class FrameReader {
     frame.length = length;
     this.#receiver.onFrame(frame);
     // Releases the chunk, which would otherwise be kept alive until the next frame arrives.
-    frame.bytes = nothing;
+    frame.bytes = noBytes;
   }
 
   /** Compares the part of the preface that has arrived, and returns where it ends. */
@@ -139,7 +139,7 @@ export class FrameReader {
   }
 }
 
-const nothing = Buffer.alloc(0);
+const noBytes = Buffer.alloc(0);
 
 // Where the type and the flags of a frame are (RFC 9113 §4.1).
 const typeAt = 3;

@@ -66,7 +66,7 @@ export class Http2Connection
     this.#drain = "announced";
     this.goAway(windowBytesMax, ErrorCode.noError);
     this.output.frame(FrameType.ping, 0, 0, drainPing);
-    this.after(drainPingTimeoutMs, () => this.#finalGoAway());
+    this.startTimer(drainPingTimeoutMs, () => this.#finalGoAway());
   }
 
   /** Drains a connection that has reached its maximum age. */
@@ -152,7 +152,7 @@ export class Http2Connection
   #probePeer(): void {
     if (this.isClosing) return;
     this.ping();
-    this.after(probeIntervalMs, () => this.#probePeer());
+    this.startTimer(probeIntervalMs, () => this.#probePeer());
   }
 
   #closeIfDone(): void {

@@ -31,7 +31,7 @@ export class Output {
   #used = 0;
   #chunks: Uint8Array[] = [];
   /** Pieces added since the last flush whose buffers can be freed after sending. */
-  #spent: Uint8Array[] | undefined;
+  #freeablePieces: Uint8Array[] | undefined;
   #scheduled = false;
   #closed = false;
   /** Bytes queued here since the last flush. */
@@ -77,7 +77,7 @@ export class Output {
   /** Called after all frames of a piece were added. Its buffer is freed after sending if it is for single use. */
   sent(piece: Uint8Array): void {
     if (!isSingleUse(piece)) return;
-    (this.#spent ??= []).push(piece);
+    (this.#freeablePieces ??= []).push(piece);
   }
 
   /** Adds a field block that consists of parts, in as many frames as required (RFC 9113 §4.3). */
@@ -134,9 +134,9 @@ export class Output {
     this.#flushScratch();
     const pieces = this.#chunks;
     const bytes = this.#queuedBytes;
-    const written = this.#spent && freeing(this.#spent);
+    const written = this.#freeablePieces && freeing(this.#freeablePieces);
     this.#chunks = [];
-    this.#spent = undefined;
+    this.#freeablePieces = undefined;
     this.#queuedBytes = 0;
     // After our own end, or a disconnect of the peer, nothing can be sent.
     if (this.#closed || !this.#socket.writable) return;

@@ -26,16 +26,16 @@ export interface Http2RequestHead {
 export function readRequestHead(fields: readonly string[]): Http2RequestHead | undefined {
   const found: Found = { host: undefined, contentLength: undefined, expectsContinue: false };
   const pseudo: Record<string, string> = {};
-  let regular = false;
+  let hasRegularFields = false;
   for (let i = 0; i < fields.length; i += 2) {
     const name = fields[i] ?? "";
     const value = fields[i + 1] ?? "";
     if (name.charCodeAt(0) === colon) {
       // §8.3: only known ones, each once, all before the regular fields.
-      if (regular || !requestPseudoHeaderFields.has(name) || pseudo[name] !== undefined) return undefined;
+      if (hasRegularFields || !requestPseudoHeaderFields.has(name) || pseudo[name] !== undefined) return undefined;
       pseudo[name] = value;
     } else {
-      regular = true;
+      hasRegularFields = true;
       if (!isRegularField(name, value) || !isConsistent(name, value, found)) return undefined;
     }
   }
@@ -82,8 +82,8 @@ function toHead(fields: readonly string[], pseudo: Record<string, string>, found
   if (scheme === undefined || !schemeSyntax.test(scheme)) return undefined;
   // §8.3.1: at least one of the two is required, and they must agree.
   if (authority === undefined && host === undefined) return undefined;
-  const differs = authority !== undefined && host !== undefined && authority.toLowerCase() !== host.toLowerCase();
-  if (differs) return undefined;
+  const hostDiffers = authority !== undefined && host !== undefined && authority.toLowerCase() !== host.toLowerCase();
+  if (hostDiffers) return undefined;
   const url = `${scheme}://${authority ?? host ?? ""}${path}`;
   return { fields, common, method, path, url, authority, contentLength, expectsContinue };
 }

@@ -17,7 +17,7 @@ export class InputError extends Error {}
 export async function readServices(path: string): Promise<ReadServices> {
   const bytes = await readBytes(path);
   const { services, omitted } = describe(path, bytes);
-  const omissions = [...omitted].map(([name, reason]) => `${name} is omitted: ${reason}. ${howTo}`);
+  const omissions = [...omitted].map(([name, reason]) => `${name} is omitted: ${reason}. ${howToCreate}`);
   if (services.length > 0) return { services, omitted: omissions };
   throw new InputError(omissions[0] ?? `${path} declares no services`);
 }
@@ -29,7 +29,8 @@ interface ReadServices {
   readonly omitted: readonly string[];
 }
 
-const howTo = "Create it with `buf build -o set.binpb` or `protoc --include_imports --descriptor_set_out=set.binpb`";
+const howToCreate =
+  "Create it with `buf build -o set.binpb` or `protoc --include_imports --descriptor_set_out=set.binpb`";
 
 /**
  * Reads a file or a pipe.
@@ -49,22 +50,22 @@ export async function readBytes(path: string): Promise<Uint8Array> {
     throw new InputError(`cannot read ${path}: ${messageOf(error)}`);
   }
   if (length > fileMaxBytes) throw new InputError(`${path} is larger than ${fileMaxBytes} bytes`);
-  if (length === 0) throw new InputError(`${path} is empty. ${howTo}`);
+  if (length === 0) throw new InputError(`${path} is empty. ${howToCreate}`);
   return Buffer.concat(pieces, length);
 }
 
 function describe(path: string, bytes: Uint8Array): DescribedServices {
-  const notASet = (reason: string): InputError =>
-    new InputError(`${path} is not a binary descriptor set: it ${reason}. ${howTo}`);
-  if (bytes[0] === 0x1f && bytes[1] === 0x8b) throw notASet("is compressed with gzip");
+  const notADescriptorSet = (reason: string): InputError =>
+    new InputError(`${path} is not a binary descriptor set: it ${reason}. ${howToCreate}`);
+  if (bytes[0] === 0x1f && bytes[1] === 0x8b) throw notADescriptorSet("is compressed with gzip");
   // 0x0a is the tag of `file`, the only field of a FileDescriptorSet.
-  if (bytes[0] !== 0x0a) throw notASet(isText(bytes) ? "is text" : "does not start with a file");
+  if (bytes[0] !== 0x0a) throw notADescriptorSet(isText(bytes) ? "is text" : "does not start with a file");
   try {
     return readDescriptorSet(bytes);
   } catch (error) {
     if (!(error instanceof NotADescriptorSet))
       throw new InputError(`${path} is not a valid definition: ${messageOf(error)}`);
-    throw notASet(isText(bytes) ? "is text" : `is truncated or not protobuf (${messageOf(error)})`);
+    throw notADescriptorSet(isText(bytes) ? "is text" : `is truncated or not protobuf (${messageOf(error)})`);
   }
 }
 

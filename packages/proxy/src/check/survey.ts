@@ -12,7 +12,7 @@ export interface Survey {
 }
 
 /** Surveys services with these options. */
-export async function survey(services: readonly DescService[], rest: RestOptions): Promise<Survey> {
+export async function surveyServices(services: readonly DescService[], rest: RestOptions): Promise<Survey> {
   const methods = services.flatMap((service) => service.methods);
   const { bindings } = surveyRestRoutes(methods, rest).routes;
   return { services, bindings, problems: await problemsOf(services, rest) };

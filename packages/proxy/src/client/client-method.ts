@@ -37,14 +37,14 @@ export class ClientMethod {
   readonly desc: DescMethod;
   readonly settings: CallSettings;
   /** The first fields of each header section, including `user-agent`. */
-  readonly stable: StableFields;
+  readonly stableFields: StableFields;
   readonly #codec: ClientCodec;
   #stableWithoutUserAgent: StableFields | undefined;
 
   constructor(desc: DescMethod, settings: CallSettings, codec: ClientCodec = createMessageCodec(desc, settings)) {
     this.desc = desc;
     this.settings = settings;
-    this.stable = new StableFields([...this.#fields(), "user-agent", userAgent]);
+    this.stableFields = new StableFields([...this.#fields(), "user-agent", userAgent]);
     this.#codec = codec;
   }
 
@@ -117,9 +117,9 @@ export class ClientMethod {
     const target = [":method", "POST", ":scheme", scheme, ":path", path, ":authority", authority];
     // gRPC over HTTP/2 requires `te`, by which servers detect proxies that do not forward trailers.
     const type = ["te", "trailers", "content-type", "application/grpc+proto"];
-    const sent = sendCompression === undefined ? [] : ["grpc-encoding", sendCompression.name];
+    const encodingFields = sendCompression === undefined ? [] : ["grpc-encoding", sendCompression.name];
     const accepted = acceptCompression.map(({ name }) => name).join(",");
-    return [...target, ...type, ...sent, ...(offersCompression ? ["grpc-accept-encoding", accepted] : [])];
+    return [...target, ...type, ...encodingFields, ...(offersCompression ? ["grpc-accept-encoding", accepted] : [])];
   }
 }
 

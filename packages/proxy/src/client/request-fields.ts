@@ -67,8 +67,8 @@ const timeoutBlocks = new Map<number, Uint8Array>();
 const timeoutBlocksMax = 64;
 
 function timeoutBlock(timeoutMs: number): Uint8Array {
-  const known = timeoutBlocks.get(timeoutMs);
-  if (known !== undefined) return known;
+  const cached = timeoutBlocks.get(timeoutMs);
+  if (cached !== undefined) return cached;
   if (timeoutBlocks.size >= timeoutBlocksMax) timeoutBlocks.clear();
   const block = encodeVarying(["grpc-timeout", formatGrpcTimeout(timeoutMs)]);
   // equivalent mutant: without the cache, it is encoded again.

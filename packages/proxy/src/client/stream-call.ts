@@ -34,7 +34,7 @@ export class StreamCall extends OutgoingCall {
   readonly #trailer: Headers = new Headers();
   readonly #body: RequestBody;
   /** The envelopes that were sent, for a retry; `undefined` once the response has begun or they exceed the limit. */
-  #kept: Uint8Array[] | undefined = [];
+  #retryMessages: Uint8Array[] | undefined = [];
   #keptBytes = 0;
   #inputState: "unread" | "reading" | "ended" = "unread";
   /** Why the call failed. */
@@ -56,21 +56,21 @@ export class StreamCall extends OutgoingCall {
   }
 
   protected get isRepeatable(): boolean {
-    return this.#kept !== undefined;
+    return this.#retryMessages !== undefined;
   }
 
   protected send(stream: ClientStream): void {
-    for (const envelope of this.#kept ?? []) stream.sendData(envelope);
+    for (const envelope of this.#retryMessages ?? []) stream.sendData(envelope);
     if (this.#inputState === "ended") stream.end(undefined);
     if (this.#inputState !== "unread") return this.onWritable();
     this.#inputState = "reading";
-    const sent = this.#context.runInAsyncScope(() => this.#sendInput());
-    sent.catch((error: unknown) => this.fail(ConnectError.from(error)));
+    const inputSent = this.#context.runInAsyncScope(() => this.#sendInput());
+    inputSent.catch((error: unknown) => this.fail(ConnectError.from(error)));
   }
 
   protected headReceived(head: HeaderFields): void {
     // equivalent mutant: a call with a response is not retried, so this only frees memory.
-    this.#kept = undefined;
+    this.#retryMessages = undefined;
     this.#resolve({ header: new LazyHeaders(head), message: this.#messages(), trailer: this.#trailer });
   }
 
@@ -112,7 +112,7 @@ export class StreamCall extends OutgoingCall {
       if (this.isDone) return;
       if (done === true) break;
       const envelope = await this.method.envelop(value);
-      this.#keep(envelope);
+      this.#keepForRetry(envelope);
       this.stream?.sendData(envelope);
       if (this.stream === undefined || this.stream.queuedBytes > 0) {
         await new Promise<void>((resolve) => {
@@ -124,13 +124,13 @@ export class StreamCall extends OutgoingCall {
     this.stream?.end(undefined);
   }
 
-  #keep(envelope: Uint8Array): void {
+  #keepForRetry(envelope: Uint8Array): void {
     this.#keptBytes += envelope.byteLength;
     // While there is no stream, the envelopes must be kept: the next attempt sends them, and no more input is read
     // until then.
-    if (this.#keptBytes > keptBytesMax && this.stream !== undefined) this.#kept = undefined;
+    if (this.#keptBytes > keptBytesMax && this.stream !== undefined) this.#retryMessages = undefined;
     // Copied, because a forwarded envelope is a slice of the received chunk, which would stay in memory.
-    this.#kept?.push(unpooled(envelope));
+    this.#retryMessages?.push(unpooled(envelope));
   }
 
   /** Stops reading the caller's messages. */

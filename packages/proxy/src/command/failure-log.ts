@@ -12,7 +12,7 @@ const failuresMax = 100;
 /** Logs failures, each at most once in 10 seconds. */
 export class FailureLog {
   readonly #terminal: Terminal;
-  readonly #reported = new Set<string>();
+  readonly #reportedCauses = new Set<string>();
   #windowStartMs = -Infinity;
 
   constructor(terminal: Terminal) {
@@ -29,10 +29,10 @@ export class FailureLog {
     const now = performance.now();
     if (now - this.#windowStartMs > repeatAfterMs) {
       this.#windowStartMs = now;
-      this.#reported.clear();
+      this.#reportedCauses.clear();
     }
-    if (this.#reported.has(text) || this.#reported.size >= failuresMax) return;
-    this.#reported.add(text);
+    if (this.#reportedCauses.has(text) || this.#reportedCauses.size >= failuresMax) return;
+    this.#reportedCauses.add(text);
     this.#terminal.printError(text);
   }
 }

@@ -20,9 +20,9 @@ export class DescriptorReader {
    * wait
    */
   async read(signal: AbortSignal, limitMs: number): Promise<Uint8Array | Error> {
-    const late = this.#lateResult;
+    const earlierResult = this.#lateResult;
     this.#lateResult = undefined;
-    if (late !== undefined) return late;
+    if (earlierResult !== undefined) return earlierResult;
     const reading = (this.#reading ??= this.#start(signal));
     if (limitMs === Number.POSITIVE_INFINITY) return await reading;
     const limit = Promise.withResolvers<undefined>();

@@ -90,12 +90,12 @@ function watchServers(upstream: Upstream, changed: () => void): () => void {
     dueAtMs = performance.now() + serverChangeGapMs;
     changed();
   };
-  const stop = upstream.watchServers(() => {
+  const stopWatching = upstream.watchServers(() => {
     // equivalent mutant: without unref(), the timer would delay the exit of the process.
     timer ??= setTimeout(notify, Math.max(0, dueAtMs - performance.now())).unref();
   });
   return () => {
-    stop();
+    stopWatching();
     clearTimeout(timer);
   };
 }
@@ -144,8 +144,8 @@ async function fingerprintOf(path: string): Promise<string> {
 /** Calls a function repeatedly, with this pause after each call has finished. Returns a function that stops it. */
 function repeat(intervalMs: number, run: () => void | Promise<void>): () => void {
   const timer = setTimeout(() => {
-    const again = (): void => void timer.refresh();
-    Promise.resolve(run()).then(again, again);
+    const restartTimer = (): void => void timer.refresh();
+    Promise.resolve(run()).then(restartTimer, restartTimer);
   }, intervalMs);
   timer.unref();
   return () => clearTimeout(timer);

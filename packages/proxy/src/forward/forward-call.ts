@@ -89,15 +89,15 @@ export function forwardStream(
  *
  * @throws ConnectError `Internal` if there is not exactly one message
  */
-export async function onlyResponse(messages: AsyncIterable<Message>): Promise<Message> {
-  let only: Message | undefined;
+export async function readSingleResponse(messages: AsyncIterable<Message>): Promise<Message> {
+  let response: Message | undefined;
   for await (const message of messages) {
-    if (only !== undefined)
+    if (response !== undefined)
       throw problem("ERR_UPSTREAM_RESPONSE", "the response of the service has more than one message");
-    only = message;
+    response = message;
   }
-  if (only === undefined) throw problem("ERR_UPSTREAM_RESPONSE", "the response of the service has no message");
-  return only;
+  if (response === undefined) throw problem("ERR_UPSTREAM_RESPONSE", "the response of the service has no message");
+  return response;
 }
 
 function initOf(target: ForwardTarget, context: HandlerContext): CallInit {

@@ -96,9 +96,9 @@ export function compileForwardRules(direction: "request" | "response", rules: Fo
   const clientOf = clientName === undefined ? undefined : cacheClientFields(clientName);
   const choose = (name: string): string | undefined => {
     if (isProtocolField(name) || blockedFields[direction].test(name)) return undefined;
-    const chosen = byRules(name);
+    const isForwarded = byRules(name);
     // No other field may be renamed to the client field, even if the client has no address.
-    return chosen === clientName ? undefined : chosen;
+    return isForwarded === clientName ? undefined : isForwarded;
   };
   const cache = new Map<string, string | undefined>();
   const nameOf = (sent: string): string | undefined => {
@@ -109,9 +109,9 @@ export function compileForwardRules(direction: "request" | "response", rules: Fo
   };
   return {
     added: (request) => {
-      const ofClient = clientOf === undefined ? noAddedFields : clientOf(request.peer.address);
-      if (set === undefined) return ofClient;
-      const added = new Map(ofClient);
+      const clientFields = clientOf === undefined ? noAddedFields : clientOf(request.peer.address);
+      if (set === undefined) return clientFields;
+      const added = new Map(clientFields);
       const fields = refusePromise(set(request), "metadata.set must be synchronous");
       for (const [name, value] of Object.entries(fields)) {
         requireSettable(name.toLowerCase());
@@ -122,11 +122,11 @@ export function compileForwardRules(direction: "request" | "response", rules: Fo
     },
     of: cacheForwarded((fields, added) => {
       const forwarded: string[] = [];
-      const ofConnection = namesOfConnection(fields);
+      const connectionNames = namesOfConnection(fields);
       for (let at = 0; at < fields.length; at += 2) {
         const sent = fields[at] ?? "";
         const name = nameOf(sent);
-        if (name === undefined || added.has(name) || ofConnection?.has(sent.toLowerCase()) === true) continue;
+        if (name === undefined || added.has(name) || connectionNames?.has(sent.toLowerCase()) === true) continue;
         const value = fields[at + 1] ?? "";
         if (direction === "request" && name.endsWith("-bin")) requireBase64(sent, value);
         forwarded.push(name, value);
@@ -161,11 +161,11 @@ class Forwarded {
 /** Caches the forwarded part of a list of fields with the list. */
 function cacheForwarded(choose: (fields: HeaderFields, added: AddedFields) => string[]): ForwardedFields["of"] {
   return (list, added) => {
-    const known = list.derived;
-    if (known instanceof Forwarded && known.choose === choose && known.added === added) {
+    const cached = list.derived;
+    if (cached instanceof Forwarded && cached.choose === choose && cached.added === added) {
       // equivalent mutant: it only avoids encoding them again.
-      known.fields.isShared = true;
-      return known.fields;
+      cached.fields.isShared = true;
+      return cached.fields;
     }
     const fields = choose(list, added);
     const hasUserAgent = fields.some((name, at) => at % 2 === 0 && name === "user-agent");

@@ -8,8 +8,8 @@ import { type AddedFields, type ForwardedFields, noAddedFields } from "./forward
 /** Returns the fields of a call's header to forward to the upstream. */
 export function forwardHeader(context: HandlerContext, fields: ForwardedFields): RequestFields {
   const { requestHeader } = context;
-  const sent = requestHeader instanceof LazyHeaders ? requestHeader.fields : [...requestHeader].flat();
-  return fields.of(sent, fields.added(requestOf(context)));
+  const fieldList = requestHeader instanceof LazyHeaders ? requestHeader.fields : [...requestHeader].flat();
+  return fields.of(fieldList, fields.added(requestOf(context)));
 }
 
 /** Forwards the header and trailer of an upstream's response to the caller. */

@@ -18,7 +18,7 @@ import { createUpstream, requireRange, type Upstream, type UpstreamTls } from ".
 import { brotli, gzip, zstd } from "@plantstore/gateway/internal/compression";
 import { toDescriptorSource } from "./descriptor-sources.ts";
 import { type DescriptorSource, type Described, readDescriptors } from "./descriptors.ts";
-import { forwardStream, type ForwardTarget, forwardUnary, onlyResponse, promiseUnary } from "./forward-call.ts";
+import { forwardStream, type ForwardTarget, forwardUnary, readSingleResponse, promiseUnary } from "./forward-call.ts";
 import { compileForwardRules, type ForwardedFields, type ForwardRules, forwardRulesNames } from "./forward-rules.ts";
 import { createResponseDecoder, createUpstreamCodec } from "./opaque-message.ts";
 
@@ -246,7 +246,7 @@ function registerMethod(router: ConnectRouter, method: AnyMethod, target: Forwar
       router.rpc(method, (message, context) => forwardStream(target, oneMessage(message), context));
       break;
     case "client_streaming":
-      router.rpc(method, (messages, context) => onlyResponse(forwardStream(target, messages, context)));
+      router.rpc(method, (messages, context) => readSingleResponse(forwardStream(target, messages, context)));
       break;
     case "bidi_streaming":
       router.rpc(method, (messages, context) => forwardStream(target, messages, context));

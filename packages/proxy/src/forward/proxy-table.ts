@@ -126,11 +126,11 @@ export class ProxyTable {
     clearTimeout(this.#retryTimer);
     const errors = read.filter((each) => each instanceof Error);
     const invalid = errors.find((error) => !isUnreachable(error));
-    const fatal = invalid ?? (errors.length === read.length ? errors[0] : undefined);
-    if (fatal !== undefined && this.#routes === undefined) throw fatal;
-    const before = this.descriptorSets;
-    const sets = read.map((each, at) => (each instanceof Error ? (before[at] ?? noBytes) : each));
-    const isChanged = sets.map((set, at) => isDifferent(set, before[at] ?? noBytes));
+    const fatalError = invalid ?? (errors.length === read.length ? errors[0] : undefined);
+    if (fatalError !== undefined && this.#routes === undefined) throw fatalError;
+    const previousSets = this.descriptorSets;
+    const sets = read.map((each, at) => (each instanceof Error ? (previousSets[at] ?? noBytes) : each));
+    const isChanged = sets.map((set, at) => isDifferent(set, previousSets[at] ?? noBytes));
     const hasChanges = this.#routes === undefined || isChanged.includes(true);
     const problem = hasChanges ? this.#useIfValid(sets) : undefined;
     const problems = isChanged.map((each) => (each ? problem : undefined));
@@ -203,12 +203,12 @@ export class ProxyTable {
   }
 
   #retry(begunAtMs: number): void {
-    const untilMs = this.#backoff.failed(begunAtMs);
-    this.#retryTimer = setTimeout(() => void this.reload(), Math.max(0, untilMs - performance.now())).unref();
+    const retryAtMs = this.#backoff.failed(begunAtMs);
+    this.#retryTimer = setTimeout(() => void this.reload(), Math.max(0, retryAtMs - performance.now())).unref();
   }
 
   async #reload(): Promise<ReloadReport> {
-    const before = proceduresOf(this.services);
+    const proceduresBefore = proceduresOf(this.services);
     const hadProblem = this.reloads.some(({ problem }) => problem !== undefined);
     let isChanged = false;
     let problems: readonly string[] = [];
@@ -219,9 +219,9 @@ export class ProxyTable {
     } catch (error) {
       problems = linesOf(error);
     }
-    const after = proceduresOf(this.services);
-    const added = [...after].filter((name) => !before.has(name));
-    const removed = [...before].filter((name) => !after.has(name));
+    const proceduresAfter = proceduresOf(this.services);
+    const added = [...proceduresAfter].filter((name) => !proceduresBefore.has(name));
+    const removed = [...proceduresBefore].filter((name) => !proceduresAfter.has(name));
     const report = { isChanged, added, removed, problems };
     const isReportable = isChanged || hadProblem || problems.length > 0;
     // An error thrown by onReload must not make the reload fail.

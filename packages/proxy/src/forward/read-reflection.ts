@@ -164,11 +164,11 @@ class ReflectionReader {
       if (this.#bytes > this.#limits.bytes)
         throw new Error(`the files of server reflection are larger than ${this.#limits.bytes} bytes`);
       const file = parseFile(encoded);
-      const before = this.#encodedFiles.get(file.name);
-      if (before === undefined) {
+      const earlierBytes = this.#encodedFiles.get(file.name);
+      if (earlierBytes === undefined) {
         this.#encodedFiles.set(file.name, encoded);
         this.#addFile(file);
-      } else if (Buffer.compare(before, encoded) !== 0) {
+      } else if (Buffer.compare(earlierBytes, encoded) !== 0) {
         throw new Error(`server reflection returns two different files named ${toShortLine(file.name)}`);
       }
     }

@@ -38,10 +38,10 @@ export class AddressResolver {
 
   /** The distinct addresses of all known servers. */
   get addresses(): ReadonlyMap<string, UpstreamAddress> {
-    const all = this.#configured.flatMap((address) =>
+    const addresses = this.#configured.flatMap((address) =>
       address.isName ? (this.#resolved.get(address) ?? []) : [address],
     );
-    return new Map(all.slice(0, serversMax).map((address) => [JSON.stringify(address.target), address]));
+    return new Map(addresses.slice(0, serversMax).map((address) => [JSON.stringify(address.target), address]));
   }
 
   /** Whether it is too early to resolve names again. */

@@ -44,7 +44,7 @@ export class CallQueue {
    */
   readonly #calls = new Map<PendingCall, number>();
   /** Kept between calls of {@link shift}, because a new iterator would have to skip all removed entries. */
-  #order: Iterator<PendingCall> = this.#calls.keys();
+  #iterator: Iterator<PendingCall> = this.#calls.keys();
   /** The time since which calls wait for a stream rather than for a server. */
   #servingSinceMs: number | undefined;
 
@@ -73,8 +73,8 @@ export class CallQueue {
   /** Removes and returns the oldest call. */
   shift(): PendingCall | undefined {
     while (this.#calls.size > 0) {
-      const { done, value } = this.#order.next();
-      if (done === true) this.#order = this.#calls.keys();
+      const { done, value } = this.#iterator.next();
+      if (done === true) this.#iterator = this.#calls.keys();
       else {
         this.#calls.delete(value);
         return value;

@@ -10,11 +10,11 @@ const jitter = 0.2;
 /** When a failed attempt may be retried, by gRPC's "Connection Backoff Protocol". */
 export class ConnectBackoff {
   #nextMs = initialMs;
-  #untilMs = 0;
+  #endMs = 0;
 
   /** Whether it is too early to retry. */
   get isWaiting(): boolean {
-    return performance.now() < this.#untilMs;
+    return performance.now() < this.#endMs;
   }
 
   /**
@@ -23,14 +23,14 @@ export class ConnectBackoff {
    * @returns when to retry, in milliseconds of `performance.now()`
    */
   failed(begunAtMs: number): number {
-    this.#untilMs = begunAtMs + this.#nextMs * (1 + jitter * (2 * Math.random() - 1));
+    this.#endMs = begunAtMs + this.#nextMs * (1 + jitter * (2 * Math.random() - 1));
     this.#nextMs = Math.min(this.#nextMs * multiplier, maxMs);
-    return this.#untilMs;
+    return this.#endMs;
   }
 
   /** Records that an attempt succeeded. */
   succeeded(): void {
     this.#nextMs = initialMs;
-    this.#untilMs = 0;
+    this.#endMs = 0;
   }
 }

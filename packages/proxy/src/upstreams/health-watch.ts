@@ -96,8 +96,8 @@ export class HealthWatch implements ResponseReceiver {
   /** Marks the server as unhealthy, and opens the stream again later. */
   onReset(): void {
     if (this.#isStopped) return;
-    const untilMs = this.#backoff.failed(this.#begunAtMs);
-    setTimeout(() => this.#retry(), Math.max(0, untilMs - performance.now())).unref();
+    const retryAtMs = this.#backoff.failed(this.#begunAtMs);
+    setTimeout(() => this.#retry(), Math.max(0, retryAtMs - performance.now())).unref();
     this.#onHealth(false);
   }
 

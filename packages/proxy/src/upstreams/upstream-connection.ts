@@ -27,7 +27,7 @@ export interface ConnectionStart {
   /** Maximum streams that are opened before the SETTINGS of the server arrive. */
   readonly streamsBeforeSettings: number;
   /** Whether there are other connections to the server. */
-  readonly isSurplus: boolean;
+  readonly isAdditional: boolean;
 }
 
 /** The events of an {@link UpstreamConnection}. */
@@ -59,14 +59,14 @@ export class UpstreamConnection {
     socket: Socket,
     address: UpstreamAddress,
     settings: ServerSettings,
-    { streamsBeforeSettings, isSurplus }: ConnectionStart,
+    { streamsBeforeSettings, isAdditional }: ConnectionStart,
     events: ConnectionEvents,
   ) {
     const { budget, keepaliveMs, healthService, maxConnectionAgeMs } = settings;
     this.#events = events;
     this.#isHealthy = healthService === undefined;
     this.http2 = new ClientConnection(socket, {
-      limits: isSurplus ? settings.surplusHttp2Limits : settings.http2Limits,
+      limits: isAdditional ? settings.surplusHttp2Limits : settings.http2Limits,
       budget,
       keepaliveMs,
       streamsBeforeSettings,

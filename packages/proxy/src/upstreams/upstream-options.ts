@@ -90,8 +90,8 @@ export function readUpstreamOptions(options: UpstreamOptions): UpstreamSettings 
   requireRange("resolveEveryMs", settings.resolveEveryMs, 1, Number.MAX_SAFE_INTEGER);
   requireRange("maxConnectionAgeMs", settings.maxConnectionAgeMs, 1, Number.POSITIVE_INFINITY);
   for (const [name, value] of Object.entries(settings.limits)) {
-    const most = name.endsWith("Ms") ? timerMsMax : Number.MAX_SAFE_INTEGER;
-    requireRange(`limits.${name}`, value, 1, most);
+    const maximum = name.endsWith("Ms") ? timerMsMax : Number.MAX_SAFE_INTEGER;
+    requireRange(`limits.${name}`, value, 1, maximum);
   }
   return settings;
 }

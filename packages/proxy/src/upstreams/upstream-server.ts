@@ -32,7 +32,7 @@ export class UpstreamServer implements ServerLoad {
   /**
    * A separate backoff for additional connections: a server may refuse only those, which must not delay the first one.
    */
-  readonly #surplusBackoff = new ConnectBackoff();
+  readonly #additionalBackoff = new ConnectBackoff();
   readonly #connections = new Set<UpstreamConnection>();
   /** The functions that cancel pending attempts to connect. */
   readonly #openings = new Set<() => void>();
@@ -64,12 +64,14 @@ export class UpstreamServer implements ServerLoad {
 
   /** Whether the server gets calls. */
   get isServing(): boolean {
-    return this.#some(({ isServing }) => isServing);
+    return this.#hasConnection(({ isServing }) => isServing);
   }
 
   /** Whether a connection is being established. */
   get isPending(): boolean {
-    return this.#openings.size > 0 || this.#some(({ isEstablished, isRetired }) => !isEstablished && !isRetired);
+    return (
+      this.#openings.size > 0 || this.#hasConnection(({ isEstablished, isRetired }) => !isEstablished && !isRetired)
+    );
   }
 
   /** Whether {@link connect} opens a connection now. */
@@ -79,7 +81,7 @@ export class UpstreamServer implements ServerLoad {
   }
 
   get #isActive(): boolean {
-    return this.#some(({ isRetired }) => !isRetired);
+    return this.#hasConnection(({ isRetired }) => !isRetired);
   }
 
   /** Returns the first connection with a free stream, so that additional ones become idle after a burst. */
@@ -118,10 +120,10 @@ export class UpstreamServer implements ServerLoad {
     const target = Math.min(Math.ceil(calls / streams), established);
     for (
       ;
-      pending < target && open < this.#settings.connections && !this.#surplusBackoff.isWaiting;
+      pending < target && open < this.#settings.connections && !this.#additionalBackoff.isWaiting;
       pending++, open++
     ) {
-      this.#open(this.#surplusBackoff);
+      this.#open(this.#additionalBackoff);
     }
     return pending * streams;
   }
@@ -137,7 +139,7 @@ export class UpstreamServer implements ServerLoad {
     for (const { http2 } of this.#connections) http2.destroy();
   }
 
-  #some(matches: (connection: UpstreamConnection) => boolean): boolean {
+  #hasConnection(matches: (connection: UpstreamConnection) => boolean): boolean {
     for (const connection of this.#connections) if (matches(connection)) return true;
     return false;
   }
@@ -154,10 +156,10 @@ export class UpstreamServer implements ServerLoad {
   }
 
   #opened(socket: Socket, backoff: ConnectBackoff, begunAtMs: number): void {
-    const isSurplus = this.#isActive;
+    const isAdditional = this.#isActive;
     // An additional connection is used only once SETTINGS arrive, because a load balancer at its limit accepts it and
     // then closes it.
-    const start = { isSurplus, streamsBeforeSettings: isSurplus ? 0 : this.#streamsBeforeSettings };
+    const start = { isAdditional, streamsBeforeSettings: isAdditional ? 0 : this.#streamsBeforeSettings };
     const connection = new UpstreamConnection(socket, this.#address, this.#settings, start, {
       onEstablished: (streamsMax) => {
         // At least one: otherwise a server that allows no streams and closes its connections would be reconnected in a
@@ -166,7 +168,7 @@ export class UpstreamServer implements ServerLoad {
         this.#streamsBeforeSettings = Math.max(1, Math.min(streamsMax, streamsBeforeSettings));
         backoff.succeeded();
         this.problem = undefined;
-        if (!isSurplus) this.#events.onConnected();
+        if (!isAdditional) this.#events.onConnected();
       },
       onStreamAvailable: () =>
         connection.availableStreams > 0 ? this.#events.onStreamAvailable(connection) : this.#events.onChange(),
@@ -174,7 +176,7 @@ export class UpstreamServer implements ServerLoad {
         this.#connections.delete(connection);
         if (problem !== undefined) this.#failed(backoff, begunAtMs, problem);
         // An idle additional connection may be closed without the server being lost.
-        if (!isSurplus || !this.#isActive) this.#events.onLost();
+        if (!isAdditional || !this.#isActive) this.#events.onLost();
         this.#events.onClosed();
       },
     });

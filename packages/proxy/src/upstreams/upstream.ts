@@ -241,11 +241,11 @@ export class Upstream implements AsyncDisposable {
     const count = this.#servers.length;
     // Starts at random, so that clients do not all connect to the same server first.
     const start = Math.trunc(Math.random() * count);
-    const rotated = [...this.#servers.slice(start), ...this.#servers.slice(0, start)];
-    const serving = rotated.filter(({ isServing }) => isServing);
-    const others = rotated.filter(({ isServing }) => !isServing);
-    let pending = others.filter(({ isPending }) => isPending).length;
-    for (const server of others) {
+    const rotatedServers = [...this.#servers.slice(start), ...this.#servers.slice(0, start)];
+    const serving = rotatedServers.filter(({ isServing }) => isServing);
+    const unusedServers = rotatedServers.filter(({ isServing }) => !isServing);
+    let pending = unusedServers.filter(({ isPending }) => isPending).length;
+    for (const server of unusedServers) {
       if (pending >= concurrentConnectsMax) break;
       if (!server.mayConnect) continue;
       server.connect();

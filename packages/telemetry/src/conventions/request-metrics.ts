@@ -59,11 +59,11 @@ export function createRequestDurations(metrics: Pick<Instruments, "histogram">):
   return (request) => {
     const seconds = request.durationMs / 1_000;
     if (isRpcProtocol(request.protocol)) {
-      const ofMethod = findOrCreate(rpcSeries, request.procedure ?? "", newSeriesMap);
-      findOrCreate(ofMethod, rpcSeriesKey(request), () => rpc.with(rpcAttributes(request))).record(seconds);
+      const methodSeries = findOrCreate(rpcSeries, request.procedure ?? "", newSeriesMap);
+      findOrCreate(methodSeries, rpcSeriesKey(request), () => rpc.with(rpcAttributes(request))).record(seconds);
     } else {
-      const ofRoute = findOrCreate(httpSeries, request.httpRoute ?? "", newSeriesMap);
-      findOrCreate(ofRoute, httpSeriesKey(request), () => http.with(httpAttributes(request))).record(seconds);
+      const routeSeries = findOrCreate(httpSeries, request.httpRoute ?? "", newSeriesMap);
+      findOrCreate(routeSeries, httpSeriesKey(request), () => http.with(httpAttributes(request))).record(seconds);
     }
   };
 }
@@ -73,8 +73,8 @@ function newSeriesMap(): Map<number, Histogram> {
 }
 
 function findOrCreate<Key, One>(known: Map<Key, One>, key: Key, create: () => One): One {
-  const found = known.get(key);
-  if (found !== undefined) return found;
+  const existing = known.get(key);
+  if (existing !== undefined) return existing;
   const created = create();
   known.set(key, created);
   return created;

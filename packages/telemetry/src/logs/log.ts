@@ -17,16 +17,16 @@ export type Log = Pick<Logger, Exclude<LogLevel, "silent"> | "isLevelEnabled">;
 
 /** A log that discards everything. */
 export const silentLog: Log = {
-  fatal: nothing,
-  error: nothing,
-  warn: nothing,
-  info: nothing,
-  debug: nothing,
-  trace: nothing,
+  fatal: ignoreError,
+  error: ignoreError,
+  warn: ignoreError,
+  info: ignoreError,
+  debug: ignoreError,
+  trace: ignoreError,
   isLevelEnabled: () => false,
 };
 
-function nothing(): void {}
+function ignoreError(): void {}
 
 const require = createRequire(import.meta.filename);
 

@@ -33,17 +33,17 @@ const durationWidth = 9;
 export function toTerminalLine(json: string, colour: boolean): string {
   const record: LogRecord = JSON.parse(json);
   const { level, time, msg = "", err, ...fields } = record;
-  const paint = (style: Style, text: string): string =>
+  const colourText = (style: Style, text: string): string =>
     colour && text !== "" ? styleText(style, text, { validateStream: false }) : text;
   const { text, rest } = msg === "call" ? describeCall(fields) : { text: msg, rest: fields };
-  const named = Object.entries(rest).map(([name, value]) => `${name}=${toText(value)}`);
+  const formattedFields = Object.entries(rest).map(([name, value]) => `${name}=${toText(value)}`);
   const columns = [
-    paint("gray", time.slice("2026-01-31T".length, -1)),
-    paint(levelStyles[level] ?? "bold", level.padEnd(levelWidth)),
+    colourText("gray", time.slice("2026-01-31T".length, -1)),
+    colourText(levelStyles[level] ?? "bold", level.padEnd(levelWidth)),
     escapeControls(text),
-    paint("gray", named.join(" ")),
+    colourText("gray", formattedFields.join(" ")),
   ];
-  return `${columns.join(" ").trimEnd()}\n${paint("gray", stackOf(err))}`;
+  return `${columns.join(" ").trimEnd()}\n${colourText("gray", stackOf(err))}`;
 }
 
 function describeCall(fields: Readonly<Record<string, unknown>>): { text: string; rest: object } {

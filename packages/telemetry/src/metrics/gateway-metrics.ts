@@ -1,7 +1,7 @@
 import type { GatewayLoad } from "@plantstore/gateway/listen";
 import type { Attributes } from "../conventions/index.ts";
 import type { NumberPoint } from "./metric-family.ts";
-import { type Metrics, single } from "./metrics.ts";
+import { type Metrics, singlePoint } from "./metrics.ts";
 
 /** The parts of a gateway that are measured. */
 export interface MeasuredGateway {
@@ -29,7 +29,7 @@ export function measureGateway(metrics: Metrics, gateway: MeasuredGateway): void
   );
   metrics.gauge(
     { name: "gateway.backlog", unit: "By", description: "Response bytes buffered because clients have not read them" },
-    () => single(gateway.load.backlogBytes),
+    () => singlePoint(gateway.load.backlogBytes),
   );
   metrics.observedCounter(
     {
@@ -167,10 +167,10 @@ function addReloadGauges(
 /** Adds gauges for whether the server is ready, and whether it is draining. */
 export function measureReadiness(metrics: Metrics, readiness: MeasuredReadiness): void {
   metrics.gauge({ name: "gateway.ready", unit: "", description: "1 while the server is ready, else 0" }, () =>
-    single(readiness.obstacles().length === 0 ? 1 : 0),
+    singlePoint(readiness.obstacles().length === 0 ? 1 : 0),
   );
   metrics.gauge({ name: "gateway.draining", unit: "", description: "1 while the server shuts down, else 0" }, () =>
-    single(readiness.draining.aborted ? 1 : 0),
+    singlePoint(readiness.draining.aborted ? 1 : 0),
   );
 }
 

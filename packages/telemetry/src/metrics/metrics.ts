@@ -45,6 +45,6 @@ export class Metrics implements Instruments {
 }
 
 /** Returns a single point without attributes. */
-export function single(value: number): readonly NumberPoint[] {
+export function singlePoint(value: number): readonly NumberPoint[] {
   return [{ attributes: {}, value }];
 }

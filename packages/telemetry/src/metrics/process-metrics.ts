@@ -1,6 +1,6 @@
 import { constants, type Histogram, monitorEventLoopDelay, performance, PerformanceObserver } from "node:perf_hooks";
 import { getHeapSpaceStatistics } from "node:v8";
-import { type Metrics, single } from "./metrics.ts";
+import { type Metrics, singlePoint } from "./metrics.ts";
 
 /**
  * The window of the reported event loop delays, in milliseconds: longer than a garbage collection, short enough to show
@@ -24,10 +24,10 @@ export function measureProcess(metrics: Metrics): Disposable {
     ];
   });
   metrics.gauge({ name: "process.memory.usage", unit: "By", description: "Resident memory" }, () =>
-    single(process.memoryUsage.rss()),
+    singlePoint(process.memoryUsage.rss()),
   );
   metrics.gauge({ name: "process.uptime", unit: "s", description: "Time since the process started" }, () =>
-    single(process.uptime()),
+    singlePoint(process.uptime()),
   );
   const started = performance.eventLoopUtilization();
   metrics.observedCounter(
@@ -113,7 +113,7 @@ function measureDelay(metrics: Metrics): Disposable {
         unit: "s",
         description: `Event loop delay, ${name} over the last ${delayWindowMs / 1_000} seconds`,
       },
-      () => single(latest[name]),
+      () => singlePoint(latest[name]),
     );
   }
   return {

@@ -40,10 +40,10 @@ function linesOf(family: MetricFamily, format: PrometheusFormat): string[] {
       : family.points.map(({ attributes, value }) => `${name}${formatLabels(attributes)} ${value}`);
   const isOpenMetrics = format === "openmetrics";
   // OpenMetrics omits the suffix `_total` in the family name of a counter; only the samples have it.
-  const described = isOpenMetrics && family.kind === "counter" ? name.slice(0, -"_total".length) : name;
+  const familyName = isOpenMetrics && family.kind === "counter" ? name.slice(0, -"_total".length) : name;
   const suffix = unitSuffixes[family.unit];
-  const unit = isOpenMetrics && suffix !== undefined ? [`# UNIT ${described} ${suffix.slice(1)}`] : [];
-  return [`# HELP ${described} ${family.description}`, `# TYPE ${described} ${family.kind}`, ...unit, ...samples];
+  const unit = isOpenMetrics && suffix !== undefined ? [`# UNIT ${familyName} ${suffix.slice(1)}`] : [];
+  return [`# HELP ${familyName} ${family.description}`, `# TYPE ${familyName} ${family.kind}`, ...unit, ...samples];
 }
 
 function histogramLines(

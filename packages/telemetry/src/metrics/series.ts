@@ -29,8 +29,8 @@ export class SeriesTable<One extends Series<Point>, Point> {
    */
   with(attributes: Attributes): One {
     const key = JSON.stringify(attributes);
-    const known = this.#byAttributes.get(key);
-    if (known !== undefined) return known;
+    const existing = this.#byAttributes.get(key);
+    if (existing !== undefined) return existing;
     if (this.#byAttributes.size >= seriesMax && attributes !== overflow) return this.with(overflow);
     const series = this.#create(attributes);
     this.#byAttributes.set(key, series);

@@ -32,8 +32,8 @@ export function tracePropagation(contextValues: ContextValues): Readonly<Record<
   try {
     // A tracestate is valid only with the traceparent it was sent with (W3C Trace Context §3.3), so the caller's is
     // removed.
-    const others = propagation.fields().filter((name) => name !== "baggage");
-    const fields: Record<string, string | undefined> = Object.fromEntries(others.map((name) => [name, undefined]));
+    const otherFields = propagation.fields().filter((name) => name !== "baggage");
+    const fields: Record<string, string | undefined> = Object.fromEntries(otherFields.map((name) => [name, undefined]));
     // Baggage is not injected: the application decides whether the caller's baggage is forwarded.
     propagation.inject(propagation.deleteBaggage(active), fields);
     return fields;

@@ -158,10 +158,10 @@ function startShared(tracer: Tracer, { name, attributes, requests }: SharedWork)
   // the SDK's limit.
   const parent = trace.setSpan(ROOT_CONTEXT, first);
   const links = spans.map((span) => ({ context: span.spanContext() }));
-  const shared = tracer.startSpan(name, { kind: SpanKind.CLIENT, attributes, links }, parent);
+  const sharedSpan = tracer.startSpan(name, { kind: SpanKind.CLIENT, attributes, links }, parent);
   return (error) => {
-    if (error !== undefined) shared.setAttribute("error.type", "_OTHER").setStatus({ code: SpanStatusCode.ERROR });
-    shared.end();
+    if (error !== undefined) sharedSpan.setAttribute("error.type", "_OTHER").setStatus({ code: SpanStatusCode.ERROR });
+    sharedSpan.end();
   };
 }
 

@@ -61,21 +61,21 @@ function withPropagation({ upstreams }: Upstreams): Upstreams {
   return {
     upstreams: upstreams.map((upstream) => {
       const set = upstream.metadata?.set;
-      const all: FieldsOf = (request) => ({
+      const setAll: FieldsOf = (request) => ({
         ...tracePropagation(request.contextValues),
         ...refusePromise(set?.(request), "metadata.set must be synchronous"),
       });
-      return { ...upstream, metadata: { ...upstream.metadata, set: all } };
+      return { ...upstream, metadata: { ...upstream.metadata, set: setAll } };
     }),
   };
 }
 
 /** Returns a hook that calls all of these hooks, even if one fails, and passes all failures to the gateway. */
 function callEach<A>(...hooks: readonly (((argument: A) => unknown) | undefined)[]): (argument: A) => unknown {
-  const present = hooks.filter((hook) => hook !== undefined);
+  const definedHooks = hooks.filter((hook) => hook !== undefined);
   return (argument) => {
     let pending: Promise<unknown>[] | undefined;
-    for (const hook of present) {
+    for (const hook of definedHooks) {
       try {
         const returned = hook(argument);
         if (returned instanceof Promise) (pending ??= []).push(returned);
@@ -99,7 +99,7 @@ function withRequestContext(endpoint: Endpoint): Endpoint {
  * called.
  */
 function createDurations(): (request: CompletedRequest) => void {
-  const none = createNoopMeter();
+  const noopMeter = createNoopMeter();
   let provider: unknown;
   let record: ((request: CompletedRequest) => void) | undefined;
   return (request) => {
@@ -108,7 +108,7 @@ function createDurations(): (request: CompletedRequest) => void {
     if (registered !== provider) {
       provider = registered;
       const meter = registered.getMeter(scopeName);
-      record = meter === none ? undefined : createRequestDurations(histogramsOf(meter));
+      record = meter === noopMeter ? undefined : createRequestDurations(histogramsOf(meter));
     }
     // Recorded in the context of the request, so that an exemplar refers to its trace.
     if (record !== undefined) runInRequestContext(request.contextValues, record, request);

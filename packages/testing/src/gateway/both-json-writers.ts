@@ -27,8 +27,8 @@ const forms = styles.map((style) => ({
 function writeJsonBothWays(desc: DescMessage, message: Message): Outcome {
   let outcome: Outcome = "refused";
   for (const [index, { made, closures }] of forms.entries()) {
-    const one = attempt(() => JSON.stringify(made.of(desc).toJson(message)));
-    const other = attempt(() => JSON.stringify(closures.of(desc).toJson(message)));
+    const one = attempt(() => JSON.stringify(made.writerOf(desc).toJson(message)));
+    const other = attempt(() => JSON.stringify(closures.writerOf(desc).toJson(message)));
     if (one.text !== other.text || one.problem !== other.problem)
       throw new Error(`${desc.typeName}, style ${index}: ${JSON.stringify(one)} instead of ${JSON.stringify(other)}`);
     if (one.text !== undefined) outcome = "written";

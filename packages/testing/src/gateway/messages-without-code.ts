@@ -33,7 +33,7 @@ for (let seed = 0; seed < types; seed += 1) {
       const gotBytes = expected && attempt(() => Uint8Array.from(write(expected)));
       const expectedBytes = expected && attempt(() => toBinary(desc, expected));
       const text = expected && attempt(() => writeJson(expected));
-      const expectedText = expected && attempt(() => JSON.stringify(exact.of(desc).toJson(expected)));
+      const expectedText = expected && attempt(() => JSON.stringify(exact.writerOf(desc).toJson(expected)));
       const [gotJson, expectedJson] = [undefined, { paths: [], repeated: 0 }].map((notes) =>
         attempt(() => readPartialJson(desc, text ?? "", options, undefined, undefined, notes).message),
       );

@@ -120,8 +120,8 @@ function restoredInDoubt(fault: unknown): StoreOpenError {
 
 function countLines(ids: BigInt64Array, added: Set<string>, deleted: ReadonlySet<string>): ImportCounts {
   for (const id of deleted) added.delete(id);
-  const ofDeleted = deleted.size === 0 ? 0 : ids.filter((id) => deleted.has(String(id))).length;
-  return { added: added.size, deleted: ofDeleted, present: ids.length - added.size - ofDeleted };
+  const deletedCount = deleted.size === 0 ? 0 : ids.filter((id) => deleted.has(String(id))).length;
+  return { added: added.size, deleted: deletedCount, present: ids.length - added.size - deletedCount };
 }
 
 interface InsertedLines {
@@ -136,14 +136,15 @@ async function insertAll(target: Target, lines: BigInt64Array): Promise<Inserted
 }
 
 async function insertUndeleted(target: Target, lines: BigInt64Array): Promise<InsertedLines> {
-  const before = await idsWithRecord(target, lines);
-  const undeleted = before.size === 0 ? lines : lines.filter((id) => !before.has(String(id)));
+  const recordedBefore = await idsWithRecord(target, lines);
+  const undeleted = recordedBefore.size === 0 ? lines : lines.filter((id) => !recordedBefore.has(String(id)));
   const added = await insertIds(target, undeleted);
   // If a deletion is in progress, the INSERT waits for it, and then inserts the id. So the records are read again with
   // a new snapshot. Only the added ids are checked, because a restored plant exists and has a record.
-  const meanwhile = await idsWithRecord(target, BigInt64Array.from(added, BigInt));
-  if (meanwhile.size > 0) await target.session.query(removeIds(target.schema), [toArrayLiteral([...meanwhile])]);
-  return { added, deleted: new Set([...before, ...meanwhile]) };
+  const recordedMeanwhile = await idsWithRecord(target, BigInt64Array.from(added, BigInt));
+  if (recordedMeanwhile.size > 0)
+    await target.session.query(removeIds(target.schema), [toArrayLiteral([...recordedMeanwhile])]);
+  return { added, deleted: new Set([...recordedBefore, ...recordedMeanwhile]) };
 }
 
 /** Inserts ids, and returns those that are new. */
@@ -160,8 +161,8 @@ async function idsWithRecord({ session, schema }: Target, ids: BigInt64Array): P
   if (last - first >= rangePerIdMax * BigInt(ids.length)) {
     return new Set((await session.query(findDeleted(schema), [toArrayLiteral(ids)])).map(([id]) => id ?? ""));
   }
-  const between = await session.query(findDeletedBetween(schema), [first, last]);
-  if (between.length === 0) return new Set();
+  const deletedInRange = await session.query(findDeletedBetween(schema), [first, last]);
+  if (deletedInRange.length === 0) return new Set();
   const requested = new Set(Array.from(ids, String));
-  return new Set(between.map(([id]) => id ?? "").filter((id) => requested.has(id)));
+  return new Set(deletedInRange.map(([id]) => id ?? "").filter((id) => requested.has(id)));
 }

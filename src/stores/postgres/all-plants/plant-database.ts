@@ -130,12 +130,12 @@ async function* listDeletions(
 ): AsyncGenerator<readonly Deletion[]> {
   // The query of a cursor has no parameters. The time is a number, because PostgreSQL does not accept the text of a
   // Date before year 1 or after 9999. No record is older than 1970.
-  const sinceS = Math.max(0, since?.getTime() ?? 0) / 1_000;
-  const ofPlant = plantId === undefined ? "" : `AND plant_id = '${plantId}'::bigint`;
+  const sinceSeconds = Math.max(0, since?.getTime() ?? 0) / 1_000;
+  const plantCondition = plantId === undefined ? "" : `AND plant_id = '${plantId}'::bigint`;
   const chunks = chunksOf(
     session,
     `SELECT plant_id, extract(epoch FROM deleted_at) * 1000, subject, request_id, batch
-     FROM ${deletions} WHERE deleted_at >= pg_catalog.to_timestamp(${sinceS}) ${ofPlant} ORDER BY deleted_at, seq`,
+     FROM ${deletions} WHERE deleted_at >= pg_catalog.to_timestamp(${sinceSeconds}) ${plantCondition} ORDER BY deleted_at, seq`,
   );
   for await (const rows of chunks) {
     yield rows.map(([id, deletedAtMs, subject, requestId, batch]) => ({
@@ -154,12 +154,14 @@ async function* listDeletions(
  */
 async function* chunksOf(session: Session, query: string): AsyncGenerator<readonly Row[]> {
   // Another client of a pooler may have left a cursor on the connection (WITH HOLD), with any name.
-  const cursor = `"${namePrefix}${randomUUID()}"`;
+  const cursorName = `"${namePrefix}${randomUUID()}"`;
   try {
     // A transaction reads one snapshot, and PgBouncer keeps it on one server connection.
-    await session.begin(`ISOLATION LEVEL REPEATABLE READ READ ONLY; DECLARE ${cursor} NO SCROLL CURSOR FOR ${query}`);
+    await session.begin(
+      `ISOLATION LEVEL REPEATABLE READ READ ONLY; DECLARE ${cursorName} NO SCROLL CURSOR FOR ${query}`,
+    );
     for (;;) {
-      const rows = await session.query(`FETCH ${chunkRowsMax} FROM ${cursor}`);
+      const rows = await session.query(`FETCH ${chunkRowsMax} FROM ${cursorName}`);
       if (rows.length > 0) yield rows;
       if (rows.length < chunkRowsMax) return;
     }

@@ -16,7 +16,7 @@ const sliceMax = 20_000;
 const lockAttemptsMax = 5;
 const lockIntervalMs = 1_000;
 
-const nothing: Dropped = { count: 0, isMore: false };
+const noneDropped: Dropped = { count: 0, isMore: false };
 
 /** Options of {@link Retention}. */
 export interface RetentionOptions {
@@ -72,12 +72,12 @@ export class Retention {
     const tasks = [
       async () => {
         await (await placementOn(session)).days?.make(session, keptMs);
-        return nothing;
+        return noneDropped;
       },
-      async () => (await placementOn(session)).days?.dropOld(session, keptMs) ?? nothing,
+      async () => (await placementOn(session)).days?.dropOld(session, keptMs) ?? noneDropped,
       async () => {
         const dropped = await (await placementOn(session)).dropOldRecords(session, keptMs, { max: sliceMax, fromUs });
-        fromUs = dropped.reachedUs;
+        fromUs = dropped.reachedTimeUs;
         return dropped;
       },
     ];

@@ -98,12 +98,15 @@ export async function distributeByDay(session: Session, schema: StoreSchema, onW
  */
 async function partitionByDay(session: Session, schema: StoreSchema, onWaiting?: OnWaiting): Promise<void> {
   if (!(await isCitus(session)) || (await queryIn(session, schema, canPartitionSql)).length === 0) return;
-  const found = [...(await queryIn(session, schema, dependentsSql)), ...(await queryIn(session, schema, triggersSql))];
-  const dependents = found.flatMap(([what]) => what ?? []);
+  const dependentObjects = [
+    ...(await queryIn(session, schema, dependentsSql)),
+    ...(await queryIn(session, schema, triggersSql)),
+  ];
+  const dependents = dependentObjects.flatMap(([what]) => what ?? []);
   if (dependents.length > 0) {
-    const what = dependents.join(", ");
+    const dependentNames = dependents.join(", ");
     throw new StoreOpenError(
-      `cannot replace the table deletions: drop ${what}, and create it again after the migration`,
+      `cannot replace the table deletions: drop ${dependentNames}, and create it again after the migration`,
     );
   }
   for (const sql of partitionByDaySql) {

@@ -57,8 +57,8 @@ const probeRecordSql = ({ deletions }: StoreSchema, id: bigint): string => `
  */
 export function citusPlacement(schema: StoreSchema, shards: Shards, isByDay: boolean): Placement {
   // Day partitions are skipped: they contain no records with a key, and are dropped as a whole, not row by row.
-  const inAllDays = isByDay ? "day IS NULL" : "true";
-  const findKeyRecordsSql = findKeysSql(schema, `${keysSql} AND ${inAllDays}`, "true");
+  const dayCondition = isByDay ? "day IS NULL" : "true";
+  const findKeyRecordsSql = findKeysSql(schema, `${keysSql} AND ${dayCondition}`, "true");
   const callOnWorker = deleteOnWorkerSql(schema);
   const checkWorkerOf = async (session: Session, id: bigint): Promise<void> => {
     // Rejects if the worker of the plant would not make a deletion durable.
@@ -98,12 +98,12 @@ export function citusPlacement(schema: StoreSchema, shards: Shards, isByDay: boo
     dropOldRecords: (session, keptMs, { max }) =>
       session.transact(readCommitted, async () => {
         const limit = Math.min(max, droppedMax);
-        const old = await session.query(oldRecordsSql(schema, inAllDays), [`${keptMs} milliseconds`, limit]);
-        if (old.length === 0) return { count: 0, isMore: false };
-        const [ids, seqs] = [0, 1].map((column) => `{${old.map((row) => row[column]).join()}}`);
-        const { length: count } = await session.query(dropSql(schema, inAllDays), [ids, seqs]);
+        const oldRecords = await session.query(oldRecordsSql(schema, dayCondition), [`${keptMs} milliseconds`, limit]);
+        if (oldRecords.length === 0) return { count: 0, isMore: false };
+        const [ids, seqs] = [0, 1].map((column) => `{${oldRecords.map((row) => row[column]).join()}}`);
+        const { length: count } = await session.query(dropSql(schema, dayCondition), [ids, seqs]);
         // If triggers kept every record of the slice, the next slice would be the same.
-        return { count, isMore: count > 0 && old.length === limit };
+        return { count, isMore: count > 0 && oldRecords.length === limit };
       }),
     checkWorkers: (session) => checkEachWorker(session, shards, (id) => checkWorkerOf(session, id)),
     checkWrite: (session) =>

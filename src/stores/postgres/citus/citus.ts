@@ -29,7 +29,7 @@ export class Citus implements Workers {
   /** Whether connections to a server without workers start with settings that need not be pinned. */
   #hasDefaultSettings = false;
   /** The ids of the server processes that may still wait for a worker. */
-  #stuck: readonly number[] = [];
+  #stuckProcesses: readonly number[] = [];
 
   /** The placement that {@link refresh} has found. */
   get placement(): Placement {
@@ -70,9 +70,9 @@ export class Citus implements Workers {
       const [[isDefault] = []] = await session.query(hasDefaultSettingsSql);
       const hasDefaultSettings = isDefault === "t";
       // The statements are rebuilt if something has changed.
-      const found = [undefined, isPartitioned, hasDefaultSettings];
-      const known = [this.#shards, this.#placement?.days !== undefined, this.#hasDefaultSettings];
-      if (this.#placement !== undefined && isDeepStrictEqual(found, known)) return;
+      const newLayout = [undefined, isPartitioned, hasDefaultSettings];
+      const knownLayout = [this.#shards, this.#placement?.days !== undefined, this.#hasDefaultSettings];
+      if (this.#placement !== undefined && isDeepStrictEqual(newLayout, knownLayout)) return;
       this.#shards = undefined;
       this.#hasDefaultSettings = hasDefaultSettings;
       this.#placement = isPartitioned
@@ -86,8 +86,8 @@ export class Citus implements Workers {
     const hashMax = rows.map(([max]) => Number(max));
     const worker = rows.map(([, index]) => Number(index));
     // Skipped if nothing has changed, because finding an id on each worker takes a while.
-    const known = [this.#shards?.hashMax, this.#shards?.worker, this.#placement?.days !== undefined];
-    if (isDeepStrictEqual([hashMax, worker, isPartitioned], known)) return;
+    const layoutKey = [this.#shards?.hashMax, this.#shards?.worker, this.#placement?.days !== undefined];
+    if (isDeepStrictEqual([hashMax, worker, isPartitioned], layoutKey)) return;
     this.#shards = new Shards(hashMax, worker);
     this.#placement = citusPlacement(schema, this.#shards, isPartitioned);
   }
@@ -101,28 +101,30 @@ export class Citus implements Workers {
   }
 
   addPossibleWait(processId: number | null): void {
-    if (processId !== null && this.isDistributed) this.#stuck = [...this.#stuck, processId].slice(-stuckMax);
+    if (processId !== null && this.isDistributed)
+      this.#stuckProcesses = [...this.#stuckProcesses, processId].slice(-stuckMax);
   }
 
   // A statement cannot be cancelled while Citus is committing it on workers. Without this, each such statement would
   // occupy a connection to the server and one to the worker until the standbys are back, or until no connections
   // remain.
   async cancelWaits(session: Session): Promise<void> {
-    const stuck = this.#stuck;
-    if (stuck.length === 0) return;
+    const stuckProcesses = this.#stuckProcesses;
+    if (stuckProcesses.length === 0) return;
     const ownProcess = session.processId;
     // Cleared first, so that no other session cancels the same waits concurrently.
-    this.#stuck = [];
+    this.#stuckProcesses = [];
     try {
-      const remaining = await session.query(cancelWaitsSql, [`{${stuck.join()}}`]);
+      const remaining = await session.query(cancelWaitsSql, [`{${stuckProcesses.join()}}`]);
       // These processes may wait again later.
-      this.#stuck = [...remaining.map(([process]) => Number(process)), ...this.#stuck];
+      this.#stuckProcesses = [...remaining.map(([process]) => Number(process)), ...this.#stuckProcesses];
     } catch (fault) {
       // A worker that sent a warning, perhaps because the wait was already over, has run the statement.
-      if (fault instanceof InDoubtError) return void (this.#stuck = [...stuck, ...this.#stuck]);
+      if (fault instanceof InDoubtError)
+        return void (this.#stuckProcesses = [...stuckProcesses, ...this.#stuckProcesses]);
       // After other errors the waits are not tried again, and neither is that of this statement: otherwise an
       // unavailable worker would delay every new connection.
-      this.#stuck = this.#stuck.filter((process) => process !== ownProcess);
+      this.#stuckProcesses = this.#stuckProcesses.filter((process) => process !== ownProcess);
       if (sqlStateOf(fault) === undefined) session.discard();
     }
   }

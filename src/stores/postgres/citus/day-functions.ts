@@ -11,7 +11,7 @@ import {
 const partitions = 12;
 
 // The partition that contains a day, according to its bound.
-const ofDay = (day: string): string => `
+const partitionNameSql = (day: string): string => `
       SELECT FROM pg_inherits JOIN pg_class ON pg_class.oid = inhrelid
       WHERE inhparent = 'deletions'::regclass AND pg_get_expr(relpartbound, inhrelid) LIKE '%' || quote_literal(${day}) || '%'`;
 
@@ -43,7 +43,7 @@ export const dayFunctionsSql: string = `
   BEGIN
     days := ARRAY(SELECT DISTINCT day FROM deletions_other_days);
     days := ARRAY(SELECT day FROM (SELECT first + ahead AS day FROM generate_series(0, count - 1) AS ahead) AS ahead
-      WHERE day <> ALL(days) AND NOT EXISTS (${ofDay("day::text")}));
+      WHERE day <> ALL(days) AND NOT EXISTS (${partitionNameSql("day::text")}));
     IF days[1] IS DISTINCT FROM first THEN RETURN; END IF;
     EXECUTE format('CREATE TABLE %I (LIKE deletions INCLUDING DEFAULTS INCLUDING GENERATED,
       PRIMARY KEY (plant_id, seq), CHECK (deleted_at < %L))',
@@ -60,7 +60,7 @@ export const dayFunctionsSql: string = `
   BEGIN
     ${checkCaller("INSERT")}
     FOR day IN SELECT (now() AT TIME ZONE 'UTC')::date + ahead FROM generate_series(1, ${daysAhead}) AS ahead LOOP
-      CONTINUE WHEN EXISTS (${ofDay("day::text")});
+      CONTINUE WHEN EXISTS (${partitionNameSql("day::text")});
       ${lockSchemaOrSkip};
       IF NOT FOUND THEN RETURN; END IF;
       PERFORM plantstore_make_day(day, greatest(1, extract(epoch FROM kept / 86400 / ${partitions})::integer));

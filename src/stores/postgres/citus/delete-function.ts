@@ -3,7 +3,7 @@ export const deleteFunction = "plantstore_delete(bigint, bigint[], text[], text[
 
 // Whether any of these plants is on another server than the one that runs the function. NOT IN calculates the shard of
 // each plant once.
-const elsewhere = (ids: string): string => `EXISTS (
+const isOnOtherWorkerSql = (ids: string): string => `EXISTS (
         SELECT FROM unnest(${ids}) AS id WHERE get_shard_id_for_distribution_column('plants', id) NOT IN (
           SELECT shardid FROM pg_dist_placement WHERE groupid = (SELECT groupid FROM pg_dist_local_group)))`;
 
@@ -73,13 +73,13 @@ export const functionBodyOf = (isByDay: boolean): string => `
         SELECT id, token, subject, request_id, NULLIF(key, '')${isByDay ? todayWithoutKey : ""}
         FROM unnest(ids, subjects, request_ids, keys) AS call (id, subject, request_id, key) WHERE id = ANY(deleted);
       GET DIAGNOSTICS recorded = ROW_COUNT;
-      IF ${mayDropRecords} OR ${elsewhere("deleted")} THEN
+      IF ${mayDropRecords} OR ${isOnOtherWorkerSql("deleted")} THEN
         SELECT count(DISTINCT plant_id) INTO recorded FROM deletions WHERE plant_id = ANY(deleted) AND batch = token;
       END IF;
       IF recorded < cardinality(deleted) THEN
         RAISE 'a trigger drops the record of a plant' USING ERRCODE = '22P02';
       END IF;
-    ELSIF ${elsewhere("ARRAY[one]")} THEN
+    ELSIF ${isOnOtherWorkerSql("ARRAY[one]")} THEN
       undone := gen_random_uuid();
       missing := ARRAY(SELECT unnest(ids || one) EXCEPT SELECT unnest(locked || kept));
       BEGIN

@@ -47,18 +47,18 @@ export function hashOf(id: bigint): number {
   const high = Number(BigInt.asIntN(32, id >> 32n));
   const half = Number(BigInt.asIntN(32, id)) ^ (id >= 0n ? high : ~high);
   let [a, b, c] = [(hashSeed + half) | 0, hashSeed, hashSeed];
-  c = ((c ^ b) - rotated(b, 14)) | 0;
-  a = ((a ^ c) - rotated(c, 11)) | 0;
-  b = ((b ^ a) - rotated(a, 25)) | 0;
-  c = ((c ^ b) - rotated(b, 16)) | 0;
-  a = ((a ^ c) - rotated(c, 4)) | 0;
-  b = ((b ^ a) - rotated(a, 14)) | 0;
-  return ((c ^ b) - rotated(b, 24)) | 0;
+  c = ((c ^ b) - rotateLeft(b, 14)) | 0;
+  a = ((a ^ c) - rotateLeft(c, 11)) | 0;
+  b = ((b ^ a) - rotateLeft(a, 25)) | 0;
+  c = ((c ^ b) - rotateLeft(b, 16)) | 0;
+  a = ((a ^ c) - rotateLeft(c, 4)) | 0;
+  b = ((b ^ a) - rotateLeft(a, 14)) | 0;
+  return ((c ^ b) - rotateLeft(b, 24)) | 0;
 }
 
 // PostgreSQL's seed for a key of four bytes.
 const hashSeed = (0x9e3779b9 + 4 + 3_923_095) | 0;
 
-function rotated(bits: number, by: number): number {
+function rotateLeft(bits: number, by: number): number {
   return (bits << by) | (bits >>> (32 - by));
 }

@@ -23,8 +23,8 @@ export function parseIdArray(array: string | null | undefined): readonly string[
 export function quoted(text: string): string {
   const storable = toStorableText(text);
   // Checking first is several times cheaper than a replacement that finds nothing.
-  return `"${special.test(storable) ? storable.replaceAll(everySpecial, "\\$&") : storable}"`;
+  return `"${specialCharacter.test(storable) ? storable.replaceAll(everySpecial, "\\$&") : storable}"`;
 }
 
-const special = /["\\]/;
+const specialCharacter = /["\\]/;
 const everySpecial = /["\\]/g;

@@ -120,10 +120,10 @@ async function completeFates(
   const undeleted = (): readonly PendingDelete[] =>
     batch.keyed.filter((one) => !settled.has(one) && (!isFirst(one) || fates.get(one.id) !== "deleted"));
   await settled.settle(session, placement, undeleted());
-  const kept = missing.filter((one) => existing.has(one.id) && !settled.has(one));
-  if (kept.length === 0) return existing;
-  const others = await deleteUnlocked(session, placement, prepareBatch(batch.token, kept));
-  for (const [id, fate] of others) fates.set(id, fate);
+  const keptPlants = missing.filter((one) => existing.has(one.id) && !settled.has(one));
+  if (keptPlants.length === 0) return existing;
+  const otherFates = await deleteUnlocked(session, placement, prepareBatch(batch.token, keptPlants));
+  for (const [id, fate] of otherFates) fates.set(id, fate);
   // Keys are looked up again: this statement or another process may have inserted the record of a key meanwhile.
   await settled.settle(session, placement, undeleted());
   return existing;

@@ -51,21 +51,21 @@ export const dropFromTable: DropRows = (session, schema, keptMs, slice) =>
  */
 export const dropFromPartition: DropRows = async (session, schema, keptMs, slice) => {
   try {
-    return await session.transact(inOrder, () => dropUntilNext(session, schema, keptMs, slice));
+    return await session.transact(inOrder, () => dropRowsInOrder(session, schema, keptMs, slice));
   } catch (fault) {
     if (sqlStateOf(fault) !== "55P03") throw fault;
     return await session.transact(inOrder, () => dropUnlocked(session, dropOfPartitionSql(schema), keptMs, slice));
   }
 };
 
-const dropUntilNext: DropRows = async (session, schema, keptMs, slice) => {
+const dropRowsInOrder: DropRows = async (session, schema, keptMs, slice) => {
   const { max, fromUs = 0 } = slice;
-  const kept = `${keptMs} milliseconds`;
-  const [[next = null] = []] = await session.query(nextSql(schema), [kept, fromUs, max]);
+  const keptInterval = `${keptMs} milliseconds`;
+  const [[next = null] = []] = await session.query(nextSql(schema), [keptInterval, fromUs, max]);
   // More records than fit in one slice have the same time.
   if (next === String(fromUs)) return await dropUnlocked(session, dropOfPartitionSql(schema), keptMs, slice);
-  const count = await session.change(dropUntilSql(schema), [kept, fromUs, next]);
-  return next === null ? { count, isMore: false } : { count, isMore: true, reachedUs: Number(next) };
+  const count = await session.change(dropUntilSql(schema), [keptInterval, fromUs, next]);
+  return next === null ? { count, isMore: false } : { count, isMore: true, reachedTimeUs: Number(next) };
 };
 
 async function dropUnlocked(
@@ -75,10 +75,10 @@ async function dropUnlocked(
   { max, fromUs = 0 }: Slice,
 ): Promise<Dropped> {
   const [row = []] = await session.query(sql, [`${keptMs} milliseconds`, fromUs, max]);
-  const [count = 0, reachedUs = 0] = row.map(Number);
+  const [count = 0, reachedTimeUs = 0] = row.map(Number);
   // A trigger may keep every record of a slice. Then the next slice starts after it, unless all its records have the
   // same time.
-  return { count, isMore: count > 0 || reachedUs > fromUs, reachedUs };
+  return { count, isMore: count > 0 || reachedTimeUs > fromUs, reachedTimeUs };
 }
 
 // Forces the index on the time: without statistics, for example after a restore, the planner would read all expired

@@ -95,7 +95,7 @@ export interface RecordDays {
 export interface Slice {
   /** The most records. */
   readonly max: number;
-  /** The {@link Dropped.reachedUs} of the previous slice. */
+  /** The {@link Dropped.reachedTimeUs} of the previous slice. */
   readonly fromUs?: number | undefined;
 }
 
@@ -106,5 +106,5 @@ export interface Dropped {
   /** Whether there may be more to drop. */
   readonly isMore: boolean;
   /** The start of the next slice, in µs since 1970; by default the oldest record. */
-  readonly reachedUs?: number;
+  readonly reachedTimeUs?: number;
 }

@@ -39,24 +39,24 @@ export function prepareBatch(
   const keys = new Set<string>();
   const subjects: string[] = [];
   const requestIds: string[] = [];
-  for (const one of pending) {
-    const { id, call, reject } = one;
+  for (const pendingDelete of pending) {
+    const { id, call, reject } = pendingDelete;
     const key = call.idempotencyKey;
     if (afterFault && call.context.signal.aborted) {
       reject(call.context.signal.reason);
       continue;
     }
     if (key !== undefined) {
-      if (settled?.has(one) === true) continue;
-      keyed.push(one);
+      if (settled?.has(pendingDelete) === true) continue;
+      keyed.push(pendingDelete);
     }
     if (firstOf.has(id)) continue;
     if (key !== undefined && keys.has(key)) {
-      postponed.add(one);
+      postponed.add(pendingDelete);
       continue;
     }
     if (key !== undefined) keys.add(key);
-    firstOf.set(id, one);
+    firstOf.set(id, pendingDelete);
     subjects.push(quoted(call.subject));
     requestIds.push(quoted(call.requestId));
   }

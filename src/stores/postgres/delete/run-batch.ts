@@ -137,20 +137,21 @@ function outcomesOf(
   { defer, settled }: PartOptions,
 ): OutcomeOf {
   const outcomeOf: OutcomeOf = new Map();
-  for (const one of pending) {
-    if (settled.has(one)) continue;
-    const first = firstOf.get(one.id);
-    const fate = fates.get(one.id);
+  for (const pendingDelete of pending) {
+    if (settled.has(pendingDelete)) continue;
+    const first = firstOf.get(pendingDelete.id);
+    const fate = fates.get(pendingDelete.id);
     // The key of a postponed deletion is unused if the other deletion with the same key has found no plant. If the
     // first deletion of a plant was settled by its key, the plant may still exist for the next deletion.
-    const isRetried = postponed.has(one)
-      ? existing.has(one.id)
+    const isRetried = postponed.has(pendingDelete)
+      ? existing.has(pendingDelete.id)
       : fate === "used" || (first !== undefined && settled.has(first));
-    if (isRetried) defer(one);
-    else if (fate === "locked") defer(mayBeDone && first === one ? markInDoubt(one, token) : one);
-    else if (fate === "kept") one.reject(plantProtected(one.id));
+    if (isRetried) defer(pendingDelete);
+    else if (fate === "locked")
+      defer(mayBeDone && first === pendingDelete ? markInDoubt(pendingDelete, token) : pendingDelete);
+    else if (fate === "kept") pendingDelete.reject(plantProtected(pendingDelete.id));
     // Of several deletions of one plant, only the first has deleted it.
-    else outcomeOf.set(one, fate === "deleted" && first === one);
+    else outcomeOf.set(pendingDelete, fate === "deleted" && first === pendingDelete);
   }
   return outcomeOf;
 }
@@ -173,7 +174,7 @@ async function splitBatch(
   // nothing was done, and they are retried.
   const mayBeOf = (one: PendingDelete): boolean => token === undefined || firstOf.get(one.id) === one;
   const parts = pending.filter(mayBeOf);
-  for (const one of pending) if (!mayBeOf(one) && !settled.has(one)) defer(one);
+  for (const pendingDelete of pending) if (!mayBeOf(pendingDelete) && !settled.has(pendingDelete)) defer(pendingDelete);
   const [only] = parts;
   if (only !== undefined && parts.length === 1) return await finishRefused(session, only, fault, options);
   const middle = Math.floor(parts.length / 2);
@@ -215,14 +216,14 @@ async function finishRefused(
 ): Promise<OutcomeOf> {
   const { token, defer, settled } = options;
   let fate: PlantFate | undefined = verdictOn(fault) === "skip" ? "locked" : "kept";
-  if (fate === "kept" && token !== undefined) fate = await fateOfRefused(session, only, token, options);
+  if (fate === "kept" && token !== undefined) fate = await lookUpRefused(session, only, token, options);
   if (fate === "locked") defer(token === undefined ? only : markInDoubt(only, token));
   else if (fate === "kept") only.reject(plantProtected(only.id, fault));
   else if (!settled.has(only)) return new Map([[only, fate === "deleted"]]);
   return new Map();
 }
 
-async function fateOfRefused(
+async function lookUpRefused(
   session: Session,
   only: PendingDelete,
   token: string,

@@ -13,11 +13,11 @@ export class SettledByKey extends Set<PendingDelete> {
     if (keyed.length === 0) return false;
     const rows = await placement.findKeyRecords(session, keyed);
     const records = new Map(rows.map((row) => [row[0], row]));
-    for (const one of keyed) {
-      const record = records.get(one.call.idempotencyKey ?? "");
+    for (const pendingDelete of keyed) {
+      const record = records.get(pendingDelete.call.idempotencyKey ?? "");
       if (record === undefined) continue;
-      this.add(one);
-      settleOne(one, record);
+      this.add(pendingDelete);
+      settleOne(pendingDelete, record);
     }
     return rows.length > 0;
   }

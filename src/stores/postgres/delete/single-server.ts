@@ -58,8 +58,8 @@ function buildStatements(
   { unused = "$1::bigint[]", isByDay, hasDefaultSettings }: Layout & { readonly unused?: string },
 ): Statements {
   const names = columns.join(", ");
-  const firsts = arrays.map((array) => `(${array})[1]`);
-  const mark = isByDay ? ", by_day" : "";
+  const firstElements = arrays.map((array) => `(${array})[1]`);
+  const byDaySuffix = isByDay ? ", by_day" : "";
   const isKey = (i: number): boolean => columns[i] === keyColumn;
   const valuesOf = (values: readonly string[]): string =>
     values.map((value, i) => (isKey(i) ? `NULLIF(${value}, '')` : value)).join(", ");
@@ -72,7 +72,7 @@ function buildStatements(
   const deleteSql = (condition: string, pins = pinned): string =>
     `DELETE FROM ${plants} WHERE ${condition} AND ${pins} RETURNING id`;
   const recordAll = `
-    INSERT INTO ${deletions} (plant_id, batch, ${names}${mark})
+    INSERT INTO ${deletions} (plant_id, batch, ${names}${byDaySuffix})
     SELECT deleted.id, $4::pg_catalog.uuid, ${valuesOf(columns)}${markOf(columns)}
     FROM deleted JOIN unnest($1::bigint[], ${arrays.join(", ")}) AS call (id, ${names}) USING (id)
     RETURNING plant_id`;
@@ -84,8 +84,8 @@ function buildStatements(
     deleteOne: nameStatement(`
       WITH deleted AS (${deleteSql(`id = (${unused})[1]`, hasDefaultSettings ? alreadyPinned : pinnedByRow)}),
       recorded AS (
-        INSERT INTO ${deletions} (plant_id, batch, ${names}${mark})
-        SELECT id, $4::pg_catalog.uuid, ${valuesOf(firsts)}${markOf(firsts)} FROM deleted
+        INSERT INTO ${deletions} (plant_id, batch, ${names}${byDaySuffix})
+        SELECT id, $4::pg_catalog.uuid, ${valuesOf(firstElements)}${markOf(firstElements)} FROM deleted
         RETURNING plant_id)
       SELECT coalesce((SELECT plant_id FROM recorded), ('a trigger drops the record of plant ' || id)::bigint)
       FROM deleted`),
@@ -114,15 +114,18 @@ interface BatchStatements {
 
 function buildBatchStatements(schema: StoreSchema, layout: Layout): BatchStatements {
   const { isByDay } = layout;
-  const used = `SELECT ${keyColumn} FROM ${schema.deletions} WHERE ${keysSql(isByDay, "$5")}`;
+  const usedKeysSql = `SELECT ${keyColumn} FROM ${schema.deletions} WHERE ${keysSql(isByDay, "$5")}`;
   // A deletion without a key has an empty string as its key here, which is not in any record.
-  const unused = `ARRAY(SELECT id FROM unnest($1::bigint[], ${textArray("$5")}) AS call (id, key)
-    WHERE key <> ALL(ARRAY(${used})))`;
+  const unusedIdsSql = `ARRAY(SELECT id FROM unnest($1::bigint[], ${textArray("$5")}) AS call (id, key)
+    WHERE key <> ALL(ARRAY(${usedKeysSql})))`;
   const columns = ["subject", "request_id"];
   const arrays = ["$2", "$3"].map(textArray);
   return {
     withoutKeys: buildStatements(schema, columns, arrays, layout),
-    withKeys: buildStatements(schema, [...columns, keyColumn], [...arrays, textArray("$5")], { ...layout, unused }),
+    withKeys: buildStatements(schema, [...columns, keyColumn], [...arrays, textArray("$5")], {
+      ...layout,
+      unused: unusedIdsSql,
+    }),
   };
 }
 

@@ -41,9 +41,9 @@ const lackingSql = `
  */
 export async function checkRights(session: Session, { name }: StoreSchema): Promise<void> {
   // The separate transaction resets the role to that of the URL.
-  const lacking = await session.transact(readCommitted, () => session.query(lackingSql, [name]));
-  if (lacking.length > 0)
-    throw new StoreOpenError(`the user lacks privileges: ${lacking.map(([what]) => what).join(", ")}`);
+  const missingPrivileges = await session.transact(readCommitted, () => session.query(lackingSql, [name]));
+  if (missingPrivileges.length > 0)
+    throw new StoreOpenError(`the user lacks privileges: ${missingPrivileges.map(([what]) => what).join(", ")}`);
 }
 
 const settingsSql = `

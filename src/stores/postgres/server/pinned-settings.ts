@@ -28,20 +28,20 @@ const refuseOtherRole = `
     CASE pg_catalog.current_setting('role') WHEN pg_catalog.set_config('role', NULL, true) THEN ''
       ELSE ('${otherRole} ' || pg_catalog.current_setting('role'))::bigint::pg_catalog.text END`;
 
-const pins = `${pinSynchronousCommit} || ${pinClientMinMessages} || ${pinReplicationRole} || ${refuseOtherRole}`;
+const pinStatements = `${pinSynchronousCommit} || ${pinClientMinMessages} || ${pinReplicationRole} || ${refuseOtherRole}`;
 
 /**
  * A condition that is always true, and pins the settings that the commit of its statement depends on until that commit
  * (`set_config(…, true)`). It is for the WHERE of an UPDATE or DELETE of a single row: PostgreSQL evaluates it for each
  * row, before it changes the row. If there is no row, there is nothing to commit.
  */
-export const pinnedByRow: string = `(${pins}) IS NOT NULL`;
+export const pinnedByRow: string = `(${pinStatements}) IS NOT NULL`;
 
 /**
  * The same for any number of rows: PostgreSQL evaluates the uncorrelated subquery once, before it reads rows. Citus
  * does not support such a function in a statement for its workers.
  */
-export const pinned: string = `(SELECT ${pins}) IS NOT NULL`;
+export const pinned: string = `(SELECT ${pinStatements}) IS NOT NULL`;
 
 /**
  * A condition that is true if no setting has to be pinned. It is for connections that start with the default settings,

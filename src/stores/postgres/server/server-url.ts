@@ -56,7 +56,7 @@ const connectTimeoutSMax = 60;
 // of operating systems is two hours.
 const keepAliveMs = 10_000;
 
-const supported: ReadonlySet<string> = new Set([
+const supportedParameters: ReadonlySet<string> = new Set([
   "application_name",
   "channel_binding",
   "connect_timeout",
@@ -85,19 +85,19 @@ const supported: ReadonlySet<string> = new Set([
  */
 export function readServerUrl(text: string): Server {
   const parameters = parseUrl(text);
-  const unknown = [...parameters.keys()].filter((name) => !supported.has(name));
+  const unknown = [...parameters.keys()].filter((name) => !supportedParameters.has(name));
   if (unknown.length > 0) throw new StoreOpenError(`unsupported parameters in the database URL: ${unknown.join(", ")}`);
   const target = readWord(parameters, "target_session_attrs", ["any", "read-write", "primary"]);
   const hosts = hostsOf(parameters);
-  const shared = sharedBy(parameters);
+  const sharedOptions = sharedBy(parameters);
   const connectTimeoutMs = 1_000 * readConnectTimeoutS(parameters);
   const names = hosts.map(({ host, port }) => `${host.includes(":") ? `[${host}]` : host}:${port}`);
   return {
     name: `${names.join()}/${parameters.get("dbname")}`,
     mustBeWritable: target === undefined ? hosts.length > 1 : target !== "any",
-    settings: parseSettings(shared.options ?? ""),
+    settings: parseSettings(sharedOptions.options ?? ""),
     hosts: hosts.map(({ host, port }) => ({
-      ways: waysTo(host, parameters).map((ssl) => ({ ...shared, host, port, ssl })),
+      ways: tlsModesOf(host, parameters).map((ssl) => ({ ...sharedOptions, host, port, ssl })),
       connectTimeoutMs,
     })),
   };
@@ -152,14 +152,14 @@ function readWord(parameters: Parameters, name: string, words: readonly string[]
   const word = parameters.get(name);
   if (word === undefined || words.includes(word)) return word;
   // Created only here, because the first use of Intl takes 15 ms.
-  const oneOf = new Intl.ListFormat("en-GB", { type: "disjunction" });
+  const disjunction = new Intl.ListFormat("en-GB", { type: "disjunction" });
   throw new StoreOpenError(
-    `${name} in the database URL must be ${words.length > 2 ? "one of " : ""}${oneOf.format(words)}`,
+    `${name} in the database URL must be ${words.length > 2 ? "one of " : ""}${disjunction.format(words)}`,
   );
 }
 
 // Servers do not offer TLS on Unix sockets.
-function waysTo(host: string, parameters: Parameters): readonly Tls[] {
+function tlsModesOf(host: string, parameters: Parameters): readonly Tls[] {
   return host.startsWith("/") ? [false] : tlsOf(parameters, host);
 }
 
@@ -171,8 +171,8 @@ function tlsOf(parameters: Parameters, host: string): readonly Tls[] {
   const files = { ...(ca && { ca }), ...(cert && { cert }), ...(key && { key }) };
   const unverified = { ...files, rejectUnauthorized: false };
   const withAuthority = { ...files, rejectUnauthorized: true, checkServerIdentity: () => undefined };
-  const mode = parameters.get("sslmode") ?? (parameters.get("ssl") === "true" ? "require" : "prefer");
-  switch (mode) {
+  const sslMode = parameters.get("sslmode") ?? (parameters.get("ssl") === "true" ? "require" : "prefer");
+  switch (sslMode) {
     case "disable":
       return [false];
     case "prefer":
@@ -190,7 +190,7 @@ function tlsOf(parameters: Parameters, host: string): readonly Tls[] {
       ];
     default:
       throw new StoreOpenError(
-        `sslmode in the database URL must be one of disable, prefer, require, verify-ca or verify-full, got ${JSON.stringify(mode)}`,
+        `sslmode in the database URL must be one of disable, prefer, require, verify-ca or verify-full, got ${JSON.stringify(sslMode)}`,
       );
   }
 }

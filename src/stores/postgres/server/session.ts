@@ -70,7 +70,7 @@ export class Session {
   #host = 0;
   #client: Client | undefined;
   /** Why the last commit may not be on its standbys. */
-  #doubt: string | undefined;
+  #durabilityDoubt: string | undefined;
   #isInTransaction = false;
   #isRunning = false;
   #isClosed = false;
@@ -86,7 +86,7 @@ export class Session {
     this.#connectOptions = {
       timeouts,
       cachesPlans: names !== undefined,
-      onLost: (client) => this.#forget(client),
+      onLost: (client) => this.#dropClient(client),
       onNotice: (notice) => this.#read(notice),
     };
   }
@@ -108,8 +108,8 @@ export class Session {
 
   /** The {@link settings} that the session does not override. */
   get requestedSettings(): ReadonlyMap<string, string> {
-    const own = parseSettings(sessionOptions(this.#connectOptions));
-    return new Map([...this.settings].filter(([name]) => !own.has(name)));
+    const requestedSettings = parseSettings(sessionOptions(this.#connectOptions));
+    return new Map([...this.settings].filter(([name]) => !requestedSettings.has(name)));
   }
 
   /** The time for a statement that is sent now, in milliseconds, without the time for its cancellation. */
@@ -137,7 +137,7 @@ export class Session {
     // Read once per attempt, because they may change between connections.
     const { hosts, mustBeWritable } = this.#server;
     const options = { ...this.#connectOptions, mustBeWritable, deadlineMs: this.deadlineMs };
-    let fault: unknown = closed();
+    let fault: unknown = closedError();
     for (let attempts = 0; attempts < hosts.length && !this.#isClosed; attempts++) {
       // Stops if no time remains; otherwise the error would name a host that was not really tried.
       if (attempts > 0 && this.remainingMs <= 0) break;
@@ -284,7 +284,7 @@ export class Session {
 
   /** Waits for the statement that has just been sent. */
   async #waitFor<Result>(client: Client, running: Promise<Result>): Promise<Result> {
-    this.#doubt = undefined;
+    this.#durabilityDoubt = undefined;
     this.#isRunning = true;
     const limitMs = Math.min(this.#responseTimeoutMs, this.remainingMs);
     const cancellation: { isAccepted?: Promise<boolean> } = {};
@@ -292,7 +292,7 @@ export class Session {
     const timer = Number.isFinite(limitMs) ? setTimeout(cancel, limitMs) : undefined;
     try {
       const result = await running;
-      if (this.#doubt === undefined) return result;
+      if (this.#durabilityDoubt === undefined) return result;
     } catch (fault) {
       // The server responded, or `close` has cancelled the statement.
       if (sqlStateOf(fault) !== undefined || this.#isClosed) throw fault;
@@ -311,12 +311,12 @@ export class Session {
         this.#release(client, cancellation.isAccepted);
       }
     }
-    throw new InDoubtError(this.#doubt);
+    throw new InDoubtError(this.#durabilityDoubt);
   }
 
   /** Releases a connection without reusing it, because a late cancel request could cancel the next statement on it. */
   #release(client: Client, isAccepted: Promise<boolean>): void {
-    this.#forget(client);
+    this.#dropClient(client);
     // equivalent mutant: the socket would be destroyed a moment later, without a message to the server.
     void isAccepted.then(() => disconnect(client));
   }
@@ -352,28 +352,28 @@ export class Session {
   // warning is recognized by the function that reports it.
   #read(notice: Notice): void {
     if (notice.routine === "SyncRepWaitForLSN")
-      this.#doubt = "committed, but not confirmed by its synchronous standbys";
-    this.#doubt = this.#workers?.doubtOf(notice) ?? this.#doubt;
+      this.#durabilityDoubt = "committed, but not confirmed by its synchronous standbys";
+    this.#durabilityDoubt = this.#workers?.doubtOf(notice) ?? this.#durabilityDoubt;
   }
 
   #adoptFrom(connecting: Promise<Client>): Promise<void> {
     return new Promise((resolve, reject) => {
-      this.#abortConnecting = () => reject(closed());
-      connecting.then((client) => this.#adopt(client)).then(resolve, reject);
+      this.#abortConnecting = () => reject(closedError());
+      connecting.then((client) => this.#useClient(client)).then(resolve, reject);
     });
   }
 
-  #adopt(client: Client): void {
+  #useClient(client: Client): void {
     // A connection that is established after `close` is closed, because it would keep the process alive.
     if (this.#isClosed) void disconnect(client);
     else this.#client = client;
   }
 
-  #forget(client: Client): void {
+  #dropClient(client: Client): void {
     if (this.#client === client) this.#client = undefined;
   }
 }
 
-function closed(): Error {
+function closedError(): Error {
   return new Error("the session is closed");
 }

@@ -197,10 +197,10 @@ const bufferedBytesMax = 64 * 1024;
 const unknownPeer: Peer = { address: "", port: 0 };
 
 /** Splits the URL of a request, which is absolute and normalized, and removes its fragment. */
-function splitUrl(whole: string): { readonly url: string; readonly host: string; readonly target: string } {
-  const hostAt = whole.indexOf("//") + 2;
-  const targetAt = whole.indexOf("/", hostAt);
-  const fragmentAt = whole.indexOf("#", targetAt);
-  const url = fragmentAt < 0 ? whole : whole.slice(0, fragmentAt);
+function splitUrl(absoluteUrl: string): { readonly url: string; readonly host: string; readonly target: string } {
+  const hostAt = absoluteUrl.indexOf("//") + 2;
+  const targetAt = absoluteUrl.indexOf("/", hostAt);
+  const fragmentAt = absoluteUrl.indexOf("#", targetAt);
+  const url = fragmentAt < 0 ? absoluteUrl : absoluteUrl.slice(0, fragmentAt);
   return { url, host: url.slice(hostAt, targetAt), target: url.slice(targetAt) };
 }

@@ -16,18 +16,18 @@ const fastBytesMax = 64 * 1024 * 1024;
 
 /** Keeps one buffer for the next message. */
 class ReusableTarget {
-  #kept: ByteTarget | undefined;
+  #keptTarget: ByteTarget | undefined;
 
   /** Takes the buffer. If a getter of the message writes another message meanwhile, that one gets a new buffer. */
   take(): ByteTarget {
-    const target = this.#kept ?? new ByteTarget(keptBytes);
-    this.#kept = undefined;
+    const target = this.#keptTarget ?? new ByteTarget(keptBytes);
+    this.#keptTarget = undefined;
     return target;
   }
 
   /** Keeps the buffer if it has the usual size. */
   keep(target: ByteTarget): void {
-    if (target.bytes.byteLength === keptBytes) this.#kept = target;
+    if (target.bytes.byteLength === keptBytes) this.#keptTarget = target;
   }
 }
 

@@ -55,7 +55,7 @@ export function readUnsigned(source: ByteSource): number {
 }
 
 // equivalent mutant: a longer buffer works as well.
-const word = new DataView(new ArrayBuffer(8));
+const scratchView = new DataView(new ArrayBuffer(8));
 
 function readVarint64(source: ByteSource): void {
   const { bytes } = source;
@@ -70,8 +70,8 @@ function readVarint64(source: ByteSource): void {
     else if (shift > 28) high |= (byte & 0x7f) << (shift - 32);
     if (byte < 0x80) {
       source.at = at;
-      word.setInt32(0, low, true);
-      word.setInt32(4, high, true);
+      scratchView.setInt32(0, low, true);
+      scratchView.setInt32(4, high, true);
       return;
     }
   }
@@ -81,30 +81,30 @@ function readVarint64(source: ByteSource): void {
 /** Reads an int64. */
 export function readInt64(source: ByteSource): bigint {
   readVarint64(source);
-  return word.getBigInt64(0, true);
+  return scratchView.getBigInt64(0, true);
 }
 
 /** Reads a uint64. */
 export function readUint64(source: ByteSource): bigint {
   readVarint64(source);
-  return word.getBigUint64(0, true);
+  return scratchView.getBigUint64(0, true);
 }
 
 /** Reads a sint64, whose lowest bit is its sign (protobuf.dev, "Signed Integers"). */
 export function readSint64(source: ByteSource): bigint {
   readVarint64(source);
-  const low = word.getInt32(0, true);
-  const high = word.getInt32(4, true);
+  const low = scratchView.getInt32(0, true);
+  const high = scratchView.getInt32(4, true);
   const sign = -(low & 1);
-  word.setInt32(0, ((low >>> 1) | (high << 31)) ^ sign, true);
-  word.setInt32(4, (high >>> 1) ^ sign, true);
-  return word.getBigInt64(0, true);
+  scratchView.setInt32(0, ((low >>> 1) | (high << 31)) ^ sign, true);
+  scratchView.setInt32(4, (high >>> 1) ^ sign, true);
+  return scratchView.getBigInt64(0, true);
 }
 
 /** Reads a bool: any number other than 0 is true. */
 export function readBool(source: ByteSource): boolean {
   readVarint64(source);
-  return word.getInt32(0, true) !== 0 || word.getInt32(4, true) !== 0;
+  return scratchView.getInt32(0, true) !== 0 || scratchView.getInt32(4, true) !== 0;
 }
 
 /** The bigints of one-byte varints, so that reading one allocates nothing. */

@@ -83,25 +83,25 @@ export function writeSint32(target: ByteTarget, value: unknown): void {
 }
 
 // equivalent mutant: a longer buffer works as well.
-const word = new DataView(new ArrayBuffer(8));
+const scratchView = new DataView(new ArrayBuffer(8));
 
 /** Writes an int64. */
 export function writeInt64(target: ByteTarget, value: unknown): void {
-  word.setBigInt64(0, toInt64(value), true);
-  writeVarint64(target, word.getInt32(0, true), word.getInt32(4, true));
+  scratchView.setBigInt64(0, toInt64(value), true);
+  writeVarint64(target, scratchView.getInt32(0, true), scratchView.getInt32(4, true));
 }
 
 /** Writes a uint64. */
 export function writeUint64(target: ByteTarget, value: unknown): void {
-  word.setBigUint64(0, toUint64(value), true);
-  writeVarint64(target, word.getInt32(0, true), word.getInt32(4, true));
+  scratchView.setBigUint64(0, toUint64(value), true);
+  writeVarint64(target, scratchView.getInt32(0, true), scratchView.getInt32(4, true));
 }
 
 /** Writes a sint64, whose lowest bit is its sign. */
 export function writeSint64(target: ByteTarget, value: unknown): void {
-  word.setBigInt64(0, toInt64(value), true);
-  const low = word.getInt32(0, true);
-  const high = word.getInt32(4, true);
+  scratchView.setBigInt64(0, toInt64(value), true);
+  const low = scratchView.getInt32(0, true);
+  const high = scratchView.getInt32(4, true);
   const sign = high >> 31;
   writeVarint64(target, (low << 1) ^ sign, ((high << 1) | (low >>> 31)) ^ sign);
 }
@@ -127,47 +127,47 @@ function toUint64(value: unknown): bigint {
 
 /** Writes a fixed64. */
 export function writeFixed64(target: ByteTarget, value: unknown): void {
-  word.setBigUint64(0, toUint64(value), true);
+  scratchView.setBigUint64(0, toUint64(value), true);
   writeWord(target, 8);
 }
 
 /** Writes an sfixed64. */
 export function writeSfixed64(target: ByteTarget, value: unknown): void {
-  word.setBigInt64(0, toInt64(value), true);
+  scratchView.setBigInt64(0, toInt64(value), true);
   writeWord(target, 8);
 }
 
 /** Writes a double. */
 export function writeDouble(target: ByteTarget, value: unknown): void {
   if (typeof value !== "number") throw bailOut;
-  word.setFloat64(0, value, true);
+  scratchView.setFloat64(0, value, true);
   writeWord(target, 8);
 }
 
 /** Writes a float. For a number that is too large, protobuf-es throws the error. */
 export function writeFloat(target: ByteTarget, value: unknown): void {
   if (typeof value !== "number" || (Number.isFinite(value) && !Number.isFinite(Math.fround(value)))) throw bailOut;
-  word.setFloat32(0, value, true);
+  scratchView.setFloat32(0, value, true);
   writeWord(target, 4);
 }
 
 /** Writes a fixed32. */
 export function writeFixed32(target: ByteTarget, value: unknown): void {
   if (typeof value !== "number" || value !== value >>> 0) throw bailOut;
-  word.setUint32(0, value, true);
+  scratchView.setUint32(0, value, true);
   writeWord(target, 4);
 }
 
 /** Writes an sfixed32. */
 export function writeSfixed32(target: ByteTarget, value: unknown): void {
   if (typeof value !== "number" || value !== (value | 0)) throw bailOut;
-  word.setInt32(0, value, true);
+  scratchView.setInt32(0, value, true);
   writeWord(target, 4);
 }
 
 function writeWord(target: ByteTarget, length: number): void {
   const { bytes, at } = target;
-  for (let index = 0; index < length; index += 1) bytes[at + index] = word.getUint8(index);
+  for (let index = 0; index < length; index += 1) bytes[at + index] = scratchView.getUint8(index);
   target.at = at + length;
 }
 

@@ -52,12 +52,12 @@ export const messageReader: (desc: DescMessage) => MessageReader = memoize((desc
 });
 
 function compileReader(desc: DescMessage): ReadMessage {
-  const own = new TypeScope(scope);
+  const typeScope = new TypeScope(scope);
   const text = generateReader(desc, {
-    name: (value) => own.name(value),
-    reader: (child) => own.name(messageReader(child)),
+    name: (value) => typeScope.name(value),
+    reader: (child) => typeScope.name(messageReader(child)),
   });
-  return compileFunction(text, own.values);
+  return compileFunction(text, typeScope.values);
 }
 
 /** Reads an unknown field. It is kept as protobuf-es does: the bytes after its tag. */

@@ -73,12 +73,12 @@ export const messageWriter: (desc: DescMessage) => MessageWriter = memoize((desc
 });
 
 function compileWriter(desc: DescMessage): WriteMessage {
-  const own = new TypeScope(scope);
+  const typeScope = new TypeScope(scope);
   const text = generateWriter(desc, {
-    name: (value) => own.name(value),
-    writer: (child) => own.name(messageWriter(child)),
+    name: (value) => typeScope.name(value),
+    writer: (child) => typeScope.name(messageWriter(child)),
   });
-  return compileFunction(text, own.values);
+  return compileFunction(text, typeScope.values);
 }
 
 function writeUnknown(target: ByteTarget, fields: readonly UnknownField[]): void {

@@ -29,7 +29,7 @@ export function generateReader(desc: DescMessage, names: ReaderNames): string {
   while (at < end) {
     start = at;
     tag = bytes[at++];
-    if (tag > 127) { ${slow("tag", "readUnsigned")} }
+    if (tag > 127) { ${slowPathCall("tag", "readUnsigned")} }
     ${switchSource("tag", new Map(cases), unknownTagSource(numbers), (value) => names.name(value))}
   }
   if (at !== end || endTag !== -1) throw bailOut;
@@ -49,7 +49,7 @@ at = source.at;`;
 }
 
 /** Statements that read a value of more than one byte; `at` is after its first byte. */
-function slow(variable: string, read: string): string {
+function slowPathCall(variable: string, read: string): string {
   return `source.at = at - 1; ${variable} = ${read}(source); at = source.at;`;
 }
 
@@ -57,7 +57,7 @@ function slow(variable: string, read: string): string {
 function lengthSource(end: string): string {
   // equivalent mutant: the result is the same without the check, after reading past the end.
   return `length = bytes[at++];
-if (length > 127) { ${slow("length", "readUnsigned")} }
+if (length > 127) { ${slowPathCall("length", "readUnsigned")} }
 if (length > ${end} - at) throw bailOut;
 `;
 }
@@ -86,25 +86,25 @@ class FieldSource {
       case "list":
         return this.#listCases(field);
       case "message":
-        return [this.#case(messageWireType(field), this.#message(field, this.#before()) + this.#set())];
+        return [this.#case(messageWireType(field), this.#message(field, this.#beforeSource()) + this.#setSource())];
       default:
-        return [this.#case(wireTypeOf(scalarOf(field)), this.#value(field, "end") + this.#set())];
+        return [this.#case(wireTypeOf(scalarOf(field)), this.#value(field, "end") + this.#setSource())];
     }
   }
 
   #listCases(field: DescField & { fieldKind: "list" }): TagCase[] {
-    const push = `${this.#property}.push(value);`;
+    const pushValue = `${this.#property}.push(value);`;
     if (field.listKind === "message")
-      return [this.#case(messageWireType(field), this.#message(field, "undefined") + push)];
+      return [this.#case(messageWireType(field), this.#message(field, "undefined") + pushValue)];
     const wireType = wireTypeOf(scalarOf(field));
-    const one = this.#case(wireType, this.#value(field, "end") + push);
-    if (wireType === WireType.LengthDelimited) return [one];
+    const singleValueCase = this.#case(wireType, this.#value(field, "end") + pushValue);
+    if (wireType === WireType.LengthDelimited) return [singleValueCase];
     // Parsers accept packed and unpacked values, regardless of the declaration.
     const packed = `${lengthSource("end")}stop = at + length;
 entry = ${this.#property};
 while (at < stop) { ${this.#value(field, "stop")}entry.push(value); }
 if (at !== stop) throw bailOut;`;
-    return [one, this.#case(WireType.LengthDelimited, packed)];
+    return [singleValueCase, this.#case(WireType.LengthDelimited, packed)];
   }
 
   #case(wireType: WireType, statements: string): TagCase {
@@ -112,7 +112,7 @@ if (at !== stop) throw bailOut;`;
   }
 
   /** An expression for the current value of the field. */
-  #before(): string {
+  #beforeSource(): string {
     const { oneof, localName } = this.#field;
     if (oneof !== undefined)
       return `(${this.#property}.case === ${literal(localName)} ? ${this.#property}.value : undefined)`;
@@ -122,7 +122,7 @@ if (at !== stop) throw bailOut;`;
       : this.#property;
   }
 
-  #set(): string {
+  #setSource(): string {
     const { oneof, localName } = this.#field;
     const value = oneof === undefined ? "value" : `{ case: ${literal(localName)}, value }`;
     return `${this.#property} = ${value};`;
@@ -186,10 +186,10 @@ else if (tag === ${valueTag}) { ${value}entry = value; }
 else throw bailOut;
 }
 if (at !== stop || key === "__proto__") throw bailOut;
-${this.#property}[key === undefined ? ${zeroSource(field.mapKey)} : key] = entry === undefined ? ${this.#zero(field)} : entry;`;
+${this.#property}[key === undefined ? ${zeroSource(field.mapKey)} : key] = entry === undefined ? ${this.#zeroValue(field)} : entry;`;
   }
 
-  #zero(field: DescField & { fieldKind: "map" }): string {
+  #zeroValue(field: DescField & { fieldKind: "map" }): string {
     if (field.mapKind === "message") return `new ${this.#names.reader(field.message)}.Message()`;
     if (field.mapKind === "enum") return literal(field.enum.values[0]?.number ?? 0);
     return zeroSource(field.scalar);
@@ -233,7 +233,7 @@ function scalarSource(scalar: ScalarType, end: string): string {
     case ScalarType.UINT64:
       return varintSource("readUint64", "value = smallIntegers[value];");
     case ScalarType.SINT64:
-      return `at++; ${slow("value", "readSint64")}\n`;
+      return `at++; ${slowPathCall("value", "readSint64")}\n`;
     case ScalarType.FIXED32:
       return fixedSource("getUint32", 4);
     case ScalarType.SFIXED32:
@@ -252,7 +252,7 @@ function scalarSource(scalar: ScalarType, end: string): string {
 }
 
 function varintSource(read: string, ofOneByte = ""): string {
-  return `value = bytes[at++];\nif (value > 127) { ${slow("value", read)} } else { ${ofOneByte} }\n`;
+  return `value = bytes[at++];\nif (value > 127) { ${slowPathCall("value", read)} } else { ${ofOneByte} }\n`;
 }
 
 function fixedSource(read: string, length: number): string {

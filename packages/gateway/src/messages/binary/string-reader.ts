@@ -39,11 +39,11 @@ export function readString(bytes: Uint8Array, at: number, length: number): strin
     if (byte > 0x7f) return checked(readLongText(bytes, at, length));
     hash = (Math.imul(hash, 31) + byte) | 0;
   }
-  const place = (hash ^ (hash >>> 10)) & (shortTexts.length - 1);
-  const before = shortTexts[place] ?? "";
-  if (isText(before, bytes, at, length)) return before;
+  const slot = (hash ^ (hash >>> 10)) & (shortTexts.length - 1);
+  const cached = shortTexts[slot] ?? "";
+  if (isText(cached, bytes, at, length)) return cached;
   const text = readLongText(bytes, at, length);
-  shortTexts[place] = text;
+  shortTexts[slot] = text;
   return text;
 }
 

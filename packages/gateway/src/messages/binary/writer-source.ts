@@ -22,7 +22,7 @@ export interface WriterNames {
 export function generateWriter(desc: DescMessage, names: WriterNames): string {
   const fields = desc.fields.toSorted((a, b) => a.number - b.number).map((field) => new FieldSource(field, names));
   return `(() => {
-${fields.map(({ guess }) => `let ${guess} = 1;`).join("\n")}
+${fields.map(({ sizeEstimate }) => `let ${sizeEstimate} = 1;`).join("\n")}
 return function (target, message) {
   if (message.$typeName !== ${literal(desc.typeName)}) throw bailOut;
   const bytes = target.bytes;
@@ -37,7 +37,7 @@ ${fields.map((field) => field.statements()).join("\n")}
 /** Generates the source that writes one field. */
 class FieldSource {
   /** The variable that holds the number of bytes of the last length. */
-  readonly guess: string;
+  readonly sizeEstimate: string;
   readonly #field: DescField;
   readonly #names: WriterNames;
   readonly #property: string;
@@ -46,7 +46,7 @@ class FieldSource {
     this.#field = field;
     this.#names = names;
     this.#property = `message[${literal((field.oneof ?? field).localName)}]`;
-    this.guess = `guess${String(field.number)}`;
+    this.sizeEstimate = `guess${String(field.number)}`;
   }
 
   statements(): string {
@@ -58,7 +58,8 @@ class FieldSource {
       case "map":
         return get + this.#map(field);
       default:
-        if (field.oneof === undefined) return `${get}if (${this.#isSet()}) { ${this.#singular()} }${this.#else()}`;
+        if (field.oneof === undefined)
+          return `${get}if (${this.#isSet()}) { ${this.#singular()} }${this.#fallbackSource()}`;
         return `${get}if (value.case === ${literal(field.localName)}) { value = value.value; ${this.#singular()} }`;
     }
   }
@@ -92,7 +93,7 @@ class FieldSource {
     }
   }
 
-  #else(): string {
+  #fallbackSource(): string {
     return this.#field.presence === FeatureSet_FieldPresence.LEGACY_REQUIRED ? " else throw bailOut;" : "";
   }
 
@@ -109,17 +110,17 @@ class FieldSource {
       return forEachSource(this.#message(field, "value[index]"));
     }
     const scalar = scalarOf(field);
-    const one = valueSource(scalar, "value[index]");
-    if (!field.packed) return forEachSource(this.#tag(wireTypeOf(scalar)) + one);
-    return `if (value.length !== 0) { ${this.#tag(WireType.LengthDelimited)}${this.#lengthDelimited(forEachSource(one))} }`;
+    const elementSource = valueSource(scalar, "value[index]");
+    if (!field.packed) return forEachSource(this.#tag(wireTypeOf(scalar)) + elementSource);
+    return `if (value.length !== 0) { ${this.#tag(WireType.LengthDelimited)}${this.#lengthDelimited(forEachSource(elementSource))} }`;
   }
 
   #map(field: DescField & { fieldKind: "map" }): string {
     const entry = this.#key(field.mapKey) + this.#entryValue(field);
     return `for (const key of Object.keys(value)) {
-${this.#tag(WireType.LengthDelimited)}const entryStart = at; at += ${this.guess}; const reserved = ${this.guess};
+${this.#tag(WireType.LengthDelimited)}const entryStart = at; at += ${this.sizeEstimate}; const reserved = ${this.sizeEstimate};
 ${entry}
-target.at = at; ${this.guess} = writeLengthBefore(target, entryStart, reserved); at = target.at;
+target.at = at; ${this.sizeEstimate} = writeLengthBefore(target, entryStart, reserved); at = target.at;
 }`;
   }
 
@@ -160,9 +161,9 @@ target.at = at; ${this.guess} = writeLengthBefore(target, entryStart, reserved);
 
   /** Statements that write content, preceded by its length. */
   #lengthDelimited(statements: string): string {
-    return `{ const lengthStart = at, reserved = ${this.guess}; at += reserved;
+    return `{ const lengthStart = at, reserved = ${this.sizeEstimate}; at += reserved;
 ${statements}
-target.at = at; ${this.guess} = writeLengthBefore(target, lengthStart, reserved); at = target.at; }\n`;
+target.at = at; ${this.sizeEstimate} = writeLengthBefore(target, lengthStart, reserved); at = target.at; }\n`;
   }
 
   /** Statements that write only this field with protobuf-es, as the field of another message of the same type. */
@@ -189,7 +190,7 @@ function call(write: string, value: string): string {
 }
 
 /** Statements that write an integer from 0 to 127 inline, and any other value with a call. */
-function oneByteOr(write: string, value: string): string {
+function writeSingleByteOr(write: string, value: string): string {
   return `if ((${value} & 127) === ${value}) bytes[at++] = ${value}; else { ${call(write, value)} }\n`;
 }
 
@@ -202,9 +203,9 @@ function isLong(scalar: ScalarType): boolean {
 function valueSource(scalar: ScalarType, value: string): string {
   switch (scalar) {
     case ScalarType.INT32:
-      return oneByteOr("writeInt32", value);
+      return writeSingleByteOr("writeInt32", value);
     case ScalarType.UINT32:
-      return oneByteOr("writeUint32", value);
+      return writeSingleByteOr("writeUint32", value);
     default:
       return call(writerNames[scalar], value);
   }

@@ -5,6 +5,6 @@
 export const bailOut: unknown = Symbol("bail out");
 
 /** Throws {@link bailOut}. */
-export function bail(): never {
+export function throwBailOut(): never {
   throw bailOut;
 }

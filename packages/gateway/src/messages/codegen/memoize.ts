@@ -6,8 +6,8 @@ export function memoize<Key extends object, Value extends object | boolean>(
 ): (key: Key) => Value {
   const values = new WeakMap<Key, Value>();
   return (key) => {
-    const kept = values.get(key);
-    if (kept !== undefined) return kept;
+    const cached = values.get(key);
+    if (cached !== undefined) return cached;
     const value = compute(key);
     values.set(key, value);
     return value;

@@ -15,19 +15,19 @@ export interface CompiledReaders {
   /** Whether integers must be in canonical form. */
   readonly canonical: boolean;
   /** Returns the reader of a message type. If the type has its own JSON form, the reader reads that form. */
-  of(desc: DescMessage): PlainReader;
+  readerOf(desc: DescMessage): PlainReader;
   /** Returns the reader of all values of a field. */
-  ofField(field: DescField): PlainReader;
+  readerOfField(field: DescField): PlainReader;
 }
 
 /** Creates the generated readers. */
 export function createCompiledReaders(canonical: boolean): CompiledReaders {
   const readers: CompiledReaders = {
     canonical,
-    of: memoize(
+    readerOf: memoize(
       (desc) => createWellKnownReader(desc, canonical) ?? lazyReader((own) => messageSource(desc, own, readers)),
     ),
-    ofField: memoize((field) => lazyReader((own) => fieldSource(field, own, readers))),
+    readerOfField: memoize((field) => lazyReader((own) => fieldSource(field, own, readers))),
   };
   return readers;
 }
@@ -35,8 +35,8 @@ export function createCompiledReaders(canonical: boolean): CompiledReaders {
 function lazyReader(sourceOf: (own: TypeScope) => string): PlainReader {
   const reader: PlainReader = {
     read(json, state) {
-      const own = new TypeScope(scope);
-      reader.read = compileFunction(sourceOf(own), own.values);
+      const typeScope = new TypeScope(scope);
+      reader.read = compileFunction(sourceOf(typeScope), typeScope.values);
       return reader.read(json, state);
     },
   };
@@ -57,11 +57,11 @@ function messageSource(desc: DescMessage, own: TypeScope, readers: CompiledReade
     // If the object also has the JSON name, the field would be set twice.
     const check = name === jsonName ? "" : `if (hasOwn(json, ${literal(jsonName)})) throw bailOut;\n`;
     const skipNull = acceptsNull(field) && !isRepeated(field) ? "" : "if (value === null) continue;\n";
-    const place = `message[${literal((oneof ?? field).localName)}]`;
+    const memberSource = `message[${literal((oneof ?? field).localName)}]`;
     const store =
       oneof === undefined
-        ? `${place} = value;`
-        : `if (${place}.case !== undefined) throw bailOut;\n${place} = { case: ${literal(localName)}, value };`;
+        ? `${memberSource} = value;`
+        : `if (${memberSource}.case !== undefined) throw bailOut;\n${memberSource} = { case: ${literal(localName)}, value };`;
     return [name, `${check}${skipNull}${valueSource(field, own, readers)}${store}\ncontinue;`];
   });
   return `function (json, state) {
@@ -135,7 +135,7 @@ function refuseNull(field: DescField): string {
 function elementSource(field: DescField, own: TypeScope, readers: CompiledReaders): string {
   const { message } = field;
   if (message !== undefined && localFormOf({ ...field, message }) === "message")
-    return `value = ${own.name(readers.of(message))}.read(value, state);\n`;
+    return `value = ${own.name(readers.readerOf(message))}.read(value, state);\n`;
   const read = `value = ${own.name(createValueReader(field, readers.canonical))}.read(value, state);\n`;
   switch (message !== undefined && isWrapperDesc(message) ? message.fields[0].scalar : field.scalar) {
     case ScalarType.STRING:

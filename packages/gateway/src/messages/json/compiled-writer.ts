@@ -16,11 +16,11 @@ import type { MessageForms, ToJson } from "./write-context.ts";
 export function compileForm(desc: DescMessage, forms: MessageForms): ToJson["toJson"] {
   const names = desc.fields.map((field) => jsonNameOf(field, forms.style));
   // An object literal cannot have two members of one name, and `__proto__` would set its prototype.
-  const isOdd = new Set(names).size < names.length || names.includes("__proto__");
-  if (isOdd || !canCompile(forms.style)) return composeForm(desc, forms);
-  const own = new TypeScope(scope);
+  const hasUnusualNames = new Set(names).size < names.length || names.includes("__proto__");
+  if (hasUnusualNames || !canCompile(forms.style)) return composeForm(desc, forms);
+  const typeScope = new TypeScope(scope);
   const members = orderedFields(desc).map((field) => {
-    const value = fieldSource(field, forms, (named) => own.name(named));
+    const value = fieldSource(field, forms, (named) => typeScope.name(named));
     return `${literal(jsonNameOf(field, forms.style))}: ${value}`;
   });
   const json = `{\n${members.join(",\n")}\n}`;
@@ -28,9 +28,9 @@ export function compileForm(desc: DescMessage, forms: MessageForms): ToJson["toJ
   const text = `function (message) {
   if (message?.$typeName !== ${literal(desc.typeName)}) refuseMessage(${literal(desc.typeName)});
   let value;
-  return ${hasExtensions ? `addExtensions(${json}, ${own.name(desc)}, message, ${own.name(forms.style)})` : json};
+  return ${hasExtensions ? `addExtensions(${json}, ${typeScope.name(desc)}, message, ${typeScope.name(forms.style)})` : json};
 }`;
-  return compileFunction(text, own.values);
+  return compileFunction(text, typeScope.values);
 }
 
 const scope = {

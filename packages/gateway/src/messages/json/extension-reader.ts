@@ -23,17 +23,17 @@ export function findExtensionReader(context: ReadContext, desc: DescMessage, key
 // protobuf-es stores extensions as unknown fields, so the value is first read into a message that has no other field.
 function createExtensionReader(extension: DescExtension): FieldReader {
   const { extendee, jsonName } = extension;
-  const own = { kind: "field", parent: extendee, name: jsonName, localName: "value", oneof: undefined };
-  const field = { ...extension, ...own };
+  const fieldMembers = { kind: "field", parent: extendee, name: jsonName, localName: "value", oneof: undefined };
+  const field = { ...extension, ...fieldMembers };
   if (!isField(field)) throw new TypeError(`extension ${extension.typeName} is not a field`);
-  const alone: DescMessage = { ...extendee, fields: [field], members: [field], oneofs: [] };
-  const inner = createFieldReader(field);
+  const singleFieldMessage: DescMessage = { ...extendee, fields: [field], members: [field], oneofs: [] };
+  const readField = createFieldReader(field);
   return {
     field,
-    nullIsValue: inner.nullIsValue,
+    nullIsValue: readField.nullIsValue,
     read(context, fields) {
-      const values: FieldValues = create(alone);
-      inner.read(context, values, undefined);
+      const values: FieldValues = create(singleFieldMessage);
+      readField.read(context, values, undefined);
       // setExtension() writes the value in binary, which fails if required fields are missing.
       if (extension.message !== undefined) requireFieldsRead(context, extension.message, values["value"]);
       // The value is missing if it was an unknown enum name, which is ignored.

@@ -4,7 +4,7 @@ import { FieldProblem, quote } from "./field-problem.ts";
 import { asFieldValues, createFieldSetter, loadField, localFormOf, setOwn } from "./field-values.ts";
 import { enumNumberByName } from "./names.ts";
 import { int32, parseExactInteger } from "./numbers.ts";
-import { absent, type FieldReader, type ValueReader } from "./read-context.ts";
+import { absentValue, type FieldReader, type ValueReader } from "./read-context.ts";
 import { bareWrapperForm, enumNumber, isMapKey, scalarForm } from "./text-forms.ts";
 import { createTextReader, readJsonObject } from "./well-known-readers.ts";
 
@@ -28,7 +28,7 @@ export function createFieldReader(field: DescField): FieldReader {
         bound !== undefined && isPlainMessage
           ? context.messages.readFields(context, field.message, { bound, into: loadField(fields, field) })
           : readValue(context);
-      if (value !== absent) store(fields, value);
+      if (value !== absentValue) store(fields, value);
     },
   };
 }
@@ -45,8 +45,10 @@ function createLocalReader(field: MessageTypedField): ValueReader {
   const { message } = field;
   const form = localFormOf(field);
   if (form === "json-object") return readJsonObject;
-  const bare = form === "unwrapped" ? bareWrapperForm(message) : undefined;
-  return bare === undefined ? (context) => context.messages.readerOf(message)(context) : createTextReader(bare);
+  const unwrappedForm = form === "unwrapped" ? bareWrapperForm(message) : undefined;
+  return unwrappedForm === undefined
+    ? (context) => context.messages.readerOf(message)(context)
+    : createTextReader(unwrappedForm);
 }
 
 // Reads a name of the enum, or a number that it may hold.
@@ -56,12 +58,12 @@ function createEnumReader(desc: DescEnum): ValueReader {
     const kind = scanner.peek();
     if (kind === "string") {
       const name = scanner.readString();
-      const named = enumNumberByName(desc, name);
-      if (named !== undefined) return named;
+      const namedNumber = enumNumberByName(desc, name);
+      if (namedNumber !== undefined) return namedNumber;
       if (rejectUnknown) throw new FieldProblem(`${quote(name)} is not ${noun}`);
       // In the JSON mapping, a reader that ignores the fields of a newer schema also ignores its enum names.
       unknown.addEnumValue(name, path);
-      return absent;
+      return absentValue;
     }
     if (kind === "null" && isNullValue(desc)) {
       scanner.readLiteral("null");
@@ -95,7 +97,7 @@ function createListReader(field: ListField): FieldReader["read"] {
       path.push(index++);
       const value = readElement(context);
       path.pop();
-      if (value !== absent) items.push(value);
+      if (value !== absentValue) items.push(value);
     });
   };
 }
@@ -111,7 +113,7 @@ function createMapReader(field: MapField): FieldReader["read"] {
       path.push(key);
       const value = readElement(context);
       path.pop();
-      if (value !== absent) setOwn(entries, key, value);
+      if (value !== absentValue) setOwn(entries, key, value);
     });
   };
 }

@@ -50,9 +50,10 @@ export function loadField(fields: FieldValues, field: DescField): unknown {
 /** Checks that no other member of the field's oneof is set. @throws FieldProblem that names the other member */
 export function refuseOtherMember(fields: FieldValues, field: DescField): void {
   if (field.oneof === undefined) return;
-  const set = asFieldValues(fields[field.oneof.localName])["case"];
-  const other = field.oneof.fields.find(({ localName }) => localName === set);
-  if (other !== undefined && other !== field) throw new FieldProblem(`cannot be set together with ${other.name}`);
+  const selectedCase = asFieldValues(fields[field.oneof.localName])["case"];
+  const otherField = field.oneof.fields.find(({ localName }) => localName === selectedCase);
+  if (otherField !== undefined && otherField !== field)
+    throw new FieldProblem(`cannot be set together with ${otherField.name}`);
 }
 
 /** How protobuf-es stores the values of a message-typed field. */

@@ -41,7 +41,7 @@ export function fieldForm(field: DescField, forms: MessageForms): JsonForm {
   const local = localFormOf({ ...field, message });
   if (local === "json-object") return { toJson: plainObjectToJson };
   if (local === "unwrapped" && isWrapperDesc(message)) return scalarForm(message.fields[0].scalar, forms.style);
-  return forms.of(message);
+  return forms.writerOf(message);
 }
 
 // If an integer field has a number that is not finite, JSON.stringify writes `null`.
@@ -114,8 +114,8 @@ function enumForm(desc: DescEnum, style: JsonStyle): JsonForm {
 // If several values have the same number, the name is that of the first. protobuf-es supports JSON names of values
 // since 2.12.
 function nameOf(desc: DescEnum, number: number): string {
-  const named: { readonly name: string; readonly jsonName?: string } | undefined = desc.value[number];
-  const { name = "", jsonName = name } = named ?? {};
+  const enumValue: { readonly name: string; readonly jsonName?: string } | undefined = desc.value[number];
+  const { name = "", jsonName = name } = enumValue ?? {};
   return jsonName;
 }
 
@@ -184,7 +184,7 @@ function unpackedToJson(any: Any, forms: MessageForms): JsonObject {
  * type has its own JSON form.
  */
 export function packedToJson(typeUrl: string, desc: DescMessage, message: Message, forms: MessageForms): JsonObject {
-  const value = forms.of(desc).toJson(message);
+  const value = forms.writerOf(desc).toJson(message);
   const isObject = typeof value === "object" && !Array.isArray(value) && !hasCustomJsonRepresentation(desc);
   if (!isObject || value === null) return { "@type": typeUrl, value };
   const { "@type": own, ...fields } = value;

@@ -144,11 +144,11 @@ export class JsonScanner {
 
   /** Reads the next value, an object whose keys are all different; `readValue` reads the value of each key. */
   readObject(readValue: (key: string) => void): void {
-    const seen = new Set<string>();
+    const seenKeys = new Set<string>();
     this.openObject();
     for (let key = this.firstKey(); key !== undefined; key = this.nextKey()) {
-      if (seen.has(key)) throw new FieldProblem(`key ${quote(key)} is set more than once`);
-      seen.add(key);
+      if (seenKeys.has(key)) throw new FieldProblem(`key ${quote(key)} is set more than once`);
+      seenKeys.add(key);
       readValue(key);
     }
   }

@@ -21,7 +21,10 @@ export type CreateForm = (desc: DescMessage, forms: MessageForms) => ToJson["toJ
 
 /** Creates the forms of all types in one style. */
 export function createMessageForms(style: JsonStyle, make: CreateForm = composeForm): MessageForms {
-  const forms: MessageForms = { style, of: memoize((desc) => formOfWellKnownType(desc, forms) ?? lazyForm(desc)) };
+  const forms: MessageForms = {
+    style,
+    writerOf: memoize((desc) => formOfWellKnownType(desc, forms) ?? lazyForm(desc)),
+  };
   function lazyForm(desc: DescMessage): ToJson {
     const form: ToJson = {
       toJson(message) {
@@ -78,8 +81,8 @@ export function createFieldForm(
   if (fieldKind === "map") return (message) => mapToJson(message[localName], form, always ? {} : undefined);
   if (oneof !== undefined) {
     return (message) => {
-      const set = asFieldValues(message[oneof.localName]);
-      return set["case"] === localName ? valueToJson(set["value"], form) : undefined;
+      const oneofValue = asFieldValues(message[oneof.localName]);
+      return oneofValue["case"] === localName ? valueToJson(oneofValue["value"], form) : undefined;
     };
   }
   if (presence !== FeatureSet_FieldPresence.IMPLICIT) {

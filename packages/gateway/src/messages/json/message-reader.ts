@@ -30,8 +30,8 @@ function readFields<Desc extends DescMessage>(
   const seen = new Set<DescField | string>();
   scanner.openObject();
   for (let key = scanner.firstKey(); key !== undefined; key = scanner.nextKey()) {
-    const known = key === ignoredKey ? undefined : findField(desc, key);
-    const reader = known === undefined ? findExtensionReader(context, desc, key) : fieldReaderOf(known);
+    const knownField = key === ignoredKey ? undefined : findField(desc, key);
+    const reader = knownField === undefined ? findExtensionReader(context, desc, key) : fieldReaderOf(knownField);
     if (reader !== undefined) {
       path.push(reader.field);
       if (seen.has(reader.field)) throw new FieldProblem("is set more than once");
@@ -80,9 +80,9 @@ function readBoundField(context: ReadContext, reader: FieldReader, fields: Field
     if (notes !== undefined) notes.repeated++;
     // null means that the field is not set, so it does not conflict with the path.
     if (scanner.peek() === "null") return scanner.readLiteral("null");
-    const repeated = create(field.parent);
-    reader.read(context, repeated, undefined);
-    refuseOtherValue(field, repeated, fields);
+    const secondMessage = create(field.parent);
+    reader.read(context, secondMessage, undefined);
+    refuseOtherValue(field, secondMessage, fields);
     return;
   }
   if (context.rejectUnknown) throw new FieldProblem("is already set by the path");

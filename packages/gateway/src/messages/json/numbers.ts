@@ -6,14 +6,14 @@ export interface IntegerRange {
   readonly min: bigint;
   readonly max: bigint;
   /** Whether messages store the value as a `bigint` rather than a `number`. */
-  readonly big: boolean;
+  readonly isBigInt: boolean;
 }
 
 /** The range of `int32`, and of the numbers of enums. */
-export const int32: IntegerRange = { name: "int32", min: -(2n ** 31n), max: 2n ** 31n - 1n, big: false };
-const uint32: IntegerRange = { name: "uint32", min: 0n, max: 2n ** 32n - 1n, big: false };
-const int64: IntegerRange = { name: "int64", min: -(2n ** 63n), max: 2n ** 63n - 1n, big: true };
-const uint64: IntegerRange = { name: "uint64", min: 0n, max: 2n ** 64n - 1n, big: true };
+export const int32: IntegerRange = { name: "int32", min: -(2n ** 31n), max: 2n ** 31n - 1n, isBigInt: false };
+const uint32: IntegerRange = { name: "uint32", min: 0n, max: 2n ** 32n - 1n, isBigInt: false };
+const int64: IntegerRange = { name: "int64", min: -(2n ** 63n), max: 2n ** 63n - 1n, isBigInt: true };
+const uint64: IntegerRange = { name: "uint64", min: 0n, max: 2n ** 64n - 1n, isBigInt: true };
 
 const rounded = /^(-?[1-9][0-9]{15,308})\.50$/;
 
@@ -65,7 +65,7 @@ export function parseCanonicalInteger(text: string, range: IntegerRange): bigint
   if (!canonicalInteger.test(text)) return undefined;
   if (text.length > exactDigitsMax) return withinRange(BigInt(text), range);
   const value = Number(text);
-  if (range.big) return value < 0 && range.min === 0n ? undefined : BigInt(value);
+  if (range.isBigInt) return value < 0 && range.min === 0n ? undefined : BigInt(value);
   return value < range.min || value > range.max ? undefined : value;
 }
 
@@ -89,7 +89,7 @@ export function parseExactInteger(text: string, range: IntegerRange): bigint | n
   let end = digits.length;
   // A loop, because /0+$/ takes quadratic time for many zeros followed by another digit.
   while (digits.endsWith("0", end)) end--;
-  if (end === 0) return range.big ? 0n : 0;
+  if (end === 0) return range.isBigInt ? 0n : 0;
   const zeros = Number(exponentText) - fraction.length + digits.length - end;
   // A negative count means a fraction other than zero.
   if (zeros < 0 || end + zeros > digitsMax) return undefined;
@@ -98,7 +98,7 @@ export function parseExactInteger(text: string, range: IntegerRange): bigint | n
 
 function withinRange(value: bigint, range: IntegerRange): bigint | number | undefined {
   if (value < range.min || value > range.max) return undefined;
-  return range.big ? value : Number(value);
+  return range.isBigInt ? value : Number(value);
 }
 
 /**

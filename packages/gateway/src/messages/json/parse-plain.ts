@@ -117,13 +117,19 @@ function isSpace(unit: number): boolean {
 }
 
 /** The maximum number of integer digits with which a double still represents tenths. */
-const tenthsKeptMax = 14;
+const fractionDigitsMax = 14;
 
 // Returns whether the first digit after the decimal point is 1 to 8: then neither the number nor its double can be an
 // integer. That is true for most fractions, and checking one digit is much faster than parsing the number.
 function isFarFromIntegers(text: string, start: number, point: number, end: number): boolean {
-  const tenth = text.charCodeAt(point + 1);
-  if (text.charCodeAt(point) !== 0x2e || tenth < 0x31 || tenth > 0x38 || point - start > tenthsKeptMax) return false;
+  const firstFractionDigit = text.charCodeAt(point + 1);
+  if (
+    text.charCodeAt(point) !== 0x2e ||
+    firstFractionDigit < 0x31 ||
+    firstFractionDigit > 0x38 ||
+    point - start > fractionDigitsMax
+  )
+    return false;
   let at = point + 2;
   while (isDigit(text.charCodeAt(at))) at++;
   return at >= end;

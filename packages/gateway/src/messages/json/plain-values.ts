@@ -101,7 +101,7 @@ function createIntegerReader(
   return (json) => {
     const value = canonical && Object.is(json, -0) ? undefined : toInteger(json, range);
     if (value === undefined) return bail();
-    if (!range.big) return value;
+    if (!range.isBigInt) return value;
     return longAsString ? String(value) : BigInt(value);
   };
 }
@@ -129,11 +129,11 @@ export function createWellKnownReader(desc: DescMessage, canonical: boolean): Pl
 }
 
 function createWrapperReader(desc: WktWrapperDesc, canonical: boolean): PlainReader {
-  const inner = createWrappedReader(desc, canonical);
+  const readWrapped = createWrappedReader(desc, canonical);
   const store = createFieldSetter(desc.fields[0]);
   return {
     read(json, state) {
-      const value = inner.read(json, state);
+      const value = readWrapped.read(json, state);
       const wrapper = create(desc);
       store(wrapper, value);
       return wrapper;

@@ -15,12 +15,12 @@ import {
  */
 export function createReachableRegistry(services: Iterable<DescService>): Registry {
   const files = new Set<DescFile>();
-  const reach = (file: DescFile): void => {
+  const visitFile = (file: DescFile): void => {
     if (files.has(file)) return;
     files.add(file);
-    file.dependencies.forEach(reach);
+    file.dependencies.forEach(visitFile);
   };
-  for (const { file } of services) reach(file);
+  for (const { file } of services) visitFile(file);
   return createRegistry(...wellKnown, ...files);
 }
 

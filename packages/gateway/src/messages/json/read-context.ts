@@ -44,9 +44,9 @@ export interface ReadContext {
 }
 
 /** Returned for an unknown enum name that is ignored: the field counts as not set. */
-export const absent: unique symbol = Symbol("absent");
+export const absentValue: unique symbol = Symbol("absent");
 
-/** Reads the next value and returns it as a protobuf-es message stores it, or {@link absent}. */
+/** Reads the next value and returns it as a protobuf-es message stores it, or {@link absentValue}. */
 export type ValueReader<Value = unknown> = (context: ReadContext) => Value;
 
 /**

@@ -46,8 +46,8 @@ export function readExactText<Value>(
     return { message, ignored: unknown };
   } catch (error) {
     if (!(error instanceof FieldProblem)) throw error;
-    const where = path.length === 0 ? "" : `${printPath(path)}: `;
-    throw invalidMessage(where + error.message);
+    const location = path.length === 0 ? "" : `${printPath(path)}: `;
+    throw invalidMessage(location + error.message);
   }
 }
 

@@ -78,7 +78,7 @@ export function readPartialJson<Desc extends DescMessage>(
       if (!hasCustomJsonRepresentation(desc)) return context.messages.readFields(context, desc, { bound, into });
       return asMessageOf(desc, context.messages.readerOf(desc)(context));
     },
-    (readers) => readers.of(desc),
+    (readers) => readers.readerOf(desc),
     (value, plain) => {
       const message = asMessageOf(desc, value);
       return into === undefined ? message : mergeInto(desc, asMessageOf(desc, into), message, plain, bound);
@@ -101,15 +101,15 @@ export function createJsonFieldReader(
   { bound, sameAsBound }: BodyRules,
 ): JsonFieldReader {
   const store = createFieldSetter(field);
-  const below = bound.get(field);
+  const nestedBound = bound.get(field);
   const reader = createFieldReader(field);
   return (message, json, notes) =>
     readText(
       json,
       options,
       { sameAsBound, notes },
-      (context) => readExactField(reader, below, context, message),
-      (readers) => (below === undefined ? readers.ofField(field) : undefined),
+      (context) => readExactField(reader, nestedBound, context, message),
+      (readers) => (nestedBound === undefined ? readers.readerOfField(field) : undefined),
       (value, plain) => {
         if (plain === null && !reader.nullIsValue) return;
         if (isOneofSet(message, field)) throw bailOut;

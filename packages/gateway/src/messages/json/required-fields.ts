@@ -40,8 +40,8 @@ const isRequired = "is required";
 function findMissing(desc: DescMessage, fields: FieldValues): readonly PathStep[] | undefined {
   for (const field of checkedFieldsOf(desc)) {
     if (isRequiredField(field) && !(isMessage(fields) && isFieldSet(fields, field))) return [field];
-    const below = field.message && findMissingBelow(field.message, loadField(fields, field));
-    if (below !== undefined) return [field, ...below];
+    const missingInField = field.message && findMissingBelow(field.message, loadField(fields, field));
+    if (missingInField !== undefined) return [field, ...missingInField];
   }
   return undefined;
 }
@@ -50,8 +50,8 @@ function findMissingBelow(desc: DescMessage, value: unknown): readonly PathStep[
   if (value === undefined || checkedFieldsOf(desc).length === 0) return undefined;
   if (isMessage(value)) return findMissing(desc, value);
   for (const [key, element] of Object.entries(asFieldValues(value))) {
-    const below = findMissing(desc, asFieldValues(element));
-    if (below !== undefined) return [Array.isArray(value) ? Number(key) : key, ...below];
+    const missingInElement = findMissing(desc, asFieldValues(element));
+    if (missingInElement !== undefined) return [Array.isArray(value) ? Number(key) : key, ...missingInElement];
   }
   return undefined;
 }
@@ -67,17 +67,17 @@ const checkedFieldsOf = memoize((desc: DescMessage): readonly DescField[] =>
 // Caches whether a message type, or a type inside it, has a required field. If a type has no required field inside it,
 // neither have the types inside it, so each type is visited only once. The search is not recursive, because a long
 // chain of messages would overflow the stack.
-const known = new WeakMap<DescMessage, boolean>();
+const knownResults = new WeakMap<DescMessage, boolean>();
 
 /** Returns whether a message, or one inside it, has a required field. */
 function mayLackFields(desc: DescMessage): boolean {
   const parents = new Map<DescMessage, DescMessage | undefined>([[desc, undefined]]);
   // The loop also visits the messages that it adds.
   for (const [message] of parents) {
-    const isKnown = known.get(message);
+    const isKnown = knownResults.get(message);
     if (isKnown === true || (isKnown === undefined && message.fields.some(isRequiredField))) {
       for (let each: DescMessage | undefined = message; each !== undefined; each = parents.get(each))
-        known.set(each, true);
+        knownResults.set(each, true);
       return true;
     }
     if (isKnown === false) continue;
@@ -85,7 +85,7 @@ function mayLackFields(desc: DescMessage): boolean {
       if (below !== undefined && !parents.has(below)) parents.set(below, message);
     }
   }
-  for (const message of parents.keys()) known.set(message, false);
+  for (const message of parents.keys()) knownResults.set(message, false);
   return false;
 }
 

@@ -101,14 +101,14 @@ export function messageForm(desc: DescMessage, inUrl: boolean): TextForm | undef
 }
 
 function wrapperForm(desc: DescMessage): TextForm | undefined {
-  const bare = bareWrapperForm(desc);
+  const unwrappedForm = bareWrapperForm(desc);
   const [inner] = desc.fields;
-  if (bare === undefined || inner === undefined) return undefined;
+  if (unwrappedForm === undefined || inner === undefined) return undefined;
   const store = createFieldSetter(inner);
   return {
-    ...bare,
+    ...unwrappedForm,
     parse(text, canonical) {
-      const value = bare.parse(text, canonical);
+      const value = unwrappedForm.parse(text, canonical);
       if (value === undefined) return undefined;
       const wrapper = create(desc);
       store(wrapper, value);

@@ -29,8 +29,8 @@ export class UnknownNames {
 
   /** Returns the error message for them. @param noun - what they are, such as "field" */
   describe(noun: string): string {
-    const more = this.#count - this.#names.length;
-    const named = this.#names.map(quote).join(", ");
-    return `unknown ${noun}${this.#count > 1 ? "s" : ""} ${named}${more > 0 ? ` and ${more} more` : ""}`;
+    const moreCount = this.#count - this.#names.length;
+    const quotedNames = this.#names.map(quote).join(", ");
+    return `unknown ${noun}${this.#count > 1 ? "s" : ""} ${quotedNames}${moreCount > 0 ? ` and ${moreCount} more` : ""}`;
   }
 }

@@ -22,5 +22,5 @@ export type JsonForm = "string" | "boolean" | "number" | ToJson;
  */
 export interface MessageForms {
   readonly style: JsonStyle;
-  of(desc: DescMessage): ToJson;
+  writerOf(desc: DescMessage): ToJson;
 }

@@ -22,7 +22,7 @@ export function createJsonMessageWriter(
   desc: DescMessage,
   options: JsonStyle = noOptions,
 ): (message: Message) => string {
-  const form = formsOf(options).of(desc);
+  const form = formsOf(options).writerOf(desc);
   return (message) => JSON.stringify(form.toJson(message));
 }
 

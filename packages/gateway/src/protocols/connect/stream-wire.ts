@@ -20,10 +20,10 @@ export class ConnectStreamWire extends EnvelopedWire {
 
   constructor(exchange: Exchange, rpc: Rpc, format: CallFormat) {
     const { acceptCompression, maxTimeoutMs } = rpc.options;
-    const sent = exchange.get("connect-content-encoding");
+    const contentEncoding = exchange.get("connect-content-encoding");
     const accepted = exchange.get("connect-accept-encoding");
     super(exchange, rpc, format, {
-      encodings: negotiateEncodings(acceptCompression, sent, accepted, "connect-accept-encoding"),
+      encodings: negotiateEncodings(acceptCompression, contentEncoding, accepted, "connect-accept-encoding"),
       timeout: readConnectTimeout(exchange.common, maxTimeoutMs),
       encodingName: "connect-content-encoding",
       problem: versionProblem(exchange, rpc, undefined),
@@ -44,7 +44,7 @@ export class ConnectStreamWire extends EnvelopedWire {
 /** Returns the end-stream envelope with the trailer and, if the call failed, the error. */
 export function endOfStream(trailer: Headers, error: ConnectError | undefined): Uint8Array {
   if (error !== undefined) appendOwnMetadata(trailer, error);
-  const sent = new LazyHeaders(headerFieldsToSend(trailer, []));
-  const end = endStreamToJson(sent, error && withoutMetadata(error), undefined);
+  const trailerHeaders = new LazyHeaders(headerFieldsToSend(trailer, []));
+  const end = endStreamToJson(trailerHeaders, error && withoutMetadata(error), undefined);
   return writeEnvelope(endStreamFlag, toUtf8(JSON.stringify(end)));
 }

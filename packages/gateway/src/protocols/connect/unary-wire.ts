@@ -35,7 +35,7 @@ export class ConnectUnaryWire implements UnaryWire {
   /** @param query - the query of a GET, which holds the message; `undefined` for POST */
   constructor(exchange: Exchange, rpc: UnaryRpc, format: CallFormat, query: URLSearchParams | undefined) {
     const { options } = rpc;
-    const sent = query === undefined ? exchange.common.contentEncoding : query.get("compression");
+    const encoding = query === undefined ? exchange.common.contentEncoding : query.get("compression");
     const accepted = exchange.get("accept-encoding");
     const timeout = readConnectTimeout(exchange.common, options.maxTimeoutMs);
     this.requestHeader = new LazyHeaders(exchange.fields);
@@ -43,7 +43,7 @@ export class ConnectUnaryWire implements UnaryWire {
     this.#rpc = rpc;
     this.#codec = format.codec;
     this.#query = query;
-    this.#encodings = negotiateEncodings(options.acceptCompression, sent, accepted, "accept-encoding");
+    this.#encodings = negotiateEncodings(options.acceptCompression, encoding, accepted, "accept-encoding");
     this.timeoutMs = timeout.timeoutMs;
     this.problem = versionProblem(exchange, rpc, query) ?? this.#encodings.problem ?? timeout.error;
     this.body = format.body;
@@ -59,8 +59,8 @@ export class ConnectUnaryWire implements UnaryWire {
     if (bytes.byteLength > readMaxBytes) throw messageTooLarge(readMaxBytes);
     const compression = this.#encodings.request;
     if (compression === undefined) return this.#codec.decode(bytes);
-    const plain = decompressQueued(compression, bytes, readMaxBytes, this.#exchange);
-    return plain.then((message) => this.#codec.decode(message));
+    const decompressed = decompressQueued(compression, bytes, readMaxBytes, this.#exchange);
+    return decompressed.then((message) => this.#codec.decode(message));
   }
 
   writeMessage(response: ResponseParts): void | Promise<void> {

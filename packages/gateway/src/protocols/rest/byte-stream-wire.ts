@@ -9,7 +9,7 @@ export class RestByteStreamWire extends RestStreamWire implements StreamWire {
   #contentType: string | undefined;
   /** The `Content-Length` that the handler has set, and its header field. */
   #length: number | undefined;
-  #lengthField: HeaderFields = none;
+  #lengthField: HeaderFields = noFields;
   #bytes = 0;
 
   encode(message: Message): Uint8Array {
@@ -69,7 +69,7 @@ export class RestByteStreamWire extends RestStreamWire implements StreamWire {
   }
 }
 
-const none: HeaderFields = [];
+const noFields: HeaderFields = [];
 // 15 digits: larger than any file, and still exact as a JavaScript number.
 const contentLength = /^[0-9]{1,15}$/;
 

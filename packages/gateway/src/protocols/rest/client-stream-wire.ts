@@ -21,7 +21,7 @@ export class RestClientStreamWire extends RestUnaryWire implements StreamWire {
 
   headerToSend(header: Headers): HeaderFields {
     this.#header = header;
-    return none;
+    return noFields;
   }
 
   readonly begin: () => never = singleResponse;
@@ -40,7 +40,7 @@ export class RestClientStreamWire extends RestUnaryWire implements StreamWire {
   }
 }
 
-const none: HeaderFields = [];
+const noFields: HeaderFields = [];
 
 function singleResponse(): never {
   throw new TypeError("client-streaming calls get a single response");

@@ -25,8 +25,8 @@ const excludedNames =
 export function withRequestMetadata(fields: HeaderFields): HeaderFields {
   const added: string[] = [];
   for (let at = 0; at < fields.length; at += 2) {
-    const sent = fields[at]?.toLowerCase() ?? "";
-    const name = sent.startsWith(metadataPrefix) ? sent.slice(metadataPrefix.length) : "";
+    const sentName = fields[at]?.toLowerCase() ?? "";
+    const name = sentName.startsWith(metadataPrefix) ? sentName.slice(metadataPrefix.length) : "";
     if (name === "" || !isMetadata(name) || readHeaderField(fields, name) !== null) continue;
     added.push(name, fields[at + 1] ?? "");
   }

@@ -53,7 +53,7 @@ export class JsonValueReader<T> implements MessageSplitter<T> {
   }
 
   take(): T | undefined {
-    return this.#numbered(() => {
+    return this.#withMessageNumber(() => {
       const isNew = this.#kind === undefined;
       if (isNew && !this.#findValue()) return undefined;
       const start = this.#at;
@@ -70,7 +70,7 @@ export class JsonValueReader<T> implements MessageSplitter<T> {
   }
 
   end(): T | undefined {
-    return this.#numbered(() => {
+    return this.#withMessageNumber(() => {
       const inArray = this.#state !== "start" && this.#state !== "sequence" && this.#state !== "end";
       if (inArray) throw problem("ERR_MESSAGE_INVALID", "the array is not closed");
       return this.#kind === undefined ? this.#stream.end() : this.#read(noBytes);
@@ -149,7 +149,7 @@ export class JsonValueReader<T> implements MessageSplitter<T> {
     return message;
   }
 
-  #numbered(read: () => T | undefined): T | undefined {
+  #withMessageNumber(read: () => T | undefined): T | undefined {
     try {
       return read();
     } catch (error) {

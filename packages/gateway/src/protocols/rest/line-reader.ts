@@ -38,7 +38,7 @@ export class LineReader implements MessageSplitter<Message> {
     try {
       return this.#take();
     } catch (error) {
-      throw inLine(this.#number, error);
+      throw withLineNumber(this.#number, error);
     }
   }
 
@@ -47,7 +47,7 @@ export class LineReader implements MessageSplitter<Message> {
       const line = this.#complete(noBytes);
       if (!isBlank(line)) return this.#stream.read(line);
     } catch (error) {
-      throw inLine(this.#number, error);
+      throw withLineNumber(this.#number, error);
     }
     return this.#stream.end();
   }
@@ -97,7 +97,7 @@ export class LineReader implements MessageSplitter<Message> {
   }
 }
 
-function inLine(number: number, error: unknown): unknown {
+function withLineNumber(number: number, error: unknown): unknown {
   if (!(error instanceof ConnectError)) return error;
   return withMessage(error, `line ${number}: ${error.rawMessage}`);
 }

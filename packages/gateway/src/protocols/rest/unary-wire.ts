@@ -10,7 +10,7 @@ import { statusOfHandler, toRestHeader } from "./response-header.ts";
 import { type BodyPlan, type Exchange, type HeaderFields, statusesWithoutBody } from "../../exchange/index.ts";
 import { negotiateCoding, readContentCoding } from "../shared/negotiation.ts";
 import { decompressQueued } from "../shared/queued-decompression.ts";
-import { areUntouched, LazyHeaders } from "../shared/lazy-headers.ts";
+import { areUnchanged, LazyHeaders } from "../shared/lazy-headers.ts";
 import type { ResponseParts } from "../rpc.ts";
 import type { RequestMessages, UnaryWire } from "../protocol.ts";
 import { decodesPieces } from "../shared/compression.ts";
@@ -37,8 +37,8 @@ export class RestUnaryWire implements UnaryWire {
     const { contentType, contentEncoding, expect } = exchange.common;
     const { fields } = exchange;
     this.requestHeader = new LazyHeaders(binding.usesGrpcMetadata ? withRequestMetadata(fields) : fields);
-    this.responseHeader = new LazyHeaders(none);
-    this.responseTrailer = new LazyHeaders(none);
+    this.responseHeader = new LazyHeaders(noFields);
+    this.responseTrailer = new LazyHeaders(noFields);
     this.exchange = exchange;
     this.selection = selection;
     this.body = body;
@@ -65,8 +65,8 @@ export class RestUnaryWire implements UnaryWire {
   readMessage(body: Uint8Array): Message | Promise<Message> {
     const compression = this.#coding?.compression;
     if (compression === undefined) return this.#decode(body);
-    const plain = decompressQueued(compression, body, this.selection.rpc.options.readMaxBytes, this.exchange);
-    return plain.then((bytes) => this.#decode(bytes));
+    const decompressed = decompressQueued(compression, body, this.selection.rpc.options.readMaxBytes, this.exchange);
+    return decompressed.then((bytes) => this.#decode(bytes));
   }
 
   /** Reads the messages of a streaming client as they arrive. */
@@ -77,13 +77,13 @@ export class RestUnaryWire implements UnaryWire {
   writeMessage({ message, header, trailer }: ResponseParts): void | Promise<void> {
     const { binding } = this.selection;
     const { httpStatus: standardStatus, contentType, body } = binding.preparedResponse ?? binding.encode(message);
-    const own: HeaderFields = contentType === undefined ? none : ["content-type", contentType];
-    const untouched = areUntouched(header, trailer);
-    const metadata = untouched ? none : this.metadataOf(header, trailer);
+    const typeFields: HeaderFields = contentType === undefined ? noFields : ["content-type", contentType];
+    const untouched = areUnchanged(header, trailer);
+    const metadata = untouched ? noFields : this.metadataOf(header, trailer);
     const httpStatus = (untouched ? undefined : statusOfHandler(header, false)) ?? standardStatus;
     if (statusesWithoutBody.has(httpStatus)) return this.exchange.respond(httpStatus, metadata);
     const end = untouched || !binding.usesGrpcMetadata ? undefined : restTrailerOf(this.exchange, trailer);
-    const fields = untouched ? own : [...own, ...metadata, ...(end?.announcement ?? none)];
+    const fields = untouched ? typeFields : [...typeFields, ...metadata, ...(end?.announcement ?? noFields)];
     // The bytes of an HttpBody are sent unchanged.
     if (binding.toRaw !== undefined) return this.exchange.respond(httpStatus, fields, body, end?.fields);
     return this.respondEncoded(httpStatus, fields, body, end?.fields);
@@ -110,11 +110,11 @@ export class RestUnaryWire implements UnaryWire {
   protected errorResponse(error: ConnectError): RestErrorResponse {
     const { responseHeader: header, responseTrailer: trailer } = this;
     const { rpc, binding, writeErrorRecord } = this.selection;
-    const untouched = areUntouched(header, trailer);
+    const untouched = areUnchanged(header, trailer);
     const handlerStatus = untouched ? undefined : statusOfHandler(header, true);
     const failure = { httpStatus: handlerStatus ?? httpStatusOf(error), procedure: rpc.name };
-    const metadata = untouched ? none : this.metadataOf(header, trailer);
-    const otherFields = [...(this.#coding?.acceptFields ?? none), ...metadata];
+    const metadata = untouched ? noFields : this.metadataOf(header, trailer);
+    const otherFields = [...(this.#coding?.acceptFields ?? noFields), ...metadata];
     return toErrorResponse(writeErrorRecord, error, failure, otherFields, binding.usesGrpcMetadata);
   }
 
@@ -151,11 +151,11 @@ function readCoding(encoding: string, readable: readonly Compression[]): BodyCod
   const names = readable.map(({ name }) => name);
   const coding = readContentCoding(encoding, names);
   const compression = readable.find(({ name }) => name === coding);
-  if (coding !== undefined) return { compression, problem: undefined, acceptFields: none };
+  if (coding !== undefined) return { compression, problem: undefined, acceptFields: noFields };
   const supported = names.length === 0 ? "identity" : names.join(", ");
   const unsupported = problem("ERR_ENCODING_UNSUPPORTED", `Content-Encoding must be one of ${supported}`);
   // RFC 9110 §15.5.16: a 415 for a content coding lists the acceptable ones.
   return { compression, problem: unsupported, acceptFields: ["accept-encoding", supported] };
 }
 
-const none: HeaderFields = [];
+const noFields: HeaderFields = [];

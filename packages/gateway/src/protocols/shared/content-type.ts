@@ -34,9 +34,9 @@ export function callFormatsOf(
   codecs: MethodCodecs,
   planOf: (codec: Codec) => BodyPlan,
 ): (readonly [contentType: string, CallFormat])[] {
-  const named = [...codecs].map(([format, codec]) => callFormat(`${base}+${format}`, codec, planOf(codec)));
-  const [first] = named;
-  return first === undefined ? [] : [[base, first[1]], ...named];
+  const typesWithFormat = [...codecs].map(([format, codec]) => callFormat(`${base}+${format}`, codec, planOf(codec)));
+  const [first] = typesWithFormat;
+  return first === undefined ? [] : [[base, first[1]], ...typesWithFormat];
 }
 
 /** Returns a content type with the format of its calls. */

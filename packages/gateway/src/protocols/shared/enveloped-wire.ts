@@ -75,8 +75,8 @@ export abstract class EnvelopedWire implements UnaryWire, StreamWire {
       throw problem("ERR_PROTOCOL", "the message is compressed, but the request names no encoding", {
         code: Code.Internal,
       });
-    const plain = decompressQueued(request, envelope.bytes, this.rpc.options.readMaxBytes, this.exchange);
-    return plain.then((message) => this.codec.decode(message));
+    const decompressed = decompressQueued(request, envelope.bytes, this.rpc.options.readMaxBytes, this.exchange);
+    return decompressed.then((message) => this.codec.decode(message));
   }
 
   /** Returns the body of a streaming client as it arrives. */

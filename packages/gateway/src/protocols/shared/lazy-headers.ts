@@ -5,12 +5,12 @@ import { type HeaderFields, isToken, notSent, readHeaderField } from "../../exch
  * (RFC 9110 §5.5), which a `Headers` object accepts.
  */
 export function isSendable(name: string, value: string): boolean {
-  return !notSent.has(name) && !control.test(value);
+  return !notSent.has(name) && !controlCharacter.test(value);
 }
 
 // A tab is the only control character allowed in a field.
 // oxlint-disable-next-line no-control-regex
-const control = /[\0-\x08\x0a-\x1f\x7f]/;
+const controlCharacter = /[\0-\x08\x0a-\x1f\x7f]/;
 
 /**
  * Returns the fields of a header or trailer that may be sent with a call.
@@ -118,9 +118,9 @@ Object.defineProperty(LazyHeaders.prototype, Symbol.for("nodejs.util.inspect.cus
 });
 
 /** Returns whether a handler has not changed the header and the trailer of its response. */
-export function areUntouched(header: Headers, trailer: Headers): boolean {
-  const isUntouched = (headers: Headers): boolean => headers instanceof LazyHeaders && headers.isPristine;
-  return isUntouched(header) && isUntouched(trailer);
+export function areUnchanged(header: Headers, trailer: Headers): boolean {
+  const isUnchanged = (headers: Headers): boolean => headers instanceof LazyHeaders && headers.isPristine;
+  return isUnchanged(header) && isUnchanged(trailer);
 }
 
 function toHeaders(fields: HeaderFields): Headers {

@@ -17,8 +17,13 @@ export interface MessageEncodings {
   readonly acceptFields: HeaderFields;
 }
 
-const none: HeaderFields = [];
-const identity: MessageEncodings = { request: undefined, response: undefined, problem: undefined, acceptFields: none };
+const noFields: HeaderFields = [];
+const identity: MessageEncodings = {
+  request: undefined,
+  response: undefined,
+  problem: undefined,
+  acceptFields: noFields,
+};
 
 /**
  * Negotiates the encodings of a call as defined in the compression document of gRPC, which Connect follows as well.
@@ -47,25 +52,25 @@ export function negotiateEncodings(
   }
   // A client that lists no accepted encodings accepts the one that it sends.
   const response = accepted === null || accepted === "" ? request : lastChoice.preferred(available, accepted);
-  return { request, response, problem: undefined, acceptFields: none };
+  return { request, response, problem: undefined, acceptFields: noFields };
 }
 
 /** Caches the last choice, because gRPC clients send the same list with every call. */
 class LastChoice {
   #available: readonly Compression[] | undefined;
   #accepted: string | undefined;
-  #chosen: Compression | undefined;
+  #responseCompression: Compression | undefined;
 
   /** Returns the encoding with the highest weight; among equal weights, the first that the client lists. */
   preferred(available: readonly Compression[], accepted: string): Compression | undefined {
-    if (this.#available === available && this.#accepted === accepted) return this.#chosen;
+    if (this.#available === available && this.#accepted === accepted) return this.#responseCompression;
     const listed = readAccept(accepted).flatMap(({ name }) =>
       available.filter((compression) => compression.name === name),
     );
-    this.#chosen = negotiateCoding(accepted, [...listed, ...available]);
+    this.#responseCompression = negotiateCoding(accepted, [...listed, ...available]);
     this.#available = available;
     this.#accepted = accepted;
-    return this.#chosen;
+    return this.#responseCompression;
   }
 }
 

@@ -46,7 +46,7 @@ export function negotiateCoding<Coding extends { readonly name: string }>(
 ): Coding | undefined {
   if (acceptEncoding === null || acceptEncoding === "") return undefined;
   const weights = new Map(readAccept(acceptEncoding).map(({ name, weight }) => [withoutAlias(name), weight]));
-  const [coding, weight] = heaviest(weights, available, ({ name }) => [name, "*"]);
+  const [coding, weight] = highestWeighted(weights, available, ({ name }) => [name, "*"]);
   // Identity is acceptable even if it is not listed. If the client refuses it, it is used anyway, instead of failing
   // the request.
   return weight >= (weights.get("identity") ?? 0) ? coding : undefined;
@@ -64,8 +64,8 @@ export function negotiateType<Form extends { readonly contentType: string }>(
   { offered, fallback }: { readonly offered: readonly Form[]; readonly fallback: Form },
 ): Form {
   const weights = new Map(readAccept(accept ?? "").map(({ name, weight }) => [name, weight]));
-  const [named, weight] = heaviest(weights, offered, ({ contentType }) => [contentType]);
-  const [included, highest] = heaviest(weights, [fallback, ...offered], mediaRangesOf);
+  const [named, weight] = highestWeighted(weights, offered, ({ contentType }) => [contentType]);
+  const [included, highest] = highestWeighted(weights, [fallback, ...offered], mediaRangesOf);
   return (weight === highest ? named : included) ?? fallback;
 }
 
@@ -75,7 +75,7 @@ function mediaRangesOf({ contentType }: { readonly contentType: string }): reado
 }
 
 /** Returns the item with the highest weight; among equal weights the first, and none if all are 0. */
-function heaviest<Item>(
+function highestWeighted<Item>(
   weights: ReadonlyMap<string, number>,
   items: readonly Item[],
   rangesOf: (item: Item) => readonly string[],

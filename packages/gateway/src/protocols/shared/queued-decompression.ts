@@ -63,16 +63,16 @@ export async function decompressQueued(
   exchange: Pick<Exchange, "abortReceiver">,
 ): Promise<Uint8Array> {
   if (!decodesPieces(compression)) return compression.decompress(bytes, readMaxBytes);
-  const upTo = (limitBytes: number) => (): Promise<Uint8Array> => {
+  const decompressUpTo = (limitBytes: number) => (): Promise<Uint8Array> => {
     if (exchange.abortReceiver === undefined) throw clientGoneError();
     return compression.decompress(bytes, limitBytes);
   };
   const normalBytes = Math.max(smallBytesMax, bytes.byteLength * normalRatioMax);
-  if (normalBytes >= readMaxBytes) return normalQueue.run(upTo(readMaxBytes));
+  if (normalBytes >= readMaxBytes) return normalQueue.run(decompressUpTo(readMaxBytes));
   if (!highRatioQueue.hasFreeSlot) {
     // The message may be invalid or larger than `normalBytes`; the second attempt throws the right error.
-    const decoded = await normalQueue.run(upTo(normalBytes)).catch(() => undefined);
+    const decoded = await normalQueue.run(decompressUpTo(normalBytes)).catch(() => undefined);
     if (decoded !== undefined) return decoded;
   }
-  return highRatioQueue.run(upTo(readMaxBytes));
+  return highRatioQueue.run(decompressUpTo(readMaxBytes));
 }

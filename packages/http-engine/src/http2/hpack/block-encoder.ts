@@ -70,8 +70,8 @@ export class BlockEncoder {
   /** Encodes the first part of the next block, which must be sent before `encode` is called again. */
   encode(stable: StableFields): Uint8Array {
     if (!this.#settled) return stable.literal;
-    const known = this.#blocks.get(stable);
-    if (known !== undefined) return known;
+    const cached = this.#blocks.get(stable);
+    if (cached !== undefined) return cached;
     const sizeBefore = this.#entries.size;
     let encoded = this.#updates;
     const isPlain = encoded === "";

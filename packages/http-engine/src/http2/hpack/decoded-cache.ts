@@ -41,7 +41,7 @@ export class DecodedCache<Value> {
     if (entry === undefined) return undefined;
     this.#misses = 0;
     // Copied on the first hit, because most bytes are never repeated.
-    entry.bytes ??= copyOf(bytes, from, to);
+    entry.bytes ??= copyBytes(bytes, from, to);
     this.#secondLast = last;
     this.#last = entry;
     return entry.value;
@@ -95,7 +95,7 @@ function hasBytes({ bytes: own }: Entry<unknown>, bytes: Buffer, from: number, t
 const loopBytesMax = 64;
 
 // A separate allocation: a slice of node's pool would keep the pool alive.
-function copyOf(bytes: Buffer, from: number, to: number): Buffer {
+function copyBytes(bytes: Buffer, from: number, to: number): Buffer {
   const copy = Buffer.allocUnsafeSlow(to - from);
   bytes.copy(copy, 0, from, to);
   return copy;

@@ -47,7 +47,7 @@ export class HpackDecoder<Head = unknown> {
   readonly #blocks = new DecodedCache<DecodedBlock<Head>>(blocksBytesMax);
   readonly #strings = new DecodedCache<string>(stringsBytesMax);
   // State of the current block.
-  #bytes: Buffer = none;
+  #bytes: Buffer = noBytes;
   #at = 0;
   #end = 0;
   #changed = false;
@@ -59,8 +59,8 @@ export class HpackDecoder<Head = unknown> {
 
   /** Decodes a block. @throws ConnectionError COMPRESSION_ERROR: the tables of both ends may be out of sync */
   decode(bytes: Buffer, from: number, to: number): DecodedBlock<Head> {
-    const known = this.#blocks.get(bytes, from, to);
-    if (known !== undefined) return known;
+    const cached = this.#blocks.get(bytes, from, to);
+    if (cached !== undefined) return cached;
     const block = this.#decode(bytes, from, to);
     // After a change of the table, cached bytes may have other fields. A block that changes the table is never cached.
     if (this.#changed) this.#blocks.clear();
@@ -101,7 +101,7 @@ export class HpackDecoder<Head = unknown> {
       listBytes += name.length + value.length + 32;
       if (listBytes <= this.#listBytesMax || name.charCodeAt(0) === colon) fields.push(name, value);
     }
-    this.#bytes = none;
+    this.#bytes = noBytes;
     return { fields, listBytes };
   }
 
@@ -158,8 +158,8 @@ export class HpackDecoder<Head = unknown> {
 
   #decodeString(from: number, to: number): string {
     const isLong = to - from >= stringBytesMin;
-    const known = isLong ? this.#strings.get(this.#bytes, from, to) : undefined;
-    if (known !== undefined) return known;
+    const cached = isLong ? this.#strings.get(this.#bytes, from, to) : undefined;
+    if (cached !== undefined) return cached;
     const text = decodeHuffman(this.#bytes, from, to);
     if (text === undefined) throw compressionError("a string literal is not valid Huffman code");
     if (isLong) this.#strings.set(this.#bytes, from, to, text, text.length);
@@ -172,7 +172,7 @@ export class HpackDecoder<Head = unknown> {
   }
 }
 
-const none = Buffer.alloc(0);
+const noBytes = Buffer.alloc(0);
 const colon = 0x3a;
 
 function compressionError(message: string): ConnectionError {

@@ -69,8 +69,8 @@ export function encodeLiteral(
   { prefixBits, pattern }: (typeof Literal)[keyof typeof Literal],
 ): string {
   const index = staticIndexOfName.get(name) ?? 0;
-  const named = index === 0 ? encodeString(name) : "";
-  return encodeInteger(index, prefixBits, pattern) + named + encodeString(value);
+  const encodedName = index === 0 ? encodeString(name) : "";
+  return encodeInteger(index, prefixBits, pattern) + encodedName + encodeString(value);
 }
 
 /** Encodes a field by its index in both tables (§6.1). */

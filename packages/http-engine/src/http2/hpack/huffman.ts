@@ -142,8 +142,8 @@ function follow(tree: readonly Tree[], start: Tree, bits: number): number {
 function buildPaddingBits(tree: readonly Tree[]): Int8Array {
   const bits = new Int8Array(tree.length).fill(-1);
   let node: Tree | number | undefined = tree[0];
-  for (let ones = 0; typeof node === "object"; ones++) {
-    bits[node.state] = ones;
+  for (let depth = 0; typeof node === "object"; depth++) {
+    bits[node.state] = depth;
     node = node.children[1];
   }
   return bits;

@@ -80,8 +80,8 @@ export function bodyProblem(
   if (format.kind === "bytes") {
     if (contentType === null) return undefined;
     if (!isMediaType(contentType)) {
-      const got = quote(contentType);
-      return problem("ERR_CONTENT_TYPE", `Content-Type must be a media type such as image/png, got ${got}`);
+      const gotType = quote(contentType);
+      return problem("ERR_CONTENT_TYPE", `Content-Type must be a media type such as image/png, got ${gotType}`);
     }
     return isMultipartForm(contentType) ? problem("ERR_CONTENT_TYPE", multipartRefused) : undefined;
   }

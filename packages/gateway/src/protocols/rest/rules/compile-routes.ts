@@ -118,8 +118,8 @@ class Compiler {
       yield;
     }
     for (const { binding, by } of yield* findShadowedBindings(this.#table, this.#bindings)) {
-      const others = `${by.map(describeBinding).join(" and ")} ${by.length === 1 ? "matches" : "match"} all of its paths`;
-      const problem = `is never reached because ${others}; to exclude an RPC, add it to rest.omit`;
+      const shadowingBindings = `${by.map(describeBinding).join(" and ")} ${by.length === 1 ? "matches" : "match"} all of its paths`;
+      const problem = `is never reached because ${shadowingBindings}; to exclude an RPC, add it to rest.omit`;
       this.#problems.push(`${describeBinding(binding)}: ${problem}`);
     }
     const routes = { bindings: this.#bindings, match: this.#table.match.bind(this.#table) };

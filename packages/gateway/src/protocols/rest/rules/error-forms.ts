@@ -37,7 +37,7 @@ export const errorFormats: Readonly<Record<ErrorForm, ErrorFormat>> = {
   google: {
     contentType: undefined,
     toJson: ({ codeName, httpStatus, message, details }) => ({
-      error: { code: httpStatus, message, status: codeName, ...ifAny(details) },
+      error: { code: httpStatus, message, status: codeName, ...detailsMember(details) },
     }),
   },
   problem: {
@@ -50,12 +50,12 @@ export const errorFormats: Readonly<Record<ErrorForm, ErrorFormat>> = {
       status: httpStatus,
       detail: message,
       code: codeName,
-      ...ifAny(details),
+      ...detailsMember(details),
     }),
   },
 };
 
-function ifAny(details: JsonObject[]): { readonly details?: JsonValue } {
+function detailsMember(details: JsonObject[]): { readonly details?: JsonValue } {
   return details.length === 0 ? {} : { details };
 }
 

@@ -17,7 +17,7 @@ export function* findShadowedBindings(
 ): Generator<void, readonly ShadowedBinding[]> {
   const shadowed: ShadowedBinding[] = [];
   const text = unmatchedText(bindings);
-  const segmentsMax = largest(bindings.map(({ template }) => template.segments.length));
+  const segmentsMax = maximum(bindings.map(({ template }) => template.segments.length));
   for (const binding of bindings) {
     const by = new Set<RestBinding>();
     for (const path of examplePaths(binding.template, text, segmentsMax)) {
@@ -54,10 +54,10 @@ function unmatchedText(bindings: readonly RestBinding[]): string {
   const literals = bindings.flatMap(({ template }) =>
     template.segments.filter((segment) => segment.kind === "literal"),
   );
-  return "x".repeat(1 + largest(literals.map((segment) => segment.text.length)));
+  return "x".repeat(1 + maximum(literals.map((segment) => segment.text.length)));
 }
 
 // Math.max(...numbers) would overflow the stack with more than a hundred thousand numbers.
-function largest(numbers: readonly number[]): number {
+function maximum(numbers: readonly number[]): number {
   return numbers.reduce((most, number) => Math.max(most, number), 0);
 }

@@ -71,12 +71,13 @@ export function createRequestReader(
     const notes: FieldNotes | undefined = maskField && { paths: [], repeated: 0 };
     const message = bytes && createMessage ? createMessage({ contentType, body: bytes }) : create(input);
     if (url !== undefined) variables.set(message, url.captures);
-    const ofBody = bytes && setFields?.(message, bytes, notes);
-    const ofQuery = url?.query ? readQuery(queryBinding, url.query, message) : undefined;
+    const unknownInBody = bytes && setFields?.(message, bytes, notes);
+    const unknownInQuery = url?.query ? readQuery(queryBinding, url.query, message) : undefined;
     if (maskField !== undefined && notes !== undefined) fillUpdateMask(maskField, message, notes.paths);
     if (checksRequired) requireFields(input, message);
-    const ignored = (ofQuery?.count ?? 0) + (ofBody?.count ?? 0);
-    if (ignored > 0) onIgnored?.(method, [...(ofQuery?.names ?? []), ...(ofBody?.names ?? [])], ignored);
+    const ignoredCount = (unknownInQuery?.count ?? 0) + (unknownInBody?.count ?? 0);
+    if (ignoredCount > 0)
+      onIgnored?.(method, [...(unknownInQuery?.names ?? []), ...(unknownInBody?.names ?? [])], ignoredCount);
     return message;
   };
 
@@ -89,10 +90,10 @@ export function createRequestReader(
       const { body: bytes, contentType } = request;
       // If the body is raw, an empty one is a google.api.HttpBody without bytes, for example an empty file.
       const isRead = bytes.byteLength > 0 || isRaw || bodyFormat.isRequired === true;
-      const sent = isRead ? bytes : undefined;
-      const problem = sent && bodyProblem(bodyFormat, contentType, false);
+      const bodyBytes = isRead ? bytes : undefined;
+      const problem = bodyBytes && bodyProblem(bodyFormat, contentType, false);
       if (problem !== undefined) throw problem;
-      return readMessage(contentType, sent, request);
+      return readMessage(contentType, bodyBytes, request);
     },
     openStream(request) {
       const setsFields = (): boolean => request.captures.length > 0 || hasParameters(queryBinding, request.query);

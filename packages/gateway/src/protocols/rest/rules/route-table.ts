@@ -26,7 +26,7 @@ interface Route<Binding> {
   readonly template: PathTemplate;
   readonly captures: readonly Capture[];
   /** The index of `**` in the template; the number of segments if it has none. */
-  readonly restAt: number;
+  readonly wildcardIndex: number;
 }
 
 /** The position of a variable's value, in segments of the template. */
@@ -43,9 +43,9 @@ interface Capture {
 interface Node<Binding> {
   literals: Map<string, Node<Binding>> | undefined;
   /** The child for `*`. */
-  one: Node<Binding> | undefined;
+  anySegment: Node<Binding> | undefined;
   /** The child for `**`. */
-  rest: Node<Binding> | undefined;
+  anySegments: Node<Binding> | undefined;
   /** The largest number of segments of a route below this node. */
   heightMax: number;
   /** The routes that end at this node: one per method and verb. */
@@ -84,7 +84,7 @@ export class RouteTable<Binding> {
     for (const [index, segment] of segments.entries()) {
       node.heightMax = Math.max(node.heightMax, segments.length - index);
       if (segment.kind === "literal") node = literalChild(node, segment.text);
-      else node = segment.kind === "*" ? (node.one ??= createNode()) : (node.rest ??= createNode());
+      else node = segment.kind === "*" ? (node.anySegment ??= createNode()) : (node.anySegments ??= createNode());
     }
     const existing = routeOf(node, verb, httpMethod);
     if (existing === undefined) node.routes.push(createRoute(httpMethod, template, binding, this.#decodesSlash));
@@ -142,12 +142,12 @@ const nonLiteral = "\ud800";
 
 // A colon separates a verb only if a template has that verb; otherwise "a:b" is an ordinary value.
 function splitVerb(fullPath: Walk, verbs: ReadonlySet<string>): Walk | undefined {
-  const last = fullPath.raw.at(-1) ?? "";
-  const colon = last.lastIndexOf(":");
+  const lastSegment = fullPath.raw.at(-1) ?? "";
+  const colon = lastSegment.lastIndexOf(":");
   if (colon < 0) return undefined;
-  const verb = decodePercent(last.slice(colon + 1)) ?? "";
+  const verb = decodePercent(lastSegment.slice(colon + 1)) ?? "";
   if (!verbs.has(verb)) return undefined;
-  const value = last.slice(0, colon);
+  const value = lastSegment.slice(0, colon);
   const raw = [...fullPath.raw.slice(0, -1), value];
   return { raw, decoded: [...fullPath.decoded.slice(0, -1), decodePercent(value) ?? ""], verb };
 }
@@ -166,16 +166,16 @@ function findRoute<Binding>(
     const literal = node.literals?.get(segment);
     if (literal !== undefined) route = findRoute(literal, walk, index + 1, httpMethod);
     // "*" does not match an empty segment: "/orders/" has no id.
-    if (route === undefined && node.one !== undefined && segment !== "") {
-      route = findRoute(node.one, walk, index + 1, httpMethod);
+    if (route === undefined && node.anySegment !== undefined && segment !== "") {
+      route = findRoute(node.anySegment, walk, index + 1, httpMethod);
     }
   }
-  if (route !== undefined || node.rest === undefined) return route;
+  if (route !== undefined || node.anySegments === undefined) return route;
   // "**" first leaves as many segments as the longest template after it can match, because a template that specifies
   // more of the path takes precedence.
-  const { rest } = node;
-  for (let at = Math.max(index, walk.decoded.length - rest.heightMax); at <= walk.decoded.length; at++) {
-    route = findRoute(rest, walk, at, httpMethod);
+  const { anySegments } = node;
+  for (let at = Math.max(index, walk.decoded.length - anySegments.heightMax); at <= walk.decoded.length; at++) {
+    route = findRoute(anySegments, walk, at, httpMethod);
     if (route !== undefined) return route;
   }
   return undefined;
@@ -205,23 +205,33 @@ function createRoute<Binding>(
   decodesSlash: boolean,
 ): Route<Binding> {
   const { segments, variables, verb = "" } = template;
-  const restAt = segments.findIndex((segment) => segment.kind === "**");
+  const wildcardAt = segments.findIndex((segment) => segment.kind === "**");
   const captures = variables.map((variable): Capture => {
     const { start, end } = variable;
     if (!isMultiSegment(template, variable)) return { start, end, decode: "one" };
     return { start, end, decode: decodesSlash ? "many-with-slash" : "many" };
   });
-  return { httpMethod, verb, binding, template, captures, restAt: restAt < 0 ? segments.length : restAt };
+  return {
+    httpMethod,
+    verb,
+    binding,
+    template,
+    captures,
+    wildcardIndex: wildcardAt < 0 ? segments.length : wildcardAt,
+  };
 }
 
-function captureVariables<Binding>({ captures, restAt, template }: Route<Binding>, walk: Walk): readonly string[] {
+function captureVariables<Binding>(
+  { captures, wildcardIndex, template }: Route<Binding>,
+  walk: Walk,
+): readonly string[] {
   // A template has at most one "**", so the length of the path determines how many segments it matches.
   const shift = walk.raw.length - template.segments.length;
   // map() instead of push(), which would reserve capacity for sixteen more items for the duration of the call.
   return captures.map(({ start, end, decode }) => {
-    const from = start > restAt ? start + shift : start;
+    const from = start > wildcardIndex ? start + shift : start;
     if (decode === "one") return walk.decoded[from] ?? "";
-    const to = end > restAt ? end + shift : end;
+    const to = end > wildcardIndex ? end + shift : end;
     const segments = decode === "many" ? walk.raw : walk.decoded;
     const text = segments.slice(from, to).join("/");
     return decode === "many" ? decodePercentExceptSlash(text) : text;
@@ -229,7 +239,7 @@ function captureVariables<Binding>({ captures, restAt, template }: Route<Binding
 }
 
 function createNode<Binding>(): Node<Binding> {
-  return { literals: undefined, one: undefined, rest: undefined, heightMax: 0, routes: [] };
+  return { literals: undefined, anySegment: undefined, anySegments: undefined, heightMax: 0, routes: [] };
 }
 
 function literalChild<Binding>(node: Node<Binding>, text: string): Node<Binding> {

@@ -18,8 +18,8 @@ export function findUpdateMask(input: DescMessage, { httpMethod, body }: HttpPat
 
 /** Fills a missing or empty update mask with the paths of the fields that the body has set. */
 export function fillUpdateMask(maskField: DescField, message: Message, fieldPaths: readonly string[]): void {
-  const sent = loadField(message, maskField);
-  if (fieldPaths.length === 0 || (isMessage(sent, FieldMaskSchema) && sent.paths.length > 0)) return;
+  const sentMask = loadField(message, maskField);
+  if (fieldPaths.length === 0 || (isMessage(sentMask, FieldMaskSchema) && sentMask.paths.length > 0)) return;
   // Paths in the mask are relative to the resource, so they lack the name of the body field.
   const paths = fieldPaths.map((path) => path.slice(path.indexOf(".") + 1)).toSorted();
   createFieldSetter(maskField)(message, create(FieldMaskSchema, { paths }));
