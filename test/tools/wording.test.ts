@@ -41,16 +41,19 @@ describe("textsOf", () => {
     expect(textsOfKind("name", source)).toEqual(["1 a", "2 b", "3 C", "3 d", "3 e", "4 F", "4 g", "5 H"]);
   });
 
-  test("finds names of tests, also in tables, and no other strings of a test", () => {
-    const source = `describe("a server at work", () => {
+  test("finds the complete names of tests, with the values of each row, and no other strings of a test", () => {
+    const source = `const rows = [{ name: "reads an idle socket", text: "none of these words" }];
+describe("a server at work", () => {
   test.each(["a row of one"])("is up and running", () => { expect("not the name").toBe("nor this one"); });
+  test.each(rows)("$name", () => {});
+  test.each([["a", 7]])("gets %s as %i", () => {});
 });
-const rows = [{ name: "closes an idle connection", text: "none of these words" }];`;
+export const others = [{ name: "closes an idle connection" }];`;
     expect(textsOfKind("test name", source, true)).toEqual([
-      "1 a server at work",
-      "2 a row of one",
-      "2 is up and running",
-      "4 closes an idle connection",
+      "1 a server at work > reads an idle socket",
+      "3 a server at work > is up and running",
+      "5 a server at work > gets a as 7",
+      "7 closes an idle connection",
     ]);
   });
 });
@@ -91,23 +94,30 @@ describe("phrases", () => {
   });
 
   const rows = [
-    { kind: "message", text: "the port is no number", found: ["is no"] },
-    { kind: "comment", text: "It is no longer open.", found: [] },
-    { kind: "test name", text: "At once, and forthwith", found: ["at once", "forthwith"] },
-    { kind: "comment", text: "look at oncelers", found: [] },
-    { kind: "name", text: "closeAtOnce", found: ["at once"] },
-    { kind: "name", text: "flatOnce", found: [] },
+    { name: "a message", kind: "message", text: "the port is no number", found: ["is no"] },
+    { name: "an exception", kind: "comment", text: "It is no longer open.", found: [] },
+    {
+      name: "two phrases, one of them in capitals",
+      kind: "test name",
+      text: "At once, and forthwith",
+      found: ["at once", "forthwith"],
+    },
+    { name: "a longer word", kind: "comment", text: "look at oncelers", found: [] },
+    { name: "the words of a name", kind: "name", text: "closeAtOnce", found: ["at once"] },
+    { name: "a part of a word of a name", kind: "name", text: "flatOnce", found: [] },
   ] as const;
 
-  test.each(rows)("are found in a $kind: $text", ({ kind, text, found }) => {
-    const offences = find({ kind, text, callee: "", line: 1 });
+  test.each(rows)("are found, or not, in $name", ({ kind, text, found }) => {
+    const offences = find({ kind, text, context: "", line: 1 });
     expect(offences.map(({ phrase }) => phrase.phrase)).toEqual(found);
   });
 
-  test.each(["// closed at\n// once", " * at\n * once", "closeAtOnce", "At once"])(
-    "are not missed by the filter: %j",
-    (source) => {
-      expect(roughPattern(phrases).test(source)).toBe(true);
-    },
-  );
+  test.each([
+    { name: "two line comments", source: "// closed at\n// once" },
+    { name: "two lines of a block comment", source: " * at\n * once" },
+    { name: "a name", source: "closeAtOnce" },
+    { name: "capitals", source: "At once" },
+  ])("are not missed by the filter in $name", ({ source }) => {
+    expect(roughPattern(phrases).test(source)).toBe(true);
+  });
 });

@@ -7,15 +7,15 @@ import { pageFiles, pageTexts, type PlacedText, sourceFiles, sourceTexts, testFi
 //
 //   npx node tools/wording/main.ts --check        the phrases that docs/explanation/terms.md rules out, like npm test
 //   npx node tools/wording/main.ts --messages     all messages of the program, similar ones next to each other
-//   npx node tools/wording/main.ts --draw SEED    100 names, 100 sentences of comments and docs, 50 messages and
-//                                                 50 names of tests, drawn by a seed
+//   npx node tools/wording/main.ts --draw SEED    100 names with their declarations, 100 sentences of comments and
+//                                                 docs, 50 messages and 50 complete names of tests, drawn by a seed
 
 const { values } = parseArgs({
   options: { check: { type: "boolean" }, messages: { type: "boolean" }, draw: { type: "string" } },
 });
 
-function show({ file, line, callee, text }: PlacedText): string {
-  return [text, callee, `${file}:${line}`].filter((part) => part !== "").join("\t");
+function show({ file, line, context, text }: PlacedText): string {
+  return [text, context, `${file}:${line}`].filter((part) => part !== "").join("\t");
 }
 
 if (values.check === true) {
@@ -25,8 +25,8 @@ if (values.check === true) {
 }
 if (values.messages === true) {
   const messages = sourceTexts(sourceFiles(), false).filter(({ kind }) => kind === "message");
-  const byCallee = messages.toSorted((a, b) => a.callee.localeCompare(b.callee) || a.text.localeCompare(b.text));
-  for (const message of byCallee) console.log(show(message));
+  const byContext = messages.toSorted((a, b) => a.context.localeCompare(b.context) || a.text.localeCompare(b.text));
+  for (const message of byContext) console.log(show(message));
 }
 if (values.draw !== undefined) {
   const { draw: seed } = values;

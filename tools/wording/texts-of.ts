@@ -1,5 +1,6 @@
 import { parseAst } from "rolldown/parseAst";
 import { childrenOf, isNode, type Node } from "../mutants/syntax.ts";
+import { testNamesOf } from "./test-names.ts";
 
 /** The kind of a text: messages are the strings of a program that people read; "docs" and "cell" are parts of pages. */
 export type TextKind = "message" | "name" | "comment" | "test name" | "docs" | "cell";
@@ -9,8 +10,11 @@ export interface Text {
   readonly kind: TextKind;
   /** The text in one line. `${}` stands for each interpolated value. */
   readonly text: string;
-  /** For a message, the function that is called with it, such as `new TypeError` or `log.warn`; otherwise empty. */
-  readonly callee: string;
+  /**
+   * Where the text is used: for a message, the function that is called with it, such as `new TypeError`; for a name, its
+   * declaration; for the name of a test, "row" if the title of the test is in another file; otherwise empty.
+   */
+  readonly context: string;
   /** The line, counted from 1. */
   readonly line: number;
 }
@@ -35,8 +39,6 @@ const declarations = new Set([
   "TSEnumDeclaration",
 ]);
 const members = new Set(["MethodDefinition", "PropertyDefinition", "TSPropertySignature", "TSMethodSignature"]);
-const testFunctions = /^(?:test|it|describe|suite)\b/;
-
 /**
  * Returns the texts of a TypeScript source, in the order of its lines: comments, declared names, and messages or, with
  * `isTest`, names of tests.
@@ -44,22 +46,28 @@ const testFunctions = /^(?:test|it|describe|suite)\b/;
 export function textsOf(source: string, isTest: boolean): Text[] {
   const lineOf = lineFinder(source);
   const texts: Text[] = commentsOf(source).map(({ text, start }) => {
-    return { kind: "comment", text, callee: "", line: lineOf(start) };
+    return { kind: "comment", text, context: "", line: lineOf(start) };
   });
   const program: unknown = parseAst(source, { lang: "ts" });
   const visit = (node: Node, callee: string): void => {
     if (node.type === "ImportDeclaration" || node.type === "ExportAllDeclaration") return;
-    const called = isTest && isNameProperty(node) ? "test" : (calleeOf(node, source) ?? callee);
+    const called = calleeOf(node, source) ?? callee;
     const name = nameOf(node);
-    if (name !== undefined) texts.push({ kind: "name", text: name, callee: "", line: lineOf(node.start) });
+    if (name !== undefined)
+      texts.push({ kind: "name", text: name, context: lineAt(source, node.start), line: lineOf(node.start) });
     const text = stringOf(node, source);
-    if (text !== undefined && prose.test(text) && (isTest ? testFunctions.test(called) : isMessage(text))) {
-      const kind = isTest ? "test name" : "message";
-      texts.push({ kind, text: oneLine(text), callee: called, line: lineOf(node.start) });
+    if (!isTest && text !== undefined && prose.test(text) && isMessage(text)) {
+      texts.push({ kind: "message", text: oneLine(text), context: called, line: lineOf(node.start) });
     }
     for (const child of childrenOf(node)) visit(child, called);
   };
-  if (isNode(program)) visit(program, "");
+  if (isNode(program)) {
+    visit(program, "");
+    const testNames = isTest ? testNamesOf(program, source, (node) => stringOf(node, source)) : [];
+    for (const { text, start, isRow } of testNames.filter((name) => prose.test(name.text))) {
+      texts.push({ kind: "test name", text: oneLine(text), context: isRow ? "row" : "", line: lineOf(start) });
+    }
+  }
   return texts.toSorted((a, b) => a.line - b.line);
 }
 
@@ -73,7 +81,7 @@ export function pageTextsOf(page: string): Text[] {
   const blocks = visible.matchAll(/(?<=^\|.*)[^|\n]+|^#.*|(?:^(?![|#]).*\S.*\n?(?! *[-*|#] | *\d+\. ))+/gm);
   return [...blocks].flatMap(({ 0: block, index: start }) => {
     const kind = /^#|^\|/.test(visible.slice(visible.lastIndexOf("\n", start) + 1)) ? "cell" : "docs";
-    return sentencesOf(block).map(({ text, at }): Text => ({ kind, text, callee: "", line: lineOf(start + at) }));
+    return sentencesOf(block).map(({ text, at }): Text => ({ kind, text, context: "", line: lineOf(start + at) }));
   });
 }
 
@@ -84,6 +92,11 @@ function blank(part: string): string {
 function lineFinder(source: string): (offset: number) => number {
   const starts = [...source.matchAll(/^/gm)].map(({ index }) => index);
   return (offset) => starts.findLastIndex((start) => start <= offset) + 1;
+}
+
+function lineAt(source: string, offset: number): string {
+  const end = source.indexOf("\n", offset);
+  return source.slice(source.lastIndexOf("\n", offset) + 1, end < 0 ? source.length : end).trim();
 }
 
 /** Returns the sentences of comments. Line comments on consecutive lines are one comment. */
@@ -114,11 +127,6 @@ function calleeOf(node: Node, source: string): string | undefined {
   const { callee } = node;
   if (!isNode(callee)) return undefined;
   return `${node.type === "NewExpression" ? "new " : ""}${source.slice(callee.start, callee.end)}`.split("\n")[0];
-}
-
-/** Returns whether a node is the name of a row in a table of test cases. */
-function isNameProperty({ type, key }: Node): boolean {
-  return type === "Property" && isNode(key) && key["name"] === "name";
 }
 
 function nameOf(node: Node): string | undefined {
