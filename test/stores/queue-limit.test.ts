@@ -249,17 +249,17 @@ describe("a store that keeps up refuses no deletion", () => {
   const quick = { commitMs: 1.5, deletionMs: 0.015, inFlightMax: 1 };
 
   test.each([
-    { name: "large batches", store: quick, perS: 30_000 },
-    { name: "batches of more than 25 ms", store: { ...quick, deletionMs: 0.06 }, perS: 15_800 },
-    { name: "slow commits", store: { ...quick, commitMs: 40 }, perS: 5_000 },
+    { name: "with large batches", store: quick, perS: 30_000 },
+    { name: "with batches of more than 25 ms", store: { ...quick, deletionMs: 0.06 }, perS: 15_800 },
+    { name: "with slow commits", store: { ...quick, commitMs: 40 }, perS: 5_000 },
     {
-      name: "small commits near its maximum rate",
+      name: "with small commits near its maximum rate",
       store: { ...quick, commitMs: 0.1, deletionMs: 0.11 },
       perS: 8_900,
     },
-    { name: "commits that suddenly take 40 ms", store: { ...quick, later: { commitMs: 40 } }, perS: 5_000 },
-    { name: "commits that suddenly take 200 ms", store: { ...quick, later: { commitMs: 200 } }, perS: 5_000 },
-    { name: "a pause of three seconds", store: { ...quick, commitMs: 4, pauseMs: 3_000 }, perS: 5_000 },
+    { name: "with commits that suddenly take 40 ms", store: { ...quick, later: { commitMs: 40 } }, perS: 5_000 },
+    { name: "with commits that suddenly take 200 ms", store: { ...quick, later: { commitMs: 200 } }, perS: 5_000 },
+    { name: "with a pause of three seconds", store: { ...quick, commitMs: 4, pauseMs: 3_000 }, perS: 5_000 },
   ])("$name", ({ store, perS }) => {
     expect(offer(store, () => perS)).toMatchObject({ refusedPerS: 0 });
   });
@@ -270,7 +270,7 @@ describe("a store that keeps up refuses no deletion", () => {
     { name: "a pause of three seconds", store: { ...quick, commitMs: 4, pauseMs: 3_000 }, perS: 5_000 },
     { name: "a pause of two batches", store: { ...quick, commitMs: 4, pauseMs: 3_000, inFlightMax: 2 }, perS: 5_000 },
     { name: "a pause of 200 ms of a slow store", store: { ...quick, deletionMs: 0.2, pauseMs: 200 }, perS: 4_000 },
-  ])("from the start: $name", ({ store, perS }) => {
+  ])("with $name, from the start", ({ store, perS }) => {
     expect(offer(store, () => perS, always)).toMatchObject({ refusedPerS: 0 });
   });
 

@@ -529,40 +529,50 @@ describe.each(["1.1", "2"] as const)("the handler in a server of HTTP/%s keeps t
   }
 
   test.each([
-    { title: "a field that only the host sets", host: { "x-host": "1" }, name: "x-host", values: ["1"] },
-    { title: "each value of a list", host: { link: ["</a>", "</b>"] }, name: "link", values: ["</a>", "</b>"] },
     {
-      title: "the gateway's value of a field of both",
+      title: "and sends a field that only the application sets",
+      host: { "x-host": "1" },
+      name: "x-host",
+      values: ["1"],
+    },
+    {
+      title: "and sends each value of a list",
+      host: { link: ["</a>", "</b>"] },
+      name: "link",
+      values: ["</a>", "</b>"],
+    },
+    {
+      title: "except a field that the gateway sets too",
       host: { "x-both": "host" },
       name: "x-both",
       values: ["gateway"],
     },
-    { title: "vary of both", host: { Vary: "origin" }, name: "vary", values: ["origin", "x-tenant"] },
+    { title: "and joins Vary of both", host: { Vary: "origin" }, name: "vary", values: ["origin", "x-tenant"] },
     {
-      title: "cookies of both",
+      title: "and sends the cookies of both",
       host: { "set-cookie": ["a=1", "b=2"] },
       name: "set-cookie",
       values: ["a=1", "b=2", "gateway=1"],
     },
     {
-      title: "not the type of the host's page",
+      title: "except the content type of its page",
       host: { "content-type": "text/html" },
       name: "content-type",
       values: ["application/json"],
     },
     {
-      title: "not the length of the host's page",
+      title: "except the content length of its page",
       host: { "content-length": "5" },
       name: "content-length",
       values: ["2"],
     },
     {
-      title: "not the coding of the host's page",
+      title: "except the content coding of its page",
       host: { "content-encoding": "br" },
       name: "content-encoding",
       values: [],
     },
-    { title: "not the ETag of the host's page", host: { etag: '"page"' }, name: "etag", values: [] },
+    { title: "except the ETag of its page", host: { etag: '"page"' }, name: "etag", values: [] },
   ])("$title", async ({ host, name, values }) => {
     const header = await ask(host);
     expect(header.filter(([field]) => field === name).map(([, value]) => value)).toEqual(values);

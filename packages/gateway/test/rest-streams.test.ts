@@ -265,15 +265,18 @@ describe.each(restWays)("a server stream on REST over $name", (way) => {
     { acceptEncoding: "gzip;q=0, identity", count: 100, coding: undefined },
     { acceptEncoding: "gzip", count: 1, coding: undefined },
     { acceptEncoding: "gzip", count: 100, coding: "gzip" },
-  ])("that ends immediately has the coding $coding for $acceptEncoding and $count messages", async (row) => {
-    await using greenhouse = await start();
-    const header: [string, string][] = [["accept-encoding", row.acceptEncoding]];
-    const path = `/sensors/a/readings?count=${row.count}`;
-    const answer = await send(greenhouse, { httpMethod: "GET", path, header });
-    expect(fieldValue(answer.header, "content-encoding")).toBe(row.coding);
-    const body = row.coding === undefined ? answer.body : gunzipSync(answer.body);
-    expect(body.toString().split("\n").length).toBe(row.count + 1);
-  });
+  ])(
+    "of $count messages that ends immediately has the coding $coding for Accept-Encoding: $acceptEncoding",
+    async (row) => {
+      await using greenhouse = await start();
+      const header: [string, string][] = [["accept-encoding", row.acceptEncoding]];
+      const path = `/sensors/a/readings?count=${row.count}`;
+      const answer = await send(greenhouse, { httpMethod: "GET", path, header });
+      expect(fieldValue(answer.header, "content-encoding")).toBe(row.coding);
+      const body = row.coding === undefined ? answer.body : gunzipSync(answer.body);
+      expect(body.toString().split("\n").length).toBe(row.count + 1);
+    },
+  );
 
   // Over Fetch, the platform has the timeout for slow readers; for a mounted handler, the application's server has it.
   if (version !== "fetch" && http2 === "own") {
@@ -364,9 +367,15 @@ const routes: GatewayOptions["routes"] = (router) => router.service(GreenhouseSe
 
 describe("a server stream on REST", () => {
   test.each([
-    { name: "its interceptors still decide", request: { httpMethod: "GET", path: "/sensors/undecided/readings" } },
-    { name: "it sends bytes, whose type comes with them", request: { httpMethod: "GET", path: "/downloads/a" } },
-    { name: "its client sends a stream too", request: { httpMethod: "POST", path: "/climate" } },
+    {
+      name: "its interceptors may still reject it",
+      request: { httpMethod: "GET", path: "/sensors/undecided/readings" },
+    },
+    {
+      name: "it sends bytes, whose first message has the content type",
+      request: { httpMethod: "GET", path: "/downloads/a" },
+    },
+    { name: "its client also sends a stream", request: { httpMethod: "POST", path: "/climate" } },
   ])("does not send its header before a message when $name", async ({ request }) => {
     const failure = Promise.withResolvers<never>();
     const asked = Promise.withResolvers<void>();

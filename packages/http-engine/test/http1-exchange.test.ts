@@ -308,7 +308,11 @@ describe("an unread body", () => {
 
   test.each<{ name: string; bytes: number; header: readonly Field[] }>([
     { name: "is larger", bytes: largest + 1, header: [] },
-    { name: "may not be sent", bytes: largest, header: [["expect", "100-continue"]] },
+    {
+      name: "may not be sent, because its client waits for 100 Continue",
+      bytes: largest,
+      header: [["expect", "100-continue"]],
+    },
   ])("is read to its end when it $name, and then the connection is closed", async ({ bytes, header }) => {
     await using greenhouse = await startGreenhouse({});
     using connection = await openHttp1(greenhouse.address);

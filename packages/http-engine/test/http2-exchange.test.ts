@@ -225,8 +225,8 @@ describe.each(http2Servers)("an HTTP/2 stream, %s,", (http2) => {
     if (http2 === "mounted") return;
     test.each([
       { name: "as large as the limit", bytes: 2000, want: "404" },
-      { name: "one byte larger", bytes: 2001, want: "431" },
-    ])("of header fields, or at it, with many small fields, $name, gets $want", async ({ bytes, want }) => {
+      { name: "one byte larger than the limit", bytes: 2001, want: "431" },
+    ])("of header fields gets $want with many small fields that are $name", async ({ bytes, want }) => {
       using connection = await openFrames(greenhouse.address);
       const header = headerOfListBytes([...postHeader(), json], bytes);
       connection.send(headersFrame(1, header), dataFrame(1, Buffer.from("{}"), frameFlag.endStream));
@@ -265,7 +265,7 @@ describe.each(http2Servers)("an HTTP/2 stream, %s,", (http2) => {
       expect(response && statusOf(hpack, response)).toBe("200");
     });
 
-    test("gets it only if it waits", async () => {
+    test("gets none if it does not wait", async () => {
       await using greenhouse = await startGreenhouse({ waterBed: ({ bed }) => ({ bed }) }, {}, { http2 });
       using connection = await openFrames(greenhouse.address);
       const header = postHeader(json).filter(([name]) => name !== ":path");
@@ -276,7 +276,7 @@ describe.each(http2Servers)("an HTTP/2 stream, %s,", (http2) => {
       expect(response && statusOf(new HpackDecoder(10_000), response)).toBe("200");
     });
 
-    test("gets it once on a node server, which sends it", async () => {
+    test("gets it once if the handler is mounted in a node server, which sends it", async () => {
       const gateway = createTestGateway({
         routes: (router) => router.service(GreenhouseService, { waterBed: ({ bed }) => ({ bed }) }),
       });

@@ -18,7 +18,7 @@ const nested = create(NestedSchema, { text: "t" });
 const typeUrl = "type.googleapis.com/kitchensink.v1.Nested";
 const detail = { type: "kitchensink.v1.Nested", value: toBinary(NestedSchema, nested) };
 
-describe("error records", () => {
+describe("an error record", () => {
   test.each([
     {
       name: "google.rpc.Status",
@@ -164,7 +164,7 @@ describe("error records", () => {
       body: { message: "x".repeat(100_000) },
       want: { code: Code.Unauthenticated, rawMessage: "HTTP status 401" },
     },
-  ])("$name", async ({ status, body, type, want }) => {
+  ])("is read as an error: $name", async ({ status, body, type, want }) => {
     const error = await ask((response) => answerWith(response, status, body, type));
     expect(error).toBeInstanceOf(ConnectError);
     expect(error).toMatchObject(
@@ -186,7 +186,7 @@ describe("error records", () => {
     { name: "neither a type nor a URL", details: [{}, [], null, true, "text", 7] },
     { name: "a string instead of an array", details: "text" },
     { name: "an object instead of an array", details: { "@type": typeUrl, text: "t" } },
-  ])("details with $name do not change the error of the server", async ({ details }) => {
+  ])("with details that are $name does not lose the code and the message", async ({ details }) => {
     const readable = { "@type": typeUrl, text: "t" };
     const allDetails = Array.isArray(details) ? [...details, readable] : details;
     const header = { "content-type": "application/json", "x-why": "drought" };

@@ -137,20 +137,20 @@ const gone = { code: 5, message: "gone" };
 type StreamRow = [name: string, type: string, body: unknown[], want: unknown[], output?: DescMessage, field?: string];
 
 test.each<StreamRow>([
-  ["a field of lines", ndjson, [{ error: "a" }, { result: "b" }], [{ error: "a" }, { result: "b" }]],
-  ["a field of an array", json, [[{ error: "a" }]], [{ error: "a" }]],
-  ["a field that is wrapped", json, [{ result: { result: "a" } }], [{ result: "a" }]],
-  ["an error of values", json, [{ error: gone }], ["gone"]],
-  ["an error of lines", ndjson, [{ "@error": gone }], ["gone"]],
-  ["another member", ndjson, [{ error: gone, text: "a" }], [{ text: "a" }], NestedSchema],
-  ["an error of lines without a field", ndjson, [{ error: gone }], ["gone"], NestedSchema],
+  ["a field named error in lines", ndjson, [{ error: "a" }, { result: "b" }], [{ error: "a" }, { result: "b" }]],
+  ["a field named error in an array", json, [[{ error: "a" }]], [{ error: "a" }]],
+  ["a field named result in a wrapper", json, [{ result: { result: "a" } }], [{ result: "a" }]],
+  ["an error in consecutive values", json, [{ error: gone }], ["gone"]],
+  ["an error in lines", ndjson, [{ "@error": gone }], ["gone"]],
+  ["a message with an unknown member error", ndjson, [{ error: gone, text: "a" }], [{ text: "a" }], NestedSchema],
+  ["an error in lines of a type without such a field", ndjson, [{ error: gone }], ["gone"], NestedSchema],
   ["any JSON", ndjson, [{ result: 1 }], [{ result: 1 }], StructSchema],
   ["any value", ndjson, [{ "@error": 1 }], [{ "@error": 1 }], ValueSchema],
-  ["an error of an Any", ndjson, [{ error: gone }], ["gone"], AnySchema],
-  ["a map", ndjson, [{ result: "a" }], [{ labels: { result: "a" } }], SinkSchema, "labels"],
+  ["an error instead of an Any", ndjson, [{ error: gone }], ["gone"], AnySchema],
+  ["a map with the key result", ndjson, [{ result: "a" }], [{ labels: { result: "a" } }], SinkSchema, "labels"],
   ["lists", ndjson, [["a"], ["b"]], [{ tags: ["a"] }, { tags: ["b"] }], SinkSchema, "tags"],
-  ["an error with a string", ndjson, [{ error: gone }], ["gone"], SinkSchema, "f_string"],
-])("a stream has %s", async (_, type, body, want, output, field = "") => {
+  ["an error instead of a string", ndjson, [{ error: gone }], ["gone"], SinkSchema, "f_string"],
+])("a stream distinguishes messages, wrappers and errors: %s", async (_, type, body, want, output, field = "") => {
   const [method] = defineRpcs({ error: "error", result: "result" }, ["/x"]);
   const [found] = method === undefined ? [] : compileRestRules(method);
   if (found === undefined) throw new Error("the rule is missing");

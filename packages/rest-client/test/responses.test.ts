@@ -48,7 +48,7 @@ test.each([
   expect(server.seen).toMatchObject([{ header: { "grpc-timeout": sent } }]);
 });
 
-describe("bad servers", () => {
+describe("a call fails when the server sends", () => {
   const redirect = "the server redirected to https://elsewhere.example/; redirects are not followed";
   test.each([
     {

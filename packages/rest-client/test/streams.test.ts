@@ -114,7 +114,7 @@ describe("a server stream", () => {
       body: "<p>",
       want: [`Unknown: the response must be a stream of JSON or events, got ${type}`],
     })),
-  ])("of $name", async ({ type, body, want }) => {
+  ])("is read from $name", async ({ type, body, want }) => {
     expect(await watch((response) => response.writeHead(200, { "content-type": type }).end(body))).toEqual(want);
   });
 
@@ -124,7 +124,7 @@ describe("a server stream", () => {
     ]);
   });
 
-  test.each([ndjson, json, events])("of %s with an endless message is aborted", async (type) => {
+  test.each([ndjson, json, events])("of the type %s with an endless message is aborted", async (type) => {
     const [error] = await watch((response) => {
       response.writeHead(200, { "content-type": type }).write(type === events ? "data: " : '{"title":"');
       const more = (): void => {
@@ -141,7 +141,7 @@ describe("a server stream", () => {
     { name: "a redirect", status: 302, type: json, begin: "{" },
     { name: "a long error", status: 500, type: json, begin: "x".repeat(100_000) },
     { name: "data after the end", status: 200, type: events, begin: "event: end\ndata: {}\n\n" },
-  ])("closes the connection of $name", async ({ status, type, begin }) => {
+  ])("closes its connection after $name", async ({ status, type, begin }) => {
     await using server = await startRestServer((response) => {
       response.writeHead(status, { "content-type": type }).write(begin);
     });
@@ -175,7 +175,7 @@ describe("a server stream", () => {
     await expect.poll(() => server.open()).toBe(0);
   });
 
-  test("of the gateway", async () => {
+  test("is read from the gateway", async () => {
     await using gateway = await startCatalog();
     const baseUrl = `http://127.0.0.1:${gateway.address.port}`;
     const client = createClient(Catalog, createRestTransport({ baseUrl }));

@@ -122,23 +122,26 @@ describe("importing into PostgreSQL", () => {
   });
 
   test.each([
-    { how: "is lost", commitSql: "PERFORM pg_terminate_backend(pg_backend_pid())", restore: true },
-    { how: "is lost", commitSql: "PERFORM pg_terminate_backend(pg_backend_pid())", restore: false },
-    { how: "is refused", commitSql: "RAISE 'kept'", restore: true },
-  ])("is in doubt only if a restore loses its COMMIT: $how, restore: $restore", async ({ how, commitSql, restore }) => {
-    const url = await server.createPlants();
-    await runSql(
-      url,
-      `CREATE FUNCTION at_commit() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN ${commitSql}; RETURN NULL; END$$;
+    { how: "lost", commitSql: "PERFORM pg_terminate_backend(pg_backend_pid())", restore: true },
+    { how: "lost", commitSql: "PERFORM pg_terminate_backend(pg_backend_pid())", restore: false },
+    { how: "refused", commitSql: "RAISE 'kept'", restore: true },
+  ])(
+    "is in doubt only if its COMMIT is lost and it restores: COMMIT $how, restore: $restore",
+    async ({ how, commitSql, restore }) => {
+      const url = await server.createPlants();
+      await runSql(
+        url,
+        `CREATE FUNCTION at_commit() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN ${commitSql}; RETURN NULL; END$$;
        CREATE CONSTRAINT TRIGGER at_commit AFTER INSERT ON plants DEFERRABLE INITIALLY DEFERRED
        FOR EACH ROW EXECUTE FUNCTION at_commit()`,
-    );
-    await using database = await openPostgresDatabase(url);
-    await using running = await database.startImport({ restore });
-    const doubt = /: it is unknown whether the last batch was restored; check which of its plants exist$/;
-    const message = restore && how === "is lost" ? expect.stringMatching(doubt) : expect.not.stringMatching(doubt);
-    await expect(running.add([1n])).rejects.toMatchObject({ message, cause: expect.any(Error) });
-  });
+      );
+      await using database = await openPostgresDatabase(url);
+      await using running = await database.startImport({ restore });
+      const doubt = /: it is unknown whether the last batch was restored; check which of its plants exist$/;
+      const message = restore && how === "is lost" ? expect.stringMatching(doubt) : expect.not.stringMatching(doubt);
+      await expect(running.add([1n])).rejects.toMatchObject({ message, cause: expect.any(Error) });
+    },
+  );
 
   test("does not count a plant that another import has added while its COMMIT was refused", async () => {
     const url = await server.createPlants();

@@ -58,7 +58,7 @@ describe("the retention of deletion records in PostgreSQL", () => {
     // The session has no timeouts, as behind PgBouncer.
     const session = new Session(readServerUrl(url));
     const placement = row.placement(schemaOf(session));
-    const { reachedUs: fromUs, ...slice } = await placement.dropOldRecords(session, 3_600_000, { max: 1_000 });
+    const { reachedTimeUs: fromUs, ...slice } = await placement.dropOldRecords(session, 3_600_000, { max: 1_000 });
     expect(slice).toEqual({ count: 1_000, isMore: true });
     const rows = await runSql(url, "SELECT count(*), max(plant_id) FILTER (WHERE plant_id <= 1490) FROM deletions");
     expect(rows).toEqual([{ count: "500", max: "490" }]);
@@ -96,7 +96,7 @@ describe("the retention of deletion records in PostgreSQL", () => {
     for (let isMore = true; isMore;) {
       const slice = await singleServerByDay(schemaOf(session)).dropOldRecords(session, 1, { max: 80, fromUs });
       counts.push(slice.count);
-      ({ isMore, reachedUs: fromUs } = slice);
+      ({ isMore, reachedTimeUs: fromUs } = slice);
     }
     await session.close();
     expect(counts).toEqual(slices);
@@ -112,7 +112,7 @@ describe("the retention of deletion records in PostgreSQL", () => {
         const placement = singleServerByDay(schemaOf(session));
         const slice = await placement.dropOldRecords(session, 3_600_000, { max: 500, fromUs });
         dropped += slice.count;
-        ({ isMore, reachedUs: fromUs } = slice);
+        ({ isMore, reachedTimeUs: fromUs } = slice);
       }
       await session.close();
       return dropped;

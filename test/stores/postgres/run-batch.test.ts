@@ -192,7 +192,7 @@ describe("a batch that the server partly refuses", () => {
   test.each([
     {
       sqlStates: ["P0001", "42P01"],
-      result: "given up",
+      result: "abandoned",
       results: [undefined, undefined, undefined, undefined],
       attempts: 2,
     },
@@ -204,7 +204,7 @@ describe("a batch that the server partly refuses", () => {
       results: ["the database does not allow deleting plant 1", true, true, true],
       attempts: 6,
     },
-    { sqlStates: ["XX000", "P0001", "42P01"], result: "given up", results: Array(4).fill(undefined), attempts: 3 },
+    { sqlStates: ["XX000", "P0001", "42P01"], result: "abandoned", results: Array(4).fill(undefined), attempts: 3 },
     {
       sqlStates: ["23503", "23503", "23503"],
       result: "done",
@@ -212,7 +212,7 @@ describe("a batch that the server partly refuses", () => {
       attempts: 5,
     },
   ])(
-    "runs in parts until it is $result, and each deletion gets its outcome: $sqlStates",
+    "runs in parts until it is $result after $sqlStates, and each deletion gets its outcome",
     async ({ sqlStates, result, results, attempts }) => {
       const url = await createPlants(4);
       await failAttempts(url, "DELETE ON plants", sqlStates);
@@ -220,7 +220,7 @@ describe("a batch that the server partly refuses", () => {
       const listeners = listenersOf(1n, 2n, 3n, 4n);
       const ended = await runBatch(session, listeners.deletions).then(
         () => "done",
-        () => "given up",
+        () => "abandoned",
       );
       await session.close();
       expect(ended).toBe(result);

@@ -26,7 +26,7 @@ test("workerOf returns the worker of the shard whose range contains the hash", (
   expect(hashes.map(({ id }) => shards.workerOf(id))).toEqual([0, 1, 0, 2]);
 });
 
-test("oneOfEach contains the first plant of each worker", () => {
+test("oneOfEach contains one plant of each worker", () => {
   const shards = new Shards([-(2 ** 30), 0, 2 ** 30, hashMax], [0, 1, 2, 0]);
   const workers = shards.oneOfEach.map((id) => shards.workerOf(id));
   expect(workers.toSorted((a, b) => a - b)).toEqual([0, 1, 2]);

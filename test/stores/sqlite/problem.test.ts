@@ -3,7 +3,7 @@ import { fileProblemOf, isLocked, isConstraintFault } from "../../../src/stores/
 
 /** Returns an error of `node:sqlite`. */
 function sqliteFault(errcode: number): Error {
-  return Object.assign(new Error("as SQLite says it"), { code: "ERR_SQLITE_ERROR", errcode });
+  return Object.assign(new Error("the message of SQLite"), { code: "ERR_SQLITE_ERROR", errcode });
 }
 
 // Extended result codes, whose low byte is the primary one (sqlite.org/rescode.html).
@@ -22,7 +22,7 @@ const rows: readonly { name: string; errcode: number; text: string; isTemporary:
   { name: "SQLITE_FULL", errcode: 13, text: "the disk is full", isTemporary: true },
   { name: "SQLITE_CANTOPEN_ISDIR", errcode: 526, text: "the file cannot be opened", isTemporary: true },
   { name: "SQLITE_NOTADB", errcode: 26, text: "the file is not an SQLite database", isTemporary: false },
-  { name: "SQLITE_ERROR", errcode: 1, text: "as SQLite says it", isTemporary: false },
+  { name: "SQLITE_ERROR", errcode: 1, text: "the message of SQLite", isTemporary: false },
 ];
 
 describe("the problem for an error of SQLite", () => {

@@ -164,9 +164,9 @@ describe("an introspection endpoint", () => {
 
 describe("an active token", () => {
   test.each<[name: string, response: object, want: object, source?: Partial<IntrospectionSource>]>([
-    ["without enforceScopes has every scope", { sub: "ada", scope: "a" }, { subject: "ada", scopes: "all" }],
+    ["has every scope without enforceScopes", { sub: "ada", scope: "a" }, { subject: "ada", scopes: "all" }],
     [
-      "with enforceScopes has its own scopes",
+      "has the scopes of the response with enforceScopes",
       { sub: "ada", scope: "a b" },
       { scopes: new Set(["a", "b"]) },
       { enforceScopes: true },

@@ -255,11 +255,11 @@ describe("an unknown token", () => {
 
 describe("requireAccessTokenType (RFC 9068)", () => {
   test.each([
-    { typ: "at+jwt", want: "principal" },
-    { typ: "JWT", want: "invalid" },
-    { typ: undefined, want: "invalid" },
-    { typ: 5, want: "invalid" },
-  ])("makes typ $typ $want", async ({ typ, want }) => {
+    { typ: "at+jwt", want: "principal", verb: "accepts" },
+    { typ: "JWT", want: "invalid", verb: "rejects" },
+    { typ: undefined, want: "invalid", verb: "rejects" },
+    { typ: 5, want: "invalid", verb: "rejects" },
+  ])("$verb a token of the type $typ", async ({ typ, want }) => {
     const by = await open({ requireAccessTokenType: true });
     expect(await outcomeOf(await provider.sign({}, { typ }), by)).toMatchObject({ kind: want });
     by.close?.();

@@ -56,7 +56,7 @@ const both = ["a.Whole", "a.Other"];
 
 test.each<{ readonly name: string; readonly files: readonly FileInit[]; readonly served?: readonly string[] }>([
   { name: "nothing is missing", files: [b, withField(of(".b.B"))], served: both },
-  { name: "files come after those that import them", files: [withField(of(".b.B")), b], served: both },
+  { name: "files follow those that import them", files: [withField(of(".b.B")), b], served: both },
   { name: "a file occurs twice", files: [b, withField(of(".b.B")), b], served: both },
   {
     name: "a file is missing, but its types are not used, such as a file of options",
@@ -124,7 +124,7 @@ test.each<{ readonly name: string; readonly files: readonly FileInit[]; readonly
       ),
     ],
   },
-])("$name: the services that are complete are read", ({ files, served = ["a.Whole"] }) => {
+])("readDescriptorSet() returns the complete services if $name", ({ files, served = ["a.Whole"] }) => {
   const { services, omitted } = read(...files);
   expect(services.map(({ typeName }) => typeName)).toEqual(served);
   expect([...omitted.keys()]).toEqual(both.filter((name) => !served.includes(name)));

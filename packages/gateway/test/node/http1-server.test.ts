@@ -49,7 +49,7 @@ function fieldLines(count: number): string {
   return Array.from({ length: count }, (_, at) => `x${String(at)}: y\r\n`).join("");
 }
 
-describe("on node:http, a request that is not a call", () => {
+describe("on node:http, a request that is refused before routing", () => {
   const credential = "x-key: k\r\n";
   const options: Partial<GatewayOptions> = {
     admit: ({ header }) => {
@@ -59,36 +59,46 @@ describe("on node:http, a request that is not a call", () => {
   };
 
   test.each([
-    { name: "bytes that are not HTTP", sent: "HELLO\r\n\r\n", httpStatus: 400, closes: true },
-    { name: "CONNECT", sent: "CONNECT x:80 HTTP/1.1\r\nhost: x:80\r\n\r\n", httpStatus: 400, closes: true },
-    { name: "CONNECT with a path", sent: "CONNECT /beds HTTP/1.1\r\nhost: x\r\n\r\n", httpStatus: 400, closes: true },
-    { name: "a header over every limit", sent: `${head}x: ${"y".repeat(3000)}\r\n\r\n`, httpStatus: 431, closes: true },
+    { name: "with bytes that are not HTTP", sent: "HELLO\r\n\r\n", httpStatus: 400, closes: true },
+    { name: "with CONNECT", sent: "CONNECT x:80 HTTP/1.1\r\nhost: x:80\r\n\r\n", httpStatus: 400, closes: true },
     {
-      name: "a request without Host",
+      name: "with CONNECT and a path",
+      sent: "CONNECT /beds HTTP/1.1\r\nhost: x\r\n\r\n",
+      httpStatus: 400,
+      closes: true,
+    },
+    {
+      name: "with a header over every limit",
+      sent: `${head}x: ${"y".repeat(3000)}\r\n\r\n`,
+      httpStatus: 431,
+      closes: true,
+    },
+    {
+      name: "without Host",
       sent: "GET /nothing HTTP/1.1\r\nx-key: k\r\n\r\n",
       httpStatus: 400,
       closes: false,
     },
     {
-      name: "many small fields over the limit",
+      name: "with many small fields over the limit",
       sent: `GET / HTTP/1.1\r\nhost: x\r\n${fieldLines(60)}\r\n`,
       httpStatus: 431,
       closes: false,
     },
     {
-      name: "a URL over the limit",
+      name: "with a URL over the limit",
       sent: `GET /${"x".repeat(100)} HTTP/1.1\r\nhost: x\r\n\r\n`,
       httpStatus: 414,
       closes: false,
     },
     {
-      name: "an expectation",
+      name: "with an unsupported expectation",
       sent: `${head}expect: the-moon\r\ncontent-length: 0\r\n\r\n`,
       httpStatus: 417,
       closes: false,
     },
     {
-      name: "an upgrade",
+      name: "with an upgrade",
       sent: "GET /nothing HTTP/1.1\r\nhost: x\r\nx-key: k\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n",
       httpStatus: 404,
       closes: false,
@@ -127,7 +137,7 @@ describe("on node:http, a request that is not a call", () => {
   });
 
   test.each([
-    { name: "if admitted, it gets 100", key: "k", httpStatus: 200, interim: [100] },
+    { name: "gets 100 if it is admitted", key: "k", httpStatus: 200, interim: [100] },
     { name: "if refused, it does not get 100", key: "?", httpStatus: 401, interim: [] },
   ])("with Expect: 100-continue: $name", async ({ key, httpStatus, interim }) => {
     await using greenhouse = await startOnNode({ waterBed: () => ({}) }, options);
@@ -241,7 +251,7 @@ describe("on node:http, pipelined requests", () => {
 
   test.each([
     { name: "invalid HTTP", sent: "HELLO\r\n\r\n", httpStatus: 400 },
-    { name: "CONNECT", sent: "CONNECT x:80 HTTP/1.1\r\nhost: x:80\r\n\r\n", httpStatus: 400 },
+    { name: "with CONNECT", sent: "CONNECT x:80 HTTP/1.1\r\nhost: x:80\r\n\r\n", httpStatus: 400 },
     { name: "a header over the limit", sent: `GET / HTTP/1.1\r\nx: ${"y".repeat(30_000)}\r\n\r\n`, httpStatus: 431 },
     { name: "an invalid chunk", sent: `${head}transfer-encoding: chunked\r\n\r\ng\r\n`, httpStatus: 400 },
   ])("get their responses before the response to $name", async ({ sent, httpStatus }) => {

@@ -10,7 +10,7 @@ import { describe, expect, test } from "vitest";
 import { createGateway, createOpenApi, type OpenApiDocument, parseHttpRules } from "../../src/index.ts";
 import {
   componentFieldsMax,
-  cutOff,
+  fieldsOmittedNote,
   documentFieldsMax,
   exampleFieldsMax,
   operationFieldsMax,
@@ -70,7 +70,7 @@ describe("query parameters", () => {
     // The two messages and the first field beyond the limit count as well.
     expect(names.length).toBe(operationFieldsMax - 2);
     expect([names[0], names.at(-1)]).toEqual(["deep.deeper.t0", "shallow"]);
-    expect(document.paths["/nested"]?.get?.description.split("\n\n").at(-1)).toBe(cutOff);
+    expect(document.paths["/nested"]?.get?.description.split("\n\n").at(-1)).toBe(fieldsOmittedNote);
   });
 
   test("within the limit, all fields are listed, without a note", () => {
@@ -79,7 +79,7 @@ describe("query parameters", () => {
       { messageType: [{ name: "L0", field: texts(operationFieldsMax) }] },
     );
     expect(queryOf(document).length).toBe(operationFieldsMax);
-    expect(JSON.stringify(document)).not.toContain(cutOff);
+    expect(JSON.stringify(document)).not.toContain(fieldsOmittedNote);
   });
 
   test("long names and comments count as several fields", () => {
@@ -122,7 +122,7 @@ describe("query parameters", () => {
     const listed = Object.keys(document.paths).reduce((sum, path) => sum + queryOf(document, path).length, 0);
     expect(listed).toBe(documentFieldsMax);
     expect(Object.keys(document.paths).length).toBe(operations + 1);
-    expect(document.paths[`/nested/${operations - 1}`]?.get?.description).toContain(cutOff);
+    expect(document.paths[`/nested/${operations - 1}`]?.get?.description).toContain(fieldsOmittedNote);
   });
 });
 
@@ -132,7 +132,7 @@ describe("a body", () => {
     const document = describeBy({ post: "/nested/{t0}", body: "*" }, file);
     const { schema = {} } = document.paths["/nested/{t0}"]?.post?.requestBody?.content["application/json"] ?? {};
     expect(Object.keys(Object(schema["properties"])).length).toBe(operationFieldsMax);
-    expect(schema["$comment"]).toBe(cutOff);
+    expect(schema["$comment"]).toBe(fieldsOmittedNote);
   });
 
   test.each([
@@ -144,7 +144,7 @@ describe("a body", () => {
     {
       name: "notes the omission for a message above the limit of a component",
       count: componentFieldsMax + 1,
-      comment: cutOff,
+      comment: fieldsOmittedNote,
     },
   ])("$name", ({ count, comment }) => {
     const document = describeBy({ post: "/nested", body: "*" }, { messageType: [{ name: "L0", field: texts(count) }] });

@@ -5,7 +5,7 @@ import { kitchenSinkOptions } from "../../../testing/src/gateway/kitchen-sink.ts
 
 // The option ignoreBodies of rest.service.
 
-describe("with ignoreBodies, the body of a request whose rule has none", () => {
+describe("with ignoreBodies, the body of a request", () => {
   let plain: EveryCarrier;
   let gated: EveryCarrier;
 
@@ -30,7 +30,7 @@ describe("with ignoreBodies, the body of a request whose rule has none", () => {
       { name: "text", header: [["content-type", "text/plain"]], body: "{{{" },
       { name: "an unknown content coding", header: [["content-encoding", "snappy"]], body: "x" },
       { name: "no content type", header: [], body: "f_int64=9" },
-    ])("is ignored: $name", async ({ header, body }) => {
+    ])("is ignored if the rule has none: $name", async ({ header, body }) => {
       for (const gateway of [plain, gated]) {
         const request = { httpMethod: "GET", path: "/v1/int64/7", header, body: Buffer.from(body) };
         const deleting = { ...request, httpMethod: "DELETE", path: "/v1/sinks/7" };
@@ -43,14 +43,14 @@ describe("with ignoreBodies, the body of a request whose rule has none", () => {
       }
     });
 
-    test("is still read if the rule has one", async () => {
+    test("is read if the rule has one", async () => {
       const body = Buffer.from('{"nested":1}');
       const response = await plain.ask(carrier, { httpMethod: "POST", path: "/v1/sinks", header: [], body });
       expect(response.httpStatus).toBe(400);
     });
   });
 
-  test("is not read, even if it is large", async () => {
+  test("is not read if the rule has none, even if it is large", async () => {
     const body = Buffer.alloc(5 * 1024 * 1024);
     const request = { httpMethod: "DELETE", path: "/v1/sinks/7", header: [], body };
     for (const gateway of [plain, gated]) {

@@ -44,7 +44,11 @@ describe("with int64Numbers, 64-bit integers", () => {
       sink: { any: anyPack(NestedSchema, create(NestedSchema, { number: 7n })) },
       want: '{"any":{"@type":"type.googleapis.com/kitchensink.v1.Nested","number":7}}',
     },
-    { name: "as keys, which are strings", sink: { nestedById: { "7": {} } }, want: '{"nestedById":{"7":{}}}' },
+    {
+      name: "as keys of a map, which stay strings",
+      sink: { nestedById: { "7": {} } },
+      want: '{"nestedById":{"7":{}}}',
+    },
   ])("are written as expected: $name", async ({ sink, want }) => {
     expect((await answersOf(sink, rest)).rest).toBe(`{"sink":${want}}`);
   });

@@ -150,7 +150,7 @@ describe("a client stream as application/json", () => {
   });
 });
 
-describe("messages that may be arrays", () => {
+describe("the messages of a client stream", () => {
   const options = bindingOptionsOf(KitchenSink, rest);
   const rule = { isRaw: false, hasRequestStream: true };
 
@@ -161,11 +161,11 @@ describe("messages that may be arrays", () => {
     { input: ListValueSchema, body: "*", want: "sequence" },
     { input: SinkSchema, body: "labels", want: "or-array" },
     { input: SinkSchema, body: "*", want: "or-array" },
-  ])("$body of $input.name: $want", ({ input, body, want }) => {
+  ])("are read as $want if the body is $body of $input.name", ({ input, body, want }) => {
     expect(bodyFormatOf(input, body, rule, options).jsonValues).toBe(want);
   });
 
-  test("are read as consecutive values", () => {
+  test("are read as consecutive values if they are arrays", () => {
     const received: string[] = [];
     const read = (body: Uint8Array): Message => {
       received.push(String(Buffer.from(body)));

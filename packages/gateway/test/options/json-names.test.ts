@@ -92,11 +92,11 @@ describe.each(styles)("by $style, a parameter of the OpenAPI document", ({ serve
 });
 
 test.each([
-  { name: "page.siz", why: "is not a name" },
-  { name: "in", why: "is half a name" },
-  { name: "in.ner.page.size.x", why: "leads into a string" },
+  { name: "page.siz", why: "is not the name of a field" },
+  { name: "in", why: "is half of the name of a field" },
+  { name: "in.ner.page.size.x", why: "names a member of a string" },
   { name: "filter", why: "is a map" },
-  { name: "filter[other]", why: "is an entry of a map, which is an option" },
+  { name: "filter[other]", why: "is an entry of a map, which requires mapsInQuery" },
 ])("a parameter $name is refused, because it $why", async ({ name }) => {
   expect(await ask(strict, "GET", `/names?${encodeURIComponent(name)}=x`)).toMatchObject({
     status: 400,

@@ -76,7 +76,7 @@ describe.each(http2Servers)("a response that cannot be written, server: %s,", (h
     }
   });
 
-  test("is not the same as an endpoint that throws, which gets an error response", async () => {
+  test("is not assumed for an endpoint that throws, which gets an error response", async () => {
     const page: Endpoint = {
       path: "/page",
       open: true,

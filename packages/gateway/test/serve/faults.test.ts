@@ -211,7 +211,7 @@ const toError: GatewayOptions["toError"] = (thrown, { method }) =>
   new ConnectError(`${method.name} without ${String(thrown)}`, Code.Aborted);
 const passing: Interceptor = (next) => (request) => next(request);
 
-describe("toError converts the errors of a call:", () => {
+describe("toError", () => {
   const failing: Interceptor = () => throws("rain");
   const unreadable = {
     get note(): never {
@@ -219,13 +219,17 @@ describe("toError converts the errors of a call:", () => {
     },
   };
   test.each<{ name: string; waterBed: () => object; interceptors: readonly Interceptor[] }>([
-    { name: "thrown by a handler", waterBed: throws("rain"), interceptors: [] },
-    { name: "of a handler that rejects", waterBed: () => Promise.reject("rain"), interceptors: [] },
-    { name: "thrown by a handler after an interceptor", waterBed: throws("rain"), interceptors: [passing] },
-    { name: "thrown by an interceptor", waterBed: () => ({}), interceptors: [failing] },
-    { name: "thrown by the result of a handler", waterBed: () => unreadable, interceptors: [] },
+    { name: "converts an error thrown by a handler", waterBed: throws("rain"), interceptors: [] },
+    { name: "converts the error of a handler that rejects", waterBed: () => Promise.reject("rain"), interceptors: [] },
     {
-      name: "thrown by the result of a handler after an interceptor",
+      name: "converts an error thrown by a handler after an interceptor",
+      waterBed: throws("rain"),
+      interceptors: [passing],
+    },
+    { name: "converts an error thrown by an interceptor", waterBed: () => ({}), interceptors: [failing] },
+    { name: "converts an error thrown by the result of a handler", waterBed: () => unreadable, interceptors: [] },
+    {
+      name: "converts an error thrown by the result of a handler after an interceptor",
       waterBed: () => unreadable,
       interceptors: [passing],
     },
@@ -243,10 +247,14 @@ describe("toError converts the errors of a call:", () => {
     },
   };
   test.each<{ name: string; watchReadings: () => AsyncIterable<object>; interceptors: readonly Interceptor[] }>([
-    { name: "thrown by a stream", watchReadings: throws("rain"), interceptors: [] },
-    { name: "thrown by a message of a stream", watchReadings: () => yielding(unreadableReading), interceptors: [] },
+    { name: "converts an error thrown by a stream", watchReadings: throws("rain"), interceptors: [] },
     {
-      name: "thrown by a message of a stream after an interceptor",
+      name: "converts an error thrown by a message of a stream",
+      watchReadings: () => yielding(unreadableReading),
+      interceptors: [],
+    },
+    {
+      name: "converts an error thrown by a message of a stream after an interceptor",
       watchReadings: () => yielding(unreadableReading),
       interceptors: [passing],
     },
@@ -264,7 +272,7 @@ describe("toError converts the errors of a call:", () => {
     }
   });
 
-  test("and a failure of toError is reported as a fault", async () => {
+  test("is reported as a fault when it throws", async () => {
     const faults: Fault[] = [];
     const options = { toError: throws(failure), ...collecting(faults) };
     await using greenhouse = await startGreenhouse({ waterBed: throws("rain") }, options);

@@ -170,7 +170,7 @@ async function readUnfinished(stream: ClientHttp2Stream): Promise<HttpResponse> 
 
 /** How a body is split, and whether it arrives before it is read. */
 const comings = [
-  { coming: "at once", cut: 0, early: false },
+  { coming: "in one part", cut: 0, early: false },
   { coming: "in two parts", cut: 50, early: false },
   { coming: "while it is admitted", cut: 0, early: true },
 ];

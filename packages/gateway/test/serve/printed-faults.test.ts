@@ -72,7 +72,7 @@ describe("the printed fault of", () => {
     { name: "undefined", thrown: undefined, want: ["    undefined: undefined"] },
     { name: "an object", thrown: { request: "s3cret" }, want: ["    an object without a stack"] },
     { name: "control characters", thrown: "\u001b[2J\u202e\ud800", want: ["    string: \ufffd[2J\ufffd\ufffd"] },
-    { name: "lines", thrown: "one\ntwo", want: ["    string: one", "    two"] },
+    { name: "a string of several lines", thrown: "one\ntwo", want: ["    string: one", "    two"] },
     { name: "a string that is too long", thrown: "x".repeat(5000), want: [`    string: ${"x".repeat(4096)}`] },
   ])("$name", ({ thrown, want }) => {
     expect(linesOf((report) => report(thrown, handlerFailed))).toEqual([

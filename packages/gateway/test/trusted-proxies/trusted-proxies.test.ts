@@ -21,7 +21,7 @@ function chainOf(length: number): string {
 
 const parameters = (count: number): string => Array.from({ length: count }, (_, at) => `a${at}=b`).join(";");
 
-describe("Forwarded", () => {
+describe("the client is determined from Forwarded with", () => {
   test.each<[name: string, field: string, want: object]>([
     ["an empty field", "", peer],
     ["an address", "for=203.0.113.7", { address: "203.0.113.7", port: 0 }],
@@ -109,7 +109,7 @@ describe("Forwarded", () => {
     ["escaped quotation marks", '\\"'],
     ["semicolons", ";"],
     ["opened pairs", 'a="'],
-  ])("16 KiB of %s do not hide the address that a proxy has added", (_name, text) => {
+  ])("16 KiB of %s before the address that a proxy has added", (_name, text) => {
     const forwarded = `${text.repeat(16_384 / text.length)}, for=203.0.113.7`;
     expect(clientOf("forwarded", { forwarded })).toEqual({ address: "203.0.113.7", port: 0 });
     expect(clientOf("forwarded", { forwarded: `${forwarded}, for=10.2.2.2` })).toEqual({
@@ -119,7 +119,7 @@ describe("Forwarded", () => {
   });
 });
 
-describe("X-Forwarded-For, -Proto and -Host", () => {
+describe("the client is determined from X-Forwarded-For, -Proto and -Host with", () => {
   test.each<[name: string, header: Record<string, string>, want: object]>([
     ["no fields", {}, peer],
     ["an address", { "x-forwarded-for": "203.0.113.7" }, { address: "203.0.113.7", port: 0 }],
@@ -193,7 +193,7 @@ function believedOf(items: number, hops: number): number {
   return items === hops ? Math.min(items, 1) : items;
 }
 
-describe("X-Forwarded lists of unequal length", () => {
+describe("the client is determined from X-Forwarded lists of unequal length with", () => {
   // Each trusted proxy has added an address, so the first one is the client's. If there are not as many schemes or
   // hosts, only the last one is reliable, which the nearest proxy has written.
   const counts = [0, 1, 2, 3, 4];

@@ -710,11 +710,11 @@ test("a client that waits for 100 Continue gets it with each request, unless its
   expect(Array.from(statuses, ([, status]) => status)).toEqual(["200", "100", "200", "200"]);
 });
 
-describe("a response with Content-Length 5 closes the connection", () => {
+describe("a response with Content-Length 5", () => {
   test.each([
-    { name: "if 6 bytes are written in two pieces", pieces: ["order", "s"] },
-    { name: "if 6 bytes are written in one piece", pieces: ["orders"] },
-    { name: "if only 4 bytes are written", pieces: ["ord", "e"] },
+    { name: "closes the connection if 6 bytes are written in two pieces", pieces: ["order", "s"] },
+    { name: "closes the connection if 6 bytes are written in one piece", pieces: ["orders"] },
+    { name: "closes the connection if only 4 bytes are written", pieces: ["ord", "e"] },
   ])("$name", async ({ pieces }) => {
     using ends = await openEnds(Buffer.of(), 1, (http1) => {
       http1.begin(200, [["content-length", "5"]]);
@@ -732,7 +732,7 @@ describe("a response with Content-Length 5 closes the connection", () => {
     expect("order".startsWith(body)).toBe(true);
   });
 
-  test("but not if 5 bytes are written", async () => {
+  test("keeps the connection open if 5 bytes are written", async () => {
     using ends = await openEnds(Buffer.of(), 1, (http1) => {
       http1.begin(200, [["content-length", "5"]]);
       for (const piece of ["ord", "er"]) http1.write(Buffer.from(piece));

@@ -193,7 +193,7 @@ describe("the last reload of each of two upstreams is recorded:", () => {
         want: [undefined, /^greenhouse\.v1\.GreenhouseService is served by two upstreams$/],
       },
       {
-        name: "valid descriptors fail with invalid ones of the other",
+        name: "valid descriptors fail if those of the other upstream are invalid",
         next: [invalid, shelves],
         want: [/not a binary/, /not a binary/],
       },

@@ -141,7 +141,7 @@ test.each(["pageCount", "rating", "id", "inPrint", "title", "genre", "authors", 
     expect(reading).toThrow(ConnectError);
     const readers = createCompiledReaders(false);
     const state = { strings: 0, mayHaveLoneSurrogates: false };
-    expect(() => readers.of(BookSchema).read({ [name]: { toString: null, valueOf: null } }, state)).toThrow(
+    expect(() => readers.readerOf(BookSchema).read({ [name]: { toString: null, valueOf: null } }, state)).toThrow(
       expect.toSatisfy((thrown) => thrown === bailOut),
     );
   },
@@ -154,7 +154,7 @@ test("common JSON is read on the fast path", () => {
   const read = (desc: DescMessage, text: string): unknown => {
     const { value = null, strings } = parsePlain(text, false) ?? {};
     const state = { strings: 0, mayHaveLoneSurrogates: false };
-    const message = readers.of(desc).read(value, state);
+    const message = readers.readerOf(desc).read(value, state);
     expect(state.strings).toBe(strings);
     return message;
   };

@@ -299,12 +299,12 @@ describe("readJson() refuses", () => {
     expect(readJson(AnySchema, nestedAny(8), { registry }).typeUrl).toBe("x/google.protobuf.Any");
   });
 
-  test("not 20 messages next to each other that each contain 8 levels of Any", () => {
+  test("deep Any by level only: 20 sibling messages that each contain 8 levels of Any are accepted", () => {
     const json = `{"name":"a","children":[${Array.from({ length: 20 }, () => `{"name":"b","any":${nestedAny(8)}}`).join()}]}`;
     expect(readJson(LegacySchema, json, { registry }).children).toHaveLength(20);
   });
 
-  test("nesting beyond 100 levels, but counts an Any once although its text is read twice", () => {
+  test("nesting beyond 100 levels, and counts the levels of an Any once although its text is read twice", () => {
     expect(readJson(SinkSchema, anyAtDepth98("{}"), { registry }).child).toBeDefined();
     expect(problemOf(SinkSchema, anyAtDepth98('{"inner":{}}'), { registry })).toMatch(/nested deeper than 100 levels/);
   });

@@ -97,7 +97,7 @@ test.each<[string, MessageInitShape<typeof SinkSchema>, string]>([
 ])("%s is written with the fewest digits and its sign", (_name, fields, text) => {
   const message = create(SinkSchema, fields);
   expect(createJsonMessageWriter(SinkSchema, { registry: randomTypes })(message)).toBe(text);
-  const form = createMessageForms({ registry: randomTypes }).of(SinkSchema);
+  const form = createMessageForms({ registry: randomTypes }).writerOf(SinkSchema);
   expect(JSON.stringify(form.toJson(message))).toBe(text);
 });
 
@@ -191,7 +191,7 @@ test("a field named @type is read outside an Any, and inside by its proto name",
 });
 
 test("generated code writes objects with all members of the type", () => {
-  const json = createMessageForms({}, compileForm).of(BookSchema).toJson(create(BookSchema));
+  const json = createMessageForms({}, compileForm).writerOf(BookSchema).toJson(create(BookSchema));
   expect(Object.keys(json ?? {})).toHaveLength(BookSchema.fields.length);
 });
 

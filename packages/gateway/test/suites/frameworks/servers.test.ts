@@ -31,7 +31,7 @@ test.each([
   { file: "servers/workers.ts", versions: ["1.1", "2"], prefix: "", page: undefined },
   { file: "servers/on-gateway.ts", versions: ["2"], prefix: "", page: undefined },
 ] as const)(
-  "$file answers RPCs and REST, and leaves the rest to the application",
+  "$file serves RPCs and REST, and passes other requests to the application",
   async ({ file, versions, prefix, page }) => {
     await using server = await startExample(file);
     for (const version of versions) {

@@ -38,8 +38,8 @@ test.each([
 });
 
 test.each([
-  { name: "fits into it", tableBytes: 100, bytes: 1 },
-  { name: "does not fit into it", tableBytes: 99, bytes: 71 },
+  { name: "fits into the dynamic table", tableBytes: 100, bytes: 1 },
+  { name: "does not fit into the dynamic table", tableBytes: 99, bytes: 71 },
 ])("a field that $name is sent in $bytes bytes when repeated (RFC 7541 §4.1)", ({ tableBytes, bytes }) => {
   const encoder = new BlockEncoder();
   const fields = ["x-a-b", "v".repeat(63)];
@@ -72,7 +72,7 @@ test("the encoder caches blocks until the table or its size changes", () => {
 
 test.each([
   { name: "a connection-specific field after them", fields: [":method", "POST", "connection", "close"] },
-  { name: "a line break in one", fields: [":path", "/\r\n"] },
+  { name: "a line break in a pseudo-header field", fields: [":path", "/\r\n"] },
 ])("the encoder rejects pseudo-header fields with $name", ({ fields }) => {
   expect(() => new StableFields(fields)).toThrow(TypeError);
 });

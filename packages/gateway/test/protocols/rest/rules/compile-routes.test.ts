@@ -86,8 +86,8 @@ describe("compileRestRoutes() refuses", () => {
     ["a map as a path field", ["GET /a/{labels}"], notSingle("labels")],
     ["a message as a path field", ["GET /a/{nested}"], notSingle("nested")],
     ["a Struct as a path field", ["GET /a/{struct}"], notSingle("struct")],
-    ["an unknown body", ["POST /a body=nope"], 'body "nope" is not a field of kitchensink.v1.Sink'],
-    ["a nested body", ["POST /a body=nested.text"], 'body "nested.text" is not a field'],
+    ["an unknown body field", ["POST /a body=nope"], 'body "nope" is not a field of kitchensink.v1.Sink'],
+    ["a nested body field", ["POST /a body=nested.text"], 'body "nested.text" is not a field'],
     [
       "a body that the path binds",
       ["POST /a/{f_string} body=f_string"],
@@ -195,7 +195,7 @@ describe("compileRestRoutes() refuses", () => {
       want: noRpc("kitchensink.v1.KitchenSink.Typos"),
     },
   ])(
-    "with ignoreUnregistered, of the rules of unregistered RPCs only misspelled ones: $selector",
+    "the rule of an unregistered RPC only if it is misspelled, with ignoreUnregistered: $selector",
     ({ selector, want }) => {
       const rules = [unboundSelector, selector].map((each) => ruleOf("GET /a", [], each));
       const compile = () => compileRestRoutes([unbound], { rules, ignoreUnregistered: true });
