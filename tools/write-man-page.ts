@@ -33,8 +33,8 @@ function section({ name, summary, operands = [], flags = {}, notes = [], setting
   return [
     `.SS ${name}`,
     escaped(`${summary.slice(0, 1).toUpperCase()}${summary.slice(1)}.`),
-    ...operands.flatMap((operand) => item(operand.name, operand.help)),
-    ...Object.entries(flags).flatMap(([flag, about]) => item(formatFlag(flag, about), about.help)),
+    ...operands.flatMap((operand) => item(operand.name, operand.about)),
+    ...Object.entries(flags).flatMap(([flag, about]) => item(formatFlag(flag, about), about.about)),
     ...(settings === undefined ? [] : item("--SETTING VALUE", "a setting, see SETTINGS")),
     ...notes.flatMap((note, index) => [index === 0 ? ".P" : ".br", escaped(note)]),
   ];

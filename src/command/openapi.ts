@@ -10,7 +10,7 @@ export const openApiCommand: Command = {
   flags: {
     "public-url": {
       value: "URL",
-      help: `base URL for clients; default ${publicUrl.variable}, or http://${host.fallback}:${port.fallback}`,
+      about: `base URL for clients; default ${publicUrl.variable}, or http://${host.fallback}:${port.fallback}`,
     },
   },
   run: async (flags, _operands, terminal) => {

@@ -34,8 +34,8 @@ export const serveCommand: Command = {
   name: "serve",
   summary: "serve plants until SIGTERM or SIGINT",
   flags: {
-    demo: { help: "serve a demo store in .plantstore/ with a generated token" },
-    "print-config": { help: "print the effective settings without secrets, and exit" },
+    demo: { about: "serve a demo store in .plantstore/ with a generated token" },
+    "print-config": { about: "print the effective settings without secrets, and exit" },
   },
   settings: listedSettings,
   run: async (flags, _operands, terminal) => {

@@ -5,7 +5,7 @@ import { type Flag, type ParsedFlags, type Terminal, textOf } from "./command.ts
 const flags: Readonly<Record<string, Flag>> = Object.fromEntries(
   Object.values(settings).flatMap((setting) => {
     const flag = flagOf(setting);
-    return flag === undefined ? [] : [[flag, { value: "VALUE", help: setting.help }]];
+    return flag === undefined ? [] : [[flag, { value: "VALUE", about: setting.help }]];
   }),
 );
 
@@ -25,8 +25,8 @@ export const acceptedSettings: SettingFlags = {
 };
 
 function describe(setting: Setting<unknown>): string[] {
-  const { about, fallback } = setting;
-  return [`  ${namesOf(setting)}`, `      ${about}${fallback === undefined ? "" : ` (${fallback})`}`];
+  const { help, fallback } = setting;
+  return [`  ${namesOf(setting)}`, `      ${help}${fallback === undefined ? "" : ` (${fallback})`}`];
 }
 
 /** Returns the flag of a setting, if any, and its variable. */

@@ -18,7 +18,7 @@ const { variable: fileVariable } = settings.databaseUrlFile;
 
 /** The flag with the store that a command uses. */
 const databaseFlag: Readonly<Record<string, Flag>> = {
-  "database-url": { value: "URL", help: `the store: sqlite:<file> or postgres://…; default ${variable}` },
+  "database-url": { value: "URL", about: `the store: sqlite:<file> or postgres://…; default ${variable}` },
 };
 
 /** Returns the location of the store that a command uses. Throws ConfigurationError when it is not configured. */
@@ -30,9 +30,9 @@ function databaseOf(flags: ParsedFlags, { environment }: Terminal): ReturnType<t
 export const importCommand: Command = {
   name: "import",
   summary: "add plants from a file or standard input, one id per line",
-  operands: [{ name: "FILE", help: "the file; standard input if it is - or omitted", optional: true }],
+  operands: [{ name: "FILE", about: "the file; standard input if it is - or omitted", optional: true }],
   flags: {
-    restore: { help: "also add plants that have a deletion record; by default they are skipped" },
+    restore: { about: "also add plants that have a deletion record; by default they are skipped" },
     ...databaseFlag,
   },
   notes: ["Existing plants stay. You can run an interrupted import again."],
@@ -83,8 +83,8 @@ export const deletionsCommand: Command = {
   name: "deletions",
   summary: "print the deletion records, one JSON object per line, oldest first",
   flags: {
-    since: { value: "TIME", help: "omit older records, for example 24h or 2030-01-31T12:00:00Z" },
-    plant: { value: "ID", help: "only print the records of this plant" },
+    since: { value: "TIME", about: "omit older records, for example 24h or 2030-01-31T12:00:00Z" },
+    plant: { value: "ID", about: "only print the records of this plant" },
     ...databaseFlag,
   },
   run: async (flags, _operands, terminal) => {
@@ -131,7 +131,7 @@ function plantOf(flags: ParsedFlags): bigint | undefined {
 export const backupCommand: Command = {
   name: "backup",
   summary: "copy a snapshot of an SQLite store, also while a server uses it",
-  operands: [{ name: "FILE", help: "the copy, which is also a store; must not exist yet" }],
+  operands: [{ name: "FILE", about: "the copy, which is also a store; must not exist yet" }],
   flags: databaseFlag,
   run: async (flags, [file = ""], terminal) => {
     const database = databaseOf(flags, terminal);
@@ -146,7 +146,7 @@ export const backupCommand: Command = {
 export const restoreCommand: Command = {
   name: "restore",
   summary: "replace an SQLite store with a backup; no server may use the store",
-  operands: [{ name: "FILE", help: "the backup, which is not changed" }],
+  operands: [{ name: "FILE", about: "the backup, which is not changed" }],
   flags: databaseFlag,
   notes: ["Plants that were deleted after the backup are restored too."],
   run: async (flags, [file = ""], terminal) => {

@@ -5,7 +5,7 @@ import { parseDurationMs } from "./duration.ts";
 const { variable } = settings.tokenHashesFile;
 
 const fileFlag: Readonly<Record<string, Flag>> = {
-  file: { value: "FILE", help: `the file of token hashes; default ${variable}` },
+  file: { value: "FILE", about: `the file of token hashes; default ${variable}` },
 };
 
 function configuredFile(flags: ParsedFlags, { environment }: Terminal): string | undefined {
@@ -23,14 +23,14 @@ function fileOf(flags: ParsedFlags, terminal: Terminal): string {
 export const tokenCreateCommand: Command = {
   name: "token create",
   summary: "create a bearer token; it is shown once, and only its hash is stored",
-  operands: [{ name: "NAME", help: "name of the token: the subject of its calls in logs and deletion records" }],
+  operands: [{ name: "NAME", about: "name of the token: the subject of its calls in logs and deletion records" }],
   flags: {
     scope: {
       value: "SCOPE",
-      help: "a scope of the token, for example plants:delete; can be repeated; default all",
+      about: "a scope of the token, for example plants:delete; can be repeated; default all",
       multiple: true,
     },
-    expires: { value: "TIME", help: "when the token expires, for example 90d or 2030-01-31T12:00:00Z; default never" },
+    expires: { value: "TIME", about: "when the token expires, for example 90d or 2030-01-31T12:00:00Z; default never" },
     ...fileFlag,
   },
   notes: [
@@ -86,7 +86,7 @@ export const tokenListCommand: Command = {
 export const tokenRevokeCommand: Command = {
   name: "token revoke",
   summary: "remove a token from a file; servers that use the file stop accepting it",
-  operands: [{ name: "NAME", help: "the name that the token was created with" }],
+  operands: [{ name: "NAME", about: "the name that the token was created with" }],
   flags: fileFlag,
   run: async (flags, [name = ""], terminal) => {
     const file = fileOf(flags, terminal);

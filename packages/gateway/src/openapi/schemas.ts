@@ -3,7 +3,7 @@ import { FeatureSet_FieldPresence, isWrapperDesc } from "@bufbuild/protobuf/wkt"
 import { type BoundFields, jsonNameOf } from "../messages/json/index.ts";
 import { type Commented, commentOf, type Comments } from "./comments.ts";
 import { createExample } from "./example.ts";
-import { componentFieldsMax, cutOff, documentFieldsMax, exampleFieldsMax, Expansion } from "./expansion.ts";
+import { componentFieldsMax, fieldsOmittedNote, documentFieldsMax, exampleFieldsMax, Expansion } from "./expansion.ts";
 import { isInputOnly, isOutputOnly, isRequired } from "./field-behavior.ts";
 import type { OpenApiSchema } from "./open-api-document.ts";
 import { schemaOfMapKeys, schemaOfScalar, schemaOfWellKnown, type ValuePlace } from "./value-schema.ts";
@@ -95,7 +95,7 @@ export class Schemas {
       (field) => !expansion.isCut && expansion.takeField(this.nameOf(field), this.commentOf(field)),
     );
     const isCut = fields.length < inBody.length;
-    const closing = isCut ? { $comment: cutOff } : this.#close(desc, bound);
+    const closing = isCut ? { $comment: fieldsOmittedNote } : this.#close(desc, bound);
     if (fields.length === 0) return { type: "object", ...this.#describe(desc), ...closing };
     return {
       type: "object",

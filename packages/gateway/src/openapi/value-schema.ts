@@ -24,14 +24,14 @@ export type ValuePlace = "json" | "parameter";
 export function schemaOfScalar(scalar: ScalarType, place: ValuePlace, int64Numbers: boolean): OpenApiSchema {
   const range = integerRangeOf(scalar);
   if (range !== undefined) {
-    const { name: format, min, max, big } = range;
-    if (big && place === "json") {
+    const { name: format, min, max, isBigInt } = range;
+    if (isBigInt && place === "json") {
       const type = int64Numbers ? ["integer", "string"] : "string";
       return { type, format, pattern: integerPattern(range) };
     }
     // Tools know the ranges of int32 and int64 by their formats.
     if (min < 0n) return { type: "integer", format };
-    return { type: "integer", format, minimum: 0, maximum: big ? uint64Max : Number(max) };
+    return { type: "integer", format, minimum: 0, maximum: isBigInt ? uint64Max : Number(max) };
   }
   switch (scalar) {
     case ScalarType.DOUBLE:

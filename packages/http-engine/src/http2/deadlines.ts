@@ -105,7 +105,7 @@ export class Deadlines<Stream> {
     if (nowMs - this.#busyAtMs >= idleTimeoutMs) return this.#effects.drain();
     // A peer that reads what was buffered for it is alive, too. This does not cancel the PING, because over TLS, the
     // PING itself is buffered for a moment.
-    const aliveAtMs = Math.max(this.lastReceivedAtMs, backlog.movedAtMs);
+    const aliveAtMs = Math.max(this.lastReceivedAtMs, backlog.progressedAtMs);
     const pingedAtMs = this.#pingedAtMs;
     if (pingedAtMs !== undefined && this.lastReceivedAtMs < pingedAtMs) {
       if (nowMs - Math.max(pingedAtMs, aliveAtMs) > stallTimeoutMs) this.#effects.destroy();

@@ -11,7 +11,7 @@ import { readRules } from "./read-rules.ts";
 import { InputError, readServices } from "./read-services.ts";
 import { writeReport } from "./report.ts";
 import { parseProfile, parseSwitches, profileNames, switchNames, toRestOptions } from "./rest-switches.ts";
-import { type Survey, survey } from "./survey.ts";
+import { type Survey, surveyServices } from "./survey.ts";
 
 /** Reports whether the gateway would start with the services of a descriptor set, and if not, every reason. */
 export const checkCommand: CommandOf<CommandOutput> = {
@@ -62,7 +62,7 @@ async function check(file: string, flags: ParsedFlags, { out, err }: CommandOutp
   if (services.length === 0) throw new InputError(`${file} has no service that matches --service`);
   const rules = rulesFile === undefined ? [] : await readRules(rulesFile);
   const rest = { ...toRestOptions(switches, profile), omit: textsOf(flags["omit"]), rules, ignoreUnregistered: true };
-  const result = await survey(services, rest);
+  const result = await surveyServices(services, rest);
   out(flags["json"] === true ? JSON.stringify(toJson(result)) : writeReport(file, result));
   return result.problems.length === 0 ? 0 : 1;
 }

@@ -92,7 +92,7 @@ export abstract class OutgoingCall implements PendingCall, ResponseReceiver {
     } catch (error) {
       return this.fail(ConnectError.from(error));
     }
-    const stable = fields.hasUserAgent ? method.stableWithoutUserAgent : method.stable;
+    const stable = fields.hasUserAgent ? method.stableWithoutUserAgent : method.stableFields;
     // Some servers would close the connection, and with it fail other calls.
     const { headerBytesMax } = connection;
     const isLimited = headerBytesMax < Number.POSITIVE_INFINITY;
