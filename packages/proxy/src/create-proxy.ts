@@ -91,6 +91,12 @@ export interface ProxyGateway extends Gateway {
    * cannot be read keep their previous ones.
    */
   reload(): Promise<ReloadReport>;
+  /**
+   * Serves by other options, without closing the port; calls in flight keep the old ones. Rejects, with the errors of
+   * {@link createProxy}, if the options are not valid or the descriptors of any upstream cannot be read; nothing changes
+   * then. The engine, `trustedProxies`, and the limits of connections stay those of the start.
+   */
+  reconfigure(options: ProxyOptions): Promise<void>;
 }
 
 /**
@@ -109,6 +115,19 @@ export interface ProxyGateway extends Gateway {
  * error of a {@link DescriptorSource}, or with a TypeError for an invalid option
  */
 export async function createProxy(given: ProxyOptions): Promise<ProxyGateway> {
+  return openProxy(await openServing(given), given);
+}
+
+/** What the options of a proxy determine. */
+interface Serving {
+  readonly table: ProxyTable;
+  readonly server: Server;
+  readonly upstreams: readonly OpenUpstream[];
+  readonly watches: readonly (() => void)[];
+}
+
+/** Reads the descriptors of options, and compiles their routes. Rejects as {@link createProxy} does. */
+async function openServing(given: ProxyOptions): Promise<Serving> {
   // Header fields that an upstream may send can also be sent to it.
   const options = { ...given, limits: { headerBytes: upstreamLimits.headerBytes, ...given.limits } };
   refuseUnknownOptions(options, proxyOptionNames, "createProxy");
@@ -135,26 +154,46 @@ export async function createProxy(given: ProxyOptions): Promise<ProxyGateway> {
     });
     const server = createNodeServer(options, table.routes, report);
     table.server = server;
-    return openProxy(table, server, upstreams, options);
+    const watches = upstreams.map((upstream) => upstream.watchDescriptors(() => void table.reload()));
+    return { table, server, upstreams, watches };
   } catch (error) {
     await closeAll(upstreams);
     throw error;
   }
 }
 
-function openProxy(
-  table: ProxyTable,
-  server: Server,
-  upstreams: readonly OpenUpstream[],
-  options: ProxyOptions,
-): ProxyGateway {
-  const watches = upstreams.map((upstream) => upstream.watchDescriptors(() => void table.reload()));
+/** Stops reading descriptors. */
+function stopReading({ table, watches }: Serving): void {
+  table.close();
+  for (const stopWatch of watches) stopWatch();
+}
+
+function openProxy(first: Serving, options: ProxyOptions): ProxyGateway {
+  let current = first;
+  let isStopped = false;
+  const { server } = first;
   const gateway = assembleGateway(server, { ...options, engine: options.engine ?? createHttpEngine() });
   const stop = async (stopGateway: () => Promise<void>): Promise<void> => {
-    table.close();
-    for (const stopWatch of watches) stopWatch();
+    isStopped = true;
+    stopReading(current);
     await stopGateway();
-    await closeAll(upstreams);
+    await closeAll(current.upstreams);
+  };
+  const reconfigure = async (next: ProxyOptions): Promise<void> => {
+    const opened = await openServing(next);
+    const problem = opened.table.reloads.find((reload) => reload.problem !== undefined)?.problem;
+    if (problem !== undefined || isStopped) {
+      stopReading(opened);
+      await closeAll(opened.upstreams);
+      throw new Error(problem ?? "the proxy is closed");
+    }
+    const old = current;
+    // The listener and the handlers hold this object. Calls in flight hold their routes.
+    Object.assign(server, opened.server);
+    opened.table.server = server;
+    current = opened;
+    stopReading(old);
+    await closeAll(old.upstreams);
   };
   return {
     handler: gateway.handler,
@@ -168,18 +207,19 @@ function openProxy(
     drain: (timeoutMs) => stop(() => gateway.drain(timeoutMs)),
     close: () => stop(() => gateway.close()),
     get services() {
-      return table.services;
+      return current.table.services;
     },
     get omitted() {
-      return table.omitted;
+      return current.table.omitted;
     },
     get descriptorSets() {
-      return table.descriptorSets;
+      return current.table.descriptorSets;
     },
     get descriptorReloads() {
-      return table.reloads;
+      return current.table.reloads;
     },
-    reload: () => table.reload(),
+    reload: () => current.table.reload(),
+    reconfigure,
   };
 }
 

@@ -14,16 +14,17 @@ export interface ServerPart {
  * Computed on demand and never stored, so it cannot be out of date.
  */
 export class Readiness {
-  readonly #parts: readonly (readonly [string, ServerPart])[];
+  readonly #parts: () => Readonly<Record<string, ServerPart>>;
   readonly #drain = new AbortController();
 
   /**
-   * @param parts - by the names that probes report; names must not be secret, because probes need no credential
-   * @throws TypeError with the code ERR_OPTIONS if `parts` is not an object
+   * @param parts - by the names that probes report, or a function that returns them, if they change; names must not be
+   * secret, because probes need no credential
+   * @throws TypeError with the code ERR_OPTIONS if `parts` is neither
    */
-  constructor(parts: Readonly<Record<string, ServerPart>>) {
-    requireObject(parts, "Readiness", "parts");
-    this.#parts = Object.entries(parts);
+  constructor(parts: Readonly<Record<string, ServerPart>> | (() => Readonly<Record<string, ServerPart>>)) {
+    if (typeof parts !== "function") requireObject(parts, "Readiness", "parts");
+    this.#parts = typeof parts === "function" ? parts : () => parts;
   }
 
   /** Makes the server permanently not ready, because it is about to stop. */
@@ -54,7 +55,7 @@ export class Readiness {
 
   #problemsOf(optional: boolean): ReadonlyMap<string, string> {
     const problems = new Map<string, string>();
-    for (const [name, { problem, isOptional = false }] of this.#parts) {
+    for (const [name, { problem, isOptional = false }] of Object.entries(this.#parts())) {
       if (problem !== undefined && isOptional === optional) problems.set(name, problem);
     }
     return problems;

@@ -3,10 +3,12 @@ import {
   type CommandOutput,
   type Program,
   runProgram,
+  textOf,
 } from "@plantstore/gateway/internal/command-line";
 import { messageOf } from "@plantstore/gateway/internal/errors";
 import { checkCommand, InputError } from "../check/index.ts";
 import { proxyFileSchema, SettingsProblem } from "../settings/index.ts";
+import { ConfigurationFile } from "./configuration-file.ts";
 import { packageVersion } from "./package-version.ts";
 import { readSettings, settingFlags } from "./read-settings.ts";
 import type { Terminal } from "./terminal.ts";
@@ -31,9 +33,12 @@ const serveCommand: CommandOf<ProxyTerminal> = {
   ],
   run: async (flags, _operands, terminal) => {
     // Loaded here, because other commands do not need it.
-    const { ProxyServer } = await import("./proxy-server.ts");
+    const { serveProxy } = await import("./proxy-server.ts");
+    const path = textOf(flags["config"]);
+    const read = (): ReturnType<typeof readSettings> => readSettings(flags);
+    const file = path === undefined ? undefined : new ConfigurationFile(path, read);
     const report = flags["check"] !== true ? "none" : flags["json"] === true ? "json" : "text";
-    return await new ProxyServer(await readSettings(flags), terminal, report).run();
+    return await serveProxy(await read(), terminal, report, file);
   },
 };
 

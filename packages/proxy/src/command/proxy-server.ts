@@ -1,6 +1,6 @@
 import { messageOf } from "@plantstore/gateway/internal/errors";
 import type { ProxyGateway, ProxyOptions, ReloadReport } from "../create-proxy.ts";
-import { createProbes, drainGracefully, Readiness, type ServerPart } from "@plantstore/gateway/health";
+import { createProbes, drainGracefully, Readiness } from "@plantstore/gateway/health";
 import { createGateway, type Gateway } from "@plantstore/gateway";
 import {
   createMetricsEndpoint,
@@ -13,15 +13,14 @@ import {
   Metrics,
 } from "@plantstore/telemetry/metrics";
 import { selectorOf } from "@plantstore/gateway/rest";
-import { createUpstream, type Upstream } from "../upstreams/index.ts";
 import { createAccessLog } from "./access-log.ts";
-import { type Admission, openAdmission } from "./admission.ts";
 import { writeCheckReport } from "./check-report.ts";
 import { requireCertificates, ServedCertificate } from "./certificates.ts";
 import { describeCauses, FailureLog } from "./failure-log.ts";
-import { createProxyDocs, type ProxyDocs } from "./proxy-docs.ts";
+import type { ConfigurationFile } from "./configuration-file.ts";
 import type { ProxySettings } from "./proxy-settings.ts";
 import { ReloadLog } from "./reload-log.ts";
+import { closeParts, type NamedUpstream, openParts, readinessOf, type ServingParts } from "./serving-parts.ts";
 import type { Terminal } from "./terminal.ts";
 import { toUrl } from "./to-url.ts";
 
@@ -34,75 +33,72 @@ const previousInUse = "the previous descriptors of these upstreams stay in use";
 /** How `--check` reports what would be served; `none` to serve. */
 export type ReportFormat = "none" | "text" | "json";
 
+/**
+ * Serves by settings until a stop is requested, or prints what would be served.
+ *
+ * @param file - the configuration file, which SIGHUP reloads; `undefined` if only flags have settings
+ * @returns the exit code
+ * @throws SettingsProblem or InputError for settings that are not valid
+ */
+export async function serveProxy(
+  settings: ProxySettings,
+  terminal: Terminal,
+  report: ReportFormat,
+  file: ConfigurationFile | undefined,
+): Promise<number> {
+  let proxy: ProxyServer | undefined;
+  const parts = await openParts(settings, terminal, () => proxy?.services ?? []);
+  proxy = new ProxyServer(parts, terminal, report, file);
+  return await proxy.run();
+}
+
 /** A running proxy command. */
-export class ProxyServer {
-  readonly #settings: ProxySettings;
+class ProxyServer {
   readonly #terminal: Terminal;
   readonly #report: ReportFormat;
-  readonly #upstreams: readonly Upstream[];
+  readonly #file: ConfigurationFile | undefined;
   readonly #metrics = new Metrics();
   /** Shared by all attempts to open the proxy, because the same metrics must not be registered twice. */
   readonly #count = createRequestMetrics(this.#metrics);
   readonly #readiness: Readiness;
-  readonly #docs: ProxyDocs | undefined;
   readonly #log: FailureLog;
   readonly #reloads: ReloadLog;
   readonly #certificateReloads: ReloadLog;
+  readonly #configurationReloads: ReloadLog;
+  /** The upstreams in use, whose load is measured, and their names. */
+  readonly #measured: NamedUpstream[] = [];
+  readonly #names: string[] = [];
+  #parts: ServingParts;
   #certificate: ServedCertificate | undefined;
-  #admission: Admission | undefined;
   #proxy: ProxyGateway | undefined;
 
-  /** @throws SettingsProblem for an address that is not valid, InputError for certificates that are not */
-  constructor(settings: ProxySettings, terminal: Terminal, report: ReportFormat) {
-    this.#settings = settings;
+  constructor(parts: ServingParts, terminal: Terminal, report: ReportFormat, file: ConfigurationFile | undefined) {
     this.#terminal = terminal;
     this.#report = report;
+    this.#file = file;
     this.#log = new FailureLog(terminal);
     this.#reloads = new ReloadLog(terminal);
     this.#certificateReloads = new ReloadLog(terminal);
-    const upstreams = settings.upstreams.map(({ name }, at) => ({ name, upstream: openUpstream(settings, at) }));
-    this.#upstreams = upstreams.map(({ upstream }) => upstream);
-    measureUpstreams(this.#metrics, upstreams);
-    const descriptorsProblem = (): string | undefined =>
-      this.#proxy === undefined ? "the descriptors are not loaded yet" : undefined;
-    const upstreamProblem = (): string | undefined =>
-      this.#upstreams.some(({ ready }) => ready) ? undefined : "no upstream is reachable";
-    this.#readiness = new Readiness({
-      descriptors: {
-        get problem() {
-          return descriptorsProblem();
-        },
-      },
-      upstream: {
-        get problem() {
-          return upstreamProblem();
-        },
-      },
-      ...this.#upstreamParts(),
-    });
-    this.#docs = settings.hasDocs ? createProxyDocs(() => this.#proxy?.services ?? [], settings.rest) : undefined;
+    this.#configurationReloads = new ReloadLog(terminal);
+    this.#parts = parts;
+    this.#measure(parts);
+    measureUpstreams(this.#metrics, this.#measured);
+    this.#readiness = new Readiness(() => readinessOf(this.#parts, this.#proxy));
   }
 
-  /** Returns the readiness of each upstream if there are several. */
-  #upstreamParts(): Readonly<Record<string, ServerPart>> {
-    const { upstreams, requiresAll } = this.#settings;
-    if (upstreams.length < 2) return {};
-    const problemOf = (at: number): string | undefined => {
-      const { problem, lastSuccessMs } = this.#proxy?.descriptorReloads[at] ?? {};
-      // After a failed reload, the upstream is still served with its previous descriptors.
-      if (problem !== undefined && lastSuccessMs === undefined) return problem;
-      return this.#upstreams[at]?.ready === false ? "unreachable" : undefined;
-    };
-    const parts = upstreams.map(({ name }, at): [string, ServerPart] => [
-      `upstream ${name}`,
-      {
-        isOptional: !requiresAll,
-        get problem() {
-          return problemOf(at);
-        },
-      },
-    ]);
-    return Object.fromEntries(parts);
+  get #settings(): ProxySettings {
+    return this.#parts.settings;
+  }
+
+  /** Measures the upstreams of these parts instead of the previous ones. */
+  #measure({ upstreams }: ServingParts): void {
+    this.#measured.splice(0, Infinity, ...upstreams);
+    this.#names.splice(0, Infinity, ...upstreams.map(({ name }) => name));
+  }
+
+  /** The services that are served; empty before the descriptors are loaded. */
+  get services(): ProxyGateway["services"] {
+    return this.#proxy?.services ?? [];
   }
 
   get #checksOnly(): boolean {
@@ -118,7 +114,6 @@ export class ProxyServer {
     if (!checksOnly) this.#terminal.onHangup(() => this.#reload());
     let admin: Gateway | undefined;
     try {
-      this.#admission = await openAdmission(this.#settings, this.#terminal);
       admin = await this.#openAdmin();
       this.#proxy = await this.#open(stopped);
       if (this.#proxy === undefined) return 0;
@@ -132,11 +127,10 @@ export class ProxyServer {
       return 0;
     } finally {
       // The proxy is drained. Only reflection calls made before the proxy was created can remain.
-      const upstreams = this.#upstreams.map((upstream) => upstream.drain(0));
       // equivalent mutant: the process exits after all of these are closed in any case.
-      await Promise.all([this.#proxy?.close(), admin?.close(), ...upstreams]);
-      this.#admission?.close();
+      await Promise.all([this.#proxy?.close(), admin?.close(), closeParts(this.#parts, 0)]);
       this.#reloads.close();
+      this.#configurationReloads.close();
       this.#certificateReloads.close();
     }
   }
@@ -157,7 +151,7 @@ export class ProxyServer {
     // A dynamic import: a static one would make the bundler split the entries of the package into several files.
     const { createProxy } = await import("../create-proxy.ts");
     for (let problem = ""; ;) {
-      const opening = createProxy(this.#options());
+      const opening = createProxy(this.#options(this.#parts));
       try {
         const proxy = await Promise.race([opening, stop]);
         // Reading the descriptors may never finish. If it finishes after the stop, only this code can close the proxy.
@@ -173,20 +167,20 @@ export class ProxyServer {
     }
   }
 
-  #options(): ProxyOptions {
-    const { upstreams, rest, cors, trustedProxies, accessLog, headerBytes } = this.#settings;
+  #options({ settings, upstreams: connections, docs, admission }: ServingParts): ProxyOptions {
+    const { upstreams, rest, cors, trustedProxies, accessLog, headerBytes } = settings;
     const logAccess = createAccessLog(accessLog, this.#terminal.print);
     return {
       upstreams: upstreams.flatMap(({ proxied }, at) => {
-        const upstream = this.#upstreams[at];
+        const upstream = connections[at]?.upstream;
         return upstream === undefined ? [] : [{ ...proxied, upstream }];
       }),
       limits: { headerBytes },
       rest,
       ...(trustedProxies && { trustedProxies: { addresses: trustedProxies } }),
-      endpoints: this.#docs?.endpoints ?? [],
+      endpoints: docs?.endpoints ?? [],
       ...(cors && { cors }),
-      ...(this.#admission?.admit && { admit: this.#admission.admit }),
+      ...(admission.admit && { admit: admission.admit }),
       onResponse: (request) => {
         this.#count(request);
         this.#log.logFailure(request);
@@ -200,16 +194,11 @@ export class ProxyServer {
   async #listen(proxy: ProxyGateway): Promise<void> {
     const { host, port, tls: files } = this.#settings;
     measureGateway(this.#metrics, proxy);
-    measureDescriptors(
-      this.#metrics,
-      this.#settings.upstreams.map(({ name }) => name),
-      proxy,
-    );
+    measureDescriptors(this.#metrics, this.#names, proxy);
     measureReadiness(this.#metrics, this.#readiness);
-    if (files !== undefined) {
-      this.#certificate = new ServedCertificate(files);
-      measureFiles(this.#metrics, [this.#certificate]);
-    }
+    if (files !== undefined) this.#certificate = new ServedCertificate(files);
+    const measured = [this.#certificate, this.#file].filter((file) => file !== undefined);
+    if (measured.length > 0) measureFiles(this.#metrics, measured);
     const tls = this.#certificate?.current;
     const bound = await proxy.listen({ host, port, ...(tls && { tls }) });
     const names = proxy.services.map(({ typeName }) => typeName).join(", ");
@@ -217,13 +206,40 @@ export class ProxyServer {
     this.#certificateReloads.record(this.#certificate?.problem);
   }
 
-  /** Reads descriptors and certificates again, unless the first read has not finished. */
+  /** Reads configuration, descriptors and certificates again, unless the first read has not finished. */
   #reload(): void {
-    void this.#proxy?.reload();
-    this.#admission?.reload();
+    const proxy = this.#proxy;
+    if (proxy !== undefined) void this.#reloadConfiguration(proxy);
     const certificate = this.#certificate;
     if (certificate?.reload() === true) this.#proxy?.setSecureContext(certificate.current);
     this.#certificateReloads.record(certificate?.problem);
+  }
+
+  async #reloadConfiguration(proxy: ProxyGateway): Promise<void> {
+    await this.#file?.reload(
+      () => this.#settings,
+      async (settings) => {
+        const parts = await openParts(settings, this.#terminal, () => proxy.services, this.#parts);
+        try {
+          await proxy.reconfigure(this.#options(parts));
+        } catch (error) {
+          await closeParts(parts, 0, this.#parts);
+          throw error;
+        }
+        const old = this.#parts;
+        this.#parts = parts;
+        this.#measure(parts);
+        this.#terminal.print("configuration reloaded");
+        this.#reportOmittedServices(proxy);
+        this.#reportUnusedRules(proxy);
+        void closeParts(old, old.settings.drain.timeoutMs, parts);
+      },
+    );
+    this.#configurationReloads.record(this.#file?.problem);
+    // A new configuration has just read its descriptors.
+    if (this.#file !== undefined && this.#file.problem === undefined) return;
+    this.#parts.admission.reload();
+    await proxy.reload();
   }
 
   #onReload({ isChanged, added, removed, problems }: ReloadReport): void {
@@ -236,7 +252,7 @@ export class ProxyServer {
       this.#reportOmittedServices(this.#proxy);
       this.#reportUnusedRules(this.#proxy);
     }
-    this.#docs?.renew();
+    this.#parts.docs?.renew();
     const changes = [...added.map((name) => `+ ${name}`), ...removed.map((name) => `- ${name}`)];
     this.#terminal.print(["descriptors reloaded", ...changes].join("\n  "));
   }
@@ -267,15 +283,6 @@ export class ProxyServer {
   #printReport(proxy: ProxyGateway): number {
     this.#terminal.print(writeCheckReport(proxy, this.#settings, this.#report === "json"));
     return proxy.descriptorReloads.every(({ problem }) => problem === undefined) ? 0 : 1;
-  }
-}
-
-function openUpstream({ upstreams, problemAt }: ProxySettings, at: number): Upstream {
-  const { connection = { addresses: [] } } = upstreams[at] ?? {};
-  try {
-    return createUpstream(connection);
-  } catch (error) {
-    throw problemAt(`upstreams[${at}].addresses[0]`, `is not valid: ${messageOf(error)}`);
   }
 }
 

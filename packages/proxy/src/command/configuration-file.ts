@@ -1,0 +1,51 @@
+import { isDeepStrictEqual } from "node:util";
+import { messageOf } from "@plantstore/gateway/internal/errors";
+import type { ProxySettings } from "./proxy-settings.ts";
+
+/** The configuration file in use, for the metrics of its reloads. */
+export class ConfigurationFile {
+  readonly path: string;
+  /** When the file was last used, in ms since 1970. */
+  lastSuccessMs: number = Date.now();
+  /** Why the last reload failed; the previous configuration then stays in use. */
+  problem: string | undefined;
+  readonly #read: () => Promise<ProxySettings>;
+  #running: Promise<unknown> = Promise.resolve();
+
+  /** @param read - reads the settings; rejects if they are not valid */
+  constructor(path: string, read: () => Promise<ProxySettings>) {
+    this.path = path;
+    this.#read = read;
+  }
+
+  /**
+   * Reads the settings again and uses them, after the running reload if there is one. Never rejects: {@link problem} has
+   * the reason if they cannot be used.
+   */
+  reload(current: () => ProxySettings, use: (settings: ProxySettings) => Promise<void>): Promise<void> {
+    const reloaded = this.#running.then(async () => {
+      try {
+        const settings = await this.#read();
+        requireSameListeners(current(), settings);
+        await use(settings);
+        this.problem = undefined;
+        this.lastSuccessMs = Date.now();
+      } catch (error) {
+        this.problem = `cannot reload the configuration: ${messageOf(error)}; the previous one stays in use`;
+      }
+    });
+    this.#running = reloaded;
+    return reloaded;
+  }
+}
+
+/** @throws SettingsProblem for a setting that only a restart changes */
+function requireSameListeners(before: ProxySettings, { problemAt, ...after }: ProxySettings): void {
+  const needsRestart = "needs a restart to change";
+  if (before.host !== after.host) throw problemAt("listen.host", needsRestart);
+  if (before.port !== after.port) throw problemAt("listen.port", needsRestart);
+  if (before.tls?.path !== after.tls?.path) throw problemAt("listen.tls", needsRestart);
+  if (!isDeepStrictEqual(before.admin, after.admin)) throw problemAt("admin", needsRestart);
+  if (!isDeepStrictEqual(before.trustedProxies, after.trustedProxies)) throw problemAt("trustedProxies", needsRestart);
+  if (before.headerBytes !== after.headerBytes) throw problemAt("headerBytes", needsRestart);
+}

@@ -1,0 +1,93 @@
+import { isDeepStrictEqual } from "node:util";
+import { messageOf } from "@plantstore/gateway/internal/errors";
+import type { ServerPart } from "@plantstore/gateway/health";
+import { createUpstream, type Upstream } from "../upstreams/index.ts";
+import type { ProxyGateway } from "../create-proxy.ts";
+import { type Admission, openAdmission } from "./admission.ts";
+import { createProxyDocs, type ProxyDocs } from "./proxy-docs.ts";
+import type { ProxySettings } from "./proxy-settings.ts";
+import type { Output } from "./terminal.ts";
+
+/** What the settings of a proxy determine, except for the proxy itself. A reload of the configuration replaces it. */
+export interface ServingParts {
+  readonly settings: ProxySettings;
+  readonly upstreams: readonly NamedUpstream[];
+  readonly docs: ProxyDocs | undefined;
+  readonly admission: Admission;
+}
+
+/** An upstream with its name in metrics. */
+export interface NamedUpstream {
+  readonly name: string;
+  readonly upstream: Upstream;
+}
+
+/**
+ * Opens the parts of settings. Upstreams whose connections are configured as before are shared with the previous parts.
+ *
+ * @param services - returns the services that are served, for their description
+ * @throws SettingsProblem for an address, credentials or a file that is not valid
+ */
+export async function openParts(
+  settings: ProxySettings,
+  output: Output,
+  services: () => ProxyGateway["services"],
+  previous?: ServingParts,
+): Promise<ServingParts> {
+  const admission = await openAdmission(settings, output);
+  try {
+    const docs = settings.hasDocs ? createProxyDocs(services, settings.rest) : undefined;
+    return { settings, upstreams: openUpstreams(settings, previous), docs, admission };
+  } catch (error) {
+    admission.close();
+    throw error;
+  }
+}
+
+/** Closes the parts that other parts do not share. Calls to upstreams may take `drainMs` longer. */
+export async function closeParts(
+  { admission, upstreams }: ServingParts,
+  drainMs: number,
+  others?: ServingParts,
+): Promise<void> {
+  admission.close();
+  const isShared = ({ upstream }: NamedUpstream): boolean =>
+    others?.upstreams.some((other) => other.upstream === upstream) === true;
+  await Promise.all(upstreams.filter((each) => !isShared(each)).map(({ upstream }) => upstream.drain(drainMs)));
+}
+
+function openUpstreams({ upstreams, problemAt }: ProxySettings, previous?: ServingParts): readonly NamedUpstream[] {
+  return upstreams.map(({ name, connection }, at) => {
+    const known = previous?.settings.upstreams.findIndex((other) => isDeepStrictEqual(other.connection, connection));
+    const shared = previous?.upstreams[known ?? -1];
+    if (shared !== undefined) return { name, upstream: shared.upstream };
+    try {
+      return { name, upstream: createUpstream(connection) };
+    } catch (error) {
+      throw problemAt(`upstreams[${at}].addresses[0]`, `is not valid: ${messageOf(error)}`);
+    }
+  });
+}
+
+/** Returns the parts of the readiness: descriptors, any upstream, and each upstream if there are several. */
+export function readinessOf(
+  { settings, upstreams }: ServingParts,
+  proxy: ProxyGateway | undefined,
+): Readonly<Record<string, ServerPart>> {
+  const isReachable = upstreams.some(({ upstream }) => upstream.ready);
+  const several = upstreams.length < 2 ? [] : upstreams;
+  const parts = several.map(({ name, upstream }, at): [string, ServerPart] => {
+    const { problem, lastSuccessMs } = proxy?.descriptorReloads[at] ?? {};
+    // After a failed reload, the upstream is still served with its previous descriptors.
+    const neverRead = lastSuccessMs === undefined ? problem : undefined;
+    return [
+      `upstream ${name}`,
+      { isOptional: !settings.requiresAll, problem: neverRead ?? (upstream.ready ? undefined : "unreachable") },
+    ];
+  });
+  return {
+    descriptors: { problem: proxy === undefined ? "the descriptors are not loaded yet" : undefined },
+    upstream: { problem: isReachable ? undefined : "no upstream is reachable" },
+    ...Object.fromEntries(parts),
+  };
+}

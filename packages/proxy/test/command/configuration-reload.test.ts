@@ -1,0 +1,116 @@
+import { writeFileSync } from "node:fs";
+import type { ConnectRouter } from "@connectrpc/connect";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { createReflectionService, ServerReflection } from "../../../gateway/src/reflection/index.ts";
+import { type ProxyProcess, startProxyProcess } from "../../../testing/src/gateway/proxy-process.ts";
+import { createTestGateway } from "../../../testing/src/gateway/test-engine.ts";
+import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
+import { readSamples } from "../../../testing/src/telemetry/samples.ts";
+
+// SIGHUP makes a running proxy read its configuration file again.
+
+const folder = createTempFolder();
+const file = folder.file("proxy.yaml");
+
+/** Returns an upstream whose readings have this temperature; the sensor 8 responds only when it is released. */
+function createGreenhouse(degreesCelsius: number) {
+  const received = Promise.withResolvers<void>();
+  const release = Promise.withResolvers<void>();
+  const gateway = createTestGateway({
+    routes: (router: ConnectRouter) => {
+      router.service(GreenhouseService, {
+        getReading: async ({ sensor }) => {
+          if (sensor === "8") {
+            received.resolve();
+            await release.promise;
+          }
+          return { sensor, degreesCelsius };
+        },
+      });
+      router.service(ServerReflection, createReflectionService([GreenhouseService, ServerReflection]));
+    },
+  });
+  return { gateway, received, release };
+}
+
+const [warm, cold] = [createGreenhouse(30), createGreenhouse(3)];
+let addresses: readonly string[] = [];
+beforeAll(async () => {
+  const bound = await Promise.all([warm, cold].map(({ gateway }) => gateway.listen({ host: "127.0.0.1" })));
+  addresses = bound.map(({ port }) => `http://127.0.0.1:${port}`);
+});
+afterAll(async () => {
+  await Promise.all([warm.gateway.close(), cold.gateway.close()]);
+  folder[Symbol.dispose]();
+});
+
+function configure(address: string | undefined, others: string): void {
+  const common = "listen: { port: 0 }\nadmin: { port: 0 }\ndrain: { delayMs: 0 }\n";
+  writeFileSync(file, `${common}upstreams: [{ addresses: ["${address}"], descriptors: reflection }]\n${others}`);
+}
+
+async function read(proxy: ProxyProcess, sensor: number): Promise<[number, string]> {
+  const response = await fetch(`${proxy.baseUrl}/sensors/${sensor}/reading`);
+  return [response.status, await response.text()];
+}
+
+async function metric({ adminUrl }: ProxyProcess, name: string): Promise<readonly number[]> {
+  const samples = readSamples(await (await fetch(`${adminUrl}/metrics`)).text());
+  return samples.filter((sample) => sample.name === name).map(({ value }) => value);
+}
+
+test("a changed file is used without closing the port, and calls in flight finish at their old upstream", async () => {
+  configure(addresses[0], "");
+  await using proxy = await startProxyProcess(["--config", file]);
+  const slow = read(proxy, 8);
+  await warm.received.promise;
+  configure(addresses[1], "docs: false\n");
+  proxy.command.process.kill("SIGHUP");
+  await expect.poll(() => read(proxy, 1)).toEqual([200, '{"sensor":"1","degreesCelsius":3}']);
+  expect(proxy.command.stdout()).toContain("configuration reloaded\n");
+  expect((await fetch(`${proxy.baseUrl}/openapi.json`)).status).toBe(404);
+  warm.release.resolve();
+  expect(await slow).toEqual([200, '{"sensor":"8","degreesCelsius":30}']);
+  const samples = readSamples(await (await fetch(`${proxy.adminUrl}/metrics`)).text());
+  const upstreams = samples.filter(({ name }) => name === "gateway_upstream_connections");
+  expect(upstreams.map(({ labels }) => labels["upstream"])).toEqual([addresses[1]]);
+});
+
+test("a refused file leaves the previous configuration in use, with a log line and a metric", async () => {
+  configure(addresses[0], "");
+  await using proxy = await startProxyProcess(["--config", file]);
+  const successful = (): Promise<readonly number[]> => metric(proxy, "gateway_file_reload_successful");
+  expect(await successful()).toEqual([1]);
+  const refusals: readonly (readonly [() => void, string])[] = [
+    [() => configure(addresses[1], "lisen: 1\n"), `${file}:5:1: lisen is not a setting; did you mean "listen"?`],
+    [() => configure(addresses[1], "headerBytes: 5000\n"), `${file}:5:14: headerBytes needs a restart to change`],
+    [() => configure("http://127.0.0.1:1", ""), "server reflection failed: [unavailable] cannot connect"],
+    [() => writeFileSync(file, ""), `${file} is empty`],
+  ];
+  for (const [change, problem] of refusals) {
+    change();
+    proxy.command.process.kill("SIGHUP");
+    await expect.poll(proxy.command.stderr, { timeout: 5_000 }).toContain(problem);
+    await expect.poll(successful).toEqual([0]);
+    expect(await read(proxy, 1)).toEqual([200, '{"sensor":"1","degreesCelsius":30}']);
+  }
+  expect(proxy.command.stderr()).toMatch(/^cannot reload the configuration: .*; the previous one stays in use$/m);
+  configure(addresses[1], "");
+  proxy.command.process.kill("SIGHUP");
+  await expect.poll(() => read(proxy, 1)).toEqual([200, '{"sensor":"1","degreesCelsius":3}']);
+  expect(await successful()).toEqual([1]);
+});
+
+test("an upstream that is configured as before keeps its connection", async () => {
+  configure(addresses[0], "");
+  await using proxy = await startProxyProcess(["--config", file]);
+  await read(proxy, 1);
+  const before = warm.gateway.load.connections.http2;
+  configure(addresses[0], "accessLog: all\n");
+  proxy.command.process.kill("SIGHUP");
+  await expect.poll(proxy.command.stdout).toContain("configuration reloaded");
+  await read(proxy, 1);
+  expect(warm.gateway.load.connections.http2).toBe(before);
+  await expect.poll(proxy.command.stdout).toContain('"path":"/sensors/1/reading"');
+});
