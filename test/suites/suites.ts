@@ -167,6 +167,18 @@ export const suites: readonly Suite[] = [
   },
   {
     kind: "files",
+    name: "mcp",
+    about: "tools of the gateway: MCP's conformance suite, and the official clients for TypeScript and Python",
+    occasion: "run",
+    whySeparate: "has dependencies that `npm ci` does not install",
+    files: ["packages/gateway/test/suites/mcp/**/*.test.ts"],
+    blocks: true,
+    hasBuildLimit: true,
+    prepare: "tsc -p packages/gateway/test/suites/mcp",
+    needs: ["npm packages/gateway/test/suites/mcp", "python3", "python3-venv"],
+  },
+  {
+    kind: "files",
     name: "a2a",
     about: "the agent of examples/a2a, called by the A2A clients for JavaScript and Python over REST and gRPC",
     occasion: "run",

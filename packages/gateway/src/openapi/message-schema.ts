@@ -65,11 +65,14 @@ function refine(schema: OpenApiSchema, direction: "input" | "output"): JsonObjec
     else if (!isOmitted(keyword, value, direction)) refined[keyword] = value;
   }
   if (direction === "input") return refined;
-  if (schema["type"] === "number") refined["type"] = ["number", "string"];
-  if (schema["enum"] === undefined) return refined;
-  const { enum: names, type: _, ...rest } = refined;
-  return { ...rest, anyOf: [{ enum: names ?? [] }, { type: "integer" }] };
+  // Not an array of types, which some clients do not support.
+  const { description, deprecated, ...value } = refined;
+  const notes = { ...(description !== undefined && { description }), ...(deprecated !== undefined && { deprecated }) };
+  if (schema["type"] === "number") return { ...notes, anyOf: [value, notFinite] };
+  return schema["enum"] === undefined ? refined : { ...notes, anyOf: [value, { type: "integer" }] };
 }
+
+const notFinite: JsonObject = { type: "string", enum: ["NaN", "Infinity", "-Infinity"] };
 
 /** Examples would repeat the schema. The formats of numbers are unknown to most validators. */
 function isOmitted(keyword: string, value: JsonValue, direction: "input" | "output"): boolean {

@@ -55,7 +55,10 @@ test("a tool is described by its RPC", async () => {
       inputSchema: { type: "object", properties: { sensor: { type: "string" } } },
       outputSchema: {
         type: "object",
-        properties: { sensor: { type: "string" }, degreesCelsius: { type: ["number", "string"] } },
+        properties: {
+          sensor: { type: "string" },
+          degreesCelsius: { anyOf: [{ type: "number" }, { type: "string", enum: ["NaN", "Infinity", "-Infinity"] }] },
+        },
       },
       annotations: { readOnlyHint: true },
     },

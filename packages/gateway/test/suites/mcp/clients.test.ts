@@ -1,0 +1,62 @@
+import { execFile } from "node:child_process";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { openPython } from "../../../../testing/src/process/python.ts";
+import { createTempFolder } from "../../../../testing/src/process/temp-folder.ts";
+import { type ClientServer, credential, startClientServer } from "./client-server.ts";
+import { everyType, expected, greenhouse, type Results } from "./results.ts";
+import { callAll, connect1, connect2 } from "./typescript-clients.ts";
+
+// The official clients of MCP. They validate each structured result against the schema of its tool.
+
+const folder = import.meta.dirname;
+let server: ClientServer;
+beforeAll(async () => {
+  server = await startClientServer();
+});
+afterAll(async () => await server[Symbol.asyncDispose]());
+
+async function callFromPython(mode: string): Promise<Results> {
+  const programs = await openPython(join(folder, "requirements.txt"));
+  const args = [join(folder, "client.py"), server.url, credential, mode, JSON.stringify(everyType)];
+  const { stdout } = await promisify(execFile)(join(programs, "python"), args, { timeout: 60_000 });
+  return JSON.parse(stdout);
+}
+
+test.each([
+  {
+    name: "the TypeScript client 2, in the stateless revision,",
+    call: () => callAll(server, (url, authorization) => connect2(url, "2026-07-28", authorization), true),
+  },
+  {
+    name: "the TypeScript client 2, with initialize,",
+    call: () => callAll(server, (url, authorization) => connect2(url, "2025-11-25", authorization), false),
+  },
+  { name: "the TypeScript SDK 1", call: () => callAll(server, connect1, false) },
+  { name: "the Python client, in the stateless revision,", call: () => callFromPython("2026-07-28") },
+  { name: "the Python client, with initialize,", call: () => callFromPython("legacy") },
+])("$name lists and calls tools, and gets errors, streams and every type", async ({ call }) => {
+  expect(await call()).toEqual(expected);
+});
+
+describe("the inspector's command line", () => {
+  async function inspect(...args: readonly string[]): Promise<string> {
+    using home = createTempFolder();
+    const program = join(folder, "node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js");
+    const common = ["--cli", server.url, "--transport", "http", "--header", `Authorization: ${credential}`];
+    const options = { env: { ...process.env, HOME: home.path }, maxBuffer: 16 * 1024 * 1024 };
+    const { stdout } = await promisify(execFile)(process.execPath, [program, ...common, ...args], options);
+    return stdout;
+  }
+
+  test("finds no error in the schemas of tools", async () => {
+    const { tools }: { tools: { name: string }[] } = JSON.parse(await inspect("--method", "tools/list", "--strict"));
+    expect(tools.map(({ name }) => name)).toEqual(expected.tools);
+  });
+
+  test("calls a tool", async () => {
+    const args = ["--method", "tools/call", "--tool-name", `${greenhouse}_WaterBed`, "--tool-arg", "bed=7"];
+    expect(JSON.parse(await inspect(...args))).toMatchObject({ structuredContent: { bed: "7" } });
+  });
+});

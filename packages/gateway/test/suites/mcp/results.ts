@@ -1,0 +1,67 @@
+/** What a client gets from the server of `client-server.ts`. */
+export interface Results {
+  /** The names of the tools. */
+  readonly tools: readonly string[];
+  /** The structured result of a call with an int64 above 2^53. */
+  readonly call: unknown;
+  /** The text of a failed call. */
+  readonly error: string;
+  /** The structured result of a stream, and the number of progress notifications. */
+  readonly stream: unknown;
+  readonly progress: number;
+  /** The structured result of a message with a field of every type. */
+  readonly types: unknown;
+  /** Whether a call without a credential is refused. */
+  readonly isRefused: boolean;
+  /** Whether a cancelled call is rejected; in the stateless revision, the handler is cancelled too. */
+  readonly isCancelled: boolean;
+}
+
+/** A message with a field of every kind of type, in JSON. */
+export const everyType: Readonly<Record<string, unknown>> = {
+  fDouble: 1.5,
+  fInt32: -7,
+  fInt64: "9007199254740993",
+  fUint64: "18446744073709551615",
+  fBool: true,
+  fString: "ä€😀",
+  fBytes: "AAH/",
+  fEnum: "COLOR_RED",
+  maybeInt64: "0",
+  ids: ["1", "-9223372036854775808"],
+  nesteds: [{ text: "a", inner: { number: "2" } }],
+  labels: { a: "b" },
+  nestedById: { "-7": { text: "c" } },
+  counts: { true: 1 },
+  empty: {},
+  choiceNested: { text: "d" },
+  wInt64: "0",
+  wBytes: "AA==",
+  time: "2026-01-31T12:00:00.123456789Z",
+  duration: "1.500s",
+  mask: "fInt64",
+  struct: { a: [null, 1, "b"] },
+  value: null,
+  list: [1, { b: true }],
+  any: { "@type": "type.googleapis.com/kitchensink.v1.Nested", text: "e" },
+};
+
+/** The expected results. */
+export const expected: Results = {
+  tools: [
+    "greenhouse_v1_GreenhouseService_GetReading",
+    "greenhouse_v1_GreenhouseService_WaterBed",
+    "greenhouse_v1_GreenhouseService_WatchReadings",
+    "kitchensink_v1_KitchenSink_Create",
+  ],
+  call: { bed: "9007199254740993", liters: 3 },
+  error: "ABORTED: dry",
+  stream: { messages: [1, 2, 3].map((degreesCelsius) => ({ sensor: "a", degreesCelsius })) },
+  progress: 3,
+  types: { rpc: "Create", sink: everyType },
+  isRefused: true,
+  isCancelled: true,
+};
+
+/** The procedures of the tools, without the service of the greenhouse. */
+export const greenhouse = "greenhouse_v1_GreenhouseService";
