@@ -58,6 +58,13 @@ export interface OperationObject {
   readonly "x-rpc"?: { readonly procedure: string; readonly path: string; readonly body?: string };
 }
 
+const methods = ["get", "put", "post", "delete", "options", "head", "patch", "trace", "query"] as const;
+
+/** The Path Item Object: an operation for each method, and those of other methods. */
+export type PathItem = Readonly<Partial<Record<(typeof methods)[number], OperationObject>>> & {
+  readonly additionalOperations?: Readonly<Record<string, OperationObject>>;
+};
+
 /** The parts of an OpenAPI document that the page shows. */
 export interface Description {
   readonly info: {
@@ -70,7 +77,7 @@ export interface Description {
   readonly servers?: readonly { readonly url: string; readonly description?: string }[];
   readonly security?: readonly unknown[];
   readonly tags?: readonly { readonly name: string; readonly description?: string }[];
-  readonly paths: Readonly<Record<string, Readonly<Record<string, OperationObject>>>>;
+  readonly paths: Readonly<Record<string, PathItem>>;
   readonly components?: { readonly schemas?: Readonly<Record<string, Schema>> };
 }
 
@@ -89,17 +96,22 @@ export interface Group {
   readonly operations: Operation[];
 }
 
-const methods = new Set(["get", "put", "post", "delete", "options", "head", "patch", "trace"]);
-
 /** Lists the operations of a description, in order. */
 export function operationsOf({ paths }: Description): Operation[] {
   return Object.entries(paths).flatMap(([path, item]) =>
-    Object.entries(item).flatMap(([method, object]) =>
-      methods.has(method)
-        ? [{ id: object.operationId ?? `${method} ${path}`, path, method: method.toUpperCase(), object }]
-        : [],
-    ),
+    methodsOf(item).map(([method, object]) => ({
+      id: object.operationId ?? `${method} ${path}`,
+      path,
+      method,
+      object,
+    })),
   );
+}
+
+function methodsOf({ additionalOperations = {}, ...item }: PathItem): readonly (readonly [string, OperationObject])[] {
+  const others = Object.entries(additionalOperations);
+  const own = Object.entries(item).filter(([name]) => methods.some((method) => method === name));
+  return [...own.map(([name, object]) => [name.toUpperCase(), object] as const), ...others];
 }
 
 /** Groups the operations by their first tag, in the order of the tags; operations without a tag come last. */

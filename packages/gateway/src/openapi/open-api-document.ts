@@ -102,14 +102,13 @@ export interface OpenApiOperation {
   readonly "x-rpc": OpenApiRpc;
 }
 
-/** The HTTP methods that a path item can have. */
-export const openApiMethods = ["get", "put", "post", "delete", "options", "head", "patch", "trace"] as const;
+/** The HTTP methods that are members of a path item. */
+export type OpenApiMethod = "get" | "put" | "post" | "delete" | "options" | "head" | "patch" | "trace" | "query";
 
-/** One of {@link openApiMethods}. */
-export type OpenApiMethod = (typeof openApiMethods)[number];
-
-/** The operations of one path. */
-export type OpenApiPathItem = Readonly<Partial<Record<OpenApiMethod, OpenApiOperation>>>;
+/** The operations of one path. `query` and `additionalOperations` (by HTTP method) require OpenAPI 3.2. */
+export interface OpenApiPathItem extends Readonly<Partial<Record<OpenApiMethod, OpenApiOperation>>> {
+  readonly additionalOperations?: Readonly<Record<string, OpenApiOperation>>;
+}
 
 /** The Tag Object: a group of operations, here those of a service. */
 export interface OpenApiTag {

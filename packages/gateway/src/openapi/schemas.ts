@@ -167,16 +167,15 @@ export class Schemas {
 
   /** Returns the keyword that allows only one member of each oneof. */
   #exclude(desc: DescMessage, fields: readonly DescField[]): OpenApiSchema {
-    // With `oneOf`, generators would create separate types; with `dependentSchemas`, validators would treat all
-    // properties as unevaluated. So this uses `not`.
+    // With `oneOf` and with `not`, generators would create further types. With properties that are `false`, validators
+    // would treat all properties as unevaluated.
     const shown = new Set(fields);
-    const pairs = desc.oneofs.flatMap((oneof) => {
+    const exclusions = desc.oneofs.flatMap((oneof) => {
       const members = oneof.fields.filter((field) => shown.has(field)).slice(0, excludedMembersMax);
       const names = members.map((field) => this.nameOf(field));
-      return names.flatMap((one, at) => names.slice(at + 1).map((other) => bothOf(one, other)));
+      return names.slice(0, -1).map((name, at) => [name, refuseNames(names.slice(at + 1))] as const);
     });
-    const [pair] = pairs;
-    return pair === undefined ? {} : { not: pairs.length === 1 ? pair : { anyOf: pairs } };
+    return exclusions.length === 0 ? {} : { dependentSchemas: Object.fromEntries(exclusions) };
   }
 
   // A required field that responses may leave out is not required in the schema, because a component describes its
@@ -274,11 +273,11 @@ export interface BoundObject {
 const noExample = `The example is left out: it would have more than ${exampleFieldsMax} fields.`;
 
 /**
- * The maximum number of members of a oneof that are described as mutually exclusive. 16 members already make 120 pairs.
+ * The maximum number of members of a oneof that are described as mutually exclusive. 50 members already repeat 1,225
+ * names.
  */
-const excludedMembersMax = 16;
+const excludedMembersMax = 50;
 
-// Linters report a required property that is not declared in `properties`.
-function bothOf(one: string, other: string): OpenApiSchema {
-  return { properties: { [one]: {}, [other]: {} }, required: [one, other] };
+function refuseNames(names: string[]): OpenApiSchema {
+  return { propertyNames: { not: { enum: names } } };
 }

@@ -162,7 +162,8 @@ describe("the messages of a client stream", () => {
     { input: SinkSchema, body: "labels", want: "or-array" },
     { input: SinkSchema, body: "*", want: "or-array" },
   ])("are read as $want if the body is $body of $input.name", ({ input, body, want }) => {
-    expect(bodyFormatOf(input, body, rule, options).jsonValues).toBe(want);
+    const pattern = { httpMethod: "POST", pathTemplate: "/", body, responseBody: "" };
+    expect(bodyFormatOf(input, pattern, rule, options).jsonValues).toBe(want);
   });
 
   test("are read as consecutive values if they are arrays", () => {

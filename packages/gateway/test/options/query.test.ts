@@ -164,7 +164,11 @@ describe("entries of maps in a query", () => {
     expect(parameters.find(({ name }) => name === "counts")).toEqual({
       name: "counts",
       in: "query",
-      schema: { type: "object", additionalProperties: { type: "integer", format: "int32" } },
+      schema: {
+        type: "object",
+        propertyNames: { enum: ["true", "false"] },
+        additionalProperties: { type: "integer", format: "int32" },
+      },
       style: "deepObject",
       explode: true,
     });

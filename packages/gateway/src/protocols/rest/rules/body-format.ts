@@ -5,6 +5,7 @@ import { isUtf8, parseMediaType } from "../../../exchange/index.ts";
 import { quote } from "../../../messages/json/index.ts";
 import { findProtoField } from "./field-path.ts";
 import { isMediaType } from "./http-body.ts";
+import type { HttpPattern } from "./http-rule.ts";
 import type { BindingOptions } from "./rest-options.ts";
 
 /** The format of the bodies of a rule. */
@@ -13,7 +14,7 @@ export interface BodyFormat {
   readonly kind: "none" | "ignored" | "json" | "lines" | "bytes";
   /**
    * The content types of this format, the preferred one first. A body without a content type is also read in this
-   * format.
+   * format, unless {@link requiresContentType}.
    */
   readonly contentTypes: readonly string[];
   /**
@@ -23,6 +24,8 @@ export interface BodyFormat {
   readonly jsonValues?: "sequence" | "or-array";
   /** Whether an empty body is refused, rather than read as the default message. */
   readonly isRequired?: true;
+  /** Whether a body without a content type is refused, as QUERY requires (RFC 10008 §2). */
+  readonly requiresContentType?: true;
 }
 
 const noBody: BodyFormat = { kind: "none", contentTypes: [] };
@@ -48,11 +51,20 @@ function mayBeArray(input: DescMessage, body: string): boolean {
 /**
  * Returns the format of the bodies of a rule.
  *
- * @param body - the request field that is the body, `*` for every field that the path does not set, `""` for no body
  * @param rule - whether the body is a google.api.HttpBody, and whether the client sends a stream of messages
  * @param options - the options of the service
  */
 export function bodyFormatOf(
+  input: DescMessage,
+  { body, httpMethod }: HttpPattern,
+  rule: { readonly isRaw: boolean; readonly hasRequestStream: boolean },
+  options: BindingOptions,
+): BodyFormat {
+  const format = formatOf(input, body, rule, options);
+  return httpMethod === "QUERY" && body !== "" ? { ...format, requiresContentType: true } : format;
+}
+
+function formatOf(
   input: DescMessage,
   body: string,
   rule: { readonly isRaw: boolean; readonly hasRequestStream: boolean },
@@ -77,6 +89,9 @@ export function bodyProblem(
   contentType: string | null,
   isEmpty: boolean,
 ): ConnectError | undefined {
+  if (contentType === null && !isEmpty && format.requiresContentType) {
+    return problem("ERR_CONTENT_TYPE", "the content type is missing");
+  }
   if (format.kind === "bytes") {
     if (contentType === null) return undefined;
     if (!isMediaType(contentType)) {

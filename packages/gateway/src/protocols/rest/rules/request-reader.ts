@@ -61,7 +61,7 @@ export function createRequestReader(
   const rules = { bound, sameAsBound: sameValueAsPath && !hasRequestStream };
   const { isRaw, createMessage, setFields } = createBodyReader(input, body, rules, readJson);
   if (hasRequestStream) requireStreamable(input, body, bound);
-  const bodyFormat = bodyFormatOf(input, body, { isRaw, hasRequestStream }, options);
+  const bodyFormat = bodyFormatOf(input, pattern, { isRaw, hasRequestStream }, options);
   const boundByPathOrBody = bindBody(input, body, bound);
   const queryBinding = createQueryBinding(input, boundByPathOrBody, options);
   const maskField = updateMaskFromBody && !hasRequestStream ? findUpdateMask(input, pattern) : undefined;
