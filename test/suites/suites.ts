@@ -191,6 +191,16 @@ export const suites: readonly Suite[] = [
   },
   {
     kind: "files",
+    name: "google-clients",
+    about: "Google's REST clients for Node and Python, every call of Cloud Tasks and Firestore",
+    occasion: "run",
+    whySeparate: "installs clients of others",
+    files: ["test/suites/google-clients/**/*.test.ts"],
+    blocks: true,
+    needs: ["npm test/suites/google-clients", "python3", "python3-venv"],
+  },
+  {
+    kind: "files",
     name: "browser",
     about: "the docs page and clients in pages, in Chromium",
     occasion: "run",

@@ -75,13 +75,18 @@ export const requirements = {
   grpcurl: { found: "command -v grpcurl", go: "github.com/fullstorydev/grpcurl/cmd/grpcurl@v1.9.3" },
   ghz: { found: "command -v ghz", go: "github.com/bojand/ghz/cmd/ghz@v0.121.0" },
   kustomize: { found: "command -v kustomize", go: "sigs.k8s.io/kustomize/kustomize/v5@v5.5.0" },
-  // The OpenAPI linter; the browser driver and its client; the A2A client; the MCP clients; Deno and Bun; the conformance runner of protobuf; frameworks.
+  // The OpenAPI linter; the browser driver and its client; the A2A client; the MCP clients; Google's clients;
+  // Deno and Bun; the conformance runner of protobuf; frameworks.
   "npm test/suites/openapi": { found: "[ -d test/suites/openapi/node_modules/@redocly ]", npm: "test/suites/openapi" },
   "npm test/suites/browser": { found: "[ -d test/suites/browser/node_modules ]", npm: "test/suites/browser" },
   "npm test/suites/a2a": { found: "[ -d test/suites/a2a/node_modules ]", npm: "test/suites/a2a" },
   "npm packages/gateway/test/suites/mcp": {
     found: "[ -d packages/gateway/test/suites/mcp/node_modules ]",
     npm: "packages/gateway/test/suites/mcp",
+  },
+  "npm test/suites/google-clients": {
+    found: "[ -d test/suites/google-clients/node_modules ]",
+    npm: "test/suites/google-clients",
   },
   "npm packages/gateway/test/suites/runtimes": {
     found: "[ -d packages/gateway/test/suites/runtimes/node_modules ]",
