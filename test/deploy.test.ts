@@ -59,8 +59,8 @@ describe("a deployment example", () => {
   });
 
   test('has only pods that Pod Security "restricted" accepts', () => {
-    const pods = readFileSync(join(folder, "kubernetes/base/plantstore.yaml"), "utf8")
-      .split(/^---$/m)
+    const pods = ["kubernetes/base/plantstore.yaml", "proxy/kubernetes/base/proxy.yaml"]
+      .flatMap((name) => readFileSync(join(folder, name), "utf8").split(/^---$/m))
       .filter((document) => document.includes("containers:"));
     expect(pods.length).toBeGreaterThan(1);
     for (const pod of pods) {
@@ -94,5 +94,5 @@ test.each([
 
 test("the image has the Node.js version of the tests", () => {
   const stages = readFileSync(join(folder, "Dockerfile"), "utf8").matchAll(/^FROM node:(\S+)/gm);
-  expect(Array.from(stages, ([, tag]) => tag)).toEqual(Array(2).fill(`${process.versions.node}-slim`));
+  expect(Array.from(stages, ([, tag]) => tag)).toEqual(Array(3).fill(`${process.versions.node}-slim`));
 });

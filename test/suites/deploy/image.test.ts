@@ -1,10 +1,12 @@
-import { cpSync, globSync, mkdirSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { cpSync, globSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { buildLimitMs, buildStep } from "../../../packages/testing/src/process/build-step.ts";
 import { projectFolder } from "../../../packages/testing/src/process/child-program.ts";
 import { startProgram } from "../../../packages/testing/src/process/command-line.ts";
 import { baseUrlOf, deletePlant, serveToken } from "../../support/process/serve-command.ts";
+import { file_orders_v1_orders } from "../../../packages/testing/src/gen/orders/v1/orders_pb.ts";
+import { descriptorSetOf } from "../../../packages/testing/src/gateway/descriptor-set.ts";
 import { createTempFolder, type TempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
 
 /** The result of building an image. */
@@ -24,10 +26,10 @@ interface Stage {
 }
 
 /**
- * Runs the steps of a Dockerfile without a container: each stage is a folder below `target`, its commands run on this
+ * Runs the steps of a Dockerfile without a container, and returns its stages; the name of the last is "last". Each stage is a folder below `target`, its commands run on this
  * machine, and it gets only the files that .dockerignore includes. Supports the instructions of deploy/Dockerfile.
  */
-async function buildImage(dockerfile: string, target: string): Promise<BuiltImage> {
+async function buildImages(dockerfile: string, target: string): Promise<ReadonlyMap<string, BuiltImage>> {
   const context = join(target, "context");
   copyContext(`${dockerfile}.dockerignore`, context);
   const stages = new Map<string, Stage>();
@@ -62,7 +64,7 @@ async function buildImage(dockerfile: string, target: string): Promise<BuiltImag
     if (step === undefined) throw new Error(`unsupported instruction: ${line}`);
     await step(rest);
   }
-  return stage;
+  return stages;
 }
 
 function linesOf(file: string): string[] {
@@ -110,13 +112,40 @@ const dockerfile = join(projectFolder, "deploy/Dockerfile");
 
 describe("the image", () => {
   let folder: TempFolder;
+  let images: ReadonlyMap<string, BuiltImage>;
   let image: BuiltImage;
 
   beforeAll(async () => {
     folder = createTempFolder();
-    image = await buildImage(dockerfile, folder.path);
+    images = await buildImages(dockerfile, folder.path);
+    image = imageOf("last");
   }, buildLimitMs);
   afterAll(() => folder[Symbol.dispose]());
+
+  function imageOf(stage: string): BuiltImage {
+    const found = images.get(stage);
+    if (found === undefined) throw new Error(`the Dockerfile has no stage ${stage}`);
+    return found;
+  }
+
+  test("of the proxy serves by a configuration file, and drains on SIGTERM", async () => {
+    const { command, folder: workingFolder, environment } = imageOf("proxy");
+    const [program = "", ...args] = command;
+    const settings = `listen: { port: 0 }
+drain: { delayMs: 0 }
+upstreams: [{ addresses: ["http://127.0.0.1:1"], descriptors: ${folder.file("set.binpb")} }]
+authentication: { jwt: [{ issuer: "https://login.example", audiences: [orders], keysFile: ${folder.file("keys")} }] }
+`;
+    writeFileSync(folder.file("proxy.yaml"), settings);
+    writeFileSync(folder.file("set.binpb"), descriptorSetOf(file_orders_v1_orders));
+    writeFileSync(folder.file("keys"), JSON.stringify({ keys: [] }));
+    const run = [...args, "--config", folder.file("proxy.yaml")];
+    await using server = startProgram(program, run, workingFolder, environment);
+    const [, url = ""] = await server.find(/^(\S+) serves orders\.v1\.OrderService$/m);
+    expect((await fetch(`${url}/v1/orders`)).status).toBe(401);
+    server.process.kill("SIGTERM");
+    expect(await server.end()).toBe(0);
+  });
 
   test("serves, and drains on SIGTERM", async () => {
     const [program = "", ...args] = image.command;

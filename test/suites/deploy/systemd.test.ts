@@ -1,6 +1,6 @@
 import { execFileSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { expect, test } from "vitest";
 import { createMissingStore } from "../../support/plants/sqlite-file.ts";
 import { buildStep } from "../../../packages/testing/src/process/build-step.ts";
@@ -12,17 +12,19 @@ import { createTempFolder } from "../../../packages/testing/src/process/temp-fol
 const unit = join(projectFolder, "deploy/systemd/plantstore.service");
 const lines = readFileSync(unit, "utf8").split("\n");
 
-test("systemd-analyze finds no problems in the unit", async () => {
+const units = [unit, join(projectFolder, "deploy/proxy/plantstore-proxy.service")];
+
+test.each(units)("systemd-analyze finds no problems in %s", async (file) => {
   using folder = createTempFolder();
-  const copy = folder.file("plantstore.service");
+  const copy = folder.file(basename(file));
   // The program must exist.
-  writeFileSync(copy, readFileSync(unit, "utf8").replace("/usr/local/bin/node", process.execPath));
+  writeFileSync(copy, readFileSync(file, "utf8").replace("/usr/local/bin/node", process.execPath));
   expect(await buildStep("systemd-analyze", ["verify", "--man=no", copy])).toBe("");
 });
 
 // 1.1 of 10: the rest is the network, AF_UNIX for a socket, and writable executable memory, which V8 needs.
-test("systemd-analyze rates the exposure of the service at 1.1 or less", async () => {
-  await buildStep("systemd-analyze", ["security", "--offline=true", "--threshold=11", "--no-pager", unit]);
+test.each(units)("systemd-analyze rates the exposure of %s at 1.1 or less", async (file) => {
+  await buildStep("systemd-analyze", ["security", "--offline=true", "--threshold=11", "--no-pager", file]);
 });
 
 /** The system calls that `SystemCallFilter` allows. */
