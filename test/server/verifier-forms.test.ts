@@ -1,4 +1,4 @@
-import { describe, expect, test } from "vitest";
+import { afterAll, describe, expect, test } from "vitest";
 import type { PresentedToken, TokenOutcome, TokenVerifier } from "../../packages/auth/src/token-verifier.ts";
 import { openMemoryStore } from "../../src/stores/index.ts";
 import type { Field } from "../../packages/testing/src/carriers/exchange.ts";
@@ -47,36 +47,47 @@ const credentials: Readonly<Record<string, readonly Field[]>> = {
   "no credential": [],
 };
 
-/** Returns the response and log lines of a call, without values that differ between calls. */
-async function outcomeOf(carriage: Carriage, verifier: TokenVerifier, credential: readonly Field[]): Promise<unknown> {
+/** Makes a call to the server of a verifier, and returns the response and log lines without values that differ by call. */
+type Ask = (carriage: Carriage, credential: readonly Field[]) => Promise<unknown>;
+
+/** Starts a server with a verifier, which is closed after all tests. */
+async function serveWith(verifier: TokenVerifier): Promise<Ask> {
   const { log, lines } = openLogLines("info");
-  const plants = new Set([7n]);
-  await using server = await startPlantServer({
-    store: openMemoryStore(plants),
-    verifier,
-    log,
-    ratePerPrincipal: 1_000,
-  });
-  const header: readonly Field[] = [...credential, ["x-request-id", "same"]];
-  const request = deletePlantRequest(carriage.format, 7n, header);
-  const { httpStatus, header: returned, trailer, body } = await exchange(server.address, carriage.httpVersion, request);
-  await new Promise(setImmediate);
-  return {
-    httpStatus,
-    header: returned.filter(([name]) => name !== "date"),
-    trailer,
-    body: String(body),
-    plants: [...plants],
-    lines: lines().map(({ err, ...line }) => ({ ...line, time: "", durationMs: 0, hasError: err !== undefined })),
+  const plants = new Set<bigint>();
+  const server = await startPlantServer({ store: openMemoryStore(plants), verifier, log, ratePerPrincipal: 1_000 });
+  afterAll(() => server[Symbol.asyncDispose]());
+  return async ({ format, httpVersion }, credential) => {
+    const earlier = lines().length;
+    plants.add(7n);
+    const header: readonly Field[] = [...credential, ["x-request-id", "same"]];
+    const response = await exchange(server.address, httpVersion, deletePlantRequest(format, 7n, header));
+    await new Promise(setImmediate);
+    return {
+      httpStatus: response.httpStatus,
+      header: response.header.filter(([name]) => name !== "date"),
+      trailer: response.trailer,
+      body: String(response.body),
+      plants: [...plants],
+      lines: lines()
+        .slice(earlier)
+        .map(({ err, ...line }) => ({ ...line, time: "", durationMs: 0, hasError: err !== undefined })),
+    };
   };
 }
 
+const askSynchronous = await serveWith(synchronous);
+const askAsynchronous = await Promise.all(
+  Object.entries(asynchronous).map(async ([name, verifier]) => [name, await serveWith(verifier)] as const),
+);
+
 describe.each(carriages)("$name", (carriage) => {
-  describe.each(Object.entries(credentials))("%s", (_, credential) => {
-    test.each(Object.entries(asynchronous))("has the same outcome when verified %s", async (_how, verifier) => {
-      const want = await outcomeOf(carriage, synchronous, credential);
-      expect(await outcomeOf(carriage, verifier, credential)).toEqual(want);
+  test.each(Object.entries(credentials))(
+    "%s has the same outcome with each form of verifier",
+    async (_, credential) => {
+      const want = await askSynchronous(carriage, credential);
       expect(want).toHaveProperty("lines.length", credential === failing ? 2 : 1);
-    });
-  });
+      for (const [name, ask] of askAsynchronous)
+        expect.soft({ name, outcome: await ask(carriage, credential) }).toEqual({ name, outcome: want });
+    },
+  );
 });
