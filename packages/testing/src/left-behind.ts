@@ -32,6 +32,12 @@ const sweepMin = 64;
 /** Source files of the packages, and of the application in the project folder. */
 const sourceFile = /^(?:packages\/(?!testing\/)[^/]+\/)?src\//;
 
+/** Number of stack frames of each resource in the failure message: half of the default takes half of the time. */
+const framesMax = 5;
+
+/** Number of stack frames of a connection, which begin with those of node. */
+const connectionFramesMax = 10;
+
 /** Maximum number of resources in the failure message. */
 const shownMax = 5;
 
@@ -87,7 +93,7 @@ function trackResources(): Set<OpenResource> {
     if (typeof message !== "object" || message === null || !("socket" in message)) return;
     const { socket } = message;
     if (!(socket instanceof Socket)) return;
-    track({ what: "a connection", callers: callersOf(connected), isClosed: () => socket.closed });
+    track({ what: "a connection", callers: callersOf(connected, connectionFramesMax), isClosed: () => socket.closed });
   });
   return all;
 }
@@ -175,7 +181,7 @@ function watch(holder: object, name: string, onCall: (call: Call) => void): void
   const method: (...args: unknown[]) => unknown = Reflect.get(holder, name);
   const apply = (target: typeof method, self: unknown, args: unknown[]): unknown => {
     const result = Reflect.apply(target, self, args);
-    onCall({ self, args, result, callers: () => callersOf(apply) });
+    onCall({ self, args, result, callers: () => callersOf(apply, framesMax) });
     return result;
   };
   Reflect.set(holder, name, new Proxy(method, { apply }));
@@ -185,7 +191,7 @@ function watch(holder: object, name: string, onCall: (call: Call) => void): void
  * Returns the callers of a function, nearest first, as strings, because an Error would retain their objects. Returns none
  * unless the nearest caller outside node is in a {@link sourceFile}.
  */
-function callersOf(callee: (...args: never[]) => unknown): readonly string[] {
+function callersOf(callee: (...args: never[]) => unknown, most: number): readonly string[] {
   const prepare: unknown = Reflect.get(Error, "prepareStackTrace");
   Error.prepareStackTrace = (_, calls) => {
     const caller = calls.find((call) => call.getFileName()?.startsWith("node:") === false);
@@ -195,9 +201,12 @@ function callersOf(callee: (...args: never[]) => unknown): readonly string[] {
     if (!sourceFile.test(path) || caller?.getFunctionName() === "createHealthService") return [];
     return calls.map((call) => `${call.getFunctionName()} in ${call.getFileName()}`);
   };
+  const limit = Error.stackTraceLimit;
+  Error.stackTraceLimit = most;
   const traced: { stack?: readonly string[] } = {};
   Error.captureStackTrace(traced, callee);
   const { stack = [] } = traced;
+  Error.stackTraceLimit = limit;
   Reflect.set(Error, "prepareStackTrace", prepare);
   return stack;
 }
