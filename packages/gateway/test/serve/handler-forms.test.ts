@@ -1,9 +1,14 @@
 import { Code, ConnectError, type Interceptor, type ServiceImpl } from "@connectrpc/connect";
-import { describe, expect, test } from "vitest";
+import { afterAll, describe, expect, test } from "vitest";
 import type { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { expectNoUnhandledRejections } from "../../../testing/src/callback-forms.ts";
 import { within } from "../../../testing/src/deadline.ts";
-import { callings, greenhouseClient, startGreenhouse } from "../../../testing/src/gateway/greenhouse.ts";
+import {
+  callings,
+  greenhouseClient,
+  startGreenhouse,
+  type TestGreenhouse,
+} from "../../../testing/src/gateway/greenhouse.ts";
 
 // Handlers and interceptors may fail by throwing, by rejecting, or later in their stream. Each form is tested for every
 // kind of RPC, with and without interceptors, which use different code paths of the gateway.
@@ -172,23 +177,59 @@ const errors = [
 
 expectNoUnhandledRejections();
 
+/** What the servers run for the current test. */
+let current: { readonly handlers: Greenhouse; readonly interceptor?: Interceptor } = { handlers: {} };
+let reportedFaults = 0;
+
+/** Calls a handler of the current test. */
+function currentHandler<Name extends keyof Greenhouse>(name: Name): NonNullable<Greenhouse[Name]> {
+  const handler = current.handlers[name];
+  if (handler === undefined) throw new Error(`the test has no handler for ${name}`);
+  return handler;
+}
+
+const handlersOfTest: Greenhouse = {
+  waterBed: (request, context) => currentHandler("waterBed")(request, context),
+  recordReadings: (requests, context) => currentHandler("recordReadings")(requests, context),
+  watchReadings: (request, context) => currentHandler("watchReadings")(request, context),
+  controlClimate: (requests, context) => currentHandler("controlClimate")(requests, context),
+};
+
+/** A client of each protocol, and the server that it calls. */
+type Callers = readonly { readonly name: string; readonly client: Client; readonly greenhouse: TestGreenhouse }[];
+
+/** Starts a server for each way to listen, which is closed after all tests. */
+async function startServers(interceptors: Interceptor[]): Promise<Callers> {
+  const options = { interceptors, onFault: () => void (reportedFaults += 1) };
+  const own = await startGreenhouse(handlersOfTest, options);
+  const mounted = await startGreenhouse(handlersOfTest, options, { http2: "mounted" });
+  afterAll(async () => {
+    await own[Symbol.asyncDispose]();
+    await mounted[Symbol.asyncDispose]();
+  });
+  return callings.map((calling) => {
+    const greenhouse = calling.listen.http2 === "mounted" ? mounted : own;
+    return { name: calling.name, client: greenhouseClient(calling, greenhouse.address), greenhouse };
+  });
+}
+
 /** Makes a call in each protocol that supports it, and expects the same outcome of each. */
 async function expectEnds(
+  callers: Callers,
   kind: Kind,
-  handlers: Greenhouse,
-  interceptors: Interceptor[],
+  running: typeof current,
   want: End & { readonly faults: number },
 ): Promise<void> {
-  for (const calling of callings) {
+  current = running;
+  for (const { name, client, greenhouse } of callers) {
     // Over HTTP/1.1, node's client cannot send and read at the same time.
-    if (kind === "both streams" && calling.name.endsWith("HTTP/1.1")) continue;
-    let faults = 0;
-    const options = { interceptors, onFault: () => void (faults += 1) };
-    await using greenhouse = await startGreenhouse(handlers, options, calling.listen);
-    const end = await within(calls[kind](greenhouseClient(calling, greenhouse.address)), `a call by ${calling.name}`);
-    const { error } = await greenhouse.completed(1);
-    expect.soft({ calling: calling.name, ...end, reported: error?.code, faults }).toEqual({
-      calling: calling.name,
+    if (kind === "both streams" && name.endsWith("HTTP/1.1")) continue;
+    reportedFaults = 0;
+    const earlier = greenhouse.completedRequests.length;
+    const end = await within(calls[kind](client), `a call by ${name}`);
+    const { error } = await greenhouse.completed(earlier + 1);
+    expect.soft({ calling: name, ...end, reported: error?.code, faults: reportedFaults }).toEqual({
+      calling: name,
       messages: want.messages,
       code: want.code,
       reported: want.code,
@@ -197,10 +238,14 @@ async function expectEnds(
   }
 }
 
-describe.each(through)("$name", ({ interceptors }) => {
+const serversThrough = await Promise.all(
+  through.map(async ({ name, interceptors }) => ({ name, callers: await startServers(interceptors) })),
+);
+
+describe.each(serversThrough)("$name", ({ callers }) => {
   test.each(rows.filter(({ succeeds }) => succeeds))("$kind: a handler that $form succeeds", async (row) => {
     const { kind, handlers, messages = [] } = row;
-    await expectEnds(kind, handlers(neverCalled), interceptors, { messages, code: undefined, faults: 0 });
+    await expectEnds(callers, kind, { handlers: handlers(neverCalled) }, { messages, code: undefined, faults: 0 });
   });
 
   describe.each(errors)("with $name", ({ create, code, faults }) => {
@@ -212,7 +257,7 @@ describe.each(through)("$name", ({ interceptors }) => {
       "$kind: a handler that $form ends its call with the error",
       async (row) => {
         const { kind, handlers, messages = [] } = row;
-        await expectEnds(kind, handlers(fail), interceptors, { messages, code, faults });
+        await expectEnds(callers, kind, { handlers: handlers(fail) }, { messages, code, faults });
       },
     );
   });
@@ -243,6 +288,12 @@ const interceptorForms: readonly { readonly form: string; readonly create: (fail
   },
 ];
 
+const interceptorOfTest: Interceptor = (next) => (request) => {
+  if (current.interceptor === undefined) throw new Error("the test has no interceptor");
+  return current.interceptor(next)(request);
+};
+const serversIntercepted = await startServers([interceptorOfTest]);
+
 describe.each(errors)("with $name", ({ create, code, faults }) => {
   const fail = (): never => {
     throw create();
@@ -250,6 +301,7 @@ describe.each(errors)("with $name", ({ create, code, faults }) => {
   const each = kinds.flatMap((kind) => interceptorForms.map((form) => ({ kind, ...form })));
 
   test.each(each)("$kind: an interceptor that $form ends the call with the error", async (row) => {
-    await expectEnds(row.kind, working, [row.create(fail)], { messages: [], code, faults });
+    const running = { handlers: working, interceptor: row.create(fail) };
+    await expectEnds(serversIntercepted, row.kind, running, { messages: [], code, faults });
   });
 });
