@@ -23,7 +23,7 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
     "telemetry/logs",
     "telemetry/metrics",
     "telemetry/opentelemetry",
-    ...inGateway("", "health", "options", "reflection"),
+    ...inGateway("", "health", "options", "protocols/mcp", "reflection"),
   ],
   "plantstore/stores": ["plantstore/service", "gateway/options"],
   "plantstore/service": [

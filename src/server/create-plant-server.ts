@@ -91,6 +91,7 @@ export function assemblePlantServer(options: PlantServerOptions): PlantServer {
       perAddress: options.ratePerAddress,
     }),
     ...locationOptions(options, readiness, resource),
+    ...(options.tools && { mcp: options.tools }),
     ...httpEngineOf(options.httpEngine),
     onFault: (err, what, request, errorCode) => {
       log.error({ errorCode, requestId: request?.requestId, procedure: request?.procedure, err }, what);

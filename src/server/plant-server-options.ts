@@ -1,7 +1,7 @@
 import type { ContextValues, Interceptor } from "@connectrpc/connect";
 import type { TokenVerifier } from "@plantstore/auth";
 import type { Log } from "@plantstore/telemetry/logs";
-import type { AdmitRequest, CompletedRequest, Endpoint, Limits } from "@plantstore/gateway";
+import type { AdmitRequest, CompletedRequest, Endpoint, GatewayOptions, Limits } from "@plantstore/gateway";
 import { type OptionNames, required } from "@plantstore/gateway/options";
 import type { PlantStore } from "../service/index.ts";
 import type { Configuration } from "./settings.ts";
@@ -53,6 +53,8 @@ export interface PlantServerOptions extends Partial<SettingOptions> {
    * id. If it throws, the line contains the reason as `logFieldsProblem` instead.
    */
   readonly logFields?: ((contextValues: ContextValues) => object) | undefined;
+  /** Serves the RPCs as tools of AI agents, such as `createPlantTools()`. Default none. */
+  readonly tools?: GatewayOptions["mcp"] | undefined;
   /** Additional plain HTTP endpoints. They require a credential unless they are `open`. Default none. */
   readonly endpoints?: readonly Endpoint[] | undefined;
   /** Called with every request before its credential is checked, for example for traces. */
@@ -86,6 +88,7 @@ export const plantServerOptionNames: OptionNames<PlantServerOptions> = {
   deletionLog: true,
   interceptors: true,
   logFields: true,
+  tools: true,
   endpoints: true,
   onRequest: true,
   onResponse: true,

@@ -34,6 +34,7 @@ export interface Configuration extends CredentialConfiguration {
   readonly publicUrl: URL | undefined;
   readonly docs: "open" | "closed";
   readonly corsOrigins: readonly string[] | "*" | undefined;
+  readonly mcp: "on" | "off";
   readonly trustedProxies: readonly string[] | undefined;
   readonly proxyFields: "x-forwarded" | "forwarded" | "none" | undefined;
   readonly proxyProtocol: "on" | "off";
@@ -125,7 +126,7 @@ export const settings: { readonly [Key in keyof Configuration]: Setting<NonNulla
   },
   ...credentialSettings,
   publicUrl: {
-    title: "Public URL, docs page and CORS",
+    title: "Public URL, docs page, CORS and tools",
     variable: "PLANTSTORE_PUBLIC_URL",
     help: "base URL for clients; its path is the prefix of all paths",
     read: readPublicUrl,
@@ -140,6 +141,12 @@ export const settings: { readonly [Key in keyof Configuration]: Setting<NonNulla
     variable: "PLANTSTORE_CORS_ORIGINS",
     help: "origins whose pages may send requests from a browser, separated by commas, or * for all",
     read: readCorsOrigins,
+  },
+  mcp: {
+    variable: "PLANTSTORE_MCP",
+    help: "whether AI agents may call the RPCs as tools of the Model Context Protocol at /mcp, with a credential: on or off",
+    fallback: "off",
+    read: oneOf(["on", "off"]),
   },
   trustedProxies: {
     title: "Proxies",

@@ -85,7 +85,8 @@ export async function startServer(configuration: Configuration, options: StartOp
   const watch = watchStoreFailure(store, log);
   opened.defer(async () => watch.stop());
   const logs = openLogs(configuration, options, log);
-  const server = assemblePlantServer({ ...configuration, store, verifier, ...logs, ...telemetry?.hooks });
+  const tools = configuration.mcp === "on" ? (await import("./plant-tools.ts")).createPlantTools() : undefined;
+  const server = assemblePlantServer({ ...configuration, store, verifier, tools, ...logs, ...telemetry?.hooks });
   certificate?.onRenewal((pair) => server.setSecureContext(pair));
   telemetry?.metrics.watch(server, store, verifier, certificate, database.file);
   const { adminAddress, httpEngine } = configuration;

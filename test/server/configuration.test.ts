@@ -94,6 +94,7 @@ test("readConfiguration returns the defaults", () => {
     introspectionAudiences: undefined,
     publicUrl: undefined,
     docs: "closed",
+    mcp: "off",
     trustedProxies: undefined,
     proxyFields: undefined,
     httpEngine: "own",
@@ -194,6 +195,7 @@ test.each([
     "must be a comma-separated list of IP addresses, networks such as 10.0.0.0/8, or unix:",
   ],
   ["PLANTSTORE_DOCS", "yes", "must be open or closed"],
+  ["PLANTSTORE_MCP", "yes", "must be on or off"],
 ])("readConfiguration refuses %s=%s: it %s", (name, value, rule) => {
   expect(problemsOf({ ...minimal, [name]: value })).toEqual([`${name} ${rule}, got "${value}"`]);
 });

@@ -187,6 +187,13 @@ const effects: Readonly<Record<keyof Configuration, TestReference | (() => Promi
       observe: async (server) =>
         (await get(server, "/livez", { origin: "https://shop.example" })).headers.get("access-control-allow-origin"),
     }),
+  mcp: () =>
+    compare({
+      off: { PLANTSTORE_MCP: "off", PLANTSTORE_TOKENS: "token-of-mcp-0123" },
+      on: { PLANTSTORE_MCP: "on", PLANTSTORE_TOKENS: "token-of-mcp-0123" },
+      observe: async (server) =>
+        (await get(server, "/mcp", { authorization: "Bearer token-of-mcp-0123" })).headers.get("allow"),
+    }),
   trustedProxies: ["server/start-server.test.ts", "behind a trusted proxy"],
   proxyFields: ["server/start-server.test.ts", "forwarded fields are read with the PROXY protocol if configured"],
   proxyProtocol: ["server/start-server.test.ts", "forwarded fields are ignored with the PROXY protocol"],

@@ -171,6 +171,7 @@ function createEffects(): Readonly<Record<keyof PlantServerOptions, Effect | Tes
       on: { limits: { urlBytes: 32 } },
       observe: (server) => statusOf(server.get(`/livez?${"x".repeat(64)}`)),
     },
+    tools: ["server/plant-tools.test.ts", "is destructive and idempotent"],
     log: {
       off: { log: silentLog },
       on: { log: log.log },

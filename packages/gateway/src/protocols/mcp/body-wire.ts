@@ -19,8 +19,8 @@ import { type McpServer, type ToolCall, ToolUnaryWire } from "./tool-wire.ts";
 /** The bytes of a body in addition to the arguments of its tool. 64 KiB: `_meta` may describe the client at length. */
 const envelopeBytesMax = 64 * 1024;
 
-/** The most characters of a header value that a call gets from `_meta`. 256: a UUID has 36. */
-const idempotencyKey = /^[\x21-\x7e]{1,256}$/;
+/** An idempotency key: visible ASCII characters and spaces. 256: a UUID has 36. */
+const idempotencyKey = /^[\x20-\x7e]{1,256}$/;
 
 /** Reads one message of a client. */
 export class McpBodyWire implements BodyWire {
@@ -55,7 +55,7 @@ export class McpBodyWire implements BodyWire {
     if (tool === undefined) throw jsonRpcError("invalidParams", "unknown tool", 200);
     const key = stringOf(message.meta.get("idempotencyKey"));
     if (key !== undefined && !idempotencyKey.test(key)) {
-      throw jsonRpcError("invalidParams", '"idempotencyKey" must be 1 to 256 visible ASCII characters', 200);
+      throw jsonRpcError("invalidParams", '"idempotencyKey" must be 1 to 256 ASCII characters', 200);
     }
     const call: ToolCall = { server: this.#server, tool, id, message, stateless, idempotencyKey: key };
     const common = { protocol: this.#protocol, pathTemplate: this.#server.path };

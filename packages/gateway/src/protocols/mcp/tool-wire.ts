@@ -162,10 +162,13 @@ export function challengeStatus(error: ConnectError): 401 | 403 | undefined {
   return error.code === Code.PermissionDenied && error.metadata.has("www-authenticate") ? 403 : undefined;
 }
 
-/** Returns the header that the handler sees: with the idempotency key of `_meta`, unless the header has one. */
+/**
+ * Returns the header that the handler sees: with the idempotency key of `_meta`, unless the header has one, as a String of
+ * RFC 9651 §3.3.3 (draft-ietf-httpapi-idempotency-key-header §2.1), whose escapes are those of JSON.
+ */
 function fieldsOf(exchange: Exchange, { idempotencyKey: key }: ToolCall): HeaderFields {
   if (key === undefined || exchange.get("idempotency-key") !== null) return exchange.fields;
-  return [...exchange.fields, "idempotency-key", key];
+  return [...exchange.fields, "idempotency-key", JSON.stringify(key)];
 }
 
 const utf8 = new TextDecoder();

@@ -81,8 +81,11 @@ export const calls: readonly Case[] = [
   },
   {
     name: "a call with an idempotency key in _meta",
-    request: call({ note: "key" }, [], { idempotencyKey: "from-meta" }),
-    response: complete({ content: text('{"note":"from-meta"}'), structuredContent: { note: "from-meta" } }),
+    request: call({ note: "key" }, [], { idempotencyKey: 'from "meta' }),
+    response: complete({
+      content: text(String.raw`{"note":"\"from \\\"meta\""}`),
+      structuredContent: { note: String.raw`"from \"meta"` },
+    }),
     ...named,
   },
   {
@@ -94,7 +97,7 @@ export const calls: readonly Case[] = [
   {
     name: "a call with an idempotency key that is not a header value",
     request: call({}, [], { idempotencyKey: "a\nb" }),
-    response: failure(-32602, '"idempotencyKey" must be 1 to 256 visible ASCII characters', 1),
+    response: failure(-32602, '"idempotencyKey" must be 1 to 256 ASCII characters', 1),
   },
   {
     name: "a call of an unknown tool",

@@ -1,0 +1,126 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { createPlantTools } from "../../src/server/plant-tools.ts";
+import { openMemoryStore } from "../../src/stores/index.ts";
+import { fieldValue, type HttpRequest } from "../../packages/testing/src/carriers/exchange.ts";
+import { KeptConnections } from "../../packages/testing/src/gateway/kept-connections.ts";
+import { statelessRequest } from "../../packages/testing/src/gateway/mcp.ts";
+import { openLogLines } from "../../packages/testing/src/operations/log-lines.ts";
+import { bearer, startPlantServer, type TestPlantServer, tokens } from "../support/server/plant-server.ts";
+
+// DeletePlant as a tool of AI agents.
+
+const tool = "plantstore_v1_PlantService_DeletePlant";
+const log = openLogLines("info");
+let server: TestPlantServer;
+let connections: KeptConnections;
+
+beforeAll(async () => {
+  connections = new KeptConnections();
+  server = await startPlantServer({
+    store: openMemoryStore(new Set([1n, 2n, 3n])),
+    tools: createPlantTools(),
+    publicUrl: new URL("https://plants.example/"),
+    log: log.log,
+  });
+});
+
+afterAll(async () => {
+  connections[Symbol.dispose]();
+  await server[Symbol.asyncDispose]();
+});
+
+/** Returns the status, a challenge, and the JSON of the body. */
+async function send(
+  request: HttpRequest,
+): Promise<{ httpStatus: number; challenge: string | undefined; body: Record<string, unknown> }> {
+  const { httpStatus, header, body } = await connections.exchange(server.address, "1.1", request);
+  return { httpStatus, challenge: fieldValue(header, "www-authenticate"), body: JSON.parse(String(body)) };
+}
+
+function deletePlant(id: unknown, token: string = tokens.good, meta: object = {}): HttpRequest {
+  return statelessRequest("tools/call", { name: tool, arguments: { id }, _meta: meta }, [bearer(token)]);
+}
+
+function succeeded(): object {
+  return { result: { structuredContent: {}, content: [{ type: "text", text: "{}" }] } };
+}
+
+function failed(text: string): object {
+  return { result: { isError: true, content: [{ type: "text", text }] } };
+}
+
+describe("the tool DeletePlant", () => {
+  test("is destructive and idempotent, and takes an id that is a string", async () => {
+    const { body } = await send(statelessRequest("tools/list", {}, [bearer(tokens.good)]));
+    expect(body["result"]).toMatchObject({
+      tools: [
+        {
+          name: tool,
+          title: "Delete Plant",
+          description: expect.stringContaining("plant"),
+          inputSchema: { type: "object", properties: { id: { type: "string" } } },
+          outputSchema: { type: "object" },
+          annotations: { destructiveHint: true, idempotentHint: true },
+        },
+      ],
+      cacheScope: "private",
+    });
+  });
+
+  test("is not listed for a caller without its scope", async () => {
+    const { body } = await send(statelessRequest("tools/list", {}, [bearer(tokens.narrow)]));
+    expect(body["result"]).toMatchObject({ tools: [], cacheScope: "private" });
+  });
+
+  test.each([
+    { name: "a plant", request: deletePlant("1"), want: succeeded() },
+    { name: "a plant that does not exist", request: deletePlant("77"), want: failed("NOT_FOUND: plant 77 not found") },
+    {
+      name: "an id that is not a number",
+      request: deletePlant("rose"),
+      want: failed('INVALID_ARGUMENT: id: "rose" is not an int64'),
+    },
+    {
+      name: "an argument that does not exist",
+      request: statelessRequest("tools/call", { name: tool, arguments: { plant: "1" } }, [bearer(tokens.good)]),
+      want: failed('INVALID_ARGUMENT: unknown field "plant"'),
+    },
+  ])("is called with $name", async ({ request, want }) => {
+    const { httpStatus, body } = await send(request);
+    expect({ httpStatus, body }).toMatchObject({ httpStatus: 200, body: want });
+  });
+
+  test("reports success for a repeated call with the same idempotency key", async () => {
+    const meta = { idempotencyKey: "8e03978e" };
+    expect((await send(deletePlant("2", tokens.good, meta))).body).toMatchObject(succeeded());
+    expect((await send(deletePlant("2", tokens.good, meta))).body).toMatchObject(succeeded());
+    expect((await send(deletePlant("2"))).body).toMatchObject(failed("NOT_FOUND: plant 2 not found"));
+  });
+
+  test.each([
+    { name: "without a token", token: "", httpStatus: 401, error: "" },
+    { name: "with an expired token", token: tokens.expired, httpStatus: 401, error: ', error="invalid_token"' },
+    { name: "without the scope", token: tokens.narrow, httpStatus: 403, error: ', error="insufficient_scope"' },
+  ])("is refused with a challenge $name", async ({ token, httpStatus, error }) => {
+    const response = await send(deletePlant("3", token));
+    expect(response.httpStatus).toBe(httpStatus);
+    expect(response.challenge).toContain(`Bearer realm="plantstore"${error}`);
+    expect(response.challenge).toContain(
+      'resource_metadata="https://plants.example/.well-known/oauth-protected-resource"',
+    );
+    expect(response.body).toMatchObject({ jsonrpc: "2.0", error: { code: -32600 } });
+  });
+
+  test("is logged with its procedure, caller and plant", async () => {
+    await send(deletePlant("3"));
+    expect(log.lines()).toContainEqual(
+      expect.objectContaining({
+        procedure: "/plantstore.v1.PlantService/DeletePlant",
+        protocol: "mcp",
+        code: "OK",
+        subject: "alice",
+        plantId: "3",
+      }),
+    );
+  });
+});
