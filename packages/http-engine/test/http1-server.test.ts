@@ -1,9 +1,8 @@
 import { type EventEmitter, once } from "node:events";
-import { STATUS_CODES } from "node:http";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
-import type { Admit, Endpoint } from "../../gateway/src/index.ts";
+import type { Admit } from "../../gateway/src/index.ts";
 import { within } from "../../testing/src/deadline.ts";
 import { type Field, fieldValue, type HttpRequest } from "../../testing/src/carriers/exchange.ts";
 import {
@@ -335,27 +334,6 @@ describe("the content length of a response", () => {
       );
     }
   });
-});
-
-test("a status line has the reason phrase of its status", async () => {
-  const endpoint: Endpoint = {
-    path: "/status",
-    open: true,
-    handle: ({ header }) => ({ httpStatus: Number(header.get("x-status")), body: "" }),
-  };
-  await using greenhouse = await startGreenhouse({}, { endpoints: [endpoint] });
-  using connection = await openHttp1(greenhouse.address);
-  // The statuses for which node has the phrase of an earlier RFC.
-  const phrases = { ...STATUS_CODES, 413: "Content Too Large", 422: "Unprocessable Content" };
-  const without: string[] = [];
-  for (const [status, phrase] of Object.entries(phrases).filter(([each]) => Number(each) >= 200)) {
-    connection.request({ httpMethod: "GET", path: endpoint.path, header: [["x-status", status]] });
-    const [line = ""] = (await connection.readResponse()).head.split("\r\n");
-    if (line === `HTTP/1.1 ${status} `) without.push(status);
-    else expect(line).toBe(`HTTP/1.1 ${status} ${phrase}`);
-  }
-  // Statuses of proxies and WebDAV, and others that the gateway never sends.
-  expect(without.join(" ")).toBe("207 208 226 305 407 418 423 424 425 451 506 507 508 509 510 511");
 });
 
 describe("HEAD", () => {

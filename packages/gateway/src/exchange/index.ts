@@ -74,5 +74,6 @@ export {
   planBody,
   RequestBody,
 } from "./request-body.ts";
+export { reasonPhraseOf } from "./reason-phrases.ts";
 export { authorityOf, readRequestTarget } from "./request-target.ts";
 export { afterTurn, type Interval, runInTurns, runSteps, startDeadline, startInterval, timerMsMax } from "./timers.ts";

@@ -3,12 +3,8 @@ import { expect, test } from "vitest";
 import { prepareHeaderFields, timerMsMax } from "../../../gateway/src/exchange/index.ts";
 import { formatResponseHead, keepAliveLines } from "../../src/http1/response-head.ts";
 
-// RFC 9110 has newer phrases for two of node's, and 499 is nginx's.
-const renamed: Readonly<Record<number, string>> = {
-  413: "Content Too Large",
-  422: "Unprocessable Content",
-  499: "Client Closed Request",
-};
+// RFC 9110 has newer phrases for two of node's.
+const renamed: Readonly<Record<number, string>> = { 413: "Content Too Large", 422: "Unprocessable Content" };
 
 // Statuses of proxies, of WebDAV and of other extensions: they have no phrase, which is allowed (RFC 9112 §4).
 const unnamed = new Set([207, 208, 226, 305, 407, 418, 423, 424, 425, 451, 506, 507, 508, 509, 510, 511]);

@@ -1,5 +1,6 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 import type { Code } from "@connectrpc/connect";
+import { reasonPhraseOf } from "../../../exchange/index.ts";
 
 /**
  * The formats of errors on REST:
@@ -60,28 +61,6 @@ function detailsMember(details: JsonObject[]): { readonly details?: JsonValue } 
 }
 
 function titleOf(httpStatus: number): { readonly title?: string } {
-  const title = reasonPhrases.get(httpStatus);
+  const title = reasonPhraseOf(httpStatus);
   return title === undefined ? {} : { title };
 }
-
-/** The reason phrases of error statuses (RFC 9110 §15, RFC 6585). */
-const reasonPhrases: ReadonlyMap<number, string> = new Map([
-  [400, "Bad Request"],
-  [401, "Unauthorized"],
-  [403, "Forbidden"],
-  [404, "Not Found"],
-  [405, "Method Not Allowed"],
-  [408, "Request Timeout"],
-  [409, "Conflict"],
-  [413, "Content Too Large"],
-  [414, "URI Too Long"],
-  [415, "Unsupported Media Type"],
-  [417, "Expectation Failed"],
-  [429, "Too Many Requests"],
-  [431, "Request Header Fields Too Large"],
-  [500, "Internal Server Error"],
-  [501, "Not Implemented"],
-  [502, "Bad Gateway"],
-  [503, "Service Unavailable"],
-  [504, "Gateway Timeout"],
-]);
