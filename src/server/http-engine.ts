@@ -1,16 +1,16 @@
 import type { GatewayOptions } from "@plantstore/gateway";
 import { createHttpEngine } from "@plantstore/http-engine";
 
-/** The HTTP implementation: `own` is @plantstore/http-engine, `node` is node:http and node:http2. */
-export type HttpEngineName = "own" | "node";
+/** The HTTP implementation: `plantstore` is @plantstore/http-engine, `node` is node:http and node:http2. */
+export type HttpEngineName = "plantstore" | "node";
 
 /**
  * Returns the gateway option for an HTTP implementation.
  *
  * @throws TypeError for an unknown name, which JavaScript callers can pass
  */
-export function httpEngineOf(name: HttpEngineName = "own"): Pick<GatewayOptions, "engine"> {
-  if (name === "own") return { engine: createHttpEngine() };
+export function httpEngineOf(name: HttpEngineName = "plantstore"): Pick<GatewayOptions, "engine"> {
+  if (name === "plantstore") return { engine: createHttpEngine() };
   if (name === "node") return {};
-  throw new TypeError(`httpEngine must be "own" or "node", got ${JSON.stringify(name)}`);
+  throw new TypeError(`httpEngine must be "plantstore" or "node", got ${JSON.stringify(name)}`);
 }

@@ -114,10 +114,10 @@ export class PlantMetrics implements Disposable {
 
 function measureWaiting(metrics: Metrics, store: PlantStore): void {
   metrics.gauge({ name: "plantstore.deletes.waiting", unit: "{delete}", description: "Queued deletes" }, () => {
-    const { forBatch = 0, waitingForLock = 0 } = store.waiting ?? {};
+    const { forBatch = 0, forLock = 0 } = store.waiting ?? {};
     return [
       { attributes: { "plantstore.wait.reason": "batch" }, value: forBatch },
-      { attributes: { "plantstore.wait.reason": "lock" }, value: waitingForLock },
+      { attributes: { "plantstore.wait.reason": "lock" }, value: forLock },
     ];
   });
   const description = "Current limit of deletes that wait for a batch";

@@ -102,9 +102,9 @@ export const settings: { readonly [Key in keyof Configuration]: Setting<NonNulla
   },
   httpEngine: {
     variable: "PLANTSTORE_HTTP_ENGINE",
-    help: "HTTP implementation: own (@plantstore/http-engine), or node (node:http and node:http2)",
-    fallback: "own",
-    read: oneOf(["own", "node"]),
+    help: "HTTP implementation: plantstore (@plantstore/http-engine), or node (node:http and node:http2)",
+    fallback: "plantstore",
+    read: oneOf(["plantstore", "node"]),
   },
   database: {
     title: "Plants",

@@ -27,7 +27,7 @@ export interface WaitingDeletions {
   /** The current limit of {@link forBatch}, above which deletions are refused. Lower while the store is overloaded. */
   readonly forBatchMax: number;
   /** Deletions that wait because another transaction has locked their plants. */
-  readonly waitingForLock: number;
+  readonly forLock: number;
 }
 
 /** Connections of a store to its server. A connection that the server has closed is detected on its next use. */

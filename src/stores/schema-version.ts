@@ -36,11 +36,11 @@ export function schemaAfter(steps: readonly SchemaStep[]): SchemaVersion {
  * @param supported - the schema version of the release
  */
 export function schemaProblem({ version, oldestServer }: SchemaVersion, supported: number): string | undefined {
-  if (version === 0) return "it does not contain a plant store yet: run `plantstore migrate` to create it";
+  if (version === 0) return 'it does not contain a plant store yet: run "plantstore migrate" to create it';
   if (version < supported) {
     return (
       `its schema has version ${version}, but this release supports versions ${supported} and ${supported + 1}: ` +
-      "run `plantstore migrate` of this release"
+      'run "plantstore migrate" of this release'
     );
   }
   const oldest = Math.max(oldestServer, version - 1);

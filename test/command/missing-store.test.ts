@@ -16,7 +16,7 @@ interface MissingStore {
   readonly isRefusedByMigrate?: boolean;
 }
 
-const hint = "run `plantstore migrate` to create it";
+const hint = 'run "plantstore migrate" to create it';
 
 const missingStores: readonly MissingStore[] = [
   {

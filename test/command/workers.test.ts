@@ -174,7 +174,7 @@ test("one address serves the metrics of all workers by slot, and a replacement k
 });
 
 test.each([
-  { engine: "own", want: 414 },
+  { engine: "plantstore", want: 414 },
   { engine: "node", want: 431 },
 ])("PLANTSTORE_HTTP_ENGINE=$engine also serves the metrics of all workers", async ({ engine, want }) => {
   using folder = createTempFolder();

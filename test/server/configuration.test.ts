@@ -97,7 +97,7 @@ test("readConfiguration returns the defaults", () => {
     mcp: "off",
     trustedProxies: undefined,
     proxyFields: undefined,
-    httpEngine: "own",
+    httpEngine: "plantstore",
     proxyProtocol: "off",
     ratePerPrincipal: undefined,
     ratePerAddress: undefined,

@@ -54,7 +54,7 @@ test.each(["0.0.0.0", "::", "192.0.2.1", "plants.example"])(
 
 test.each(["Node", "", "http", null, 1])("createPlantServer refuses the HTTP engine %j", (httpEngine) => {
   const wrong: object = { httpEngine };
-  const error = new TypeError(`httpEngine must be "own" or "node", got ${JSON.stringify(httpEngine)}`);
+  const error = new TypeError(`httpEngine must be "plantstore" or "node", got ${JSON.stringify(httpEngine)}`);
   expect(() => createPlantServer({ store: openMemoryStore(), ...wrong })).toThrow(error);
 });
 

@@ -97,7 +97,7 @@ const effects: Readonly<Record<keyof Configuration, TestReference | (() => Promi
       },
     }),
   httpEngine: async () => {
-    const off = { PLANTSTORE_HTTP_ENGINE: "own", PLANTSTORE_ADMIN_ADDRESS: "0" };
+    const off = { PLANTSTORE_HTTP_ENGINE: "plantstore", PLANTSTORE_ADMIN_ADDRESS: "0" };
     const on = { ...off, PLANTSTORE_HTTP_ENGINE: "node" };
     await compare({ off, on, observe: ({ baseUrl }) => statusOfLongTarget(baseUrl) });
     return await compare({ off, on, observe: (server) => statusOfLongTarget(adminUrlOf(server)) });

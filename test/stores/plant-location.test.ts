@@ -50,7 +50,7 @@ describe.each(places)("plants in $name", ({ locate, locateNone }) => {
   test("are migrated, imported, deleted, listed and exported by their location", async () => {
     const location = await locate();
     for (const open of [openPlantStore, openPlantDatabase, checkPlantStore])
-      await expect(open(location)).rejects.toThrow(/: run `plantstore migrate` to create it$/);
+      await expect(open(location)).rejects.toThrow(/: run "plantstore migrate" to create it$/);
     const { from, to } = await migratePlants(location);
     expect(from).toBe(0);
     expect(to).toBeGreaterThan(0);

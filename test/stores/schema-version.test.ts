@@ -30,13 +30,13 @@ describe("a release of schema version 2", () => {
     {
       name: "no schema",
       schema: noSchema,
-      problem: "it does not contain a plant store yet: run `plantstore migrate` to create it",
+      problem: 'it does not contain a plant store yet: run "plantstore migrate" to create it',
     },
     {
       name: "the schema before",
       schema: { version: 1, oldestServer: 1 },
       problem:
-        "its schema has version 1, but this release supports versions 2 and 3: run `plantstore migrate` of this release",
+        'its schema has version 1, but this release supports versions 2 and 3: run "plantstore migrate" of this release',
     },
     {
       name: "the next schema, which breaks with its own",

@@ -1,5 +1,7 @@
 import { type Phrase, phraseFinder, phrasesOf, roughPattern } from "./phrases.ts";
 import {
+  lineTexts,
+  otherFiles,
   pageFiles,
   pageTexts,
   readProjectFile,
@@ -17,7 +19,7 @@ export function forbiddenPhrases(): Phrase[] {
 
 /**
  * Returns where the project uses phrases that it should not, one a line: file, line, phrase and what to write instead.
- * Checks messages, comments, declared names, names of tests, and pages.
+ * Checks messages, comments, declared names, names of tests, pages, and the lines of all other files.
  */
 export function wordingErrors(phrases: readonly Phrase[]): string[] {
   const filter = roughPattern(phrases);
@@ -26,6 +28,7 @@ export function wordingErrors(phrases: readonly Phrase[]): string[] {
     ...sourceTexts([...sourceFiles(), ...toolFiles()], false, filter),
     ...sourceTexts(testFiles(), true, filter),
     ...pageTexts(pageFiles(), filter),
+    ...lineTexts(otherFiles(), filter),
   ].flatMap(({ file, ...text }) =>
     find(text).map(
       ({ phrase }) =>

@@ -14,8 +14,10 @@ const { values } = parseArgs({
   options: { check: { type: "boolean" }, messages: { type: "boolean" }, draw: { type: "string" } },
 });
 
-function show({ file, line, context, text }: PlacedText): string {
-  return [text, context, `${file}:${line}`].filter((part) => part !== "").join("\t");
+function show({ kind, file, line, context, text }: PlacedText): string {
+  return [...(kind === "docs" ? [context] : [text, context]), `${file}:${line}`]
+    .filter((part) => part !== "")
+    .join("\t");
 }
 
 if (values.check === true) {

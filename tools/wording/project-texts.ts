@@ -1,7 +1,7 @@
 import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { projectFolder } from "../build/manifest.ts";
-import { pageTextsOf, type Text, textsOf } from "./texts-of.ts";
+import { lineTextsOf, pageTextsOf, type Text, textsOf } from "./texts-of.ts";
 
 /** A text with its file, relative to the project's folder. */
 export interface PlacedText extends Text {
@@ -42,6 +42,25 @@ export function testFiles(): string[] {
 /** Returns the pages of the documentation. */
 export function pageFiles(): string[] {
   return filesOf("*.md", "docs/**/*.md", "deploy/**/*.md", "bench/*.md", "packages/**/README.md", "src/README.md");
+}
+
+/** Returns the other files that people read: definitions, manifests, test cases, examples and programs in other languages. */
+export function otherFiles(): string[] {
+  return filesOf(
+    "**/*.proto",
+    "**/package.json",
+    "packages/conformance/cases/*.jsonl",
+    "examples/**/*.{ts,mts,js,go,java,py,rs,sh}",
+    "deploy/**/*.{conf,ini,json,service,sh,yaml,yml}",
+    "{test,packages,bench}/**/*.{go,java,py,rs,sh,sql}",
+    ".ci/*",
+    ".github/**/*.yml",
+  );
+}
+
+/** Returns the lines of files. @param filter - skips files that it does not match */
+export function lineTexts(files: readonly string[], filter: RegExp): PlacedText[] {
+  return textsIn(files, filter, lineTextsOf);
 }
 
 /**

@@ -12,7 +12,8 @@ export interface Text {
   readonly text: string;
   /**
    * Where the text is used: for a message, the function that is called with it, such as `new TypeError`; for a name, its
-   * declaration; for the name of a test, "row" if the title of the test is in another file; otherwise empty.
+   * declaration; for the name of a test, "row" if the title of the test is in another file; for a sentence of a page,
+   * the sentence with its code; otherwise empty.
    */
   readonly context: string;
   /** The line, counted from 1. */
@@ -81,7 +82,10 @@ export function pageTextsOf(page: string): Text[] {
   const blocks = visible.matchAll(/(?<=^\|.*)[^|\n]+|^#.*|(?:^(?![|#]).*\S.*\n?(?! *[-*|#] | *\d+\. ))+/gm);
   return [...blocks].flatMap(({ 0: block, index: start }) => {
     const kind = /^#|^\|/.test(visible.slice(visible.lastIndexOf("\n", start) + 1)) ? "cell" : "docs";
-    return sentencesOf(block).map(({ text, at }): Text => ({ kind, text, context: "", line: lineOf(start + at) }));
+    return sentencesOf(block).map(({ text, at, length }): Text => {
+      const context = oneLine(page.slice(start + at, start + at + length));
+      return { kind, text, context, line: lineOf(start + at) };
+    });
   });
 }
 
@@ -111,9 +115,9 @@ function commentsOf(source: string): { text: string; start: number }[] {
 }
 
 /** Returns the sentences of a text, each in one line, with their offsets. */
-function sentencesOf(text: string): { text: string; at: number }[] {
-  const sentences = text.matchAll(/\S[\s\S]*?(?:(?<=[.:?!])(?=\s+[A-Z@`])|\s*$)/g);
-  return [...sentences].map(({ 0: sentence, index: at }) => ({ text: oneLine(sentence), at }));
+function sentencesOf(text: string): { text: string; at: number; length: number }[] {
+  const sentences = text.matchAll(/\S[\s\S]*?(?:(?<=[.?!])(?=\s+[A-Z@`])|\s*$)/g);
+  return [...sentences].map(({ 0: sentence, index: at }) => ({ text: oneLine(sentence), at, length: sentence.length }));
 }
 
 function isMessage(text: string): boolean {
@@ -144,4 +148,9 @@ function stringOf(node: Node, source: string): string | undefined {
 /** Returns a text with a single space for each run of white space. */
 function oneLine(text: string): string {
   return text.replaceAll(/\s+/g, " ").trim();
+}
+
+/** Returns the lines of any file, for files whose syntax is not parsed. */
+export function lineTextsOf(content: string): Text[] {
+  return content.split("\n").map((text, index) => ({ kind: "comment", text, context: "", line: index + 1 }));
 }

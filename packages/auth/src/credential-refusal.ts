@@ -77,8 +77,8 @@ export function createCredentialErrors(realm: string, resourceMetadata: string |
   return {
     credential(kind) {
       return kind === "malformed"
-        ? malformed(new CredentialRefusal(kind, "not a single bearer token"))
-        : missingCredential(new CredentialRefusal(kind, "no bearer token"));
+        ? malformed(new CredentialRefusal(kind, "the Authorization header is not a single bearer token"))
+        : missingCredential(new CredentialRefusal(kind, "the request has no bearer token"));
     },
     token(problem) {
       if (problem.kind === "unavailable") return verificationUnavailable(problem);

@@ -442,7 +442,7 @@ describe.each(restWays)("a body of bytes over $name", (way) => {
 });
 
 test("a connection is reused after a body of bytes in pieces with a Content-Length", async () => {
-  await using files = await startFiles("own", {
+  await using files = await startFiles("listening", {
     async *download(_, { responseHeader }) {
       responseHeader.set("content-length", String(2 * bytes.byteLength));
       yield { data: bytes };
@@ -459,7 +459,7 @@ test("a connection is reused after a body of bytes in pieces with a Content-Leng
 
 test("a body of bytes that is shorter than its Content-Length does not reach the handler", async () => {
   let called = false;
-  await using files = await startFiles("own", {
+  await using files = await startFiles("listening", {
     echo: (message) => {
       called = true;
       return message;

@@ -38,7 +38,7 @@ test.each([
   },
 ])("over $name, retained messages and responses never contain bytes of others", async ({ open }) => {
   const kept: Uint8Array[] = [];
-  await using files = await startFiles("own", {
+  await using files = await startFiles("listening", {
     echo: (request, { signal }) => {
       kept.push(request.data);
       const data = Uint8Array.from(request.data);
@@ -67,7 +67,7 @@ test.each([
     kept.push(data);
     return {};
   };
-  await using files = await startFiles("own", { echo }, options);
+  await using files = await startFiles("listening", { echo }, options);
   await send(files.address);
   expect(kept.map((data) => Buffer.compare(data, Buffer.alloc(10_000, data[0])))).toStrictEqual(kept.map(() => 0));
   expect(kept.length).toBeGreaterThan(0);

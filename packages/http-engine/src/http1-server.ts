@@ -37,7 +37,7 @@ export function createHttp1Server({ limits, budget, serve, refuse, report }: Htt
     onClose: (connection: Http1Connection) => void connections.delete(connection),
     // A defect of the engine that belongs to no call.
     onFault: (error: unknown) =>
-      report(error, { errorCode: "ERR_CONNECTION_FAILED", what: "HTTP/1.1 could not be served" }),
+      report(error, { errorCode: "ERR_CONNECTION_FAILED", what: "cannot serve an HTTP/1.1 connection" }),
   };
   const connect = (socket: Socket): Http1Connection => {
     clock.start();

@@ -84,7 +84,7 @@ export class SocketHttp2Exchange extends BaseExchange implements StreamReceiver 
 const noFields: HeaderFields = [];
 
 function blockOf(fields: HeaderFields): Uint8Array {
-  // Equivalent mutant: it saves encoding an empty block.
+  // Equivalent mutant: without this check, an empty block would be encoded.
   if (fields.length === 0) return noBytes;
   return fields instanceof PreparedHeaderFields ? (fields.block ??= encodeBlock(fields)) : encodeBlock(fields);
 }

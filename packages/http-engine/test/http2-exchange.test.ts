@@ -192,7 +192,7 @@ describe.each(http2Servers)("an HTTP/2 stream, %s,", (http2) => {
 
     test.each([
       { name: "of URLs", path: `/${"x".repeat(100)}`, header: [], httpStatus: 414 },
-      ...(http2 === "own"
+      ...(http2 === "listening"
         ? [{ name: "of header fields", path: "/", header: [["x", "x".repeat(2000)] as const], httpStatus: 431 }]
         : []),
     ])("$name gets $httpStatus with an error record", async ({ path, header, httpStatus }) => {

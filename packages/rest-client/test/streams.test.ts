@@ -331,7 +331,7 @@ describe("a stream of the client", () => {
   });
 
   test("bytes are uploaded and downloaded in pieces", async () => {
-    await using files = await startFiles("own", {
+    await using files = await startFiles("listening", {
       async upload(pieces) {
         let [name, contentType, length] = ["", "", 0];
         for await (const piece of pieces) {
@@ -365,7 +365,7 @@ describe("a stream of the client", () => {
 });
 
 test("the call fails with an error that the client's messages throw after the response has begun", async () => {
-  await using files = await startFiles("own", {
+  await using files = await startFiles("listening", {
     async *pipe(pieces) {
       for await (const { data } of pieces) yield { data };
     },

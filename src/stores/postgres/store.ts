@@ -157,7 +157,7 @@ class PostgresStore implements PlantStore {
     return {
       forBatch,
       forBatchMax: inUse.length === 0 ? waitingMax : forBatchMax,
-      waitingForLock: this.#locked.waiting,
+      forLock: this.#locked.waiting,
     };
   }
 

@@ -32,7 +32,7 @@ const locksMissing: StoreProblem = {
 
 const externalChangeProblems: Readonly<Record<ExternalChange, StoreProblem>> = {
   "file-written": {
-    text: "another program, such as cp, wrote to the file; run `plantstore restore` with a backup",
+    text: 'another program, such as cp, wrote to the file; run "plantstore restore" with a backup',
     isTemporary: false,
     needsOperator: true,
   },

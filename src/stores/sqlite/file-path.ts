@@ -21,7 +21,7 @@ export function assertUsablePath(path: string): void {
  */
 export function assertFileExists(path: string): void {
   if (existsSync(path)) return;
-  throw new StoreOpenError(`file not found in ${dirname(path)}: run \`plantstore migrate\` to create it`);
+  throw new StoreOpenError(`file not found in ${dirname(path)}: run "plantstore migrate" to create it`);
 }
 
 function pathProblemOf(path: string): string | undefined {

@@ -76,7 +76,7 @@ function checkFile(reader: DatabaseSync): void {
   if (checkResult === "ok") return;
   throw new StoreOpenError(
     `its write-ahead log belongs to another file, or the file is damaged (${checkResult.split("\n").at(-1)}); ` +
-      "run `plantstore restore` with a backup",
+      'run "plantstore restore" with a backup',
   );
 }
 

@@ -107,7 +107,7 @@ class SqliteStore implements PlantStore {
   }
 
   get waiting(): WaitingDeletions {
-    return { ...this.#queue.waiting, waitingForLock: 0 };
+    return { ...this.#queue.waiting, forLock: 0 };
   }
 
   delete(id: bigint, call: DeleteCall): Promise<boolean> {

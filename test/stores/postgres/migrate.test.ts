@@ -258,7 +258,7 @@ describe("migrating a PostgreSQL database", () => {
     {
       name: "an empty database",
       version: 0,
-      expected: /: it does not contain a plant store yet: run `plantstore migrate` to create it$/,
+      expected: /: it does not contain a plant store yet: run "plantstore migrate" to create it$/,
     },
     {
       name: "a schema two versions ahead",

@@ -25,7 +25,7 @@ import { deleteCall } from "../../support/plants/delete-call.ts";
 import { plantsIn, readSqlite } from "../../support/plants/sqlite-file.ts";
 import { createTempFolder, type TempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
 
-const written = "another program, such as cp, wrote to the file; run `plantstore restore` with a backup";
+const written = 'another program, such as cp, wrote to the file; run "plantstore restore" with a backup';
 const cut = "its write-ahead log was truncated or overwritten; a restart may undo acknowledged deletions";
 
 const plants = { first: 1n, last: 2_000n };

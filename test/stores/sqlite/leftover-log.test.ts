@@ -135,7 +135,7 @@ describe("a leftover log", () => {
     leaveMixture(folder, file);
     const found = [readFileSync(file), readFileSync(`${file}-wal`)];
     const problem =
-      /its write-ahead log belongs to another file, or the file is damaged \(.+\); run `plantstore restore` with a backup$/;
+      /its write-ahead log belongs to another file, or the file is damaged \(.+\); run "plantstore restore" with a backup$/;
     expect(() => openDatabase({ file })).toThrow(problem);
     const store = await openSqliteStore({ file });
     await expect(store.delete(1n, deleteCall())).rejects.toMatchObject({

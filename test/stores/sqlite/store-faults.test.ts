@@ -205,7 +205,7 @@ describe("an SQLite store with a permanent problem", () => {
     {
       name: "its file is overwritten",
       spoil: (file) => writeFileSync(file, readFileSync(file)),
-      problem: "another program, such as cp, wrote to the file; run `plantstore restore` with a backup",
+      problem: 'another program, such as cp, wrote to the file; run "plantstore restore" with a backup',
       needsRestart: false,
     },
     {

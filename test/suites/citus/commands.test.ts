@@ -50,7 +50,7 @@ async function plantsByWorker(): Promise<readonly (readonly number[])[]> {
 describe("the commands on Citus, one after the other", () => {
   test("check reports a missing store", async () => {
     const { exitCode, err } = await runCommand(["check"], environment);
-    expect({ exitCode, err }).toEqual({ exitCode: 1, err: [expect.stringContaining("run `plantstore migrate`")] });
+    expect({ exitCode, err }).toEqual({ exitCode: 1, err: [expect.stringContaining('run "plantstore migrate"')] });
   });
 
   test("migrate creates the store, and is idempotent", async () => {

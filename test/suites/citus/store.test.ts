@@ -176,7 +176,7 @@ describe("on Citus", () => {
        VALUES (2, 'subject', '', gen_random_uuid(), 'used')`,
     );
     await expect(openPostgresStore({ url })).rejects.toThrow(
-      /not distributed by `plantstore migrate`: run `plantstore migrate` to complete them$/,
+      /not distributed by "plantstore migrate":  run "plantstore migrate" to complete them$/,
     );
     await migratePostgres(url);
     const store = await openPostgresStore({ url });
@@ -219,7 +219,7 @@ describe("on Citus", () => {
     const how = `'${spread.column}', colocate_with => '${spread.together}'`;
     await runSql(url, `SELECT create_distributed_table('deletions', ${how})`);
     await expect(migratePostgres(url)).rejects.toThrow(
-      /`plants` must be distributed by `id`, and `deletions` by `plant_id` and colocated with `plants`$/,
+      /"plants" must be distributed by "id", and "deletions" by "plant_id" and colocated with "plants"$/,
     );
   });
 

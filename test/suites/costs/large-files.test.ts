@@ -60,8 +60,8 @@ async function upload({ address: { address, port } }: TestFiles, version: HttpVe
 }
 
 describe.each<{ readonly name: string; readonly version: HttpVersion; readonly http2: Http2Server }>([
-  { name: "HTTP/1.1", version: "1.1", http2: "own" },
-  { name: "HTTP/2", version: "2", http2: "own" },
+  { name: "HTTP/1.1", version: "1.1", http2: "listening" },
+  { name: "HTTP/2", version: "2", http2: "listening" },
   { name: "HTTP/2, mounted", version: "2", http2: "mounted" },
 ])("the server holds little of a gigabyte over $name", { timeout: 300_000 }, ({ version, http2 }) => {
   test("while it is downloaded", async () => {

@@ -180,7 +180,7 @@ test("the gateway rejects a service of another copy of protobuf-es", () => {
   project.write("program.mjs", main.replace("./greeter.mjs", "./service/greeter.mjs"));
   expect(project.tryToRun(process.execPath, "program.mjs")).toContain(
     "Error: service greet.Greeter was created by a different copy of @bufbuild/protobuf than the gateway uses; run " +
-      "`npm ls @bufbuild/protobuf`, and make every package use the same version\n",
+      '"npm ls @bufbuild/protobuf", and make every package use the same version\n',
   );
 });
 

@@ -21,7 +21,7 @@ const plants = 200_000;
 const callsPerStep = 100;
 const timeout = 300_000;
 const tooOld =
-  "its schema has version 1, but this release supports versions 2 and 3: run `plantstore migrate` of this release";
+  'its schema has version 1, but this release supports versions 2 and 3: run "plantstore migrate" of this release';
 
 let postgres: PostgresServer;
 let releases: Releases;

@@ -66,7 +66,7 @@ export async function startPlantServer({
   const store: PlantStore = options.store ?? openMemoryStore();
   const server = createPlantServer({
     verifier: testVerifier,
-    httpEngine: isNodeEngine ? "node" : "own",
+    httpEngine: isNodeEngine ? "node" : "plantstore",
     ...options,
     store,
   });

@@ -35,7 +35,7 @@ export type ZlibCoding = keyof typeof openDecoder;
  * Depends on the coding, not on the window that a body announces: in zstd, each frame announces its own.
  */
 const windowBytes: Readonly<Record<ZlibCoding, number>> = {
-  // Counted as 0, because its window of 32 KiB is smaller than the memory of any stream.
+  // The window of gzip counts as 0, because its 32 KiB are less than the memory of any stream.
   gzip: 0,
   // RFC 7932 §9.1.
   br: 2 ** 24,

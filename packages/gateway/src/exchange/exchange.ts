@@ -11,7 +11,7 @@ import type { RequestBody } from "./request-body.ts";
  * client has disconnected, these do nothing, so a late response needs no check.
  */
 export interface Exchange extends HeaderReader {
-  /** `undefined` over Fetch, which does not expose it. */
+  /** The version of HTTP; `undefined` over Fetch, which does not expose it. */
   readonly httpVersion: "1.0" | "1.1" | "2.0" | undefined;
   /** Whether the gateway is mounted: a server of the program has received the request and passed it on. */
   readonly isMounted: boolean;

@@ -56,8 +56,8 @@ export function runSteps<Result>(steps: Iterator<unknown, Result>): Result {
 }
 
 /**
- * The milliseconds of work in one turn of {@link runInTurns}. 10: as long as a few dozen concurrent calls delay each
- * other.
+ * The milliseconds of work in one turn of {@link runInTurns}. 10: a few dozen concurrent calls delay each other by as
+ * much.
  */
 const turnMs = 10;
 

@@ -169,7 +169,7 @@ export class NodeHttp1Connection implements HttpConnection, CheckedConnection, E
     } catch (error) {
       this.destroy();
       // This is a defect of the gateway, outside of a call.
-      report(error, { errorCode: "ERR_CONNECTION_FAILED", what: "HTTP/1.1 could not be served" });
+      report(error, { errorCode: "ERR_CONNECTION_FAILED", what: "cannot serve an HTTP/1.1 connection" });
     }
   }
 

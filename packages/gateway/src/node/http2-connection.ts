@@ -25,7 +25,7 @@ export class NodeHttp2Connection implements HttpConnection, CheckedConnection, E
   readonly #backlog: Backlog;
   /** The open streams, each with the time, by `performance.now()`, when it was opened. */
   readonly #open = new Map<NodeHttp2Exchange, number>();
-  /** The time, by `performance.now()`, since when no stream is open. */
+  /** The time, by `performance.now()`, at which the last stream was closed. */
   #idleSinceMs = performance.now();
 
   /** @param onClose - called when the connection is closed and all its streams have ended */
@@ -113,7 +113,7 @@ export class NodeHttp2Connection implements HttpConnection, CheckedConnection, E
     } catch (error) {
       this.destroy();
       // This is a defect of the gateway, outside of a call.
-      report(error, { errorCode: "ERR_CONNECTION_FAILED", what: "HTTP/2 could not be served" });
+      report(error, { errorCode: "ERR_CONNECTION_FAILED", what: "cannot serve an HTTP/2 connection" });
     }
   }
 

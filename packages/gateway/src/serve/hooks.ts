@@ -14,7 +14,7 @@ export interface RequestView {
   readonly path: string;
   /** The path template of the matched rule, or the path of the endpoint, with the prefix; otherwise `undefined`. */
   readonly httpRoute: string | undefined;
-  /** `undefined` over Fetch, which does not expose it. */
+  /** The version of HTTP; `undefined` over Fetch, which does not expose it. */
   readonly httpVersion: Exchange["httpVersion"];
   readonly scheme: "http" | "https";
   readonly header: HeaderReader;

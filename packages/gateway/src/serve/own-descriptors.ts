@@ -27,7 +27,7 @@ export function requireOwnDescriptors(
     if (isFromThisCopy(descriptor.file, commonJsPrototype)) continue;
     const problem =
       `${String(descriptor)} was created by a different copy of @bufbuild/protobuf than the gateway uses; run ` +
-      "`npm ls @bufbuild/protobuf`, and make every package use the same version";
+      '"npm ls @bufbuild/protobuf", and make every package use the same version';
     throw withCode(new Error(problem), "ERR_DESCRIPTORS");
   }
 }

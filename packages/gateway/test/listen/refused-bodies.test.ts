@@ -96,9 +96,9 @@ async function openHttp2Carrier(address: Address): Promise<Carrier> {
 }
 
 describe.each([
-  { name: "HTTP/1.1", http2: "own", open: openHttp1Carrier },
+  { name: "HTTP/1.1", http2: "listening", open: openHttp1Carrier },
   { name: "HTTP/2, mounted", http2: "mounted", open: openHttp2Carrier },
-  { name: "HTTP/2", http2: "own", open: openHttp2Carrier },
+  { name: "HTTP/2", http2: "listening", open: openHttp2Carrier },
 ] as const)("over $name", ({ http2, open }) => {
   test("the part of a body that arrives before its request is refused is released", async () => {
     const admissions: PromiseWithResolvers<void>[] = [];

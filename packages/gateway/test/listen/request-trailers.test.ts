@@ -76,7 +76,7 @@ interface Outcome {
 type Send = (address: Address, call: Call, trailer: readonly Field[]) => Promise<readonly [Outcome["fields"], Buffer]>;
 
 const carriers: readonly { readonly name: string; readonly http2: Http2Server; readonly send: Send }[] = [
-  { name: "HTTP/1.1", http2: "own", send: sendOverHttp1 },
+  { name: "HTTP/1.1", http2: "listening", send: sendOverHttp1 },
   ...http2Servers.map((http2) => ({ name: `HTTP/2 ${http2}`, http2, send: sendOverHttp2 })),
 ];
 

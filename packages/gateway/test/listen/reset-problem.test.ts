@@ -13,7 +13,7 @@ const never: Promise<never> = new Promise(() => {});
 
 describe.each(http2Servers)("a call over HTTP/2, %s, ends when", (http2) => {
   // Node's HTTP/2 does not report who has reset a stream, and finds errors of framing in what clients send.
-  const accused = http2 === "own" ? Code.Internal : Code.InvalidArgument;
+  const accused = http2 === "listening" ? Code.Internal : Code.InvalidArgument;
 
   test.each([
     { name: "NO_ERROR", errorCode: 0x0, code: Code.Canceled },
@@ -22,7 +22,7 @@ describe.each(http2Servers)("a call over HTTP/2, %s, ends when", (http2) => {
     { name: "INTERNAL_ERROR", errorCode: 0x2, code: Code.Canceled },
     { name: "FLOW_CONTROL_ERROR", errorCode: 0x3, code: accused },
     { name: "SETTINGS_TIMEOUT", errorCode: 0x4, code: accused },
-    { name: "STREAM_CLOSED", errorCode: 0x5, code: http2 === "own" ? Code.Canceled : accused },
+    { name: "STREAM_CLOSED", errorCode: 0x5, code: http2 === "listening" ? Code.Canceled : accused },
     { name: "FRAME_SIZE_ERROR", errorCode: 0x6, code: accused },
     { name: "REFUSED_STREAM", errorCode: 0x7, code: Code.Canceled },
     { name: "CANCEL", errorCode: 0x8, code: Code.Canceled },

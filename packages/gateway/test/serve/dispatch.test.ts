@@ -24,7 +24,7 @@ import { type Http2Server, http2Servers } from "../../../testing/src/gateway/lis
 const empty = Buffer.alloc(0);
 const recordReadingsProcedure = "/greenhouse.v1.GreenhouseService/RecordReadings";
 /** The HTTP versions of each kind of server. */
-const versionsBy: Readonly<Record<Http2Server, readonly HttpVersion[]>> = { own: ["1.1", "2"], mounted: ["2"] };
+const versionsBy: Readonly<Record<Http2Server, readonly HttpVersion[]>> = { listening: ["1.1", "2"], mounted: ["2"] };
 const fail = (): Promise<never> => Promise.reject(new TypeError("no compression"));
 const brokenGzip: Compression = { name: "gzip", compress: fail, decompress: fail };
 
@@ -168,7 +168,7 @@ describe("a completed request", () => {
   ])("has the route $httpRoute for $path", async ({ path, httpRoute }) => {
     const options = { requestPathPrefix: "/api", endpoints: [page, root] };
     await using greenhouse = await startGreenhouse({ getReading: () => ({}) }, options);
-    for (const version of versionsBy.own) await exchange(greenhouse.address, version, get(path));
+    for (const version of versionsBy.listening) await exchange(greenhouse.address, version, get(path));
     const versions = await Promise.all([1, 2].map((count) => greenhouse.completed(count)));
     expect(versions.map((response) => ({ route: response.httpRoute, version: response.httpVersion }))).toEqual([
       { route: httpRoute, version: "1.1" },
@@ -192,7 +192,7 @@ describe("a completed request", () => {
     };
     await using greenhouse = await startGreenhouse({}, { onResponse });
     const request = { ...get("/nothing"), header: [["authorization", "Bearer s3cret"]] satisfies Field[] };
-    for (const version of versionsBy.own) await exchange(greenhouse.address, version, request);
+    for (const version of versionsBy.listening) await exchange(greenhouse.address, version, request);
     expect(logged).toHaveLength(4);
     expect(logged.filter((text) => text.includes("s3cret"))).toEqual([]);
   });
@@ -247,7 +247,7 @@ describe("CORS", () => {
   ];
 
   test.each(calls)("allows a page of the origin to read the response of $name, and a refusal", async ({ request }) => {
-    for (const version of versionsBy.own) {
+    for (const version of versionsBy.listening) {
       for (const more of [[], [["x-refuse", "1"] as const]]) {
         const header = [...request.header, origin, ...more];
         const response = await exchange(greenhouse.address, version, { ...request, header });
@@ -266,7 +266,7 @@ describe("CORS", () => {
 
   test.each(calls)("responds to the preflight of $name without calling admit", async ({ request }) => {
     admitCalls = 0;
-    for (const version of versionsBy.own) {
+    for (const version of versionsBy.listening) {
       const header: Field[] = [origin, ["access-control-request-method", request.httpMethod], ["x-refuse", "1"]];
       const response = await exchange(greenhouse.address, version, {
         httpMethod: "OPTIONS",

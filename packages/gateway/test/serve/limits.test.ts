@@ -92,7 +92,7 @@ describe("readMaxBytes", () => {
   const greenhouses = new Greenhouses({ readMaxBytes: limitBytes });
   const rows = carriages.flatMap(({ name, ...carriage }) =>
     carriage.httpVersion === "1.1"
-      ? [{ ...carriage, name, http2: "own" as const }]
+      ? [{ ...carriage, name, http2: "listening" as const }]
       : http2Servers.map((http2) => ({ ...carriage, name: `${name} ${http2}`, http2 })),
   );
 
@@ -114,7 +114,7 @@ describe("readMaxBytes", () => {
       const message = create(GetReadingRequestSchema, { sensor: "n".repeat(bytes - 2) });
       const query = parameters(Buffer.from(toBinary(GetReadingRequestSchema, message)));
       const request = { httpMethod: "GET", path: `${getReadingProcedure}?encoding=proto&${query}`, header: [] };
-      const response = await exchange(greenhouses.address("own"), "1.1", request);
+      const response = await exchange(greenhouses.address("listening"), "1.1", request);
       codes.push(codeOf(wireFormats["connect-proto"], response));
     }
     expect(codes).toEqual([0, tooMuch]);
@@ -176,9 +176,9 @@ const comings = [
 ];
 
 describe.each([
-  { carrier: "HTTP/1.1", http2: "own", send: sendChunks },
+  { carrier: "HTTP/1.1", http2: "listening", send: sendChunks },
   { carrier: "HTTP/2, mounted", http2: "mounted", send: sendFrames },
-  { carrier: "HTTP/2", http2: "own", send: sendFrames },
+  { carrier: "HTTP/2", http2: "listening", send: sendFrames },
 ] as const)("over $carrier, readMaxBytes", ({ http2, send }) => {
   const format = wireFormats["connect-proto"];
   let admission = Promise.withResolvers<void>();
@@ -230,14 +230,14 @@ describe("a response", () => {
     // The last one is long enough to be sent without a copy.
     for (const bytes of [limitBytes - 1, limitBytes, 64 * 1024]) {
       const request = requestOf(format, bytes, ...accepting);
-      const response = await exchange(compressing.address("own"), httpVersion, request);
+      const response = await exchange(compressing.address("listening"), httpVersion, request);
       compressed.push(isCompressed(format, response));
     }
     expect(compressed).toEqual([false, true, true]);
   });
 
   test.each(carriages)("is compressed only for clients that accept it, $name", async ({ format, httpVersion }) => {
-    const response = await exchange(compressing.address("own"), httpVersion, requestOf(format, 64 * 1024));
+    const response = await exchange(compressing.address("listening"), httpVersion, requestOf(format, 64 * 1024));
     expect(codeOf(format, response)).toBe(0);
     expect(isCompressed(format, response)).toBe(false);
   });
@@ -247,7 +247,7 @@ describe("a response", () => {
     async ({ format, httpVersion }) => {
       const codes: unknown[] = [];
       for (const bytes of [limitBytes, limitBytes + 1]) {
-        const response = await exchange(limited.address("own"), httpVersion, requestOf(format, bytes));
+        const response = await exchange(limited.address("listening"), httpVersion, requestOf(format, bytes));
         codes.push(codeOf(format, response));
       }
       expect(codes).toEqual([0, tooMuch]);
@@ -270,7 +270,7 @@ describe("maxTimeoutMs", () => {
     const codes: unknown[] = [];
     for (const timeoutMs of [60_000, 60_001]) {
       const field = format.timeout?.(timeoutMs) ?? (["connect-timeout-ms", String(timeoutMs)] as const);
-      const response = await exchange(greenhouses.address("own"), httpVersion, requestOf(format, limitBytes, field));
+      const response = await exchange(greenhouses.address("listening"), httpVersion, requestOf(format, limitBytes, field));
       codes.push(codeOf(format, response));
     }
     expect(codes).toEqual([0, Code.InvalidArgument]);

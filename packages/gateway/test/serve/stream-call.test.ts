@@ -299,9 +299,9 @@ describe.each(bidirectional)("bidirectional streams by $name", (calling) => {
 });
 
 test.each([
-  { name: "HTTP/1.1", http2: "own" },
+  { name: "HTTP/1.1", http2: "listening" },
   { name: "HTTP/2, mounted", http2: "mounted" },
-  { name: "HTTP/2", http2: "own" },
+  { name: "HTTP/2", http2: "listening" },
 ] as const)("a stream whose client disconnects during admission does not run over $name", async ({ name, http2 }) => {
   let ran = false;
   const admitted = Promise.withResolvers<void>();
@@ -456,13 +456,13 @@ describe("messages that arrive after the deadline of their call", () => {
   );
 
   test.each([
-    { engine: "own", name: "with its end", read: 1, frames: lastWithEnd },
-    { engine: "own", name: "before its end", read: 1, frames: lastAlone },
-    { engine: "own", name: "before its end", read: 0, frames: lastAlone },
+    { engine: "listening", name: "with its end", read: 1, frames: lastWithEnd },
+    { engine: "listening", name: "before its end", read: 1, frames: lastAlone },
+    { engine: "listening", name: "before its end", read: 0, frames: lastAlone },
     { engine: "mounted", name: "before its end", read: 1, frames: lastAlone },
     { engine: "mounted", name: "before its end", read: 0, frames: lastAlone },
   ] as const)(
-    "are not omitted from a complete stream over HTTP/2 by $engine, if $read were read and the last arrives $name",
+    "are not omitted from a complete stream over HTTP/2, server: $engine, if $read were read and the last arrives $name",
     async ({ engine, read, frames }) => {
       const responded = Promise.withResolvers<void>();
       const { greenhouse, received } = await startLate({ http2: engine, read, resume: responded.promise });
@@ -482,7 +482,7 @@ describe("messages that arrive after the deadline of their call", () => {
 
   test("do not prevent the next request of their HTTP/1.1 connection", async () => {
     const responded = Promise.withResolvers<void>();
-    const { greenhouse, received } = await startLate({ http2: "own", read: 1, resume: responded.promise });
+    const { greenhouse, received } = await startLate({ http2: "listening", read: 1, resume: responded.promise });
     await using _ = greenhouse;
     using connection = await openHttp1(greenhouse.address);
     // More than node reads ahead, and less than the limit for discarding a body on a kept connection.

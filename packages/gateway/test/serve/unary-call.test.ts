@@ -388,7 +388,7 @@ const binaryFormats = [
 
 const binaryCallings = binaryFormats.flatMap(({ format, httpStatus }) =>
   carriagesOf(format).flatMap((carriage) =>
-    (carriage.httpVersion === "2" ? (["own", "mounted"] as const) : (["own"] as const)).map((http2) => ({
+    (carriage.httpVersion === "2" ? (["listening", "mounted"] as const) : (["listening"] as const)).map((http2) => ({
       ...carriage,
       http2,
       httpStatus,

@@ -180,14 +180,14 @@ describe("a definition that cannot be read", () => {
   };
 
   test.each([
-    { name: "an empty file", content: "", message: "is empty. Create it with `buf build" },
+    { name: "an empty file", content: "", message: 'is empty. Create it with "buf build' },
     { name: "a .proto file", content: 'syntax = "proto3";', message: "it is text. Create it" },
     { name: "a set as JSON", content: '{"file": []}', message: "it is text" },
     { name: "text that begins with line breaks", content: "\n\n\nhello, world\n", message: "it is text" },
     {
       name: "another binary file",
       content: new Uint8Array([0x7f, 0x45, 0x4c, 0x46, 0]),
-      message: "it does not start with a file",
+      message: "it does not start with a FileDescriptorProto",
     },
     { name: "a compressed set", content: gzipSync(set), message: "it is compressed with gzip" },
     { name: "half a set", content: set.subarray(0, set.length / 2), message: "it is truncated or not protobuf" },

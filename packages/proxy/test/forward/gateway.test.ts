@@ -104,7 +104,7 @@ test("hooks run in the async context of their own request, not of the request th
 
 test("a google.api.HttpBody is returned as bytes", async () => {
   const bytes = Buffer.from([0x00, 0xff, 0x0a]);
-  await using upstream = await startFiles("own", {
+  await using upstream = await startFiles("listening", {
     getFile: ({ name }, { responseHeader }) => {
       responseHeader.set("content-disposition", `attachment; filename="${name}"`);
       return { contentType: "image/png", data: bytes };

@@ -7,12 +7,12 @@ import type { Address } from "../carriers/exchange.ts";
 import { type LoopbackServer, startOnLoopback } from "../carriers/listen-on-loopback.ts";
 
 /** The HTTP/2 server: the gateway itself, or a node:http2 server in which its handler is mounted. */
-export const http2Servers = ["own", "mounted"] as const;
+export const http2Servers = ["listening", "mounted"] as const;
 
 /** One of the {@link http2Servers}. */
 export type Http2Server = (typeof http2Servers)[number];
 
-/** Listen options, and the HTTP/2 server: "own" by default. A mounted one supports only HTTP/2. */
+/** Listen options, and the HTTP/2 server: "listening", the gateway itself, by default. A mounted one supports only HTTP/2. */
 export interface TestListenOptions extends ListenOptions {
   readonly http2?: Http2Server;
 }

@@ -10,10 +10,10 @@ interface RestWay {
 
 /** The transports over REST that have separate code for bodies. */
 export const restWays: readonly RestWay[] = [
-  { name: "HTTP/1.1", version: "1.1", http2: "own" },
-  { name: "HTTP/2", version: "2", http2: "own" },
+  { name: "HTTP/1.1", version: "1.1", http2: "listening" },
+  { name: "HTTP/2", version: "2", http2: "listening" },
   { name: "HTTP/2, mounted", version: "2", http2: "mounted" },
-  { name: "Fetch", version: "fetch", http2: "own" },
+  { name: "Fetch", version: "fetch", http2: "listening" },
 ];
 
 /** Returns the test cases for the first transport, and none for the others: for features that do not depend on it. */

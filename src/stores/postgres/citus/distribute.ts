@@ -7,7 +7,7 @@ import { deleteFunction, functionBodyOf, functionSqlOf } from "./delete-function
 
 const schemaDistributed =
   "a distributed schema (schema-based sharding of Citus) is not supported: use another schema, " +
-  "or run `SELECT citus_schema_undistribute(current_schema)`";
+  'or run "SELECT citus_schema_undistribute(current_schema)"';
 
 /**
  * Refuses a schema that Citus has distributed as a whole to one worker. Does nothing on a server without Citus.
@@ -30,9 +30,9 @@ export async function isCitus(session: Session): Promise<boolean> {
 
 /** The message for distributed tables without the function that deletes. */
 export const distributedByHand: string =
-  "its tables were not distributed by `plantstore migrate`: run `plantstore migrate` to complete them";
+  'its tables were not distributed by "plantstore migrate": run "plantstore migrate" to complete them';
 const distributedDifferently =
-  "`plants` must be distributed by `id`, and `deletions` by `plant_id` and colocated with `plants`";
+  '"plants" must be distributed by "id", and "deletions" by "plant_id" and colocated with "plants"';
 
 /**
  * Distributes the tables of a store and their rows over the workers, unless they are already distributed. If an

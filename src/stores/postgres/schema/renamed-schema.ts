@@ -23,7 +23,7 @@ const renamedSchemaSql = `
  */
 export async function refuseRenamedSchema(session: Session, { name }: StoreSchema): Promise<void> {
   if ((await session.query(renamedSchemaSql, [name])).length > 0) {
-    throw new StoreOpenError(`the schema ${name} was renamed: run \`plantstore migrate\` to update its functions`);
+    throw new StoreOpenError(`the schema ${name} was renamed: run "plantstore migrate" to update its functions`);
   }
 }
 

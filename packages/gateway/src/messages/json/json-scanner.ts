@@ -224,7 +224,8 @@ export class JsonScanner {
     return value;
   }
 
-  // RFC 8259 §2: space, tab, line feed and carriage return. Returns the unit after them, NaN at the end.
+  // RFC 8259 §2: space, tab, line feed and carriage return. Returns the UTF-16 unit after the white space, NaN at the
+  // end of the text.
   #skipSpace(): number {
     for (;;) {
       const unit = this.#text.charCodeAt(this.#at);

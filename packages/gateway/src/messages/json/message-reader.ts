@@ -48,7 +48,10 @@ function readFields<Desc extends DescMessage>(
   return message;
 }
 
-/** Reads a field. @param bound - what the path has set of it: nothing, the whole field, or some of the fields inside */
+/**
+ * Reads a field. @param bound - what the path has set of the field: nothing, the whole field, or some of the fields
+ * inside
+ */
 function readField(
   context: ReadContext,
   reader: FieldReader,

@@ -51,7 +51,9 @@ export function readExactText<Value>(
   }
 }
 
-/** Reads the value of a field. @param below - what the path has set of it: nothing, the whole field, or a part */
+/**
+ * Reads the value of a field. @param below - what the path has set of the field: nothing, the whole field, or a part
+ */
 export function readExactField(
   reader: FieldReader,
   below: BoundFields | "whole" | undefined,

@@ -22,12 +22,12 @@ export class UnknownNames {
     if (++this.#count <= namesMax) this.#names.push(path.length === 0 ? name : `${printPath(path)}.${name}`);
   }
 
-  /** Adds an unknown enum value. @param path - the path to its field */
+  /** Adds an unknown enum value. @param path - the path to the field of the enum */
   addEnumValue(name: string, path: readonly PathStep[]): void {
     if (++this.#count <= namesMax) this.#names.push(`${printPath(path)}=${quote(name)}`);
   }
 
-  /** Returns the error message for them. @param noun - what they are, such as "field" */
+  /** Returns the error message for them. @param noun - what the names belong to, such as "field" */
   describe(noun: string): string {
     const moreCount = this.#count - this.#names.length;
     const quotedNames = this.#names.map(quote).join(", ");

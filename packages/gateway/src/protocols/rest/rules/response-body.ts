@@ -8,9 +8,9 @@ import { RuleProblem } from "./rule-problem.ts";
 /** The response to a successful request. */
 export interface RestResponse {
   readonly httpStatus: number;
-  /** `undefined` if there is no body. */
+  /** The content type of the body; `undefined` if there is no body. */
   readonly contentType: string | undefined;
-  /** `undefined` if there is none: a 204. */
+  /** The body; `undefined` if the status is 204, which allows none. */
   readonly body: Uint8Array | undefined;
 }
 
