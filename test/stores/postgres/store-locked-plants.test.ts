@@ -51,7 +51,7 @@ describe("a PostgreSQL store with locked plants", () => {
       opened.store.delete(id, deleteCall()).catch(() => askUntilTold(id));
     const again = [1n, 2n, 1n].map(askUntilTold);
     await expect(opened.store.delete(9n, deleteCall())).resolves.toBe(false);
-    await expect.poll(() => opened.store.waiting?.waitingForLock).toBe(3);
+    await expect.poll(() => opened.store.waiting?.forLock).toBe(3);
     await other.query("COMMIT");
     // One of the two callers for plant 1 has deleted it.
     expect((await Promise.all(again)).filter(Boolean)).toHaveLength(2);
@@ -179,7 +179,7 @@ describe("a PostgreSQL store with locked plants", () => {
     const other = await openClient(opened.url, "BEGIN; SELECT FROM plants FOR UPDATE");
     const outcome = store.delete(1n, deleteCall()).catch(({ code }) => code);
     const closed = store.close();
-    await expect.poll(() => store.waiting?.waitingForLock).toBe(1);
+    await expect.poll(() => store.waiting?.forLock).toBe(1);
     await other.query("COMMIT");
     await closed;
     const remaining = connections;

@@ -175,7 +175,7 @@ describe("a PostgreSQL store", () => {
     const waiting = "SELECT FROM pg_stat_activity WHERE wait_event = 'advisory'";
     await expect.poll(() => runSql(opened.url, waiting)).toHaveLength(1);
     for (const socket of proxy.sockets) socket.destroy();
-    await expect.poll(() => isTold || store.waiting?.waitingForLock === 1).toBe(true);
+    await expect.poll(() => isTold || store.waiting?.forLock === 1).toBe(true);
     await other.end();
     await expect.poll(() => opened.plants()).toEqual([]);
     await store.close();
