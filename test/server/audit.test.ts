@@ -85,7 +85,11 @@ const testCases: readonly TestCase[] = [
   {
     name: "a delete with a malformed token",
     token: () => "!",
-    want: () => ({ code: "Unauthenticated", refusal: "malformed", reason: "the Authorization header is not a single bearer token" }),
+    want: () => ({
+      code: "Unauthenticated",
+      refusal: "malformed",
+      reason: "the Authorization header is not a single bearer token",
+    }),
   },
 ];
 

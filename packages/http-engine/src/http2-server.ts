@@ -36,7 +36,8 @@ export function createHttp2Server({
       onError: (scope, code) => countError(scope, errorName(code)),
       onClose: () => connections.delete(connection),
       // A defect of the engine that belongs to no call.
-      onFault: (error) => report(error, { errorCode: "ERR_CONNECTION_FAILED", what: "cannot serve an HTTP/2 connection" }),
+      onFault: (error) =>
+        report(error, { errorCode: "ERR_CONNECTION_FAILED", what: "cannot serve an HTTP/2 connection" }),
     });
     connections.add(connection);
     return connection;

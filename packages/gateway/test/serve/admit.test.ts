@@ -379,7 +379,11 @@ test("admit gets the method, the route, and whether another server has passed th
     void calls.push([httpMethod, httpRoute, isMounted]);
   const implementation = { getReading: () => ({}) };
   const path = "/sensors/7/reading";
-  for (const [http2, version] of [["listening", "1.1"] as const, ["listening", "2"] as const, ["mounted", "2"] as const]) {
+  for (const [http2, version] of [
+    ["listening", "1.1"] as const,
+    ["listening", "2"] as const,
+    ["mounted", "2"] as const,
+  ]) {
     await using greenhouse = await startGreenhouse(implementation, { admit }, { http2 });
     await exchange(greenhouse.address, version, get(path));
     if (version === "2")

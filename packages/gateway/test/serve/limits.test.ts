@@ -270,7 +270,11 @@ describe("maxTimeoutMs", () => {
     const codes: unknown[] = [];
     for (const timeoutMs of [60_000, 60_001]) {
       const field = format.timeout?.(timeoutMs) ?? (["connect-timeout-ms", String(timeoutMs)] as const);
-      const response = await exchange(greenhouses.address("listening"), httpVersion, requestOf(format, limitBytes, field));
+      const response = await exchange(
+        greenhouses.address("listening"),
+        httpVersion,
+        requestOf(format, limitBytes, field),
+      );
       codes.push(codeOf(format, response));
     }
     expect(codes).toEqual([0, Code.InvalidArgument]);

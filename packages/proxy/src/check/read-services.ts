@@ -59,7 +59,8 @@ function describe(path: string, bytes: Uint8Array): DescribedServices {
     new InputError(`${path} is not a binary descriptor set: it ${reason}. ${howToCreate}`);
   if (bytes[0] === 0x1f && bytes[1] === 0x8b) throw notADescriptorSet("is compressed with gzip");
   // 0x0a is the tag of `file`, the only field of a FileDescriptorSet.
-  if (bytes[0] !== 0x0a) throw notADescriptorSet(isText(bytes) ? "is text" : "does not start with a FileDescriptorProto");
+  if (bytes[0] !== 0x0a)
+    throw notADescriptorSet(isText(bytes) ? "is text" : "does not start with a FileDescriptorProto");
   try {
     return readDescriptorSet(bytes);
   } catch (error) {
