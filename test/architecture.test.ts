@@ -110,7 +110,7 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
   ),
   "gateway/health": inGateway("gen", "serve"),
   "gateway/reflection": inGateway("gen"),
-  "gateway/validation": inGateway("gen", "serve"),
+  "gateway/validation": inGateway("gen", "messages/json", "openapi", "serve"),
   "gateway/openapi": inGateway("exchange", "gen", "messages/json", "protocols/rest/rules"),
   "gateway/compression": inGateway("protocols"),
   "gateway/protocols": inGateway("exchange", "messages/binary", "messages/json", "protocols/rest/rules"),

@@ -163,6 +163,8 @@ const others: Readonly<Record<string, string>> = {
   GatewayLoad: "of a gateway",
   HttpEngine: "returned by an entry",
   Validation: "returned by an entry",
+  FieldRules: "returned by an entry",
+  FieldKeywords: "of field rules",
   HttpServer: "of an engine",
   HttpConnection: "of an engine",
   ServedConnection: "of an engine",

@@ -33,6 +33,7 @@ import type {
   OpenApiTag,
   OpenApiVersion,
 } from "./open-api-document.ts";
+import type { FieldRules } from "./field-rules.ts";
 import { describePaths, type OnOmitted } from "./paths.ts";
 import { Schemas } from "./schemas.ts";
 
@@ -57,6 +58,11 @@ export interface OpenApiOptions {
   readonly rest?: RestOptions;
   /** The `jsonOptions` of that gateway. */
   readonly jsonOptions?: WriteJsonOptions;
+  /**
+   * The rules of fields that the gateway checks, for keywords such as `maxLength`: its option `validation`. Responses
+   * may violate rules, because they are not checked.
+   */
+  readonly validation?: FieldRules;
   /** The error responses. Default: 4XX and 5XX with the error form that `rest.errors` selects. */
   readonly errors?: readonly OpenApiError[];
   /** Returns the description of an RPC's successful response, such as "The order is deleted." */
@@ -75,6 +81,7 @@ const openApiOptionNames: OptionNames<OpenApiOptions> = {
   comments: true,
   rest: restOptionNames,
   jsonOptions: jsonOptionNames,
+  validation: true,
   errors: true,
   describeSuccess: true,
   describeHeader: true,
@@ -149,15 +156,15 @@ function* describeServices(
   const abridging = bindings.filter(({ emitsImplicit }) => !emitsImplicit);
   const abridged = yield* messagesIn(abridging.map(({ method }) => method.output));
   const closed = yield* closedMessages(bindings);
-  const ofServices = services.map((service) => serviceOptionsOf(service, rest));
   const schemas = new Schemas({
     comments,
     useProtoFieldName,
     abridged,
     referencePrefix: "#/components/schemas/",
     closed,
+    rules: options.validation,
     // Several services may share a type, so its schema allows numbers if any of them writes numbers.
-    int64Numbers: ofServices.some(({ int64Numbers }) => int64Numbers),
+    int64Numbers: services.some((service) => serviceOptionsOf(service, rest).int64Numbers),
   });
   const tagOf = nameTags(services);
   const paths = yield* describePaths(

@@ -4,6 +4,7 @@ import { isWrapperDesc } from "@bufbuild/protobuf/wkt";
 import { type BoundFields, integerRangeOf } from "../messages/json/index.ts";
 import { Expansion, exampleFieldsMax } from "./expansion.ts";
 import { isRequired } from "./field-behavior.ts";
+import type { FieldRules } from "./field-rules.ts";
 
 /**
  * The maximum depth of nested messages in an example; required messages may be deeper. 3: enough to show the structure.
@@ -20,6 +21,8 @@ export interface ExampleOptions {
   readonly boundByPath?: BoundFields | undefined;
   /** The budget of the document, which the fields of nested messages count toward. */
   readonly total: Expansion;
+  /** The rules that the values must satisfy. */
+  readonly rules?: FieldRules | undefined;
 }
 
 /**
@@ -45,10 +48,14 @@ export function createExample(desc: DescMessage, options: ExampleOptions): JsonO
 function exampleOfDepth(
   desc: DescMessage,
   depth: number,
-  { nameOf, boundByPath, total }: ExampleOptions,
+  { nameOf, boundByPath, total, rules }: ExampleOptions,
 ): JsonObject | "too large" | undefined {
   const nested = new Expansion(exampleFieldsMax);
-  const example = exampleOfFields(desc, { nameOf, nested, depth, enclosingMessages: new Set([desc]) }, boundByPath);
+  const example = exampleOfFields(
+    desc,
+    { nameOf, nested, depth, enclosingMessages: new Set([desc]), rules },
+    boundByPath,
+  );
   return nested.isCut || !total.reserve(nested.usedFields) ? "too large" : example;
 }
 
@@ -60,6 +67,7 @@ interface ExamplePlace {
   readonly depth: number;
   /** The message types from the outermost message to this one, both included. */
   readonly enclosingMessages: Set<DescMessage>;
+  readonly rules: FieldRules | undefined;
 }
 
 function exampleOfFields(
@@ -67,7 +75,7 @@ function exampleOfFields(
   place: ExamplePlace,
   boundByPath: BoundFields = new Map(),
 ): JsonObject | undefined {
-  const { nameOf, nested, enclosingMessages } = place;
+  const { nameOf, nested, enclosingMessages, rules } = place;
   const example: [string, JsonValue][] = [];
   for (const field of desc.fields) {
     const nestedBound = boundByPath.get(field);
@@ -76,7 +84,7 @@ function exampleOfFields(
     if (enclosingMessages.size > 1 && !nested.takeField(name)) return undefined;
     const value = exampleOfField(field, place, nestedBound);
     if (value !== undefined) example.push([name, value]);
-    else if (isRequired(field) || nested.isCut) return undefined;
+    else if (isRequired(field) || rules?.isRequired(field) === true || nested.isCut) return undefined;
   }
   return Object.fromEntries(example);
 }
@@ -102,6 +110,8 @@ function exampleOfElement(
   boundByPath: BoundFields | undefined,
 ): JsonValue | undefined {
   const { message } = field;
+  const ofRules = place.rules?.exampleOf(field);
+  if (ofRules !== undefined) return ofRules[0];
   if (field.enum !== undefined) return exampleOfEnum(field.enum);
   if (message === undefined) return exampleOfScalar(field.scalar);
   if (isWrapperDesc(message)) return exampleOfScalar(message.fields[0].scalar);

@@ -8,7 +8,6 @@ import {
   type StreamForm,
 } from "../protocols/rest/rules/index.ts";
 import { fieldsOmittedNote, Expansion, operationFieldsMax } from "./expansion.ts";
-import { isRequired } from "./field-behavior.ts";
 import type {
   OpenApiContent,
   OpenApiMediaType,
@@ -96,7 +95,9 @@ function describeBody(
   const inBody =
     field === undefined ? method.input.fields.filter((each) => boundByPath.get(each) !== "whole") : [field];
   // A stream without messages has an empty body, so the body is not required.
-  const isBodyRequired = bodyFormat.isRequired === true || (bodyFormat.kind !== "lines" && inBody.some(isRequired));
+  const isBodyRequired =
+    bodyFormat.isRequired === true ||
+    (bodyFormat.kind !== "lines" && inBody.some((each) => options.schemas.isRequired(each)));
   return content && { ...(isBodyRequired && { required: true }), content };
 }
 

@@ -8,7 +8,7 @@ import {
   resolveProtoPath,
 } from "../protocols/rest/rules/index.ts";
 import type { Expansion } from "./expansion.ts";
-import { isOutputOnly, isRequired } from "./field-behavior.ts";
+import { isOutputOnly } from "./field-behavior.ts";
 import type { OpenApiParameter, OpenApiSchema } from "./open-api-document.ts";
 import type { PathParameter } from "./open-api-path.ts";
 import type { Schemas } from "./schemas.ts";
@@ -117,7 +117,7 @@ function describeInQuery(
   const path: FieldPath = [first, ...inner];
   const names = path.map((each) => schemas.nameOf(each));
   if (!options.expansion.takeField(names.join("."), schemas.commentOf(field))) return undefined;
-  const required = isInRequired && isRequired(field);
+  const required = isInRequired && schemas.isRequired(field);
   const described = describeQueryValue(field, required, schemas, options);
   if (described !== undefined) {
     const name = parameterNameOf(enclosingMessages[0], path, (each) => schemas.nameOf(each));

@@ -5,6 +5,7 @@ import { type Commented, commentOf, type Comments } from "./comments.ts";
 import { createExample } from "./example.ts";
 import { componentFieldsMax, fieldsOmittedNote, documentFieldsMax, exampleFieldsMax, Expansion } from "./expansion.ts";
 import { isInputOnly, isOutputOnly, isRequired } from "./field-behavior.ts";
+import type { FieldRules } from "./field-rules.ts";
 import type { OpenApiSchema } from "./open-api-document.ts";
 import { schemaOfMapKeys, schemaOfScalar, schemaOfWellKnown, type ValuePlace } from "./value-schema.ts";
 
@@ -21,6 +22,8 @@ export interface SchemaOptions {
   readonly referencePrefix: string;
   /** The messages of requests in which unknown fields are refused. */
   readonly closed: ReadonlySet<DescMessage>;
+  /** The rules of fields that the server checks. */
+  readonly rules?: FieldRules | undefined;
 }
 
 /**
@@ -117,9 +120,16 @@ export class Schemas {
 
   #exemplify(desc: DescMessage, boundByPath: BoundFields | undefined): OpenApiSchema {
     const nameOf = (field: DescField): string => this.nameOf(field);
-    const example = createExample(desc, { nameOf, boundByPath, total: this.expansion });
+    const { rules } = this.#options;
+    const example = createExample(desc, { nameOf, boundByPath, total: this.expansion, rules });
     if (example === "too large") return { $comment: noExample };
-    return example === undefined ? {} : { examples: [example] };
+    const isInvalid = example !== undefined && boundByPath === undefined && rules?.accepts(desc, example) === false;
+    return example === undefined || isInvalid ? {} : { examples: [example] };
+  }
+
+  /** Returns whether requests must set a field. */
+  isRequired(field: DescField): boolean {
+    return isRequired(field) || (!isOutputOnly(field) && this.#options.rules?.isRequired(field) === true);
   }
 
   /** Returns the schema of a field in JSON. */
@@ -182,24 +192,23 @@ export class Schemas {
   // message in both requests and responses.
   #isAlwaysSet(field: DescField): boolean {
     const hasPresence = field.presence !== FeatureSet_FieldPresence.IMPLICIT;
-    return isRequired(field) && (hasPresence || !this.#options.abridged.has(field.parent));
+    return this.isRequired(field) && (hasPresence || !this.#options.abridged.has(field.parent));
   }
 
   #ofField(field: DescField, place: ValuePlace): OpenApiSchema {
+    const { value, element, key } = this.#options.rules?.keywordsOf(field) ?? {};
+    const ofElement = { ...this.#ofElement(field, place), ...element };
     switch (field.fieldKind) {
       case "list":
-        return { type: "array", items: this.#ofElement(field, place) };
-      case "map":
-        return this.#ofMap(field, place);
+        return { type: "array", ...value, items: ofElement };
+      case "map": {
+        const ofKeys = schemaOfMapKeys(field.mapKey);
+        const propertyNames = (ofKeys ?? key) && { propertyNames: { ...ofKeys, ...key } };
+        return { type: "object", ...value, ...propertyNames, additionalProperties: ofElement };
+      }
       default:
-        return this.#ofElement(field, place);
+        return { ...ofElement, ...value };
     }
-  }
-
-  #ofMap(field: DescField & { readonly fieldKind: "map" }, place: ValuePlace): OpenApiSchema {
-    const propertyNames = schemaOfMapKeys(field.mapKey);
-    const additionalProperties = this.#ofElement(field, place);
-    return { type: "object", ...(propertyNames !== undefined && { propertyNames }), additionalProperties };
   }
 
   // Returns the schema of an element of a list or map, or of the value of any other field.

@@ -1,14 +1,16 @@
 import { create, type DescMessage, type DescService, type Registry } from "@bufbuild/protobuf";
 import type { Validator } from "@bufbuild/protovalidate";
 import { toShortLine, withCode } from "../errors/index.ts";
+import type { FieldRules } from "../openapi/index.ts";
 import type { Validation } from "../serve/index.ts";
 import { compileProblems } from "./compile-problems.ts";
+import { DescribedRules } from "./field-rules.ts";
 import type { Protovalidate } from "./protovalidate.ts";
 import { findRules, type Rules } from "./rules.ts";
 import { unevaluable, violated } from "./violation-error.ts";
 
 /**
- * Loads protovalidate, for the option `validation` of `createGateway`: each request message must satisfy the
+ * Loads protovalidate, for the options `validation` of `createGateway` and `createOpenApi`. Each request message must satisfy the
  * `buf.validate` rules of its definition before the handler gets it. Regular expressions are evaluated by an RE2
  * engine, in linear time.
  *
@@ -20,13 +22,15 @@ import { unevaluable, violated } from "./violation-error.ts";
  *
  * @throws Error if `@bufbuild/protovalidate`, an optional peer dependency, is not installed
  */
-export async function openValidation(): Promise<Validation> {
+export async function openValidation(): Promise<Validation & FieldRules> {
   const [library, schemas] = await Promise.all([
     import("@bufbuild/protovalidate"),
     import("@bufbuild/protovalidate/gen/buf/validate/validate_pb.js"),
   ]).catch(refuseMissing);
   const protovalidate: Protovalidate = { ...library, ...schemas };
-  return { prepare: (services, registry) => prepareChecks(protovalidate, services, registry) };
+  return Object.assign(new DescribedRules(protovalidate), {
+    prepare: (services: readonly DescService[], registry: Registry) => prepareChecks(protovalidate, services, registry),
+  });
 }
 
 /** Throws an error that names the package to install if protovalidate is missing. */

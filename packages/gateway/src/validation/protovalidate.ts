@@ -5,5 +5,5 @@ export type Protovalidate = Pick<typeof import("@bufbuild/protovalidate"), "crea
 /** The extensions of `buf/validate/validate.proto` that contain rules, and the schema of one. */
 export type RuleSchemas = Pick<
   typeof import("@bufbuild/protovalidate/gen/buf/validate/validate_pb.js"),
-  "field" | "message" | "MessageRulesSchema" | "oneof" | "predefined"
+  "field" | "FieldRulesSchema" | "message" | "MessageRulesSchema" | "oneof" | "predefined"
 >;

@@ -1,4 +1,4 @@
-import { createRegistry, type DescFile, type DescService, type Registry } from "@bufbuild/protobuf";
+import { createRegistry, type DescFile, type DescMessage, type DescService, type Registry } from "@bufbuild/protobuf";
 import {
   file_google_protobuf_any,
   file_google_protobuf_duration,
@@ -10,17 +10,17 @@ import {
 } from "@bufbuild/protobuf/wkt";
 
 /**
- * Returns the types that a google.protobuf.Any may contain by default: those of the files that the services are defined
- * in or that these import, and the well-known types.
+ * Returns the types that a google.protobuf.Any may contain by default: those of the files that the services or types
+ * are defined in or that these import, and the well-known types.
  */
-export function createReachableRegistry(services: Iterable<DescService>): Registry {
+export function createReachableRegistry(defined: Iterable<DescService | DescMessage>): Registry {
   const files = new Set<DescFile>();
   const visitFile = (file: DescFile): void => {
     if (files.has(file)) return;
     files.add(file);
     file.dependencies.forEach(visitFile);
   };
-  for (const { file } of services) visitFile(file);
+  for (const { file } of defined) visitFile(file);
   return createRegistry(...wellKnown, ...files);
 }
 

@@ -1,0 +1,24 @@
+import type { DescField, DescMessage, JsonObject } from "@bufbuild/protobuf";
+import type { OpenApiSchema } from "./open-api-document.ts";
+
+/** Describes the rules that a server checks in addition to the types of fields, such as those of `buf.validate`. */
+export interface FieldRules {
+  /** Returns the keywords of a field's rules; `undefined` if JSON Schema cannot express any. */
+  keywordsOf(field: DescField): FieldKeywords | undefined;
+  /** Returns whether a message without this field is invalid. */
+  isRequired(field: DescField): boolean;
+  /** Returns an example of a field's value, or element; `undefined` if it has no rules, and `[]` if none is found. */
+  exampleOf(field: DescField): readonly (string | number | boolean)[] | undefined;
+  /** Returns whether the server accepts a message, for examples. */
+  accepts(type: DescMessage, json: JsonObject): boolean;
+}
+
+/** Keywords of JSON Schema for the parts of a field. */
+export interface FieldKeywords {
+  /** Of the value: the array of a list, the object of a map. */
+  readonly value?: OpenApiSchema;
+  /** Of each element of a list, or value of a map. */
+  readonly element?: OpenApiSchema;
+  /** Of each key of a map. */
+  readonly key?: OpenApiSchema;
+}
