@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
 import { projectFolder } from "../../packages/testing/src/process/child-program.ts";
 import { blockRules, fits, pageBlocks, pages, readPage, ruleOf } from "../support/docs/page-blocks.ts";
@@ -18,11 +18,15 @@ test.each(blockRules)("rule %# has a code block and a test", ({ run, ...rule }) 
   if ("by" in run) expect(existsSync(join(projectFolder, run.by))).toBe(true);
 });
 
-const index = readPage("docs/README.md");
+/** The indexes of docs/; the second one is a page of the first. */
+const indexes = ["docs/README.md", "docs/how-to/runbooks/README.md"];
+const links = indexes.flatMap((page) =>
+  [...readPage(page).matchAll(/\]\(([^)#]+)/g)].map(([, link = ""]) => join(dirname(page), link)),
+);
 
 test.each(pages.filter((page) => page.startsWith("docs/") && page !== "docs/README.md"))(
-  "docs/README.md leads to %s",
+  "an index of docs/ leads to %s",
   (page) => {
-    expect(index).toContain(`](${page.replace("docs/", "")})`);
+    expect(links).toContain(page);
   },
 );

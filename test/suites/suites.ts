@@ -271,12 +271,12 @@ export const suites: readonly Suite[] = [
     kind: "files",
     name: "prometheus",
     about:
-      "metrics in a Prometheus, the alert rules of deploy/, also behind HAProxy, nginx and Envoy, and run-in-production.md",
+      "metrics in a Prometheus, the alert rules of deploy/, also behind HAProxy, nginx and Envoy, run-in-production.md, and the runbooks",
     occasion: "run",
     whySeparate: "starts a Prometheus",
     files: ["test/suites/prometheus/**/*.test.ts"],
     blocks: true,
-    needs: ["prometheus", "postgres", "curl", "haproxy", "nginx", "python3", "python3-venv"],
+    needs: ["prometheus", "postgres", "curl", "openssl", "haproxy", "nginx", "python3", "python3-venv"],
   },
   {
     kind: "files",

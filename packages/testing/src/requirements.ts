@@ -34,6 +34,7 @@ export const requirements = {
   cc: { found: "command -v cc", debian: "build-essential" },
   git: { found: "command -v git", debian: "git" },
   curl: { found: "command -v curl", debian: "curl" },
+  openssl: { found: "command -v openssl", debian: "openssl" },
   strace: { found: "command -v strace", debian: "strace" },
   faketime: { found: "command -v faketime", debian: "faketime" },
   chromium: {

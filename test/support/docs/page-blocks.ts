@@ -30,6 +30,11 @@ const packagePages = ["gateway", "http-engine", "docs-page", "rest-client", "aut
   (name) => `packages/${name}/README.md`,
 );
 
+/** The runbooks of alerts and of tasks. */
+const runbookPages = readdirSync(join(projectFolder, "docs/how-to/runbooks"))
+  .filter((name) => name !== "README.md")
+  .map((name) => `docs/how-to/runbooks/${name}`);
+
 /** The table of all blocks. The first row that matches a block applies. */
 export const blockRules: readonly BlockRule[] = [
   {
@@ -72,6 +77,9 @@ export const blockRules: readonly BlockRule[] = [
     page: "docs/how-to/run-in-production.md",
     run: { by: "test/suites/prometheus/run-in-production.test.ts" },
   },
+  { page: "docs/how-to/runbooks/recovery.md", run: { by: "test/suites/prometheus/recovery.test.ts" } },
+  { page: "docs/how-to/runbooks/failover.md", run: { by: "test/suites/prometheus/failover.test.ts" } },
+  ...runbookPages.map((page) => ({ page, run: { by: "test/suites/prometheus/runbooks.test.ts" } })),
   { page: "docs/how-to/upgrade.md", run: { by: "test/suites/upgrade/rolling-upgrade.test.ts" } },
   { page: "examples/a2a/README.md", run: { by: "test/suites/a2a/documented-agent.test.ts" } },
   { page: "docs/tutorials/first-service.md", run: { by: "test/suites/package/tutorial.test.ts" } },
