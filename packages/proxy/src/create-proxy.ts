@@ -17,6 +17,7 @@ import {
   createServerCodecs,
   type Described,
   type DescriptorReload,
+  guardObserver,
   OpenUpstream,
   type ProxiedUpstream,
   proxiedUpstreamNames,
@@ -24,6 +25,7 @@ import {
   type ReloadReport,
   typesOf,
   unknownService,
+  type UpstreamCallObserver,
 } from "./forward/index.ts";
 import { upstreamLimits } from "./upstreams/index.ts";
 
@@ -36,7 +38,10 @@ export type {
   ProxiedUpstream,
   ReloadReport,
   RetryPolicy,
+  UpstreamCall,
+  UpstreamCallObserver,
 } from "./forward/index.ts";
+export type { CallEnd } from "./client/index.ts";
 export { parseServiceRules } from "./service-config/index.ts";
 export {
   createUpstream,
@@ -63,6 +68,11 @@ export interface ProxyOptions extends Omit<GatewayOptions, "engine" | "routes"> 
    * problems are gone.
    */
   readonly onReload?: (report: ReloadReport) => void;
+  /**
+   * Called when a call to an upstream starts, before its header fields are set. May return a function that is called
+   * once at the end of the call, with its error, duration, time in the queue and retries. For metrics and traces.
+   */
+  readonly onUpstreamCall?: UpstreamCallObserver;
 }
 
 const proxyOptionNames: OptionNames<ProxyOptions> = {
@@ -70,6 +80,7 @@ const proxyOptionNames: OptionNames<ProxyOptions> = {
   routes: true,
   upstreams: required,
   onReload: true,
+  onUpstreamCall: true,
 };
 
 /** A gateway in front of gRPC services, which can listen or be mounted in another server. */
@@ -134,10 +145,11 @@ async function openServing(given: ProxyOptions): Promise<Serving> {
   for (const [at, upstream] of options.upstreams.entries()) {
     refuseUnknownOptions(upstream, proxiedUpstreamNames, `upstreams[${at}] of createProxy`);
   }
-  const call = { ...options, binaryOptions: { ...options.binaryOptions, codegen: options.codegen ?? true } };
+  const report = createFaultReporter(options.onFault);
+  const observe = guardObserver(options.onUpstreamCall, report);
+  const call = { ...options, observe, binaryOptions: { ...options.binaryOptions, codegen: options.codegen ?? true } };
   const upstreams = options.upstreams.map((upstream) => new OpenUpstream(upstream, call));
   try {
-    const report = createFaultReporter(options.onFault);
     const onUnknownPath = (path: string): ConnectError | undefined => {
       table.noteUnknownPath(path);
       return table.isIncomplete ? unknownService() : undefined;

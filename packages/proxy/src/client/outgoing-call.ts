@@ -33,6 +33,19 @@ export interface CallInit {
   readonly timeoutMs: number | undefined;
   /** Decides about retries. Default: one retry if the call was certainly not processed. */
   readonly retries?: Retries;
+  /** Called once at the end of the call. Must not throw. */
+  readonly onEnd?: ((end: CallEnd) => void) | undefined;
+}
+
+/** The end of a call, after its last attempt. */
+export interface CallEnd {
+  /** The error of the call; `undefined` if its status is success. */
+  readonly error: ConnectError | undefined;
+  readonly durationMs: number;
+  /** Milliseconds for which the call waited for a connection or a stream; 0 if it was sent immediately. */
+  readonly queuedMs: number;
+  /** Attempts after the first one. */
+  readonly retries: number;
 }
 
 /**
@@ -55,6 +68,11 @@ export abstract class OutgoingCall implements PendingCall, ResponseReceiver {
    * Whether this attempt is a transparent retry. Only one is made, so that retries do not add to an overload (gRFC A6).
    */
   #isTransparentRetry = false;
+  /** Attempts after the first one, including transparent ones. */
+  #retried = 0;
+  /** Since when this attempt is queued; `undefined` if it is not. Measured only for `onEnd`, like the two below. */
+  #queuedSinceMs: number | undefined;
+  #queuedMs = 0;
   #retryTimer: NodeJS.Timeout | undefined;
   #stopDeadline: (() => void) | undefined;
 
@@ -62,7 +80,8 @@ export abstract class OutgoingCall implements PendingCall, ResponseReceiver {
     this.#init = init;
     this.method = init.method;
     this.#retries = init.retries ?? transparentRetries;
-    this.#startedAtMs = init.timeoutMs === undefined ? 0 : performance.now();
+    const isTimed = init.timeoutMs !== undefined || init.onEnd !== undefined;
+    this.#startedAtMs = isTimed ? performance.now() : 0;
   }
 
   get waitsForReady(): boolean {
@@ -71,11 +90,11 @@ export abstract class OutgoingCall implements PendingCall, ResponseReceiver {
 
   /** Starts the call. */
   start(): void {
-    const { signal, timeoutMs, upstream } = this.#init;
+    const { signal, timeoutMs } = this.#init;
     if (signal?.aborted === true) return this.handleEvent();
     if (timeoutMs !== undefined) this.#stopDeadline = startDeadline(timeoutMs, () => this.fail(deadlineExceeded()));
     signal?.addEventListener("abort", this);
-    upstream.call(this);
+    this.#requestStream();
   }
 
   /** Called when the caller's signal is aborted. */
@@ -84,6 +103,7 @@ export abstract class OutgoingCall implements PendingCall, ResponseReceiver {
   }
 
   begin(connection: ClientConnection): void {
+    this.#countQueued();
     const { fields, timeoutMs, method } = this.#init;
     let varying: Uint8Array;
     try {
@@ -134,7 +154,7 @@ export abstract class OutgoingCall implements PendingCall, ResponseReceiver {
   fail(error: ConnectError): void {
     if (this.isDone) return;
     const { stream } = this;
-    this.#finish();
+    this.#finish(error);
     this.#init.upstream.dequeue(this);
     if (stream !== undefined) dropStream(stream);
     this.failed(error, undefined);
@@ -167,7 +187,8 @@ export abstract class OutgoingCall implements PendingCall, ResponseReceiver {
       return this.#attemptFailed(error, undefined);
     }
     this.#isTransparentRetry = true;
-    this.#init.upstream.call(this);
+    this.#retried++;
+    this.#requestStream();
   }
 
   /** Returns why the caller cancelled; `undefined` if it did not. */
@@ -176,18 +197,36 @@ export abstract class OutgoingCall implements PendingCall, ResponseReceiver {
     return signal?.aborted === true ? ConnectError.from(signal.reason, Code.Canceled) : undefined;
   }
 
-  /** Marks the call as done, and stops its timers and the abort listener. */
-  #finish(): void {
+  #requestStream(): void {
+    const { upstream, onEnd } = this.#init;
+    upstream.call(this);
+    const isQueued = this.stream === undefined && !this.isDone;
+    if (isQueued && onEnd !== undefined) this.#queuedSinceMs = performance.now();
+  }
+
+  #countQueued(): void {
+    if (this.#queuedSinceMs === undefined) return;
+    this.#queuedMs += performance.now() - this.#queuedSinceMs;
+    this.#queuedSinceMs = undefined;
+  }
+
+  /** Marks the call as done, stops its timers and the abort listener, and calls `onEnd`. */
+  #finish(error: ConnectError | undefined): void {
     this.isDone = true;
     this.#stopDeadline?.();
     clearTimeout(this.#retryTimer);
     this.#init.signal?.removeEventListener("abort", this);
+    const { onEnd } = this.#init;
+    if (onEnd === undefined) return;
+    this.#countQueued();
+    const durationMs = performance.now() - this.#startedAtMs;
+    onEnd({ error, durationMs, queuedMs: this.#queuedMs, retries: this.#retried });
   }
 
   #complete(trailer: HeaderFields, header: HeaderFields): void {
     const error = readStatus(trailer, header);
     if (error !== undefined) return this.#attemptFailed(error, trailer);
-    this.#finish();
+    this.#finish(undefined);
     this.#retries.succeeded();
     this.completed(trailer);
   }
@@ -197,7 +236,7 @@ export abstract class OutgoingCall implements PendingCall, ResponseReceiver {
     const delayMs = this.head === undefined && this.isRepeatable ? this.#retryAfter(error, trailer) : undefined;
     if (delayMs === undefined) {
       if (trailer === undefined) return this.fail(error);
-      this.#finish();
+      this.#finish(error);
       return this.failed(error, trailer);
     }
     const { stream } = this;
@@ -205,7 +244,8 @@ export abstract class OutgoingCall implements PendingCall, ResponseReceiver {
     if (stream !== undefined) dropStream(stream);
     this.#attempts += 1;
     this.#isTransparentRetry = false;
-    this.#retryTimer = setTimeout(() => this.#init.upstream.call(this), delayMs);
+    this.#retried++;
+    this.#retryTimer = setTimeout(() => this.#requestStream(), delayMs);
   }
 
   #retryAfter(error: ConnectError, trailer: HeaderFields | undefined): number | undefined {

@@ -3,6 +3,7 @@ import type { ProxyGateway, ProxyOptions, ReloadReport } from "../create-proxy.t
 import { createProbes, drainGracefully, Readiness } from "@plantstore/gateway/health";
 import { createGateway, type Gateway } from "@plantstore/gateway";
 import {
+  type CallObserver,
   createMetricsEndpoint,
   createRequestMetrics,
   measureDescriptors,
@@ -60,6 +61,7 @@ class ProxyServer {
   readonly #metrics = new Metrics();
   /** Shared by all attempts to open the proxy, because the same metrics must not be registered twice. */
   readonly #count = createRequestMetrics(this.#metrics);
+  readonly #onUpstreamCall: CallObserver;
   readonly #readiness: Readiness;
   readonly #log: FailureLog;
   readonly #reloads: ReloadLog;
@@ -82,7 +84,7 @@ class ProxyServer {
     this.#configurationReloads = new ReloadLog(terminal);
     this.#parts = parts;
     this.#measure(parts);
-    measureUpstreams(this.#metrics, this.#measured);
+    this.#onUpstreamCall = measureUpstreams(this.#metrics, this.#measured);
     this.#readiness = new Readiness(() => readinessOf(this.#parts, this.#proxy));
   }
 
@@ -187,6 +189,7 @@ class ProxyServer {
         logAccess?.(request);
       },
       onFault: (error, source) => this.#log.write(`${source}: ${describeCauses(error)}`),
+      onUpstreamCall: this.#onUpstreamCall,
       onReload: (report) => this.#onReload(report),
     };
   }

@@ -17,6 +17,7 @@ import { requestOf } from "@plantstore/gateway/internal/serve";
 import { cancelSignalOf } from "./call-abort.ts";
 import type { ForwardedFields } from "./forward-rules.ts";
 import { ResponseMetadata, forwardHeader } from "./forwarded-metadata.ts";
+import type { UpstreamCallObserver } from "./observe-calls.ts";
 import { transportError, malformedResponse } from "./upstream-errors.ts";
 
 /** An RPC, and how its calls are forwarded. */
@@ -32,6 +33,8 @@ export interface ForwardTarget {
   readonly timeoutMs: number | undefined;
   /** Maximum timeout in milliseconds, and the default timeout of unary calls; `undefined` for no maximum. */
   readonly timeoutMaxMs: number | undefined;
+  /** Called for each call. */
+  readonly observe: UpstreamCallObserver | undefined;
 }
 
 /**
@@ -101,10 +104,16 @@ export async function readSingleResponse(messages: AsyncIterable<Message>): Prom
 }
 
 function initOf(target: ForwardTarget, context: HandlerContext): CallInit {
-  const { upstream, method, retries } = target;
-  const fields = forwardHeader(context, target.requestFields);
+  const { upstream, method, retries, observe } = target;
   const timeoutMs = timeoutOf(target, context, method.desc);
-  return { upstream, method, fields, signal: cancelSignalOf(context), timeoutMs, retries };
+  const onEnd = observe?.({ upstream, method: method.desc, contextValues: requestOf(context).contextValues });
+  try {
+    const fields = forwardHeader(context, target.requestFields);
+    return { upstream, method, fields, signal: cancelSignalOf(context), timeoutMs, retries, onEnd };
+  } catch (error) {
+    onEnd?.({ error: ConnectError.from(error), durationMs: 0, queuedMs: 0, retries: 0 });
+    throw error;
+  }
 }
 
 function timeoutOf(

@@ -20,6 +20,7 @@ import { toDescriptorSource } from "./descriptor-sources.ts";
 import { type DescriptorSource, type Described, readDescriptors } from "./descriptors.ts";
 import { forwardStream, type ForwardTarget, forwardUnary, readSingleResponse, promiseUnary } from "./forward-call.ts";
 import { compileForwardRules, type ForwardedFields, type ForwardRules, forwardRulesNames } from "./forward-rules.ts";
+import type { UpstreamCallObserver } from "./observe-calls.ts";
 import { createResponseDecoder, createUpstreamCodec } from "./opaque-message.ts";
 
 /** A gRPC service behind a proxy: its address, its descriptors, and how calls are forwarded to it. */
@@ -102,11 +103,13 @@ const methodSettingsNames: OptionNames<MethodSettings> = {
   retry: retryPolicyNames,
 };
 
-/** Options of the gateway that also apply to calls to upstreams. */
-export type CallOptions = Pick<
+/** Options of the gateway that also apply to calls to upstreams, and the observer of calls. */
+export interface CallOptions extends Pick<
   ConnectRouterOptions,
   "binaryOptions" | "interceptors" | "readMaxBytes" | "writeMaxBytes"
->;
+> {
+  readonly observe: UpstreamCallObserver | undefined;
+}
 
 /** The connections to an upstream, and all settings that do not depend on its descriptors. */
 export class OpenUpstream {
@@ -214,7 +217,7 @@ export class OpenUpstream {
     refuseUnknownOptions(own, methodSettingsNames, "methodSettings of createProxy");
     requireTimeout("timeoutMs of methodSettings", own.timeoutMs, 0);
     requireTimeout("timeoutMaxMs of methodSettings", own.timeoutMaxMs, 1);
-    const { binaryOptions, interceptors = [] } = this.#call;
+    const { binaryOptions, interceptors = [], observe } = this.#call;
     const codec = createUpstreamCodec(method, binaryOptions, interceptors.length === 0 ? "shared" : "own");
     return {
       upstream: this.connections,
@@ -225,6 +228,7 @@ export class OpenUpstream {
       responseFields: this.#responseFields,
       timeoutMs: own.timeoutMs ?? this.options.timeoutMs,
       timeoutMaxMs: own.timeoutMaxMs ?? this.options.timeoutMaxMs,
+      observe,
     };
   }
 }

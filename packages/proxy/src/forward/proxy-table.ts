@@ -27,6 +27,10 @@ export interface DescriptorReload {
   readonly problem: string | undefined;
   /** When the descriptors were last read successfully, in ms since 1970; `undefined` if never. */
   readonly lastSuccessMs: number | undefined;
+  /** The number of successful reads since the start. */
+  readonly successes: number;
+  /** The number of reads that failed, or whose descriptors could not be used. */
+  readonly failures: number;
 }
 
 /** Options of {@link ProxyTable}. */
@@ -196,10 +200,12 @@ export class ProxyTable {
 
   #record(problems: readonly (string | undefined)[]): void {
     const nowMs = Date.now();
-    this.reloads = problems.map((problem, at) => ({
-      problem,
-      lastSuccessMs: problem === undefined ? nowMs : this.reloads[at]?.lastSuccessMs,
-    }));
+    this.reloads = problems.map((problem, at) => {
+      const { lastSuccessMs, successes = 0, failures = 0 } = this.reloads[at] ?? {};
+      return problem === undefined
+        ? { problem, lastSuccessMs: nowMs, successes: successes + 1, failures }
+        : { problem, lastSuccessMs, successes, failures: failures + 1 };
+    });
   }
 
   #retry(begunAtMs: number): void {

@@ -11,4 +11,12 @@ export {
   type MetricDescription,
 } from "./instruments.ts";
 export { httpAttributes, isRpcProtocol, rpcAttributes } from "./request-attributes.ts";
+export {
+  callEndAttributes,
+  type CallObserver,
+  createCallDurations,
+  type MeasuredCall,
+  type MeasuredCallEnd,
+  rpcMethodOf,
+} from "./upstream-calls.ts";
 export { createRequestDurations, createRequestMetrics, type RequestMetricsOptions } from "./request-metrics.ts";

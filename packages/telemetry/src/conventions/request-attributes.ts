@@ -121,7 +121,7 @@ const serverErrorCodes: ReadonlySet<Code> = new Set([
 ]);
 
 /** Returns a code in gRPC's spelling, such as `NOT_FOUND`; `OK` without an error. */
-function grpcStatusOf(code: Code | undefined): string {
+export function grpcStatusOf(code: Code | undefined): string {
   // This is the only code that gRPC and Connect spell differently.
   if (code === Code.Canceled) return "CANCELLED";
   return code === undefined ? "OK" : snakeCase(code).toUpperCase();

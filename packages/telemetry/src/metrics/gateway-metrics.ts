@@ -8,6 +8,20 @@ export interface MeasuredGateway {
   readonly load: GatewayLoad;
 }
 
+/** The outcome of the last reload. */
+export interface MeasuredReload {
+  /** Why the last reload failed, so that the previous content is still in use; `undefined` after a success. */
+  readonly problem: string | undefined;
+  /** Unix time of the last successful reload, in ms; `undefined` if there was none. */
+  readonly lastSuccessMs: number | undefined;
+}
+
+/** A watched file, or several that belong together, such as a certificate and its key. */
+export interface MeasuredFile extends MeasuredReload {
+  /** The label `file_path` of the metrics. */
+  readonly path: string;
+}
+
 /** The parts of a server's readiness that are measured: those of `Readiness` in `@plantstore/gateway/health`. */
 export interface MeasuredReadiness {
   readonly draining: AbortSignal;
@@ -57,91 +71,14 @@ function http2Errors(scope: string, counts: ReadonlyMap<string, number>): readon
   return [...counts].map(([code, value]) => ({ attributes: { scope, code }, value }));
 }
 
-/** An upstream that is measured. */
-export interface MeasuredUpstream {
-  /** The label `upstream` of the metrics, unique per upstream. */
-  readonly name: string;
-  /** An upstream of `@plantstore/proxy/client`. */
-  readonly upstream: {
-    readonly load: {
-      readonly connections: number;
-      readonly calls: number;
-      readonly waitingCalls: number;
-      readonly refusals: Readonly<Record<string, number>>;
-    };
-  };
-}
-
-/** Adds metrics of the upstreams of a proxy: connections, and active, queued and rejected calls. */
-export function measureUpstreams(metrics: Metrics, upstreams: readonly MeasuredUpstream[]): void {
-  const gauges = [
-    ["connections", "{connection}", "Open connections to upstreams", "connections"],
-    ["requests.active", "{request}", "Calls to upstreams in progress", "calls"],
-    ["requests.waiting", "{request}", "Calls queued for an upstream connection or stream", "waitingCalls"],
-  ] as const;
-  for (const [name, unit, description, key] of gauges) {
-    metrics.gauge({ name: `gateway.upstream.${name}`, unit, description }, () =>
-      upstreams.map(({ name: label, upstream }) => ({ attributes: { upstream: label }, value: upstream.load[key] })),
-    );
-  }
-  metrics.observedCounter(
-    {
-      name: "gateway.upstream.refusals",
-      unit: "{request}",
-      description: "Calls rejected because a reachable upstream had no free stream",
-    },
-    () =>
-      upstreams.flatMap(({ name, upstream }) =>
-        Object.entries(upstream.load.refusals).map(([reason, value]) => ({
-          attributes: { upstream: name, reason },
-          value,
-        })),
-      ),
-  );
-}
-
-/** The outcome of the last reload. */
-interface MeasuredReload {
-  /** Why the last reload failed, so that the previous content is still in use; `undefined` after a success. */
-  readonly problem: string | undefined;
-  /** Unix time of the last successful reload, in ms; `undefined` if there was none. */
-  readonly lastSuccessMs: number | undefined;
-}
-
-/** A proxy whose reloads are measured, as `createProxy` of `@plantstore/proxy` returns it. */
-export interface MeasuredProxy {
-  /** The outcome of the last reload of each upstream's descriptors. */
-  readonly descriptorReloads: readonly MeasuredReload[];
-}
-
-/** A watched file, or several that belong together, such as a certificate and its key. */
-export interface MeasuredFile extends MeasuredReload {
-  /** The label `file_path` of the metrics. */
-  readonly path: string;
-}
-
-/**
- * Adds gauges for whether the last reload of each upstream's descriptors succeeded, and for the time of the last
- * success.
- *
- * @param upstreams - the label `upstream` of each upstream, in the order of the proxy
- */
-export function measureDescriptors(metrics: Metrics, upstreams: readonly string[], proxy: MeasuredProxy): void {
-  const reloads = () =>
-    upstreams.flatMap((upstream, index) => {
-      const reload = proxy.descriptorReloads[index];
-      return reload === undefined ? [] : [{ attributes: { upstream }, reload }];
-    });
-  addReloadGauges(metrics, "gateway.descriptors.reload", "the descriptors of an upstream", reloads);
-}
-
 /** Adds gauges for whether the last reload of each file succeeded, and for the time of the last success. */
 export function measureFiles(metrics: Metrics, files: readonly MeasuredFile[]): void {
   const reloads = () => files.map((file) => ({ attributes: { "file.path": file.path }, reload: file }));
   addReloadGauges(metrics, "gateway.file.reload", "a file", reloads);
 }
 
-function addReloadGauges(
+/** Adds the gauges of reloads, whose names begin with `prefix`. @param what - what is reloaded, for descriptions */
+export function addReloadGauges(
   metrics: Metrics,
   prefix: string,
   what: string,

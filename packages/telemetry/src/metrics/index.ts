@@ -5,22 +5,22 @@
 export {
   type MeasuredFile,
   type MeasuredGateway,
-  type MeasuredProxy,
   type MeasuredReadiness,
-  type MeasuredUpstream,
-  measureDescriptors,
   measureFiles,
   measureGateway,
   measureReadiness,
-  measureUpstreams,
 } from "./gateway-metrics.ts";
+export { type MeasuredProxy, type MeasuredUpstream, measureDescriptors, measureUpstreams } from "./upstream-metrics.ts";
 export {
   type Attributes,
+  type CallObserver,
   createRequestMetrics,
   durationBounds,
   httpAttributes,
   type Instrument,
   type Instruments,
+  type MeasuredCall,
+  type MeasuredCallEnd,
   type MetricDescription,
   type RequestMetricsOptions,
   rpcAttributes,

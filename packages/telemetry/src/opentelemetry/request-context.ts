@@ -10,6 +10,9 @@ export interface TraceIds {
 /** The context key of a request's OpenTelemetry context. */
 export const contextKey: ContextKey<Context | undefined> = createContextKey<Context | undefined>(undefined);
 
+/** The context key of the OpenTelemetry context of a proxy's call to its upstream. */
+export const callContextKey: ContextKey<Context | undefined> = createContextKey<Context | undefined>(undefined);
+
 /** Returns the trace ids of a request; `undefined` if it belongs to no trace. */
 export function traceIdsOf(contextValues: ContextValues): TraceIds | undefined {
   const ids = spanOf(contextValues)?.spanContext();
@@ -23,11 +26,12 @@ export function spanOf(contextValues: ContextValues): Span | undefined {
 }
 
 /**
- * Returns the header fields that propagate the span of a request; none if the request has no span or the SDK throws.
+ * Returns the header fields that propagate the span of a request, or of its call to an upstream; none if there is no
+ * span or the SDK throws.
  * Fields that the propagator did not set are `undefined`, which removes the caller's fields of these names.
  */
 export function tracePropagation(contextValues: ContextValues): Readonly<Record<string, string | undefined>> {
-  const active = contextValues.get(contextKey);
+  const active = contextValues.get(callContextKey) ?? contextValues.get(contextKey);
   if (active === undefined) return {};
   try {
     // A tracestate is valid only with the traceparent it was sent with (W3C Trace Context §3.3), so the caller's is

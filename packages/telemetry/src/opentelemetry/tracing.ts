@@ -13,9 +13,18 @@ import {
 } from "@opentelemetry/api";
 import type { ContextValues, Interceptor } from "@connectrpc/connect";
 import type { AdmitRequest, CompletedRequest } from "@plantstore/gateway/internal/serve";
-import { type Attributes, httpAttributes, isRpcProtocol, rpcAttributes } from "../conventions/index.ts";
+import {
+  type Attributes,
+  callEndAttributes,
+  httpAttributes,
+  isRpcProtocol,
+  type MeasuredCall,
+  type MeasuredCallEnd,
+  rpcAttributes,
+  rpcMethodOf,
+} from "../conventions/index.ts";
 import { refuseUnknownOptions } from "@plantstore/gateway/options";
-import { runInContext, contextKey, spanOf } from "./request-context.ts";
+import { callContextKey, contextKey, runInContext, spanOf } from "./request-context.ts";
 
 /** Options of {@link createTracing}. */
 export interface TracingOptions {
@@ -34,6 +43,8 @@ export interface Tracing {
   /** Must be the outermost interceptor, so that the span is active in all others and in the handler. */
   readonly interceptor: Interceptor;
   readonly onResponse: (request: CompletedRequest) => void;
+  /** For `createProxy`: creates a client span, below the span of the request, for each call to an upstream. */
+  readonly onUpstreamCall: (call: MeasuredCall) => ((end: MeasuredCallEnd) => void) | undefined;
   /**
    * Starts the span of shared work. @returns a function that ends the span; call it with the error if the work failed
    */
@@ -91,6 +102,7 @@ export function createTracing(options: TracingOptions = {}): Tracing {
       if (!anonymous && !isRpcProtocol(request.protocol)) span.setAttribute("url.path", request.path);
       endRequest(span, request);
     },
+    onUpstreamCall: (call) => startCall(tracer, call),
     startShared: (about) => startShared(tracer, about),
   };
 }
@@ -148,6 +160,33 @@ function rpcName(attributes: Attributes): string {
 function httpName({ httpRoute }: CompletedRequest, attributes: Attributes): string {
   const method = attributes["http.request.method"];
   return `${method === "_OTHER" ? "HTTP" : method}${httpRoute === undefined ? "" : ` ${httpRoute}`}`;
+}
+
+function startCall(tracer: Tracer, call: MeasuredCall): ((end: MeasuredCallEnd) => void) | undefined {
+  const { method, upstream, contextValues } = call;
+  const parent = contextValues.get(contextKey);
+  if (parent === undefined) return undefined;
+  const span = tracer.startSpan(rpcMethodOf(method), { kind: SpanKind.CLIENT }, parent);
+  contextValues.set(callContextKey, trace.setSpan(parent, span));
+  return ({ error }) => {
+    if (span.isRecording()) {
+      span.setAttributes({
+        "rpc.system.name": "grpc",
+        "rpc.method": rpcMethodOf(method),
+        ...serverAttributes(upstream),
+      });
+      span.setAttributes(callEndAttributes(error?.code));
+      if (error !== undefined) span.setStatus({ code: SpanStatusCode.ERROR });
+    }
+    span.end();
+  };
+}
+
+/** Returns the attributes of the server of an upstream. */
+export function serverAttributes({ authority }: MeasuredCall["upstream"]): Attributes {
+  const url = URL.parse(`http://${authority}`);
+  if (url === null) return { "server.address": authority };
+  return { "server.address": url.hostname, ...(url.port !== "" && { "server.port": Number(url.port) }) };
 }
 
 function startShared(tracer: Tracer, { name, attributes, requests }: SharedWork): (error?: unknown) => void {

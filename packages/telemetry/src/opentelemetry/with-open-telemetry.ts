@@ -1,9 +1,14 @@
 import { createNoopMeter, type Meter, metrics } from "@opentelemetry/api";
 import type { AdmitRequest, CompletedRequest, Endpoint, ServingOptions } from "@plantstore/gateway/internal/serve";
-import { createRequestDurations, type Instruments } from "../conventions/index.ts";
+import {
+  createCallDurations,
+  createRequestDurations,
+  type Instruments,
+  type MeasuredCall,
+} from "../conventions/index.ts";
 import { refusePromise } from "@plantstore/gateway/options";
 import { runInRequestContext, tracePropagation } from "./request-context.ts";
-import { createTracing, scopeName, type TracingOptions } from "./tracing.ts";
+import { createTracing, scopeName, serverAttributes, type Tracing, type TracingOptions } from "./tracing.ts";
 
 /**
  * Adds OpenTelemetry to the options of a gateway or a proxy: a span for each request, and its duration as
@@ -29,7 +34,7 @@ export function withOpenTelemetry<Options extends Partial<ServingOptions> & Upst
   const { admit, onRequest, onError, onResponse, interceptors = [], endpoints = [] } = options;
   return {
     ...options,
-    ...withPropagation(options),
+    ...withUpstreamCalls(options, tracing),
     onRequest: callEach(
       tracing.onRequest,
       onRequest && ((request) => runInRequestContext(request.contextValues, onRequest, request)),
@@ -48,17 +53,27 @@ export function withOpenTelemetry<Options extends Partial<ServingOptions> & Upst
   };
 }
 
-/** The part of a proxy's options to which propagator fields are added. */
+/** The part of a proxy's options to which propagator fields and an observer of calls are added. */
 interface Upstreams {
   readonly upstreams?: readonly (object & { readonly metadata?: object & { readonly set?: FieldsOf } })[];
+  // Bivariant, because the proxy passes calls with more members.
+  onUpstreamCall?(call: MeasuredCall): ((end: never) => void) | undefined;
 }
 
 type FieldsOf = (request: AdmitRequest) => Readonly<Record<string, string | undefined>>;
 
-/** Adds propagator fields to the calls of a proxy; the fields that the application sets take precedence. */
-function withPropagation({ upstreams }: Upstreams): Upstreams {
+/**
+ * Adds spans, durations and propagator fields to the calls of a proxy; the fields that the application sets take
+ * precedence.
+ */
+function withUpstreamCalls({ upstreams, onUpstreamCall }: Upstreams, tracing: Tracing): Upstreams {
   if (upstreams === undefined) return {};
+  const durations = perMeter((instruments) => createCallDurations(instruments, serverAttributes));
   return {
+    onUpstreamCall: (call) => {
+      const ends = [onUpstreamCall?.(call), tracing.onUpstreamCall(call), durations()?.(call)] as const;
+      return (end) => ends.forEach((onEnd) => onEnd?.(end));
+    },
     upstreams: upstreams.map((upstream) => {
       const set = upstream.metadata?.set;
       const setAll: FieldsOf = (request) => ({
@@ -99,19 +114,30 @@ function withRequestContext(endpoint: Endpoint): Endpoint {
  * called.
  */
 function createDurations(): (request: CompletedRequest) => void {
+  const durations = perMeter(createRequestDurations);
+  return (request) => {
+    const record = durations();
+    // Recorded in the context of the request, so that an exemplar refers to its trace.
+    if (record !== undefined) runInRequestContext(request.contextValues, record, request);
+  };
+}
+
+/** Returns a function that creates a recorder for each meter provider; it returns `undefined` while there is none. */
+function perMeter<Recorder>(
+  create: (instruments: Pick<Instruments, "histogram">) => Recorder,
+): () => Recorder | undefined {
   const noopMeter = createNoopMeter();
   let provider: unknown;
-  let record: ((request: CompletedRequest) => void) | undefined;
-  return (request) => {
+  let recorder: Recorder | undefined;
+  return () => {
     // Unlike a tracer, a meter of the API does not switch to a provider that is registered later.
     const registered = metrics.getMeterProvider();
     if (registered !== provider) {
       provider = registered;
       const meter = registered.getMeter(scopeName);
-      record = meter === noopMeter ? undefined : createRequestDurations(histogramsOf(meter));
+      recorder = meter === noopMeter ? undefined : create(histogramsOf(meter));
     }
-    // Recorded in the context of the request, so that an exemplar refers to its trace.
-    if (record !== undefined) runInRequestContext(request.contextValues, record, request);
+    return recorder;
   };
 }
 

@@ -2,11 +2,9 @@ import { expect, test } from "vitest";
 import {
   type MeasuredGateway,
   type MeasuredReadiness,
-  measureDescriptors,
   measureFiles,
   measureGateway,
   measureReadiness,
-  measureUpstreams,
 } from "../../src/metrics/gateway-metrics.ts";
 import { Metrics } from "../../src/metrics/metrics.ts";
 import { measureProcess } from "../../src/metrics/process-metrics.ts";
@@ -44,42 +42,6 @@ test("measureGateway exports its metrics in order, with kinds, units and attribu
     ],
   ]);
   expect(new Set(metrics.collect().map(({ description }) => description)).size).toBe(5);
-});
-
-test("measureUpstreams exports metrics per upstream, and refusals by reason", () => {
-  const metrics = new Metrics();
-  const refusals = { queue_full: 4, queue_timeout: 5 };
-  measureUpstreams(metrics, [
-    { name: "dns:a:1", upstream: { load: { connections: 1, calls: 2, waitingCalls: 3, refusals } } },
-    { name: "unix:/b", upstream: { load: { connections: 0, calls: 0, waitingCalls: 0, refusals: {} } } },
-  ]);
-  const both = (value: number): object[] => series([{ upstream: "dns:a:1" }, value], [{ upstream: "unix:/b" }, 0]);
-  expect(metrics.collect().map(({ kind, name, unit, points }) => [kind, name, unit, points])).toEqual([
-    ["gauge", "gateway.upstream.connections", "{connection}", both(1)],
-    ["gauge", "gateway.upstream.requests.active", "{request}", both(2)],
-    ["gauge", "gateway.upstream.requests.waiting", "{request}", both(3)],
-    [
-      "counter",
-      "gateway.upstream.refusals",
-      "{request}",
-      series([{ upstream: "dns:a:1", reason: "queue_full" }, 4], [{ upstream: "dns:a:1", reason: "queue_timeout" }, 5]),
-    ],
-  ]);
-});
-
-test("measureDescriptors exports whether the last reload of each upstream succeeded, and when", () => {
-  const metrics = new Metrics();
-  const descriptorReloads = [
-    { problem: undefined, lastSuccessMs: 2_500 },
-    { problem: "it is down", lastSuccessMs: 1_000 },
-    { problem: "it was never up", lastSuccessMs: undefined },
-  ];
-  measureDescriptors(metrics, ["dns:a:1", "unix:/b", "unix:/c"], { descriptorReloads });
-  const [a, b, c] = [{ upstream: "dns:a:1" }, { upstream: "unix:/b" }, { upstream: "unix:/c" }];
-  expect(metrics.collect().map(({ kind, name, unit, points }) => [kind, name, unit, points])).toEqual([
-    ["gauge", "gateway.descriptors.reload.successful", "", series([a, 1], [b, 0], [c, 0])],
-    ["gauge", "gateway.descriptors.reload.last_success", "s", series([a, 2.5], [b, 1])],
-  ]);
 });
 
 test("measureFiles exports whether the last reload of each file succeeded, and when", () => {

@@ -1,5 +1,5 @@
 import { createContextValues } from "@connectrpc/connect";
-import { propagation } from "@opentelemetry/api";
+import { propagation, SpanKind, SpanStatusCode } from "@opentelemetry/api";
 import type { NodeSDKConfiguration } from "@opentelemetry/sdk-node";
 import { expect, test } from "vitest";
 import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
@@ -12,7 +12,7 @@ import { startGreenhouse } from "../../../testing/src/gateway/greenhouse.ts";
 import { registerSdk } from "../../../testing/src/telemetry/register-sdk.ts";
 import { caller, reading, traceparent } from "../../../testing/src/telemetry/traced-greenhouse.ts";
 
-// The upstream calls of a proxy are children of the request's span.
+// The upstream calls of a proxy are client spans below the request's span, and parents of the upstream's spans.
 
 /** Makes a traced call through a proxy with OpenTelemetry, and returns the header that the upstream gets. */
 async function forward(
@@ -38,12 +38,21 @@ async function forward(
   return received;
 }
 
-test("an upstream gets the span of the proxy in the caller's trace, and the caller's baggage", async () => {
+test("an upstream gets the client span of the proxy in the caller's trace, and the caller's baggage", async () => {
   using sdk = registerSdk();
   const received = await forward();
-  const [span] = sdk.spans;
-  expect(span?.parentSpanContext?.spanId).toBe(caller.spanId);
-  const spanId = String(span?.spanContext().spanId);
+  const [call, request] = sdk.spans;
+  expect(request?.parentSpanContext?.spanId).toBe(caller.spanId);
+  expect(call?.parentSpanContext?.spanId).toBe(request?.spanContext().spanId);
+  expect([call?.name, call?.kind]).toEqual(["greenhouse.v1.GreenhouseService/GetReading", SpanKind.CLIENT]);
+  expect(call?.attributes).toEqual({
+    "rpc.system.name": "grpc",
+    "rpc.method": "greenhouse.v1.GreenhouseService/GetReading",
+    "rpc.response.status_code": "OK",
+    "server.address": "127.0.0.1",
+    "server.port": expect.any(Number),
+  });
+  const spanId = String(call?.spanContext().spanId);
   expect(received).toMatchObject({ traceparent: `00-${caller.traceId}-${spanId}-01`, baggage: "a=b" });
 });
 
@@ -52,7 +61,7 @@ test("metadata.set takes precedence over propagator fields, and other rules stil
   const received = await forward({ deny: ["baggage"], set: () => ({ traceparent: "mine", "x-a": "1" }) });
   expect(received).toMatchObject({ traceparent: "mine", "x-a": "1" });
   expect(received).not.toHaveProperty("baggage");
-  expect(sdk.spans).toHaveLength(1);
+  expect(sdk.spans).toHaveLength(2);
 });
 
 test("the span is propagated even if an interceptor replaces the context values", async () => {
@@ -103,7 +112,7 @@ test("a caller's baggage does not become header fields", async () => {
   const received = await forward(undefined, [["baggage", "a%0Ab=c"]]);
   expect(Object.keys(received).filter((name) => name.startsWith("uberctx"))).toEqual([]);
   expect(received).toMatchObject({ baggage: "a%0Ab=c" });
-  expect(sdk.spans).toHaveLength(1);
+  expect(sdk.spans).toHaveLength(2);
 });
 
 const brokenPropagator: NonNullable<NodeSDKConfiguration["textMapPropagator"]> = {
@@ -117,7 +126,7 @@ const brokenPropagator: NonNullable<NodeSDKConfiguration["textMapPropagator"]> =
 test("a propagator that throws does not fail the call", async () => {
   using sdk = registerSdk({ textMapPropagator: brokenPropagator });
   expect(await forward()).toMatchObject({ traceparent: traceparent[1] });
-  expect(sdk.spans).toHaveLength(1);
+  expect(sdk.spans).toHaveLength(2);
 });
 
 test("metadata.set that returns a promise is rejected", () => {
@@ -126,4 +135,33 @@ test("metadata.set that returns a promise is rejected", () => {
   const [upstream] = withOpenTelemetry({ upstreams: [{ metadata }] }).upstreams;
   const request = Object.assign(Object.create(null), { contextValues: createContextValues() });
   expect(() => upstream?.metadata.set?.(request)).toThrow("metadata.set must be synchronous, got a promise");
+});
+
+test("the client span of a failed call has its code and the status ERROR", async () => {
+  using sdk = registerSdk();
+  const descriptors = descriptorSetOf(GreenhouseService.file);
+  const upstreams = [{ upstream: "http://127.0.0.1:1", descriptors }];
+  const proxy = await createProxy(withOpenTelemetry({ upstreams }));
+  const address = await proxy.listen({ host: "127.0.0.1", port: 0 });
+  expect((await exchangeHttp1(address, { ...reading, header: [traceparent] })).httpStatus).toBe(503);
+  await proxy.close();
+  const [call] = sdk.spans;
+  expect(call?.attributes).toMatchObject({
+    "rpc.response.status_code": "UNAVAILABLE",
+    "error.type": "UNAVAILABLE",
+    "server.port": 1,
+  });
+  expect(call?.status.code).toBe(SpanStatusCode.ERROR);
+});
+
+test("the application's onUpstreamCall is called too", async () => {
+  using sdk = registerSdk();
+  const ended: string[] = [];
+  await forward(undefined, undefined, {
+    onUpstreamCall:
+      ({ method }) =>
+      () =>
+        void ended.push(method.name),
+  });
+  expect([ended, sdk.spans.length]).toEqual([["GetReading"], 2]);
 });

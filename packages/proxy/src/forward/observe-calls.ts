@@ -1,0 +1,47 @@
+import type { DescMethod } from "@bufbuild/protobuf";
+import type { ContextValues } from "@connectrpc/connect";
+import { type FaultReporter, guardCallback } from "@plantstore/gateway/internal/serve";
+import type { CallEnd } from "../client/index.ts";
+import type { Upstream } from "../upstreams/index.ts";
+
+/** A call to an upstream that starts. */
+export interface UpstreamCall {
+  readonly upstream: Upstream;
+  readonly method: DescMethod;
+  /** The context values of the caller's request. */
+  readonly contextValues: ContextValues;
+}
+
+/**
+ * Called when a call to an upstream starts, before its header fields are set. May return a function that is called once
+ * at the end of the call, after its last attempt.
+ */
+export type UpstreamCallObserver = (call: UpstreamCall) => ((end: CallEnd) => void) | undefined;
+
+/** Returns an observer that reports errors of the given one, instead of throwing them. */
+export function guardObserver(
+  observer: UpstreamCallObserver | undefined,
+  report: FaultReporter,
+): UpstreamCallObserver | undefined {
+  if (observer === undefined) return undefined;
+  const rethrow = (error: unknown): void => {
+    throw error;
+  };
+  const fail = guardCallback("onUpstreamCall", rethrow, report);
+  return (call) => {
+    try {
+      const onEnd = observer(call);
+      if (onEnd === undefined) return undefined;
+      return (end) => {
+        try {
+          onEnd(end);
+        } catch (error) {
+          fail?.(error);
+        }
+      };
+    } catch (error) {
+      fail?.(error);
+      return undefined;
+    }
+  };
+}

@@ -1,0 +1,69 @@
+import type { DescMethod } from "@bufbuild/protobuf";
+import type { Code, ContextValues } from "@connectrpc/connect";
+import { durationBounds, type Attributes, type Instruments } from "./instruments.ts";
+import { grpcStatusOf } from "./request-attributes.ts";
+
+/** A call of a proxy to an upstream: the argument of `onUpstreamCall` of `createProxy`. */
+export interface MeasuredCall {
+  readonly upstream: { readonly authority: string };
+  readonly method: DescMethod;
+  readonly contextValues: ContextValues;
+}
+
+/** The end of a {@link MeasuredCall}, after its last attempt. */
+export interface MeasuredCallEnd {
+  readonly error: { readonly code: Code } | undefined;
+  readonly durationMs: number;
+  /** Milliseconds for which the call waited for a connection or a stream. */
+  readonly queuedMs: number;
+  /** Attempts after the first one. */
+  readonly retries: number;
+}
+
+/** A callback for `onUpstreamCall` of `createProxy`. */
+export type CallObserver = (call: MeasuredCall) => (end: MeasuredCallEnd) => void;
+
+/** Returns the name of a method in metrics and spans, such as `greenhouse.v1.GreenhouseService/WaterBed`. */
+export function rpcMethodOf({ parent, name }: DescMethod): string {
+  return `${parent.typeName}/${name}`;
+}
+
+/** Returns the attributes of the end of a client's call. All codes but OK are errors of the call. */
+export function callEndAttributes(code: Code | undefined): Attributes {
+  const status = grpcStatusOf(code);
+  return { "rpc.response.status_code": status, ...(code !== undefined && { "error.type": status }) };
+}
+
+/**
+ * Creates an observer that records the duration of calls in `rpc.client.call.duration`.
+ *
+ * @param attributesOf - returns the attributes of an upstream
+ */
+export function createCallDurations(
+  metrics: Pick<Instruments, "histogram">,
+  attributesOf: (upstream: MeasuredCall["upstream"]) => Attributes,
+): CallObserver {
+  const durations = metrics.histogram(
+    { name: "rpc.client.call.duration", unit: "s", description: "Duration of calls to upstreams, with all attempts" },
+    durationBounds,
+  );
+  type Series = ReturnType<typeof durations.with>;
+  // Weak, because a reload of descriptors replaces the methods.
+  const byUpstream = new WeakMap<object, WeakMap<DescMethod, Map<Code | undefined, Series>>>();
+  return ({ upstream, method }) => {
+    let byMethod = byUpstream.get(upstream);
+    if (byMethod === undefined) byUpstream.set(upstream, (byMethod = new WeakMap()));
+    let byCode = byMethod.get(method);
+    if (byCode === undefined) byMethod.set(method, (byCode = new Map()));
+    const known = byCode;
+    return ({ error, durationMs }) => {
+      let series = known.get(error?.code);
+      if (series === undefined) {
+        const rpc = { "rpc.system.name": "grpc", "rpc.method": rpcMethodOf(method) };
+        series = durations.with({ ...attributesOf(upstream), ...rpc, ...callEndAttributes(error?.code) });
+        known.set(error?.code, series);
+      }
+      series.record(durationMs / 1_000);
+    };
+  };
+}

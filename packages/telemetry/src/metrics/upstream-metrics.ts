@@ -1,0 +1,128 @@
+import { type CallObserver, createCallDurations, durationBounds } from "../conventions/index.ts";
+import { addReloadGauges, type MeasuredReload } from "./gateway-metrics.ts";
+import type { Metrics } from "./metrics.ts";
+
+/** An upstream that is measured. */
+export interface MeasuredUpstream {
+  /** The label `upstream` of the metrics, unique per upstream. */
+  readonly name: string;
+  /** An upstream of `@plantstore/proxy/client`. */
+  readonly upstream: {
+    readonly authority: string;
+    readonly load: {
+      readonly connections: number;
+      readonly calls: number;
+      readonly waitingCalls: number;
+      readonly refusals: Readonly<Record<string, number>>;
+    };
+  };
+}
+
+/**
+ * Adds metrics of the upstreams of a proxy, which may be added and removed later: connections, active, queued and rejected calls, the duration of calls by
+ * method and code, the time in the queue, and retries.
+ *
+ * @returns the callback `onUpstreamCall` of the proxy, which records the last three
+ */
+export function measureUpstreams(metrics: Metrics, upstreams: readonly MeasuredUpstream[]): CallObserver {
+  const gauges = [
+    ["connections", "{connection}", "Open connections to upstreams", "connections"],
+    ["requests.active", "{request}", "Calls to upstreams in progress", "calls"],
+    ["requests.waiting", "{request}", "Calls queued for an upstream connection or stream", "waitingCalls"],
+  ] as const;
+  for (const [name, unit, description, key] of gauges) {
+    metrics.gauge({ name: `gateway.upstream.${name}`, unit, description }, () =>
+      upstreams.map(({ name: label, upstream }) => ({ attributes: { upstream: label }, value: upstream.load[key] })),
+    );
+  }
+  metrics.observedCounter(
+    {
+      name: "gateway.upstream.refusals",
+      unit: "{request}",
+      description: "Calls rejected because a reachable upstream had no free stream",
+    },
+    () =>
+      upstreams.flatMap(({ name, upstream }) =>
+        Object.entries(upstream.load.refusals).map(([reason, value]) => ({
+          attributes: { upstream: name, reason },
+          value,
+        })),
+      ),
+  );
+  return recordCalls(metrics, upstreams);
+}
+
+function recordCalls(metrics: Metrics, upstreams: readonly MeasuredUpstream[]): CallObserver {
+  // Cached, because `upstreams` may change while calls are in progress.
+  const known = new WeakMap<object, { readonly upstream: string }>();
+  const labelsOf = (upstream: { readonly authority: string }): { readonly upstream: string } => {
+    let labels = known.get(upstream);
+    if (labels === undefined) {
+      const measured = upstreams.find((one) => one.upstream === upstream);
+      known.set(upstream, (labels = { upstream: measured?.name ?? upstream.authority }));
+    }
+    return labels;
+  };
+  const observe = createCallDurations(metrics, labelsOf);
+  const waits = metrics.histogram(
+    {
+      name: "gateway.upstream.queue.duration",
+      unit: "s",
+      description: "Time that queued calls waited for an upstream connection or stream",
+    },
+    durationBounds,
+  );
+  const retries = metrics.counter({
+    name: "gateway.upstream.retries",
+    unit: "{attempt}",
+    description: "Attempts of calls to upstreams after the first one",
+  });
+  return (call) => {
+    const record = observe(call);
+    const labels = labelsOf(call.upstream);
+    return (end) => {
+      record(end);
+      if (end.queuedMs > 0) waits.with(labels).record(end.queuedMs / 1_000);
+      if (end.retries > 0) retries.with(labels).add(end.retries);
+    };
+  };
+}
+
+/** The reloads of an upstream's descriptors. */
+interface MeasuredDescriptors extends MeasuredReload {
+  readonly successes: number;
+  readonly failures: number;
+}
+
+/** A proxy whose reloads are measured, as `createProxy` of `@plantstore/proxy` returns it. */
+export interface MeasuredProxy {
+  /** The reloads of each upstream's descriptors. */
+  readonly descriptorReloads: readonly MeasuredDescriptors[];
+}
+
+/**
+ * Adds gauges for whether the last reload of each upstream's descriptors succeeded, and for the time of the last
+ * success, and a counter of reloads.
+ *
+ * @param upstreams - the label `upstream` of each upstream, in the order of the proxy
+ */
+export function measureDescriptors(metrics: Metrics, upstreams: readonly string[], proxy: MeasuredProxy): void {
+  const reloads = () =>
+    upstreams.flatMap((upstream, index) => {
+      const reload = proxy.descriptorReloads[index];
+      return reload === undefined ? [] : [{ attributes: { upstream }, reload }];
+    });
+  addReloadGauges(metrics, "gateway.descriptors.reload", "the descriptors of an upstream", reloads);
+  metrics.observedCounter(
+    {
+      name: "gateway.descriptors.reloads",
+      unit: "{reload}",
+      description: "Reads of the descriptors of an upstream, by result",
+    },
+    () =>
+      reloads().flatMap(({ attributes, reload: { successes, failures } }) => [
+        { attributes: { ...attributes, result: "success" }, value: successes },
+        { attributes: { ...attributes, result: "failure" }, value: failures },
+      ]),
+  );
+}

@@ -1,0 +1,93 @@
+import { Code, createContextValues } from "@connectrpc/connect";
+import { expect, test } from "vitest";
+import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { Metrics } from "../../src/metrics/metrics.ts";
+import { measureDescriptors, measureUpstreams } from "../../src/metrics/upstream-metrics.ts";
+
+test("measureUpstreams exports metrics per upstream, and refusals by reason", () => {
+  const metrics = new Metrics();
+  const refusals = { queue_full: 4, queue_timeout: 5 };
+  measureUpstreams(metrics, [
+    { name: "dns:a:1", upstream: { authority: "a:1", load: { connections: 1, calls: 2, waitingCalls: 3, refusals } } },
+    {
+      name: "unix:/b",
+      upstream: { authority: "localhost", load: { connections: 0, calls: 0, waitingCalls: 0, refusals: {} } },
+    },
+  ]);
+  const both = (value: number): object[] => series([{ upstream: "dns:a:1" }, value], [{ upstream: "unix:/b" }, 0]);
+  expect(metrics.collect().map(({ kind, name, unit, points }) => [kind, name, unit, points])).toEqual([
+    ["gauge", "gateway.upstream.connections", "{connection}", both(1)],
+    ["gauge", "gateway.upstream.requests.active", "{request}", both(2)],
+    ["gauge", "gateway.upstream.requests.waiting", "{request}", both(3)],
+    [
+      "counter",
+      "gateway.upstream.refusals",
+      "{request}",
+      series([{ upstream: "dns:a:1", reason: "queue_full" }, 4], [{ upstream: "dns:a:1", reason: "queue_timeout" }, 5]),
+    ],
+    ["histogram", "rpc.client.call.duration", "s", []],
+    ["histogram", "gateway.upstream.queue.duration", "s", []],
+    ["counter", "gateway.upstream.retries", "{attempt}", []],
+  ]);
+});
+
+test("measureDescriptors exports whether the last reload of each upstream succeeded, when, and how many did", () => {
+  const metrics = new Metrics();
+  const descriptorReloads = [
+    { problem: undefined, lastSuccessMs: 2_500, successes: 3, failures: 1 },
+    { problem: "it is down", lastSuccessMs: 1_000, successes: 1, failures: 2 },
+    { problem: "it was never up", lastSuccessMs: undefined, successes: 0, failures: 4 },
+  ];
+  measureDescriptors(metrics, ["dns:a:1", "unix:/b", "unix:/c"], { descriptorReloads });
+  const [a, b, c] = [{ upstream: "dns:a:1" }, { upstream: "unix:/b" }, { upstream: "unix:/c" }];
+  expect(metrics.collect().map(({ kind, name, unit, points }) => [kind, name, unit, points])).toEqual([
+    ["gauge", "gateway.descriptors.reload.successful", "", series([a, 1], [b, 0], [c, 0])],
+    ["gauge", "gateway.descriptors.reload.last_success", "s", series([a, 2.5], [b, 1])],
+    [
+      "counter",
+      "gateway.descriptors.reloads",
+      "{reload}",
+      series(
+        [{ ...a, result: "success" }, 3],
+        [{ ...a, result: "failure" }, 1],
+        [{ ...b, result: "success" }, 1],
+        [{ ...b, result: "failure" }, 2],
+        [{ ...c, result: "success" }, 0],
+        [{ ...c, result: "failure" }, 4],
+      ),
+    ],
+  ]);
+});
+
+test("the callback of measureUpstreams records calls by upstream, method and code, waits and retries", () => {
+  const metrics = new Metrics();
+  const load = { connections: 0, calls: 0, waitingCalls: 0, refusals: {} };
+  const measured = { name: "dns:a:1", upstream: { authority: "a:1", load } };
+  const observe = measureUpstreams(metrics, [measured]);
+  const { getReading, waterBed } = GreenhouseService.method;
+  const record = (method: typeof getReading | typeof waterBed, code?: Code, queuedMs = 0, retries = 0): void => {
+    const onEnd = observe({ upstream: measured.upstream, method, contextValues: createContextValues() });
+    onEnd({ error: code === undefined ? undefined : { code }, durationMs: 20, queuedMs, retries });
+  };
+  record(getReading);
+  record(getReading);
+  record(getReading, Code.Canceled);
+  record(waterBed, Code.Unavailable, 4, 2);
+  const families = new Map(metrics.collect().map(({ name, points }) => [name, points]));
+  const rpc = { upstream: "dns:a:1", "rpc.system.name": "grpc" };
+  const [reading, watering] = ["GetReading", "WaterBed"].map((name) => `${GreenhouseService.typeName}/${name}`);
+  const failed = (status: string): object => ({ "rpc.response.status_code": status, "error.type": status });
+  expect(families.get("rpc.client.call.duration")).toMatchObject([
+    { attributes: { ...rpc, "rpc.method": reading, "rpc.response.status_code": "OK" }, sum: 0.04 },
+    { attributes: { ...rpc, "rpc.method": reading, ...failed("CANCELLED") }, sum: 0.02 },
+    { attributes: { ...rpc, "rpc.method": watering, ...failed("UNAVAILABLE") }, sum: 0.02 },
+  ]);
+  expect(families.get("gateway.upstream.queue.duration")).toMatchObject([
+    { attributes: { upstream: "dns:a:1" }, sum: 0.004 },
+  ]);
+  expect(families.get("gateway.upstream.retries")).toEqual(series([{ upstream: "dns:a:1" }, 2]));
+});
+
+function series(...all: readonly [attributes: object, value: number][]): object[] {
+  return all.map(([attributes, value]) => ({ attributes, value }));
+}
