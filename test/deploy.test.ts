@@ -47,9 +47,10 @@ describe("a deployment example", () => {
   });
 
   test("uses only metrics and labels of docs/reference/metrics.md", () => {
-    const asked = ["prometheus/alerts.yml", "prometheus/grafana-dashboard.json"].flatMap((name) =>
-      queriesOf(readFileSync(join(folder, name), "utf8")),
-    );
+    const queried = ["alerts.yml", "grafana-dashboard.json", "proxy-dashboard.json"];
+    const asked = queried
+      .map((name) => `prometheus/${name}`)
+      .flatMap((name) => queriesOf(readFileSync(join(folder, name), "utf8")));
     expect(asked.length).toBeGreaterThan(40);
     const labels = new Set([...documentedMetrics().values()].flat());
     for (const { metric, names } of asked) {

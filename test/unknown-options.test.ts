@@ -175,6 +175,7 @@ const others: Readonly<Record<string, string>> = {
   MeasuredProxy: "is a proxy",
   MeasuredFile: "may be of any class",
   MeasuredReload: "of a proxy, or a file",
+  MeasuredDescriptors: "of a proxy",
   FileReload: "of a verifier",
   OperatorLog: "may be of any class",
   PlantStore: "may be of any class",

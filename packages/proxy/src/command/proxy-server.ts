@@ -9,6 +9,7 @@ import {
   measureDescriptors,
   measureFiles,
   measureGateway,
+  measureProcess,
   measureReadiness,
   measureUpstreams,
   Metrics,
@@ -71,6 +72,7 @@ class ProxyServer {
   readonly #measured: NamedUpstream[] = [];
   readonly #names: string[] = [];
   #parts: ServingParts;
+  #process: Disposable | undefined;
   #certificate: ServedCertificate | undefined;
   #proxy: ProxyGateway | undefined;
 
@@ -131,6 +133,7 @@ class ProxyServer {
       // The proxy is drained. Only reflection calls made before the proxy was created can remain.
       // equivalent mutant: the process exits after all of these are closed in any case.
       await Promise.all([this.#proxy?.close(), admin?.close(), closeParts(this.#parts, 0)]);
+      this.#process?.[Symbol.dispose]();
       this.#reloads.close();
       this.#configurationReloads.close();
       this.#certificateReloads.close();
@@ -141,6 +144,7 @@ class ProxyServer {
     const { admin: address } = this.#settings;
     if (address === undefined || this.#checksOnly) return undefined;
     const endpoints = [...createProbes(this.#readiness), createMetricsEndpoint(() => this.#metrics.collect())];
+    this.#process = measureProcess(this.#metrics);
     const admin = createGateway({ routes: () => undefined, endpoints });
     const bound = await admin.listen(address);
     this.#terminal.print(`health and metrics at ${toUrl("http", bound)}`);

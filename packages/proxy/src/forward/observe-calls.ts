@@ -24,9 +24,6 @@ export function guardObserver(
   report: FaultReporter,
 ): UpstreamCallObserver | undefined {
   if (observer === undefined) return undefined;
-  const rethrow = (error: unknown): void => {
-    throw error;
-  };
   const fail = guardCallback("onUpstreamCall", rethrow, report);
   return (call) => {
     try {
@@ -44,4 +41,8 @@ export function guardObserver(
       return undefined;
     }
   };
+}
+
+function rethrow(error: unknown): void {
+  throw error;
 }

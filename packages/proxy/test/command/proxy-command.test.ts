@@ -175,6 +175,11 @@ test("a service with reflection is served over REST, with description, docs page
   expect(metrics).toContain('http_route="/sensors/{sensor}/reading"');
   expect(metrics).toContain("gateway_connections{");
   expect(metrics).toContain("gateway_ready 1");
+  expect(metrics).toContain("process_memory_usage_bytes ");
+  const upstreamLabel = `upstream="dns:${upstream.address}"`;
+  expect(metrics).toContain(`gateway_descriptors_reloads_total{${upstreamLabel},result="success"} 1`);
+  const called = `${upstreamLabel},rpc_system_name="grpc",rpc_method="greenhouse.v1.GreenhouseService/GetReading"`;
+  expect(metrics).toContain(`rpc_client_call_duration_seconds_count{${called},rpc_response_status_code="OK"} 1`);
 });
 
 test("options select services, rules, REST options, deadlines and origins, and disable the docs page", async () => {

@@ -5,7 +5,7 @@ import type { CallEnd, ProxyOptions, UpstreamCallObserver } from "../../src/crea
 import { createUpstream } from "../../src/upstreams/index.ts";
 import { exchangeHttp2 } from "../../../testing/src/carriers/http2-connection.ts";
 import { resetFrame } from "../../../testing/src/carriers/http2-frames.ts";
-import { watered } from "../../../testing/src/gateway/greenhouse-client.ts";
+import { respondWatered, watered } from "../../../testing/src/gateway/greenhouse-client.ts";
 import { startProxy } from "../../../testing/src/gateway/proxy.ts";
 import { grpcResponse, type Script, startScriptedServer } from "../../../testing/src/gateway/scripted-http2-server.ts";
 
@@ -128,22 +128,22 @@ test.each<{ name: string; onUpstreamCall: UpstreamCallObserver }>([
   },
 ])("a callback that $name is reported, and the call succeeds", async ({ onUpstreamCall }) => {
   const faults: unknown[] = [];
-  const request: Script["request"] = (connection, id) => connection.send(...grpcResponse(id, watered));
   const onFault = (error: unknown): void => void faults.push(ConnectError.from(error).rawMessage);
-  expect(await send({ request }, water, { onUpstreamCall, onFault })).toBe(200);
+  expect(await send(respondWatered, water, { onUpstreamCall, onFault })).toBe(200);
   expect(faults).toEqual(["the meter is broken"]);
 });
 
 test("the end is reported if header fields cannot be set", async () => {
   const { observer, ends } = recorder();
-  const set = (): never => {
-    throw new Error("no token");
-  };
   await using proxy = await startProxy("http://127.0.0.1:1", [GreenhouseService.file], {
-    upstreamOptions: { metadata: { set } },
+    upstreamOptions: { metadata: { set: failToSet } },
     onUpstreamCall: observer,
     onFault: () => undefined,
   });
   expect((await exchangeHttp2(proxy.address, water)).httpStatus).toBe(500);
   expect(ends).toMatchObject([{ error: { rawMessage: "no token" } }]);
 });
+
+function failToSet(): never {
+  throw new Error("no token");
+}

@@ -220,7 +220,7 @@ describe("the last reload of each of two upstreams is recorded:", () => {
     await using stack = new AsyncDisposableStack();
     const proxy = await createProxy({ upstreams, onReload: (report) => void reports.push(report) });
     stack.defer(() => proxy.close());
-    expect(proxy.descriptorReloads).toEqual(bothSucceeded(startMs));
+    expect(proxy.descriptorReloads).toMatchObject(bothSucceeded(startMs));
     const services = proxy.services;
 
     clock.mockReturnValue(reloadMs);
@@ -233,6 +233,8 @@ describe("the last reload of each of two upstreams is recorded:", () => {
       want.map((problem) => ({
         problem: problem && expect.stringMatching(problem),
         lastSuccessMs: problem === undefined ? reloadMs : startMs,
+        successes: problem === undefined ? 2 : 1,
+        failures: problem === undefined ? 0 : 1,
       })),
     );
     const hasFailed = want.some((problem) => problem !== undefined);
@@ -243,7 +245,7 @@ describe("the last reload of each of two upstreams is recorded:", () => {
     sets = [greenhouse, sinks];
     const { isChanged } = await proxy.reload();
     expect(reports).toHaveLength(isChanged || hasFailed ? 1 : 0);
-    expect(proxy.descriptorReloads).toEqual(bothSucceeded(reloadMs));
+    expect(proxy.descriptorReloads).toMatchObject(bothSucceeded(reloadMs));
   });
 });
 

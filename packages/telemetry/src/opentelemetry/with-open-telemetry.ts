@@ -57,7 +57,7 @@ export function withOpenTelemetry<Options extends Partial<ServingOptions> & Upst
 interface Upstreams {
   readonly upstreams?: readonly (object & { readonly metadata?: object & { readonly set?: FieldsOf } })[];
   // Bivariant, because the proxy passes calls with more members.
-  onUpstreamCall?(call: MeasuredCall): ((end: never) => void) | undefined;
+  onUpstreamCall?(this: void, call: MeasuredCall): ((end: never) => void) | undefined;
 }
 
 type FieldsOf = (request: AdmitRequest) => Readonly<Record<string, string | undefined>>;

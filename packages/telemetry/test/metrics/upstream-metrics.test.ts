@@ -76,7 +76,6 @@ test("the callback of measureUpstreams records calls by upstream, method and cod
   const families = new Map(metrics.collect().map(({ name, points }) => [name, points]));
   const rpc = { upstream: "dns:a:1", "rpc.system.name": "grpc" };
   const [reading, watering] = ["GetReading", "WaterBed"].map((name) => `${GreenhouseService.typeName}/${name}`);
-  const failed = (status: string): object => ({ "rpc.response.status_code": status, "error.type": status });
   expect(families.get("rpc.client.call.duration")).toMatchObject([
     { attributes: { ...rpc, "rpc.method": reading, "rpc.response.status_code": "OK" }, sum: 0.04 },
     { attributes: { ...rpc, "rpc.method": reading, ...failed("CANCELLED") }, sum: 0.02 },
@@ -90,4 +89,8 @@ test("the callback of measureUpstreams records calls by upstream, method and cod
 
 function series(...all: readonly [attributes: object, value: number][]): object[] {
   return all.map(([attributes, value]) => ({ attributes, value }));
+}
+
+function failed(status: string): object {
+  return { "rpc.response.status_code": status, "error.type": status };
 }
