@@ -30,6 +30,7 @@ import {
 import { upstreamLimits } from "./upstreams/index.ts";
 
 export type {
+  CallEnd,
   DescriptorReload,
   DescriptorSource,
   ForwardRules,
@@ -41,7 +42,6 @@ export type {
   UpstreamCall,
   UpstreamCallObserver,
 } from "./forward/index.ts";
-export type { CallEnd } from "./client/index.ts";
 export { parseServiceRules } from "./service-config/index.ts";
 export {
   createUpstream,
