@@ -111,7 +111,7 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
   "gateway/health": inGateway("gen", "serve"),
   "gateway/reflection": inGateway("gen"),
   "gateway/validation": inGateway("gen", "messages/json", "openapi", "serve"),
-  "gateway/openapi": inGateway("exchange", "gen", "messages/json", "protocols/rest/rules"),
+  "gateway/openapi": inGateway("descriptors", "exchange", "gen", "messages/json", "protocols/rest/rules"),
   "gateway/compression": inGateway("protocols"),
   "gateway/protocols": inGateway("exchange", "messages/binary", "messages/json", "protocols/rest/rules"),
   "gateway/protocols/mcp": inGateway("exchange", "messages/json", "openapi", "protocols", "protocols/rest/rules"),

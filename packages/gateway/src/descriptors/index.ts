@@ -6,6 +6,7 @@
  * checked. Descriptors that a program passes to the gateway are checked only as far as its services refer to them
  * (validate-services).
  */
+export { type ExternalDocs, openApiOptionsOf, unreadOpenApiOptions } from "./openapi-options.ts";
 export { knownFile } from "./known-files.ts";
 export { sortFiles } from "./sort-files.ts";
 export { type DescribedServices, NotADescriptorSet, readDescriptorSet } from "./read-descriptor-set.ts";

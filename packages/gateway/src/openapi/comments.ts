@@ -1,6 +1,7 @@
 import type { DescEnum, DescField, DescMessage, DescMethod, DescService } from "@bufbuild/protobuf";
 import { fromBinary, isMessage } from "@bufbuild/protobuf";
 import { type FileDescriptorProto, FileDescriptorProtoSchema, FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
+import { openApiOptionsOf } from "../descriptors/index.ts";
 import { runSteps } from "../exchange/index.ts";
 
 /**
@@ -50,8 +51,15 @@ const commentMax = 20_000;
 /** A descriptor that a comment can describe. */
 export type Commented = DescMessage | DescField | DescEnum | DescEnum["values"][number] | DescService | DescMethod;
 
-/** Returns the comment that describes a descriptor; `undefined` when there is none. */
+/**
+ * Returns the text that describes a descriptor: the description in its `openapiv2_*` option, otherwise its comment;
+ * `undefined` when there is neither. An RPC has only its comment, because its option has a summary, too.
+ */
 export function commentOf(comments: Comments, desc: Commented): string | undefined {
+  if (desc.kind !== "rpc" && desc.kind !== "enum_value") {
+    const description = trimComment(openApiOptionsOf(desc).description ?? "");
+    if (description !== "") return description;
+  }
   return comments.get("typeName" in desc ? desc.typeName : `${desc.parent.typeName}.${desc.name}`);
 }
 
@@ -73,8 +81,8 @@ function nameAt(file: FileDescriptorProto, path: readonly number[]): string | un
   return names.join(".");
 }
 
-// Comments usually have a space after "//", which is removed.
-function trimComment(text: string): string {
+/** Returns a text without the space that comments usually have after `//`, truncated to {@link commentMax}. */
+export function trimComment(text: string): string {
   const kept = text.length > commentMax ? `${text.slice(0, commentMax)}… (cut off)` : text;
   return kept
     .split(/\r?\n/)

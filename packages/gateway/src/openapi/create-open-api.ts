@@ -30,12 +30,12 @@ import type {
   OpenApiSchema,
   OpenApiSecurityScheme,
   OpenApiServer,
-  OpenApiTag,
   OpenApiVersion,
 } from "./open-api-document.ts";
 import type { FieldRules } from "./field-rules.ts";
 import { describePaths, type OnOmitted } from "./paths.ts";
 import { Schemas } from "./schemas.ts";
+import { Tags } from "./tags.ts";
 
 /** Options of {@link createOpenApi}: information that the definition does not contain. */
 export interface OpenApiOptions {
@@ -166,7 +166,7 @@ function* describeServices(
     // Several services may share a type, so its schema allows numbers if any of them writes numbers.
     int64Numbers: services.some((service) => serviceOptionsOf(service, rest).int64Numbers),
   });
-  const tagOf = nameTags(services);
+  const tags = new Tags(services);
   const paths = yield* describePaths(
     bindings,
     {
@@ -180,7 +180,7 @@ function* describeServices(
         contentTypeOf(rest),
       ),
     },
-    tagOf,
+    (method) => tags.namesOf(method),
     options.onOmitted,
   );
   const bound = new Set(bindings.map(({ method }) => method.parent));
@@ -193,24 +193,13 @@ function* describeServices(
     ...(options.servers !== undefined && { servers: options.servers }),
     // An empty array means that no credential is required. Linters report a document without `security`.
     security: security === undefined ? [] : [Object.fromEntries(Object.keys(security).map((name) => [name, []]))],
-    tags: described.map((service) => describeTag(tagOf(service), service, commentOf(comments, service), info)),
+    tags: tags.describe(bindings, comments, info),
     paths,
     components: {
       ...(Object.keys(components).length > 0 && { schemas: components }),
       ...(security !== undefined && { securitySchemes: security }),
     },
   };
-}
-
-function describeTag(
-  name: string,
-  { typeName }: DescService,
-  comment: string | undefined,
-  info: { readonly description?: string },
-): OpenApiTag {
-  // The comment of the only service may already be the description of the document.
-  const isRedundant = comment === undefined || comment === info.description;
-  return { name, description: isRedundant ? `The RPCs of \`${typeName}\`.` : comment };
 }
 
 /** Our extension `x-value-names`: the name of each value of an integer. */
@@ -312,14 +301,6 @@ function describeInfo(info: OpenApiInfo, services: readonly DescService[], comme
   if (info.description !== undefined || comment === undefined) return info;
   const { title, version, summary, ...others } = info;
   return { title, version, ...(summary !== undefined && { summary }), description: comment, ...others };
-}
-
-/**
- * Returns a function that names the tag of a service: its short name, or its full name if the short one is ambiguous.
- */
-function nameTags(services: readonly DescService[]): (service: DescService) => string {
-  const byName = Map.groupBy(new Set(services), ({ name }) => name);
-  return ({ name, typeName }) => (byName.get(name)?.length === 1 ? name : typeName);
 }
 
 /** Returns the messages of requests in which no binding accepts unknown fields. */

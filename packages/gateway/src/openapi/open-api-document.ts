@@ -88,11 +88,18 @@ export interface OpenApiRpc {
   readonly body?: string;
 }
 
+/** The External Documentation Object. */
+export interface OpenApiExternalDocs {
+  readonly description?: string;
+  readonly url: string;
+}
+
 /** One HTTP method of a path. */
 export interface OpenApiOperation {
   readonly operationId: string;
   readonly summary: string;
   readonly description: string;
+  readonly externalDocs?: OpenApiExternalDocs;
   readonly tags: readonly string[];
   readonly deprecated?: true;
   readonly parameters?: readonly OpenApiParameter[];
@@ -114,6 +121,7 @@ export interface OpenApiPathItem extends Readonly<Partial<Record<OpenApiMethod, 
 export interface OpenApiTag {
   readonly name: string;
   readonly description: string;
+  readonly externalDocs?: OpenApiExternalDocs;
 }
 
 /** An OpenAPI document, ready for `JSON.stringify`. */

@@ -1,4 +1,5 @@
 import type { DescMessage, DescMethod } from "@bufbuild/protobuf";
+import { openApiOptionsOf } from "../descriptors/index.ts";
 import {
   hasResponseStream,
   findProtoField,
@@ -7,6 +8,7 @@ import {
   type RestBinding,
   type StreamForm,
 } from "../protocols/rest/rules/index.ts";
+import { trimComment } from "./comments.ts";
 import { fieldsOmittedNote, Expansion, operationFieldsMax } from "./expansion.ts";
 import type {
   OpenApiContent,
@@ -37,7 +39,7 @@ export interface OperationOptions {
 /** Describes the parameters, the body and the responses of one binding. */
 export function describeOperation(
   binding: RestBinding,
-  { operationId, tag }: { readonly operationId: string; readonly tag: string },
+  { operationId, tags }: { readonly operationId: string; readonly tags: readonly string[] },
   pathParameters: readonly PathParameter[],
   options: OperationOptions,
 ): OpenApiOperation {
@@ -54,6 +56,7 @@ export function describeOperation(
     ...query,
     ...(options.describeHeader?.(method) ?? []).map((field) => ({ ...field, in: "header" as const })),
   ];
+  const { externalDocs, deprecated } = openApiOptionsOf(method);
   const { summary, description } = summarize(method, schemas.commentOf(method));
   const isQueryCut = expansion.isCut;
   const requestBody = describeBody(binding, options, expansion);
@@ -61,8 +64,9 @@ export function describeOperation(
     operationId,
     summary,
     description: isQueryCut ? `${description}\n\n${fieldsOmittedNote}` : description,
-    tags: [tag],
-    ...((method.deprecated || method.parent.deprecated) && { deprecated: true }),
+    ...(externalDocs !== undefined && { externalDocs }),
+    tags,
+    ...((method.deprecated || method.parent.deprecated || deprecated === true) && { deprecated: true }),
     ...(parameters.length > 0 && { parameters }),
     ...(requestBody !== undefined && { requestBody }),
     responses: { ...describeSuccess(binding, options), ...options.errors },
@@ -202,9 +206,11 @@ const firstSentence = /^(.+?)[.!?]?(?:\n\n|(?<=[.!?])\s+|$)/s;
 // Linters report operations without a summary or a description.
 function summarize(method: DescMethod, comment = ""): Pick<OpenApiOperation, "summary" | "description"> {
   const [whole = "", sentence = method.name] = firstSentence.exec(comment) ?? [];
-  const description = comment.slice(whole.length).trim();
+  const options = openApiOptionsOf(method);
+  const summary = trimComment(options.summary ?? "") || sentence;
+  const description = trimComment(options.description ?? "") || comment.slice(whole.length).trim();
   return {
-    summary: sentence.replaceAll("\n", " "),
+    summary: summary.replaceAll("\n", " "),
     description: description || `The RPC \`${method.parent.typeName}.${method.name}\`.`,
   };
 }

@@ -1,4 +1,5 @@
-import type { DescService } from "@bufbuild/protobuf";
+import type { DescMethod } from "@bufbuild/protobuf";
+import { openApiOptionsOf } from "../descriptors/index.ts";
 import { anyMethod, type RestBinding } from "../protocols/rest/rules/index.ts";
 import { describeOperation, type OperationOptions } from "./operation.ts";
 import type { OpenApiMethod, OpenApiOperation, OpenApiPathItem, OpenApiVersion } from "./open-api-document.ts";
@@ -20,7 +21,7 @@ type Operations = Map<string, OpenApiOperation>;
 export function* describePaths(
   bindings: readonly RestBinding[],
   options: OperationOptions,
-  tagOf: (service: DescService) => string,
+  tagsOf: (method: DescMethod) => readonly string[],
   onOmitted: OnOmitted | undefined,
 ): Generator<void, Record<string, OpenApiPathItem>> {
   const paths = new Map<string, Operations>();
@@ -52,7 +53,7 @@ export function* describePaths(
       name: named[at]?.name ?? parameter.name,
     }));
     for (const method of free) {
-      const names = { operationId: idOf(binding), tag: tagOf(binding.method.parent) };
+      const names = { operationId: idOf(binding), tags: tagsOf(binding.method) };
       operations.set(method, describeOperation(binding, names, parameters, options));
     }
   }
@@ -104,15 +105,19 @@ function toPathItem(operations: Operations, members: Members): OpenApiPathItem {
 
 /**
  * Creates the function that names operations by their RPCs, so that every generator produces the same names:
- * `deleteOrder`, or `OrderService_deleteOrder` if the name is ambiguous; further bindings get a number.
+ * `deleteOrder`, or `OrderService_deleteOrder` if the name is ambiguous; further bindings get a number. The id in the
+ * option `openapiv2_operation` replaces the name.
  */
 function nameOperations(bindings: readonly RestBinding[]): (binding: RestBinding) => string {
   const byName = Map.groupBy(new Set(bindings.map(({ method }) => method)), ({ localName }) => localName);
-  const counts = new Map<string, number>();
-  return ({ method: { localName, parent } }) => {
-    const base = byName.get(localName)?.length === 1 ? localName : `${parent.name}_${localName}`;
-    const count = (counts.get(base) ?? 0) + 1;
-    counts.set(base, count);
-    return count === 1 ? base : `${base}_${count}`;
+  const taken = new Set<string>();
+  return ({ method }) => {
+    const { localName, parent } = method;
+    const unambiguous = byName.get(localName)?.length === 1 ? localName : `${parent.name}_${localName}`;
+    const base = openApiOptionsOf(method).operationId || unambiguous;
+    let id = base;
+    for (let count = 2; taken.has(id); count++) id = `${base}_${count}`;
+    taken.add(id);
+    return id;
   };
 }

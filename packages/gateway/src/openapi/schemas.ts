@@ -1,5 +1,6 @@
 import type { DescEnum, DescField, DescMessage } from "@bufbuild/protobuf";
 import { FeatureSet_FieldPresence, isWrapperDesc } from "@bufbuild/protobuf/wkt";
+import { openApiOptionsOf } from "../descriptors/index.ts";
 import { type BoundFields, jsonNameOf } from "../messages/json/index.ts";
 import { type Commented, commentOf, type Comments } from "./comments.ts";
 import { createExample } from "./example.ts";
@@ -254,7 +255,11 @@ export class Schemas {
 
   #describe(desc: DescMessage | DescField | DescEnum): OpenApiSchema {
     const description = this.commentOf(desc);
-    return { ...(description !== undefined && { description }), ...(desc.deprecated && { deprecated: true }) };
+    return {
+      ...(description !== undefined && { description }),
+      ...(desc.deprecated && { deprecated: true }),
+      ...externalDocsOf(desc),
+    };
   }
 
   // The description of an enum includes the comments of its values, because JSON Schema has no keyword for them.
@@ -267,8 +272,14 @@ export class Schemas {
     return {
       ...(parts.length > 0 && { description: parts.join("\n\n") }),
       ...(desc.deprecated && { deprecated: true }),
+      ...externalDocsOf(desc),
     };
   }
+}
+
+function externalDocsOf(desc: DescMessage | DescField | DescEnum): OpenApiSchema {
+  const { externalDocs } = openApiOptionsOf(desc);
+  return externalDocs === undefined ? {} : { externalDocs: { ...externalDocs } };
 }
 
 /** The fields of a message that the path sets, and the budget for the others. */

@@ -1,7 +1,7 @@
 import type { Survey } from "./survey.ts";
 
 /** Formats the result of a survey. */
-export function writeReport(file: string, { services, bindings, problems }: Survey): string {
+export function writeReport(file: string, { services, bindings, problems, unreadOptions }: Survey): string {
   const rpcs = services.flatMap((service) => service.methods);
   const lines = [`${file}: ${count(services.length, "service")}, ${count(rpcs.length, "RPC")}`, ""];
   if (problems.length > 0) {
@@ -16,6 +16,11 @@ export function writeReport(file: string, { services, bindings, problems }: Surv
   const unbound = rpcs.length - new Set(bindings.map(({ method }) => method)).size;
   if (unbound > 0) {
     lines.push(`${count(unbound, "RPC")} without a rule: callable as JSON with POST /package.Service/Method.`);
+  }
+  if (unreadOptions.size > 0) {
+    lines.push("", "OpenAPI documents of the gateway do not use these options of grpc-gateway:", "");
+    for (const [name, [first = "", ...others]] of unreadOptions)
+      lines.push(`  ${name} of ${first}${others.length > 0 ? ` and ${others.length} more` : ""}`);
   }
   return lines.join("\n");
 }

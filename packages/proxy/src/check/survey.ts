@@ -1,4 +1,5 @@
 import type { DescService } from "@bufbuild/protobuf";
+import { unreadOpenApiOptions } from "@plantstore/gateway/internal/descriptors";
 import { messageOf } from "@plantstore/gateway/internal/errors";
 import { type RestBinding, type RestOptions, surveyRestRoutes } from "@plantstore/gateway/rest";
 
@@ -9,13 +10,16 @@ export interface Survey {
   readonly bindings: readonly RestBinding[];
   /** The problems for which `createGateway` would throw; empty if the gateway would start. */
   readonly problems: readonly string[];
+  /** The `openapiv2_*` fields that descriptions do not use, each with the descriptors that set it. */
+  readonly unreadOptions: ReadonlyMap<string, readonly string[]>;
 }
 
 /** Surveys services with these options. */
 export async function surveyServices(services: readonly DescService[], rest: RestOptions): Promise<Survey> {
   const methods = services.flatMap((service) => service.methods);
   const { bindings } = surveyRestRoutes(methods, rest).routes;
-  return { services, bindings, problems: await problemsOf(services, rest) };
+  const unreadOptions = unreadOpenApiOptions(services);
+  return { services, bindings, problems: await problemsOf(services, rest), unreadOptions };
 }
 
 /** Returns the problems that the gateway itself reports. */

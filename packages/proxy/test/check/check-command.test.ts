@@ -84,6 +84,16 @@ test("check counts the RPCs without a rule", async () => {
   );
 });
 
+test("check lists the options of grpc-gateway that a description does not use", async () => {
+  const file = structuredClone(file_orders_v1_orders.proto);
+  const responses = { no: 1042, wireType: 2, data: Uint8Array.of(2, 9 * 8 + 2, 0) };
+  for (const { method } of file.service) for (const rpc of method) rpc.options?.$unknown?.push(responses);
+  const set = descriptorSetOf({ ...file_orders_v1_orders, proto: file });
+  expect((await check(write("options.binpb", set))).printed).toMatch(
+    /\nOpenAPI documents of .*:\n\n {2}openapiv2_operation\.responses of orders\.v1\.OrderService\.DeleteOrder$/,
+  );
+});
+
 test("the program runs check, and prints its usage for missing or unknown arguments", async () => {
   const file = join(projectFolder, "packages/proxy/src/command/main.ts");
   expect(await runProgram(process.execPath, [file, "check", orders])).toMatchObject({

@@ -1,0 +1,202 @@
+import type { DescEnum, DescField, DescFile, DescMessage, DescMethod, DescService } from "@bufbuild/protobuf";
+import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
+
+// The options `openapiv2_*` of grpc-gateway (protoc-gen-openapiv2/options). Definitions have them as unknown fields, so
+// they are read by their numbers, without generated code.
+
+/** A link to documentation, as in OpenAPI. */
+export interface ExternalDocs {
+  readonly description?: string;
+  readonly url: string;
+}
+
+/** The options of one descriptor. A member is missing if it is not set. */
+export interface OpenApiDescOptions {
+  readonly tags?: readonly string[];
+  /** The name of a tag, for a service. */
+  readonly name?: string;
+  readonly summary?: string;
+  readonly description?: string;
+  readonly externalDocs?: ExternalDocs;
+  readonly operationId?: string;
+  readonly deprecated?: boolean;
+  /** The fields that are set, but not read, such as `openapiv2_operation.responses`. */
+  readonly unread: readonly string[];
+}
+
+/** A descriptor that can have options. */
+export type DescWithOptions = DescMethod | DescMessage | DescService | DescField | DescEnum | DescFile;
+
+/** The number of each extension, which extends the options of another kind of descriptor. */
+const extensionNumber = 1042;
+
+const none: OpenApiDescOptions = { unread: [] };
+
+// Cached, because a description asks several times for each field.
+const cache = new WeakMap<DescWithOptions, OpenApiDescOptions>();
+
+/** Returns the `openapiv2_*` options of a descriptor. Malformed options count as not read. */
+export function openApiOptionsOf(desc: DescWithOptions): OpenApiDescOptions {
+  const values = desc.proto.options?.$unknown?.filter(({ no }) => no === extensionNumber) ?? [];
+  if (values.length === 0) return none;
+  const cached = cache.get(desc);
+  if (cached !== undefined) return cached;
+  const { option, fields } = optionOfKind[desc.kind];
+  const found: Found = { unread: [] };
+  try {
+    for (const { data } of values) readFields(new BinaryReader(data).bytes(), option, fields, found);
+  } catch {
+    found.unread.push(option);
+  }
+  const options = { ...found, unread: [...new Set(found.unread)] };
+  cache.set(desc, options);
+  return options;
+}
+
+interface Found extends Omit<{ -readonly [Name in keyof OpenApiDescOptions]: OpenApiDescOptions[Name] }, "unread"> {
+  readonly unread: string[];
+}
+
+/** Reads the value of a field. @param name - the full name of the field */
+type ReadField = (reader: BinaryReader, found: Found, name: string) => void;
+
+/** The fields of an option by number: the name, and how the value is read. */
+type Fields = Readonly<Record<number, readonly [name: string, read?: ReadField]>>;
+
+function readFields(bytes: Uint8Array, option: string, fields: Fields, found: Found): void {
+  const reader = new BinaryReader(bytes);
+  while (reader.pos < reader.len) {
+    const [number, wireType] = reader.tag();
+    const [field = String(number), read] = fields[number] ?? [];
+    const name = `${option}.${field}`;
+    if (read !== undefined) {
+      read(reader, found, name);
+    } else {
+      found.unread.push(name);
+      reader.skip(wireType, number);
+    }
+  }
+}
+
+function readText(member: "name" | "summary" | "description" | "operationId"): ReadField {
+  return (reader, found) => {
+    found[member] = reader.string();
+  };
+}
+
+const readTags: ReadField = (reader, found) => {
+  found.tags = [...(found.tags ?? []), reader.string()];
+};
+
+const readDeprecated: ReadField = (reader, found) => {
+  found.deprecated = reader.bool();
+};
+
+const readDocs: ReadField = (reader, found, name) => {
+  const docs = new BinaryReader(reader.bytes());
+  const texts = new Map<number, string>();
+  while (docs.pos < docs.len) {
+    const [number, wireType] = docs.tag();
+    if (wireType === WireType.LengthDelimited) texts.set(number, docs.string());
+    else docs.skip(wireType, number);
+  }
+  const [description, url] = [texts.get(1), texts.get(2)];
+  // OpenAPI requires the URL.
+  if (url === undefined) found.unread.push(name);
+  else found.externalDocs = { ...(description !== undefined && { description }), url };
+};
+
+const readJsonSchema: ReadField = (reader, found, name) => readFields(reader.bytes(), name, jsonSchema, found);
+
+/** The names of fields that are not read. */
+function unread(names: Readonly<Record<number, string>>): Fields {
+  return Object.fromEntries(Object.entries(names).map(([number, name]) => [number, [name]]));
+}
+
+const jsonSchema: Fields = {
+  ...unread({ 3: "ref", 5: "title", 7: "default", 8: "read_only", 9: "example", 10: "multiple_of", 11: "maximum" }),
+  ...unread({ 12: "exclusive_maximum", 13: "minimum", 14: "exclusive_minimum", 15: "max_length", 16: "min_length" }),
+  ...unread({ 17: "pattern", 20: "max_items", 21: "min_items", 22: "unique_items", 24: "max_properties" }),
+  ...unread({ 25: "min_properties", 26: "required", 34: "array", 35: "type", 36: "format", 46: "enum" }),
+  ...unread({ 48: "extensions", 1001: "field_configuration" }),
+  6: ["description", readText("description")],
+};
+
+const operation: Fields = {
+  ...unread({ 6: "consumes", 7: "produces", 9: "responses", 10: "schemes", 12: "security", 13: "extensions" }),
+  ...unread({ 14: "parameters" }),
+  1: ["tags", readTags],
+  2: ["summary", readText("summary")],
+  3: ["description", readText("description")],
+  4: ["external_docs", readDocs],
+  5: ["operation_id", readText("operationId")],
+  11: ["deprecated", readDeprecated],
+};
+
+const tag: Fields = {
+  ...unread({ 4: "extensions" }),
+  1: ["name", readText("name")],
+  2: ["description", readText("description")],
+  3: ["external_docs", readDocs],
+};
+
+const schema: Fields = {
+  ...unread({ 2: "discriminator", 3: "read_only", 6: "example" }),
+  1: ["json_schema", readJsonSchema],
+  5: ["external_docs", readDocs],
+};
+
+const enumSchema: Fields = {
+  ...unread({ 2: "default", 3: "title", 4: "required", 5: "read_only", 7: "example", 8: "ref", 9: "extensions" }),
+  1: ["description", readText("description")],
+  6: ["external_docs", readDocs],
+};
+
+// A file can be one of many that a document describes, so its options are not read.
+const swagger: Fields = {
+  ...unread({ 1: "swagger", 2: "info", 3: "host", 4: "base_path", 5: "schemes", 6: "consumes", 7: "produces" }),
+  ...unread({ 10: "responses", 11: "security_definitions", 12: "security", 13: "tags", 14: "external_docs" }),
+  ...unread({ 15: "extensions" }),
+};
+
+const optionOfKind: Readonly<Record<DescWithOptions["kind"], { readonly option: string; readonly fields: Fields }>> = {
+  rpc: { option: "openapiv2_operation", fields: operation },
+  service: { option: "openapiv2_tag", fields: tag },
+  message: { option: "openapiv2_schema", fields: schema },
+  field: { option: "openapiv2_field", fields: jsonSchema },
+  enum: { option: "openapiv2_enum", fields: enumSchema },
+  file: { option: "openapiv2_swagger", fields: swagger },
+};
+
+/**
+ * Returns the `openapiv2_*` fields of services and everything that they refer to that are not read, each with the names
+ * of the descriptors or files that set it.
+ */
+export function unreadOpenApiOptions(services: readonly DescService[]): ReadonlyMap<string, readonly string[]> {
+  const byField = new Map<string, string[]>();
+  for (const desc of descriptorsOf(services)) {
+    const owner = desc.kind === "file" ? desc.proto.name : nameOf(desc);
+    for (const name of openApiOptionsOf(desc).unread) byField.set(name, [...(byField.get(name) ?? []), owner]);
+  }
+  return byField;
+}
+
+function nameOf(desc: Exclude<DescWithOptions, DescFile>): string {
+  return "typeName" in desc ? desc.typeName : `${desc.parent.typeName}.${desc.name}`;
+}
+
+function descriptorsOf(services: readonly DescService[]): ReadonlySet<DescWithOptions> {
+  const methods = services.flatMap((service) => service.methods);
+  const files = services.map(({ file }) => file);
+  const found = new Set<DescWithOptions>([...files, ...services, ...methods]);
+  for (const { input, output } of methods) found.add(input).add(output);
+  // The loop also visits the messages that it adds.
+  for (const desc of found) {
+    for (const field of desc.kind === "message" ? desc.fields : []) {
+      found.add(field);
+      if (field.message !== undefined) found.add(field.message);
+      if (field.enum !== undefined) found.add(field.enum);
+    }
+  }
+  return found;
+}
