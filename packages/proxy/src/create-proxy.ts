@@ -12,8 +12,10 @@ import {
 } from "@plantstore/gateway/internal/create-gateway";
 import { createHttpEngine } from "@plantstore/http-engine";
 import { type OptionNames, refuseUnknownOptions, required } from "@plantstore/gateway/options";
+import { withCode } from "@plantstore/gateway/internal/errors";
 import { createMethodCodecs, type UnaryRpc } from "@plantstore/gateway/internal/protocols";
 import {
+  createRequestDecoder,
   createServerCodecs,
   type Described,
   type DescriptorReload,
@@ -55,7 +57,8 @@ export {
 
 /**
  * Options of {@link createProxy}: those of a gateway, with upstreams instead of handlers. `limits.headerBytes` is 64 KiB
- * by default.
+ * by default. `validation` decodes each request to check it, and forwards the original bytes; it requires descriptors
+ * from files, because an upstream could send rules by reflection that take long to evaluate.
  */
 export interface ProxyOptions extends Omit<GatewayOptions, "engine" | "routes"> {
   readonly upstreams: readonly ProxiedUpstream[];
@@ -144,6 +147,10 @@ async function openServing(given: ProxyOptions): Promise<Serving> {
   refuseUnknownOptions(options, proxyOptionNames, "createProxy");
   for (const [at, upstream] of options.upstreams.entries()) {
     refuseUnknownOptions(upstream, proxiedUpstreamNames, `upstreams[${at}] of createProxy`);
+    if (options.validation !== undefined && upstream.descriptors === "reflection") {
+      const problem = `validation requires upstreams[${at}].descriptors from a file, because rules of other servers are not evaluated`;
+      throw withCode(new TypeError(problem), "ERR_OPTIONS");
+    }
   }
   const report = createFaultReporter(options.onFault);
   const observe = guardObserver(options.onUpstreamCall, report);
@@ -268,6 +275,8 @@ function compileProxyRoutes(
       createCodecs: (...rpc) => (proxied.has(rpc[0].parent) ? createServerCodecs(...rpc) : createMethodCodecs(...rpc)),
       // equivalent mutant: validating these messages again would only make calls slower.
       isValidated: (service) => proxied.has(service),
+      decoderOf: (method, { binaryOptions }) =>
+        proxied.has(method.parent) ? createRequestDecoder(method, binaryOptions) : undefined,
       // equivalent mutant: without it, each call allocates one more promise.
       runOf: (method) => runs.get(method),
     },

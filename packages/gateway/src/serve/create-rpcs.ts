@@ -41,7 +41,7 @@ import {
 import { refusePromise, refuseUnknownOptions } from "../options/index.ts";
 import { refuseMisspelledHandlers, routerOptionNames } from "./router-options.ts";
 import { requireOwnDescriptors } from "./own-descriptors.ts";
-import { checkRequests, type Validation } from "./validation.ts";
+import { checkAfter, checkBefore, checkRequests, type Validation } from "./validation.ts";
 import { YieldedMessages } from "./yielded-messages.ts";
 
 /** The parts of preparing RPCs that depend on the platform. */
@@ -52,6 +52,14 @@ export interface RpcPlatform {
   readonly createCodecs?: typeof createMethodCodecs;
   /** Returns whether the descriptors of a service were already validated when they were read. Default: `false`. */
   readonly isValidated?: (service: DescService) => boolean;
+  /**
+   * Returns the function that decodes request messages of an RPC for their validation; `undefined` if its codecs decode
+   * them.
+   */
+  readonly decoderOf?: (
+    method: DescMethod,
+    options: UniversalHandlerOptions,
+  ) => ((message: Message) => Message) | undefined;
   /** Returns the function that runs a unary RPC without interceptors; `undefined` to run its handler. */
   readonly runOf?: (method: DescMethodUnary) => UnaryRpc["run"] | undefined;
 }
@@ -77,7 +85,7 @@ export function createRpcs(
   routes: (router: ConnectRouter) => void,
   options: ConnectRouterOptions,
   jsonRules: (options: UniversalHandlerOptions) => ReadJsonOptions,
-  { commonJsPrototype, createCodecs = createMethodCodecs, isValidated = () => false, runOf }: RpcPlatform,
+  { commonJsPrototype, createCodecs = createMethodCodecs, isValidated = () => false, decoderOf, runOf }: RpcPlatform,
   validation?: Validation,
 ): { readonly rpcs: readonly Rpc[]; readonly registry: Registry } {
   const base = optionsOf(options, undefined);
@@ -115,9 +123,13 @@ export function createRpcs(
   });
   const rpcs = registered.map(({ spec, serviceOptions: own }) => {
     const { withTypes, rules } = prepare(own);
+    const codecs = createCodecs(spec.method, withTypes, rules);
     const check = checkOf?.(spec.method.input);
-    const checked = check === undefined ? spec : checkRequests(spec, check);
-    return createRpc(checked, withTypes, createCodecs(spec.method, withTypes, rules), runOf);
+    if (check === undefined) return createRpc(spec, withTypes, codecs, runOf);
+    const checkDecoded = checkAfter(check, decoderOf?.(spec.method, withTypes));
+    return createRpc(checkRequests(spec, checkDecoded), withTypes, codecs, (method) =>
+      checkBefore(runOf?.(method), checkDecoded),
+    );
   });
   return { rpcs, registry };
 }

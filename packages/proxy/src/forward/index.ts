@@ -9,7 +9,7 @@ export type { DescriptorSource, Described } from "./descriptors.ts";
 export type { CallEnd, RetryPolicy } from "../client/index.ts";
 export type { ForwardRules } from "./forward-rules.ts";
 export { guardObserver, type UpstreamCall, type UpstreamCallObserver } from "./observe-calls.ts";
-export { createServerCodecs, OpaqueMessage } from "./opaque-message.ts";
+export { createRequestDecoder, createServerCodecs, OpaqueMessage } from "./opaque-message.ts";
 export {
   type MethodSettings,
   OpenUpstream,

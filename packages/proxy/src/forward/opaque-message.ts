@@ -9,6 +9,7 @@ import {
   envelopePrefixBytes,
   type MethodCodecs,
 } from "@plantstore/gateway/internal/protocols";
+import { problem } from "@plantstore/gateway/internal/errors";
 import { responseDoesNotMatchDescriptor } from "./upstream-errors.ts";
 
 /**
@@ -98,6 +99,26 @@ export function createUpstreamCodec(
     decode: (bytes) => new OpaqueMessage(typeName, bytes),
     // equivalent mutant: without it, the envelope is created again, and small messages take more memory.
     envelopes: { memory, open: (envelope) => new EnvelopedMessage(typeName, envelope), of: envelopeOf },
+  };
+}
+
+/**
+ * Creates the function that decodes the opaque messages of callers, for validation.
+ *
+ * The function throws a ConnectError `InvalidArgument` if a message does not match the descriptors.
+ */
+export function createRequestDecoder(
+  { input }: DescMethod,
+  options: ConnectRouterOptions["binaryOptions"],
+): (message: Message) => Message {
+  const read = createBinaryReader(input, options);
+  return (message) => {
+    if (!(message instanceof OpaqueMessage)) return message;
+    try {
+      return read(message.bytes);
+    } catch (error) {
+      throw problem("ERR_MESSAGE_INVALID", `the message is not a valid ${input.typeName}`, { cause: error });
+    }
   };
 }
 

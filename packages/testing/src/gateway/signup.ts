@@ -42,13 +42,13 @@ export function signupHandlers(received: string[]): ServiceImpl<typeof SignupSer
 
 /** Starts a gateway with the signup service on loopback. */
 export async function startSignup(
-  validation: Validation,
+  validation: Validation | undefined,
   options: Partial<GatewayOptions> = {},
 ): Promise<AsyncDisposable & { readonly address: Address; readonly received: readonly string[] }> {
   const received: string[] = [];
   const gateway = createTestGateway({
     routes: (router) => router.service(SignupService, signupHandlers(received)),
-    validation,
+    ...(validation && { validation }),
     ...options,
   });
   const address = await gateway.listen({ host: "127.0.0.1" });
