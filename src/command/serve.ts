@@ -58,9 +58,9 @@ function logTrimmed(trimmed: readonly string[], { logLevel }: Configuration): vo
 }
 
 function printConfiguration(flags: ParsedFlags, terminal: Terminal): number {
-  const shown = showConfiguration(sourcesOf(flags, terminal.environment));
-  const width = Math.max(...shown.map(({ variable }) => variable.length));
-  for (const { variable, text = "-", source } of shown) {
+  const shownConfiguration = showConfiguration(sourcesOf(flags, terminal.environment));
+  const width = Math.max(...shownConfiguration.map(({ variable }) => variable.length));
+  for (const { variable, text = "-", source } of shownConfiguration) {
     terminal.out(`${variable.padEnd(width)}  ${text}${source === variable ? "" : `  (${source})`}`);
   }
   return exitCode.ok;

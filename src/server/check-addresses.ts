@@ -22,8 +22,8 @@ export async function checkAddresses({
     path === undefined ? problemOfHost("HOST", host) : problemOfSocket(path),
     adminAddress && problemOfHost("PLANTSTORE_ADMIN_ADDRESS", adminAddress.host),
   ]);
-  const found = problems.filter((problem) => problem !== undefined);
-  if (found.length > 0) throw new ConfigurationError(found);
+  const foundProblems = problems.filter((problem) => problem !== undefined);
+  if (foundProblems.length > 0) throw new ConfigurationError(foundProblems);
 }
 
 /** Listens briefly on a port that the system chooses. */

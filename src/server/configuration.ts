@@ -46,8 +46,8 @@ interface EffectiveText {
 }
 
 function effectiveText(setting: Setting<unknown>, sources: ConfigurationSources): EffectiveText {
-  const { raw, source } = rawText(setting, sources);
-  const text = withoutLineEnd(raw);
+  const { rawValue, source } = rawText(setting, sources);
+  const text = withoutLineEnd(rawValue);
   return text === "" && source === setting.variable ? { text: setting.fallback, source: "default" } : { text, source };
 }
 
@@ -55,11 +55,11 @@ function effectiveText(setting: Setting<unknown>, sources: ConfigurationSources)
 function rawText(
   setting: Setting<unknown>,
   { environment, flags }: ConfigurationSources,
-): { readonly raw: string; readonly source: string } {
+): { readonly rawValue: string; readonly source: string } {
   const flag = flagOf(setting);
-  const byFlag = flag === undefined ? undefined : flags[flag];
-  if (byFlag !== undefined) return { raw: byFlag, source: `--${flag}` };
-  return { raw: environment[setting.variable] ?? "", source: setting.variable };
+  const flagValue = flag === undefined ? undefined : flags[flag];
+  if (flagValue !== undefined) return { rawValue: flagValue, source: `--${flag}` };
+  return { rawValue: environment[setting.variable] ?? "", source: setting.variable };
 }
 
 /**
@@ -68,8 +68,8 @@ function rawText(
  */
 export function trimmedSettings(sources: ConfigurationSources): readonly string[] {
   return Object.values(settings).flatMap((setting: Setting<unknown>) => {
-    const { raw, source } = rawText(setting, sources);
-    return raw === withoutLineEnd(raw) ? [] : [source];
+    const { rawValue, source } = rawText(setting, sources);
+    return rawValue === withoutLineEnd(rawValue) ? [] : [source];
   });
 }
 

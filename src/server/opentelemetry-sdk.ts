@@ -87,7 +87,7 @@ export function startSdk({ signals, serviceVersion, collect, log }: SdkOptions):
   const parts: { shutdown(): Promise<void> }[] = [];
   try {
     reportUnsupported(load, report);
-    const start: Start = { load, resource: createResource(load, serviceVersion, report), log, report };
+    const start: SdkStart = { load, resource: createResource(load, serviceVersion, report), log, report };
     if (signals.has("metrics")) parts.push(startMetrics(start, collect));
     if (signals.has("traces")) parts.push(startTraces(start));
   } catch (cause) {
@@ -111,7 +111,7 @@ export function startSdk({ signals, serviceVersion, collect, log }: SdkOptions):
 type Load = NodeJS.Require;
 
 /** The parameters to start a part of the SDK. */
-interface Start {
+interface SdkStart {
   readonly load: Load;
   readonly resource: ResourceMetrics["resource"];
   readonly log: SdkOptions["log"];
@@ -129,7 +129,7 @@ function findSdk(): Load {
   }
 }
 
-function createResource(load: Load, serviceVersion: string, report: Start["report"]): ResourceMetrics["resource"] {
+function createResource(load: Load, serviceVersion: string, report: SdkStart["report"]): ResourceMetrics["resource"] {
   const sdk: typeof import("@opentelemetry/resources") = load("@opentelemetry/resources");
   // The SDK's own detection is not used: it includes the command line, which may contain a password.
   const ownResource = sdk.resourceFromAttributes({
@@ -147,7 +147,7 @@ function createResource(load: Load, serviceVersion: string, report: Start["repor
   return sdk.defaultResource().merge(ownResource).merge(configured);
 }
 
-function startTraces({ load, resource, log, report }: Start): { shutdown(): Promise<void> } {
+function startTraces({ load, resource, log, report }: SdkStart): { shutdown(): Promise<void> } {
   const { NodeSDK }: typeof import("@opentelemetry/sdk-node") = load("@opentelemetry/sdk-node");
   const { OTLPTraceExporter }: typeof import("@opentelemetry/exporter-trace-otlp-proto") = load(
     otlpPackage("traces", "@opentelemetry/exporter-trace-otlp-", report),
@@ -166,7 +166,7 @@ function startTraces({ load, resource, log, report }: Start): { shutdown(): Prom
 }
 
 function startMetrics(
-  { load, resource, log, report }: Start,
+  { load, resource, log, report }: SdkStart,
   collect: SdkOptions["collect"],
 ): { shutdown(): Promise<void> } {
   const sdk: typeof import("@opentelemetry/sdk-metrics") = load("@opentelemetry/sdk-metrics");
@@ -191,7 +191,7 @@ const protocolPackages = new Map([
 ]);
 
 /** Returns the package that exports a signal by the configured protocol. */
-function otlpPackage(signal: Signal, prefix: string, report: Start["report"]): string {
+function otlpPackage(signal: Signal, prefix: string, report: SdkStart["report"]): string {
   const variables = [`OTEL_EXPORTER_OTLP_${signal.toUpperCase()}_PROTOCOL`, "OTEL_EXPORTER_OTLP_PROTOCOL"];
   const variable = variables.find((name) => process.env[name]);
   const protocol = (variable && process.env[variable]) ?? "http/protobuf";
@@ -217,7 +217,7 @@ const unsupportedVariables: readonly (readonly [name: string, ...supported: stri
   ["OTEL_NODE_RESOURCE_DETECTORS", "none"],
 ];
 
-function reportUnsupported(load: Load, report: Start["report"]): void {
+function reportUnsupported(load: Load, report: SdkStart["report"]): void {
   for (const [name, ...supported] of unsupportedVariables) {
     const value = process.env[name];
     if (value && !supported.includes(value.toLowerCase())) report(`${name}=${value} is not supported, and ignored`);
@@ -239,7 +239,7 @@ function reportUnsupported(load: Load, report: Start["report"]): void {
  * Reports a file that cannot be read. The SDK would not name the variable, and for gRPC would report nothing before the
  * first export.
  */
-function reportUnreadable(variable: string, report: Start["report"]): void {
+function reportUnreadable(variable: string, report: SdkStart["report"]): void {
   const path = process.env[variable];
   if (!path) return;
   try {
@@ -249,7 +249,7 @@ function reportUnreadable(variable: string, report: Start["report"]): void {
   }
 }
 
-function readMs(variable: string, fallback: number, report: Start["report"]): number {
+function readMs(variable: string, fallback: number, report: SdkStart["report"]): number {
   const text = process.env[variable];
   const ms = Number(text || fallback);
   if (ms >= 1 && ms <= timerMsMax) return ms;

@@ -157,12 +157,12 @@ function countBatches(metrics: Metrics, database: Database["kind"]): OnBatch {
   );
   const attributes = commitAttributes(database);
   const succeeded = durations.with(attributes);
-  const failed = durations.with({ ...attributes, "error.type": "_OTHER" });
+  const failedSeries = durations.with({ ...attributes, "error.type": "_OTHER" });
   const sizeSeries = sizes.with({});
   return ({ length }) => {
     const startMs = performance.now();
     sizeSeries.record(length);
-    return (error) => (error === undefined ? succeeded : failed).record((performance.now() - startMs) / 1_000);
+    return (error) => (error === undefined ? succeeded : failedSeries).record((performance.now() - startMs) / 1_000);
   };
 }
 

@@ -5,17 +5,17 @@ import { idempotencyKeyReused, storeUnavailable, type PlantStore } from "../serv
  * idempotency key are recorded. Deletions are never queued, so cancelled calls are not dropped.
  */
 export function openMemoryStore(plants: Set<bigint> = new Set()): PlantStore {
-  const byKey = new Map<string, { readonly plantId: bigint; readonly subject: string }>();
+  const deletionsByKey = new Map<string, { readonly plantId: bigint; readonly subject: string }>();
   let closed = false;
   return {
     delete: (id, { subject, idempotencyKey }) => {
       if (closed) return Promise.reject(storeUnavailable());
       if (idempotencyKey === undefined) return Promise.resolve(plants.delete(id));
-      const record = byKey.get(idempotencyKey);
+      const record = deletionsByKey.get(idempotencyKey);
       const isReused = record !== undefined && (record.plantId !== id || record.subject !== subject);
       if (isReused) return Promise.reject(idempotencyKeyReused());
       const isDeleted = record !== undefined || plants.delete(id);
-      if (isDeleted) byKey.set(idempotencyKey, { plantId: id, subject });
+      if (isDeleted) deletionsByKey.set(idempotencyKey, { plantId: id, subject });
       return Promise.resolve(isDeleted);
     },
     get problem() {

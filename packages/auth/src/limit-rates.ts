@@ -23,18 +23,18 @@ const callRatesNames: OptionNames<CallRates> = { perPrincipal: true, perAddress:
  */
 export function limitRates(admit: Admit, rates: CallRates): Admit {
   refuseUnknownOptions(rates, callRatesNames, "limitRates");
-  const ofAddress = limitOf("address", rates.perAddress);
-  const ofPrincipal = limitOf("principal", rates.perPrincipal);
-  if (ofAddress === undefined && ofPrincipal === undefined) return admit;
+  const addressLimit = limitOf("address", rates.perAddress);
+  const principalLimit = limitOf("principal", rates.perPrincipal);
+  if (addressLimit === undefined && principalLimit === undefined) return admit;
   return (request) => {
     if (request.procedure?.startsWith(`/${Health.typeName}/`) === true) return admit(request);
     // The address is checked first, so that a client with a thousand wrong tokens does not cause a thousand
     // verifications.
-    ofAddress?.take(clientNetwork(request.peer.address));
+    addressLimit?.take(clientNetwork(request.peer.address));
     const admitted = admit(request);
-    if (ofPrincipal === undefined) return admitted;
-    if (admitted === undefined) return takeOfPrincipal(ofPrincipal, request);
-    return admitted.then(() => takeOfPrincipal(ofPrincipal, request));
+    if (principalLimit === undefined) return admitted;
+    if (admitted === undefined) return takeOfPrincipal(principalLimit, request);
+    return admitted.then(() => takeOfPrincipal(principalLimit, request));
   };
 }
 

@@ -62,31 +62,31 @@ export class OutcomeCache<K extends ExpiringOutcome> {
  */
 class Generations<V> {
   readonly #limit: number;
-  #young = new Map<string, V>();
-  #old = new Map<string, V>();
+  #youngGeneration = new Map<string, V>();
+  #oldGeneration = new Map<string, V>();
 
   constructor(limit: number) {
     this.#limit = limit;
   }
 
   get(key: string): V | undefined {
-    const young = this.#young.get(key);
-    if (young !== undefined) return young;
-    const old = this.#old.get(key);
-    if (old !== undefined) this.set(key, old);
-    return old;
+    const youngValue = this.#youngGeneration.get(key);
+    if (youngValue !== undefined) return youngValue;
+    const oldValue = this.#oldGeneration.get(key);
+    if (oldValue !== undefined) this.set(key, oldValue);
+    return oldValue;
   }
 
   set(key: string, value: V): void {
-    if (this.#young.size >= this.#limit && !this.#young.has(key)) {
-      this.#old = this.#young;
-      this.#young = new Map();
+    if (this.#youngGeneration.size >= this.#limit && !this.#youngGeneration.has(key)) {
+      this.#oldGeneration = this.#youngGeneration;
+      this.#youngGeneration = new Map();
     }
-    this.#young.set(key, value);
+    this.#youngGeneration.set(key, value);
   }
 
   delete(key: string): void {
-    this.#young.delete(key);
-    this.#old.delete(key);
+    this.#youngGeneration.delete(key);
+    this.#oldGeneration.delete(key);
   }
 }

@@ -33,9 +33,11 @@ export type ScopeProblem = (scope: string) => string | undefined;
 export function parseScopes(text: string, problemOf: ScopeProblem = noProblem): ParseResult<Scopes> {
   if (text === "-") return parsed("all");
   const scopes = text.split(",");
-  const bad = scopes.flatMap((scope, index) => (scopeToken.test(scope) ? [] : [index + 1]));
-  if (bad.length > 0)
-    return notParsed(`scope ${bad.join(", ")} is not a valid scope-token (RFC 6749 §3.3; "-" means all scopes)`);
+  const invalidPositions = scopes.flatMap((scope, index) => (scopeToken.test(scope) ? [] : [index + 1]));
+  if (invalidPositions.length > 0)
+    return notParsed(
+      `scope ${invalidPositions.join(", ")} is not a valid scope-token (RFC 6749 §3.3; "-" means all scopes)`,
+    );
   const problems = scopes.flatMap((scope) => problemOf(scope) ?? []);
   return problems.length > 0 ? notParsed(...problems) : parsed(new Set(scopes));
 }

@@ -30,7 +30,7 @@ export function createHttp1(base: URL): Exchange {
     function fail(kind: NoResponse["kind"], message: string): void {
       reject(new NoResponse(kind, message));
     }
-    function failed(message: string): void {
+    function rejectWith(message: string): void {
       if (isConnected) fail("closed", `closed the connection (${message.trim()})`);
       else fail("no server", message);
     }
@@ -53,7 +53,7 @@ export function createHttp1(base: URL): Exchange {
     });
     // An error after the response is ignored, because a server may close the connection while it receives a body.
     socket.on("end", () => read(true));
-    socket.on("error", ({ message }) => (length > 0 ? read(true) : failed(message)));
+    socket.on("error", ({ message }) => (length > 0 ? read(true) : rejectWith(message)));
     socket.on("close", () => fail("closed", "closed the connection before a response"));
     socket.write(toBytes(request, base));
     return promise.finally(() => {
@@ -86,7 +86,7 @@ function toBytes(request: CaseRequest, base: URL): Buffer {
   ];
   const begin = Buffer.from(`${head.join("\r\n")}\r\n\r\n`, "latin1");
   if (body === undefined) return begin;
-  return Buffer.concat([begin, isChunked ? inChunks(body, request.chunkBytes) : body]);
+  return Buffer.concat([begin, isChunked ? encodeChunks(body, request.chunkBytes) : body]);
 }
 
 /** Returns the target after the path of the base. */
@@ -94,7 +94,7 @@ export function targetOf({ target }: CaseRequest, base: URL): string {
   return `${base.pathname.replace(/\/$/, "")}${target}`;
 }
 
-function inChunks(body: Buffer, size = 1): Buffer {
+function encodeChunks(body: Buffer, size = 1): Buffer {
   const chunks: Buffer[] = [];
   for (let at = 0; at < body.length; at += size) {
     const chunk = body.subarray(at, at + size);

@@ -84,28 +84,32 @@ function statusProblems(wanted: readonly string[], response: HttpResponse): read
 /** Compares content types without their parameters; a list, such as `Allow`, must contain all expected items. */
 function headerProblems(header: Readonly<Record<string, string>> = {}, response: HttpResponse): readonly string[] {
   return Object.entries(header).flatMap(([name, want]) => {
-    const got = fieldOf(response.header, name);
-    const items = (got ?? "").split(name === "content-type" ? ";" : ",").map((item) => item.trim().toLowerCase());
+    const actualValue = fieldOf(response.header, name);
+    const items = (actualValue ?? "")
+      .split(name === "content-type" ? ";" : ",")
+      .map((item) => item.trim().toLowerCase());
     const isPresent = want.split(",").every((item) => items.includes(item.trim().toLowerCase()));
-    return isPresent ? [] : [`${name}: expected ${show(want)}, got ${show(got)}`];
+    return isPresent ? [] : [`${name}: expected ${show(want)}, got ${show(actualValue)}`];
   });
 }
 
 function jsonProblems(want: Json, response: HttpResponse): readonly string[] {
-  const got = parseJson(textOf(response));
-  return got === undefined
+  const actualJson = parseJson(textOf(response));
+  return actualJson === undefined
     ? [`expected JSON, got ${show(textOf(response))}`]
-    : differences(want, got, { response: true });
+    : differences(want, actualJson, { response: true });
 }
 
 function memberProblems(name: string, want: Json, response: HttpResponse): readonly string[] {
-  const got = parseJson(textOf(response));
-  return differences({ [name]: want }, isRecord(got) ? { [name]: got[name] } : got, { response: true });
+  const actualJson = parseJson(textOf(response));
+  return differences({ [name]: want }, isRecord(actualJson) ? { [name]: actualJson[name] } : actualJson, {
+    response: true,
+  });
 }
 
 function bytesProblems(base64: string, response: HttpResponse): readonly string[] {
-  const got = response.body.toString("base64");
-  return got === base64 ? [] : [`expected the bytes ${show(base64)}, got ${show(got)}`];
+  const actualBase64 = response.body.toString("base64");
+  return actualBase64 === base64 ? [] : [`expected the bytes ${show(base64)}, got ${show(actualBase64)}`];
 }
 
 /** Returns the Echo in a response, whose message is the JSON of the backend. */

@@ -61,8 +61,8 @@ function expandVariable(
   // Checks each piece even though slashes are escaped, because some servers decode the path before they split it.
   const pieces = text.split("/");
   // Some servers treat a backslash as a slash.
-  const bad = pieces.includes("") ? "" : text.split(/[/\\]/).find((piece) => piece === "." || piece === "..");
-  if (bad !== undefined) throw new Refusal(`${name}: must not contain the path segment "${bad}"`);
+  const invalidPiece = pieces.includes("") ? "" : text.split(/[/\\]/).find((piece) => piece === "." || piece === "..");
+  if (invalidPiece !== undefined) throw new Refusal(`${name}: must not contain the path segment "${invalidPiece}"`);
   const segments = isMultiSegment ? pieces : [text];
   if (!fits(segments, template)) throw new Refusal(`${name}: does not match "${template.map(printSegment).join("/")}"`);
   return segments.map((segment) => escapeUrlValue(name, segment));

@@ -72,8 +72,8 @@ const codesByName = new Map(Object.entries(codeNames).map(([number, name]) => [n
 /** Returns the code of a record. A number above the gRPC codes, which Google's APIs send, is an HTTP status. */
 function codeOf({ status, code, grpc_code: grpcCode, error }: JsonObject): Code | undefined {
   const codeByName = typeof code === "string" ? (codeFromString(code) ?? codesByName.get(code)) : undefined;
-  const byName = codeByName ?? (typeof status === "string" ? codesByName.get(status) : undefined);
-  return [byName, code, grpcCode, error].find((each): each is Code => typeof each === "number" && each in Code);
+  const namedCode = codeByName ?? (typeof status === "string" ? codesByName.get(status) : undefined);
+  return [namedCode, code, grpcCode, error].find((each): each is Code => typeof each === "number" && each in Code);
 }
 
 function toDetail(detail: JsonValue, registry: Registry): ConnectError["details"] {
@@ -91,8 +91,8 @@ function toDetail(detail: JsonValue, registry: Registry): ConnectError["details"
     if (hasBytes && !isField) return [{ type: name, value: base64Decode(value) }];
     if (desc === undefined) return [];
     const options = { registry, unknownFields: "ignore" } as const;
-    const any = readJsonExactly(AnySchema, undefined, JSON.stringify(detail), options);
-    return [{ type: name, value: any.value, debug: detail }];
+    const anyMessage = readJsonExactly(AnySchema, undefined, JSON.stringify(detail), options);
+    return [{ type: name, value: anyMessage.value, debug: detail }];
   } catch {
     // An invalid detail is dropped, so that it does not hide the error itself.
     return [];

@@ -69,7 +69,7 @@ async function* readValues(
   // JSON lines are read as a sequence of values; an array is not unwrapped.
   const areLines = /^application\/(?:x-)?(?:ndjson|jsonl|jsonlines|json-lines)\b/i.test(type);
   let wrappers: readonly string[] | undefined;
-  const start: Start = { byte: undefined };
+  const start: FirstByte = { byte: undefined };
   for await (const value of splitValues(response, start, areLines, messageBytesMax)) {
     wrappers ??= wrappersOf(rule, areLines || start.byte === openBracket);
     const wrapped = unwrap(decoder.decode(value), wrappers);
@@ -80,7 +80,7 @@ async function* readValues(
 }
 
 /** The first byte of a body that is not white space. */
-interface Start {
+interface FirstByte {
   byte: number | undefined;
 }
 
@@ -89,14 +89,14 @@ const openBracket = 0x5b;
 /** Yields the values of a body as bytes. @throws ConnectError `Internal` for an invalid array */
 async function* splitValues(
   response: Response,
-  start: Start,
+  start: FirstByte,
   areLines: boolean,
   bytesMax: number,
 ): AsyncGenerator<Uint8Array, void> {
   const values = { read: (value: Uint8Array) => value, end: () => undefined };
   const splitter = new JsonValueReader<Uint8Array>(bytesMax, values, !areLines);
   try {
-    yield* readMessages(noteStart(readPieces(response.body), start), splitter);
+    yield* readMessages(recordFirstByte(readPieces(response.body), start), splitter);
   } catch (error) {
     const found = ConnectError.from(error);
     // The splitter is shared with servers, so it reports InvalidArgument; here the server caused the problem.
@@ -105,7 +105,7 @@ async function* splitValues(
   }
 }
 
-async function* noteStart(pieces: AsyncIterable<Uint8Array>, start: Start): AsyncGenerator<Uint8Array, void> {
+async function* recordFirstByte(pieces: AsyncIterable<Uint8Array>, start: FirstByte): AsyncGenerator<Uint8Array, void> {
   for await (const piece of pieces) {
     start.byte ??= piece.find((byte) => byte > 0x20);
     yield piece;

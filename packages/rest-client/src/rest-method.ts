@@ -117,12 +117,12 @@ export class RestMethod {
   }
 
   #writePiece(rule: RestRule, message: Message): RequestBody {
-    const found = this.#bindings.find((binding) => binding.rule === rule)?.writeBody(message);
+    const writtenBody = this.#bindings.find((binding) => binding.rule === rule)?.writeBody(message);
     const field = findProtoField(this.desc.input, rule.pattern.body);
-    if (found === undefined && field?.message?.typeName === "google.protobuf.Value") {
+    if (writtenBody === undefined && field?.message?.typeName === "google.protobuf.Value") {
       throw new Refusal(`${field.name}: must be set in a stream`);
     }
-    return found ?? { contentType: "application/json", bytes: new TextEncoder().encode("null") };
+    return writtenBody ?? { contentType: "application/json", bytes: new TextEncoder().encode("null") };
   }
 
   #attempt<Value>(problems: string[], write: () => Value): Value | undefined {

@@ -77,9 +77,10 @@ const fileRoutesOf = memoize(({ services }: DescFile): FileRoutes => {
   const table = new RouteTable<HttpPattern>();
   for (const method of services.flatMap((service) => service.methods)) {
     try {
-      const found = patternsOf(method);
-      patterns.set(selectorOf(method), found);
-      for (const pattern of found) table.add(pattern.httpMethod, parsePathTemplate(pattern.pathTemplate), pattern);
+      const methodPatterns = patternsOf(method);
+      patterns.set(selectorOf(method), methodPatterns);
+      for (const pattern of methodPatterns)
+        table.add(pattern.httpMethod, parsePathTemplate(pattern.pathTemplate), pattern);
     } catch (error) {
       // Ignored here: the problem of an RPC is reported when that RPC is called.
       if (!(error instanceof RuleProblem)) throw error;

@@ -61,11 +61,11 @@ export class ExternalChanges {
   find(file: Stats, logBytes: number): ExternalChange | undefined {
     const index = this.#indexFile.read();
     if (index === undefined) return this.#found;
-    if (!this.#isLogComplete(index, logBytes) && this.#isUnexplained(index, () => !this.#isLogComplete(index))) {
+    if (!this.#isLogComplete(index, logBytes) && this.#isExternalChange(index, () => !this.#isLogComplete(index))) {
       this.#found = "log-cut";
     } else if (
       !hasExpectedLength(file, index) &&
-      this.#isUnexplained(index, () => !hasExpectedLength(this.#statFile(), index))
+      this.#isExternalChange(index, () => !hasExpectedLength(this.#statFile(), index))
     ) {
       this.#found = "file-written";
     } else if (file.size !== this.#file.size || timeOf(file) !== this.#file.writtenMs) {
@@ -102,7 +102,7 @@ export class ExternalChanges {
   /**
    * Returns whether a condition still holds and the index has not changed meanwhile, so that SQLite is not the cause.
    */
-  #isUnexplained(index: WalIndex, holds: () => boolean): boolean {
+  #isExternalChange(index: WalIndex, holds: () => boolean): boolean {
     if (!holds()) return false;
     const now = this.#indexFile.read();
     return (

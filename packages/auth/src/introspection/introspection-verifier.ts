@@ -156,11 +156,11 @@ async function sendRequest(
 }
 
 function evaluate(text: string, endpoint: IntrospectionEndpoint): ParseResult<ExpiringOutcome> {
-  const what = `the response of ${withoutQuery(endpoint.url)}`;
-  const response = parseJsonObject(text, what);
+  const responseName = `the response of ${withoutQuery(endpoint.url)}`;
+  const response = parseJsonObject(text, responseName);
   if (response.kind === "problems") return response;
   const outcome = evaluateIntrospection(response.value, endpoint.url.origin, endpoint);
-  return outcome === undefined ? notParsed(`${what} has no boolean "active"`) : parsed(outcome);
+  return outcome === undefined ? notParsed(`${responseName} has no boolean "active"`) : parsed(outcome);
 }
 
 // The endpoint failed if there is no response, or if the status means refused client credentials (RFC 7662 §2.3), too

@@ -33,9 +33,9 @@ export function createKeyDiscovery(issuer: string, url: URL): FetchKeyDocument {
 }
 
 function withPath(url: URL, path: string): URL {
-  const other = new URL(url);
-  other.pathname = path;
-  return other;
+  const metadataUrl = new URL(url);
+  metadataUrl.pathname = path;
+  return metadataUrl;
 }
 
 async function readMetadata(url: URL, issuer: string, signal: AbortSignal): Promise<ParseResult<URL>> {

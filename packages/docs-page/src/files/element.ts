@@ -12,9 +12,9 @@ export function element<Name extends keyof HTMLElementTagNameMap>(
 
 /** Finds an element of the page by its id and its type. */
 export function find<Type extends HTMLElement>(id: string, type: new () => Type): Type {
-  const found = document.getElementById(id);
-  if (!(found instanceof type)) throw new Error(`the page has no element with the id "${id}"`);
-  return found;
+  const foundElement = document.getElementById(id);
+  if (!(foundElement instanceof type)) throw new Error(`the page has no element with the id "${id}"`);
+  return foundElement;
 }
 
 /** Shows a remark. */

@@ -4,15 +4,17 @@ import { element } from "./element.js";
 /** Shows the method and the path of an operation, with marked parameters. Long paths may wrap before a slash. */
 export function showEndpoint({ method, path }: Operation): HTMLElement[] {
   const parts = path.split(/(\{[^}]*\})|(?=\/)/).filter((part) => part);
-  const shown = parts.flatMap((part) => (part.startsWith("{") ? [element("em", {}, part)] : [element("wbr"), part]));
+  const pathNodes = parts.flatMap((part) =>
+    part.startsWith("{") ? [element("em", {}, part)] : [element("wbr"), part],
+  );
   return [
     element("span", { class: `method ${method.toLowerCase()}` }, method),
-    element("span", { class: "path" }, ...shown),
+    element("span", { class: "path" }, ...pathNodes),
   ];
 }
 
 /** Shows the title of an operation, and whether it is deprecated. */
 export function showTitle(operation: Operation): (Node | string)[] {
-  const mark = element("span", { class: "mark deprecated" }, "deprecated");
-  return operation.object.deprecated === true ? [titleOf(operation), " ", mark] : [titleOf(operation)];
+  const deprecatedBadge = element("span", { class: "mark deprecated" }, "deprecated");
+  return operation.object.deprecated === true ? [titleOf(operation), " ", deprecatedBadge] : [titleOf(operation)];
 }

@@ -34,8 +34,8 @@ function withoutLeftOut(description: Description, schema: Schema, value: unknown
   const { items = {}, properties = {} } = resolveSchema(description, schema);
   if (Array.isArray(value)) return value.map((each) => withoutLeftOut(description, items, each, leftOut));
   if (typeof value !== "object" || value === null) return value;
-  const kept = Object.entries(value).filter(([name]) => properties[name]?.[leftOut] !== true);
-  return mapMembers<unknown>(Object.fromEntries(kept), (member, name) =>
+  const keptMembers = Object.entries(value).filter(([name]) => properties[name]?.[leftOut] !== true);
+  return mapMembers<unknown>(Object.fromEntries(keptMembers), (member, name) =>
     withoutLeftOut(description, properties[name] ?? {}, member, leftOut),
   );
 }

@@ -7,7 +7,7 @@ import { linkToSchema } from "./route.js";
 export function showFields(description: Description, schema: Schema): HTMLElement {
   const { properties, required = [], enum: choices } = resolveSchema(description, schema);
   if (properties === undefined) return element("p", {}, element("code", {}, choices?.join(", ") ?? kindOf(schema)));
-  const shown = Object.entries(properties).flatMap(([name, property]) =>
+  const fieldRows = Object.entries(properties).flatMap(([name, property]) =>
     definition(name, property, { ...property, required: required.includes(name) }, [
       ...prose(description, property.description),
       // The fields of an object without a name are shown inline.
@@ -15,7 +15,7 @@ export function showFields(description: Description, schema: Schema): HTMLElemen
       ...showValueNames(property),
     ]),
   );
-  return element("dl", {}, ...shown);
+  return element("dl", {}, ...fieldRows);
 }
 
 /** The marks of a field or parameter. */

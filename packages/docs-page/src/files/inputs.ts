@@ -42,10 +42,13 @@ const bodyRowsMax = 18;
 export function parameterInputs(description: Description, { parameters = [] }: OperationObject): Inputs {
   const inputs = parameters.map((parameter) => inputOf(description, parameter));
   const needed = inputs.filter(({ control }) => control.required).map(({ field }) => field);
-  const others = inputs.filter(({ control }) => !control.required).map(({ field }) => field);
-  const more = others.length <= visibleMax ? others : [collapsible(`${others.length} more parameters`, ...others)];
+  const optionalFields = inputs.filter(({ control }) => !control.required).map(({ field }) => field);
+  const optionalNodes =
+    optionalFields.length <= visibleMax
+      ? optionalFields
+      : [collapsible(`${optionalFields.length} more parameters`, ...optionalFields)];
   return {
-    fields: [...needed, ...more],
+    fields: [...needed, ...optionalNodes],
     read: () => ({ values: new Map(inputs.map(({ key, control }) => [key, control.value.trim()])) }),
   };
 }

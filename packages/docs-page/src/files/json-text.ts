@@ -3,7 +3,7 @@ import { element } from "./element.js";
 const tokens = /"(?:\\.|[^"\\])*"|[{}[\],:]|[^\s{}[\],:"]+/g;
 
 const opening = new Set(["{", "["]);
-const closing = new Set(["}", "]"]);
+const closingBrackets = new Set(["}", "]"]);
 
 /**
  * Shows JSON indented and highlighted, token by token, so that numbers keep all their digits.
@@ -12,26 +12,26 @@ const closing = new Set(["}", "]"]);
  */
 export function jsonText(text: string, notes: ReadonlyMap<string, string> = new Map()): (Node | string)[] {
   const pieces = text.match(tokens) ?? [];
-  const shown: (Node | string)[] = [];
+  const nodes: (Node | string)[] = [];
   let depth = 0;
   const lineBreak = (): string => `\n${"  ".repeat(depth)}`;
   for (const [at, token] of pieces.entries()) {
     const next = pieces[at + 1] ?? "";
     if (opening.has(token)) {
       depth++;
-      shown.push(token, closing.has(next) ? "" : lineBreak());
-    } else if (closing.has(token)) {
+      nodes.push(token, closingBrackets.has(next) ? "" : lineBreak());
+    } else if (closingBrackets.has(token)) {
       depth--;
-      shown.push(opening.has(pieces[at - 1] ?? "") ? "" : lineBreak(), token);
-    } else if (token === ",") shown.push(token, lineBreak());
-    else if (token === ":") shown.push(": ");
+      nodes.push(opening.has(pieces[at - 1] ?? "") ? "" : lineBreak(), token);
+    } else if (token === ",") nodes.push(token, lineBreak());
+    else if (token === ":") nodes.push(": ");
     else {
       const annotation = notes.get(pieces.slice(Math.max(at - 2, 0), at + 1).join(""));
-      shown.push(element("span", { class: classOf(token, next) }, token));
-      if (annotation !== undefined) shown.push(element("span", { class: "json-note" }, ` ${annotation}`));
+      nodes.push(element("span", { class: classOf(token, next) }, token));
+      if (annotation !== undefined) nodes.push(element("span", { class: "json-note" }, ` ${annotation}`));
     }
   }
-  return shown;
+  return nodes;
 }
 
 function classOf(token: string, next: string): string {

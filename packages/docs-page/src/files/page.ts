@@ -12,13 +12,13 @@ import { operationView, overview, schemaView, type View } from "./views.js";
 function show(description: Description): void {
   find("title", HTMLElement).textContent = description.info.title;
   const connection = showConnection(description);
-  const mark = showSidebar(description);
+  const markCurrentLink = showSidebar(description);
   const showView = (): boolean => {
     const view = viewOf(description, connection);
     if (view === undefined) return false;
     document.title = view.title;
     find("view", HTMLElement).replaceChildren(...view.content);
-    mark(location.hash);
+    markCurrentLink(location.hash);
     return true;
   };
   showView();

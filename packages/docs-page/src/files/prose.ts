@@ -50,7 +50,7 @@ function showBlock(token: MarkedToken): HTMLElement[] {
 }
 
 function showList({ ordered, start, items, loose }: Tokens.List): HTMLElement {
-  const shown = items.map(({ tokens }) =>
+  const listItems = items.map(({ tokens }) =>
     element(
       "li",
       {},
@@ -59,7 +59,7 @@ function showList({ ordered, start, items, loose }: Tokens.List): HTMLElement {
       ),
     ),
   );
-  return ordered ? element("ol", { start: String(start) }, ...shown) : element("ul", {}, ...shown);
+  return ordered ? element("ol", { start: String(start) }, ...listItems) : element("ul", {}, ...listItems);
 }
 
 function showTable({ header, rows }: Tokens.Table): HTMLElement {

@@ -30,13 +30,13 @@ function isOnlyName({ description, "x-rpc": rpc }: OperationObject): boolean {
 }
 
 function showParameters(description: Description, { parameters = [] }: OperationObject, place: string): HTMLElement[] {
-  const shown = parameters
+  const parameterRows = parameters
     .filter((parameter) => parameter.in === place)
     .flatMap((parameter) => {
       const comment = prose(description, parameter.description);
       return definition(parameter.name, parameter.schema, parameter, comment);
     });
-  return shown.length === 0 ? [] : [limitLength(element("dl", {}, ...shown), "parameters")];
+  return parameterRows.length === 0 ? [] : [limitLength(element("dl", {}, ...parameterRows), "parameters")];
 }
 
 function showResponses(description: Description, { responses }: OperationObject): HTMLElement[] {

@@ -46,12 +46,12 @@ function isText(type: string): boolean {
 
 async function showMessages({ body }: Response, shown: HTMLElement, showCount: (count: number) => void): Promise<void> {
   let count = 0;
-  let rest = "";
+  let unfinishedLine = "";
   let before = "";
   showCount(0);
   for await (const text of chunksOf(body)) {
-    const lines = (rest + text).split("\n");
-    rest = lines.pop() ?? "";
+    const lines = (unfinishedLine + text).split("\n");
+    unfinishedLine = lines.pop() ?? "";
     for (const line of lines) {
       if (isMessage(line, before)) count++;
       before = line;

@@ -70,17 +70,17 @@ function section(title: string, items: readonly Item[]): Section {
 
 function startSearch(sections: readonly Section[]): void {
   const input = find("search", HTMLInputElement);
-  const found = find("found", HTMLElement);
+  const matchCount = find("found", HTMLElement);
   input.addEventListener("input", () => {
     const words = input.value.toLowerCase().split(/\s+/);
     let count = 0;
     for (const { group, items } of sections) {
       for (const { item, words: text } of items) item.hidden = !words.every((word) => text.includes(word));
-      const shown = items.filter(({ item }) => !item.hidden).length;
-      group.hidden = shown === 0;
-      count += shown;
+      const visibleCount = items.filter(({ item }) => !item.hidden).length;
+      group.hidden = visibleCount === 0;
+      count += visibleCount;
     }
-    found.textContent = input.value.trim() === "" ? "" : `${count} found`;
+    matchCount.textContent = input.value.trim() === "" ? "" : `${count} found`;
   });
   find("search-form", HTMLFormElement).addEventListener("submit", (event) => {
     event.preventDefault();

@@ -20,16 +20,16 @@ export function snippetBox(): { readonly box: HTMLElement; readonly show: (call:
   const text = element("pre", { class: "terminal command", tabindex: "0", "aria-label": "The request as a program" });
   const language = choose("language", []);
   const label = element("label", { class: "visually-hidden", for: "language" }, "Language");
-  let shown: Call | undefined;
+  let shownCall: Call | undefined;
   const write = (): void => {
-    text.textContent = shown === undefined ? "" : (writers[language.value]?.(shown) ?? "");
+    text.textContent = shownCall === undefined ? "" : (writers[language.value]?.(shownCall) ?? "");
   };
   const show = (call: Call): void => {
     const names = Object.keys(writers).filter((name) => isFor(name, call));
     language.replaceChildren(...choose("", names).children);
     const remembered = sessionStorage.getItem(languageKey) ?? "";
     language.value = names.includes(remembered) ? remembered : "curl";
-    shown = call;
+    shownCall = call;
     write();
   };
   language.addEventListener("change", () => {

@@ -36,10 +36,10 @@ export function overview(description: Description, connection: Connection): View
     ...prose(description, info.description),
   );
   const isSingle = only !== undefined && others.length === 0;
-  const rest = isSingle
+  const operationNodes = isSingle
     ? [showOperation(description, only, connection, "h2")]
     : groups.map((group) => showGroup(description, group));
-  return { title: `${info.title} ${info.version}`, content: [head, ...rest] };
+  return { title: `${info.title} ${info.version}`, content: [head, ...operationNodes] };
 }
 
 function showGroup(description: Description, group: Group): HTMLElement {
@@ -96,14 +96,14 @@ function showOperation(
 export function schemaView(description: Description, name: string): View {
   const schema = { $ref: `#/components/schemas/${name}` };
   const example = exampleOf(description, { schema }, "readOnly");
-  const shown = terminal(...jsonText(JSON.stringify(example) ?? ""));
+  const exampleNode = terminal(...jsonText(JSON.stringify(example) ?? ""));
   const content = element(
     "article",
     { "aria-labelledby": "schema-title" },
     element("h1", { id: "schema-title", tabindex: "-1" }, name),
     ...prose(description, resolveSchema(description, schema).description),
     showFields(description, schema),
-    ...(example === undefined ? [] : [element("h2", {}, "Example"), shown]),
+    ...(example === undefined ? [] : [element("h2", {}, "Example"), exampleNode]),
   );
   return { title: `${name} · ${description.info.title}`, content: [content] };
 }

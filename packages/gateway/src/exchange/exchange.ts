@@ -5,7 +5,7 @@ import type { RequestBody } from "./request-body.ts";
 /**
  * One HTTP request and its response: the interface between RPC and HTTP.
  *
- * An HTTP implementation (our own HTTP/1.1 and HTTP/2, node:http, node:http2, Fetch) handles connections, flow control
+ * An HTTP implementation (`@plantstore/http-engine`, node:http, node:http2, Fetch) handles connections, flow control
  * and unread bodies, and knows nothing of RPC. Calls know nothing of sockets. An exchange gets one response: either by
  * {@link respond} alone, or by {@link begin}, {@link write} … and {@link end}. Once the response is complete or the
  * client has disconnected, these do nothing, so a late response needs no check.

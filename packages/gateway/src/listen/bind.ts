@@ -56,8 +56,9 @@ async function bindPath(server: Server, path: string, mode: number): Promise<Bou
     await listenOn(server, path, mode);
   } catch (reason) {
     if (!hasCode(reason, "EADDRINUSE")) throw reason;
-    const found = lstatSync(path, { bigint: true, throwIfNoEntry: false });
-    if (found !== undefined && !((await isStaleSocket(path, found)) && removeStaleSocket(path, found))) throw reason;
+    const fileStats = lstatSync(path, { bigint: true, throwIfNoEntry: false });
+    if (fileStats !== undefined && !((await isStaleSocket(path, fileStats)) && removeStaleSocket(path, fileStats)))
+      throw reason;
     await listenOn(server, path, mode);
   }
   return { address: path, port: 0 };

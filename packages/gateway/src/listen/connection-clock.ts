@@ -35,6 +35,6 @@ export function checkIntervalMs(...timeoutsMs: readonly number[]): number {
   return Math.min(intervalMsMax, Math.ceil(Math.min(...timeoutsMs) / checksPerTimeout));
 }
 
-// A client that has closed its side is probed every second, as on our HTTP/2.
+// A client that has closed its side is probed every second, as on the engine's HTTP/2.
 const intervalMsMax = 1000;
 const checksPerTimeout = 4;

@@ -38,7 +38,7 @@ export interface GatewayLoad {
    */
   readonly badRequests: ReadonlyMap<number, number>;
   /**
-   * Errors of our own HTTP/2 since the start, by the name of their code (RFC 9113 §5.4): streams that were reset
+   * Errors of the engine's HTTP/2 since the start, by the name of their code (RFC 9113 §5.4): streams that were reset
    * because of invalid frames, or refused because too many were open, which can also happen to a correct client; and
    * connections that were closed with an error, such as ENHANCE_YOUR_CALM for too many resets. Not counted are streams
    * reset because of a timeout, connections closed as idle or dead, and our own defects, which are reported as faults.

@@ -231,14 +231,14 @@ export class Listener {
   }
 
   #serve(socket: Socket, version: HttpMajorVersion): void {
-    const raw = this.#rawSocketByEndpoints.get(keyOf(socket)) ?? socket;
-    const source = this.#sources.get(raw);
+    const rawSocket = this.#rawSocketByEndpoints.get(keyOf(socket)) ?? socket;
+    const source = this.#sources.get(rawSocket);
     if (source !== undefined) showPeer(socket, source);
     else if (this.#isUnix && socket.remoteAddress === undefined) showPeer(socket, { address: unixAddress, port: 0 });
     // Node caches the address when it is first read, so that it is available after the connection has closed.
     void socket.remoteAddress;
     const connection = this.#servers[version].take(socket);
-    this.#sockets.served(raw, connection);
+    this.#sockets.served(rawSocket, connection);
     this.#ages?.add(socket, connection);
   }
 

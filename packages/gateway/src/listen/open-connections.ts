@@ -32,7 +32,7 @@ export class OpenConnections {
   add(socket: Socket): void {
     this.#sockets.add(socket);
     socket.on("close", () => this.#remove(socket));
-    if (this.#kept > this.#limit) this.#addSpare(socket);
+    if (this.#keptConnections > this.#limit) this.#addSpare(socket);
   }
 
   /** Records what serves a connection. */
@@ -40,7 +40,7 @@ export class OpenConnections {
     if (this.#beyondLimit.has(socket)) this.#beyondLimit.set(socket, connection);
   }
 
-  get #kept(): number {
+  get #keptConnections(): number {
     return this.#sockets.size - this.#beyondLimit.size;
   }
 
@@ -65,6 +65,6 @@ export class OpenConnections {
     this.#sockets.delete(socket);
     this.#beyondLimit.delete(socket);
     const [next] = this.#beyondLimit.keys();
-    if (next !== undefined && this.#kept < this.#limit) this.#beyondLimit.delete(next);
+    if (next !== undefined && this.#keptConnections < this.#limit) this.#beyondLimit.delete(next);
   }
 }

@@ -112,11 +112,11 @@ class ConnectionHub {
   }
 
   #leastLoaded(): Worker | undefined {
-    let least: Worker | undefined;
+    let leastBusy: Worker | undefined;
     for (const worker of this.#workers.values()) {
-      if (least === undefined || worker.connections < least.connections) least = worker;
+      if (leastBusy === undefined || worker.connections < leastBusy.connections) leastBusy = worker;
     }
-    return least;
+    return leastBusy;
   }
 
   #sendToWorker(socket: Socket, worker: Worker): void {

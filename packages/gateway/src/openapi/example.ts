@@ -36,13 +36,13 @@ export interface ExampleOptions {
 export function createExample(desc: DescMessage, options: ExampleOptions): JsonObject | "too large" | undefined {
   const deepest = exampleOfDepth(desc, depthMax, options);
   if (deepest !== "too large") return deepest;
-  let shown = exampleOfDepth(desc, 0, options);
-  for (let depth = 1; shown !== "too large" && depth < depthMax; depth += 1) {
+  let largestExample = exampleOfDepth(desc, 0, options);
+  for (let depth = 1; largestExample !== "too large" && depth < depthMax; depth += 1) {
     const deeper = exampleOfDepth(desc, depth, options);
     if (deeper === "too large") break;
-    shown = deeper;
+    largestExample = deeper;
   }
-  return shown;
+  return largestExample;
 }
 
 function exampleOfDepth(

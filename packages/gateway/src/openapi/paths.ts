@@ -96,10 +96,10 @@ function toPathItem(operations: Operations, members: Members): OpenApiPathItem {
   const memberOperations = [...operations]
     .filter(isMember)
     .map(([method, operation]) => [members.get(method), operation]);
-  const others = [...operations].filter((entry) => !isMember(entry));
+  const otherEntries = [...operations].filter((entry) => !isMember(entry));
   return {
     ...Object.fromEntries(memberOperations),
-    ...(others.length > 0 && { additionalOperations: Object.fromEntries(others) }),
+    ...(otherEntries.length > 0 && { additionalOperations: Object.fromEntries(otherEntries) }),
   };
 }
 

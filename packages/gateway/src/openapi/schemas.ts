@@ -94,20 +94,20 @@ export class Schemas {
    */
   ofObject(desc: DescMessage, bound?: BoundObject): OpenApiSchema {
     const expansion = bound?.expansion ?? new Expansion(componentFieldsMax);
-    const inBody = desc.fields.filter((field) => bound?.byPath.get(field) !== "whole");
-    const fields = inBody.filter(
+    const bodyFields = desc.fields.filter((field) => bound?.byPath.get(field) !== "whole");
+    const fields = bodyFields.filter(
       (field) => !expansion.isCut && expansion.takeField(this.nameOf(field), this.commentOf(field)),
     );
-    const isCut = fields.length < inBody.length;
-    const closing = isCut ? { $comment: fieldsOmittedNote } : this.#close(desc, bound);
-    if (fields.length === 0) return { type: "object", ...this.#describe(desc), ...closing };
+    const isCut = fields.length < bodyFields.length;
+    const closingKeywords = isCut ? { $comment: fieldsOmittedNote } : this.#close(desc, bound);
+    if (fields.length === 0) return { type: "object", ...this.#describe(desc), ...closingKeywords };
     return {
       type: "object",
       ...this.#describe(desc),
       properties: Object.fromEntries(fields.map((field) => [this.nameOf(field), this.#ofProperty(field, bound)])),
       ...this.#require(fields.filter((field) => this.#isAlwaysSet(field))),
       ...this.#exclude(desc, fields),
-      ...closing,
+      ...closingKeywords,
       ...(!isCut && this.#exemplify(desc, bound?.byPath)),
     };
   }
@@ -164,9 +164,12 @@ export class Schemas {
   }
 
   #ofProperty(field: DescField, bound: BoundObject | undefined): OpenApiSchema {
-    const below = bound?.byPath.get(field);
+    const nestedBound = bound?.byPath.get(field);
     return {
-      ...this.ofField(field, bound && below && below !== "whole" ? { ...bound, byPath: below } : undefined),
+      ...this.ofField(
+        field,
+        bound && nestedBound && nestedBound !== "whole" ? { ...bound, byPath: nestedBound } : undefined,
+      ),
       ...(isOutputOnly(field) && { readOnly: true }),
       ...(isInputOnly(field) && { writeOnly: true }),
     };
@@ -180,9 +183,9 @@ export class Schemas {
   #exclude(desc: DescMessage, fields: readonly DescField[]): OpenApiSchema {
     // With `oneOf` and with `not`, generators would create further types. With properties that are `false`, validators
     // would treat all properties as unevaluated.
-    const shown = new Set(fields);
+    const shownFields = new Set(fields);
     const exclusions = desc.oneofs.flatMap((oneof) => {
-      const members = oneof.fields.filter((field) => shown.has(field)).slice(0, excludedMembersMax);
+      const members = oneof.fields.filter((field) => shownFields.has(field)).slice(0, excludedMembersMax);
       const names = members.map((field) => this.nameOf(field));
       return names.slice(0, -1).map((name, at) => [name, refuseNames(names.slice(at + 1))] as const);
     });

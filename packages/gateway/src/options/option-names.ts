@@ -45,13 +45,13 @@ export function requireObject(value: unknown, owner: string, of: string): void {
 
 function problemsOf(options: object, names: object, owner: string, prefix: string): readonly string[] {
   const known = new Map<string, unknown>(Object.entries(names));
-  const actual = new Map<string, unknown>(Object.entries(options));
-  const unknown = [...actual].flatMap(([name, value]) => {
+  const actualValues = new Map<string, unknown>(Object.entries(options));
+  const unknown = [...actualValues].flatMap(([name, value]) => {
     if (!known.has(name)) return [problemOf(name, [...known.keys()], owner, prefix)];
     const nested = known.get(name);
     return isObject(nested) && isObject(value) ? problemsOf(value, nested, owner, `${prefix}${name}.`) : [];
   });
-  const missing = [...known].filter(([name, kind]) => kind === required && actual.get(name) === undefined);
+  const missing = [...known].filter(([name, kind]) => kind === required && actualValues.get(name) === undefined);
   return [...unknown, ...missing.map(([name]) => `${owner} requires the option "${prefix}${name}"`)];
 }
 

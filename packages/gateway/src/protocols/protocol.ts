@@ -45,7 +45,7 @@ export interface Protocol {
   /** Finds a target by a path that is not the path of an RPC. Missing if the protocol has no such paths. */
   find?(head: RequestHead, path: string, query: string): CallTarget | BodyTarget | Mismatch | undefined;
   /** Returns whether a request without a match should get its response in this protocol. */
-  claims(head: RequestHead): boolean;
+  handlesUnmatched(head: RequestHead): boolean;
   /**
    * Responds to a request that never became a call.
    *

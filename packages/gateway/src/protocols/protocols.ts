@@ -52,5 +52,5 @@ function hasPaths(protocol: Protocol): protocol is WithPaths {
 
 /** Returns the protocol for the response to a request without a match. */
 export function claimedBy({ all, rest }: Protocols, head: RequestHead): Protocol {
-  return all.find((protocol) => protocol.claims(head)) ?? rest;
+  return all.find((protocol) => protocol.handlesUnmatched(head)) ?? rest;
 }

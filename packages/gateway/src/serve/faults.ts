@@ -58,7 +58,7 @@ export function guardCallback<A extends readonly unknown[]>(
 ): ((...args: A) => void) | undefined {
   if (callback === undefined) return undefined;
   const causes = new Set<string>();
-  const failed = (error: unknown): void => {
+  const reportOnce = (error: unknown): void => {
     const cause = causeOf(error);
     if (causes.has(cause) || causes.size >= causesMax) return;
     causes.add(cause);
@@ -68,9 +68,9 @@ export function guardCallback<A extends readonly unknown[]>(
     try {
       // A callback with the return type void may still be an async function.
       const returned: unknown = callback(...args);
-      if (returned instanceof Promise) returned.catch(failed);
+      if (returned instanceof Promise) returned.catch(reportOnce);
     } catch (error) {
-      failed(error);
+      reportOnce(error);
     }
   };
 }

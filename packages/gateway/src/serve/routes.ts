@@ -171,7 +171,7 @@ function unsupportedMediaType(protocols: Protocols, head: RequestHead, rpc: Rpc,
   // If the RPC is not served in this protocol, REST responds instead.
   const isServed = [...protocol.targetsOf(rpc)].length > 0;
   const refused = { ...unmatched(protocol, error, rpc), responder: isServed ? protocol : protocols.rest };
-  return atRpcPath(protocols, head, refused);
+  return refuseAtRpcPath(protocols, head, refused);
 }
 
 /**
@@ -180,7 +180,7 @@ function unsupportedMediaType(protocols: Protocols, head: RequestHead, rpc: Rpc,
  * expects none. It has a body if the error record is configured, and for requests that look like curl, because no RPC
  * client posts a form or omits the content type.
  */
-function atRpcPath({ hasDefaultErrors }: Protocols, head: RequestHead, refused: Unmatched): Unmatched {
+function refuseAtRpcPath({ hasDefaultErrors }: Protocols, head: RequestHead, refused: Unmatched): Unmatched {
   const { contentType } = head.common;
   const looksLikeCurl = head.httpMethod === "POST" && (contentType === null || curlHint(contentType) !== "");
   return hasDefaultErrors && !looksLikeCurl ? { ...refused, responder: statusOnly } : refused;
@@ -217,7 +217,7 @@ function methodNotAllowed(routes: Routes, head: RequestHead, rpc: Rpc | undefine
   const error = problem("ERR_METHOD_NOT_ALLOWED", `${shownMethod(head)} is not allowed for this path`);
   // The refusal contains no RPC, even if there is one at the path.
   const refused = { ...wrongMethod(routes, head, error, ["allow", allow]), rpc };
-  return rpc === undefined ? refused : atRpcPath(routes.protocols, head, refused);
+  return rpc === undefined ? refused : refuseAtRpcPath(routes.protocols, head, refused);
 }
 
 /** Returns 501 (RFC 9110 §9.1) for a method that no route has. */

@@ -132,7 +132,11 @@ test("without grpcMetadata, header fields have one name", async () => {
     ["grpc-metadata-x-user", "mallow"],
     ["te", "trailers"],
   ];
-  const response = await gateway.ask("our HTTP/1.1", { httpMethod: "GET", path: "/sensors/x-user/reading", header });
+  const response = await gateway.ask("the engine's HTTP/1.1", {
+    httpMethod: "GET",
+    path: "/sensors/x-user/reading",
+    header,
+  });
   expect(String(response.body)).toBe('{"sensor":"x-user=null"}');
   expect(fieldValue(response.header, "grpc-metadata-x-early")).toBeUndefined();
   expect(response.trailer).toEqual([]);

@@ -54,8 +54,8 @@ describe("with ignoreBodies, the body of a request", () => {
     const body = Buffer.alloc(5 * 1024 * 1024);
     const request = { httpMethod: "DELETE", path: "/v1/sinks/7", header: [], body };
     for (const gateway of [plain, gated]) {
-      expect((await gateway.ask("our HTTP/2", request)).httpStatus).toBe(200);
-      expect((await gateway.ask("our HTTP/1.1", request)).httpStatus).toBe(200);
+      expect((await gateway.ask("the engine's HTTP/2", request)).httpStatus).toBe(200);
+      expect((await gateway.ask("the engine's HTTP/1.1", request)).httpStatus).toBe(200);
     }
   });
 });

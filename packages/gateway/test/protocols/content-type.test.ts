@@ -106,7 +106,7 @@ describe("the protocol of a request without a match", () => {
     ({ contentType, hasConnectVersion, want }) => {
       const fields = ["content-type", contentType, ...(hasConnectVersion ? ["connect-protocol-version", "1"] : [])];
       const head = { httpMethod: "POST", target: "/", common: new CommonHeaderFields(fields) };
-      expect(protocols.find((protocol) => protocol.claims(head))?.name ?? "rest").toBe(want);
+      expect(protocols.find((protocol) => protocol.handlesUnmatched(head))?.name ?? "rest").toBe(want);
     },
   );
 });

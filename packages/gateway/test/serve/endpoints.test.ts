@@ -129,11 +129,11 @@ function admitNobody(): never {
 
 // A URL of Fetch always has a path, and HTTP/2 resets other methods (RFC 9113 §8.3.1).
 test.each([
-  { carrier: "our HTTP/1.1", httpMethod: "OPTIONS", want: 204 },
-  { carrier: "our HTTP/2", httpMethod: "OPTIONS", want: 204 },
+  { carrier: "the engine's HTTP/1.1", httpMethod: "OPTIONS", want: 204 },
+  { carrier: "the engine's HTTP/2", httpMethod: "OPTIONS", want: 204 },
   { carrier: "a handler in node:http", httpMethod: "OPTIONS", want: 204 },
   { carrier: "a handler in node:http2", httpMethod: "OPTIONS", want: 204 },
-  { carrier: "our HTTP/1.1", httpMethod: "GET", want: 400 },
+  { carrier: "the engine's HTTP/1.1", httpMethod: "GET", want: 400 },
   { carrier: "a handler in node:http", httpMethod: "DELETE", want: 400 },
 ] as const)(
   "$httpMethod * without a credential gets $want from $carrier with any prefix",
@@ -183,7 +183,7 @@ test.each([
   };
   await using gateway = await openEveryCarrier({ ...kitchenSinkOptions, endpoints: [hasty] });
   const request = { httpMethod: "POST", path: hasty.path, header: [], body: Buffer.from("event") };
-  expect((await gateway.ask("our HTTP/1.1", request)).httpStatus).toBe(202);
+  expect((await gateway.ask("the engine's HTTP/1.1", request)).httpStatus).toBe(202);
   expect(await within(read.promise, "the end")).toMatchObject({
     rawMessage: "the response was sent before the request body was read",
   });

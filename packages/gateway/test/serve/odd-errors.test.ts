@@ -172,7 +172,7 @@ describe.each(carrierNames)("over %s", (carrier) => {
   const judging = ["admit", "admit, later", "requestGate"];
   const handling = ["an interceptor", "a handler"];
   // Errors are normalized before they reach the HTTP server.
-  const carried = carrier === "our HTTP/2" ? oddErrors : oddErrors.slice(-2);
+  const carried = carrier === "the engine's HTTP/2" ? oddErrors : oddErrors.slice(-2);
 
   test.each(carried)("$name results in an error response, wherever it is thrown in a request", async (error) => {
     const { want, isFault } = error;
@@ -195,7 +195,7 @@ describe.each(carrierNames)("over %s", (carrier) => {
 describe.each(rpcFormats)("over $name", (format) => {
   test.each(oddErrors)("$name results in an error response", async (error) => {
     for (const place of ["admit", "a handler"]) {
-      const response = await gateway.ask("our HTTP/2", water(place, error, format));
+      const response = await gateway.ask("the engine's HTTP/2", water(place, error, format));
       expect.soft(readOutcome(format, response), place).toEqual(error.want);
     }
   });
@@ -203,7 +203,7 @@ describe.each(rpcFormats)("over $name", (format) => {
 
 test("the valid details and metadata of an error are sent", async () => {
   const responses = await Promise.all(
-    oddErrors.map(async (error) => await gateway.ask("our HTTP/2", water("admit", error))),
+    oddErrors.map(async (error) => await gateway.ask("the engine's HTTP/2", water("admit", error))),
   );
   const bodies = responses.map(({ body }): unknown => JSON.parse(body.toString()));
   const details: unknown = [expect.objectContaining({ note: "enough" })];

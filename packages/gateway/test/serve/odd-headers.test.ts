@@ -126,7 +126,7 @@ const rows = carrierNames.flatMap((carrier) => {
     // Fetch has no trailers, which gRPC needs.
     if (name.endsWith("gRPC")) return carrier !== "Fetch";
     // For HTTP servers, responses of Connect and gRPC-Web are like those of REST.
-    return carrier === "our HTTP/2" || name.endsWith("REST");
+    return carrier === "the engine's HTTP/2" || name.endsWith("REST");
   });
   return possible.map((way) => ({ carrier, way }));
 });

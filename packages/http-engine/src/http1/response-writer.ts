@@ -89,17 +89,17 @@ export class ResponseWriter {
       return this.#send(joined(parts, isSocketFull ? Buffer.allocUnsafeSlow(length) : Buffer.allocUnsafe(length)));
     }
     this.#socket.cork();
-    for (const part of parts) this.#push(isSocketFull && typeof part !== "string" ? unpooled(part) : part);
+    for (const part of parts) this.#writeOrQueue(isSocketFull && typeof part !== "string" ? unpooled(part) : part);
     this.#socket.uncork();
     this.#count();
   }
 
   #send(data: string | Uint8Array): void {
-    this.#push(data);
+    this.#writeOrQueue(data);
     this.#count();
   }
 
-  #push(data: string | Uint8Array): void {
+  #writeOrQueue(data: string | Uint8Array): void {
     if (!this.#socket.writable) return;
     if (data.length <= sliceBytes && this.#queue.length === 0) return this.#write(data);
     this.#queue.push(data);
@@ -112,7 +112,7 @@ export class ResponseWriter {
     for (let [first] = this.#queue; first !== undefined && !this.congested; [first] = this.#queue) {
       const isLast = typeof first === "string" || first.length - this.#firstAt <= sliceBytes;
       const slice = typeof first === "string" ? first : first.subarray(this.#firstAt, this.#firstAt + sliceBytes);
-      if (isLast) this.#shift(first.length);
+      if (isLast) this.#removeWritten(first.length);
       else this.#firstAt += sliceBytes;
       if (isLast && typeof first !== "string") this.#writeLast(first, slice);
       else this.#write(slice);
@@ -132,7 +132,7 @@ export class ResponseWriter {
     if (isSent && isSingleUse(entry)) freeChunk(entry);
   }
 
-  #shift(bytes: number): void {
+  #removeWritten(bytes: number): void {
     this.#queue.shift();
     this.#backlog.remove(bytes);
     this.#firstAt = 0;

@@ -142,11 +142,11 @@ export class Output {
     if (this.#closed || !this.#socket.writable) return;
     // Equivalent mutant: a single piece requires no cork, which costs more than this check.
     if (pieces.length > 1) this.#socket.cork();
-    let more = true;
+    let hasCapacity = true;
     const last = pieces.at(-1);
-    for (const piece of pieces) more = this.#socket.write(piece, piece === last ? written : undefined);
+    for (const piece of pieces) hasCapacity = this.#socket.write(piece, piece === last ? written : undefined);
     this.#socket.uncork();
-    if (!more) this.congested = true;
+    if (!hasCapacity) this.congested = true;
     this.#backlog.count(bytes);
   }
 

@@ -42,10 +42,10 @@ export class SendFlow {
   /** Takes bytes for a frame from the windows. @returns how many of the bytes may be sent now */
   take(stream: SendingStream, bytes: number): number {
     if (this.#output.congested) return 0;
-    const taken = Math.max(0, Math.min(bytes, this.#window, stream.sendWindow, frameBytesMax));
-    this.#window -= taken;
-    stream.sendWindow -= taken;
-    return taken;
+    const allowedBytes = Math.max(0, Math.min(bytes, this.#window, stream.sendWindow, frameBytesMax));
+    this.#window -= allowedBytes;
+    stream.sendWindow -= allowedBytes;
+    return allowedBytes;
   }
 
   /** Takes all bytes of a frame from the windows, or none. @returns whether the frame may be sent now */

@@ -184,29 +184,29 @@ export abstract class StreamFlow<Receiver extends FlowReceiver> implements Sendi
   }
 
   #enqueue(piece: Uint8Array): void {
-    const rest = this.queuedBytes > 0 ? piece : this.#sendNow(piece);
-    const bytes = rest.byteLength;
+    const unsent = this.queuedBytes > 0 ? piece : this.#sendNow(piece);
+    const bytes = unsent.byteLength;
     if (bytes === 0) return;
-    (this.#queue ??= []).push(unpooled(rest));
+    (this.#queue ??= []).push(unpooled(unsent));
     this.queuedBytes += bytes;
     if (!this.#connection.sendFlow.enqueue(this, bytes)) this.reset(ErrorCode.enhanceYourCalm);
   }
 
   /** Sends what the windows and the socket allow, which is nearly always everything. @returns the rest */
   #sendNow(piece: Uint8Array): Uint8Array {
-    let rest = piece;
-    while (rest.byteLength > 0) {
-      const bytes = this.#connection.sendFlow.take(this, rest.byteLength);
-      if (bytes === 0) return rest;
-      if (bytes === rest.byteLength) {
-        this.#sendPart(rest, true);
-        this.#connection.output.sent(rest);
+    let unsent = piece;
+    while (unsent.byteLength > 0) {
+      const bytes = this.#connection.sendFlow.take(this, unsent.byteLength);
+      if (bytes === 0) return unsent;
+      if (bytes === unsent.byteLength) {
+        this.#sendPart(unsent, true);
+        this.#connection.output.sent(unsent);
         return noBytes;
       }
-      this.#sendPart(rest.subarray(0, bytes), false);
-      rest = rest.subarray(bytes);
+      this.#sendPart(unsent.subarray(0, bytes), false);
+      unsent = unsent.subarray(bytes);
     }
-    return rest;
+    return unsent;
   }
 
   #sendPart(part: Uint8Array, emptiesQueue: boolean): void {

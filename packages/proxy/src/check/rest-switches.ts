@@ -54,10 +54,10 @@ export function toRestOptions(names: ReadonlySet<SwitchName>, profile: RestProfi
 
 /** Parses the name of a profile. @throws InputError that lists all names */
 export function parseProfile(name: string): RestProfile {
-  const found = profileNames.find((each) => each === name);
-  if (found === undefined)
+  const profileName = profileNames.find((each) => each === name);
+  if (profileName === undefined)
     throw new InputError(`--rest-profile must be one of ${profileNames.join(", ")}, got "${name}"`);
-  return found;
+  return profileName;
 }
 
 /** The names of all profiles. */

@@ -283,8 +283,8 @@ function callStream(init: CallInit, input: AsyncIterable<unknown>): Promise<Stre
 const compressions: readonly Compression[] = [gzip, brotli, zstd];
 
 function findCompression(name: string | undefined): Compression | undefined {
-  const found = compressions.find((compression) => compression.name === name);
-  if (name === undefined || found !== undefined) return found;
+  const selected = compressions.find((compression) => compression.name === name);
+  if (name === undefined || selected !== undefined) return selected;
   throw new TypeError(`sendCompression must be one of "gzip", "br" or "zstd", got "${name}"`);
 }
 

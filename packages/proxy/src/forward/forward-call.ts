@@ -233,8 +233,8 @@ class ForwardedMessages implements AsyncIterator<Message> {
     try {
       result = await this.#messages.next();
     } catch (error) {
-      const found = ConnectError.from(error);
-      throw isUpstreamStatus(found) ? found : malformedResponse(found);
+      const connectError = ConnectError.from(error);
+      throw isUpstreamStatus(connectError) ? connectError : malformedResponse(connectError);
     }
     if (result.done === true || this.#decode === undefined) return result;
     return { done: false, value: this.#decode(result.value) };

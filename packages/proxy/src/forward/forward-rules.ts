@@ -87,16 +87,16 @@ export function compileForwardRules(direction: "request" | "response", rules: Fo
     Object.entries(rules.rename ?? {}).map(([from, to]) => [from.toLowerCase(), to.toLowerCase()]),
   );
   for (const name of rename.values()) requireSettable(name);
-  const byRules = (name: string): string | undefined => {
+  const nameByRules = (name: string): string | undefined => {
     if (allow !== undefined && !allow.some((matches) => matches(name))) return undefined;
     if (deny.some((matches) => matches(name))) return undefined;
     return rename.get(name) ?? name;
   };
-  const clientName = direction === "request" ? byRules(clientField) : undefined;
+  const clientName = direction === "request" ? nameByRules(clientField) : undefined;
   const clientOf = clientName === undefined ? undefined : cacheClientFields(clientName);
   const choose = (name: string): string | undefined => {
     if (isProtocolField(name) || blockedFields[direction].test(name)) return undefined;
-    const isForwarded = byRules(name);
+    const isForwarded = nameByRules(name);
     // No other field may be renamed to the client field, even if the client has no address.
     return isForwarded === clientName ? undefined : isForwarded;
   };

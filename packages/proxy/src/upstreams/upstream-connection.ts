@@ -18,7 +18,7 @@ export interface ServerSettings {
   /** Limits of the first connection to a server. */
   readonly http2Limits: Http2Limits;
   /** Limits of additional connections. */
-  readonly surplusHttp2Limits: Http2Limits;
+  readonly additionalHttp2Limits: Http2Limits;
   readonly budget: BacklogBudget;
 }
 
@@ -66,7 +66,7 @@ export class UpstreamConnection {
     this.#events = events;
     this.#isHealthy = healthService === undefined;
     this.http2 = new ClientConnection(socket, {
-      limits: isAdditional ? settings.surplusHttp2Limits : settings.http2Limits,
+      limits: isAdditional ? settings.additionalHttp2Limits : settings.http2Limits,
       budget,
       keepaliveMs,
       streamsBeforeSettings,

@@ -34,7 +34,7 @@ export interface UpstreamLimits {
   /** Milliseconds without a call after which the first connection is closed. 30 min, as in gRPC's clients. */
   readonly idleTimeoutMs: number;
   /** The same for additional connections, which are needed only during a burst. 1 min. */
-  readonly surplusIdleTimeoutMs: number;
+  readonly additionalIdleTimeoutMs: number;
 }
 
 /** The defaults of {@link UpstreamLimits}. */
@@ -48,7 +48,7 @@ export const upstreamLimits: UpstreamLimits = {
   closeTimeoutMs: 10_000,
   headerBytes: 65_536,
   idleTimeoutMs: 30 * 60_000,
-  surplusIdleTimeoutMs: 60_000,
+  additionalIdleTimeoutMs: 60_000,
 };
 
 /** Default maximum of connections to a server. 100: with the 100 streams that many servers allow, 10,000 calls. */

@@ -88,10 +88,10 @@ export class Upstream implements AsyncDisposable {
       maxConnectionAgeMs,
       limits,
       http2Limits: toClientLimits(limits, keepaliveMs, limits.idleTimeoutMs),
-      surplusHttp2Limits: toClientLimits(
+      additionalHttp2Limits: toClientLimits(
         limits,
         keepaliveMs,
-        Math.min(limits.idleTimeoutMs, limits.surplusIdleTimeoutMs),
+        Math.min(limits.idleTimeoutMs, limits.additionalIdleTimeoutMs),
       ),
       budget: this.#budget,
     };
@@ -205,15 +205,15 @@ export class Upstream implements AsyncDisposable {
   }
 
   #findAnyConnection(): UpstreamConnection | undefined {
-    let least = Number.POSITIVE_INFINITY;
-    let found: UpstreamConnection | undefined;
+    let fewestCalls = Number.POSITIVE_INFINITY;
+    let leastLoaded: UpstreamConnection | undefined;
     for (const server of this.#servers) {
-      const connection = server.calls < least ? server.findConnection() : undefined;
+      const connection = server.calls < fewestCalls ? server.findConnection() : undefined;
       if (connection === undefined) continue;
-      least = server.calls;
-      found = connection;
+      fewestCalls = server.calls;
+      leastLoaded = connection;
     }
-    return found;
+    return leastLoaded;
   }
 
   /** Updates the servers to the current addresses. */

@@ -50,7 +50,7 @@ test("waits grow exponentially up to a maximum, ±20 %, and are reset by a conne
 
 const { toClientLimits, upstreamLimits } = defaults;
 const { waitingCalls, queuedBytes, connectTimeoutMs, closeTimeoutMs, idleTimeoutMs } = upstreamLimits;
-const { callsPerConnection, streamsBeforeSettings, queueTimeoutMs, surplusIdleTimeoutMs } = upstreamLimits;
+const { callsPerConnection, streamsBeforeSettings, queueTimeoutMs, additionalIdleTimeoutMs } = upstreamLimits;
 const { connectionsDefault, connectionsMax } = defaults;
 
 // Each default must be documented on a page or in a comment.
@@ -62,7 +62,7 @@ test.each([
       `${text(callsPerConnection)} calls on each`,
       `up to ${text(waitingCalls)} wait`,
       `after ${queueTimeoutMs / 1000} s with`,
-      `closed after ${surplusIdleTimeoutMs / 1000} s without a call`,
+      `closed after ${additionalIdleTimeoutMs / 1000} s without a call`,
       `bytes (${queuedBytes / 1024 ** 2} MiB)`,
       `the time for a connection (${connectTimeoutMs / 1000} s)`,
       `looked up every ${defaults.defaultResolveEveryMs / 1000} seconds`,
@@ -83,7 +83,7 @@ test.each([
       `for a connection or a stream. ${text(waitingCalls)}:`,
       `above it, new calls fail. ${queuedBytes / 1024 ** 2} MiB.`,
       `for a stream of a connected server. ${queueTimeoutMs / 1000} s:`,
-      `needed only during a burst. ${surplusIdleTimeoutMs / 60_000} min.`,
+      `needed only during a burst. ${additionalIdleTimeoutMs / 60_000} min.`,
       `even if the server allows more. ${text(callsPerConnection)},`,
       `before the SETTINGS of a server arrive. ${streamsBeforeSettings}:`,
       `or resolving a name. ${connectTimeoutMs / 1000} s:`,

@@ -359,7 +359,7 @@ test("a server that refuses additional connections keeps its calls, and the firs
 
 test("additional connections are closed after a burst, the first stays open", async () => {
   await using server = await startHeld(1);
-  await using client = await openWithSettings(server, { limits: { surplusIdleTimeoutMs: 50 } });
+  await using client = await openWithSettings(server, { limits: { additionalIdleTimeoutMs: 50 } });
   let changes = 0;
   client.upstream.watchServers(() => changes++);
   const calls = call(client, 6);

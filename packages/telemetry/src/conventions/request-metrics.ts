@@ -35,11 +35,11 @@ export function createRequestMetrics(
     unit: "{request}",
     description: "Requests rejected before they were handled, by reason",
   });
-  const byKind = new Map<string, Counter>();
+  const countersByKind = new Map<string, Counter>();
   return (request) => {
     recordDuration(request);
     const kind = request.error === undefined ? undefined : refusalOf(request);
-    if (kind !== undefined) findOrCreate(byKind, kind, () => refusals.with({ kind })).add(1);
+    if (kind !== undefined) findOrCreate(countersByKind, kind, () => refusals.with({ kind })).add(1);
   };
 }
 

@@ -25,8 +25,8 @@ export function formatPrometheus(families: readonly MetricFamily[], format: Prom
 /** Returns the Prometheus name of a metric, such as `rpc_server_call_duration_seconds`, without suffixes of samples. */
 export function prometheusName({ name, unit, kind }: Pick<MetricFamily, "name" | "unit" | "kind">): string {
   const suffix = unitSuffixes[unit];
-  const plain = name.replaceAll(/[^a-zA-Z0-9]/g, "_");
-  const withUnit = suffix === undefined || plain.endsWith(suffix) ? plain : plain + suffix;
+  const plainName = name.replaceAll(/[^a-zA-Z0-9]/g, "_");
+  const withUnit = suffix === undefined || plainName.endsWith(suffix) ? plainName : plainName + suffix;
   return kind === "counter" ? `${withUnit}_total` : withUnit;
 }
 

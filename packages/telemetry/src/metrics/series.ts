@@ -17,7 +17,7 @@ interface Series<Point> {
 
 /** The series of a metric. Callers keep the series that they record to, because the lookup is expensive. */
 export class SeriesTable<One extends Series<Point>, Point> {
-  readonly #byAttributes = new Map<string, One>();
+  readonly #seriesByAttributes = new Map<string, One>();
   readonly #create: (attributes: Attributes) => One;
 
   constructor(create: (attributes: Attributes) => One) {
@@ -29,17 +29,17 @@ export class SeriesTable<One extends Series<Point>, Point> {
    */
   with(attributes: Attributes): One {
     const key = JSON.stringify(attributes);
-    const existing = this.#byAttributes.get(key);
+    const existing = this.#seriesByAttributes.get(key);
     if (existing !== undefined) return existing;
-    if (this.#byAttributes.size >= seriesMax && attributes !== overflow) return this.with(overflow);
+    if (this.#seriesByAttributes.size >= seriesMax && attributes !== overflow) return this.with(overflow);
     const series = this.#create(attributes);
-    this.#byAttributes.set(key, series);
+    this.#seriesByAttributes.set(key, series);
     return series;
   }
 
   /** Returns a snapshot of each series. */
   points(): Point[] {
-    return [...this.#byAttributes.values()].map((series) => series.toPoint());
+    return [...this.#seriesByAttributes.values()].map((series) => series.toPoint());
   }
 }
 

@@ -10,8 +10,8 @@ import { KeptConnections } from "./kept-connections.ts";
 
 /** The names of all HTTP servers and engines of a gateway. */
 export const carrierNames = [
-  "our HTTP/1.1",
-  "our HTTP/2",
+  "the engine's HTTP/1.1",
+  "the engine's HTTP/2",
   "node's HTTP/1.1",
   "node's HTTP/2",
   "a handler in node:http",
@@ -37,8 +37,8 @@ export async function openEveryCarrier(options: GatewayOptions): Promise<EveryCa
   const ownAddress = await own.listen({ host: "127.0.0.1" });
   const nodesAddress = await nodes.listen({ host: "127.0.0.1" });
   const addresses: Readonly<Record<Exclude<CarrierName, "Fetch">, readonly [Address, HttpVersion]>> = {
-    "our HTTP/1.1": [ownAddress, "1.1"],
-    "our HTTP/2": [ownAddress, "2"],
+    "the engine's HTTP/1.1": [ownAddress, "1.1"],
+    "the engine's HTTP/2": [ownAddress, "2"],
     "node's HTTP/1.1": [nodesAddress, "1.1"],
     "node's HTTP/2": [nodesAddress, "2"],
     "a handler in node:http": [await addressOf(http1), "1.1"],

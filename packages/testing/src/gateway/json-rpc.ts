@@ -57,7 +57,7 @@ function createJsonRpc(
       if (path !== jsonRpcPath) return undefined;
       return httpMethod === "POST" ? target : { kind: "method-not-allowed", allow: "POST" };
     },
-    claims: () => false,
+    handlesUnmatched: () => false,
     refuse(exchange, { httpStatus, error, fields }) {
       writeError(exchange, httpStatus, fields, null, jsonRpcErrors.server, error);
     },

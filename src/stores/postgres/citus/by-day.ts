@@ -139,7 +139,7 @@ const validateSql = `
 
 // The new tables get the owner and schema of the existing table. The owner may be a role that the migrating user is a
 // member of, and the schema may not be the first in the search_path.
-const inSchemaOfOwner = `
+const ownedObjectsCondition = `
     SELECT relowner::regrole::text AS owner, relnamespace::regnamespace::text AS schema INTO one
       FROM pg_class WHERE oid = 'deletions'::regclass;
     PERFORM set_config('search_path', one.schema || ', pg_temp', true);
@@ -150,7 +150,7 @@ const inSchemaOfOwner = `
 const partitionSql = `
   DO $divide$ DECLARE grants text[] := '{}'; one record; sql text; BEGIN
     IF EXISTS (${isByDaySql}) THEN RETURN; END IF;
-    ${inSchemaOfOwner}
+    ${ownedObjectsCondition}
     PERFORM set_config('citus.multi_shard_modify_mode', 'sequential', true);
     ${dayFunctionsSql}
     CREATE TABLE deletions_all (LIKE deletions INCLUDING DEFAULTS INCLUDING GENERATED) PARTITION BY LIST (day);

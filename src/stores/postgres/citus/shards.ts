@@ -31,11 +31,11 @@ export class Shards {
 
   #findOneOfEach(): readonly bigint[] {
     const remaining = new Set(this.worker);
-    const found: bigint[] = [];
+    const foundPlants: bigint[] = [];
     for (let id = 0n; remaining.size > 0 && id < searchedIdsMax; id++) {
-      if (remaining.delete(this.workerOf(id))) found.push(id);
+      if (remaining.delete(this.workerOf(id))) foundPlants.push(id);
     }
-    return found;
+    return foundPlants;
   }
 }
 

@@ -51,10 +51,12 @@ export const dropFromTable: DropRows = (session, schema, keptMs, slice) =>
  */
 export const dropFromPartition: DropRows = async (session, schema, keptMs, slice) => {
   try {
-    return await session.transact(inOrder, () => dropRowsInOrder(session, schema, keptMs, slice));
+    return await session.transact(orderedTransaction, () => dropRowsInOrder(session, schema, keptMs, slice));
   } catch (fault) {
     if (sqlStateOf(fault) !== "55P03") throw fault;
-    return await session.transact(inOrder, () => dropUnlocked(session, dropOfPartitionSql(schema), keptMs, slice));
+    return await session.transact(orderedTransaction, () =>
+      dropUnlocked(session, dropOfPartitionSql(schema), keptMs, slice),
+    );
   }
 };
 
@@ -84,5 +86,5 @@ async function dropUnlocked(
 // Forces the index on the time: without statistics, for example after a restore, the planner would read all expired
 // records for each slice. Sets timeouts, because a session behind PgBouncer has none: they limit the wait for a row,
 // and release the rows of a process that hangs before its commit.
-const inOrder = `${readCommitted}; SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off;
+const orderedTransaction = `${readCommitted}; SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off;
   SET LOCAL lock_timeout = '100ms'; SET LOCAL idle_in_transaction_session_timeout = '5s'`;

@@ -89,7 +89,7 @@ export function readServerUrl(text: string): Server {
   if (unknown.length > 0) throw new StoreOpenError(`unsupported parameters in the database URL: ${unknown.join(", ")}`);
   const target = readWord(parameters, "target_session_attrs", ["any", "read-write", "primary"]);
   const hosts = hostsOf(parameters);
-  const sharedOptions = sharedBy(parameters);
+  const sharedOptions = sharedWayOptions(parameters);
   const connectTimeoutMs = 1_000 * readConnectTimeoutS(parameters);
   const names = hosts.map(({ host, port }) => `${host.includes(":") ? `[${host}]` : host}:${port}`);
   return {
@@ -121,7 +121,7 @@ function readPort(text: string | undefined): number {
 }
 
 /** Returns the options that all hosts share. */
-function sharedBy(parameters: Parameters): Omit<Way, "host" | "port" | "ssl"> {
+function sharedWayOptions(parameters: Parameters): Omit<Way, "host" | "port" | "ssl"> {
   const [user, password, database, options] = ["user", "password", "dbname", "options"].map((name) =>
     parameters.get(name),
   );

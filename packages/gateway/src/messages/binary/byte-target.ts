@@ -39,12 +39,12 @@ export function requireCapacity(target: ByteTarget, length: number): void {
 export function writeVarint32(target: ByteTarget, value: number): void {
   const { bytes } = target;
   let at = target.at;
-  let rest = value >>> 0;
-  while (rest > 0x7f) {
-    bytes[at++] = (rest & 0x7f) | 0x80;
-    rest >>>= 7;
+  let remainder = value >>> 0;
+  while (remainder > 0x7f) {
+    bytes[at++] = (remainder & 0x7f) | 0x80;
+    remainder >>>= 7;
   }
-  bytes[at++] = rest;
+  bytes[at++] = remainder;
   target.at = at;
 }
 

@@ -29,8 +29,8 @@ export function createBinaryWriter(
     for (const field of fields) {
       const bytes: unknown = Reflect.get(message, field.localName);
       if (bytes instanceof Uint8Array && bytes.byteLength >= largeBytesMin) {
-        const others: Message = { ...message, [field.localName]: unsetValue(field) };
-        return markSingleUse(concatBytes([write(others), beginBytes(field, bytes.byteLength), bytes]));
+        const withoutField: Message = { ...message, [field.localName]: unsetValue(field) };
+        return markSingleUse(concatBytes([write(withoutField), beginBytes(field, bytes.byteLength), bytes]));
       }
     }
     return write(message);

@@ -13,7 +13,7 @@ interface FieldLayout {
   /** The wire type of each value, if values may be packed. */
   readonly packed: WireType | undefined;
   /** Returns the layout of the content, for a message or a map entry. A function, because messages may be recursive. */
-  readonly inside: (() => Layout) | undefined;
+  readonly contentLayout: (() => Layout) | undefined;
 }
 
 /**
@@ -35,8 +35,8 @@ function isAsDeclared(reader: BinaryReader, layout: Layout, end: number, group: 
     const field = layout.get(number);
     if (field === undefined) reader.skip(wireType, number);
     else if ((field.wireTypes & (1 << wireType)) === 0) return false;
-    else if (wireType === WireType.StartGroup && field.inside !== undefined) {
-      if (!isAsDeclared(reader, field.inside(), end, number)) return false;
+    else if (wireType === WireType.StartGroup && field.contentLayout !== undefined) {
+      if (!isAsDeclared(reader, field.contentLayout(), end, number)) return false;
     } else if (wireType !== WireType.LengthDelimited) reader.skip(wireType, number);
     else if (!isInsideAsDeclared(reader, field)) return false;
   }
@@ -44,10 +44,10 @@ function isAsDeclared(reader: BinaryReader, layout: Layout, end: number, group: 
 }
 
 /** Skips a length-delimited value, and returns whether its content is as declared. */
-function isInsideAsDeclared(reader: BinaryReader, { inside, packed }: FieldLayout): boolean {
+function isInsideAsDeclared(reader: BinaryReader, { contentLayout, packed }: FieldLayout): boolean {
   const start = reader.pos;
   const length = reader.uint32();
-  if (inside !== undefined) return isAsDeclared(reader, inside(), reader.pos + length, undefined);
+  if (contentLayout !== undefined) return isAsDeclared(reader, contentLayout(), reader.pos + length, undefined);
   reader.pos = start;
   const lastByte = reader.skip(WireType.LengthDelimited).at(-1) ?? 0;
   if (packed === undefined) return true;
@@ -60,13 +60,13 @@ const layoutOf = memoize(
 
 function fieldLayoutOf(field: DescField): FieldLayout {
   if (field.fieldKind === "map") {
-    const key: FieldLayout = { wireTypes: 1 << wireTypeOf(field.mapKey), packed: undefined, inside: undefined };
+    const key: FieldLayout = { wireTypes: 1 << wireTypeOf(field.mapKey), packed: undefined, contentLayout: undefined };
     // protobuf.dev, "Maps": an entry is a message of key = 1 and value = 2.
     const entry: Layout = new Map([
       [1, key],
       [2, valueLayoutOf(field)],
     ]);
-    return { wireTypes: 1 << WireType.LengthDelimited, packed: undefined, inside: () => entry };
+    return { wireTypes: 1 << WireType.LengthDelimited, packed: undefined, contentLayout: () => entry };
   }
   const value = valueLayoutOf(field);
   if (field.fieldKind !== "list" || field.listKind === "message") return value;
@@ -80,11 +80,11 @@ function fieldLayoutOf(field: DescField): FieldLayout {
 function valueLayoutOf(field: DescField): FieldLayout {
   const { message } = field;
   if (message === undefined)
-    return { wireTypes: 1 << wireTypeOf(scalarOf(field)), packed: undefined, inside: undefined };
+    return { wireTypes: 1 << wireTypeOf(scalarOf(field)), packed: undefined, contentLayout: undefined };
   return {
     wireTypes: 1 << (field.delimitedEncoding ? WireType.StartGroup : WireType.LengthDelimited),
     packed: undefined,
-    inside: () => layoutOf(message),
+    contentLayout: () => layoutOf(message),
   };
 }
 

@@ -179,9 +179,9 @@ function forEachSource(statements: string): string {
 
 function tagSource(number: number, wireType: WireType): string {
   const bytes: number[] = [];
-  let rest = ((number << 3) | wireType) >>> 0;
-  for (; rest > 0x7f; rest >>>= 7) bytes.push((rest & 0x7f) | 0x80);
-  bytes.push(rest);
+  let remainder = ((number << 3) | wireType) >>> 0;
+  for (; remainder > 0x7f; remainder >>>= 7) bytes.push((remainder & 0x7f) | 0x80);
+  bytes.push(remainder);
   return bytes.map((byte) => `bytes[at++] = ${literal(byte)}; `).join("");
 }
 

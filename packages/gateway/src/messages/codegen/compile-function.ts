@@ -47,8 +47,8 @@ export function canCompile(options: CodegenOptions | undefined): boolean {
 // oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- the type is determined by the source
 export function compileFunction<T>(text: string, scope: Scope): T {
   // oxlint-disable-next-line typescript/no-implied-eval -- see above
-  const within = new Function(...Object.keys(scope), `"use strict";\nreturn ${text};`);
-  return within(...Object.values(scope));
+  const factory = new Function(...Object.keys(scope), `"use strict";\nreturn ${text};`);
+  return factory(...Object.values(scope));
 }
 
 function tryToCompile(): boolean {

@@ -58,11 +58,11 @@ function messageSource(desc: DescMessage, own: TypeScope, readers: CompiledReade
     const check = name === jsonName ? "" : `if (hasOwn(json, ${literal(jsonName)})) throw bailOut;\n`;
     const skipNull = acceptsNull(field) && !isRepeated(field) ? "" : "if (value === null) continue;\n";
     const memberSource = `message[${literal((oneof ?? field).localName)}]`;
-    const store =
+    const storeSource =
       oneof === undefined
         ? `${memberSource} = value;`
         : `if (${memberSource}.case !== undefined) throw bailOut;\n${memberSource} = { case: ${literal(localName)}, value };`;
-    return [name, `${check}${skipNull}${valueSource(field, own, readers)}${store}\ncontinue;`];
+    return [name, `${check}${skipNull}${valueSource(field, own, readers)}${storeSource}\ncontinue;`];
   });
   return `function (json, state) {
   if (typeof json !== "object" || json === null || isArray(json)) throw bailOut;

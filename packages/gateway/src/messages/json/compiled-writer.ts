@@ -52,10 +52,10 @@ function fieldSource(field: DescField, forms: MessageForms, name: (value: unknow
   const { fieldKind, localName, oneof } = field;
   const property = `message[${literal((oneof ?? field).localName)}]`;
   const form = fieldForm(field, forms);
-  const always = forms.style.alwaysEmitImplicit === true;
+  const alwaysWritten = forms.style.alwaysEmitImplicit === true;
   if (fieldKind === "list" || fieldKind === "map") {
     const whenEmpty = fieldKind === "list" ? "[]" : "{}";
-    return `${fieldKind}ToJson(${property}, ${name(form)}, ${always ? whenEmpty : "undefined"})`;
+    return `${fieldKind}ToJson(${property}, ${name(form)}, ${alwaysWritten ? whenEmpty : "undefined"})`;
   }
   const valueSource =
     typeof form === "string"
@@ -63,7 +63,7 @@ function fieldSource(field: DescField, forms: MessageForms, name: (value: unknow
       : `${name(form)}.toJson(value)`;
   if (oneof !== undefined)
     return `(value = oneof(${property})).case !== ${literal(localName)} ? undefined : (value = value.value, ${valueSource})`;
-  return `(value = ${property}, ${unsetSource(field, always, name)}) ? ${whenUnset(field, name)} : ${valueSource}`;
+  return `(value = ${property}, ${unsetSource(field, alwaysWritten, name)}) ? ${whenUnset(field, name)} : ${valueSource}`;
 }
 
 /** Returns the condition for leaving out `value`. */

@@ -16,7 +16,7 @@ type MessageTypedField = DescField & { readonly message: DescMessage };
 export function createFieldReader(field: DescField): FieldReader {
   if (field.fieldKind === "list") return { field, nullIsValue: false, read: createListReader(field) };
   if (field.fieldKind === "map") return { field, nullIsValue: false, read: createMapReader(field) };
-  const store = createFieldSetter(field);
+  const setField = createFieldSetter(field);
   const readValue = createValueReader(field);
   const isPlainMessage = field.message !== undefined && !hasCustomJsonRepresentation(field.message);
   return {
@@ -28,7 +28,7 @@ export function createFieldReader(field: DescField): FieldReader {
         bound !== undefined && isPlainMessage
           ? context.messages.readFields(context, field.message, { bound, into: loadField(fields, field) })
           : readValue(context);
-      if (value !== absentValue) store(fields, value);
+      if (value !== absentValue) setField(fields, value);
     },
   };
 }

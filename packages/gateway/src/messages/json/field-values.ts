@@ -67,8 +67,8 @@ export function localFormOf(field: DescField & { readonly message: DescMessage }
   if (field.message.typeName === "google.protobuf.Struct") {
     return field.parent.typeName === "google.protobuf.Value" ? "message" : "json-object";
   }
-  const bare = field.fieldKind === "message" && field.oneof === undefined && isWrapperDesc(field.message);
-  return bare ? "unwrapped" : "message";
+  const isBareValue = field.fieldKind === "message" && field.oneof === undefined && isWrapperDesc(field.message);
+  return isBareValue ? "unwrapped" : "message";
 }
 
 /** Sets a property, even one named `__proto__`, for which a plain assignment would set the prototype. */

@@ -76,9 +76,9 @@ export function createFieldForm(
 ): (message: FieldValues) => JsonValue | undefined {
   const { localName, oneof, presence, fieldKind } = field;
   const form = fieldForm(field, forms);
-  const always = forms.style.alwaysEmitImplicit === true;
-  if (fieldKind === "list") return (message) => listToJson(message[localName], form, always ? [] : undefined);
-  if (fieldKind === "map") return (message) => mapToJson(message[localName], form, always ? {} : undefined);
+  const alwaysWritten = forms.style.alwaysEmitImplicit === true;
+  if (fieldKind === "list") return (message) => listToJson(message[localName], form, alwaysWritten ? [] : undefined);
+  if (fieldKind === "map") return (message) => mapToJson(message[localName], form, alwaysWritten ? {} : undefined);
   if (oneof !== undefined) {
     return (message) => {
       const oneofValue = asFieldValues(message[oneof.localName]);
@@ -93,7 +93,7 @@ export function createFieldForm(
       return presence === FeatureSet_FieldPresence.LEGACY_REQUIRED ? refuseUnset(field) : undefined;
     };
   }
-  const isZero = always ? () => false : zeroTest(field);
+  const isZero = alwaysWritten ? () => false : zeroTest(field);
   return (message) => {
     const value = message[localName];
     return isZero(value) ? undefined : valueToJson(value, form);

@@ -130,12 +130,12 @@ export function createWellKnownReader(desc: DescMessage, canonical: boolean): Pl
 
 function createWrapperReader(desc: WktWrapperDesc, canonical: boolean): PlainReader {
   const readWrapped = createWrappedReader(desc, canonical);
-  const store = createFieldSetter(desc.fields[0]);
+  const setValue = createFieldSetter(desc.fields[0]);
   return {
     read(json, state) {
       const value = readWrapped.read(json, state);
       const wrapper = create(desc);
-      store(wrapper, value);
+      setValue(wrapper, value);
       return wrapper;
     },
   };

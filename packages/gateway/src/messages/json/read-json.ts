@@ -100,7 +100,7 @@ export function createJsonFieldReader(
   options: ReadServiceJsonOptions,
   { bound, sameAsBound }: BodyRules,
 ): JsonFieldReader {
-  const store = createFieldSetter(field);
+  const setField = createFieldSetter(field);
   const nestedBound = bound.get(field);
   const reader = createFieldReader(field);
   return (message, json, notes) =>
@@ -113,7 +113,7 @@ export function createJsonFieldReader(
       (value, plain) => {
         if (plain === null && !reader.nullIsValue) return;
         if (isOneofSet(message, field)) throw bailOut;
-        store(message, value);
+        setField(message, value);
       },
     ).ignored;
 }
@@ -131,8 +131,8 @@ function readText<Value>(
   const text = toText(json);
   // Only the exact reader notes which fields are set.
   const reader = rules.notes === undefined && canCompile(options) ? readerOf(readers) : undefined;
-  const fast = reader && readFast(text, readers.canonical, reader, take);
-  if (fast !== undefined) return { message: fast.value, ignored: new UnknownNames() };
+  const fastMessage = reader && readFast(text, readers.canonical, reader, take);
+  if (fastMessage !== undefined) return { message: fastMessage.value, ignored: new UnknownNames() };
   return readExactText(text, options, rules, readExactly);
 }
 

@@ -104,14 +104,14 @@ function wrapperForm(desc: DescMessage): TextForm | undefined {
   const unwrappedForm = bareWrapperForm(desc);
   const [inner] = desc.fields;
   if (unwrappedForm === undefined || inner === undefined) return undefined;
-  const store = createFieldSetter(inner);
+  const setValue = createFieldSetter(inner);
   return {
     ...unwrappedForm,
     parse(text, canonical) {
       const value = unwrappedForm.parse(text, canonical);
       if (value === undefined) return undefined;
       const wrapper = create(desc);
-      store(wrapper, value);
+      setValue(wrapper, value);
       return wrapper;
     },
   };

@@ -33,7 +33,7 @@ export const connect: Protocol = {
     const [, format] = callFormat(`application/${name}`, codec, planBody(rpc.options.readMaxBytes));
     return unaryTarget(rpc, format, parameters);
   },
-  claims({ common: { contentType, connectProtocolVersion } }) {
+  handlesUnmatched({ common: { contentType, connectProtocolVersion } }) {
     return connectProtocolVersion !== null || contentType?.toLowerCase().startsWith("application/connect+") === true;
   },
   refuse(exchange, { httpStatus, error, fields, target }) {

@@ -30,7 +30,7 @@ export const grpcWeb: Protocol = {
       });
     });
   },
-  claims({ common: { contentType } }) {
+  handlesUnmatched({ common: { contentType } }) {
     return contentType?.toLowerCase().startsWith(baseType) === true;
   },
   refuse(exchange, { error }) {

@@ -36,15 +36,15 @@ export function decodeGrpcWebText(body: Uint8Array): Uint8Array {
  * next piece.
  */
 export async function* decodeTextPieces(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
-  let rest = noBytes;
+  let incompleteGroup = noBytes;
   for await (const piece of pieces) {
-    const joined = rest.byteLength === 0 ? piece : concatBytes([rest, piece]);
+    const joined = incompleteGroup.byteLength === 0 ? piece : concatBytes([incompleteGroup, piece]);
     const end = joined.byteLength - (joined.byteLength % 4);
-    rest = joined.subarray(end);
+    incompleteGroup = joined.subarray(end);
     if (end > 0) yield decodeGrpcWebText(joined.subarray(0, end));
   }
   // An incomplete group at the end is rejected by `decodeGrpcWebText`.
-  if (rest.byteLength > 0) yield decodeGrpcWebText(rest);
+  if (incompleteGroup.byteLength > 0) yield decodeGrpcWebText(incompleteGroup);
 }
 
 /** Encodes bytes for a body of `application/grpc-web-text`. */

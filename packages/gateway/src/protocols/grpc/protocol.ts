@@ -20,7 +20,7 @@ export const grpc: Protocol = {
       return [contentType, createTarget(grpc, rpc, (exchange) => new GrpcWire(exchange, rpc, format))];
     });
   },
-  claims({ common: { contentType } }) {
+  handlesUnmatched({ common: { contentType } }) {
     return contentType?.toLowerCase().startsWith(baseType) === true;
   },
   refuse(exchange, { error }) {

@@ -57,7 +57,7 @@ function createProtocol(path: string, options: McpOptions, parts: ProtocolParts)
       if (requestPath !== path) return undefined;
       return httpMethod === "POST" ? target : { kind: "method-not-allowed", allow: "POST" };
     },
-    claims: () => false,
+    handlesUnmatched: () => false,
     refuse: (exchange, { error, httpStatus, fields }) =>
       respondWithError(exchange, error, undefined, httpStatus, fields),
   };

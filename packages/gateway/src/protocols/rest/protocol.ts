@@ -30,7 +30,7 @@ export function createRest({ rpcs, restRoutes, writeErrorRecord }: ProtocolParts
       if (rule.kind === "unary") return new RestUnaryTarget(rest, rule, found.captures, query);
       return new RestStreamTarget(rest, rule, found.captures, query);
     },
-    claims: () => true,
+    handlesUnmatched: () => true,
     refuse(exchange, { error, httpStatus, fields, rpc }) {
       const failure = { httpStatus, procedure: rpc?.name };
       const response = toErrorResponse(writeErrorRecord, error, failure, fields, false);

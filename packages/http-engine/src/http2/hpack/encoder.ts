@@ -97,9 +97,10 @@ function encodeInteger(value: number, prefixBits: number, pattern: number): stri
   const mask = (1 << prefixBits) - 1;
   if (value < mask) return String.fromCharCode(pattern | value);
   let encoded = String.fromCharCode(pattern | mask);
-  let rest = value - mask;
-  for (; rest >= 0x80; rest = Math.floor(rest / 0x80)) encoded += String.fromCharCode((rest & 0x7f) | 0x80);
-  return encoded + String.fromCharCode(rest);
+  let remainder = value - mask;
+  for (; remainder >= 0x80; remainder = Math.floor(remainder / 0x80))
+    encoded += String.fromCharCode((remainder & 0x7f) | 0x80);
+  return encoded + String.fromCharCode(remainder);
 }
 
 /** §5.2 String Literal Representation, without Huffman coding, which costs peers more to decode than it saves. */

@@ -57,18 +57,18 @@ function resolvePath(message: DescMessage, names: readonly string[], find: FindF
  */
 export function resolveDottedPath(message: DescMessage, names: readonly string[]): FieldPath | undefined {
   // For each index, the messages from which the remaining names do not resolve.
-  const failed = names.map(() => new Set<DescMessage>());
+  const unresolvable = names.map(() => new Set<DescMessage>());
   const resolve = (parent: DescMessage, start: number): readonly DescField[] | undefined => {
-    if (failed[start]?.has(parent) === true) return undefined;
+    if (unresolvable[start]?.has(parent) === true) return undefined;
     for (let end = start + 1; end <= names.length; end += 1) {
       const field = findField(parent, names.slice(start, end).join("."));
       if (field === undefined) continue;
       if (end === names.length) return [field];
       const nested = field.fieldKind === "message" && !hasCustomJsonRepresentation(field.message) && field.message;
-      const rest = nested === false ? undefined : resolve(nested, end);
-      if (rest !== undefined) return [field, ...rest];
+      const restOfPath = nested === false ? undefined : resolve(nested, end);
+      if (restOfPath !== undefined) return [field, ...restOfPath];
     }
-    failed[start]?.add(parent);
+    unresolvable[start]?.add(parent);
     return undefined;
   };
   const [first, ...rest] = resolve(message, 0) ?? [];
@@ -97,12 +97,16 @@ export function createPathSetter(path: FieldPath): FieldSetter {
   const isSingle = leaf.fieldKind !== "list" && leaf.fieldKind !== "map";
   if (path.length === 1 && isSingle && leaf.oneof === undefined) return createFieldSetter(first);
   const parents = path.slice(0, -1);
-  const store = isSingle ? createFieldSetter(leaf) : leaf.fieldKind === "list" ? createAppend(leaf) : createEntry(leaf);
+  const setLeaf = isSingle
+    ? createFieldSetter(leaf)
+    : leaf.fieldKind === "list"
+      ? createAppend(leaf)
+      : createEntry(leaf);
   return (fields, value) => {
     let parent = fields;
     for (const field of parents) parent = childOf(parent, field);
     refuseOtherMember(parent, leaf);
-    store(parent, value);
+    setLeaf(parent, value);
   };
 }
 

@@ -53,13 +53,13 @@ export function createHttpRuleFinder(
     return service === undefined || service.methods.some((method) => selectorOf(method) === selector);
   };
   const selectors = new Set(methods.map(selectorOf));
-  const bySelector = new Map(externalRules.map((rule) => [rule.selector ?? "", create(HttpRuleSchema, rule)]));
-  const unknown = [...bySelector.keys()].filter(
+  const rulesBySelector = new Map(externalRules.map((rule) => [rule.selector ?? "", create(HttpRuleSchema, rule)]));
+  const unknown = [...rulesBySelector.keys()].filter(
     (selector) => !selectors.has(selector) && !(ignoreUnregistered && mayBeUnregistered(selector)),
   );
   if (unknown.length > 0)
     throw new RuleProblem(unknown.map((selector) => `selector "${selector}" does not match an RPC`).join("\n"));
-  return (method) => bySelector.get(selectorOf(method)) ?? readAnnotation(method);
+  return (method) => rulesBySelector.get(selectorOf(method)) ?? readAnnotation(method);
 }
 
 // `getOption` would create a message type for each call, which takes a fifth of the start-up time with many services.

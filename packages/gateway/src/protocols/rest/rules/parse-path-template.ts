@@ -93,9 +93,9 @@ class Parser {
 
   #parseLiteral(what: string): string {
     const at = this.#at;
-    const raw = this.#consumeToken(literalToken);
-    if (raw === undefined) throw this.#problem(`expected ${what}`);
-    const text = decodePercent(raw);
+    const rawLiteral = this.#consumeToken(literalToken);
+    if (rawLiteral === undefined) throw this.#problem(`expected ${what}`);
+    const text = decodePercent(rawLiteral);
     if (text === undefined) throw this.#problem("percent escapes must be UTF-8", at);
     if (text === "." || text === "..") throw this.#problem(`no path can match the segment "${text}"`, at);
     return text;

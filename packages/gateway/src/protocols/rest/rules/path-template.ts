@@ -44,9 +44,9 @@ export function printPathTemplate(template: PathTemplate): string {
   let at = 0;
   for (const variable of variables) {
     parts.push(...segments.slice(at, variable.start).map(printSegment));
-    const inside = segments.slice(variable.start, variable.end).map(printSegment).join("/");
+    const variableSegments = segments.slice(variable.start, variable.end).map(printSegment).join("/");
     const name = variable.fieldPath.join(".");
-    parts.push(inside === "*" ? `{${name}}` : `{${name}=${inside}}`);
+    parts.push(variableSegments === "*" ? `{${name}}` : `{${name}=${variableSegments}}`);
     at = variable.end;
   }
   parts.push(...segments.slice(at).map(printSegment));

@@ -20,13 +20,13 @@ const notFound: SplitPath = { kind: "not-found" };
  */
 export function splitRawPath(path: string): SplitPath {
   if (path.charCodeAt(0) !== 0x2f) return notFound;
-  const raw: string[] = [];
+  const rawSegments: string[] = [];
   let start = 1;
   let escaped = false;
   for (let at = 1; at < path.length; at++) {
     const unit = path.charCodeAt(at);
     if (unit === 0x2f) {
-      raw.push(path.slice(start, at));
+      rawSegments.push(path.slice(start, at));
       start = at + 1;
     } else if (unit === 0x25) {
       escaped = true;
@@ -34,13 +34,13 @@ export function splitRawPath(path: string): SplitPath {
       return { kind: "malformed", message: "the path has a character that is not allowed in a URL" };
     }
   }
-  raw.push(path.slice(start));
-  const decoded = escaped ? decodeSegments(raw) : raw;
+  rawSegments.push(path.slice(start));
+  const decoded = escaped ? decodeSegments(rawSegments) : rawSegments;
   if (decoded === undefined) {
     const message = badEscape.test(path) ? "the path has an invalid percent escape" : "the path is not valid UTF-8";
     return { kind: "malformed", message };
   }
-  return decoded.includes(".") || decoded.includes("..") ? notFound : { kind: "segments", raw, decoded };
+  return decoded.includes(".") || decoded.includes("..") ? notFound : { kind: "segments", raw: rawSegments, decoded };
 }
 
 // path-absolute of RFC 3986 §3.3, without an empty segment.

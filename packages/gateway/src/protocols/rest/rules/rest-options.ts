@@ -121,17 +121,17 @@ export interface BindingOptions extends Required<RestServiceOptions> {
 /** Returns the options of the bindings of a service. Throws as {@link serviceOptionsOf} does. */
 export function bindingOptionsOf(service: DescService, options: RestRouteOptions): BindingOptions {
   const { emptyResponse = 200, json, writeJson = {}, onIgnored } = options;
-  const ofService = serviceOptionsOf(service, options);
-  const { profile, lenient, int64Numbers } = ofService;
+  const serviceOptions = serviceOptionsOf(service, options);
+  const { profile, lenient, int64Numbers } = serviceOptions;
   const errors = errorFormOf(options);
   const emitsImplicit = writeJson.alwaysEmitImplicit ?? restProfiles[profile].alwaysEmitImplicit;
   const { endEvent = errors !== "google" } = options;
   return {
-    ...ofService,
+    ...serviceOptions,
     emptyResponse,
     errors,
     contentType: contentTypeOf(options),
-    streamForms: streamFormsOf({ ...ofService, errors, endEvent }),
+    streamForms: streamFormsOf({ ...serviceOptions, errors, endEvent }),
     emitsImplicit,
     readJson: { ...json, unknownFields: lenient ? "ignore" : "reject" },
     writeJson: styleOf(writeJson, int64Numbers, emitsImplicit),

@@ -226,12 +226,12 @@ function captureVariables<Binding>(
   walk: Walk,
 ): readonly string[] {
   // A template has at most one "**", so the length of the path determines how many segments it matches.
-  const shift = walk.raw.length - template.segments.length;
+  const lengthDifference = walk.raw.length - template.segments.length;
   // map() instead of push(), which would reserve capacity for sixteen more items for the duration of the call.
   return captures.map(({ start, end, decode }) => {
-    const from = start > wildcardIndex ? start + shift : start;
+    const from = start > wildcardIndex ? start + lengthDifference : start;
     if (decode === "one") return walk.decoded[from] ?? "";
-    const to = end > wildcardIndex ? end + shift : end;
+    const to = end > wildcardIndex ? end + lengthDifference : end;
     const segments = decode === "many" ? walk.raw : walk.decoded;
     const text = segments.slice(from, to).join("/");
     return decode === "many" ? decodePercentExceptSlash(text) : text;
