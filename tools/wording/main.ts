@@ -15,7 +15,8 @@ const { values } = parseArgs({
 });
 
 function show({ kind, file, line, context, text }: PlacedText): string {
-  return [...(kind === "docs" ? [context] : [text, context]), `${file}:${line}`]
+  const around = kind === "comment" && context !== "" ? `(after: ${context})` : context;
+  return [...(kind === "docs" ? [context] : [text, around]), `${file}:${line}`]
     .filter((part) => part !== "")
     .join("\t");
 }
@@ -42,7 +43,7 @@ if (values.draw !== undefined) {
     {
       title: "test name",
       count: 50,
-      from: sourceTexts(testFiles(), true).filter(({ kind }) => kind === "test name"),
+      from: sourceTexts(testFiles(), true).filter(({ kind, context }) => kind === "test name" && context !== "row"),
     },
   ];
   for (const { title, count, from } of groups) {

@@ -12,8 +12,8 @@ export interface Text {
   readonly text: string;
   /**
    * Where the text is used: for a message, the function that is called with it, such as `new TypeError`; for a name, its
-   * declaration; for the name of a test, "row" if the title of the test is in another file; for a sentence of a page,
-   * the sentence with its code; otherwise empty.
+   * declaration; for a sentence of a comment, the sentence before it; for the name of a test, "row" if the title of the
+   * test is in another file; for a sentence of a page, the sentence with its code; otherwise empty.
    */
   readonly context: string;
   /** The line, counted from 1. */
@@ -29,7 +29,7 @@ const sql =
 
 /** Strings with operators, calls or blocks of JavaScript, header fields, tags or flags: not written for people. */
 const code =
-  /=>|===?|!==|\+\+|>>>|[;{}](?:\s|\\n)*$|!=|^\s*(?!\$\{)[{}]|\b(?:const|let) \w+ =|\b(?:if|for|while|switch) \(|\breturn [^.]*;|[\w}]\((?![)\w]*\))|\\r\\n|;\s?(?:q|charset|\w+)=|<\w+ \w+=|^-\w /;
+  /=>|===?|!==|\+\+|>>>|[;{}](?:\s|\\n)*$|!=|^\s*(?!\$\{)[{}]|\b(?:const|let) \w+ =|\b(?:if|for|while|switch) \(|\breturn [^.]*;|[\w}]\((?![)\w]*\))|\\r\\n|;\s?(?:q|charset|\w+)=|<\w+ \w+=|^-\w |^(?:from [\w.]+ import|except|HTTP\/1\.1|PRI \*) |: f"|: `Bearer/;
 
 const declarations = new Set([
   "FunctionDeclaration",
@@ -46,8 +46,8 @@ const members = new Set(["MethodDefinition", "PropertyDefinition", "TSPropertySi
  */
 export function textsOf(source: string, isTest: boolean): Text[] {
   const lineOf = lineFinder(source);
-  const texts: Text[] = commentsOf(source).map(({ text, start }) => {
-    return { kind: "comment", text, context: "", line: lineOf(start) };
+  const texts: Text[] = commentsOf(source).map(({ text, before, start }) => {
+    return { kind: "comment", text, context: before, line: lineOf(start) };
   });
   const program: unknown = parseAst(source, { lang: "ts" });
   const visit = (node: Node, callee: string): void => {
@@ -104,13 +104,13 @@ function lineAt(source: string, offset: number): string {
 }
 
 /** Returns the sentences of comments. Line comments on consecutive lines are one comment. */
-function commentsOf(source: string): { text: string; start: number }[] {
+function commentsOf(source: string): { text: string; before: string; start: number }[] {
   const comments = source.matchAll(/^[ \t]*\/\*\*?[\s\S]*?\*\/|(?:^[ \t]*\/\/.*(?:\n|$))+|(?<=\S[ \t]+)\/\/ .*/gm);
   return [...comments].flatMap(({ 0: comment, index: start }) => {
     const content = comment.replaceAll(/^[ \t]*(?:\/\*+|\*\/|\*|\/\/)|\*\/$/gm, (mark) => " ".repeat(mark.length));
     return sentencesOf(content)
-      .filter(({ text }) => prose.test(text))
-      .map(({ text, at }) => ({ text, start: start + at }));
+      .map(({ text, at }, index, all) => ({ text, before: all[index - 1]?.text ?? "", start: start + at }))
+      .filter(({ text }) => prose.test(text));
   });
 }
 

@@ -71,7 +71,9 @@ function streamProblems(items: readonly Json[], error: boolean, response: HttpRe
   if (stream === undefined) return [`expected a stream of messages, got ${show(textOf(response))}`];
   return [
     ...differences(items, stream.items, { response: true }),
-    ...(stream.hasError === error ? [] : [`the stream ${error ? "must end" : "ended"} with an error`]),
+    ...(stream.hasError === error
+      ? []
+      : [error ? "the stream must end with an error" : "the stream ended with an error"]),
   ];
 }
 

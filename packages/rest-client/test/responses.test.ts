@@ -248,7 +248,7 @@ test.each(
   expect(server.seen[0]?.header).not.toHaveProperty("grpc-timeout");
 });
 
-test("a deadline of Connect's protocol is limited to the maximum of a timer", async () => {
+test("a deadline of Connect's protocol is limited to the longest delay of a timer", async () => {
   await using server = await startRestServer((response) => answerWith(response, 200, {}));
   const transport = createRestTransport({ baseUrl: server.baseUrl, onUnbound: "connect" });
   await createClient(KitchenSink, transport).unbound({}, { timeoutMs: 2 ** 31 });

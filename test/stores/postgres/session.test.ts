@@ -190,7 +190,7 @@ describe("a session", () => {
     mute.close();
   });
 
-  test("does not retry another way after a host resets the connection", async () => {
+  test("does not retry with other TLS settings after a host resets the connection", async () => {
     let connections = 0;
     await using way = await listenOnPort(createServer((socket) => (connections++, socket.resetAndDestroy())));
     const session = new Session(readServerUrl(`postgres://tester@127.0.0.1:${way.port}/postgres?sslmode=disable`));

@@ -616,7 +616,7 @@ describe("on Citus", () => {
       expect(await runSql(url, "SELECT FROM deletions")).toEqual([]);
     });
 
-    test("passes while the check of another process hangs with its record in place", async () => {
+    test("passes while another process hangs during its own check, after it has written the record", async () => {
       const url = await createStore([], 1);
       const sql = "IF pg_try_advisory_xact_lock(1) THEN PERFORM pg_sleep(600); END IF; RETURN NULL";
       await addTrigger(url, { table: "deletions", when: "INSERT", at: "AFTER", sql });

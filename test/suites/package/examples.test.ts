@@ -77,7 +77,7 @@ async function startServer(command: string, pattern: RegExp): Promise<CommandLin
   return server;
 }
 
-test("most examples document how to start them, and servers how to call them", () => {
+test("the first lines of most examples document how to start them, and those of servers how to call them", () => {
   expect(headers.length).toBeGreaterThan(14);
   expect(servers.length).toBeGreaterThan(11);
 });

@@ -115,14 +115,14 @@ describe.each(callings)("a stream by $name", (calling) => {
 
   test.each([
     {
-      name: "the maximum of a timer",
+      name: "as long as a timer supports",
       headers: { "connect-timeout-ms": "2147483647", "grpc-timeout": "596H" },
     },
     {
-      name: "more than the maximum of a timer",
+      name: "longer than a timer supports",
       headers: { "connect-timeout-ms": "9999999999", "grpc-timeout": "99999999H" },
     },
-  ])("does not end before a deadline of $name", async ({ headers }) => {
+  ])("does not end before a deadline that is $name", async ({ headers }) => {
     await using greenhouse = await start({
       async *watchReadings(_, { signal }) {
         yield { sensor: "before" };
