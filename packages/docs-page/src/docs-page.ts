@@ -83,6 +83,7 @@ const styles = ["page.css", "layout.css", "print.css"];
 
 const redirectToPage: Endpoint = {
   path: "/",
+  yieldsToRules: true,
   open: true,
   handle: () => ({ httpStatus: 302, header: { ...headerOf("text/plain", []), location: "docs" }, body: "" }),
 };

@@ -11,6 +11,7 @@ import {
   contentTypeOf,
   createErrorRecordWriter,
   errorFormOf,
+  fixedPathOf,
   restOptionNames,
   type RestOptions,
   type RestRoutes,
@@ -146,12 +147,12 @@ export function compileRoutes(userOptions: ServingOptions, ownPlatform: Platform
   const [options, platform] =
     userOptions.codegen === false ? withoutCodegen(userOptions, ownPlatform) : [userOptions, ownPlatform];
   const { compressions, parsedMethods } = platform;
-  const { routes, rest = {}, requestPathPrefix: prefix = "", endpoints = [], mcp } = options;
+  const { routes, rest = {}, requestPathPrefix: prefix = "", endpoints: allEndpoints = [], mcp } = options;
   if (typeof routes !== "function") {
     const problem = `routes must be a function that registers services, got ${typeof routes}`;
     throw withCode(new TypeError(problem), "ERR_OPTIONS");
   }
-  for (const endpoint of endpoints) refuseMisspelledEndpoint(endpoint);
+  for (const endpoint of allEndpoints) refuseMisspelledEndpoint(endpoint);
   const onIgnored = guardCallback("rest.onIgnored", rest.onIgnored, report);
   const { rpcs, registry } = createRpcs(
     routes,
@@ -178,11 +179,13 @@ export function compileRoutes(userOptions: ServingOptions, ownPlatform: Platform
       ...(onIgnored && { onIgnored }),
     },
     {
-      reservedPaths: listPaths(endpoints, mcp),
+      reservedPaths: listPaths(allEndpoints, mcp),
       requestPathPrefix: prefix,
       ...(parsedMethods && { parsedMethods }),
     },
   );
+  const ruled = new Set(restRoutes.bindings.map(({ template }) => fixedPathOf(template)));
+  const endpoints = allEndpoints.filter(({ path, yieldsToRules }) => yieldsToRules !== true || !ruled.has(path));
   const httpMethods = listMethods(restRoutes, endpoints, parsedMethods);
   const corsOrigins = options.cors?.origins;
   const isIncomplete = rest.ignoreUnregistered ?? false;
@@ -204,7 +207,7 @@ export function compileRoutes(userOptions: ServingOptions, ownPlatform: Platform
  * @throws TypeError for an extension that was not created by its function
  */
 function listPaths(endpoints: readonly Endpoint[], mcp: ProtocolExtension | undefined): readonly string[] {
-  const paths = endpoints.filter(({ atRoot }) => atRoot !== true).map(({ path }) => path);
+  const paths = endpoints.filter((one) => one.atRoot !== true && one.yieldsToRules !== true).map(({ path }) => path);
   if (mcp === undefined) return paths;
   if (creatorOf(mcp) !== undefined) return [...paths, mcp.path];
   throw withCode(new TypeError("mcp must be the result of createMcp()"), "ERR_OPTIONS");

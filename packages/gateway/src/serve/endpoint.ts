@@ -7,8 +7,13 @@ import type { RequestView } from "./hooks.ts";
 
 /** A plain HTTP resource in addition to the RPCs, for example a probe, a page or a webhook. */
 export interface Endpoint {
-  /** The exact path, without the gateway's prefix. No HTTP rule may have the same path, for any method. */
+  /**
+   * The exact path, without the gateway's prefix. No HTTP rule may have the same path, for any method, unless
+   * {@link yieldsToRules} is set.
+   */
   readonly path: string;
+  /** Whether an HTTP rule with the same path, for any method, replaces the endpoint. Default false. */
+  readonly yieldsToRules?: boolean;
   /** Whether the path is outside the gateway's prefix, as `/.well-known/` paths are (RFC 8615). */
   readonly atRoot?: boolean;
   /** The methods that it accepts; others get 405. GET includes HEAD. Default GET. */
@@ -59,6 +64,7 @@ export const serverEndpoint: Endpoint = {
 
 const endpointNames: Readonly<Record<keyof Endpoint, true>> = {
   path: true,
+  yieldsToRules: true,
   atRoot: true,
   httpMethods: true,
   open: true,

@@ -265,3 +265,15 @@ test.each(["post", "CONNECT"])("createGateway() rejects an endpoint with the met
     `endpoint /hooks/payment: the HTTP/1.1 parser does not accept the method "${httpMethod}"`,
   );
 });
+
+test.each([
+  { name: "yields to a rule of its path", yieldsToRules: true, body: '{"rpc":"Query","sink":{}}' },
+  { name: "yields to no rule, because it has another path,", yieldsToRules: true, path: "/elsewhere", body: "page" },
+])("an endpoint that $name is served as $body", async ({ yieldsToRules, path = "/page", body }) => {
+  const { fetch } = createGateway({
+    ...kitchenSinkOptions,
+    rest: { rules: [{ selector: "kitchensink.v1.KitchenSink.Query", pattern: { case: "get", value: path } }] },
+    endpoints: [{ ...page, yieldsToRules }],
+  });
+  expect(await (await fetch(new Request("http://a/page"))).text()).toBe(body);
+});

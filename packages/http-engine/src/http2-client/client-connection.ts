@@ -32,6 +32,8 @@ export interface ClientConnectionOptions extends ConnectionOptions {
   readonly onStreamAvailable: () => void;
   /** Called when the connection opens no more streams, with the code of a GOAWAY or of our own error. */
   readonly onRetired: (code: number) => void;
+  /** Returns why the connection was lost, for errors; `undefined` for no reason. */
+  readonly lossReason?: () => string | undefined;
   /** Called with `true` when the first call starts, and with `false` when the last one has ended. */
   readonly onBusy: (busy: boolean) => void;
 }
@@ -71,6 +73,11 @@ export class ClientConnection extends FrameConnection<ClientStream, ClientRules,
     const { limits, streamsBeforeSettings } = this.#options;
     const peerMax = this.#settled ? this.rules.peer.concurrentStreams : streamsBeforeSettings;
     return Math.min(limits.concurrentStreams, peerMax);
+  }
+
+  /** Why the connection was lost, if its owner knows a reason. */
+  get lossReason(): string | undefined {
+    return this.#options.lossReason?.();
   }
 
   /** The largest header section that the server accepts, in bytes of its field list (§6.5.2). */

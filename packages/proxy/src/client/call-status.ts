@@ -67,9 +67,16 @@ const httpStatusCodes: ReadonlyMap<number, Code> = new Map([
   [504, Code.Unavailable],
 ]);
 
-/** Returns the error of a call whose stream was reset, by the mapping in gRPC over HTTP/2, "Errors". */
-export function resetError(code: number): ConnectError {
-  if (code === connectionLost) return new ConnectError("the connection was lost", Code.Unavailable);
+/**
+ * Returns the error of a call whose stream was reset, by the mapping in gRPC over HTTP/2, "Errors".
+ *
+ * @param lossReason - why its connection was lost, if that is known
+ */
+export function resetError(code: number, lossReason?: string): ConnectError {
+  if (code === connectionLost) {
+    const reason = lossReason === undefined ? "" : `: ${lossReason}`;
+    return new ConnectError(`the connection was lost${reason}`, Code.Unavailable);
+  }
   if (code === serverFrozen) return new ConnectError("the server did not respond to a PING", Code.Unavailable);
   const [text, status] = resetErrors.get(code) ?? ["the server reset the call", Code.Internal];
   return new ConnectError(text, status);

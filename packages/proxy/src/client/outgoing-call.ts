@@ -59,6 +59,8 @@ export abstract class OutgoingCall implements PendingCall, ResponseReceiver {
   protected head: HeaderFields | undefined;
   protected isDone = false;
   readonly #init: CallInit;
+  /** The connection of the current attempt. */
+  #connection: ClientConnection | undefined;
   readonly #startedAtMs: number;
   readonly #retries: Retries;
   /** Number of attempts: in total, and since the last pushback of a server. */
@@ -119,6 +121,7 @@ export abstract class OutgoingCall implements PendingCall, ResponseReceiver {
     if (isLimited && stable.listBytes + listBytesOf(fields.fields) + addedFieldsBytes > headerBytesMax) {
       return this.fail(requestHeaderTooLarge(headerBytesMax));
     }
+    this.#connection = connection;
     this.stream = connection.open(stable, varying, this);
     this.send(this.stream);
   }
@@ -183,7 +186,9 @@ export abstract class OutgoingCall implements PendingCall, ResponseReceiver {
       const { receiver } = this.method.settings;
       const isTooLarge = code === sectionTooLarge;
       const { headerBytesMax } = this.#init.upstream;
-      const error = isTooLarge ? responseHeaderTooLarge(headerBytesMax, receiver) : resetError(code);
+      const error = isTooLarge
+        ? responseHeaderTooLarge(headerBytesMax, receiver)
+        : resetError(code, this.#connection?.lossReason);
       return this.#attemptFailed(error, undefined);
     }
     this.#isTransparentRetry = true;

@@ -27,7 +27,9 @@ export function readRequestFields(header: HeadersInit | undefined): RequestField
   const fields: string[] = [];
   let hasUserAgent = false;
   for (const [name, value] of header instanceof Headers ? header : new Headers(header)) {
-    if (setByGrpcClient.has(name) || name.startsWith("grpc-")) continue;
+    // The trace context of OpenCensus is metadata.
+    const isReserved = name.startsWith("grpc-") && name !== "grpc-trace-bin";
+    if (setByGrpcClient.has(name) || isReserved) continue;
     if (name === "user-agent") hasUserAgent = true;
     fields.push(name, value);
   }

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { messageOf } from "@plantstore/gateway/internal/errors";
 import type { ServerPart } from "@plantstore/gateway/health";
-import { createUpstream, type Upstream } from "../upstreams/index.ts";
+import { createUpstream, TlsFilesError, type Upstream } from "../upstreams/index.ts";
 import type { ProxyGateway } from "../create-proxy.ts";
 import { type Admission, openAdmission } from "./admission.ts";
 import { createProxyDocs, type ProxyDocs } from "./proxy-docs.ts";
@@ -64,7 +64,8 @@ function openUpstreams({ upstreams, problemAt }: ProxySettings, previous?: Servi
     try {
       return { name, upstream: createUpstream(connection) };
     } catch (error) {
-      throw problemAt(`upstreams[${at}].addresses[0]`, `is not valid: ${messageOf(error)}`);
+      const member = error instanceof TlsFilesError ? "tls.cert" : "addresses[0]";
+      throw problemAt(`upstreams[${at}].${member}`, `is not valid: ${messageOf(error)}`);
     }
   });
 }

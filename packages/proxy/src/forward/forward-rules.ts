@@ -48,8 +48,8 @@ export interface ForwardedFields {
   readonly of: (fields: RememberedFields, added: AddedFields) => RequestFields;
 }
 
-// Pseudo-header fields and those of gRPC, which only the protocol sets.
-const protocolPrefix = /^(?::|grpc-)/;
+// Pseudo-header fields and those of gRPC, which only the protocol sets. The trace context of OpenCensus is metadata.
+const protocolPrefix = /^(?::|grpc-(?!trace-bin$))/;
 
 function isProtocolField(name: string): boolean {
   return notForwarded.has(name) || protocolPrefix.test(name);

@@ -1,6 +1,8 @@
 import { connect as connectTcp, isIP, type Socket } from "node:net";
 import { connect as connectTls, createSecureContext, type SecureContext, type SecureContextOptions } from "node:tls";
 import { freedBytesMin } from "@plantstore/gateway/exchange";
+import { messageOf } from "@plantstore/gateway/internal/errors";
+import { explainTlsError, TlsFilesError } from "./tls-errors.ts";
 import type { UpstreamAddress } from "./upstream-address.ts";
 
 /** How server and client authenticate each other: options of node's `tls.connect`. */
@@ -13,11 +15,18 @@ export interface UpstreamTls extends SecureContextOptions {
 export interface PreparedTls {
   readonly secureContext: SecureContext;
   readonly servername: string | undefined;
+  /** Whether there is a client certificate. */
+  readonly hasCertificate: boolean;
 }
 
-/** Parses certificates and keys. @throws Error if one is invalid */
+/** Parses certificates and keys. @throws TlsFilesError if one is invalid */
 export function prepareTls(tls: UpstreamTls = {}): PreparedTls {
-  return { secureContext: createSecureContext(tls), servername: tls.servername };
+  try {
+    const hasCertificate = tls.cert !== undefined || tls.pfx !== undefined;
+    return { secureContext: createSecureContext(tls), servername: tls.servername, hasCertificate };
+  } catch (error) {
+    throw new TlsFilesError(`cannot use the certificates and the key of tls: ${messageOf(error)}`, { cause: error });
+  }
 }
 
 /**
@@ -38,7 +47,8 @@ export function openSocket(
   // Nagle's algorithm is not needed: the frames of one turn of the event loop are written together.
   // equivalent mutant: Nagle's algorithm only delays frames on a slow network.
   socket.setNoDelay(true);
-  const settle = (result: Socket | Error): void => {
+  const settle = (outcome: Socket | Error): void => {
+    const result = outcome instanceof Error ? explainTlsError(outcome) : outcome;
     socket.off("error", settle).off("close", closed);
     clearTimeout(timer);
     if (result !== socket) socket.destroy();

@@ -3,6 +3,7 @@ import { type BacklogBudget, errorName, timerMsMax } from "@plantstore/gateway/e
 import { ClientConnection, type Http2Limits } from "@plantstore/http-engine/client";
 import { HealthWatch } from "./health-watch.ts";
 import type { PreparedTls } from "./open-socket.ts";
+import { explainTlsError, missingClientCertificate } from "./tls-errors.ts";
 import type { UpstreamAddress } from "./upstream-address.ts";
 import type { UpstreamLimits } from "./upstream-limits.ts";
 
@@ -54,6 +55,9 @@ export class UpstreamConnection {
   isEstablished = false;
   /** The HTTP/2 error code with which the connection was closed. */
   #errorCode = 0;
+  #socketError: Error | undefined;
+  /** Whether the server may have closed the connection because it wants a client certificate. */
+  readonly #lacksCertificate: boolean;
 
   constructor(
     socket: Socket,
@@ -64,6 +68,11 @@ export class UpstreamConnection {
   ) {
     const { budget, keepaliveMs, healthService, maxConnectionAgeMs } = settings;
     this.#events = events;
+    this.#lacksCertificate = settings.tls?.hasCertificate === false;
+    // With TLS 1.3, a server may reject the client's certificate after the socket is open.
+    socket.once("error", (error) => {
+      this.#socketError = explainTlsError(error);
+    });
     this.#isHealthy = healthService === undefined;
     this.http2 = new ClientConnection(socket, {
       limits: isAdditional ? settings.additionalHttp2Limits : settings.http2Limits,
@@ -79,6 +88,7 @@ export class UpstreamConnection {
         this.#errorCode = code;
       },
       onClose: () => this.#closed(),
+      lossReason: () => (this.isEstablished ? undefined : this.#describeProblem()),
       // A bug in this package. The affected call has already failed.
       onFault: (error) => process.emitWarning(error instanceof Error ? error : String(error)),
     });
@@ -124,9 +134,16 @@ export class UpstreamConnection {
 
   #closed(): void {
     clearTimeout(this.#age);
+    this.#events.onClosed(this, this.isEstablished ? undefined : new Error(this.#describeProblem()));
+  }
+
+  /** Returns why the connection was not established. */
+  #describeProblem(): string {
+    const error = this.#socketError;
+    if (error?.cause !== undefined) return error.message;
     const reason = this.#errorCode === 0 ? "" : ` (${errorName(this.#errorCode)})`;
-    const problem = this.isEstablished ? undefined : new Error(`the server did not respond with HTTP/2${reason}`);
-    this.#events.onClosed(this, problem);
+    const hint = this.#lacksCertificate && this.#errorCode === 0 ? `; ${missingClientCertificate("may require")}` : "";
+    return `the server did not respond with HTTP/2${reason}${hint}`;
   }
 }
 

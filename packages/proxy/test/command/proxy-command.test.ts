@@ -207,6 +207,20 @@ test("options select services, rules, REST options, deadlines and origins, and d
   expect((await fetch(`${url}/beds/1:water`, { method: "POST" })).status).toBe(404);
 });
 
+test("a rule for / replaces the redirect to the docs page", async () => {
+  await using upstream = await startUpstream();
+  const rules = write(
+    "root.yaml",
+    `http:\n  rules:\n  - selector: ${GreenhouseService.typeName}.GetReading\n    get: /\n`,
+  );
+  const from = ["--upstream", `http://${upstream.address}`, "--reflection"];
+  const statusOf = async (...args: readonly string[]): Promise<number> => {
+    await using running = proxy(...from, ...args);
+    return (await fetch(await running.serving, { redirect: "manual" })).status;
+  };
+  expect([await statusOf("--rules", rules), await statusOf()]).toEqual([200, 302]);
+});
+
 test("TLS is used for callers, with a certificate that SIGHUP reloads, and for the upstream", async () => {
   await using upstream = await startUpstream({ tls: { ...upstreamPem, requestCert: true, ca: pem.cert } });
   const [cert, key, ca] = [write("cert.pem", pem.cert), write("key.pem", pem.key), write("ca.pem", upstreamPem.cert)];

@@ -125,6 +125,7 @@ describe("without rules", () => {
       "x-a": "1, 2",
       "user-agent": "mine",
       "x-b-bin": "AA",
+      "grpc-trace-bin": "AAAA",
       // These names contain the prefixes of blocked names, but not at the start.
       "x-grpc-": "1",
       "x-connect-": "1",

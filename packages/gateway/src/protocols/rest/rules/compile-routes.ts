@@ -181,9 +181,11 @@ function procedureOf(method: DescMethod): string {
   return `/${method.parent.typeName}/${method.name}`;
 }
 
-// The path of a template without wildcards. A template with a verb cannot collide with an RPC, because no RPC has a
-// colon in its path.
-function fixedPathOf(template: PathTemplate): string | undefined {
+/**
+ * Returns the path of a template without wildcards. A template with a verb cannot collide with an RPC or an endpoint,
+ * because neither has a colon in its path.
+ */
+export function fixedPathOf(template: PathTemplate): string | undefined {
   const literals = template.segments.filter((segment) => segment.kind === "literal");
   const isFixed = literals.length === template.segments.length && template.verb === undefined;
   return isFixed ? `/${literals.map((segment) => segment.text).join("/")}` : undefined;

@@ -40,6 +40,7 @@ export {
   type RestRoutes,
   type RouteConstraints,
   surveyRestRoutes,
+  fixedPathOf,
 } from "./compile-routes.ts";
 export {
   contentTypeOf,

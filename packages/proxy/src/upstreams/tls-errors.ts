@@ -1,0 +1,41 @@
+/** Thrown for a certificate or a key of an upstream's `tls` that cannot be used. */
+export class TlsFilesError extends Error {}
+
+const trust = "set tls.ca (--upstream-ca) to the certificate of its authority";
+const rejected = "the server rejected the client certificate of tls.cert (--upstream-cert)";
+const plaintext = "the server does not use TLS: use an http: address, or dns: without tls";
+
+/** Advice by error code of node, added to its message. */
+const advice: ReadonlyMap<string, string> = new Map([
+  ["ERR_TLS_CERT_ALTNAME_INVALID", "set tls.servername (--upstream-name) to a name of the certificate"],
+  ["DEPTH_ZERO_SELF_SIGNED_CERT", trust],
+  ["SELF_SIGNED_CERT_IN_CHAIN", trust],
+  ["UNABLE_TO_GET_ISSUER_CERT", trust],
+  ["UNABLE_TO_GET_ISSUER_CERT_LOCALLY", trust],
+  ["UNABLE_TO_VERIFY_LEAF_SIGNATURE", trust],
+]);
+
+/** Messages by the end of node's error code, which replace the messages of OpenSSL. */
+const messages: readonly (readonly [code: string, message: string])[] = [
+  ["ALERT_CERTIFICATE_REQUIRED", missingClientCertificate("requires")],
+  ["ALERT_BAD_CERTIFICATE", rejected],
+  ["ALERT_CERTIFICATE_EXPIRED", rejected],
+  ["ALERT_CERTIFICATE_UNKNOWN", rejected],
+  ["ALERT_UNKNOWN_CA", rejected],
+  ["WRONG_VERSION_NUMBER", plaintext],
+  ["PACKET_LENGTH_TOO_LONG", plaintext],
+];
+
+/** Describes that a server asks for a client certificate, or may do so. */
+export function missingClientCertificate(verb: "requires" | "may require"): string {
+  return `the server ${verb} a client certificate: set tls.cert and tls.key (--upstream-cert, --upstream-key)`;
+}
+
+/** Returns an error of a connection with a message that names the option to change, if TLS has failed. */
+export function explainTlsError(error: Error): Error {
+  const code = "code" in error ? String(error.code) : "";
+  const [, replaced] = messages.find(([end]) => code.startsWith("ERR_SSL_") && code.endsWith(end)) ?? [];
+  if (replaced !== undefined) return new Error(replaced, { cause: error });
+  const hint = advice.get(code);
+  return hint === undefined ? error : new Error(`${error.message}; ${hint}`, { cause: error });
+}
