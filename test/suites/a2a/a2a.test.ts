@@ -10,6 +10,7 @@ import { serveAgent, type ServedAgent } from "../../../examples/a2a/serve-agent.
 import { file_lf_a2a_v1_a2a } from "../../../examples/gen/lf/a2a/v1/a2a_pb.ts";
 import { openPython } from "../../../packages/testing/src/process/python.ts";
 import { callFromJavaScript } from "./a2a-js.ts";
+import { proxyAgent } from "./proxied-agent.ts";
 import { type Binding, expected, type Results } from "./results.ts";
 
 // The agent of examples/a2a, called by the official clients.
@@ -35,10 +36,16 @@ describe.each([
   { client: "@a2a-js/sdk", call: callFromJavaScript, invalid: "RequestMalformedError" },
   { client: "a2a-sdk", call: callFromPython, invalid: "InvalidParamsError" },
 ])("$client", ({ call, invalid }) => {
+  const refusal = [invalid, "message.parts must have at least one part"];
+  const results = { ...expected, "invalid message": refusal, "invalid stream": refusal };
+
   test.each<Binding>(["HTTP+JSON", "GRPC"])("gets the responses of the agent over %s", async (binding) => {
-    const refusal = [invalid, "message.parts must have at least one part"];
-    const ofInvalid = { "invalid message": refusal, "invalid stream": refusal };
-    expect(await call(agent.url, binding)).toEqual({ ...expected, ...ofInvalid });
+    expect(await call(agent.url, binding)).toEqual(results);
+  });
+
+  test("gets the same over HTTP+JSON from a proxy in front of the agent's gRPC", async () => {
+    await using proxied = await proxyAgent(agent.url);
+    expect(await call(proxied.url, "HTTP+JSON")).toEqual(results);
   });
 });
 
