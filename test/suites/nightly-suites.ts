@@ -39,6 +39,15 @@ export const nightlySuites: readonly Suite[] = [
   },
   {
     kind: "program",
+    name: "differential",
+    about: "generated requests to Envoy 1.40, to grpc-gateway 2.31, and to the proxy in their place",
+    occasion: "nightly",
+    whySeparate: "compiles servers in Go",
+    program: "packages/proxy/test/suites/differential/run.ts",
+    needs: ["go", "python3", "python3-venv"],
+  },
+  {
+    kind: "program",
     name: "cluster",
     about:
       "three machines in network namespaces, with PostgreSQL under Patroni and a replica of the store each, are killed, frozen and cut off; `--workers 2` for the coordinator of a Citus",

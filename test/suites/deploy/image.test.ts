@@ -1,3 +1,4 @@
+import { generateKeyPairSync } from "node:crypto";
 import { cpSync, globSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -138,7 +139,9 @@ authentication: { jwt: [{ issuer: "https://login.example", audiences: [orders], 
 `;
     writeFileSync(folder.file("proxy.yaml"), settings);
     writeFileSync(folder.file("set.binpb"), descriptorSetOf(file_orders_v1_orders));
-    writeFileSync(folder.file("keys"), JSON.stringify({ keys: [] }));
+    const { publicKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
+    const key = { ...publicKey.export({ format: "jwk" }), kid: "1", alg: "ES256" };
+    writeFileSync(folder.file("keys"), JSON.stringify({ keys: [key] }));
     const run = [...args, "--config", folder.file("proxy.yaml")];
     await using server = startProgram(program, run, workingFolder, environment);
     const [, url = ""] = await server.find(/^(\S+) serves orders\.v1\.OrderService$/m);

@@ -1,4 +1,4 @@
-// Serves the echo contract with grpc-go, alone or behind grpc-gateway or vanguard-go: `server grpc|grpc-gateway|vanguard PORT`.
+// Serves the echo contract with grpc-go, alone or behind grpc-gateway or vanguard-go: `server grpc|grpc-gateway|grpc-gateway-defaults|vanguard PORT`.
 package main
 
 import (
@@ -127,7 +127,8 @@ func backend() *grpc.Server {
 
 type register func(context.Context, *runtime.ServeMux, *grpc.ClientConn) error
 
-func grpcGateway(server *grpc.Server) (http.Handler, error) {
+// options are those of grpc-gateway; none for its defaults.
+func grpcGateway(server *grpc.Server, options ...runtime.ServeMuxOption) (http.Handler, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
@@ -137,12 +138,7 @@ func grpcGateway(server *grpc.Server) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	marshaler := &runtime.HTTPBodyMarshaler{Marshaler: &runtime.JSONPb{}}
-	mux := runtime.NewServeMux(
-		runtime.WithMarshalerOption(runtime.MIMEWildcard, marshaler),
-		// The mode that fails the fewest cases.
-		runtime.WithUnescapingMode(runtime.UnescapingModeAllExceptReserved),
-	)
+	mux := runtime.NewServeMux(options...)
 	for _, register := range []register{
 		pb.RegisterEchoServiceHandler,
 		pb.RegisterBodyFieldServiceHandler,
@@ -169,6 +165,13 @@ func main() {
 		}
 		log.Fatal(backend().Serve(listener))
 	case "grpc-gateway":
+		marshaler := &runtime.HTTPBodyMarshaler{Marshaler: &runtime.JSONPb{}}
+		handler, err = grpcGateway(backend(),
+			runtime.WithMarshalerOption(runtime.MIMEWildcard, marshaler),
+			// The mode that fails the fewest cases.
+			runtime.WithUnescapingMode(runtime.UnescapingModeAllExceptReserved),
+		)
+	case "grpc-gateway-defaults":
 		handler, err = grpcGateway(backend())
 	case "vanguard":
 		handler, err = vanguardgrpc.NewTranscoder(backend())
