@@ -59,7 +59,7 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
     "proxy/check",
     "proxy/service-config",
     "proxy/upstreams",
-    ...inGateway("health", "protocols/rest/rules"),
+    ...inGateway("exchange", "health", "protocols/rest/rules"),
   ],
   "proxy/check": ["proxy/service-config", ...inGateway("", "command-line", "descriptors", "protocols/rest/rules")],
   "proxy/forward": [

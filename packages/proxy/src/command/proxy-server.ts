@@ -174,7 +174,7 @@ class ProxyServer {
   }
 
   #options({ settings, upstreams: connections, docs, admission }: ServingParts): ProxyOptions {
-    const { upstreams, rest, cors, trustedProxies, accessLog, headerBytes } = settings;
+    const { upstreams, rest, cors, trustedProxies, accessLog, headerBytes, requestBytes } = settings;
     const logAccess = createAccessLog(accessLog, this.#terminal.print);
     return {
       upstreams: upstreams.flatMap(({ proxied }, at) => {
@@ -182,6 +182,7 @@ class ProxyServer {
         return upstream === undefined ? [] : [{ ...proxied, upstream }];
       }),
       limits: { headerBytes },
+      readMaxBytes: requestBytes,
       rest,
       ...(trustedProxies && { trustedProxies: { addresses: trustedProxies } }),
       endpoints: docs?.endpoints ?? [],

@@ -21,6 +21,8 @@ export interface ProxySettings {
   readonly accessLog: ProxyFile["accessLog"];
   /** Maximum bytes of a header or trailer section in both directions. */
   readonly headerBytes: number;
+  /** Maximum bytes of a request message. */
+  readonly requestBytes: number;
   readonly hasDocs: boolean;
   readonly admin: { readonly host: string; readonly port: number } | undefined;
   /** Whether the proxy is ready only if all upstreams are ready, rather than any. */
@@ -51,6 +53,7 @@ export async function toProxySettings(read: ReadSettings): Promise<ProxySettings
     rateLimit: settings.rateLimit,
     accessLog: settings.accessLog,
     headerBytes: settings.headerBytes,
+    requestBytes: settings.requestBytes,
     hasDocs: docs,
     admin: admin.port === undefined ? undefined : { host: admin.host ?? listen.host, port: admin.port },
     requiresAll: requireAll,

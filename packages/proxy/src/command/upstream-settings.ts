@@ -16,7 +16,7 @@ export interface UpstreamSettings {
 
 /** Returns the settings of all upstreams. @throws SettingsProblem for contradictions, InputError for an invalid file */
 export function toUpstreamSettings({ settings, problemAt }: ReadSettings): readonly UpstreamSettings[] {
-  const { upstreams, methodConfig, authentication, headerBytes } = settings;
+  const { upstreams, methodConfig, authentication, headerBytes, responseBytes } = settings;
   if (upstreams.length === 0) throw problemAt("upstreams", "must contain at least one upstream");
   const methodSettings = toMethodSettings(methodConfig);
   const hidden = authentication?.forward === false ? ["authorization"] : [];
@@ -34,6 +34,7 @@ export function toUpstreamSettings({ settings, problemAt }: ReadSettings): reado
         descriptors: descriptors === "reflection" ? descriptors : pathToFileURL(descriptors),
         reflectionHeader,
         retry,
+        readMaxBytes: responseBytes,
         methodSettings,
         metadata: toForwardRules(upstream.requestHeader, hidden),
         ...(upstream.responseHeader && { responseMetadata: toForwardRules(upstream.responseHeader, []) }),

@@ -55,6 +55,11 @@ export interface ProxiedUpstream {
   /** Which fields of the upstream's header and trailer are forwarded. */
   readonly responseMetadata?: ForwardRules;
   /**
+   * Maximum bytes of a response message, both compressed and uncompressed. Above: `ResourceExhausted`. Default: the
+   * smaller of `readMaxBytes` and `writeMaxBytes` of the proxy.
+   */
+  readonly readMaxBytes?: number;
+  /**
    * Timeout in milliseconds of unary calls whose caller sets none; 0 for no timeout. Default: {@link timeoutMaxMs}; if
    * that is not set either, 15 s for REST and none for other protocols.
    */
@@ -91,6 +96,7 @@ export const proxiedUpstreamNames: OptionNames<ProxiedUpstream> = {
   rules: true,
   metadata: forwardRulesNames,
   responseMetadata: forwardRulesNames,
+  readMaxBytes: true,
   timeoutMs: true,
   timeoutMaxMs: true,
   retry: retryPolicyNames,
@@ -131,6 +137,7 @@ export class OpenUpstream {
   constructor(options: ProxiedUpstream, call: CallOptions) {
     const { upstream, tls } = options;
     const { readMaxBytes = defaultReadMaxBytes, writeMaxBytes = messageBytesMax } = call;
+    if (options.readMaxBytes !== undefined) requireRange("readMaxBytes", options.readMaxBytes, 1, messageBytesMax);
     requireTimeout("timeoutMs", options.timeoutMs, 0);
     requireTimeout("timeoutMaxMs", options.timeoutMaxMs, 1);
     this.options = options;
@@ -158,8 +165,8 @@ export class OpenUpstream {
       // The proxy would have to decompress each response, and compress it again for callers that accept that.
       offersCompression: false,
       compressMinBytes: 0,
-      // A response must fit both limits: it is read from the upstream and written to the caller.
-      readMaxBytes: Math.min(readMaxBytes, writeMaxBytes),
+      // By default, a response must fit both limits: it is read from the upstream and written to the caller.
+      readMaxBytes: options.readMaxBytes ?? Math.min(readMaxBytes, writeMaxBytes),
       // Requests were checked when they were received, and a JSON message is smaller in binary form.
       writeMaxBytes: messageBytesMax,
       waitsForReady: false,

@@ -16,6 +16,8 @@ export interface ProxyFile {
   readonly cors: CorsFile | undefined;
   readonly trustedProxies: readonly string[] | undefined;
   readonly headerBytes: number;
+  readonly requestBytes: number;
+  readonly responseBytes: number;
   readonly docs: boolean;
   readonly accessLog: "off" | "errors" | "all";
   readonly drain: { readonly delayMs: number; readonly timeoutMs: number };

@@ -5,9 +5,13 @@ import { ofFlag } from "./located.ts";
 import { methodConfigType } from "./method-config-table.ts";
 import type { CorsFile, ListenFile, ProxyFile, RateLimitFile, RestFile, RestServiceFile } from "./proxy-file.ts";
 import type { SettingType } from "./setting.ts";
+import { defaultReadMaxBytes } from "@plantstore/gateway/exchange";
 import { upstreamLimits } from "../upstreams/index.ts";
 import { boolean, integer, list, mapping, number, oneOf, text } from "./setting-types.ts";
 import { upstreamType } from "./upstream-table.ts";
+
+/** The upper bound of message sizes in bytes. 1 GiB: a message is held in memory, and is at most 2 GiB in protobuf. */
+const messageBytesMax = 1_073_741_824;
 
 const port = integer(0, 65_535);
 
@@ -180,6 +184,18 @@ export const proxyFileType: SettingType<ProxyFile> = mapping<ProxyFile>({
     fallback: upstreamLimits.headerBytes,
     about: "Largest header of a request, and header or trailer of a response, in bytes.",
     flags: [{ name: "header-bytes", placeholder: "NUMBER" }],
+  },
+  requestBytes: {
+    type: integer(1_024, messageBytesMax),
+    fallback: defaultReadMaxBytes,
+    about: "Largest request message in bytes, compressed or not; a message is held in memory.",
+    flags: [{ name: "request-bytes", placeholder: "NUMBER" }],
+  },
+  responseBytes: {
+    type: integer(1_024, messageBytesMax),
+    fallback: defaultReadMaxBytes,
+    about: "Largest response message of an upstream in bytes, compressed or not; a message is held in memory.",
+    flags: [{ name: "response-bytes", placeholder: "NUMBER" }],
   },
   docs: {
     type: boolean,

@@ -190,7 +190,18 @@ test("options select services, rules, REST options, deadlines and origins, and d
   );
   const from = ["--upstream", `http://${upstream.address}`, "--descriptors", write("both.binpb", both)];
   const chosen = ["--service", "greenhouse.*", "--omit", "greenhouse.v1.GreenhouseService.WaterBed", "--rules", rules];
-  const limits = ["--rest", "lenient", "--timeout-ms", "5000", "--timeout-max-ms", "9000", "--header-bytes", "5000"];
+  const limits = [
+    "--rest",
+    "lenient",
+    "--timeout-ms",
+    "5000",
+    "--timeout-max-ms",
+    "9000",
+    "--header-bytes",
+    "5000",
+    "--request-bytes",
+    "2000",
+  ];
   const pages = ["--cors", "https://shop.example", "--no-docs"];
   await using running = proxy(...from, ...chosen, ...limits, ...pages);
   const url = await running.serving;
@@ -202,6 +213,9 @@ test("options select services, rules, REST options, deadlines and origins, and d
   await fetch(`${url}/greenhouse.v1.GreenhouseService/GetReading`, { method: "POST", headers, body: "{}" });
   expect(upstream.requestHeaders[1]?.get("grpc-timeout")).toMatch(/^(?:8\d{3}|9000)m$/);
   expect((await fetch(`${url}/r/4`, { headers: { "x-a": "v".repeat(5_000) } })).status).toBe(431);
+  const body = JSON.stringify({ sensor: "4".repeat(2_000) });
+  const post = `${url}/greenhouse.v1.GreenhouseService/GetReading`;
+  expect((await fetch(post, { method: "POST", headers, body })).status).toBe(429);
   expect((await get(`${url}/sensors/4/reading`)).status).toBe(404);
   expect((await get(`${url}/openapi.json`)).status).toBe(404);
   expect((await fetch(`${url}/beds/1:water`, { method: "POST" })).status).toBe(404);

@@ -109,3 +109,27 @@ test("bytes that an interceptor sets are forwarded instead of the received ones"
   expect((await createClient(GreenhouseService, transport).waterBed({ note: "c" })).note).toBe("b");
   expect(received).toEqual(["a"]);
 });
+
+test.each([
+  { name: "a request above readMaxBytes of the proxy", sent: 3_000, options: { readMaxBytes: 2_000 }, want: 413 },
+  {
+    name: "a response above readMaxBytes of the upstream",
+    sent: 3_000,
+    options: { readMaxBytes: 5_000, upstreamOptions: { readMaxBytes: 2_000 } },
+    want: 429,
+  },
+  {
+    name: "a response above readMaxBytes of the proxy, but not of the upstream",
+    sent: 1_500,
+    options: { readMaxBytes: 2_000, upstreamOptions: { readMaxBytes: 5_000 } },
+    want: 200,
+  },
+])("$name gets status $want", async ({ sent, options, want }) => {
+  await using upstream = await startGreenhouse({ waterBed: ({ note }) => ({ note: `${note}${note}` }) });
+  await using proxy = await startProxy(`http://127.0.0.1:${upstream.address.port}`, files, options);
+  const body = JSON.stringify({ note: "n".repeat(sent) });
+  const headers = { "content-type": "application/json" };
+  const response = await fetch(`${proxy.baseUrl}/beds/1:water`, { method: "POST", headers, body });
+  expect(response.status).toBe(want);
+  await response.text();
+});
