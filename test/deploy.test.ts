@@ -37,6 +37,15 @@ function queriesOf(text: string): { metric: string; names: string[] }[] {
   );
 }
 
+test("each alert names its runbook", () => {
+  const rules = readFileSync(join(folder, "prometheus/alerts.yml"), "utf8").split("- alert: ").slice(1);
+  for (const rule of rules) {
+    const [, name = "", page = ""] = /^(\w+)\n[^]*?\n +runbook: (\S+)/.exec(rule) ?? [];
+    expect(page, rule).not.toBe("");
+    expect(readFileSync(join(folder, "..", page), "utf8")).toMatch(new RegExp(`^# ${name}\n`));
+  }
+});
+
 describe("a deployment example", () => {
   test.each(files)("%s has only known settings", (name) => {
     const text = readFileSync(join(folder, name), "utf8");

@@ -32,8 +32,9 @@ export async function openProduction(): Promise<Production> {
   writeFileSync(folder.file("key.pem"), certificate.key);
   writeFileSync(folder.file("db-ca.pem"), certificate.authority);
   const path = installCommands(folder);
-  const ports = [freePort(), freePort(), freePort(), freePort(), freePort(), freePort()];
-  const [databasePort = 0, port, metricsPort = 0, prometheusPort, port2, metricsPort2] = await Promise.all(ports);
+  const ports = [freePort(), freePort(), freePort(), freePort(), freePort(), freePort(), freePort()];
+  const [databasePort = 0, port, metricsPort = 0, prometheusPort, port2, metricsPort2, proxyPort] =
+    await Promise.all(ports);
   copyPrometheusFiles(folder, metricsPort);
   const postgres = await startPostgres([], { tls: { certificate, port: databasePort } });
   const shell = openShell(folder.path, {
@@ -55,6 +56,7 @@ export async function openProduction(): Promise<Production> {
       .replace("HOST=0.0.0.0\nPORT=8443", `HOST=127.0.0.1\nPORT=${port}`)
       .replaceAll("PORT=8444", `PORT=${port2}`)
       .replaceAll("9465", String(metricsPort2))
+      .replaceAll("9466", String(proxyPort))
       .replaceAll("9464", String(metricsPort))
       .replaceAll("127.0.0.1:9090", `127.0.0.1:${prometheusPort}`);
     await shell.run(here);

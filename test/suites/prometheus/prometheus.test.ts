@@ -39,7 +39,7 @@ async function promtool(...args: readonly string[]): Promise<{ code: number | nu
 
 test("promtool finds no problems in the scrape configuration and the rules", async () => {
   const { code, output } = await promtool("check", "config", join(deployedFolder, "prometheus.yml"));
-  expect({ code, output }).toMatchObject({ code: 0, output: expect.stringContaining("SUCCESS: 15 rules found") });
+  expect({ code, output }).toMatchObject({ code: 0, output: expect.stringContaining("SUCCESS: 18 rules found") });
 });
 
 test("each alert fires when it should, and no other does", async () => {
