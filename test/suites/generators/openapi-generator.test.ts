@@ -1,4 +1,8 @@
+import { readdirSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { beforeAll, expect, test } from "vitest";
+import { createOpenApi } from "../../../packages/gateway/src/index.ts";
+import { KitchenSink } from "../../../packages/testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 import {
   buildClient,
   expectWorkingClient,
@@ -9,7 +13,7 @@ import {
   type Step,
   typeScriptStep,
 } from "../../support/clients/generated-client.ts";
-import { buildLimitMs } from "../../../packages/testing/src/process/build-step.ts";
+import { buildLimitMs, buildStep } from "../../../packages/testing/src/process/build-step.ts";
 
 const goClient = ["packageName=client", "withGoMod=false"];
 const goBuild: Step = ["go", "build", "-o", "bin/go", "./go"];
@@ -62,6 +66,22 @@ test(
   async () => {
     const steps = [openApiGeneratorStep("go", "go/client", ...goClient), goBuild];
     await expect(buildClient({ tool: "go", steps }, folder)).rejects.toThrow("STATE_UNSPECIFIED redeclared");
+  },
+  buildLimitMs,
+);
+
+test.each(["python", "typescript-fetch", "go", "java"])(
+  "openapi-generator for %s creates no types for how the members of a oneof exclude each other",
+  async (language) => {
+    const document = createOpenApi([KitchenSink], { info: { title: "Kitchen sink", version: "1" } });
+    writeFileSync(join(folder.folder, "oneofs.json"), JSON.stringify(document));
+    const output = join(folder.folder, "oneofs", language);
+    rmSync(output, { recursive: true, force: true });
+    const flags = ["--input-spec", "oneofs.json", "--generator-name", language, "--output", output];
+    await buildStep("openapi-generator-cli", ["generate", ...flags, "--global-property", "models"], folder);
+    const types = readdirSync(output, { recursive: true, encoding: "utf8" });
+    expect(types.filter((name) => /sink\.\w+$/i.test(name))).not.toEqual([]);
+    expect(types.filter((name) => /sink_?(not|any_?of|one_?of|all_?of)/i.test(name))).toEqual([]);
   },
   buildLimitMs,
 );

@@ -1,5 +1,5 @@
 import { readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { beforeAll, expect, test } from "vitest";
 import { createOpenApi } from "../../../packages/gateway/src/index.ts";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
@@ -12,6 +12,7 @@ import { projectFolder } from "../../../packages/testing/src/process/child-progr
 import { startKitchenSink, withoutMasks } from "../../../packages/testing/src/gateway/kitchen-sink.ts";
 import { fuzz, openSchemathesis } from "../../../packages/testing/src/process/schemathesis.ts";
 import { startPlantServer, tokens } from "../../support/server/plant-server.ts";
+import { isNightly } from "../../../packages/testing/src/test-seed.ts";
 import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
 import { fakeStore } from "../../support/plants/fake-store.ts";
 
@@ -24,12 +25,17 @@ const everyPlant = fakeStore({ delete: async () => true });
 
 let programs: string;
 
-/** Lints a document with the rules of the specification, or with the stricter ones of redocly.yaml. */
-async function lint(file: string, rules: "spec" | "strict"): Promise<string> {
+/** Lints a document with the rules of the specification, the default rules, or the stricter ones of redocly.yaml. */
+async function lint(file: string, rules: "spec" | "default" | "strict"): Promise<string> {
   const redocly = join(import.meta.dirname, "node_modules/.bin/redocly");
   const environment = { REDOCLY_TELEMETRY: "off", REDOCLY_SUPPRESS_UPDATE_NOTICE: "true" };
-  const which = rules === "spec" ? ["--extends", rules] : ["--config", join(import.meta.dirname, "redocly.yaml")];
-  return await buildStep(redocly, ["lint", ...which, file], { environment });
+  const which = {
+    spec: ["--extends", "spec"],
+    default: [],
+    strict: ["--config", join(import.meta.dirname, "redocly.yaml")],
+  }[rules];
+  // redocly looks for a configuration in its working directory.
+  return await buildStep(redocly, ["lint", ...which, file], { environment, folder: dirname(file) });
 }
 
 beforeAll(async () => {
@@ -60,6 +66,23 @@ test.each([
   expect(output).not.toMatch(/warning/i);
 });
 
+test.each(["3.1.0", "3.2.0"] as const)(
+  "redocly finds no problems by its default rules in OpenAPI %s if only a title, a version and a license are given",
+  async (openapi) => {
+    using folder = createTempFolder();
+    const file = folder.file("openapi.json");
+    const info = { title: "Kitchen sink", version: "1", license: { name: "MIT", identifier: "MIT" } };
+    writeFileSync(
+      file,
+      JSON.stringify(createOpenApi([KitchenSink, Shelves, LegacySink, FileService], { openapi, info })),
+    );
+    const output = await lint(file, "default");
+    expect(output).toContain("using built in recommended configuration");
+    expect(output).toContain("Your API description is valid");
+    expect(output).not.toMatch(/warning/i);
+  },
+);
+
 test("redocly finds no problems in streams and binary bodies in OpenAPI 3.2", async () => {
   using folder = createTempFolder();
   const name = GreenhouseService.typeName;
@@ -88,10 +111,10 @@ test.each([
   "schemathesis finds that $what with the described responses, in at least $least requests",
   async ({ mode, least }) => {
     await using server = await startPlantServer({ store: everyPlant });
-    let passed = 0;
+    let generated = 0;
     // One after the other: in one run, the few cases of the first would leave hardly any for the second.
     for (const phases of ["coverage", "fuzzing"]) {
-      passed += await fuzz(programs, document, `http://127.0.0.1:${server.address.port}`, {
+      const result = await fuzz(programs, document, `http://127.0.0.1:${server.address.port}`, {
         header: `Authorization: Bearer ${tokens.good}`,
         checks: "all",
         "exclude-checks": otherPolicy.join(","),
@@ -99,38 +122,51 @@ test.each([
         mode,
         "max-examples": "1000",
       });
+      expect(result.failures).toEqual([]);
+      generated += result.generated;
     }
-    expect(passed).toBeGreaterThanOrEqual(least);
+    expect(generated).toBeGreaterThanOrEqual(least);
   },
   buildLimitMs,
 );
 
-// A gateway serves any service, and proto3 JSON accepts more than a description can express, such as numbers for enums,
-// which an echoed response then contains. So the schema of responses is checked only for valid requests.
-const commonChecks = ["not_a_server_error", "status_code_conformance", "content_type_conformance"];
+// What a description cannot express. `docs/how-to/openapi.md` lists it.
+const inexpressible: readonly RegExp[] = [
+  // Parameters that exclude each other.
+  /query parameter .*: cannot be set together with/,
+  // The registered types of a google.protobuf.Any.
+  /: unknown type /,
+  // A limit on all parameters together.
+  /the URL is longer than 8192 bytes/,
+  // proto3 JSON reads null as a field that is not set; described as nullable, it would be another type in most languages.
+  /in body - violates `type` \(was \w+, became null\)\n\n\[200\]/,
+];
 
 test.each([
-  { mode: "positive", what: "valid requests", checks: [...commonChecks, "response_schema_conformance"] },
-  { mode: "negative", what: "invalid requests", checks: commonChecks },
+  { mode: "positive", what: "valid requests are accepted" },
+  { mode: "negative", what: "invalid requests are refused" },
 ])(
-  "the description of all features of HTTP rules matches the gateway for $what",
-  async ({ mode, checks }) => {
+  "schemathesis finds that $what with every type of field and rule, except for what OpenAPI cannot express",
+  async ({ mode }) => {
     using folder = createTempFolder();
     await using gateway = await startKitchenSink({ interceptors: [withoutMasks] });
     const file = folder.file("kitchen-sink.json");
     const url = `http://127.0.0.1:${gateway.address.port}`;
     const info = { title: "Kitchen sink", version: "1" };
     writeFileSync(file, JSON.stringify(createOpenApi([KitchenSink], { info, servers: [{ url }] })));
-    expect(await lint(file, "spec")).toContain("Your API description is valid");
-    const passed = await fuzz(programs, file, url, {
-      checks: checks.join(","),
-      phases: "fuzzing",
+    const { generated, failures } = await fuzz(programs, file, url, {
+      checks: "all",
+      // The boundaries of all parameters take two minutes.
+      phases: isNightly ? "coverage,fuzzing" : "fuzzing",
       mode,
       "max-examples": "5",
       // Fails as requested, also with status 500.
       "exclude-operation-id": "fail",
+      // Its responses do not say why a request is refused.
+      "exclude-method": "HEAD",
     });
-    expect(passed).toBeGreaterThanOrEqual(200);
+    expect(failures.filter((failure) => !inexpressible.some((reason) => reason.test(failure)))).toEqual([]);
+    expect(generated).toBeGreaterThanOrEqual(300);
   },
   buildLimitMs,
 );

@@ -46,6 +46,7 @@ export interface OpenApiOptions {
   readonly openapi?: OpenApiVersion;
   /** The description defaults to the comment of the service if there is only one service. */
   readonly info: OpenApiInfo;
+  /** Default: `/`, the server of the document itself. */
   readonly servers?: readonly OpenApiServer[];
   /** The credentials that every operation requires, by name; a caller needs all of them. */
   readonly security?: Readonly<Record<string, OpenApiSecurityScheme>>;
@@ -190,7 +191,7 @@ function* describeServices(
   return {
     openapi,
     info,
-    ...(options.servers !== undefined && { servers: options.servers }),
+    servers: options.servers ?? [{ url: "/" }],
     // An empty array means that no credential is required. Linters report a document without `security`.
     security: security === undefined ? [] : [Object.fromEntries(Object.keys(security).map((name) => [name, []]))],
     tags: tags.describe(bindings, comments, info),
