@@ -82,6 +82,8 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
   auth: ["auth/inputs", ...inGateway("", "health", "options")],
   "auth/inputs": inGateway("options"),
 
+  frameworks: inGateway(""),
+
   "telemetry/logs": inGateway("", "health", "options"),
   "telemetry/metrics": ["telemetry/conventions", ...inGateway("listen", "protocols", "serve")],
   "telemetry/opentelemetry": ["telemetry/conventions", ...inGateway("serve")],

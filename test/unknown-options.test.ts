@@ -6,6 +6,7 @@ import { createGrpcTransport, createUpstream } from "../packages/proxy/src/clien
 import { createProxy } from "../packages/proxy/src/create-proxy.ts";
 import { createDocsPage } from "../packages/docs-page/src/index.ts";
 import { createFetchGateway } from "../packages/gateway/src/fetch/entry.ts";
+import { type FastifyLike, fastifyConnectPlugin } from "../packages/frameworks/src/fastify.ts";
 import { createHealthService, drainGracefully, Readiness } from "../packages/gateway/src/health/index.ts";
 import { createGateway, createOpenApi, shareConnections } from "../packages/gateway/src/index.ts";
 import { createMcp } from "../packages/gateway/src/protocols/mcp/index.ts";
@@ -56,12 +57,23 @@ const file = {
   log: silentLog,
 };
 const client = { address: "127.0.0.1:1", token: "a" };
+const fastify: FastifyLike = {
+  prefix: "",
+  log: { error: () => undefined },
+  removeAllContentTypeParsers: () => undefined,
+  addContentTypeParser: () => undefined,
+  addHook: () => undefined,
+  hasRoute: () => false,
+  route: () => undefined,
+};
 const address = { host: "127.0.0.1", port: 0 };
 
 /** Passes an object with unknown names to the API, for each type. */
 const gives: Readonly<Record<string, (wrong: object) => unknown>> = {
   GatewayOptions: (wrong) => createGateway({ routes, ...wrong }),
   ServingOptions: (wrong) => createFetchGateway({ routes, ...wrong }),
+  FastifyConnectOptions: (wrong) => fastifyConnectPlugin(fastify, { routes, ...wrong }),
+  MountOptions: (wrong) => fastifyConnectPlugin(fastify, { routes, ...wrong }),
   RestOptions: (rest) => createGateway({ routes, rest }),
   ReadJsonOptions: (json) => createFetchGateway({ routes, rest: { json } }),
   RestServiceOptions: (wrong) => createGateway({ routes: sink, rest: { service: () => wrong } }),
@@ -136,6 +148,9 @@ const gives: Readonly<Record<string, (wrong: object) => unknown>> = {
 /** The other parameters of the API, and why they may have any names. */
 const others: Readonly<Record<string, string>> = {
   AdmitRequest: "an argument of hooks",
+  FastifyLike: "an object of Fastify",
+  FastifyReplyLike: "an object of Fastify",
+  FastifyRequestLike: "an object of Fastify",
   CompletedRequest: "an argument of hooks",
   RequestView: "an argument of hooks",
   BodyCaller: "an argument of hooks",

@@ -216,10 +216,10 @@ export const suites: readonly Suite[] = [
     about: "the gateway in Express, Fastify, Koa and NestJS",
     occasion: "run",
     whySeparate: "has dependencies that `npm ci` does not install",
-    files: ["packages/gateway/test/suites/frameworks/**/*.test.ts", "test/suites/frameworks/**/*.test.ts"],
+    files: ["packages/{frameworks,gateway}/test/suites/frameworks/**/*.test.ts", "test/suites/frameworks/**/*.test.ts"],
     blocks: true,
-    prepare: "tsc -p examples/frameworks",
-    needs: ["npm examples/frameworks"],
+    prepare: "tsc -p examples/frameworks && tsc -p packages/frameworks/test/suites/frameworks/oldest",
+    needs: ["npm examples/frameworks", "npm packages/frameworks/test/suites/frameworks/oldest"],
   },
   {
     kind: "files",

@@ -80,9 +80,17 @@ test("the bill of materials contains no paths of tarballs on the build machine",
 
 test("packages are published after their dependencies", () => {
   const commands = publicationsOf("1.0.0", "/a").map(({ publish }) => publish.join(" "));
-  const names = ["gateway", "http-engine", "docs-page", "rest-client", "auth", "telemetry", "proxy", "conformance"].map(
-    (name) => `plantstore-${name}`,
-  );
+  const names = [
+    "gateway",
+    "http-engine",
+    "docs-page",
+    "rest-client",
+    "auth",
+    "telemetry",
+    "frameworks",
+    "proxy",
+    "conformance",
+  ].map((name) => `plantstore-${name}`);
   expect(commands).toEqual(
     [...names, "plantstore"].map((name) => `npm publish --provenance --access public /a/${name}-1.0.0.tgz`),
   );

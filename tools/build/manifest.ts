@@ -20,9 +20,17 @@ export interface Manifest {
 
 /** The folders of the packages in the checkout, by the names of their folders in dist/, dependencies first. */
 export const packageFolders: ReadonlyMap<string, string> = new Map([
-  ...["gateway", "http-engine", "docs-page", "rest-client", "auth", "telemetry", "proxy", "conformance"].map(
-    (name) => [name, `packages/${name}`] as const,
-  ),
+  ...[
+    "gateway",
+    "http-engine",
+    "docs-page",
+    "rest-client",
+    "auth",
+    "telemetry",
+    "frameworks",
+    "proxy",
+    "conformance",
+  ].map((name) => [name, `packages/${name}`] as const),
   ["plantstore", "."],
 ]);
 

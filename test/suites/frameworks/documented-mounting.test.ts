@@ -29,8 +29,7 @@ announce(createServer(app));`,
   },
   Fastify: {
     before: `import fastify from ${urlOf(framework.resolve("fastify"))};
-const app = fastify();
-const gateway = createGateway({ routes });`,
+const app = fastify();`,
     after: `app.get("/", (request, reply) => reply.send("a page"));
 await app.ready();
 announce(app.server);`,
@@ -41,6 +40,12 @@ const imports = `import { createGateway } from ${urlOf(join(projectFolder, "pack
 import { announce } from ${urlOf(join(projectFolder, "examples/servers/announce.ts"))};
 import { routes } from ${urlOf(join(projectFolder, "examples/servers/greenhouse.ts"))};`;
 
+/** Replaces the plugin of a block by its source. */
+function inCheckout(block: string): string {
+  const source = urlOf(join(projectFolder, "packages/frameworks/src/fastify.ts"));
+  return block.replace('"@plantstore/frameworks/fastify"', source);
+}
+
 const blocks = blocksRunBy("test/suites/frameworks/documented-mounting.test.ts").map(({ text }) => text);
 
 test.each(blocks)("%s", async (block) => {
@@ -48,7 +53,7 @@ test.each(blocks)("%s", async (block) => {
   if (name !== "Express" && name !== "Fastify") throw new Error("the block does not name its framework");
   using folder = createTempFolder();
   const { before, after } = applications[name];
-  writeFileSync(folder.file("application.mjs"), [imports, before, block, after].join("\n"));
+  writeFileSync(folder.file("application.mjs"), [imports, before, inCheckout(block), after].join("\n"));
   const program = [folder.file("application.mjs"), "0"];
   await using running = startNode(program, folder.path);
   const [, address = "", port = ""] = await running.find(/http:\/\/([\d.]+):(\d+)/);

@@ -26,9 +26,16 @@ interface BlockRule {
 }
 
 /** The READMEs of the packages, whose programs share a definition. */
-const packagePages = ["gateway", "http-engine", "docs-page", "rest-client", "auth", "telemetry", "proxy"].map(
-  (name) => `packages/${name}/README.md`,
-);
+const packagePages = [
+  "gateway",
+  "http-engine",
+  "docs-page",
+  "rest-client",
+  "auth",
+  "telemetry",
+  "frameworks",
+  "proxy",
+].map((name) => `packages/${name}/README.md`);
 
 /** The runbooks of alerts and of tasks. */
 const runbookPages = readdirSync(join(projectFolder, "docs/how-to/runbooks"))
@@ -54,7 +61,7 @@ export const blockRules: readonly BlockRule[] = [
   {
     page: "docs/how-to/gateway.md",
     language: "ts",
-    start: "app.addHook(",
+    start: "import { fastifyConnectPlugin }",
     run: { by: "test/suites/frameworks/documented-mounting.test.ts" },
   },
   {

@@ -40,12 +40,21 @@ export function tarballsIn(folder: string): Readonly<Record<`@plantstore/${Libra
     "@plantstore/rest-client": tarball("plantstore-rest-client"),
     "@plantstore/auth": tarball("plantstore-auth"),
     "@plantstore/telemetry": tarball("plantstore-telemetry"),
+    "@plantstore/frameworks": tarball("plantstore-frameworks"),
     "@plantstore/proxy": tarball("plantstore-proxy"),
     plantstore: tarball("plantstore"),
   };
 }
 
-type LibraryName = "gateway" | "http-engine" | "docs-page" | "rest-client" | "auth" | "telemetry" | "proxy";
+type LibraryName =
+  | "gateway"
+  | "http-engine"
+  | "docs-page"
+  | "rest-client"
+  | "auth"
+  | "telemetry"
+  | "frameworks"
+  | "proxy";
 
 /** Creates an empty project of ES modules. */
 export function createUserProject(dependencies: Readonly<Record<string, string>> = {}): UserProject {

@@ -1,0 +1,61 @@
+import { Code, ConnectError, type ContextValues, createContextKey, createContextValues } from "@connectrpc/connect";
+import { createGateway, type GatewayOptions, type NodeHandler } from "@plantstore/gateway";
+
+/** Options of all plugins: those of `createGateway` that concern an application of a framework, and two more. */
+export interface MountOptions<Request extends object> extends Omit<
+  GatewayOptions,
+  "contextValues" | "engine" | "fallback"
+> {
+  /**
+   * Returns the initial context values of a call from the framework's request. Declared as a method, so that its
+   * parameter can have the framework's type.
+   */
+  contextValues?(this: void, request: Request): ContextValues;
+  /** Milliseconds after which calls that are still in flight when the application closes are aborted. Default: 10,000. */
+  readonly closeTimeoutMs?: number;
+}
+
+/** Gives unary calls time to complete, and ends before Kubernetes kills the process after 30 seconds. */
+const closeTimeoutMsDefault = 10_000;
+
+/** A gateway in an application of a framework. */
+export interface Mount<Request extends object> {
+  /** Serves a request of node, which belongs to a request of the framework. */
+  serve(request: Request, ...exchange: Parameters<NodeHandler>): void;
+  /** Returns the request of the framework for the context values of a fault. */
+  requestOf(contextValues: ContextValues | undefined): Request | undefined;
+  /** Aborts the signals of calls that are still in flight after `closeTimeoutMs`. */
+  close(): void;
+}
+
+/** Creates a {@link Mount}. Throws as `createGateway` does. */
+export function createMount<Request extends object>({
+  contextValues,
+  closeTimeoutMs = closeTimeoutMsDefault,
+  shutdownSignal,
+  ...options
+}: MountOptions<Request>): Mount<Request> {
+  const closing = new AbortController();
+  const requests = new WeakMap<object, Request>();
+  const requestKey = createContextKey<Request | undefined>(undefined);
+  const gateway = createGateway({
+    ...options,
+    shutdownSignal: shutdownSignal === undefined ? closing.signal : AbortSignal.any([shutdownSignal, closing.signal]),
+    contextValues: (raw) => {
+      const request = requests.get(raw);
+      const values = (request && contextValues?.(request)) ?? createContextValues();
+      return values.set(requestKey, request);
+    },
+  });
+  return {
+    serve: (request, raw, response, next) => {
+      requests.set(raw, request);
+      gateway.handler(raw, response, next);
+    },
+    requestOf: (values) => values?.get(requestKey),
+    close: () => {
+      const abort = (): void => closing.abort(new ConnectError("the server is shutting down", Code.Unavailable));
+      setTimeout(abort, closeTimeoutMs).unref();
+    },
+  };
+}

@@ -1,0 +1,203 @@
+import { once } from "node:events";
+import type { Server } from "node:net";
+import { PassThrough } from "node:stream";
+import { createClient, createContextKey, createContextValues } from "@connectrpc/connect";
+import { createConnectTransport, createGrpcTransport } from "@connectrpc/connect-node";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { routes } from "../../../../../examples/servers/greenhouse.ts";
+import { rpcRequest, wireFormats } from "../../../../testing/src/gateway/wire-format.ts";
+import { readOutcome } from "../../../../testing/src/gateway/outcome.ts";
+import { type FastifyLike, fastifyConnectPlugin, type FastifyRequestLike } from "../../../src/fastify.ts";
+import { folders, greenhouse, pathOf, requireFrom } from "./frameworks.ts";
+
+interface Reply {
+  code(status: number): Reply;
+  send(body: unknown): Reply;
+  header(name: string, value: string): Reply;
+}
+
+interface Request extends FastifyRequestLike {
+  readonly body: unknown;
+  user?: string;
+}
+
+interface Injected {
+  readonly statusCode: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+  readonly rawPayload: Buffer;
+  json(): unknown;
+}
+
+interface Application extends Omit<FastifyLike, "addHook"> {
+  readonly server: Server;
+  register(plugin: unknown, options?: object): void;
+  addHook(name: string, hook: (request: Request, reply: Reply) => Promise<unknown>): void;
+  setNotFoundHandler(handler: (request: Request, reply: Reply) => void): void;
+  post(path: string, handler: (request: Request, reply: Reply) => unknown): void;
+  inject(request: object): Promise<Injected>;
+  listen(options: object): Promise<string>;
+  ready(): Promise<void>;
+  close(): Promise<void>;
+}
+
+const reading = { method: "GET", url: "/sensors/palm/reading" };
+const call = { method: "POST", url: pathOf("GetReading"), payload: { sensor: "door" } };
+const origin = "https://shop.example";
+
+describe.each(Object.entries(folders))("Fastify, %s major version", (_version, folder) => {
+  const require = requireFrom(folder);
+  const fastify: (options?: object) => Application = require("fastify");
+
+  function create(options?: object): Application {
+    const app = fastify(options);
+    onTestFinished(() => app.close());
+    return app;
+  }
+
+  test("the plugin serves REST, Connect and gRPC-Web, and the application serves the rest", async () => {
+    const app = create();
+    app.register(fastifyConnectPlugin, { routes });
+    app.post("/echo", async ({ body }) => body);
+    app.setNotFoundHandler((_request, reply) => void reply.code(404).send({ page: "none" }));
+
+    expect((await app.inject(reading)).json()).toEqual({ sensor: "palm", degreesCelsius: 21 });
+    expect((await app.inject(call)).json()).toEqual({ sensor: "door", degreesCelsius: 12.5 });
+    const web = rpcRequest(wireFormats["grpc-web"], Buffer.of(), [], pathOf("WaterBed"));
+    const { statusCode, headers, rawPayload } = await app.inject({
+      method: web.httpMethod,
+      url: web.path,
+      headers: Object.fromEntries(web.header),
+      payload: web.body,
+    });
+    const response = { httpStatus: statusCode, header: Object.entries(headers), body: rawPayload, trailer: [] };
+    expect(readOutcome(wireFormats["grpc-web"], response)).toEqual({ code: 0, message: "" });
+
+    expect((await app.inject({ method: "POST", url: "/echo", payload: { to: "you" } })).json()).toEqual({ to: "you" });
+    expect((await app.inject({ method: "GET", url: "/none" })).json()).toEqual({ page: "none" });
+    const invalid = await app.inject({ ...call, headers: { "content-type": "application/json" }, payload: "{" });
+    expect([invalid.statusCode, invalid.json()]).toEqual([400, expect.objectContaining({ code: "invalid_argument" })]);
+  });
+
+  test("responses have the header fields of @fastify/helmet and @fastify/cors", async () => {
+    const app = create();
+    app.register(require("@fastify/helmet"));
+    app.register(require("@fastify/cors"), { origin });
+    app.register(fastifyConnectPlugin, { routes });
+    const { statusCode, headers } = await app.inject({ ...reading, headers: { origin } });
+    expect([statusCode, headers["x-frame-options"], headers["access-control-allow-origin"]]).toEqual([
+      200,
+      "SAMEORIGIN",
+      origin,
+    ]);
+    const preflight = { origin, "access-control-request-method": "POST" };
+    expect((await app.inject({ method: "OPTIONS", url: call.url, headers: preflight })).statusCode).toBe(204);
+  });
+
+  test("hooks run for calls, and one that replies refuses the call", async () => {
+    const app = create();
+    const statuses: number[] = [];
+    app.addHook("onRequest", async ({ raw }, reply) =>
+      raw.headers["authorization"] === undefined ? reply.code(401).send({ who: "are you?" }) : undefined,
+    );
+    app.addHook("onResponse", async ({ raw }, reply) => {
+      statuses.push(Number(Reflect.get(reply, "statusCode")), raw.url === reading.url ? 1 : 0);
+    });
+    app.register(fastifyConnectPlugin, { routes });
+    expect((await app.inject(reading)).json()).toEqual({ who: "are you?" });
+    expect((await app.inject({ ...reading, headers: { authorization: "Bearer a" } })).statusCode).toBe(200);
+    expect(statuses).toEqual([401, 1, 200, 1]);
+  });
+
+  test("a prefix of `register` precedes all paths", async () => {
+    const app = create();
+    app.register(fastifyConnectPlugin, { routes, prefix: "/api", logLevel: "warn" });
+    expect((await app.inject({ ...reading, url: `/api${reading.url}` })).statusCode).toBe(200);
+    expect((await app.inject({ ...call, url: `/api${call.url}` })).statusCode).toBe(200);
+    expect((await app.inject(reading)).statusCode).toBe(404);
+  });
+
+  test("`contextValues` gets Fastify's request", async () => {
+    const userKey = createContextKey("nobody");
+    const app = create();
+    app.addHook("onRequest", async (request) => {
+      request.user = "ada";
+    });
+    app.register(fastifyConnectPlugin, {
+      ...greenhouse({ getReading: (_request, { values }) => ({ sensor: values.get(userKey) }) }),
+      contextValues: ({ user = "" }: Request) => createContextValues().set(userKey, user),
+    });
+    expect((await app.inject(reading)).json()).toMatchObject({ sensor: "ada" });
+  });
+
+  test("faults are logged with the id of the request, and clients do not see them", async () => {
+    const stream = new PassThrough({ encoding: "utf8" });
+    const app = create({ logger: { stream, level: "error" }, genReqId: () => "req-of-test" });
+    app.register(fastifyConnectPlugin, greenhouse({ getReading: () => Promise.reject(new Error("disk on fire")) }));
+    const { statusCode, body } = await app.inject(reading);
+    expect([statusCode, body]).toEqual([500, expect.not.stringContaining("disk")]);
+    await expect.poll(() => stream.readableLength).toBeGreaterThan(0);
+    expect(JSON.parse(stream.read())).toMatchObject({
+      reqId: "req-of-test",
+      procedure: pathOf("GetReading"),
+      errorCode: "ERR_HANDLER_FAILED",
+      err: { message: "disk on fire" },
+    });
+  });
+
+  test("a misspelled handler is refused by `ready`", async () => {
+    const app = create();
+    const misspelled: object = { getReadings: () => ({}) };
+    app.register(fastifyConnectPlugin, greenhouse(misspelled));
+    await expect(app.ready()).rejects.toThrow('has no RPC "getReadings", did you mean "getReading"?');
+    // `close` of an application that did not start rejects with the same error.
+    await expect(app.close().catch(() => "rejected")).resolves.toBeOneOf([undefined, "rejected"]);
+  });
+
+  test("`close` waits for calls, and aborts those that are still in flight after the timeout", async () => {
+    const app = create();
+    const aborted: unknown[] = [];
+    const { promise: quick, resolve: finishQuick } = Promise.withResolvers<void>();
+    app.register(fastifyConnectPlugin, {
+      closeTimeoutMs: 200,
+      ...greenhouse({
+        async getReading() {
+          await quick;
+          return { sensor: "completed" };
+        },
+        async *watchReadings(_request, { signal }) {
+          yield { sensor: "first" };
+          await once(signal, "abort");
+          aborted.push(signal.reason);
+          throw signal.reason;
+        },
+      }),
+    });
+    const baseUrl = await app.listen({ host: "127.0.0.1", port: 0 });
+    // Connections of an agent would stay open after their last response.
+    const transport = createConnectTransport({ baseUrl, httpVersion: "1.1", nodeOptions: { agent: false } });
+    const client = createClient(GreenhouseService, transport);
+    const stream = client.watchReadings({ sensor: "palm" })[Symbol.asyncIterator]();
+    expect(await stream.next()).toMatchObject({ value: { sensor: "first" } });
+    const unary = client.getReading({ sensor: "palm" });
+    await once(app.server, "request");
+    const closed = app.close();
+    finishQuick();
+    expect(await unary).toMatchObject({ sensor: "completed" });
+    expect(aborted).toEqual([]);
+    await expect(stream.next()).rejects.toThrow("[unavailable] the server is shutting down");
+    await closed;
+    expect(aborted).toHaveLength(1);
+  });
+
+  test("gRPC is served over HTTP/2", async () => {
+    const app = create({ http2: true });
+    app.register(fastifyConnectPlugin, { routes });
+    const baseUrl = await app.listen({ host: "127.0.0.1", port: 0 });
+    const transport = createGrpcTransport({ baseUrl, idleConnectionTimeoutMs: 50 });
+    const client = createClient(GreenhouseService, transport);
+    expect(await client.getReading({ sensor: "palm" })).toMatchObject({ degreesCelsius: 21 });
+    await expect(client.getReading({ sensor: "none" })).rejects.toThrow('[not_found] there is no sensor "none"');
+  });
+});

@@ -1,0 +1,28 @@
+import { createRequire } from "node:module";
+import { join } from "node:path";
+import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import type { ConnectRouter, ServiceImpl } from "@connectrpc/connect";
+import { projectFolder } from "../../../../testing/src/process/child-program.ts";
+
+/** The folders with the frameworks: the oldest and the newest supported major version of each. */
+export const folders: Readonly<Record<"oldest" | "newest", string>> = {
+  oldest: join(projectFolder, "packages/frameworks/test/suites/frameworks/oldest"),
+  newest: join(projectFolder, "examples/frameworks"),
+};
+
+/** Returns the `require` of a folder. The types are checked in `oldest/types.ts` and in examples/frameworks. */
+export function requireFrom(folder: string): NodeJS.Require {
+  return createRequire(join(folder, "package.json"));
+}
+
+/** Registers a greenhouse with some of its RPCs. */
+export function greenhouse(implementation: Partial<ServiceImpl<typeof GreenhouseService>>): {
+  routes(router: ConnectRouter): void;
+} {
+  return { routes: (router) => void router.service(GreenhouseService, implementation) };
+}
+
+/** The path of an RPC. */
+export function pathOf(rpc: string): string {
+  return `/${GreenhouseService.typeName}/${rpc}`;
+}
