@@ -4,6 +4,7 @@ import {
   type Program,
   runProgram,
   textOf,
+  UsageError,
 } from "@plantstore/gateway/internal/command-line";
 import { messageOf } from "@plantstore/gateway/internal/errors";
 import { checkCommand, InputError } from "../check/index.ts";
@@ -24,6 +25,10 @@ const serveCommand: CommandOf<ProxyTerminal> = {
     config: { value: "FILE", about: "Reads settings from this file; flags replace its settings." },
     check: { about: "Reports what would be served, or what is wrong, and exits." },
     json: { about: "With --check, prints the report as JSON." },
+    "mcp-stdio": {
+      about:
+        "Serves the tools of --mcp on standard input and output, for a client that starts this command. Opens no port, and logs to standard error. MCP_TOKEN is the bearer token for the upstream.",
+    },
   },
   settings: settingFlags,
   notes: [
@@ -38,7 +43,11 @@ const serveCommand: CommandOf<ProxyTerminal> = {
     const read = (): ReturnType<typeof readSettings> => readSettings(flags);
     const file = path === undefined ? undefined : new ConfigurationFile(path, read);
     const report = flags["check"] !== true ? "none" : flags["json"] === true ? "json" : "text";
-    return await serveProxy(await read(), terminal, report, file);
+    const settings = await read();
+    if (flags["mcp-stdio"] !== true) return await serveProxy(settings, terminal, report, file);
+    if (settings.tools === undefined) throw new UsageError("--mcp-stdio requires --mcp");
+    const client = { input: process.stdin, output: process.stdout, token: process.env["MCP_TOKEN"] };
+    return await serveProxy(settings, { ...terminal, print: terminal.printError }, report, file, client);
   },
 };
 

@@ -1,5 +1,5 @@
 import { messageOf } from "@plantstore/gateway/internal/errors";
-import type { ProxyGateway, ProxyOptions, ReloadReport } from "../create-proxy.ts";
+import type { ForwardRules, ProxyGateway, ProxyOptions, ReloadReport } from "../create-proxy.ts";
 import { createProbes, drainGracefully, Readiness } from "@plantstore/gateway/health";
 import { createGateway, type Gateway } from "@plantstore/gateway";
 import {
@@ -14,17 +14,19 @@ import {
   measureUpstreams,
   Metrics,
 } from "@plantstore/telemetry/metrics";
-import { selectorOf } from "@plantstore/gateway/rest";
+import { createNameFilter, selectorOf } from "@plantstore/gateway/rest";
 import { createAccessLog } from "./access-log.ts";
 import { writeCheckReport } from "./check-report.ts";
 import { requireCertificates, ServedCertificate } from "./certificates.ts";
 import { describeCauses, FailureLog } from "./failure-log.ts";
 import type { ConfigurationFile } from "./configuration-file.ts";
+import { serveStdio, type StdioClient } from "./mcp-stdio.ts";
 import type { ProxySettings } from "./proxy-settings.ts";
 import { ReloadLog } from "./reload-log.ts";
 import { closeParts, type NamedUpstream, openParts, readinessOf, type ServingParts } from "./serving-parts.ts";
 import type { Terminal } from "./terminal.ts";
 import { toUrl } from "./to-url.ts";
+import type { UpstreamSettings } from "./upstream-settings.ts";
 
 /** Milliseconds between two attempts to read descriptors with `--wait`. */
 const retryEveryMs = 1_000;
@@ -39,6 +41,7 @@ export type ReportFormat = "none" | "text" | "json";
  * Serves by settings until a stop is requested, or prints what would be served.
  *
  * @param file - the configuration file, which SIGHUP reloads; `undefined` if only flags have settings
+ * @param client - the client of MCP to serve instead of a port
  * @returns the exit code
  * @throws SettingsProblem or InputError for settings that are not valid
  */
@@ -47,10 +50,11 @@ export async function serveProxy(
   terminal: Terminal,
   report: ReportFormat,
   file: ConfigurationFile | undefined,
+  client?: StdioClient,
 ): Promise<number> {
   let proxy: ProxyServer | undefined;
   const parts = await openParts(settings, terminal, () => proxy?.services ?? []);
-  proxy = new ProxyServer(parts, terminal, report, file);
+  proxy = new ProxyServer(parts, terminal, report, file, client);
   return await proxy.run();
 }
 
@@ -59,6 +63,7 @@ class ProxyServer {
   readonly #terminal: Terminal;
   readonly #report: ReportFormat;
   readonly #file: ConfigurationFile | undefined;
+  readonly #client: StdioClient | undefined;
   readonly #metrics = new Metrics();
   /** Shared by all attempts to open the proxy, because the same metrics must not be registered twice. */
   readonly #count = createRequestMetrics(this.#metrics);
@@ -76,7 +81,14 @@ class ProxyServer {
   #certificate: ServedCertificate | undefined;
   #proxy: ProxyGateway | undefined;
 
-  constructor(parts: ServingParts, terminal: Terminal, report: ReportFormat, file: ConfigurationFile | undefined) {
+  constructor(
+    parts: ServingParts,
+    terminal: Terminal,
+    report: ReportFormat,
+    file: ConfigurationFile | undefined,
+    client: StdioClient | undefined,
+  ) {
+    this.#client = client;
     this.#terminal = terminal;
     this.#report = report;
     this.#file = file;
@@ -125,8 +137,7 @@ class ProxyServer {
       this.#reportOmittedServices(this.#proxy);
       this.#reportUnusedRules(this.#proxy);
       if (checksOnly) return this.#printReport(this.#proxy);
-      await this.#listen(this.#proxy);
-      await stopped;
+      await Promise.race([stopped, this.#serve(this.#proxy)]);
       await drainGracefully(this.#proxy, this.#readiness, this.#settings.drain);
       return 0;
     } finally {
@@ -142,7 +153,7 @@ class ProxyServer {
 
   async #openAdmin(): Promise<Gateway | undefined> {
     const { admin: address } = this.#settings;
-    if (address === undefined || this.#checksOnly) return undefined;
+    if (address === undefined || this.#checksOnly || this.#client !== undefined) return undefined;
     const endpoints = [...createProbes(this.#readiness), createMetricsEndpoint(() => this.#metrics.collect())];
     this.#process = measureProcess(this.#metrics);
     const admin = createGateway({ routes: () => undefined, endpoints });
@@ -173,13 +184,14 @@ class ProxyServer {
     }
   }
 
-  #options({ settings, upstreams: connections, docs, admission }: ServingParts): ProxyOptions {
+  #options({ settings, upstreams: connections, docs, admission, mcp }: ServingParts): ProxyOptions {
     const { upstreams, rest, cors, trustedProxies, accessLog, headerBytes, requestBytes } = settings;
+    const token = this.#client?.token;
     const logAccess = createAccessLog(accessLog, this.#terminal.print);
     return {
       upstreams: upstreams.flatMap(({ proxied }, at) => {
         const upstream = connections[at]?.upstream;
-        return upstream === undefined ? [] : [{ ...proxied, upstream }];
+        return upstream === undefined ? [] : [{ ...withToken(proxied, token), upstream }];
       }),
       limits: { headerBytes },
       readMaxBytes: requestBytes,
@@ -187,6 +199,7 @@ class ProxyServer {
       ...(trustedProxies && { trustedProxies: { addresses: trustedProxies } }),
       endpoints: docs?.endpoints ?? [],
       ...(cors && { cors }),
+      ...(mcp && { mcp }),
       ...(admission.admit && { admit: admission.admit }),
       onResponse: (request) => {
         this.#count(request);
@@ -197,6 +210,13 @@ class ProxyServer {
       onUpstreamCall: this.#onUpstreamCall,
       onReload: (report) => this.#onReload(report),
     };
+  }
+
+  /** Serves the client of MCP until its input ends, or listens; a listening proxy is stopped by a signal only. */
+  async #serve(proxy: ProxyGateway): Promise<void> {
+    if (this.#client !== undefined) return await serveStdio(proxy.fetch, this.#client);
+    await this.#listen(proxy);
+    return await new Promise(() => undefined);
   }
 
   async #listen(proxy: ProxyGateway): Promise<void> {
@@ -278,12 +298,17 @@ class ProxyServer {
     for (const reason of omitted) this.#log.write(`service not served: ${reason}`);
   }
 
-  /** Prints the rules that match no RPC because their service is missing or their selector is misspelled. */
+  /** Prints the rules, and the selectors of tools, that match no RPC because the service is missing or misspelled. */
   #reportUnusedRules({ services }: ProxyGateway): void {
     const served = new Set(services.flatMap(({ methods }) => methods.map(selectorOf)));
     for (const { selector = "" } of this.#settings.rest.rules ?? []) {
       if (served.has(selector)) continue;
       this.#terminal.printError(`the rule for ${selector} has no effect: no served RPC has this name`);
+    }
+    const methods = services.flatMap((service) => service.methods).filter(({ methodKind }) => callable.has(methodKind));
+    for (const selector of this.#settings.tools ?? []) {
+      if (methods.some((method) => createNameFilter([selector])?.(selectorOf(method)) === true)) continue;
+      this.#terminal.printError(`--mcp ${selector} has no effect: no served RPC matches that can be a tool`);
     }
   }
 
@@ -292,6 +317,17 @@ class ProxyServer {
     this.#terminal.print(writeCheckReport(proxy, this.#settings, this.#report === "json"));
     return proxy.descriptorReloads.every(({ problem }) => problem === undefined) ? 0 : 1;
   }
+}
+
+/** The kinds of RPCs that can be tools. */
+const callable: ReadonlySet<string> = new Set(["unary", "server_streaming"]);
+
+/** Adds the token of a client of MCP that has started this process, who is the user that has set it. */
+function withToken(proxied: UpstreamSettings["proxied"], token: string | undefined): UpstreamSettings["proxied"] {
+  if (token === undefined) return proxied;
+  const { metadata } = proxied;
+  const set: ForwardRules["set"] = (request) => ({ authorization: `Bearer ${token}`, ...metadata?.set?.(request) });
+  return { ...proxied, metadata: { ...metadata, set } };
 }
 
 function pause(ms: number): Promise<false> {

@@ -24,6 +24,8 @@ export interface ProxySettings {
   /** Maximum bytes of a request message. */
   readonly requestBytes: number;
   readonly hasDocs: boolean;
+  /** The selectors of tools for AI agents. */
+  readonly tools: readonly string[] | undefined;
   readonly admin: { readonly host: string; readonly port: number } | undefined;
   /** Whether the proxy is ready only if all upstreams are ready, rather than any. */
   readonly requiresAll: boolean;
@@ -55,6 +57,7 @@ export async function toProxySettings(read: ReadSettings): Promise<ProxySettings
     headerBytes: settings.headerBytes,
     requestBytes: settings.requestBytes,
     hasDocs: docs,
+    tools: settings.mcp?.tools,
     admin: admin.port === undefined ? undefined : { host: admin.host ?? listen.host, port: admin.port },
     requiresAll: requireAll,
     drain,

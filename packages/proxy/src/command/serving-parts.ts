@@ -1,10 +1,12 @@
 import { isDeepStrictEqual } from "node:util";
 import { messageOf } from "@plantstore/gateway/internal/errors";
 import type { ServerPart } from "@plantstore/gateway/health";
+import type { ProtocolExtension } from "@plantstore/gateway/mcp";
 import { createUpstream, TlsFilesError, type Upstream } from "../upstreams/index.ts";
 import type { ProxyGateway } from "../create-proxy.ts";
 import { type Admission, openAdmission } from "./admission.ts";
 import { createProxyDocs, type ProxyDocs } from "./proxy-docs.ts";
+import { packageVersion } from "./package-version.ts";
 import type { ProxySettings } from "./proxy-settings.ts";
 import type { Output } from "./terminal.ts";
 
@@ -14,6 +16,7 @@ export interface ServingParts {
   readonly upstreams: readonly NamedUpstream[];
   readonly docs: ProxyDocs | undefined;
   readonly admission: Admission;
+  readonly mcp: ProtocolExtension | undefined;
 }
 
 /** An upstream with its name in metrics. */
@@ -37,11 +40,17 @@ export async function openParts(
   const admission = await openAdmission(settings, output);
   try {
     const docs = settings.hasDocs ? createProxyDocs(services, settings.rest) : undefined;
-    return { settings, upstreams: openUpstreams(settings, previous), docs, admission };
+    return { settings, upstreams: openUpstreams(settings, previous), docs, admission, mcp: await openMcp(settings) };
   } catch (error) {
     admission.close();
     throw error;
   }
+}
+
+async function openMcp({ tools }: ProxySettings): Promise<ProtocolExtension | undefined> {
+  if (tools === undefined) return undefined;
+  const { createMcp } = await import("@plantstore/gateway/mcp");
+  return createMcp({ tools, serverInfo: { name: "plantstore-proxy", version: packageVersion() } });
 }
 
 /** Closes the parts that other parts do not share. Calls to upstreams may take `drainMs` longer. */

@@ -18,6 +18,9 @@ import { type OptionNames, refusePromise } from "@plantstore/gateway/options";
  * Never forwarded: fields of a connection or a message (RFC 9110 §7.6.1), fields that Connection lists, fields of gRPC,
  * Connect and browsers, cookies, and fields that contain the address of a client, which anyone can forge.
  *
+ * Over MCP, `authorization` is forwarded only if `allow` contains exactly this name or `set` sets it: a token of an MCP client
+ * is intended for this server, and must not be passed on (MCP, "Token Handling").
+ *
  * X-Forwarded-For is set to the address of the caller, as determined by trusted proxies, unless rules exclude the field.
  */
 export interface ForwardRules {
@@ -42,6 +45,8 @@ export type AddedFields = ReadonlyMap<string, string | undefined>;
 
 /** {@link ForwardRules}, compiled. */
 export interface ForwardedFields {
+  /** Whether the credential of an MCP client is forwarded. */
+  readonly forwardsMcpCredential: boolean;
   /** Returns the fields to set for a request. @throws the error of `set`, or TypeError for a name that must not be set */
   readonly added: (request: AdmitRequest) => AddedFields;
   /** Returns the fields to forward. */
@@ -108,6 +113,7 @@ export function compileForwardRules(direction: "request" | "response", rules: Fo
     return name;
   };
   return {
+    forwardsMcpCredential: rules.allow?.some((name) => name.toString().toLowerCase() === "authorization") === true,
     added: (request) => {
       const clientFields = clientOf === undefined ? noAddedFields : clientOf(request.peer.address);
       if (set === undefined) return clientFields;

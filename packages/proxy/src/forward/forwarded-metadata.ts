@@ -9,7 +9,10 @@ import { type AddedFields, type ForwardedFields, noAddedFields } from "./forward
 export function forwardHeader(context: HandlerContext, fields: ForwardedFields): RequestFields {
   const { requestHeader } = context;
   const fieldList = requestHeader instanceof LazyHeaders ? requestHeader.fields : [...requestHeader].flat();
-  return fields.of(fieldList, fields.added(requestOf(context)));
+  const request = requestOf(context);
+  const added = fields.added(request);
+  const isHidden = request.protocol === "mcp" && !fields.forwardsMcpCredential;
+  return fields.of(fieldList, isHidden ? new Map([["authorization", undefined], ...added]) : added);
 }
 
 /** Forwards the header and trailer of an upstream's response to the caller. */

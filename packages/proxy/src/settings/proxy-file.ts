@@ -19,6 +19,7 @@ export interface ProxyFile {
   readonly requestBytes: number;
   readonly responseBytes: number;
   readonly docs: boolean;
+  readonly mcp: { readonly tools: readonly string[] } | undefined;
   readonly accessLog: "off" | "errors" | "all";
   readonly drain: { readonly delayMs: number; readonly timeoutMs: number };
   readonly requireAll: boolean;

@@ -205,6 +205,18 @@ export const proxyFileType: SettingType<ProxyFile> = mapping<ProxyFile>({
       { name: "no-docs", value: false, about: "Disables the description at `/openapi.json` and the page at `/docs`." },
     ],
   },
+  mcp: {
+    type: mapping<NonNullable<ProxyFile["mcp"]>>({
+      tools: {
+        type: list(text()),
+        required: true,
+        about:
+          "RPCs that AI agents may call as tools at `/mcp`, as `package.Service.Method`; `*` at the end is a wildcard.",
+        flags: [{ name: "mcp", placeholder: "RPC", multiple: true }],
+      },
+    }),
+    about: "Tools of the Model Context Protocol. Default: none.",
+  },
   accessLog: {
     type: oneOf(["off", "errors", "all"]),
     fallback: "off",

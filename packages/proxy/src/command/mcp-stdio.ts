@@ -1,0 +1,172 @@
+import { once } from "node:events";
+import type { Readable, Writable } from "node:stream";
+import type { FetchHandler } from "@plantstore/gateway";
+
+/** The streams of a client that has started this process, and its credential. */
+export interface StdioClient {
+  readonly input: Readable;
+  /** Gets messages of the protocol only. */
+  readonly output: Writable;
+  /** The bearer token of all calls; `undefined` for none. */
+  readonly token: string | undefined;
+}
+
+/** The most bytes of a line. 8 MiB: twice the default of the largest message. */
+const lineBytesMax = 8 * 1024 * 1024;
+
+/** The most requests that run at the same time. 32: agents call a few tools concurrently; other requests wait in the pipe. */
+const runningMax = 32;
+
+/** The parts of a message that this transport needs. */
+interface StdioMessage {
+  readonly id?: unknown;
+  readonly method?: unknown;
+  readonly params?: {
+    readonly name?: unknown;
+    readonly requestId?: unknown;
+    readonly _meta?: Readonly<Record<string, unknown>> | null;
+  } | null;
+}
+
+/**
+ * Serves MCP on the streams of a process: each line is one message. Resolves when the input ends, after which calls in
+ * progress are cancelled.
+ */
+export async function serveStdio(serve: FetchHandler, client: StdioClient): Promise<void> {
+  await new StdioServer(serve, client).run();
+}
+
+class StdioServer {
+  readonly #serve: FetchHandler;
+  readonly #client: StdioClient;
+  readonly #running = new Map<string, AbortController>();
+  readonly #calls = new Set<Promise<void>>();
+
+  constructor(serve: FetchHandler, client: StdioClient) {
+    this.#serve = serve;
+    this.#client = client;
+  }
+
+  async run(): Promise<void> {
+    const { input, output } = this.#client;
+    // The client has closed its end. Its input ends, too.
+    output.on("error", () => input.destroy());
+    for await (const line of linesOf(input)) {
+      if (line.trim() === "") continue;
+      const call = this.#handle(line).catch(() => undefined);
+      this.#calls.add(call);
+      void call.then(() => this.#calls.delete(call));
+      if (this.#calls.size >= runningMax) await Promise.race(this.#calls);
+    }
+    for (const controller of this.#running.values()) controller.abort();
+    await Promise.all(this.#calls);
+  }
+
+  async #handle(line: string): Promise<void> {
+    const message = parse(line);
+    if (message.method === "notifications/cancelled") return this.#cancel(message);
+    const controller = new AbortController();
+    const key = JSON.stringify(message.id);
+    this.#running.set(key, controller);
+    try {
+      const { signal } = controller;
+      const request = new Request("http://127.0.0.1/mcp", {
+        method: "POST",
+        headers: headersOf(message, this.#client.token),
+        body: line,
+        signal,
+      });
+      const response = await this.#serve(request);
+      for await (const text of messagesOf(response)) {
+        if (signal.aborted) return;
+        await this.#write(withId(text, message.id));
+      }
+    } finally {
+      if (this.#running.get(key) === controller) this.#running.delete(key);
+    }
+  }
+
+  #cancel({ params }: StdioMessage): void {
+    this.#running.get(JSON.stringify(params?.requestId))?.abort();
+  }
+
+  async #write(text: string): Promise<void> {
+    const { output } = this.#client;
+    if (!output.write(`${text}\n`)) await once(output, "drain");
+  }
+}
+
+function parse(line: string): StdioMessage {
+  try {
+    const message: StdioMessage | null = JSON.parse(line);
+    return message ?? {};
+  } catch {
+    // The gateway reports what is wrong.
+    return {};
+  }
+}
+
+/** Returns the header fields that the HTTP transport requires, from the values in a message. */
+function headersOf({ method, params }: StdioMessage, token: string | undefined): Headers {
+  const headers = new Headers({ "content-type": "application/json" });
+  if (token !== undefined) headers.set("authorization", `Bearer ${token}`);
+  const { name: tool, _meta: meta } = params ?? {};
+  const values = {
+    "mcp-protocol-version": meta?.["io.modelcontextprotocol/protocolVersion"],
+    "mcp-method": method,
+    "mcp-name": tool,
+  };
+  for (const [name, value] of Object.entries(values)) {
+    if (typeof value === "string") headers.set(name, encodeValue(value));
+  }
+  return headers;
+}
+
+/** MCP, "Value Encoding". */
+function encodeValue(value: string): string {
+  const isPlain = /^[\x21-\x7e]{1,1024}$/.test(value) && !value.startsWith("=?base64?");
+  return isPlain ? value : `=?base64?${Buffer.from(value.slice(0, 1024)).toString("base64")}?=`;
+}
+
+/** Adds the id of a request to a refusal, which has none because the body was not read. */
+function withId(text: string, id: unknown): string {
+  if (typeof id !== "string" && typeof id !== "number") return text;
+  return text.startsWith('{"jsonrpc":"2.0","error":') ? text.replace("{", `{"id":${JSON.stringify(id)},`) : text;
+}
+
+/** Yields the messages of a response: the events of a stream, or its body. */
+async function* messagesOf({ headers, body }: Response): AsyncGenerator<string, void> {
+  if (body === null) return;
+  const pieces = body.pipeThrough(new TextDecoderStream());
+  let text = "";
+  if (headers.get("content-type") !== "text/event-stream") {
+    for await (const piece of pieces) text += piece;
+    if (text !== "") yield text;
+    return;
+  }
+  for await (const piece of pieces) {
+    text += piece;
+    const events = text.split("\n\n");
+    text = events.pop() ?? "";
+    for (const event of events) {
+      const data = event.split("\n").find((line) => line.startsWith("data: "));
+      if (data !== undefined) yield data.slice("data: ".length);
+    }
+  }
+}
+
+/** Yields the lines of a stream. Ends after a line that is too long. */
+async function* linesOf(input: Readable): AsyncGenerator<string, void> {
+  let rest = "";
+  input.setEncoding("utf8");
+  try {
+    for await (const piece of input) {
+      const lines = `${rest}${String(piece)}`.split("\n");
+      rest = lines.pop() ?? "";
+      yield* lines;
+      if (rest.length > lineBytesMax) return;
+    }
+  } catch {
+    // The stream was destroyed, because the client has closed the output.
+  }
+}

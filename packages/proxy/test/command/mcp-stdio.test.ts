@@ -1,0 +1,168 @@
+import { PassThrough } from "node:stream";
+import { createInterface } from "node:readline";
+import { Code, ConnectError, type HandlerContext } from "@connectrpc/connect";
+import { describe, expect, test } from "vitest";
+import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { createGateway, type FetchGateway } from "../../../gateway/src/index.ts";
+import { createMcp } from "../../../gateway/src/protocols/mcp/index.ts";
+import { within } from "../../../testing/src/deadline.ts";
+import { reasonOf } from "../../../testing/src/gateway/call-end.ts";
+import { statelessMeta } from "../../../testing/src/gateway/mcp.ts";
+import { serveStdio } from "../../src/command/mcp-stdio.ts";
+
+// MCP on the streams of a process: one message in each line.
+
+const service = "greenhouse_v1_GreenhouseService";
+
+/** A client that has started a server. Disposing of it ends the input, and waits for the server. */
+interface Client extends AsyncDisposable {
+  send(message: object | string): void;
+  /** Reads the next line. */
+  read(): Promise<unknown>;
+  readonly done: Promise<void>;
+  readonly input: PassThrough;
+  readonly output: PassThrough;
+}
+
+function open(gateway: FetchGateway, token?: string): Client {
+  const [input, output] = [new PassThrough(), new PassThrough()];
+  const lines = createInterface(output)[Symbol.asyncIterator]();
+  const done = serveStdio(gateway.fetch, { input, output, token });
+  return {
+    input,
+    output,
+    done,
+    send: (message) => void input.write(`${typeof message === "string" ? message : JSON.stringify(message)}\n`),
+    read: async () => {
+      const { value }: IteratorResult<string> = await within(lines.next(), "a line");
+      return JSON.parse(value);
+    },
+    [Symbol.asyncDispose]: async () => {
+      input.end();
+      await within(done, "the server");
+    },
+  };
+}
+
+let begun = Promise.withResolvers<HandlerContext>();
+
+function createGreenhouse(admit?: (authorization: string | null) => void): FetchGateway {
+  return createGateway({
+    routes: (router) => {
+      router.service(GreenhouseService, {
+        getReading: ({ sensor }, { requestHeader }) => ({
+          sensor: sensor === "token" ? (requestHeader.get("authorization") ?? "") : sensor,
+        }),
+        async *watchReadings({ sensor, count }, context) {
+          begun.resolve(context);
+          for (let at = 1; at <= count; at += 1) yield { sensor, degreesCelsius: at };
+          if (sensor === "endless") await reasonOf(context.signal);
+        },
+      });
+    },
+    mcp: createMcp({ tools: ["greenhouse.v1.*"] }),
+    ...(admit && { admit: ({ authorization }) => admit(authorization) }),
+  });
+}
+
+function call(id: unknown, method: string, args: object, meta: object = {}): object {
+  const params = { name: `${service}_${method}`, arguments: args, _meta: { ...statelessMeta, ...meta } };
+  return { jsonrpc: "2.0", id, method: "tools/call", params };
+}
+
+describe("MCP on standard input and output", () => {
+  test("responds to each request in one line, with both kinds of revisions", async () => {
+    await using client = open(createGreenhouse());
+    client.send({ jsonrpc: "2.0", id: 1, method: "initialize", params: { protocolVersion: "2025-11-25" } });
+    expect(await client.read()).toMatchObject({ id: 1, result: { protocolVersion: "2025-11-25" } });
+    client.send({ jsonrpc: "2.0", method: "notifications/initialized" });
+    client.send({ jsonrpc: "2.0", id: "a", method: "ping" });
+    expect(await client.read()).toEqual({ jsonrpc: "2.0", id: "a", result: {} });
+    client.send("");
+    client.send({ jsonrpc: "2.0", id: 2, method: "server/discover", params: { _meta: statelessMeta } });
+    expect(await client.read()).toMatchObject({ id: 2, result: { resultType: "complete" } });
+    client.send(call(3, "GetReading", { sensor: "ä" }));
+    expect(await client.read()).toMatchObject({ id: 3, result: { structuredContent: { sensor: "ä" } } });
+  });
+
+  test("writes progress and the result of a stream", async () => {
+    await using client = open(createGreenhouse());
+    client.send(call(1, "WatchReadings", { sensor: "a", count: 2 }, { progressToken: "p" }));
+    for (const progress of [1, 2]) {
+      expect(await client.read()).toMatchObject({ method: "notifications/progress", params: { progress } });
+    }
+    expect(await client.read()).toMatchObject({ id: 1, result: { structuredContent: { messages: [{}, {}] } } });
+  });
+
+  test("cancels a call when the client notifies it, and writes nothing more for it", async () => {
+    begun = Promise.withResolvers();
+    await using client = open(createGreenhouse());
+    client.send(call("x", "WatchReadings", { sensor: "endless", count: 1 }));
+    const { signal } = await within(begun.promise, "the handler");
+    client.send({ jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId: "x" } });
+    expect(ConnectError.from(await reasonOf(signal)).code).toBe(Code.Canceled);
+    client.send({ jsonrpc: "2.0", id: 2, method: "ping" });
+    expect(await client.read()).toMatchObject({ id: 2, result: {} });
+  });
+
+  test.each([
+    { name: "a line that is not JSON", line: "{", error: { code: -32700 }, id: undefined },
+    { name: "a batch", line: "[]", error: { code: -32600 }, id: undefined },
+    { name: "a value that is not an object", line: "7", error: { code: -32700 }, id: undefined },
+    {
+      name: "parameters that are null",
+      line: '{"jsonrpc":"2.0","id":7,"method":"a","params":null}',
+      error: { code: -32601 },
+      id: 7,
+    },
+    { name: "an unknown method", line: '{"jsonrpc":"2.0","id":7,"method":"a\\nb"}', error: { code: -32601 }, id: 7 },
+    {
+      name: "an unknown tool with a name that is not a header value",
+      line: JSON.stringify({ ...call(7, "GetReading", {}), params: { name: "ä\n", _meta: statelessMeta } }),
+      error: { code: -32602, message: "unknown tool" },
+      id: 7,
+    },
+  ])("responds with an error to $name", async ({ line, error, id }) => {
+    await using client = open(createGreenhouse());
+    client.send(line);
+    expect(await client.read()).toMatchObject({ error, ...(id !== undefined && { id }) });
+  });
+
+  test("sends the token of the environment with each call", async () => {
+    await using client = open(createGreenhouse(), "secret");
+    client.send(call(1, "GetReading", { sensor: "token" }));
+    expect(await client.read()).toMatchObject({ result: { structuredContent: { sensor: "Bearer secret" } } });
+  });
+
+  test("reports a refusal with the id of the request", async () => {
+    const gateway = createGreenhouse((authorization) => {
+      if (authorization === null) throw new ConnectError("who are you", Code.Unauthenticated);
+    });
+    await using client = open(gateway);
+    client.send(call(1, "GetReading", {}));
+    expect(await client.read()).toEqual({ jsonrpc: "2.0", id: 1, error: { code: -32600, message: "who are you" } });
+  });
+
+  test("cancels calls in progress when its input ends", async () => {
+    begun = Promise.withResolvers();
+    const client = open(createGreenhouse());
+    client.send(call(1, "WatchReadings", { sensor: "endless", count: 1 }));
+    const { signal } = await within(begun.promise, "the handler");
+    client.input.end();
+    await within(client.done, "the server");
+    expect(signal.aborted).toBe(true);
+  });
+
+  test("stops when the client closes the output", async () => {
+    const client = open(createGreenhouse());
+    client.output.destroy(new Error("EPIPE"));
+    await within(client.done, "the server");
+  });
+
+  test("stops after a line that is too long", async () => {
+    const client = open(createGreenhouse());
+    const chunk = "x".repeat(1024 * 1024);
+    for (let sent = 0; sent < 9; sent += 1) client.input.write(chunk);
+    await within(client.done, "the server");
+  });
+});

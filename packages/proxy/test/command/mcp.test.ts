@@ -1,0 +1,87 @@
+import { Code, ConnectError } from "@connectrpc/connect";
+import { describe, expect, test } from "vitest";
+import {
+  file_greenhouse_v1_greenhouse,
+  GreenhouseService,
+} from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { createMcp } from "../../../gateway/src/protocols/mcp/index.ts";
+import { exchangeHttp1 } from "../../../testing/src/carriers/http1-connection.ts";
+import type { Field, HttpRequest } from "../../../testing/src/carriers/exchange.ts";
+import { startGreenhouse } from "../../../testing/src/gateway/greenhouse.ts";
+import { eventsOf, statelessRequest } from "../../../testing/src/gateway/mcp.ts";
+import { startProxy } from "../../../testing/src/gateway/proxy.ts";
+import type { ForwardRules } from "../../src/create-proxy.ts";
+
+// The RPCs of an upstream as tools.
+
+const service = "greenhouse_v1_GreenhouseService";
+
+function call(method: string, args: object, header: readonly Field[] = []): HttpRequest {
+  return statelessRequest("tools/call", { name: `${service}_${method}`, arguments: args }, header);
+}
+
+interface Proxied extends AsyncDisposable {
+  readonly authorizations: (string | null)[];
+  exchange(request: HttpRequest): Promise<string>;
+}
+
+async function start(metadata: ForwardRules = {}): Promise<Proxied> {
+  await using opened = new AsyncDisposableStack();
+  const authorizations: (string | null)[] = [];
+  const greenhouse = opened.use(
+    await startGreenhouse({
+      waterBed: ({ bed, note }, { requestHeader }) => {
+        authorizations.push(requestHeader.get("authorization"));
+        if (note === "dry") throw new ConnectError("dry", Code.Aborted);
+        return { bed };
+      },
+      async *watchReadings({ count }) {
+        for (let at = 1; at <= count; at += 1) yield { degreesCelsius: at };
+      },
+    }),
+  );
+  const { address, port } = greenhouse.address;
+  const proxy = opened.use(
+    await startProxy(`http://${address}:${port}`, [file_greenhouse_v1_greenhouse], {
+      mcp: createMcp({ tools: [`${GreenhouseService.typeName}.*`] }),
+      upstreamOptions: { metadata },
+    }),
+  );
+  const all = opened.move();
+  return {
+    authorizations,
+    exchange: async (request) => String((await exchangeHttp1(proxy.address, request)).body),
+    [Symbol.asyncDispose]: () => all.disposeAsync(),
+  };
+}
+
+describe("the proxy", () => {
+  test("lists and calls the tools of an upstream", async () => {
+    await using proxied = await start();
+    expect(JSON.parse(await proxied.exchange(statelessRequest("tools/list")))).toMatchObject({
+      result: { tools: ["GetReading", "WaterBed", "WatchReadings"].map((name) => ({ name: `${service}_${name}` })) },
+    });
+    expect(JSON.parse(await proxied.exchange(call("WaterBed", { bed: "9007199254740993" })))).toMatchObject({
+      result: { structuredContent: { bed: "9007199254740993" } },
+    });
+    expect(JSON.parse(await proxied.exchange(call("WaterBed", { note: "dry" })))).toMatchObject({
+      result: { isError: true, content: [{ text: "ABORTED: dry" }] },
+    });
+    expect(eventsOf(await proxied.exchange(call("WatchReadings", { count: 2 })))).toMatchObject([
+      { result: { structuredContent: { messages: [{ degreesCelsius: 1 }, { degreesCelsius: 2 }] } } },
+    ]);
+  });
+
+  const token = "Bearer of-the-agent";
+
+  test.each<{ name: string; metadata?: ForwardRules; want: string | null }>([
+    { name: "does not forward the token of a client", want: null },
+    { name: "does not forward it for a wildcard", metadata: { allow: ["*"] }, want: null },
+    { name: "forwards it if allow names the field", metadata: { allow: ["Authorization"] }, want: token },
+    { name: "sends its own credential", metadata: { set: () => ({ authorization: "Basic x" }) }, want: "Basic x" },
+  ])("$name", async ({ metadata, want }) => {
+    await using proxied = await start(metadata);
+    await proxied.exchange(call("WaterBed", {}, [["authorization", token]]));
+    expect(proxied.authorizations).toEqual([want]);
+  });
+});
