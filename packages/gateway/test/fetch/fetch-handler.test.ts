@@ -4,13 +4,7 @@ import { fromBinary, toBinary } from "@bufbuild/protobuf";
 import { Code, ConnectError, type ServiceImpl } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
 import { describe, expect, test } from "vitest";
-import {
-  type CompletedRequest,
-  createFetchGateway,
-  type Endpoint,
-  type FetchHandler,
-  type ServingOptions,
-} from "../../src/fetch/entry.ts";
+import { type CompletedRequest, type Endpoint, type FetchHandler } from "../../src/fetch/entry.ts";
 import { GreenhouseService, ReadingSchema } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { type Field, fieldValue, type HttpRequest } from "../../../testing/src/carriers/exchange.ts";
 import { exchangeFetch, openFetch, openFetchUpload } from "../../../testing/src/carriers/fetch.ts";
@@ -20,36 +14,16 @@ import { decodeEnvelopes, encodeEnvelope } from "../../../testing/src/gateway/en
 import { getReadingProcedure } from "../../../testing/src/gateway/greenhouse.ts";
 import { readOutcome } from "../../../testing/src/gateway/outcome.ts";
 import { rpcRequest, wireFormats } from "../../../testing/src/gateway/wire-format.ts";
+import { pulledRequest, serveByFetch } from "../../../testing/src/gateway/fetch-serving.ts";
 
 // Only what is specific to Fetch. The tables of packages/gateway/test cover what all carriers share, and run over
 // Fetch, too.
 
 type Greenhouse = Partial<ServiceImpl<typeof GreenhouseService>>;
-type Pull = (controller: {
-  enqueue(piece: unknown): void;
-  error(reason: unknown): void;
-  close(): void;
-}) => void | Promise<void>;
 
 const service = "/greenhouse.v1.GreenhouseService";
 const reading: HttpRequest = { httpMethod: "GET", path: "/sensors/palm/reading", header: [] };
 const readings: HttpRequest = { httpMethod: "GET", path: "/sensors/palm/readings", header: [] };
-const pattern = { case: "get", value: "/sensors/{sensor}/readings" } as const;
-
-function serve(implementation: Greenhouse, options: Partial<ServingOptions> = {}): FetchHandler {
-  return createFetchGateway({
-    routes: (router) => router.service(GreenhouseService, implementation),
-    rest: { rules: [{ selector: "greenhouse.v1.GreenhouseService.WatchReadings", pattern }] },
-    ...options,
-  }).fetch;
-}
-
-/** A body whose chunks are created on demand. */
-function pulled(pull: Pull): Request {
-  const body = new ReadableStream<Uint8Array>({ pull }, { highWaterMark: 0 });
-  const headers = { "content-type": "application/json" };
-  return new Request("http://fetch.example/beds/7:water", { method: "POST", headers, body, duplex: "half" });
-}
 
 async function* endless(): AsyncGenerator<{ sensor: string }> {
   for (let count = 0; ; count += 1) yield { sensor: "x".repeat(10_000) + String(count) };
@@ -61,22 +35,22 @@ describe("an RPC over Fetch", () => {
     async (name) => {
       const format = wireFormats[name];
       const ok = rpcRequest(format, name.endsWith("json") ? Buffer.from("{}") : Buffer.of(), [], getReadingProcedure);
-      const fetch = serve({ getReading: () => ({ degreesCelsius: 21 }) });
+      const fetch = serveByFetch({ getReading: () => ({ degreesCelsius: 21 }) });
       expect(readOutcome(format, await exchangeFetch(fetch, ok))).toEqual({ code: 0, message: "" });
-      const failing = serve({ getReading: () => Promise.reject(new ConnectError("no", Code.NotFound)) });
+      const failing = serveByFetch({ getReading: () => Promise.reject(new ConnectError("no", Code.NotFound)) });
       expect(readOutcome(format, await exchangeFetch(failing, ok))).toEqual({ code: Code.NotFound, message: "no" });
     },
   );
 
   test("does not need a body if its message has no fields", async () => {
-    const fetch = serve({ getReading: () => ({ degreesCelsius: 21 }) });
+    const fetch = serveByFetch({ getReading: () => ({ degreesCelsius: 21 }) });
     const headers = { "content-type": "application/proto" };
     const answer = await fetch(new Request(`http://fetch.example${getReadingProcedure}`, { method: "POST", headers }));
     expect(fromBinary(ReadingSchema, await answer.bytes()).degreesCelsius).toBe(21);
   });
 
   test("streams responses in the Connect protocol", async () => {
-    const fetch = serve({
+    const fetch = serveByFetch({
       async *controlClimate(sent) {
         for await (const { sensor } of sent) yield { sensor };
       },
@@ -92,7 +66,7 @@ describe("an RPC over Fetch", () => {
   });
 
   test("streams responses in gRPC-Web, even if the bytes of another response are kept or transferred", async () => {
-    const fetch = serve({
+    const fetch = serveByFetch({
       async *watchReadings() {
         yield { sensor: "a" };
         await new Promise((resolve) => setTimeout(resolve));
@@ -122,9 +96,12 @@ describe("an RPC over Fetch", () => {
       body: '"no"',
     },
   ])("is refused in gRPC, which needs trailers, $why", async ({ options, body }) => {
-    const fetch = serve({ getReading: () => ({}) }, options);
+    const fetch = serveByFetch({ getReading: () => ({}) }, options);
     const message = toBinary(ReadingSchema, { $typeName: "greenhouse.v1.Reading", sensor: "", degreesCelsius: 0 });
-    const unknown = await exchangeFetch(serve({}), rpcRequest(wireFormats.grpc, message, [], `${service}/Nothing`));
+    const unknown = await exchangeFetch(
+      serveByFetch({}),
+      rpcRequest(wireFormats.grpc, message, [], `${service}/Nothing`),
+    );
     expect(readOutcome(wireFormats.grpc, unknown).code).toBe(Code.Unimplemented);
     const request = rpcRequest(wireFormats.grpc, message, [], getReadingProcedure);
     const answer = await exchangeFetch(fetch, request);
@@ -147,7 +124,7 @@ describe("a client stream over Fetch", () => {
   const post = { case: "post", value: "/readings" } as const;
   const rules = [{ selector: "greenhouse.v1.GreenhouseService.RecordReadings", pattern: post, body: "*" }];
   const record = (acceptCompression?: Compression[]): FetchHandler =>
-    serve(
+    serveByFetch(
       {
         async recordReadings(sent) {
           let count = 0;
@@ -166,7 +143,7 @@ describe("a client stream over Fetch", () => {
   });
 
   test("that is compressed with gzip gets its response as soon as the handler stops reading", async () => {
-    const fetch = serve(
+    const fetch = serveByFetch(
       {
         async recordReadings(sent) {
           for await (const _ of sent) break;
@@ -198,7 +175,7 @@ describe("a response over Fetch", () => {
     { httpStatus: 304, body: "" },
   ])("with status $httpStatus has a body only if allowed", async ({ httpStatus, body }) => {
     const endpoint = { path: "/page", open: true, handle: () => ({ httpStatus, body: "text" }) };
-    const fetch = serve({}, { endpoints: [endpoint] });
+    const fetch = serveByFetch({}, { endpoints: [endpoint] });
     const page = { httpMethod: "GET", path: "/page", header: [] };
     const answer = await exchangeFetch(fetch, page);
     expect([answer.httpStatus, answer.body.toString()]).toEqual([httpStatus, body]);
@@ -211,7 +188,7 @@ describe("a response over Fetch", () => {
   });
 
   test("keeps several fields with the same name separate, as cookies require", async () => {
-    const fetch = serve({
+    const fetch = serveByFetch({
       getReading: (_, { responseHeader }) => {
         responseHeader.append("set-cookie", "a=1");
         responseHeader.append("set-cookie", "b=2");
@@ -224,7 +201,7 @@ describe("a response over Fetch", () => {
 
   test("is an empty 500 if it cannot be written, and the fault is reported", async () => {
     const faults: unknown[] = [];
-    const fetch = serve(
+    const fetch = serveByFetch(
       { getReading: () => Promise.reject(new ConnectError("no", Code.NotFound)) },
       {
         rest: { errorRecord: () => ({ httpStatus: 404, contentType: "a\nb", body: "secret" }) },
@@ -250,14 +227,14 @@ describe("a response over Fetch", () => {
       },
     };
     const sent = new Request(`http://fetch.example${request.path}`);
-    const answer = await serve(implementation)(sent);
+    const answer = await serveByFetch(implementation)(sent);
     await read(answer);
     expect(getEventListeners(sent.signal, "abort")).toEqual([]);
   });
 
   test("applies backpressure to its handler", async () => {
     let yielded = 0;
-    const fetch = serve({
+    const fetch = serveByFetch({
       async *watchReadings() {
         for await (const message of endless()) {
           yielded += 1;
@@ -288,7 +265,7 @@ describe("a response over Fetch", () => {
 describe("a client over Fetch that disconnects", () => {
   test("before its request is served does not cause a call", async () => {
     let called = false;
-    const fetch = serve({
+    const fetch = serveByFetch({
       getReading: () => {
         called = true;
         return {};
@@ -300,9 +277,9 @@ describe("a client over Fetch that disconnects", () => {
 
   test("while its body is read does not cause a call", async () => {
     const controller = new AbortController();
-    const body = pulled(() => controller.abort());
+    const body = pulledRequest(() => controller.abort());
     const response = await within(
-      serve({ waterBed: () => ({}) })(new Request(body, { signal: controller.signal })),
+      serveByFetch({ waterBed: () => ({}) })(new Request(body, { signal: controller.signal })),
       "an answer",
     );
     expect(response.status).toBe(499);
@@ -311,7 +288,7 @@ describe("a client over Fetch that disconnects", () => {
   test("while its handler runs cancels the call", async () => {
     const controller = new AbortController();
     const reason = Promise.withResolvers<unknown>();
-    const fetch = serve({
+    const fetch = serveByFetch({
       getReading: async (_, { signal }) => {
         controller.abort();
         reason.resolve(await reasonOf(signal));
@@ -331,7 +308,7 @@ describe("a client over Fetch that disconnects", () => {
     };
     const onResponse = ({ httpStatus, error }: CompletedRequest): void =>
       reported.resolve({ httpStatus, code: error?.code });
-    const fetch = serve({}, { endpoints: [{ path: "/page", open: true, handle }], onResponse });
+    const fetch = serveByFetch({}, { endpoints: [{ path: "/page", open: true, handle }], onResponse });
     const page: HttpRequest = { httpMethod: "GET", path: "/page", header: [] };
     expect((await openFetch(fetch, page, controller.signal)).status).toBe(499);
     expect(await within(reported.promise, "onResponse")).toEqual({ httpStatus: 0, code: Code.Canceled });
@@ -343,7 +320,7 @@ describe("a client over Fetch that disconnects", () => {
   ])("from a stream $how cancels the call", async ({ leave }) => {
     const controller = new AbortController();
     const reason = Promise.withResolvers<unknown>();
-    const fetch = serve({
+    const fetch = serveByFetch({
       async *watchReadings(_, { signal }) {
         yield { sensor: "first" };
         reason.resolve(await reasonOf(signal));
@@ -358,7 +335,7 @@ describe("a client over Fetch that disconnects", () => {
 
   test("from an unread stream stops the handler", async () => {
     const finished = Promise.withResolvers<void>();
-    const fetch = serve({
+    const fetch = serveByFetch({
       async *watchReadings() {
         try {
           yield* endless();

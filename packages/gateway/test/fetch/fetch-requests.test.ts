@@ -1,50 +1,22 @@
 import { gzipSync } from "node:zlib";
-import { Code, ConnectError, createContextKey, createContextValues, type ServiceImpl } from "@connectrpc/connect";
+import { Code, ConnectError, createContextKey, createContextValues } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
-import {
-  type CompletedRequest,
-  createFetchGateway,
-  type FetchHandler,
-  type ServingOptions,
-} from "../../src/fetch/entry.ts";
-import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import type { CompletedRequest } from "../../src/fetch/entry.ts";
 import { type Field, type HttpRequest } from "../../../testing/src/carriers/exchange.ts";
 import { exchangeFetch } from "../../../testing/src/carriers/fetch.ts";
 import { collectGarbage, heldBytes } from "../../../testing/src/carriers/held-bytes.ts";
 import { within } from "../../../testing/src/deadline.ts";
+import { type Pull, pulledRequest, serveByFetch } from "../../../testing/src/gateway/fetch-serving.ts";
 
 // How the gateway reads requests from Fetch.
-
-type Greenhouse = Partial<ServiceImpl<typeof GreenhouseService>>;
-type Pull = (controller: {
-  enqueue(piece: unknown): void;
-  error(reason: unknown): void;
-  close(): void;
-}) => void | Promise<void>;
 
 const service = "/greenhouse.v1.GreenhouseService";
 const json: Field = ["content-type", "application/json"];
 const reading: HttpRequest = { httpMethod: "GET", path: "/sensors/palm/reading", header: [] };
 const water: HttpRequest = { httpMethod: "POST", path: "/beds/7:water", header: [json], body: Buffer.from("{}") };
-const pattern = { case: "get", value: "/sensors/{sensor}/readings" } as const;
-
-function serve(implementation: Greenhouse, options: Partial<ServingOptions> = {}): FetchHandler {
-  return createFetchGateway({
-    routes: (router) => router.service(GreenhouseService, implementation),
-    rest: { rules: [{ selector: "greenhouse.v1.GreenhouseService.WatchReadings", pattern }] },
-    ...options,
-  }).fetch;
-}
 
 function acceptElsewhere(): Response {
   return new Response(null, { status: 202 });
-}
-
-/** A body whose chunks are created on demand. */
-function pulled(pull: Pull): Request {
-  const body = new ReadableStream<Uint8Array>({ pull }, { highWaterMark: 0 });
-  const headers = { "content-type": "application/json" };
-  return new Request("http://fetch.example/beds/7:water", { method: "POST", headers, body, duplex: "half" });
 }
 
 function manyFields(count: number): Field[] {
@@ -58,14 +30,14 @@ describe("a request over Fetch", () => {
     { what: "a header of many fields", request: { ...reading, header: manyFields(20) }, httpStatus: 431 },
     { what: "a body", request: { ...water, body: Buffer.alloc(101, "1") }, httpStatus: 413 },
   ])("is refused with $httpStatus for $what above its limit", async ({ request, httpStatus }) => {
-    const fetch = serve({}, { limits: { urlBytes: 100, headerBytes: 500 }, readMaxBytes: 100 });
+    const fetch = serveByFetch({}, { limits: { urlBytes: 100, headerBytes: 500 }, readMaxBytes: 100 });
     expect((await exchangeFetch(fetch, request)).httpStatus).toBe(httpStatus);
   });
 
   test("is accepted if its header is exactly at the limit", async () => {
     // Counted as in HTTP/2: 32 bytes in addition to each name and value (RFC 9113 §6.5.2).
     const header = new Headers(Array.from({ length: 5 }, (_, at) => [`x-${at}`, "y".repeat(65)]));
-    const fetch = serve({}, { limits: { headerBytes: 500 } });
+    const fetch = serveByFetch({}, { limits: { headerBytes: 500 } });
     expect((await fetch(new Request("https://garden.example/a", { headers: header }))).status).toBe(404);
     header.set("x-0", "y".repeat(66));
     expect((await fetch(new Request("https://garden.example/a", { headers: header }))).status).toBe(431);
@@ -77,10 +49,10 @@ describe("a request over Fetch", () => {
       pulls += 1;
       controller.enqueue(new Uint8Array(10));
     };
-    const fetch = serve({}, { readMaxBytes: 100 });
-    expect((await fetch(pulled(pull))).status).toBe(413);
+    const fetch = serveByFetch({}, { readMaxBytes: 100 });
+    expect((await fetch(pulledRequest(pull))).status).toBe(413);
     expect(pulls).toBe(11);
-    const announced = pulled(pull);
+    const announced = pulledRequest(pull);
     announced.headers.set("content-length", "101");
     expect((await fetch(announced)).status).toBe(413);
     expect(pulls).toBe(11);
@@ -94,9 +66,9 @@ describe("a request over Fetch", () => {
       controller.enqueue(piece);
     };
     const kept = Promise.withResolvers<number>();
-    const fetch = serve({});
+    const fetch = serveByFetch({});
     const answer = fetch(
-      pulled((controller) => {
+      pulledRequest((controller) => {
         if (pieces.length < 1_000) return pull(controller);
         // The target of a WeakRef created in this turn stays alive until the turn ends.
         setImmediate(() => {
@@ -128,7 +100,7 @@ describe("a request over Fetch", () => {
       }
       controller.close();
     };
-    const fetch = serve({
+    const fetch = serveByFetch({
       recordReadings: async (messages) => {
         const iterator = messages[Symbol.asyncIterator]();
         let count = 0;
@@ -136,7 +108,7 @@ describe("a request over Fetch", () => {
         return { count };
       },
     });
-    const { body } = pulled(pull);
+    const { body } = pulledRequest(pull);
     const headers = { "content-type": "application/connect+proto" };
     const url = `http://fetch.example${service}/RecordReadings`;
     const answer = await fetch(new Request(url, { method: "POST", headers, body, duplex: "half" }));
@@ -147,7 +119,7 @@ describe("a request over Fetch", () => {
     const arrived = Promise.withResolvers<void>();
     const client = new AbortController();
     let sentBytes = 0;
-    const { body } = pulled((controller) => {
+    const { body } = pulledRequest((controller) => {
       if (sentBytes >= 1_000_000) return arrived.resolve();
       sentBytes += 100_000;
       controller.enqueue(new Uint8Array(100_000).fill(0x41));
@@ -155,7 +127,7 @@ describe("a request over Fetch", () => {
     const headers = { "content-type": "application/grpc-web-text+proto" };
     const url = `http://fetch.example${service}/WaterBed`;
     const before = await heldBytes();
-    const answer = serve({})(
+    const answer = serveByFetch({})(
       new Request(url, { method: "POST", headers, body, duplex: "half", signal: client.signal }),
     );
     await within(arrived.promise, "the body");
@@ -170,23 +142,23 @@ describe("a request over Fetch", () => {
     { what: "does not consist of bytes", pull: (controller) => controller.enqueue("{}") },
   ])("does not reach the handler if its body $what", async ({ pull }) => {
     let called = false;
-    const fetch = serve({
+    const fetch = serveByFetch({
       waterBed: () => {
         called = true;
         return {};
       },
     });
-    const response = await fetch(pulled(pull));
+    const response = await fetch(pulledRequest(pull));
     expect([response.status, await response.text(), called]).toEqual([499, "", false]);
   });
 
   test("gets status 500 if the program has read its body, or is reading it", async () => {
-    const fetch = serve({ waterBed: () => ({}) });
-    const read = pulled((controller) => controller.close());
+    const fetch = serveByFetch({ waterBed: () => ({}) });
+    const read = pulledRequest((controller) => controller.close());
     await read.arrayBuffer();
-    const locked = pulled((controller) => controller.close());
+    const locked = pulledRequest((controller) => controller.close());
     locked.body?.getReader();
-    const begun = pulled((controller) => controller.enqueue(new Uint8Array(1)));
+    const begun = pulledRequest((controller) => controller.enqueue(new Uint8Array(1)));
     const reader = begun.body?.getReader();
     await reader?.read();
     reader?.releaseLock();
@@ -218,7 +190,7 @@ describe("a request over Fetch", () => {
       const headers = { "content-type": type };
       const request = new Request(`http://fetch.example${path}`, { method: "POST", headers, body: sent });
       const selector = "greenhouse.v1.GreenhouseService.RecordReadings";
-      const fetch = serve(
+      const fetch = serveByFetch(
         {
           waterBed: (message) => {
             handled.push(message);
@@ -248,7 +220,7 @@ describe("a request over Fetch", () => {
   ])("that fails $where its gzip body is reported as cancelled, not as malformed or complete", async ({ end }) => {
     const failed = Promise.withResolvers<unknown>();
     const selector = "greenhouse.v1.GreenhouseService.RecordReadings";
-    const fetch = serve(
+    const fetch = serveByFetch(
       {
         recordReadings: async (messages) => {
           try {
@@ -272,7 +244,7 @@ describe("a request over Fetch", () => {
   });
 
   test("whose body in gzip has zero bytes is an empty message, and with one byte is refused", async () => {
-    const fetch = serve({ waterBed: () => ({}) });
+    const fetch = serveByFetch({ waterBed: () => ({}) });
     const statuses: number[] = [];
     for (const bytes of [0, 1]) {
       const headers = { "content-type": "application/proto", "content-encoding": "gzip" };
@@ -283,7 +255,7 @@ describe("a request over Fetch", () => {
   });
 
   test("is passed on if no route matches, before admit", async () => {
-    const fetch = serve(
+    const fetch = serveByFetch(
       {},
       {
         admit: () => {
@@ -303,7 +275,7 @@ describe("a request over Fetch", () => {
     const key = createContextKey("nobody");
     const answers: CompletedRequest[] = [];
     const options = { onResponse: (answer: CompletedRequest) => void answers.push(answer) };
-    const fetch = serve({ getReading: (_, { values }) => ({ sensor: values.get(key) }) }, options);
+    const fetch = serveByFetch({ getReading: (_, { values }) => ({ sensor: values.get(key) }) }, options);
     const peer = { address: "192.0.2.1", port: 7 };
     const request = new Request("http://fetch.example/sensors/palm/reading?");
     const response = await fetch(request, { peer, contextValues: createContextValues().set(key, "flora") });
