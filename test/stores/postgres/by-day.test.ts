@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { migratePostgres, openPostgresDatabase } from "../../../src/stores/postgres/all-plants/plant-database.ts";
 import { Retention } from "../../../src/stores/postgres/all-plants/retention.ts";
 import { singleServerByDay } from "../../../src/stores/postgres/delete/single-server.ts";
@@ -18,14 +18,11 @@ import {
   recordsOf,
 } from "../../support/plants/days.ts";
 import { deleteCall } from "../../support/plants/delete-call.ts";
-import { openClient, type PostgresServer, runSql, startPostgres } from "../../support/plants/postgres-server.ts";
+import { openClient, runSql } from "../../support/plants/postgres-server.ts";
 import { schemaOf } from "../../support/plants/schema-of.ts";
+import { startPostgresOfFile } from "../../support/plants/postgres-of-file.ts";
 
-let server: PostgresServer;
-beforeAll(async () => {
-  server = await startPostgres();
-});
-afterAll(() => server[Symbol.asyncDispose]());
+const server = await startPostgresOfFile();
 
 const hourMs = 3_600_000;
 
@@ -257,7 +254,7 @@ describe("deletion records partitioned by day", () => {
     const name = String(schema?.["name"]);
     await runSql(before, `ALTER SCHEMA ${name} RENAME TO renamed; CREATE SCHEMA ${name}`);
     const url = before.replace(name, "renamed");
-    await expect(openPostgresStore({ url })).rejects.toThrow(/the schema renamed was renamed: run `plantstore mig/);
+    await expect(openPostgresStore({ url })).rejects.toThrow(/the schema renamed was renamed: run "plantstore mig/);
     await migratePostgres(url);
     const reports: Upkeep[] = [];
     const store = await openPostgresStore({ url, onUpkeep: (upkeep) => void reports.push(upkeep) });

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import type { PendingDelete } from "../../../src/stores/delete-queue.ts";
 import { citusPlacement } from "../../../src/stores/postgres/citus/citus-placement.ts";
 import { Shards } from "../../../src/stores/postgres/citus/shards.ts";
@@ -9,23 +9,14 @@ import type { Placement } from "../../../src/stores/postgres/delete/placement.ts
 import { readServerUrl } from "../../../src/stores/postgres/server/server-url.ts";
 import { Session } from "../../../src/stores/postgres/server/session.ts";
 import { deleteCall } from "../../support/plants/delete-call.ts";
-import {
-  cancelWaitsForStandby,
-  type PostgresServer,
-  runSql,
-  startPostgres,
-  withoutStandby,
-} from "../../support/plants/postgres-server.ts";
+import { cancelWaitsForStandby, runSql, withoutStandby } from "../../support/plants/postgres-server.ts";
 import { schemaOf } from "../../support/plants/schema-of.ts";
+import { startPostgresOfFile } from "../../support/plants/postgres-of-file.ts";
 
 // Statements of a store on Citus that do not use the function that deletes, on a connection whose settings another
 // client of a pooler has changed. A server without workers suffices, because the pooler is in front of the coordinator.
 
-let server: PostgresServer;
-beforeAll(async () => {
-  server = await startPostgres();
-});
-afterAll(() => server[Symbol.asyncDispose]());
+const server = await startPostgresOfFile();
 
 const token = randomUUID();
 

@@ -1,5 +1,5 @@
 import { Client } from "pg";
-import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { expect, test, vi } from "vitest";
 import { citusPlacement } from "../../../src/stores/postgres/citus/citus-placement.ts";
 import type { Placement } from "../../../src/stores/postgres/delete/placement.ts";
 import { Citus } from "../../../src/stores/postgres/citus/citus.ts";
@@ -7,23 +7,14 @@ import { Shards } from "../../../src/stores/postgres/citus/shards.ts";
 import { readServerUrl } from "../../../src/stores/postgres/server/server-url.ts";
 import { Session } from "../../../src/stores/postgres/server/session.ts";
 import { type CuttingProxy, startCuttingProxy } from "../../support/plants/cutting-proxy.ts";
-import {
-  configOf,
-  openClient,
-  type PostgresServer,
-  runSql,
-  startPostgres,
-} from "../../support/plants/postgres-server.ts";
+import { configOf, openClient, runSql } from "../../support/plants/postgres-server.ts";
 import { schemaOf } from "../../support/plants/schema-of.ts";
 import { storeSchema } from "../../../src/stores/postgres/schema/store-schema.ts";
+import { startPostgresOfFile } from "../../support/plants/postgres-of-file.ts";
 
 // Tests that need no worker. The tests with workers are in test/suites/citus.
 
-let server: PostgresServer;
-beforeAll(async () => {
-  server = await startPostgres();
-});
-afterAll(() => server[Symbol.asyncDispose]());
+const server = await startPostgresOfFile();
 
 const hashMax = 2 ** 31 - 1;
 

@@ -1,5 +1,5 @@
 import { Code } from "@connectrpc/connect";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { PendingDelete } from "../../../src/stores/delete-queue.ts";
 import type { DeleteCall } from "../../../src/service/plant-store.ts";
 import { runBatch } from "../../../src/stores/postgres/delete/run-batch.ts";
@@ -10,19 +10,16 @@ import { startCuttingProxy } from "../../support/plants/cutting-proxy.ts";
 import { deleteCall } from "../../support/plants/delete-call.ts";
 import { countAttempts, failAttempts } from "../../support/plants/failing-attempts.ts";
 import { startPostgresProxy } from "../../support/plants/postgres-proxy.ts";
-import { openClient, type PostgresServer, runSql, startPostgres } from "../../support/plants/postgres-server.ts";
+import { openClient, runSql } from "../../support/plants/postgres-server.ts";
 import { singleServer } from "../../../src/stores/postgres/delete/single-server.ts";
 import { schemaOf } from "../../support/plants/schema-of.ts";
+import { startPostgresOfFile } from "../../support/plants/postgres-of-file.ts";
 
 // Longer than any test.
 const minuteMs = 60_000;
 const patient = { lockTimeoutMs: minuteMs, statementTimeoutMs: minuteMs, responseTimeoutMs: minuteMs };
 
-let server: PostgresServer;
-beforeAll(async () => {
-  server = await startPostgres();
-});
-afterAll(() => server[Symbol.asyncDispose]());
+const server = await startPostgresOfFile();
 
 /** Creates a schema with plants from 1 on, and opens its store. */
 async function openPlants(count: number) {

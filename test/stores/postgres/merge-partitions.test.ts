@@ -1,15 +1,12 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { mergePartitionsSql } from "../../../src/stores/postgres/schema/merge-partitions.ts";
 import { openPostgresStore } from "../../../src/stores/postgres/store.ts";
 import { recordsOf } from "../../support/plants/days.ts";
 import { deleteCall } from "../../support/plants/delete-call.ts";
-import { openClient, type PostgresServer, runSql, startPostgres } from "../../support/plants/postgres-server.ts";
+import { openClient, runSql } from "../../support/plants/postgres-server.ts";
+import { startPostgresOfFile } from "../../support/plants/postgres-of-file.ts";
 
-let server: PostgresServer;
-beforeAll(async () => {
-  server = await startPostgres();
-});
-afterAll(() => server[Symbol.asyncDispose]());
+const server = await startPostgresOfFile();
 
 describe("merging the partitions of records into one table for Citus", () => {
   test("keeps all records, triggers and privileges", async () => {

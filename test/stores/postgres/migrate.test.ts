@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { StoreOpenError } from "../../../src/stores/store-open-error.ts";
 import { ownSchema } from "../../../src/stores/postgres/schema/migrations.ts";
 import { tablesSql } from "../../../src/stores/postgres/schema/tables.ts";
@@ -13,20 +13,12 @@ import { openPostgresStore } from "../../../src/stores/postgres/store.ts";
 import { deleteCall } from "../../support/plants/delete-call.ts";
 import { createSchemaOfVersion, laterSteps, latestVersion } from "../../support/plants/later-steps.ts";
 import { startPostgresProxy } from "../../support/plants/postgres-proxy.ts";
-import {
-  type PostgresServer,
-  runSql,
-  startPostgres,
-  withStrictIsolation,
-} from "../../support/plants/postgres-server.ts";
+import { runSql, withStrictIsolation } from "../../support/plants/postgres-server.ts";
+import { startPostgresOfFile } from "../../support/plants/postgres-of-file.ts";
 
 const { version: newest } = ownSchema;
 
-let server: PostgresServer;
-beforeAll(async () => {
-  server = await startPostgres(["-c", "max_prepared_transactions=1"]);
-});
-afterAll(() => server[Symbol.asyncDispose]());
+const server = await startPostgresOfFile(["-c", "max_prepared_transactions=1"]);
 
 /** Migrates to the version of {@link laterSteps}. */
 const migrateLater = (

@@ -1,17 +1,14 @@
 import { Code } from "@connectrpc/connect";
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import type { OnUpkeep } from "../../../src/stores/upkeep.ts";
 import { openPostgresStore } from "../../../src/stores/postgres/store.ts";
 import { deleteCall } from "../../support/plants/delete-call.ts";
 import { startPostgresProxy } from "../../support/plants/postgres-proxy.ts";
-import { type PostgresServer, runSql, startPostgres } from "../../support/plants/postgres-server.ts";
+import { runSql } from "../../support/plants/postgres-server.ts";
 import { refusalOf } from "../../support/plants/refusal.ts";
+import { startPostgresOfFile } from "../../support/plants/postgres-of-file.ts";
 
-let server: PostgresServer;
-beforeAll(async () => {
-  server = await startPostgres(["-c", "autovacuum=off"]);
-});
-afterAll(() => server[Symbol.asyncDispose]());
+const server = await startPostgresOfFile(["-c", "autovacuum=off"]);
 
 const ids = Array.from({ length: 20 }, (_, i) => BigInt(i + 1));
 

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import {
   checkPostgresDatabase,
   migratePostgres,
@@ -11,18 +11,13 @@ import { describePlantDatabase } from "../../support/plants/describe-plant-datab
 import {
   cancelWaitsForStandby,
   openClient,
-  type PostgresServer,
   runSql,
-  startPostgres,
   withoutStandby,
   withStrictIsolation,
 } from "../../support/plants/postgres-server.ts";
+import { startPostgresOfFile } from "../../support/plants/postgres-of-file.ts";
 
-let server: PostgresServer;
-beforeAll(async () => {
-  server = await startPostgres();
-});
-afterAll(() => server[Symbol.asyncDispose]());
+const server = await startPostgresOfFile();
 
 const recordSql = `INSERT INTO deletions (plant_id, subject, request_id, batch) VALUES (1, '', '', gen_random_uuid())`;
 
@@ -138,7 +133,7 @@ describe("importing into PostgreSQL", () => {
       await using database = await openPostgresDatabase(url);
       await using running = await database.startImport({ restore });
       const doubt = /: it is unknown whether the last batch was restored; check which of its plants exist$/;
-      const message = restore && how === "is lost" ? expect.stringMatching(doubt) : expect.not.stringMatching(doubt);
+      const message = restore && how === "lost" ? expect.stringMatching(doubt) : expect.not.stringMatching(doubt);
       await expect(running.add([1n])).rejects.toMatchObject({ message, cause: expect.any(Error) });
     },
   );

@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn, setTimeout as delay } from "node:timers/promises";
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { openPostgresDatabase } from "../../../src/stores/postgres/all-plants/plant-database.ts";
 import { singleServer, singleServerByDay } from "../../../src/stores/postgres/delete/single-server.ts";
 import { Retention } from "../../../src/stores/postgres/all-plants/retention.ts";
@@ -12,16 +12,13 @@ import { collect } from "../../../packages/testing/src/collect.ts";
 import { startCuttingProxy } from "../../support/plants/cutting-proxy.ts";
 import { startHangingProxy } from "../../support/plants/postgres-proxy.ts";
 import { deleteCall } from "../../support/plants/delete-call.ts";
-import { openClient, type PostgresServer, runSql, startPostgres } from "../../support/plants/postgres-server.ts";
+import { openClient, runSql } from "../../support/plants/postgres-server.ts";
 import { schemaOf } from "../../support/plants/schema-of.ts";
 import { storeSchema } from "../../../src/stores/postgres/schema/store-schema.ts";
 import type { Placement } from "../../../src/stores/postgres/delete/placement.ts";
+import { startPostgresOfFile } from "../../support/plants/postgres-of-file.ts";
 
-let server: PostgresServer;
-beforeAll(async () => {
-  server = await startPostgres();
-});
-afterAll(() => server[Symbol.asyncDispose]());
+const server = await startPostgresOfFile();
 
 const onSingleServer = (session: Session): Promise<Placement> => Promise.resolve(singleServer(schemaOf(session)));
 

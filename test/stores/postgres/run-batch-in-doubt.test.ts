@@ -1,12 +1,12 @@
 import { randomUUID } from "node:crypto";
-import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import type { PendingDelete } from "../../../src/stores/delete-queue.ts";
 import type { LockedDelete } from "../../../src/stores/postgres/delete/locked-deletes.ts";
 import { readServerUrl } from "../../../src/stores/postgres/server/server-url.ts";
 import { Session } from "../../../src/stores/postgres/server/session.ts";
 import { startCuttingProxy } from "../../support/plants/cutting-proxy.ts";
 import { countAttempts, failAlways, failAttempts } from "../../support/plants/failing-attempts.ts";
-import { openClient, type PostgresServer, runSql, startPostgres } from "../../support/plants/postgres-server.ts";
+import { openClient, runSql } from "../../support/plants/postgres-server.ts";
 import { schemaOf } from "../../support/plants/schema-of.ts";
 import {
   runBatchWith,
@@ -17,23 +17,13 @@ import {
   listenersOf,
   plantsOf,
 } from "../../support/plants/run-batch.ts";
+import { createPlantsUpTo, startPostgresOfFile } from "../../support/plants/postgres-of-file.ts";
 
 const minuteMs = 60_000;
 const lockTimeouts = { lockTimeoutMs: 50, statementTimeoutMs: minuteMs, responseTimeoutMs: minuteMs };
 const unknown = "the outcome of the deletion is unknown; repeating the request is safe";
 
-let server: PostgresServer;
-beforeAll(async () => {
-  server = await startPostgres(["-c", "deadlock_timeout=50ms"]);
-});
-// Some tests stop the server.
-afterEach(() => server.start());
-afterAll(() => server[Symbol.asyncDispose]());
-
-/** Creates a schema with plants from 1 on, and returns its URL. */
-function createPlants(count: number): Promise<string> {
-  return server.createPlants(Array.from({ length: count }, (_, i) => BigInt(i + 1)));
-}
+const server = await startPostgresOfFile(["-c", "deadlock_timeout=50ms"]);
 
 describe("a committed batch whose response is lost", () => {
   test.each([
@@ -42,7 +32,7 @@ describe("a committed batch whose response is lost", () => {
     { name: "the lookup fails because the server lacks resources, then stops", sqlStates: ["53100", "57P03"] },
     { name: "the lookup may have been committed, too", sqlStates: ["XX000", "40001"] },
   ])("settles its deletions by its own records, not those of other batches: $name", async ({ sqlStates }) => {
-    const url = await createPlants(4);
+    const url = await createPlantsUpTo(server, 4);
     await using proxy = await startCuttingProxy(server.socketFolder);
     const session = new Session(readServerUrl(url.replace(server.socketFolder, proxy.socketFolder)));
     // Plant 4 was deleted before.
@@ -71,7 +61,7 @@ describe("a committed batch whose response is lost", () => {
 
 describe("a committed batch whose response is lost, and which is refused when it is retried", () => {
   test("settles its deletions by its records, one by one", async () => {
-    const url = await createPlants(3);
+    const url = await createPlantsUpTo(server, 3);
     await using proxy = await startCuttingProxy(server.socketFolder);
     // The first statement succeeds. The retry, its first half, and plant 1 alone are refused.
     await failAttempts(url, "DELETE ON plants", ["", "P0001", "P0001", "P0001"]);
@@ -93,7 +83,7 @@ describe("a committed batch whose response is lost, and which is refused when it
   });
 
   test("reports no plant as missing if a trigger prevents the lookup of its record", async () => {
-    const url = await createPlants(2);
+    const url = await createPlantsUpTo(server, 2);
     await using proxy = await startCuttingProxy(server.socketFolder);
     await runSql(
       url,
@@ -116,7 +106,7 @@ describe("a deletion in doubt that is refused when it is retried", () => {
     // With two deletions, the batch ends as soon as the lookup fails for the first.
     { sqlState: "XX000", deletions: callersOf(1n, 2n), server: "unavailable" },
   ])("stays in doubt if the lookup of its record fails with $sqlState", async ({ sqlState, deletions, ...failure }) => {
-    const url = await createPlants(2);
+    const url = await createPlantsUpTo(server, 2);
     await failAttempts(url, "DELETE ON plants", ["P0001", "P0001"]);
     await failAlways(url, "UPDATE ON deletions", sqlState);
     const session = new Session(readServerUrl(url));
@@ -137,7 +127,7 @@ describe("a deletion in doubt that is refused when it is retried", () => {
       sqlStates: [],
     },
   ])("is deferred in doubt if $name is locked", async ({ arrange, lock, sqlStates }) => {
-    const url = await createPlants(1);
+    const url = await createPlantsUpTo(server, 1);
     await runSql(url, arrange);
     await failAttempts(url, "DELETE ON plants", sqlStates);
     const other = await openClient(url, `BEGIN; ${lock}`);
@@ -155,7 +145,7 @@ describe("a deletion in doubt that is refused when it is retried", () => {
   });
 
   test("gets the outcome of the lost attempt, although the attempt is still running", async () => {
-    const url = await createPlants(1);
+    const url = await createPlantsUpTo(server, 1);
     // The first entry is for the statement of the lost attempt.
     await failAttempts(url, "DELETE ON plants", ["", "P0001"]);
     const token = randomUUID();
@@ -173,7 +163,7 @@ describe("a deletion in doubt that is refused when it is retried", () => {
   });
 
   test("reports the plant as deleted if it is recorded, although the plant exists again", async () => {
-    const url = await createPlants(1);
+    const url = await createPlantsUpTo(server, 1);
     await failAttempts(url, "DELETE ON plants", ["P0001"]);
     const token = randomUUID();
     await runSql(
@@ -188,7 +178,7 @@ describe("a deletion in doubt that is refused when it is retried", () => {
   });
 
   test("causes no lookup by key and no wait for standbys once its plant is found", async () => {
-    const url = await createPlants(1);
+    const url = await createPlantsUpTo(server, 1);
     await runSql(
       url,
       `CREATE TABLE beds (plant bigint REFERENCES plants);
@@ -209,7 +199,7 @@ describe("a deletion in doubt that is refused when it is retried", () => {
 describe("a batch that has deleted a plant", () => {
   /** Returns the URL of a plant for a user whose further statements the server refuses. */
   async function createLastPlant(): Promise<string> {
-    const url = await createPlants(1);
+    const url = await createPlantsUpTo(server, 1);
     const schema = schemaOf(new Session(readServerUrl(url))).quoted;
     await runSql(
       url,

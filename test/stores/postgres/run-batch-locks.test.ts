@@ -1,20 +1,14 @@
 import { randomUUID } from "node:crypto";
 import { ConnectError } from "@connectrpc/connect";
 import { Client } from "pg";
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { storeUnavailable } from "../../../src/service/errors.ts";
 import type { LockedDelete } from "../../../src/stores/postgres/delete/locked-deletes.ts";
 import { readServerUrl } from "../../../src/stores/postgres/server/server-url.ts";
 import { Session } from "../../../src/stores/postgres/server/session.ts";
 import { deleteCall } from "../../support/plants/delete-call.ts";
 import { countAttempts, failAttempts } from "../../support/plants/failing-attempts.ts";
-import {
-  configOf,
-  openClient,
-  type PostgresServer,
-  runSql,
-  startPostgres,
-} from "../../support/plants/postgres-server.ts";
+import { configOf, openClient, runSql } from "../../support/plants/postgres-server.ts";
 import {
   runBatchWith,
   runBatch,
@@ -23,24 +17,14 @@ import {
   listenersOf,
   plantsOf,
 } from "../../support/plants/run-batch.ts";
+import { createPlantsUpTo, startPostgresOfFile } from "../../support/plants/postgres-of-file.ts";
 
 const minuteMs = 60_000;
 const lockTimeouts = { lockTimeoutMs: 50, statementTimeoutMs: minuteMs, responseTimeoutMs: minuteMs };
 const away = "the plant store cannot delete at the moment";
 const unknown = "the outcome of the deletion is unknown; repeating the request is safe";
 
-let server: PostgresServer;
-beforeAll(async () => {
-  server = await startPostgres(["-c", "deadlock_timeout=50ms"]);
-});
-// Some tests stop the server.
-afterEach(() => server.start());
-afterAll(() => server[Symbol.asyncDispose]());
-
-/** Creates a schema with plants from 1 on, and returns its URL. */
-function createPlants(count: number): Promise<string> {
-  return server.createPlants(Array.from({ length: count }, (_, i) => BigInt(i + 1)));
-}
+const server = await startPostgresOfFile(["-c", "deadlock_timeout=50ms"]);
 
 describe("a batch with plants that another transaction has locked", () => {
   test.each([
@@ -59,7 +43,7 @@ describe("a batch with plants that another transaction has locked", () => {
       attempts: 4,
     },
   ])("$name, while the lock is held", async ({ arrange, lock, sqlStates, attempts }) => {
-    const url = await createPlants(6);
+    const url = await createPlantsUpTo(server, 6);
     await runSql(url, arrange);
     if (sqlStates !== undefined) await failAttempts(url, "DELETE ON plants", sqlStates);
     const other = await openClient(url, `BEGIN; ${lock}`);
@@ -81,7 +65,7 @@ describe("a batch with plants that another transaction has locked", () => {
     { name: "by its own records", recordedBy: "this batch", isDeleted: true },
     { name: "not by the records of another batch", recordedBy: "another", isDeleted: false },
   ])("determines afterwards, when in doubt, what it has deleted, $name", async ({ recordedBy, isDeleted }) => {
-    const url = await createPlants(3);
+    const url = await createPlantsUpTo(server, 3);
     await runSql(url, "DELETE FROM plants WHERE id = 3");
     const token = randomUUID();
     const recorded = recordedBy === "this batch" ? token : randomUUID();
@@ -106,7 +90,7 @@ describe("a batch with plants that another transaction has locked", () => {
   });
 
   test("waits for a locked table, and does not treat plants as locked", async () => {
-    const url = await createPlants(2);
+    const url = await createPlantsUpTo(server, 2);
     const other = await openClient(url, "BEGIN; LOCK TABLE plants IN SHARE MODE");
     const session = new Session(readServerUrl(url), lockTimeouts);
     const outcomes = runBatch(session, callersOf(1n, 2n));
@@ -121,7 +105,7 @@ describe("a batch with plants that another transaction has locked", () => {
 });
 
 test("a batch that is the victim of a deadlock is retried", async () => {
-  const url = await createPlants(3);
+  const url = await createPlantsUpTo(server, 3);
   const first = new Client(configOf(url));
   const other = new Client(configOf(url));
   await Promise.all([first.connect(), other.connect()]);
@@ -158,7 +142,7 @@ test.each([
   { name: "", token: undefined, refusal: away },
   { name: " in doubt", token: randomUUID(), refusal: unknown },
 ])("a split batch$name starts no other part after its deadline", async ({ token, refusal }) => {
-  const url = await createPlants(8);
+  const url = await createPlantsUpTo(server, 8);
   await runSql(url, "CREATE TABLE beds (plant bigint REFERENCES plants (id))");
   await runSql(url, "INSERT INTO beds VALUES (2), (7)");
   const session = new Session(readServerUrl(url));
@@ -183,7 +167,7 @@ test.each([
 });
 
 test("a split batch excludes cancelled calls from its other parts", async () => {
-  const url = await createPlants(4);
+  const url = await createPlantsUpTo(server, 4);
   await runSql(url, "CREATE TABLE beds (plant bigint REFERENCES plants (id)); INSERT INTO beds VALUES (1)");
   const session = new Session(readServerUrl(url));
   const controller = new AbortController();

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { Code } from "@connectrpc/connect";
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { BatchFailure } from "../../../src/stores/postgres/delete/run-batch.ts";
 import { backoffMs } from "../../../src/stores/postgres/server/backoff.ts";
 import { readServerUrl } from "../../../src/stores/postgres/server/server-url.ts";
@@ -8,7 +8,7 @@ import { Session } from "../../../src/stores/postgres/server/session.ts";
 import { SettledByKey } from "../../../src/stores/postgres/delete/settled-by-key.ts";
 import { deleteCall } from "../../support/plants/delete-call.ts";
 import { countAttempts, failAttempts } from "../../support/plants/failing-attempts.ts";
-import { type PostgresServer, runSql, startPostgres, withoutStandby } from "../../support/plants/postgres-server.ts";
+import { runSql, withoutStandby } from "../../support/plants/postgres-server.ts";
 import {
   runBatchWith,
   runBatch,
@@ -18,22 +18,12 @@ import {
   listenersOf,
   plantsOf,
 } from "../../support/plants/run-batch.ts";
+import { createPlantsUpTo, startPostgresOfFile } from "../../support/plants/postgres-of-file.ts";
 
 const away = "the plant store cannot delete at the moment";
 const unknown = "the outcome of the deletion is unknown; repeating the request is safe";
 
-let server: PostgresServer;
-beforeAll(async () => {
-  server = await startPostgres(["-c", "deadlock_timeout=50ms"]);
-});
-// Some tests stop the server.
-afterEach(() => server.start());
-afterAll(() => server[Symbol.asyncDispose]());
-
-/** Creates a schema with plants from 1 on, and returns its URL. */
-function createPlants(count: number): Promise<string> {
-  return server.createPlants(Array.from({ length: count }, (_, i) => BigInt(i + 1)));
-}
+const server = await startPostgresOfFile(["-c", "deadlock_timeout=50ms"]);
 
 describe("a batch that fails", () => {
   test.each([
@@ -46,7 +36,7 @@ describe("a batch that fails", () => {
     { sqlStates: ["08006", "57P01"], connection: "a new connection" },
     { sqlStates: ["40003"], connection: "a new connection" },
   ])("with $sqlStates is retried until it succeeds, on $connection", async ({ sqlStates, connection }) => {
-    const url = await createPlants(3);
+    const url = await createPlantsUpTo(server, 3);
     await failAttempts(url, "DELETE ON plants", sqlStates);
     const session = new Session(readServerUrl(url));
     const [before] = await session.query("SELECT pg_backend_pid()");
@@ -65,7 +55,7 @@ describe("a batch that fails", () => {
     { sqlStates: ["XX000", "42P01"], results: unknown, server: "refusing" },
     { sqlStates: ["XX000", "40001", "53100", "42P01"], results: unknown, server: "refusing" },
   ])("with $sqlStates is not retried: $results", async ({ sqlStates, ...failure }) => {
-    const url = await createPlants(2);
+    const url = await createPlantsUpTo(server, 2);
     await failAttempts(url, "DELETE ON plants", sqlStates);
     const session = new Session(readServerUrl(url));
     await expect(runBatch(session, callersOf(1n, 2n))).rejects.toMatchObject({
@@ -83,7 +73,7 @@ describe("a batch that fails", () => {
     { sqlState: "57P03", results: away, server: "unavailable" },
     { sqlState: "XX000", results: unknown, server: "unavailable" },
   ])("with $sqlState until its deadline is rejected: $results", async ({ sqlState, ...failure }) => {
-    const url = await createPlants(2);
+    const url = await createPlantsUpTo(server, 2);
     await failAttempts(url, "DELETE ON plants", Array<string>(1_000).fill(sqlState));
     const session = new Session(readServerUrl(url));
     const ended = expect(runBatch(session, callersOf(1n, 2n))).rejects.toMatchObject({
@@ -101,7 +91,7 @@ describe("a batch that fails", () => {
     { name: "the server is unreachable", arrange: () => server.stop("fast"), user: "tester" },
     { name: "the server refuses the user", arrange: () => Promise.resolve(), user: "nobody" },
   ])("because $name is reported as not done", async ({ arrange, user }) => {
-    const url = await createPlants(1);
+    const url = await createPlantsUpTo(server, 1);
     await arrange();
     const session = new Session(readServerUrl(url.replace("user=tester", `user=${user}`)));
     // A refused user fails immediately, without retries until the deadline.
@@ -122,7 +112,7 @@ describe("a batch that fails", () => {
   ])(
     "with $sqlStates in an attempt that skips locked plants is handled as in any other attempt: $ended",
     async ({ sqlStates, ended, attempts }) => {
-      const url = await createPlants(2);
+      const url = await createPlantsUpTo(server, 2);
       await failAttempts(url, "DELETE ON plants", sqlStates);
       const session = new Session(readServerUrl(url));
       const options = { defer: failToDefer, skipsLocked: true, afterFault: true };
@@ -136,7 +126,7 @@ describe("a batch that fails", () => {
   );
 
   test("is reported as not done if the lookup of its keys, which precedes a retry, fails", async () => {
-    const url = await createPlants(1);
+    const url = await createPlantsUpTo(server, 1);
     await failAttempts(url, "UPDATE ON deletions", ["XX000", "42P01"]);
     const session = new Session(readServerUrl(url));
     const options = { defer: failToDefer, afterFault: true };
@@ -149,7 +139,7 @@ describe("a batch that fails", () => {
   });
 
   test("is not retried once all its calls are cancelled", async () => {
-    const url = await createPlants(1);
+    const url = await createPlantsUpTo(server, 1);
     await failAttempts(url, "DELETE ON plants", ["40001"]);
     const session = new Session(readServerUrl(url));
     const controller = new AbortController();
@@ -164,7 +154,7 @@ describe("a batch that fails", () => {
   });
 
   test("is retried with growing pauses", async () => {
-    const url = await createPlants(1);
+    const url = await createPlantsUpTo(server, 1);
     await failAttempts(url, "DELETE ON plants", Array<string>(1_000).fill("40001"));
     const session = new Session(readServerUrl(url));
     // One second of this is reserved for the last attempt and its cancellation.
@@ -214,7 +204,7 @@ describe("a batch that the server partly refuses", () => {
   ])(
     "runs in parts until it is $result after $sqlStates, and each deletion gets its outcome",
     async ({ sqlStates, result, results, attempts }) => {
-      const url = await createPlants(4);
+      const url = await createPlantsUpTo(server, 4);
       await failAttempts(url, "DELETE ON plants", sqlStates);
       const session = new Session(readServerUrl(url));
       const listeners = listenersOf(1n, 2n, 3n, 4n);
@@ -233,7 +223,7 @@ describe("a batch that the server partly refuses", () => {
 });
 
 test("a batch records the first of several deletions of one plant", async () => {
-  const url = await createPlants(3);
+  const url = await createPlantsUpTo(server, 3);
   const session = new Session(readServerUrl(url));
   const deletions = [1n, 2n, 1n, 1n].map((id, i) => ({
     id,
@@ -253,7 +243,7 @@ test("a batch records the first of several deletions of one plant", async () => 
 test.each(["RETURN NULL", "RAISE 'no'", "RAISE 'no' USING ERRCODE = '55P03'"])(
   "a batch whose response arrived looks up no records and keys: %s",
   async (statement) => {
-    const url = await createPlants(2);
+    const url = await createPlantsUpTo(server, 2);
     await runSql(
       url,
       `CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN ${statement}; END $$;
@@ -268,7 +258,7 @@ test.each(["RETURN NULL", "RAISE 'no'", "RAISE 'no' USING ERRCODE = '55P03'"])(
 );
 
 test("a batch does not report a plant that a trigger keeps as missing after its first call is cancelled", async () => {
-  const url = await createPlants(1);
+  const url = await createPlantsUpTo(server, 1);
   await runSql(
     url,
     `CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$;
@@ -284,7 +274,7 @@ test("a batch does not report a plant that a trigger keeps as missing after its 
 });
 
 test("a batch reports a missing plant without a write if there are no standbys", async () => {
-  const url = await createPlants(1);
+  const url = await createPlantsUpTo(server, 1);
   await runSql(
     url,
     `CREATE FUNCTION pg_logical_emit_message(boolean, text, text) RETURNS text LANGUAGE plpgsql AS
@@ -304,7 +294,7 @@ test.each([
 ])(
   "a batch reports a missing plant only after the standbys have the deletion, when $name",
   async ({ options, refusal }) => {
-    const url = await createPlants(1);
+    const url = await createPlantsUpTo(server, 1);
     if (refusal !== undefined) await failAttempts(url, "DELETE ON plants", [refusal]);
     const session = new Session(readServerUrl(url));
     let outcomes: ReturnType<typeof runBatch> | undefined;
@@ -323,7 +313,7 @@ test.each([
 );
 
 test("a batch excludes cancelled calls from its next attempts, and rejects them with the reason", async () => {
-  const url = await createPlants(3);
+  const url = await createPlantsUpTo(server, 3);
   await server.stop("fast");
   const session = new Session(readServerUrl(url));
   const controller = new AbortController();
@@ -357,7 +347,7 @@ test.each([
 });
 
 test("a batch without errors reads no signal, which would create it", async () => {
-  const url = await createPlants(1);
+  const url = await createPlantsUpTo(server, 1);
   const session = new Session(readServerUrl(url));
   const context = {
     get signal(): AbortSignal {

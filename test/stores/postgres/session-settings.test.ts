@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import type { PendingDelete } from "../../../src/stores/delete-queue.ts";
 import { startImport } from "../../../src/stores/postgres/all-plants/import.ts";
 import { Citus } from "../../../src/stores/postgres/citus/citus.ts";
@@ -20,24 +20,15 @@ import { addDay } from "../../support/plants/days.ts";
 import { deleteCall } from "../../support/plants/delete-call.ts";
 import { describePlantDatabase } from "../../support/plants/describe-plant-database.ts";
 import { describePlantStore } from "../../support/plants/describe-plant-store.ts";
-import {
-  cancelWaitsForStandby,
-  type PostgresServer,
-  runSql,
-  startPostgres,
-  withoutStandby,
-} from "../../support/plants/postgres-server.ts";
+import { cancelWaitsForStandby, runSql, withoutStandby } from "../../support/plants/postgres-server.ts";
 import { schemaOf } from "../../support/plants/schema-of.ts";
+import { startPostgresOfFile } from "../../support/plants/postgres-of-file.ts";
 
 // A session has the settings of its database and role and, behind a pooler, those that other clients have set on its
 // connection. docs/explanation/storage.md lists the settings that could affect a guarantee of the store, and names
 // these tests.
 
-let server: PostgresServer;
-beforeAll(async () => {
-  server = await startPostgres();
-});
-afterAll(() => server[Symbol.asyncDispose]());
+const server = await startPostgresOfFile();
 
 function pendingOf(id: bigint, idempotencyKey?: string): PendingDelete {
   return { id, call: deleteCall({ idempotencyKey }), resolve: () => {}, reject: () => {} };

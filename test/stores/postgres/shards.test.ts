@@ -1,12 +1,9 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { hashOf, Shards } from "../../../src/stores/postgres/citus/shards.ts";
-import { type PostgresServer, runSql, startPostgres } from "../../support/plants/postgres-server.ts";
+import { runSql } from "../../support/plants/postgres-server.ts";
+import { startPostgresOfFile } from "../../support/plants/postgres-of-file.ts";
 
-let server: PostgresServer;
-beforeAll(async () => {
-  server = await startPostgres();
-});
-afterAll(() => server[Symbol.asyncDispose]());
+const server = await startPostgresOfFile();
 
 const hashMax = 2 ** 31 - 1;
 

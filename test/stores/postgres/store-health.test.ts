@@ -1,5 +1,5 @@
 import { Code } from "@connectrpc/connect";
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { singleServer } from "../../../src/stores/postgres/delete/single-server.ts";
 import { readServerUrl } from "../../../src/stores/postgres/server/server-url.ts";
 import { Session } from "../../../src/stores/postgres/server/session.ts";
@@ -8,44 +8,15 @@ import { deleteCall } from "../../support/plants/delete-call.ts";
 import { failAlways, failAttempts } from "../../support/plants/failing-attempts.ts";
 import { startPostgresProxy } from "../../support/plants/postgres-proxy.ts";
 import { refusalOf } from "../../support/plants/refusal.ts";
-import {
-  createPlantsFor,
-  type PostgresServer,
-  runSql,
-  startPostgres,
-  withoutStandby,
-} from "../../support/plants/postgres-server.ts";
+import { createPlantsFor, runSql, withoutStandby } from "../../support/plants/postgres-server.ts";
 import { schemaOf } from "../../support/plants/schema-of.ts";
+import { keepingSql, openStoreWith, startPostgresOfFile } from "../../support/plants/postgres-of-file.ts";
 
-let server: PostgresServer;
-beforeAll(async () => {
-  server = await startPostgres();
-});
-// Some tests stop the server.
-afterEach(() => server.start());
-afterAll(() => server[Symbol.asyncDispose]());
-
-async function plantsOf(url: string): Promise<bigint[]> {
-  return (await runSql(url, "SELECT id FROM plants ORDER BY id")).map(({ id }) => BigInt(String(id)));
-}
-
-/** Creates a database with these plants, and opens its store. */
-async function openWith(plants: readonly bigint[]) {
-  const url = await server.createPlants(plants);
-  const store = await openPostgresStore({ url });
-  return { url, store, plants: () => plantsOf(url), [Symbol.asyncDispose]: () => store.close() };
-}
-
-/** Returns SQL for a trigger that runs a statement before plants 5 and 12 are deleted. */
-function keeping(statement: string): string {
-  return `CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS
-            $$ BEGIN IF OLD.id IN (5, 12) THEN ${statement}; END IF; RETURN OLD; END $$;
-          CREATE TRIGGER keep BEFORE DELETE ON plants FOR EACH ROW EXECUTE FUNCTION keep()`;
-}
+const server = await startPostgresOfFile();
 
 describe("a PostgreSQL store whose server is unavailable or refuses", () => {
   test("stays healthy when a batch fails but another one has succeeded meanwhile", async () => {
-    await using opened = await openWith([1n, 2n]);
+    await using opened = await openStoreWith(server, [1n, 2n]);
     // The batch of plant 1 is in doubt, is refused when it is retried, and cannot be looked up once the gate is open.
     await failAttempts(opened.url, "DELETE ON plants", ["XX000", "P0001"], 1n);
     await runSql(
@@ -73,7 +44,7 @@ describe("a PostgreSQL store whose server is unavailable or refuses", () => {
       url,
       `CREATE TABLE gate ();
        INSERT INTO gate DEFAULT VALUES;
-       ${keeping("WHILE EXISTS (SELECT FROM gate) LOOP PERFORM pg_sleep(0.02); END LOOP")}`,
+       ${keepingSql("WHILE EXISTS (SELECT FROM gate) LOOP PERFORM pg_sleep(0.02); END LOOP")}`,
     );
     const owner = url.replace("user=gardener", "user=tester");
     let connected = Promise.resolve();
@@ -97,7 +68,7 @@ describe("a PostgreSQL store whose server is unavailable or refuses", () => {
   });
 
   test("waits for a read-only server, when opened and while open", async () => {
-    await using opened = await openWith([1n]);
+    await using opened = await openStoreWith(server, [1n]);
     await runSql(opened.url, "CREATE ROLE writer LOGIN SUPERUSER");
     const url = opened.url.replace("user=tester", "user=writer");
     const store = await openPostgresStore({ url });
@@ -176,7 +147,7 @@ describe("a PostgreSQL store whose server is unavailable or refuses", () => {
   });
 
   test("is unhealthy when a batch fails and other batches have only found missing plants", async () => {
-    await using opened = await openWith([1n]);
+    await using opened = await openStoreWith(server, [1n]);
     // The batch of plant 1 has already had its first error, and fails once the gate is open.
     await runSql(
       opened.url,

@@ -1,36 +1,20 @@
 import { isDeepStrictEqual } from "node:util";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { PlantStore } from "../../../src/service/plant-store.ts";
 import { openPostgresStore, watchIntervalMs } from "../../../src/stores/postgres/store.ts";
 import { deleteCall } from "../../support/plants/delete-call.ts";
 import { countAttempts, failAttempts } from "../../support/plants/failing-attempts.ts";
 import { startPostgresProxy } from "../../support/plants/postgres-proxy.ts";
 import { refusalOf } from "../../support/plants/refusal.ts";
-import { openClient, type PostgresServer, runSql, startPostgres } from "../../support/plants/postgres-server.ts";
+import { openClient, runSql } from "../../support/plants/postgres-server.ts";
+import { openStoreWith, startPostgresOfFile } from "../../support/plants/postgres-of-file.ts";
 
-let server: PostgresServer;
-beforeAll(async () => {
-  server = await startPostgres();
-});
-// Some tests stop the server.
-afterEach(() => server.start());
-afterAll(() => server[Symbol.asyncDispose]());
-
-async function plantsOf(url: string): Promise<bigint[]> {
-  return (await runSql(url, "SELECT id FROM plants ORDER BY id")).map(({ id }) => BigInt(String(id)));
-}
-
-/** Creates a database with these plants, and opens its store. */
-async function openWith(plants: readonly bigint[]) {
-  const url = await server.createPlants(plants);
-  const store = await openPostgresStore({ url });
-  return { url, store, plants: () => plantsOf(url), [Symbol.asyncDispose]: () => store.close() };
-}
+const server = await startPostgresOfFile();
 
 describe("a PostgreSQL store with locked plants", () => {
   test("does not delay other deletions while a plant is locked", async () => {
-    await using opened = await openWith([1n, 2n, 3n, 4n, 5n]);
+    await using opened = await openStoreWith(server, [1n, 2n, 3n, 4n, 5n]);
     const other = await openClient(opened.url, "BEGIN; SELECT FROM plants WHERE id IN (1, 2) FOR UPDATE");
     const order: string[] = [];
     const ask = (id: bigint): Promise<void> =>
@@ -62,7 +46,7 @@ describe("a PostgreSQL store with locked plants", () => {
   });
 
   test("waits for the lock of a plant once, and for no locks while plants are known to be locked", async () => {
-    await using opened = await openWith([1n, 2n, 3n]);
+    await using opened = await openStoreWith(server, [1n, 2n, 3n]);
     const other = await openClient(opened.url, "BEGIN; SELECT FROM plants WHERE id IN (1, 2) FOR UPDATE");
     const timedOut = (): number => server.log.filter((line) => line.includes("lock timeout")).length;
     const before = timedOut();
@@ -76,7 +60,7 @@ describe("a PostgreSQL store with locked plants", () => {
   });
 
   test("does not delete a locked plant after its batch has failed", async () => {
-    await using opened = await openWith([1n, 2n, 3n, 4n]);
+    await using opened = await openStoreWith(server, [1n, 2n, 3n, 4n]);
     const other = await openClient(opened.url, "BEGIN; SELECT FROM plants WHERE id = 1 FOR UPDATE");
     // The batch is split, and its second half fails temporarily, then permanently.
     const busy = Array<string>(8).fill("40001");
@@ -96,7 +80,7 @@ describe("a PostgreSQL store with locked plants", () => {
   });
 
   test("reports an unknown outcome for a locked plant if the other part of its batch is refused", async () => {
-    await using opened = await openWith([1n, 2n]);
+    await using opened = await openStoreWith(server, [1n, 2n]);
     // There are two batches of one deletion, and one batch of two that is split. The response for its first half is
     // lost, the retry times out waiting for the lock, and then skips the plant. The second half is refused.
     await failAttempts(opened.url, "DELETE ON plants", ["", "", "P0001", "XX000", "", "", "42P01"]);
@@ -128,7 +112,10 @@ describe("a PostgreSQL store with locked plants", () => {
 
   test("uses few connections for many deletions, and reports each batch", async () => {
     const batches: unknown[] = [];
-    await using opened = await openWith(Array.from({ length: 20 }, (_, i) => BigInt(i)));
+    await using opened = await openStoreWith(
+      server,
+      Array.from({ length: 20 }, (_, i) => BigInt(i)),
+    );
     const onBatch = (calls: readonly unknown[]) => {
       batches.push(calls.length);
       return (error?: unknown) => batches.push(error);
@@ -146,7 +133,7 @@ describe("a PostgreSQL store with locked plants", () => {
   });
 
   test("settles the deletion of a locked plant when it is closed", async () => {
-    await using opened = await openWith([1n]);
+    await using opened = await openStoreWith(server, [1n]);
     const other = await openClient(opened.url, "BEGIN; SELECT FROM plants FOR UPDATE");
     const codes: unknown[] = [];
     const outcome = opened.store.delete(1n, deleteCall()).catch(({ code }) => void codes.push(code));
@@ -163,7 +150,7 @@ describe("a PostgreSQL store with locked plants", () => {
    * connections.
    */
   async function closeWhileLocked(): Promise<unknown> {
-    await using opened = await openWith([1n]);
+    await using opened = await openStoreWith(server, [1n]);
     let connections = 0;
     let store: PlantStore | undefined;
     let problem: string | undefined;
@@ -201,7 +188,7 @@ describe("a PostgreSQL store with locked plants", () => {
     { lacking: "UPDATE on deletions", sql: "REVOKE UPDATE ON deletions FROM clerk" },
     { lacking: "INSERT on deletions", sql: "REVOKE INSERT ON deletions FROM clerk" },
   ])("fails to open for a user without $lacking, and reports the problem while open", async ({ lacking, sql }) => {
-    await using opened = await openWith([1n]);
+    await using opened = await openStoreWith(server, [1n]);
     const schema = /plants_\d+/.exec(opened.url)?.[0];
     await runSql(
       opened.url,

@@ -1,6 +1,6 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { Client } from "pg";
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { openPostgresStore } from "../../../src/stores/postgres/store.ts";
 import { startCuttingProxy } from "../../support/plants/cutting-proxy.ts";
 import { deleteCall } from "../../support/plants/delete-call.ts";
@@ -11,44 +11,19 @@ import {
   cancelWaitsForStandby,
   configOf,
   openClient,
-  type PostgresServer,
   runSql,
-  startPostgres,
   withoutStandby,
 } from "../../support/plants/postgres-server.ts";
+import { keepingSql, openStoreWith, startPostgresOfFile } from "../../support/plants/postgres-of-file.ts";
 
-let server: PostgresServer;
-beforeAll(async () => {
-  server = await startPostgres();
-});
-// Some tests stop the server.
-afterEach(() => server.start());
-afterAll(() => server[Symbol.asyncDispose]());
+const server = await startPostgresOfFile();
 
-async function plantsOf(url: string): Promise<bigint[]> {
-  return (await runSql(url, "SELECT id FROM plants ORDER BY id")).map(({ id }) => BigInt(String(id)));
-}
-
-/** Creates a database with these plants, and opens its store. */
-async function openWith(plants: readonly bigint[]) {
-  const url = await server.createPlants(plants);
-  const store = await openPostgresStore({ url });
-  return { url, store, plants: () => plantsOf(url), [Symbol.asyncDispose]: () => store.close() };
-}
-
-/** Returns SQL for a trigger that runs a statement before plants 5 and 12 are deleted. */
-function keeping(statement: string): string {
-  return `CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS
-            $$ BEGIN IF OLD.id IN (5, 12) THEN ${statement}; END IF; RETURN OLD; END $$;
-          CREATE TRIGGER keep BEFORE DELETE ON plants FOR EACH ROW EXECUTE FUNCTION keep()`;
-}
-
-describePlantStore(openWith);
+describePlantStore((plants) => openStoreWith(server, plants));
 
 describe("a PostgreSQL store", () => {
   test("resolves exactly one of many concurrent deletions of one plant with true", async () => {
     const ids = Array.from({ length: 500 }, (_, i) => BigInt(i));
-    await using opened = await openWith(ids);
+    await using opened = await openStoreWith(server, ids);
     const others = await Promise.all([1, 2, 3].map(() => openPostgresStore({ url: opened.url })));
     const results = await Promise.all(
       [opened.store, ...others].map((store) => Promise.all(ids.map((id) => store.delete(id, deleteCall())))),
@@ -58,7 +33,7 @@ describe("a PostgreSQL store", () => {
   });
 
   test("reports how many of its connections are used and idle", async () => {
-    await using opened = await openWith([1n]);
+    await using opened = await openStoreWith(server, [1n]);
     const keeper = await openClient(opened.url, "BEGIN; LOCK TABLE plants");
     const deleted = opened.store.delete(1n, deleteCall());
     await expect.poll(() => opened.store.connections).toMatchObject({ used: 1 });
@@ -85,7 +60,7 @@ describe("a PostgreSQL store", () => {
   });
 
   test("records who deleted which plant", async () => {
-    await using opened = await openWith([1n, 2n]);
+    await using opened = await openStoreWith(server, [1n, 2n]);
     await opened.store.delete(1n, deleteCall({ subject: 'a"n\\n,{}\0', requestId: "r-1" }));
     const rows = await runSql(opened.url, "SELECT * FROM deletions");
     expect(rows).toMatchObject([{ plant_id: "1", subject: 'a"n\\n,{}\uFFFD', request_id: "r-1" }]);
@@ -94,7 +69,7 @@ describe("a PostgreSQL store", () => {
   test.each(["before-send", "after-send", "before-reply"] as const)(
     "resolves a deletion whose connection was cut %s with its outcome",
     async (cut) => {
-      await using opened = await openWith([1n, 2n, 3n]);
+      await using opened = await openStoreWith(server, [1n, 2n, 3n]);
       await using proxy = await startCuttingProxy(server.socketFolder);
       const store = await openPostgresStore({ url: opened.url.replace(server.socketFolder, proxy.socketFolder) });
       const wasCut = proxy.cutNext(cut);
@@ -115,7 +90,7 @@ describe("a PostgreSQL store", () => {
   );
 
   test("resolves a deletion whose connection was cut with its outcome, in a batch with locked and protected plants", async () => {
-    await using opened = await openWith([1n, 2n, 3n, 6n]);
+    await using opened = await openStoreWith(server, [1n, 2n, 3n, 6n]);
     await using proxy = await startCuttingProxy(server.socketFolder);
     await runSql(opened.url, "CREATE TABLE beds (plant bigint REFERENCES plants); INSERT INTO beds VALUES (3)");
     const store = await openPostgresStore({ url: opened.url.replace(server.socketFolder, proxy.socketFolder) });
@@ -147,7 +122,7 @@ describe("a PostgreSQL store", () => {
 
   /** Deletes a plant, of which the first attempt is lost but continues. Returns the outcome. */
   async function tellOfLostAttempt(): Promise<unknown> {
-    await using opened = await openWith([1n]);
+    await using opened = await openStoreWith(server, [1n]);
     await using proxy = await startCuttingProxy(server.socketFolder);
     // The first statement keeps the plant locked despite cancel requests, until the test lets it continue.
     await runSql(
@@ -191,7 +166,7 @@ describe("a PostgreSQL store", () => {
   });
 
   test("closes although its server does not respond", async () => {
-    await using opened = await openWith([1n]);
+    await using opened = await openStoreWith(server, [1n]);
     await using proxy = await startCuttingProxy(server.socketFolder);
     const store = await openPostgresStore({ url: opened.url.replace(server.socketFolder, proxy.socketFolder) });
     await expect(store.delete(1n, deleteCall())).resolves.toBe(true);
@@ -200,7 +175,7 @@ describe("a PostgreSQL store", () => {
   });
 
   test("does not delete for a call that is cancelled while queued", async () => {
-    await using opened = await openWith([1n, 2n, 3n]);
+    await using opened = await openStoreWith(server, [1n, 2n, 3n]);
     const controller = new AbortController();
     // Two batches are in flight.
     const sent = Promise.all([1n, 2n].map((id) => opened.store.delete(id, deleteCall())));
@@ -213,7 +188,7 @@ describe("a PostgreSQL store", () => {
   });
 
   test("reports an unknown outcome after an internal error", async () => {
-    await using opened = await openWith([1n]);
+    await using opened = await openStoreWith(server, [1n]);
     await failAttempts(opened.url, "DELETE ON plants", ["40001"]);
     const context = {
       get signal(): AbortSignal {
@@ -227,7 +202,7 @@ describe("a PostgreSQL store", () => {
   });
 
   test("waits for a restart of the server", async () => {
-    await using opened = await openWith([1n, 2n, 3n]);
+    await using opened = await openStoreWith(server, [1n, 2n, 3n]);
     await opened.store.delete(1n, deleteCall());
     await server.stop("fast");
     const results = Promise.all([1n, 2n, 3n].map((id) => opened.store.delete(id, deleteCall())));
@@ -255,7 +230,7 @@ describe("a PostgreSQL store", () => {
   });
 
   test("sends no queued deletions after a failed batch", async () => {
-    await using opened = await openWith([1n, 2n, 3n, 4n]);
+    await using opened = await openStoreWith(server, [1n, 2n, 3n, 4n]);
     await failAttempts(opened.url, "DELETE ON plants", ["42P01", "42P01"]);
     // The first two are separate batches, and the others wait.
     const results = await Promise.allSettled([1n, 2n, 3n, 4n].map((id) => opened.store.delete(id, deleteCall())));
@@ -275,7 +250,7 @@ describe("a PostgreSQL store", () => {
       undo: "ALTER TABLE gone RENAME TO deletions",
     },
   ])("fails immediately when $name, and deletes nothing", async ({ sql, undo }) => {
-    await using opened = await openWith([1n]);
+    await using opened = await openStoreWith(server, [1n]);
     const batches: unknown[] = [];
     const onBatch = (calls: readonly unknown[]) => (error?: unknown) => batches.push(calls.length, error);
     const store = await openPostgresStore({ url: opened.url, onBatch });
@@ -301,10 +276,10 @@ describe("a PostgreSQL store", () => {
               $$ BEGIN IF OLD.id IN (5, 12) THEN RAISE 'not this one'; END IF; RETURN OLD; END $$;
             CREATE TRIGGER keep BEFORE DELETE ON plants FOR EACH ROW EXECUTE FUNCTION keep()`,
     },
-    { name: "a trigger protects with an unknown SQLSTATE", sql: keeping("RAISE 'no' USING ERRCODE = 'PLANT'") },
-    { name: "a trigger protects by a missing privilege", sql: keeping("RAISE 'no' USING ERRCODE = '42501'") },
-    { name: "a trigger protects by using a table that does not exist", sql: keeping("DELETE FROM nowhere") },
-    { name: "a trigger silently keeps", sql: keeping("RETURN NULL") },
+    { name: "a trigger protects with an unknown SQLSTATE", sql: keepingSql("RAISE 'no' USING ERRCODE = 'PLANT'") },
+    { name: "a trigger protects by a missing privilege", sql: keepingSql("RAISE 'no' USING ERRCODE = '42501'") },
+    { name: "a trigger protects by using a table that does not exist", sql: keepingSql("DELETE FROM nowhere") },
+    { name: "a trigger silently keeps", sql: keepingSql("RETURN NULL") },
     {
       name: "a trigger does not record",
       sql: `CREATE FUNCTION drop_record() RETURNS trigger LANGUAGE plpgsql AS
@@ -313,7 +288,7 @@ describe("a PostgreSQL store", () => {
     },
   ])("refuses to delete a plant that $name, but not other plants at the same time", async ({ sql }) => {
     const ids = Array.from({ length: 20 }, (_, i) => BigInt(i));
-    await using opened = await openWith(ids);
+    await using opened = await openStoreWith(server, ids);
     await runSql(opened.url, sql);
     const refused = { status: "rejected", reason: expect.objectContaining({ code: Code.FailedPrecondition }) };
     expect(await Promise.allSettled([opened.store.delete(5n, deleteCall())])).toEqual([refused]);
@@ -329,7 +304,7 @@ describe("a PostgreSQL store", () => {
   test.each(["", "%20-cclient_min_messages%3Derror"])(
     "acknowledges no deletion before its synchronous standbys have it, with options%s",
     async (options) => {
-      await using opened = await openWith([1n]);
+      await using opened = await openStoreWith(server, [1n]);
       const store = await openPostgresStore({ url: `${opened.url}${options}` });
       const waiting = (query: string): Promise<unknown> =>
         runSql(opened.url, `SELECT FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND query LIKE '%${query}%'`);

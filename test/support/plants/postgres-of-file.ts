@@ -1,0 +1,44 @@
+import { afterAll, afterEach } from "vitest";
+import { openPostgresStore } from "../../../src/stores/postgres/store.ts";
+import type { PlantStore } from "../../../src/service/plant-store.ts";
+import { type PostgresServer, runSql, startPostgres } from "./postgres-server.ts";
+
+/** Starts a PostgreSQL for the tests of a file, some of which stop it. */
+export async function startPostgresOfFile(settings: readonly string[] = []): Promise<PostgresServer> {
+  const server = await startPostgres(settings);
+  afterEach(() => server.start());
+  afterAll(() => server[Symbol.asyncDispose]());
+  return server;
+}
+
+/** A store in a database of a {@link PostgresServer}. Dispose of it with `await using`. */
+export interface PostgresStore extends AsyncDisposable {
+  readonly url: string;
+  readonly store: PlantStore;
+  /** Returns the ids of the plants, in ascending order. */
+  readonly plants: () => Promise<bigint[]>;
+}
+
+/** Creates a database with these plants, and opens its store. */
+export async function openStoreWith(server: PostgresServer, plants: readonly bigint[]): Promise<PostgresStore> {
+  const url = await server.createPlants(plants);
+  const store = await openPostgresStore({ url });
+  return { url, store, plants: () => readPlants(url), [Symbol.asyncDispose]: () => store.close() };
+}
+
+/** Returns the ids of the plants in a database, in ascending order. */
+export async function readPlants(url: string): Promise<bigint[]> {
+  return (await runSql(url, "SELECT id FROM plants ORDER BY id")).map(({ id }) => BigInt(String(id)));
+}
+
+/** Creates a database with plants from 1 on, and returns its URL. */
+export function createPlantsUpTo(server: PostgresServer, count: number): Promise<string> {
+  return server.createPlants(Array.from({ length: count }, (_, i) => BigInt(i + 1)));
+}
+
+/** Returns SQL for a trigger that runs a statement before plants 5 and 12 are deleted. */
+export function keepingSql(statement: string): string {
+  return `CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS
+            $$ BEGIN IF OLD.id IN (5, 12) THEN ${statement}; END IF; RETURN OLD; END $$;
+          CREATE TRIGGER keep BEFORE DELETE ON plants FOR EACH ROW EXECUTE FUNCTION keep()`;
+}
