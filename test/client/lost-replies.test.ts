@@ -1,8 +1,8 @@
 import { credentials } from "@grpc/grpc-js";
 import { expect, test } from "vitest";
-import { createPlantClient, type DeleteOutcome, PlantClientError } from "../../src/client/index.ts";
+import { createPlantClient, type DeleteOutcome, type PlantClient, PlantClientError } from "../../src/client/index.ts";
 import { openSqliteStore } from "../../src/stores/index.ts";
-import { startLossyProxy } from "../../packages/testing/src/carriers/lossy-proxy.ts";
+import { type LossyProxy, startLossyProxy } from "../../packages/testing/src/carriers/lossy-proxy.ts";
 import { deleteWithRetries } from "../support/clients/delete-with-retries.ts";
 import { createTempFolder } from "../../packages/testing/src/process/temp-folder.ts";
 import { startPlantServer, tokens } from "../support/server/plant-server.ts";
@@ -10,16 +10,24 @@ import { startPlantServer, tokens } from "../support/server/plant-server.ts";
 /** The number of bytes between two cuts. test/suites/crash/lost-replies.test.ts cuts at every byte. */
 const stepBytes = 5;
 
-test("a retry reports the plant as deleted, no matter where the first response was cut", async () => {
-  using folder = createTempFolder();
+/** Opens a client of a server with plants 1 to 999, through a proxy that cuts responses. */
+async function openLossy(opened: AsyncDisposableStack): Promise<{ proxy: LossyProxy; plants: PlantClient }> {
+  const folder = opened.use(createTempFolder());
   const store = await openSqliteStore({ file: folder.file("plants.db"), plantsWhenCreated: { first: 1n, last: 999n } });
-  await using server = await startPlantServer({ store });
-  await using proxy = await startLossyProxy(server.address);
+  const server = opened.use(await startPlantServer({ store }));
+  const proxy = opened.use(await startLossyProxy(server.address));
   const plants = createPlantClient({
     address: proxy.target,
     token: tokens.good,
     credentials: credentials.createInsecure(),
   });
+  opened.defer(() => plants.close());
+  return { proxy, plants };
+}
+
+test("a retry reports the plant as deleted, no matter where the first response was cut", async () => {
+  await using opened = new AsyncDisposableStack();
+  const { proxy, plants } = await openLossy(opened);
   const outcomes: DeleteOutcome[] = [];
   while (proxy.cuts === outcomes.length) {
     // This call opens the connection, so that the cut is in the response of the next call.
@@ -27,22 +35,14 @@ test("a retry reports the plant as deleted, no matter where the first response w
     proxy.cutAfter(outcomes.length * stepBytes);
     outcomes.push(await deleteWithRetries(plants, BigInt(outcomes.length + 1)));
   }
-  plants.close();
   expect(new Set(outcomes)).toEqual(new Set(["deleted"]));
   // The header and the trailer of a response have some hundred bytes.
   expect(outcomes.length * stepBytes).toBeGreaterThan(100);
 });
 
 test("a client without an idempotency key never reports its own deletion as not found after a cut response", async () => {
-  using folder = createTempFolder();
-  const store = await openSqliteStore({ file: folder.file("plants.db"), plantsWhenCreated: { first: 1n, last: 999n } });
-  await using server = await startPlantServer({ store });
-  await using proxy = await startLossyProxy(server.address);
-  const plants = createPlantClient({
-    address: proxy.target,
-    token: tokens.good,
-    credentials: credentials.createInsecure(),
-  });
+  await using opened = new AsyncDisposableStack();
+  const { proxy, plants } = await openLossy(opened);
   const outcomes: string[] = [];
   while (proxy.cuts === outcomes.length) {
     // This call opens the connection again, so that the cut is in the response of the next call.
@@ -51,7 +51,6 @@ test("a client without an idempotency key never reports its own deletion as not 
     const outcome = plants.delete(BigInt(outcomes.length + 1), { idempotencyKey: null });
     outcomes.push(await outcome.catch((error) => (error instanceof PlantClientError ? error.code : String(error))));
   }
-  plants.close();
   // The response of the last call was not cut.
   expect(outcomes.pop()).toBe("deleted");
   expect(new Set(outcomes)).toEqual(new Set(["UNAVAILABLE"]));

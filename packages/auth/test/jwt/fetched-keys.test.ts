@@ -108,14 +108,24 @@ describe("keys that are fetched in the background", () => {
   });
 });
 
-test("keys that are closed between fetches are not fetched again", async () => {
+const keysOptions = {
+  issuer: "urn:issuer",
+  url: new URL("https://id.example"),
+  algorithms: ["ES256"],
+  log: quietLog,
+} as const;
+
+/** Waits while another verifier fetches its keys ten times. */
+async function timeForRequests(): Promise<void> {
   using other = await startProvider();
+  using _ = await openVerifierAt(other, { refreshMs: 1 });
+  for (let n = 0; n < 10; n += 1) await within(other.nextRequest(), "the refresh of another one");
+}
+
+test("keys that are closed between fetches are not fetched again", async () => {
   let fetches = 0;
   const keys = await openFetchedKeys({
-    issuer: "urn:issuer",
-    url: new URL("https://id.example"),
-    algorithms: ["ES256"],
-    log: quietLog,
+    ...keysOptions,
     timing: { backOffMs: 1 },
     fetchDocument: async () => {
       fetches += 1;
@@ -123,22 +133,16 @@ test("keys that are closed between fetches are not fetched again", async () => {
     },
   });
   keys.close();
-  // Another verifier shows that there was time for more requests.
-  using _ = await openVerifierAt(other, { refreshMs: 1 });
-  for (let n = 0; n < 10; n += 1) await within(other.nextRequest(), "the refresh of another one");
+  await timeForRequests();
   expect(fetches).toBe(1);
   // Retry-After is at least one second, and an integer, even if the next fetch is due.
   expect(keys.retryAfterS).toBe(1);
 });
 
 test("keys that are closed during a fetch are not fetched again", async () => {
-  using other = await startProvider();
   let fetches = 0;
   const keys = await openFetchedKeys({
-    issuer: "urn:issuer",
-    url: new URL("https://id.example"),
-    algorithms: ["ES256"],
-    log: quietLog,
+    ...keysOptions,
     timing: { refreshMs: 1, backOffMs: 1, fetchMs: hourMs },
     fetchDocument: async (signal) => {
       fetches += 1;
@@ -148,9 +152,7 @@ test("keys that are closed during a fetch are not fetched again", async () => {
   });
   await expect.poll(() => fetches).toBe(2);
   keys.close();
-  // Another verifier shows that there was time for more requests.
-  using _ = await openVerifierAt(other, { refreshMs: 1 });
-  for (let n = 0; n < 10; n += 1) await within(other.nextRequest(), "the refresh of another one");
+  await timeForRequests();
   expect(fetches).toBe(2);
 });
 

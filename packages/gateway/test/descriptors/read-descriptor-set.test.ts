@@ -1,18 +1,15 @@
-import { create, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
+import { create, toBinary } from "@bufbuild/protobuf";
 import {
   FieldDescriptorProto_Label as Label,
   FieldDescriptorProto_Type as Type,
-  type FileDescriptorProto,
   FileDescriptorProtoSchema,
   FileDescriptorSetSchema,
 } from "@bufbuild/protobuf/wkt";
 import { describe, expect, test } from "vitest";
 import { readDescriptorSet } from "../../src/descriptors/index.ts";
+import { type FieldInit, type FileInit } from "../../../testing/src/gateway/file-init.ts";
 
 // Incomplete definitions, of which the complete parts are served, and definitions that protoc would never write.
-
-type FileInit = Exclude<MessageInitShape<typeof FileDescriptorProtoSchema>, FileDescriptorProto>;
-type FieldInit = NonNullable<NonNullable<FileInit["messageType"]>[number]["field"]>[number];
 
 function read(...files: readonly FileInit[]): ReturnType<typeof readDescriptorSet> {
   const set = create(FileDescriptorSetSchema, {

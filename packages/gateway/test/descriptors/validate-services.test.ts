@@ -1,27 +1,18 @@
-import { create, createFileRegistry, type DescService, type MessageInitShape } from "@bufbuild/protobuf";
+import { create, createFileRegistry, type DescService } from "@bufbuild/protobuf";
 import {
-  FieldDescriptorProto_Label as Label,
   FieldDescriptorProto_Type as Type,
-  type FileDescriptorProto,
   FileDescriptorProtoSchema,
   FileDescriptorSetSchema,
 } from "@bufbuild/protobuf/wkt";
 import { expect, test } from "vitest";
 import { createGateway } from "../../src/index.ts";
+import { type FieldInit, type FileInit, stringField } from "../../../testing/src/gateway/file-init.ts";
 
 // Descriptors built by a program, and accepted by protobuf-es: a gateway starts with those that it can use.
 
-type FileInit = Exclude<MessageInitShape<typeof FileDescriptorProtoSchema>, FileDescriptorProto>;
-type MessageProto = NonNullable<FileInit["messageType"]>[number];
-type FieldInit = NonNullable<MessageProto["field"]>[number];
-
-function text(name: string, number: number): FieldInit {
-  return { name, jsonName: name, number, label: Label.OPTIONAL, type: Type.STRING };
-}
-
 /** A service whose RPC takes a message that contains one with these fields. */
 function fileOf(field: readonly FieldInit[], more: Partial<FileInit> = {}): FileInit {
-  const typed: FieldInit = { ...text("inner", 1), type: Type.MESSAGE, typeName: ".a.Inner" };
+  const typed: FieldInit = { ...stringField("inner", 1), type: Type.MESSAGE, typeName: ".a.Inner" };
   return {
     name: "a.proto",
     package: "a",
@@ -44,32 +35,32 @@ function start(file: FileInit): Promise<void> {
 
 const response = { name: "Response" };
 const method = { name: "Get", inputType: ".a.Response", outputType: ".a.Response" };
-const kind: FieldInit = { ...text("kind", 1), type: Type.ENUM, typeName: ".a.Kind" };
+const kind: FieldInit = { ...stringField("kind", 1), type: Type.ENUM, typeName: ".a.Kind" };
 
 test.each<{ readonly name: string; readonly file: FileInit; readonly says: string }>([
   {
     name: "a field without a JSON name",
-    file: fileOf([{ ...text("b", 1), jsonName: "" }]),
+    file: fileOf([{ ...stringField("b", 1), jsonName: "" }]),
     says: "field b of a.Inner has no JSON name",
   },
   {
     name: "two fields of the same number",
-    file: fileOf([text("b", 1), text("c", 1)]),
+    file: fileOf([stringField("b", 1), stringField("c", 1)]),
     says: "field c of a.Inner has number 1, which another field has already",
   },
   {
     name: "two fields of the same name",
-    file: fileOf([text("b", 1), text("b", 2)]),
+    file: fileOf([stringField("b", 1), stringField("b", 2)]),
     says: "a.Inner has more than one member named b",
   },
   {
     name: "the field number 0",
-    file: fileOf([text("b", 0)]),
+    file: fileOf([stringField("b", 0)]),
     says: "the number of field b of a.Inner must be between 1 and 2147483647, got 0",
   },
   {
     name: "a field whose name begins with a digit",
-    file: fileOf([text("1b", 1)]),
+    file: fileOf([stringField("1b", 1)]),
     says: '"1b" is not a protobuf identifier',
   },
   {
@@ -97,7 +88,7 @@ test.each<{ readonly name: string; readonly file: FileInit; readonly says: strin
   },
   {
     name: "a response field with an invalid number",
-    file: fileOf([], { messageType: [{ name: "Request" }, { name: "Response", field: [text("b", -1)] }] }),
+    file: fileOf([], { messageType: [{ name: "Request" }, { name: "Response", field: [stringField("b", -1)] }] }),
     says: "the number of field b of a.Response must be between 1 and 2147483647, got -1",
   },
 ])("a gateway does not start with $name", ({ file, says }) => {
@@ -111,5 +102,5 @@ test.each<{ readonly name: string; readonly file: FileInit; readonly says: strin
 
 test("a gateway starts if an invalid message is not used by its services", async () => {
   const { messageType = [] } = fileOf([]);
-  await start(fileOf([], { messageType: [...messageType, { name: "Other", field: [text("b", 0)] }] }));
+  await start(fileOf([], { messageType: [...messageType, { name: "Other", field: [stringField("b", 0)] }] }));
 });

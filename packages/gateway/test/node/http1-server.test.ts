@@ -3,22 +3,16 @@ import { createServer } from "node:net";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { BacklogBudget, defaultLimits } from "../../src/exchange/index.ts";
 import type { GatewayOptions } from "../../src/index.ts";
 import { nodeEngine } from "../../src/node/index.ts";
 import { type Field, fieldValue, type HttpRequest } from "../../../testing/src/carriers/exchange.ts";
 import { openHttp1 } from "../../../testing/src/carriers/http1-connection.ts";
 import { startOnLoopback } from "../../../testing/src/carriers/listen-on-loopback.ts";
 import { within } from "../../../testing/src/deadline.ts";
-import { acceptedSocket, startGreenhouse, type TestGreenhouse } from "../../../testing/src/gateway/greenhouse.ts";
+import { acceptedSocket } from "../../../testing/src/gateway/greenhouse.ts";
+import { failingHooks, startOnNode } from "../../../testing/src/gateway/on-node.ts";
 
 // What a server of node:http that does not listen fails to do, and what it does before its handler is called.
-
-type Implementation = Parameters<typeof startGreenhouse>[0];
-
-function startOnNode(implementation: Implementation, options: Partial<GatewayOptions> = {}): Promise<TestGreenhouse> {
-  return startGreenhouse(implementation, { engine: nodeEngine, ...options });
-}
 
 const json: Field = ["content-type", "application/json"];
 const path = "/beds/7:water";
@@ -162,7 +156,11 @@ test("on node:http, all header fields are kept, even if there are many", async (
 });
 
 /** Calls that wait until they are released, with the beds that they requested. */
-function heldCalls(): { readonly beds: bigint[]; readonly implementation: Implementation; release(): void } {
+function heldCalls(): {
+  readonly beds: bigint[];
+  readonly implementation: Parameters<typeof startOnNode>[0];
+  release(): void;
+} {
   const { promise, resolve } = Promise.withResolvers<void>();
   const beds: bigint[] = [];
   const waterBed = async ({ bed }: { readonly bed: bigint }): Promise<{ bed: bigint }> => {
@@ -308,24 +306,13 @@ test("on node:http, a request is published once on node's diagnostics channels",
   await expect.poll(() => published).toEqual(channels);
 });
 
-function fails(): never {
-  throw new Error("defect");
-}
-
 test("on node:http, a fault outside a call is reported, and closes the connection", async () => {
-  const reported = Promise.withResolvers<string>();
-  const server = nodeEngine.createHttp1Server({
-    limits: defaultLimits,
-    budget: new BacklogBudget(defaultLimits.backlogBytes),
-    serve: fails,
-    refuse: fails,
-    countError: fails,
-    report: (_error, { errorCode }) => reported.resolve(errorCode),
-  });
+  const { options, reported } = failingHooks();
+  const server = nodeEngine.createHttp1Server(options);
   await using started = await startOnLoopback(createServer((socket) => void server.take(socket)));
   using connection = await openHttp1(started.address);
   connection.write(wholeCall);
-  expect(await within(reported.promise, "the report")).toBe("ERR_CONNECTION_FAILED");
+  expect(await within(reported, "the report")).toBe("ERR_CONNECTION_FAILED");
   expect(await connection.atEnd()).toBe(true);
   server.close();
 });

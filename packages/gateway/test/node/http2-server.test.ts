@@ -1,8 +1,7 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { createServer } from "node:net";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { BacklogBudget, defaultLimits, ErrorCode } from "../../src/exchange/index.ts";
-import type { GatewayOptions } from "../../src/index.ts";
+import { ErrorCode } from "../../src/exchange/index.ts";
 import { nodeEngine } from "../../src/node/index.ts";
 import type { Field } from "../../../testing/src/carriers/exchange.ts";
 import { sendUnaryCall } from "../../../testing/src/carriers/grpc-frames.ts";
@@ -16,16 +15,11 @@ import {
 } from "../../../testing/src/carriers/http2-frames.ts";
 import { startOnLoopback } from "../../../testing/src/carriers/listen-on-loopback.ts";
 import { within } from "../../../testing/src/deadline.ts";
-import { startGreenhouse, type TestGreenhouse, waterBedProcedure } from "../../../testing/src/gateway/greenhouse.ts";
+import { waterBedProcedure } from "../../../testing/src/gateway/greenhouse.ts";
 import { postHeader } from "../../../testing/src/http2/http2-requests.ts";
+import { failingHooks, startOnNode } from "../../../testing/src/gateway/on-node.ts";
 
 // What a session of node:http2 does not do by itself, or does differently by default.
-
-type Implementation = Parameters<typeof startGreenhouse>[0];
-
-function startOnNode(implementation: Implementation, options: Partial<GatewayOptions> = {}): Promise<TestGreenhouse> {
-  return startGreenhouse(implementation, { engine: nodeEngine, ...options });
-}
 
 const json: Field = ["content-type", "application/json"];
 const never = 60_000;
@@ -182,24 +176,13 @@ test("on node:http2, a request is published once on node's diagnostics channels"
   expect(published).toEqual(channels);
 });
 
-function fails(): never {
-  throw new Error("defect");
-}
-
 test("on node:http2, a fault outside a call is reported, and closes the connection", async () => {
-  const reported = Promise.withResolvers<string>();
-  const server = nodeEngine.createHttp2Server({
-    limits: defaultLimits,
-    budget: new BacklogBudget(defaultLimits.backlogBytes),
-    serve: fails,
-    refuse: fails,
-    countError: fails,
-    report: (_error, { errorCode }) => reported.resolve(errorCode),
-  });
+  const { options, reported } = failingHooks();
+  const server = nodeEngine.createHttp2Server(options);
   await using started = await startOnLoopback(createServer((socket) => void server.take(socket)));
   using connection = await openFrames(started.address);
   sendUnaryCall(connection, 1, waterBedProcedure);
-  expect(await within(reported.promise, "the report")).toBe("ERR_CONNECTION_FAILED");
+  expect(await within(reported, "the report")).toBe("ERR_CONNECTION_FAILED");
   expect(await connection.readEnd(1)).toMatchObject({ kind: "closed" });
   server.close();
 });

@@ -1,8 +1,6 @@
 import { connect } from "node:net";
 import { describe, test } from "vitest";
 import { ErrorCode } from "../../src/exchange/index.ts";
-import type { GatewayOptions } from "../../src/index.ts";
-import { nodeEngine } from "../../src/node/index.ts";
 import { fieldValue } from "../../../testing/src/carriers/exchange.ts";
 import { grpcHeader, sendUnaryCall } from "../../../testing/src/carriers/grpc-frames.ts";
 import { openHttp1 } from "../../../testing/src/carriers/http1-connection.ts";
@@ -17,15 +15,10 @@ import {
   openFrames,
   resetFrame,
 } from "../../../testing/src/carriers/http2-frames.ts";
-import { startGreenhouse, type TestGreenhouse, waterBedProcedure } from "../../../testing/src/gateway/greenhouse.ts";
+import { waterBedProcedure } from "../../../testing/src/gateway/greenhouse.ts";
+import { startOnNode } from "../../../testing/src/gateway/on-node.ts";
 
 // Node does not check the timeouts of a server that does not listen.
-
-type Implementation = Parameters<typeof startGreenhouse>[0];
-
-function startOnNode(implementation: Implementation, options: Partial<GatewayOptions> = {}): Promise<TestGreenhouse> {
-  return startGreenhouse(implementation, { engine: nodeEngine, ...options });
-}
 
 const path = "/beds/7:water";
 const head = `POST ${path} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n`;

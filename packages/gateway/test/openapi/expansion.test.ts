@@ -1,8 +1,6 @@
-import { create, createFileRegistry, type DescService, type MessageInitShape } from "@bufbuild/protobuf";
+import { create, createFileRegistry, type DescService } from "@bufbuild/protobuf";
 import {
-  FieldDescriptorProto_Label as Label,
   FieldDescriptorProto_Type as Type,
-  type FileDescriptorProto,
   FileDescriptorProtoSchema,
   FileDescriptorSetSchema,
 } from "@bufbuild/protobuf/wkt";
@@ -15,24 +13,18 @@ import {
   exampleFieldsMax,
   operationFieldsMax,
 } from "../../src/openapi/expansion.ts";
+import { type FieldInit, type FileInit, stringField } from "../../../testing/src/gateway/file-init.ts";
 
 // What a document omits from definitions that would be too large, and where it notes that.
 
-type FileInit = Exclude<MessageInitShape<typeof FileDescriptorProtoSchema>, FileDescriptorProto>;
-type FieldInit = NonNullable<NonNullable<FileInit["messageType"]>[number]["field"]>[number];
-
 const info = { title: "t", version: "1" };
 
-function text(name: string, number: number): FieldInit {
-  return { name, jsonName: name, number, label: Label.OPTIONAL, type: Type.STRING };
-}
-
 function message(name: string, number: number, typeName: string): FieldInit {
-  return { ...text(name, number), type: Type.MESSAGE, typeName: `.nested.${typeName}` };
+  return { ...stringField(name, number), type: Type.MESSAGE, typeName: `.nested.${typeName}` };
 }
 
 function texts(length: number, from = 1): FieldInit[] {
-  return Array.from({ length }, (_, at) => text(`t${at}`, at + from));
+  return Array.from({ length }, (_, at) => stringField(`t${at}`, at + from));
 }
 
 /** Returns the service of a file without imports. */
@@ -59,7 +51,7 @@ function queryOf({ paths }: OpenApiDocument, path = "/nested"): readonly string[
 describe("query parameters", () => {
   // A message with more fields than may be listed, before a string.
   const messageType = [
-    { name: "L0", field: [message("deep", 1, "L1"), text("shallow", 2)] },
+    { name: "L0", field: [message("deep", 1, "L1"), stringField("shallow", 2)] },
     { name: "L1", field: [message("deeper", 1, "L2"), ...texts(10, 2)] },
     { name: "L2", field: texts(operationFieldsMax) },
   ];
@@ -92,7 +84,7 @@ describe("query parameters", () => {
   test("a name of more than 100 fields, which requests must not have, is not listed", async () => {
     const withTexts = Array.from({ length: 110 }, (_, level) => ({
       name: `L${level}`,
-      field: [...(level < 109 ? [message("next", 1, `L${level + 1}`)] : []), text("text", 2)],
+      field: [...(level < 109 ? [message("next", 1, `L${level + 1}`)] : []), stringField("text", 2)],
     }));
     const [deepest = ""] = queryOf(describeBy({ get: "/nested" }, { messageType: withTexts })).toSorted(
       (a, b) => b.length - a.length,
@@ -160,7 +152,7 @@ describe("a body", () => {
     const enumType = [
       { name: "Kind", value: Array.from({ length: count }, (_, number) => ({ name: `K${number}`, number })) },
     ];
-    const field = [{ ...text("kind", 1), type: Type.ENUM, typeName: ".nested.Kind" }];
+    const field = [{ ...stringField("kind", 1), type: Type.ENUM, typeName: ".nested.Kind" }];
     const document = describeBy({ post: "/nested", body: "*" }, { messageType: [{ name: "L0", field }], enumType });
     const { enum: names, $comment } = document.components?.schemas?.["Kind"] ?? {};
     expect(Array.isArray(names) ? names.length : $comment).toBe(

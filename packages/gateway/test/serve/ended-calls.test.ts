@@ -227,17 +227,23 @@ test("a stream that an interceptor returns after its deadline is closed", async 
   await within(ended.promise, "the end of the stream");
 });
 
+/** A compression that does not change bytes. */
+const unchanging: StreamCompression = {
+  name: "gzip",
+  compress: unchanged,
+  decompress: unchanged,
+  decodePieces: (pieces) => pieces,
+  openEncoder: () => ({ write: unchanged, end: unchanged, close: () => undefined }),
+};
+
 test("a stream whose deadline passes releases its decoder even if its handler stops reading", async () => {
   const closed = Promise.withResolvers<void>();
   const named: StreamCompression = {
-    name: "gzip",
-    compress: unchanged,
-    decompress: unchanged,
+    ...unchanging,
     decodePieces: (pieces, _, ended) => {
       ended.addEventListener("abort", () => closed.resolve());
       return pieces;
     },
-    openEncoder: () => ({ write: unchanged, end: unchanged, close: () => undefined }),
   };
   const pattern = { case: "post", value: "/readings" } as const;
   await using greenhouse = await startGreenhouse(
@@ -266,10 +272,7 @@ test("a stream whose deadline passes releases its decoder even if its handler st
 test("a stream whose client disconnects releases its encoder", async () => {
   const closed = Promise.withResolvers<void>();
   const named: StreamCompression = {
-    name: "gzip",
-    compress: unchanged,
-    decompress: unchanged,
-    decodePieces: (pieces) => pieces,
+    ...unchanging,
     openEncoder: () => ({ write: unchanged, end: unchanged, close: () => closed.resolve() }),
   };
   const pattern = { case: "get", value: "/readings" } as const;

@@ -3,9 +3,10 @@ import { StringValueSchema, StructSchema } from "@bufbuild/protobuf/wkt";
 import { describe, expect, test } from "vitest";
 import { createBinaryReader } from "../../../src/messages/binary/index.ts";
 import { LegacySchema } from "../../../../testing/src/gen/kitchensink/v1/legacy_pb.ts";
-import { Color, SinkSchema } from "../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { SinkSchema } from "../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { readBothWays, type Way } from "../../../../testing/src/gateway/binary-oracle.ts";
 import { isSince } from "../../../../testing/src/peer-version.ts";
+import { everyField } from "../../../../testing/src/gateway/every-field.ts";
 
 const { field } = SinkSchema;
 const [varint, bit64, length, group, endGroup, bit32] = [0, 1, 2, 3, 4, 5];
@@ -177,40 +178,7 @@ test.each<{ name: string; desc: DescMessage; message: Message }>([
   {
     name: "a Sink message",
     desc: SinkSchema,
-    message: create(SinkSchema, {
-      fInt64: -1n,
-      fDouble: -0,
-      fFloat: 0.5,
-      fBool: true,
-      fString: "é",
-      fBytes: Uint8Array.of(0, 255),
-      fEnum: Color.RED,
-      fInt32: -1,
-      fUint32: 4_294_967_295,
-      fUint64: 2n ** 64n - 1n,
-      fSint32: -1,
-      fSint64: -1n,
-      fFixed32: 1,
-      fFixed64: 1n,
-      fSfixed32: -1,
-      fSfixed64: -1n,
-      maybeInt64: 0n,
-      ids: [1n, -1n],
-      tags: ["", "a"],
-      colors: [Color.GREEN],
-      doubles: [1, 2],
-      blobs: [Uint8Array.of(1)],
-      nesteds: [{ text: "a" }, {}],
-      labels: { a: "b", "": "" },
-      nestedById: { "7": { number: 7n } },
-      counts: { true: 1, false: 2 },
-      palette: { a: Color.RED },
-      blobByName: { a: Uint8Array.of(1) },
-      nested: { text: "a", number: 1n },
-      wInt64: 5n,
-      time: { seconds: 1n, nanos: 1 },
-      choice: { case: "choiceText", value: "a" },
-    }),
+    message: create(SinkSchema, everyField),
   },
   {
     name: "a Legacy message",

@@ -6,7 +6,8 @@ import {
 } from "@bufbuild/protobuf/wkt";
 import { describe, expect, test } from "vitest";
 import { hasDeclaredWireTypes } from "../../../src/messages/binary/wire-types.ts";
-import { Color, SinkSchema } from "../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { SinkSchema } from "../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { everyField } from "../../../../testing/src/gateway/every-field.ts";
 
 const { field } = SinkSchema;
 
@@ -19,37 +20,7 @@ function tag({ number }: { readonly number: number }, wireType: number): number[
 const [varint, bit64, length, bit32] = [0, 1, 2, 5];
 
 test("hasDeclaredWireTypes() accepts a message with every kind of field", () => {
-  const bytes = toBinary(
-    SinkSchema,
-    create(SinkSchema, {
-      fInt64: -1n,
-      fDouble: 0.5,
-      fFloat: 0.5,
-      fBool: true,
-      fString: "é",
-      fBytes: Uint8Array.of(0, 255),
-      fEnum: Color.RED,
-      fFixed32: 1,
-      fSfixed64: -1n,
-      fSint64: -1n,
-      maybeInt64: 0n,
-      ids: [1n, -1n],
-      tags: ["", "a"],
-      colors: [Color.GREEN],
-      doubles: [1, 2],
-      blobs: [Uint8Array.of(1)],
-      nesteds: [{ text: "a" }, {}],
-      labels: { a: "b", "": "" },
-      nestedById: { "7": { number: 7n } },
-      counts: { true: 1 },
-      palette: { a: Color.RED },
-      blobByName: { a: Uint8Array.of(1) },
-      nested: { text: "a", number: 1n },
-      wInt64: 5n,
-      time: { seconds: 1n, nanos: 1 },
-      choice: { case: "choiceText", value: "a" },
-    }),
-  );
+  const bytes = toBinary(SinkSchema, create(SinkSchema, everyField));
   expect(hasDeclaredWireTypes(SinkSchema, bytes)).toBe(true);
 });
 
