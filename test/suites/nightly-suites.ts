@@ -97,4 +97,15 @@ export const nightlySuites: readonly Suite[] = [
     blocks: true,
     needs: ["faketime", "cc", "git", "flex", "postgresql-15", "lz4", "zstd", "gssapi", "openssl headers"],
   },
+  {
+    kind: "files",
+    name: "validation",
+    about: "messages of protovalidate's conformance cases: the gateway and protovalidate find the same violations",
+    occasion: "nightly",
+    whySeparate: "downloads definitions of others",
+    files: ["packages/gateway/test/suites/validation/**/*.test.ts"],
+    blocks: true,
+    hasBuildLimit: true,
+    needs: ["go", "python3", "python3-venv"],
+  },
 ];

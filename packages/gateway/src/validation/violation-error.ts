@@ -40,7 +40,7 @@ export function violated(
   }));
   const [{ field, description } = { field: "", description: "" }] = texts;
   const more = violations.length > 1 ? ` (and ${String(violations.length - 1)} more)` : "";
-  const error = problem("ERR_RULES_VIOLATED", `${field === "" ? "" : `${field}: `}${description}${more}`);
+  const error = problem("ERR_RULES_VIOLATED", `${field === "" ? type.typeName : field}: ${description}${more}`);
   const [value, desc] = violationsToProto(violations.slice(0, violationsMax));
   error.details.push({ desc, value });
   if (!rpcProtocols.has(protocolName)) {

@@ -111,7 +111,7 @@ describe("on REST", () => {
   });
 
   test.for([
-    [{ ...validAccount, name: validAccount.email }, "the name must differ from the email address"],
+    [{ ...validAccount, name: validAccount.email }, "signup.v1.Account: the name must differ from the email address"],
     [{ ...validAccount, addresses: [{ zip: "12345" }, { zip: "1" }] }, /^addresses\[1\]\.zip: /],
     [{ ...validAccount, divisor: 1 }, /^a validation rule cannot be evaluated: /],
   ] as const)("%j gets 400 %s", async ([body, message]) => {

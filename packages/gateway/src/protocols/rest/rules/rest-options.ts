@@ -175,8 +175,12 @@ export function contentTypeOf({
   contentType = restProfiles[profile].contentType,
 }: Pick<RestOptions, "profile" | "contentType">): string {
   if (typeof contentType === "string" && jsonType.test(contentType)) return contentType;
-  const message = `rest.contentType must be application/json or application/…+json, got ${JSON.stringify(contentType)}`;
-  throw withCode(new TypeError(message), "ERR_OPTIONS");
+  throw withCode(
+    new TypeError(
+      `rest.contentType must be application/json or application/…+json, got ${JSON.stringify(contentType)}`,
+    ),
+    "ERR_OPTIONS",
+  );
 }
 
 function requireName(table: object, name: unknown, option: string): void {
