@@ -1,0 +1,68 @@
+import type { DescMessage } from "@bufbuild/protobuf";
+import { Ajv2020 } from "ajv/dist/2020.js";
+import ajvFormats from "ajv-formats";
+import { describe, expect, test } from "vitest";
+import { createMessageSchema } from "../../../src/openapi/index.ts";
+import { createJsonMessageWriter, readJson } from "../../../src/messages/json/index.ts";
+import { kitchenSinkRegistry } from "../../../../testing/src/gateway/kitchen-sink.ts";
+import { rollMessage } from "../../../../testing/src/gateway/random-message.ts";
+import { Dice } from "../../../../testing/src/dice.ts";
+import { SinkSchema } from "../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { everyType } from "./results.ts";
+
+// The schemas of tools, as ajv validates them.
+
+function validatorOf(desc: DescMessage, direction: "input" | "output"): (value: unknown) => boolean {
+  const ajv = new Ajv2020({ strict: true, allowUnionTypes: true });
+  ajvFormats.default(ajv);
+  const options = { comments: new Map<string, string>(), useProtoFieldName: false, direction };
+  return ajv.compile(createMessageSchema(desc, options, (schema) => schema));
+}
+
+const write = createJsonMessageWriter(SinkSchema, { registry: kitchenSinkRegistry });
+const isInput = validatorOf(SinkSchema, "input");
+const isOutput = validatorOf(SinkSchema, "output");
+
+test("the output schema accepts the JSON of random messages", () => {
+  let checked = 0;
+  for (let seed = 0; seed < 2_000; seed += 1) {
+    let json: unknown;
+    try {
+      json = JSON.parse(write(rollMessage(new Dice(seed), SinkSchema)));
+    } catch {
+      // The message has no JSON form, such as an Any of an unknown type.
+      continue;
+    }
+    checked += 1;
+    expect(isOutput(json), JSON.stringify(json)).toBe(true);
+  }
+  expect(checked).toBeGreaterThan(300);
+});
+
+test("both schemas accept a message with every type", () => {
+  expect([isInput(everyType), isOutput(everyType)]).toEqual([true, true]);
+});
+
+describe.each([
+  { name: "an integer as a string", value: { fInt32: "7" } },
+  { name: "a large integer as a number", value: { fInt64: 7 } },
+  { name: "the number of an enum value", value: { fEnum: 1 } },
+  { name: "a number that is not finite", value: { fDouble: "NaN" } },
+  { name: "null for a field that is not set", value: { fString: null } },
+  { name: "the name of a field in the definition", value: { f_int32: "7" } },
+  { name: "base64url", value: { fBytes: "_-8" } },
+])("a further spelling that the reader accepts: $name", ({ value }) => {
+  test("is accepted by the reader", () => {
+    expect(() => readJson(SinkSchema, JSON.stringify(value))).not.toThrow();
+  });
+});
+
+test.each([
+  { name: "an int64 that is too large", value: { fInt64: "9223372036854775808" } },
+  { name: "a negative unsigned integer", value: { fUint32: -1 } },
+  { name: "two members of a oneof", value: { choiceText: "a", choiceNumber: "1" } },
+  { name: "an unknown enum value", value: { fEnum: "COLOR_PINK" } },
+])("the input schema and the reader refuse $name", ({ value }) => {
+  expect(isInput(value)).toBe(false);
+  expect(() => readJson(SinkSchema, JSON.stringify(value))).toThrow();
+});
