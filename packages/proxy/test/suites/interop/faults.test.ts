@@ -1,0 +1,98 @@
+import { once } from "node:events";
+import type { ClientHttp2Stream } from "node:http2";
+import { create, toBinary } from "@bufbuild/protobuf";
+import { Code } from "@connectrpc/connect";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { createUpstream, type Upstream } from "../../../src/upstreams/index.ts";
+import { type Field, fieldValue, type HttpRequest } from "../../../../testing/src/carriers/exchange.ts";
+import {
+  exchangeHttp2,
+  type Http2Connection,
+  openHttp2,
+  readHttp2Response,
+} from "../../../../testing/src/carriers/http2-connection.ts";
+import { within } from "../../../../testing/src/deadline.ts";
+import {
+  echoServers,
+  type GrpcServerProcess,
+  sinkFiles,
+  startGrpcProgram,
+} from "../../../../testing/src/gateway/grpc-programs.ts";
+import { startProxy, type TestProxy } from "../../../../testing/src/gateway/proxy.ts";
+import { LegacySchema } from "../../../../testing/src/gen/kitchensink/v1/legacy_pb.ts";
+import { envelope } from "../../../../testing/src/gateway/scripted-http2-server.ts";
+import { buildLimitMs } from "../../../../testing/src/process/build-step.ts";
+
+// Faults of servers of other implementations: silence, freezing, and the loss of the process.
+
+const header: readonly Field[] = [
+  ["content-type", "application/grpc+proto"],
+  ["te", "trailers"],
+];
+const message = envelope(toBinary(LegacySchema, create(LegacySchema, { name: "a" })));
+const service = "/kitchensink.v1.LegacySink";
+const unary: HttpRequest = { httpMethod: "POST", path: `${service}/Keep`, header, body: message };
+const stream: HttpRequest = { httpMethod: "POST", path: `${service}/KeepAll`, header };
+
+describe.each(echoServers)("a proxy in front of $name", ({ build }) => {
+  const opened = new AsyncDisposableStack();
+  let server: GrpcServerProcess;
+  let upstream: Upstream;
+  let proxy: TestProxy;
+
+  beforeAll(async () => {
+    server = opened.use(await startGrpcProgram(await build()));
+    // The tests would take minutes with the default of 20 s.
+    upstream = opened.use(createUpstream({ addresses: server.address, keepaliveMs: 1_000 }));
+    proxy = opened.use(await startProxy("", sinkFiles, { upstreamOptions: { upstream } }));
+  }, buildLimitMs);
+
+  afterAll(() => opened.disposeAsync());
+
+  const statusOf = async (request: HttpRequest): Promise<string | undefined> => {
+    const response = await within(exchangeHttp2(proxy.address, request), "a response");
+    return fieldValue([...response.header, ...response.trailer], "grpc-status");
+  };
+
+  /** Opens a stream without messages, and returns the promise of its status. */
+  const openStream = (connection: Http2Connection): { call: ClientHttp2Stream; end: Promise<string | undefined> } => {
+    const call = connection.open(stream, { endStream: false });
+    const end = readHttp2Response(call).then((response) =>
+      fieldValue([...response.header, ...response.trailer], "grpc-status"),
+    );
+    return { call, end };
+  };
+
+  test("keeps a stream open on which both sides are silent for five keepalive intervals", async () => {
+    using connection = await openHttp2(proxy.address);
+    const { call, end } = openStream(connection);
+    await expect.poll(() => upstream.load.calls).toBe(1);
+    await new Promise((resolve) => setTimeout(resolve, 5_000));
+    expect(upstream.load).toMatchObject({ calls: 1, connections: 1 });
+    call.end(message);
+    expect(await within(end, "the end of the stream")).toBe("0");
+  });
+
+  test("fails the calls of a frozen server, and serves it again afterwards", async () => {
+    expect(await statusOf(unary)).toBe("0");
+    server.process.kill("SIGSTOP");
+    try {
+      expect(await statusOf(unary)).toBe(String(Code.Unavailable));
+    } finally {
+      server.process.kill("SIGCONT");
+    }
+    await expect.poll(() => statusOf(unary), { timeout: 10_000 }).toBe("0");
+  });
+
+  test("fails the calls of a killed server", async () => {
+    using connection = await openHttp2(proxy.address);
+    const { end } = openStream(connection);
+    await expect.poll(() => upstream.load.calls).toBe(1);
+    const gone = once(server.process, "exit");
+    server.process.kill("SIGKILL");
+    await gone;
+    expect(await within(end, "the end of the stream")).toBe(String(Code.Unavailable));
+    expect(await statusOf(unary)).toBe(String(Code.Unavailable));
+    expect(upstream.load).toMatchObject({ calls: 0, waitingCalls: 0 });
+  });
+});
