@@ -68,12 +68,17 @@ function expiryOf(text: string = "-"): string {
 export const tokenListCommand: Command = {
   name: "token list",
   summary: "print the name, scopes and expiry of every token of a file",
-  flags: fileFlag,
+  flags: { ...fileFlag, json: { about: "print one JSON object per line" } },
   run: async (flags, _operands, terminal) => {
     const file = fileOf(flags, terminal);
     const tokens = await listTokens(file);
     if (tokens.kind === "problems") throw new Error(`${file}: ${tokens.problems.join("; ")}`);
     for (const { name, scopes, expiresAtMs } of tokens.value) {
+      if (flags["json"] === true) {
+        const expiresAt = expiresAtMs === undefined ? null : new Date(expiresAtMs).toISOString();
+        terminal.out(JSON.stringify({ name, scopes: scopes === "all" ? scopes : [...scopes], expiresAt }));
+        continue;
+      }
       const expiryText = expiresAtMs === undefined ? "-" : new Date(expiresAtMs).toISOString();
       const expired = expiresAtMs !== undefined && expiresAtMs <= Date.now() ? " (expired)" : "";
       terminal.out(`${name} ${scopes === "all" ? "-" : [...scopes].join(",")} ${expiryText}${expired}`);

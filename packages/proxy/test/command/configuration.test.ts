@@ -4,6 +4,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createReflectionService, ServerReflection } from "../../../gateway/src/reflection/index.ts";
+import { createSigningKey, startIdentityProvider, testAudience } from "../../../testing/src/auth/identity-provider.ts";
 import { type ProxyProcess, startProxyProcess } from "../../../testing/src/gateway/proxy-process.ts";
 import { createTestGateway } from "../../../testing/src/gateway/test-engine.ts";
 import { projectFolder, runProgram } from "../../../testing/src/process/child-program.ts";
@@ -110,6 +111,30 @@ docs: false`,
     caller: "token-1",
   });
   expect(proxy.command.stdout() + proxy.command.stderr()).not.toMatch(/hunter2|a-token-of/);
+});
+
+test("JWTs of an issuer are accepted, open RPCs need none, and addresses of callers are limited", async () => {
+  using issuer = await startIdentityProvider(await createSigningKey("RS256", "1"));
+  await using proxy = await start(
+    "jwt.yaml",
+    "",
+    `authentication: { jwt: [{ issuer: ${issuer.issuer}, audiences: [${testAudience}] }], open: [/greenhouse.v1.GreenhouseService/WaterBed] }
+rateLimit: { perAddress: 0.001 }
+trustedProxies: [127.0.0.1]`,
+  );
+  const call = async (path: string, client: string, bearer: string, method: string = "GET"): Promise<number> => {
+    const headers = { authorization: `Bearer ${bearer}`, "x-forwarded-for": client };
+    const response = await fetch(`${proxy.baseUrl}${path}`, { method, headers });
+    await response.text();
+    return response.status;
+  };
+  const signed = await issuer.sign();
+  expect(await call("/sensors/4/reading", "192.0.2.1", signed)).toBe(200);
+  expect(requests.at(-1)?.get("authorization")).toBe(`Bearer ${signed}`);
+  expect(requests.at(-1)?.get("x-forwarded-for")).toBe("192.0.2.1");
+  expect(await call("/sensors/4/reading", "192.0.2.1", signed)).toBe(429);
+  expect(await call("/sensors/4/reading", "192.0.2.2", await issuer.sign({ aud: "other" }))).toBe(401);
+  expect(await call("/beds/1:water", "192.0.2.3", "none", "POST")).toBe(501);
 });
 
 test("methodConfig sets timeouts and retries of single methods", async () => {
