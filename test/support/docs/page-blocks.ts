@@ -120,6 +120,12 @@ export const blockRules: readonly BlockRule[] = [
   },
   { page: "docs/how-to/authentication.md", language: "json", run: { by: "test/examples/documented-log.test.ts" } },
   { page: "docs/how-to/authentication.md", language: "env", run: { by: "test/examples/documented-settings.test.ts" } },
+  {
+    page: "docs/how-to/validation.md",
+    language: "proto",
+    run: { by: "test/examples/documented-validation.test.ts" },
+  },
+  { page: "docs/how-to/validation.md", language: "json", run: { by: "test/examples/documented-validation.test.ts" } },
   { page: "docs/reference/rest.md", language: "http", run: { by: "test/examples/documented-gateway.test.ts" } },
   { page: "docs/reference/rest.md", language: "text", run: { by: "test/examples/documented-gateway.test.ts" } },
   { page: "docs/reference/rest.md", language: "proto", run: { by: "test/examples/documented-gateway.test.ts" } },
