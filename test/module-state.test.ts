@@ -7,7 +7,7 @@ import { childrenOf, isNode, isType, type Node, nodesIn } from "../tools/mutants
 /** The variables of modules, by file. Those of `request.ts` are functions, assigned once in a static block. */
 const moduleVariables: Readonly<Record<string, readonly string[]>> = {
   "gateway/serve/request.ts": ["exchangeOf", "serverOf"],
-  "gateway/exchange/buffered-body.ts": ["shared", "sharedBytes"],
+  "gateway/exchange/buffered-body.ts": ["sharedBlock", "sharedBytes"],
   "gateway/listen/date-fields.ts": ["dateSecond", "date"],
   "gateway/messages/codegen/compile-function.ts": ["isAllowed"],
   "gateway/compression/window-budget.ts": ["reservedBytes"],

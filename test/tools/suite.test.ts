@@ -64,9 +64,9 @@ test.each([
   },
   {
     name: "the preparation of a suite runs first",
-    chosen: ["frameworks"],
-    prepare: ["tsc -p examples/frameworks"],
-    want: [[...vitest, "--project", "frameworks"]],
+    chosen: ["browser"],
+    prepare: ["tsc -p test/suites/browser"],
+    want: [[...vitest, "--project", "browser"]],
   },
   {
     name: "arguments are passed to vitest",
