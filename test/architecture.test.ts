@@ -53,7 +53,7 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
     "docs-page",
     "telemetry/logs",
     "telemetry/metrics",
-    ...inGateway("", "command-line", "health", "protocols/mcp", "protocols/rest/rules"),
+    ...inGateway("", "command-line", "health", "protocols/mcp", "protocols/rest/rules", "validation"),
   ],
   "proxy/settings": [
     "proxy/check",

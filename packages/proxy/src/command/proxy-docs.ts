@@ -1,6 +1,6 @@
 import type { DescService } from "@bufbuild/protobuf";
 import { createDocsPage } from "@plantstore/docs-page";
-import { createOpenApiAsync, type Endpoint, type RestOptions } from "@plantstore/gateway";
+import { createOpenApiAsync, type Endpoint, type OpenApiOptions, type RestOptions } from "@plantstore/gateway";
 
 /** The endpoints of the API description. */
 export interface ProxyDocs {
@@ -9,14 +9,26 @@ export interface ProxyDocs {
   renew(): void;
 }
 
-/** Creates the description of a proxy. @param services - returns the services; called at the first request */
-export function createProxyDocs(services: () => readonly DescService[], rest: RestOptions): ProxyDocs {
+/**
+ * Creates the description of a proxy.
+ *
+ * @param services - returns the services; called at the first request
+ */
+export function createProxyDocs(
+  services: () => readonly DescService[],
+  rest: RestOptions,
+  validation?: OpenApiOptions["validation"],
+): ProxyDocs {
   const create = (): readonly Endpoint[] =>
     createDocsPage({
       document: () => {
         const served = services();
         const title = served.map(({ typeName }) => typeName).join(", ");
-        return createOpenApiAsync(served, { info: { title, version: "1.0.0" }, rest });
+        return createOpenApiAsync(served, {
+          info: { title, version: "1.0.0" },
+          rest,
+          ...(validation && { validation }),
+        });
       },
       open: true,
     });

@@ -184,7 +184,7 @@ class ProxyServer {
     }
   }
 
-  #options({ settings, upstreams: connections, docs, admission, mcp }: ServingParts): ProxyOptions {
+  #options({ settings, upstreams: connections, docs, admission, mcp, validation }: ServingParts): ProxyOptions {
     const { upstreams, rest, cors, trustedProxies, accessLog, headerBytes, requestBytes } = settings;
     const token = this.#client?.token;
     const logAccess = createAccessLog(accessLog, this.#terminal.print);
@@ -200,6 +200,7 @@ class ProxyServer {
       endpoints: docs?.endpoints ?? [],
       ...(cors && { cors }),
       ...(mcp && { mcp }),
+      ...(validation && { validation }),
       ...(admission.admit && { admit: admission.admit }),
       onResponse: (request) => {
         this.#count(request);

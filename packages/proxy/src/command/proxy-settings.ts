@@ -26,6 +26,8 @@ export interface ProxySettings {
   readonly hasDocs: boolean;
   /** The selectors of tools for AI agents. */
   readonly tools: readonly string[] | undefined;
+  /** Whether requests are checked by the rules of their definition. */
+  readonly validates: boolean;
   readonly admin: { readonly host: string; readonly port: number } | undefined;
   /** Whether the proxy is ready only if all upstreams are ready, rather than any. */
   readonly requiresAll: boolean;
@@ -58,6 +60,7 @@ export async function toProxySettings(read: ReadSettings): Promise<ProxySettings
     requestBytes: settings.requestBytes,
     hasDocs: docs,
     tools: settings.mcp?.tools,
+    validates: settings.validate,
     admin: admin.port === undefined ? undefined : { host: admin.host ?? listen.host, port: admin.port },
     requiresAll: requireAll,
     drain,

@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import { messageOf } from "@plantstore/gateway/internal/errors";
 import type { ServerPart } from "@plantstore/gateway/health";
 import type { ProtocolExtension } from "@plantstore/gateway/mcp";
+import type { openValidation } from "@plantstore/gateway/validation";
 import { createUpstream, TlsFilesError, type Upstream } from "../upstreams/index.ts";
 import type { ProxyGateway } from "../create-proxy.ts";
 import { type Admission, openAdmission } from "./admission.ts";
@@ -17,6 +18,7 @@ export interface ServingParts {
   readonly docs: ProxyDocs | undefined;
   readonly admission: Admission;
   readonly mcp: ProtocolExtension | undefined;
+  readonly validation: Awaited<ReturnType<typeof openValidation>> | undefined;
 }
 
 /** An upstream with its name in metrics. */
@@ -39,12 +41,19 @@ export async function openParts(
 ): Promise<ServingParts> {
   const admission = await openAdmission(settings, output);
   try {
-    const docs = settings.hasDocs ? createProxyDocs(services, settings.rest) : undefined;
-    return { settings, upstreams: openUpstreams(settings, previous), docs, admission, mcp: await openMcp(settings) };
+    const validation = settings.validates ? await loadValidation() : undefined;
+    const docs = settings.hasDocs ? createProxyDocs(services, settings.rest, validation) : undefined;
+    const mcp = await openMcp(settings);
+    return { settings, upstreams: openUpstreams(settings, previous), docs, admission, mcp, validation };
   } catch (error) {
     admission.close();
     throw error;
   }
+}
+
+async function loadValidation(): Promise<ServingParts["validation"]> {
+  const validation = await import("@plantstore/gateway/validation");
+  return await validation.openValidation();
 }
 
 async function openMcp({ tools }: ProxySettings): Promise<ProtocolExtension | undefined> {

@@ -20,6 +20,7 @@ export interface ProxyFile {
   readonly responseBytes: number;
   readonly docs: boolean;
   readonly mcp: { readonly tools: readonly string[] } | undefined;
+  readonly validate: boolean;
   readonly accessLog: "off" | "errors" | "all";
   readonly drain: { readonly delayMs: number; readonly timeoutMs: number };
   readonly requireAll: boolean;

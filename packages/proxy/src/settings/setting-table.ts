@@ -217,6 +217,13 @@ export const proxyFileType: SettingType<ProxyFile> = mapping<ProxyFile>({
     }),
     about: "Tools of the Model Context Protocol. Default: none.",
   },
+  validate: {
+    type: boolean,
+    fallback: false,
+    about:
+      "Whether requests must satisfy the `buf.validate` rules of the descriptors, which must come from files. Requires `@bufbuild/protovalidate`.",
+    flags: [{ name: "validate", value: true }],
+  },
   accessLog: {
     type: oneOf(["off", "errors", "all"]),
     fallback: "off",
