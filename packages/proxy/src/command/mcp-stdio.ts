@@ -82,6 +82,8 @@ class StdioServer {
         await this.#write(withId(text, message.id));
       }
     } finally {
+      // Releases the listener that the request has added to the signal.
+      controller.abort();
       if (this.#running.get(key) === controller) this.#running.delete(key);
     }
   }
