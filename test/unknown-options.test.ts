@@ -6,6 +6,7 @@ import { createGrpcTransport, createUpstream } from "../packages/proxy/src/clien
 import { createProxy } from "../packages/proxy/src/create-proxy.ts";
 import { createDocsPage } from "../packages/docs-page/src/index.ts";
 import { createFetchGateway } from "../packages/gateway/src/fetch/entry.ts";
+import { expressConnectMiddleware } from "../packages/frameworks/src/express.ts";
 import { type FastifyLike, fastifyConnectPlugin } from "../packages/frameworks/src/fastify.ts";
 import { createHealthService, drainGracefully, Readiness } from "../packages/gateway/src/health/index.ts";
 import { createGateway, createOpenApi, shareConnections } from "../packages/gateway/src/index.ts";
@@ -73,7 +74,7 @@ const gives: Readonly<Record<string, (wrong: object) => unknown>> = {
   GatewayOptions: (wrong) => createGateway({ routes, ...wrong }),
   ServingOptions: (wrong) => createFetchGateway({ routes, ...wrong }),
   FastifyConnectOptions: (wrong) => fastifyConnectPlugin(fastify, { routes, ...wrong }),
-  MountOptions: (wrong) => fastifyConnectPlugin(fastify, { routes, ...wrong }),
+  MountOptions: (wrong) => expressConnectMiddleware({ routes, ...wrong }),
   RestOptions: (rest) => createGateway({ routes, rest }),
   ReadJsonOptions: (json) => createFetchGateway({ routes, rest: { json } }),
   RestServiceOptions: (wrong) => createGateway({ routes: sink, rest: { service: () => wrong } }),

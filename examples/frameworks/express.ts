@@ -4,16 +4,15 @@ import { createServer } from "node:http";
 import cors from "cors";
 import express from "express";
 import helmet from "helmet";
-import { createGateway } from "@plantstore/gateway";
+import { expressConnectMiddleware } from "@plantstore/frameworks/express";
 import { announce } from "../servers/announce.ts";
 import { routes } from "../servers/greenhouse.ts";
 
-const gateway = createGateway({ routes });
 const app = express();
 
 app.use(helmet(), cors({ origin: "https://shop.example" }));
 // Before any body parser, because the gateway reads bodies itself. It passes on other requests unchanged.
-app.use(gateway.handler);
+app.use(expressConnectMiddleware({ routes }));
 app.use(express.json());
 app.get("/", (_request, response) => void response.send("<h1>Greenhouse</h1>\n"));
 app.post("/echo", (request, response) => void response.json(request.body));

@@ -21,11 +21,11 @@ const closeTimeoutMsDefault = 10_000;
 /** A gateway in an application of a framework. */
 export interface Mount<Request extends object> {
   /** Serves a request of node, which belongs to a request of the framework. */
-  serve(request: Request, ...exchange: Parameters<NodeHandler>): void;
+  readonly serve: (request: Request, ...exchange: Parameters<NodeHandler>) => void;
   /** Returns the request of the framework for the context values of a fault. */
-  requestOf(contextValues: ContextValues | undefined): Request | undefined;
+  readonly requestOf: (contextValues: ContextValues | undefined) => Request | undefined;
   /** Aborts the signals of calls that are still in flight after `closeTimeoutMs`. */
-  close(): void;
+  readonly close: () => void;
 }
 
 /** Creates a {@link Mount}. Throws as `createGateway` does. */

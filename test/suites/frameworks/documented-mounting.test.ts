@@ -36,14 +36,14 @@ announce(app.server);`,
   },
 } as const;
 
-const imports = `import { createGateway } from ${urlOf(join(projectFolder, "packages/gateway/src/index.ts"))};
-import { announce } from ${urlOf(join(projectFolder, "examples/servers/announce.ts"))};
+const imports = `import { announce } from ${urlOf(join(projectFolder, "examples/servers/announce.ts"))};
 import { routes } from ${urlOf(join(projectFolder, "examples/servers/greenhouse.ts"))};`;
 
 /** Replaces the plugin of a block by its source. */
 function inCheckout(block: string): string {
-  const source = urlOf(join(projectFolder, "packages/frameworks/src/fastify.ts"));
-  return block.replace('"@plantstore/frameworks/fastify"', source);
+  return block.replace(/"@plantstore\/frameworks\/(\w+)"/, (_specifier, name: string) =>
+    urlOf(join(projectFolder, `packages/frameworks/src/${name}.ts`)),
+  );
 }
 
 const blocks = blocksRunBy("test/suites/frameworks/documented-mounting.test.ts").map(({ text }) => text);

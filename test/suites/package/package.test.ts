@@ -64,7 +64,10 @@ describe.each([
   { name: "@plantstore/rest-client", has: everywhere },
   { name: "@plantstore/auth", has: [...everywhere, "lib/inputs/index.js", "lib/inputs/index.d.ts"] },
   { name: "@plantstore/telemetry", has: [...texts, "lib/logs/index.js", "lib/logs/index.d.ts"] },
-  { name: "@plantstore/frameworks", has: [...texts, "lib/fastify.js", "lib/fastify.d.ts"] },
+  {
+    name: "@plantstore/frameworks",
+    has: [...texts, "lib/express.js", "lib/express.d.ts", "lib/fastify.js", "lib/fastify.d.ts"],
+  },
   {
     name: "@plantstore/proxy",
     has: [...texts, "lib/create-proxy.js", "lib/create-proxy.d.ts", "node/command/main.js"],

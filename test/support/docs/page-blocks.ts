@@ -55,7 +55,7 @@ export const blockRules: readonly BlockRule[] = [
   {
     page: "docs/how-to/gateway.md",
     language: "ts",
-    start: "app.use(",
+    start: "import { expressConnectMiddleware }",
     run: { by: "test/suites/frameworks/documented-mounting.test.ts" },
   },
   {

@@ -1,6 +1,8 @@
 // Compiled, not run: the types of the plugins with the oldest versions of the frameworks.
 import { createContextKey, createContextValues } from "@connectrpc/connect";
+import express, { type Request } from "express";
 import fastify, { type FastifyRequest } from "fastify";
+import { expressConnectMiddleware } from "@plantstore/frameworks/express";
 import { fastifyConnectPlugin } from "@plantstore/frameworks/fastify";
 import { GreenhouseService } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { routes } from "../../../../../../examples/servers/greenhouse.ts";
@@ -13,3 +15,13 @@ app.register(fastifyConnectPlugin, {
   routes: (router) => router.service(GreenhouseService, { getReadings: () => ({}) }),
   contextValues: ({ ip }: FastifyRequest) => createContextValues().set(addressKey, ip),
 });
+
+const router = express.Router();
+router.use(expressConnectMiddleware({ routes }));
+router.use(
+  expressConnectMiddleware({
+    // @ts-expect-error: the name of the handler is wrong.
+    routes: (connect) => connect.service(GreenhouseService, { getReadings: () => ({}) }),
+    contextValues: ({ ip = "" }: Request) => createContextValues().set(addressKey, ip),
+  }),
+);

@@ -1,0 +1,33 @@
+import type { IncomingMessage } from "node:http";
+import type { NodeHandler } from "@plantstore/gateway";
+import { createMount, type MountOptions } from "./mount.ts";
+
+/** Options of {@link expressConnectMiddleware}. */
+export type ExpressConnectOptions = MountOptions<IncomingMessage>;
+
+type ExpressHandler = (
+  request: IncomingMessage,
+  response: Parameters<NodeHandler>[1],
+  next: (error?: Error) => void,
+) => void;
+
+/** Middleware for Express, with types that versions 4 and 5 accept. */
+export interface ExpressConnectMiddleware extends ExpressHandler {
+  /**
+   * Aborts the signals of calls that are still in flight after `closeTimeoutMs`. Call it together with `server.close`,
+   * which waits for them.
+   */
+  close(): void;
+}
+
+/**
+ * Creates middleware for Express that serves the RPCs of Connect routes: `app.use(expressConnectMiddleware({ routes }))`.
+ * Use it before any body parser. Below a path, as in `app.use("/api", …)`, that path precedes those of the RPCs.
+ *
+ * @throws as `createGateway` does
+ */
+export function expressConnectMiddleware(options: ExpressConnectOptions): ExpressConnectMiddleware {
+  const { serve, close } = createMount(options);
+  const middleware: ExpressHandler = (request, response, next) => serve(request, request, response, next);
+  return Object.assign(middleware, { close });
+}
