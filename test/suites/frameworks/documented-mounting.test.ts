@@ -34,6 +34,18 @@ const app = fastify();`,
 await app.ready();
 announce(app.server);`,
   },
+  NestJS: {
+    before: `import { NestFactory } from ${urlOf(framework.resolve("@nestjs/core"))};
+import { GreenhouseService } from ${urlOf(join(projectFolder, "examples/gen/greenhouse/v1/greenhouse_pb.ts"))};
+class Greenhouse {
+  constructor() {
+    routes({ service: (_service, rpcs) => Object.assign(this, rpcs) });
+  }
+}`,
+    after: `app.getHttpAdapter().get("/", (request, response) => void response.send("a page"));
+await app.init();
+announce(app.getHttpServer());`,
+  },
 } as const;
 
 const imports = `import { announce } from ${urlOf(join(projectFolder, "examples/servers/announce.ts"))};
@@ -49,8 +61,9 @@ function inCheckout(block: string): string {
 const blocks = blocksRunBy("test/suites/frameworks/documented-mounting.test.ts").map(({ text }) => text);
 
 test.each(blocks)("%s", async (block) => {
-  const name = /\/\/ (\w+)$/m.exec(block)?.[1];
-  if (name !== "Express" && name !== "Fastify") throw new Error("the block does not name its framework");
+  const name = /\/\/ (\w+)(?:;|$)/m.exec(block)?.[1];
+  if (name !== "Express" && name !== "Fastify" && name !== "NestJS")
+    throw new Error("the block does not name its framework");
   using folder = createTempFolder();
   const { before, after } = applications[name];
   writeFileSync(folder.file("application.mjs"), [imports, before, inCheckout(block), after].join("\n"));

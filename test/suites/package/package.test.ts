@@ -66,7 +66,15 @@ describe.each([
   { name: "@plantstore/telemetry", has: [...texts, "lib/logs/index.js", "lib/logs/index.d.ts"] },
   {
     name: "@plantstore/frameworks",
-    has: [...texts, "lib/express.js", "lib/express.d.ts", "lib/fastify.js", "lib/fastify.d.ts"],
+    has: [
+      ...texts,
+      "lib/express.js",
+      "lib/express.d.ts",
+      "lib/fastify.js",
+      "lib/fastify.d.ts",
+      "lib/nestjs.js",
+      "lib/nestjs.d.ts",
+    ],
   },
   {
     name: "@plantstore/proxy",

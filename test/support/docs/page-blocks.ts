@@ -61,6 +61,12 @@ export const blockRules: readonly BlockRule[] = [
   {
     page: "docs/how-to/gateway.md",
     language: "ts",
+    start: "import { ConnectGateway,",
+    run: { by: "test/suites/frameworks/documented-mounting.test.ts" },
+  },
+  {
+    page: "docs/how-to/gateway.md",
+    language: "ts",
     start: "import { fastifyConnectPlugin }",
     run: { by: "test/suites/frameworks/documented-mounting.test.ts" },
   },

@@ -1,9 +1,11 @@
 // Compiled, not run: the types of the plugins with the oldest versions of the frameworks.
-import { createContextKey, createContextValues } from "@connectrpc/connect";
+import { createContextKey, createContextValues, type ServiceImpl } from "@connectrpc/connect";
+import { NestFactory } from "@nestjs/core";
 import express, { type Request } from "express";
 import fastify, { type FastifyRequest } from "fastify";
 import { expressConnectMiddleware } from "@plantstore/frameworks/express";
 import { fastifyConnectPlugin } from "@plantstore/frameworks/fastify";
+import { ConnectGateway, ConnectModule, implementedBy } from "@plantstore/frameworks/nestjs";
 import { GreenhouseService } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { routes } from "../../../../../../examples/servers/greenhouse.ts";
 
@@ -25,3 +27,34 @@ router.use(
     contextValues: ({ ip = "" }: Request) => createContextValues().set(addressKey, ip),
   }),
 );
+
+type Implementation = ServiceImpl<typeof GreenhouseService>;
+
+declare class Greenhouse implements Implementation {
+  constructor(dependency: Date);
+  getReading: Implementation["getReading"];
+  waterBed: Implementation["waterBed"];
+  watchReadings: Implementation["watchReadings"];
+  recordReadings: Implementation["recordReadings"];
+  controlClimate: Implementation["controlClimate"];
+}
+
+declare class Misspelled {
+  getReadings: Implementation["getReading"];
+  waterBed: Implementation["waterBed"];
+  watchReadings: Implementation["watchReadings"];
+  recordReadings: Implementation["recordReadings"];
+  controlClimate: Implementation["controlClimate"];
+}
+
+const nest = await NestFactory.create(
+  ConnectModule.forRoot({
+    services: [
+      implementedBy(GreenhouseService, Greenhouse),
+      // @ts-expect-error: the name of a handler is wrong.
+      implementedBy(GreenhouseService, Misspelled),
+    ],
+    contextValues: ({ ip = "" }: Request) => createContextValues().set(addressKey, ip),
+  }),
+);
+nest.get(ConnectGateway).mount(nest);
