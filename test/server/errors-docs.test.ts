@@ -31,10 +31,10 @@ const documented: readonly Documented[] = page.split("\n").flatMap((line) => {
 
 const sources: ReadonlyMap<string, string> = new Map(
   allSourceFiles()
-    // Errors of clients, and messages for the operator of a proxy, are not responses of this server.
+    // Errors of clients and plugins, and messages for the operator of a proxy, are not responses of this server.
     .filter(
       (file) =>
-        !/^plantstore\/client\/|^rest-client\/|^proxy\/(?:client|upstreams\/(?!call-queue)|forward\/descriptor-reader)/.test(
+        !/^plantstore\/client\/|^frameworks\/|^rest-client\/|^proxy\/(?:client|upstreams\/(?!call-queue)|forward\/descriptor-reader)/.test(
           file,
         ),
     )

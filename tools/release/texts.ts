@@ -58,8 +58,12 @@ export function releaseManifest(text: string, before: string, version: string): 
 /** Returns a page or a file of deploy/ with the tarballs and the image of a new version. */
 export function releaseNames(text: string, before: string, version: string): string {
   // Some names in Kubernetes must not contain dots.
-  const names = ["-0.0.0.tgz", "plantstore:0.0.0", "newTag: 0.0.0", "plantstore-migrate-0-0-0"].map((name) =>
-    [before, version].map((of) => name.replace("0.0.0", of).replace("0-0-0", of.replaceAll(".", "-"))),
-  );
+  const names = [
+    "-0.0.0.tgz",
+    "plantstore:0.0.0",
+    "plantstore-proxy:0.0.0",
+    "newTag: 0.0.0",
+    "plantstore-migrate-0-0-0",
+  ].map((name) => [before, version].map((of) => name.replace("0.0.0", of).replace("0-0-0", of.replaceAll(".", "-"))));
   return names.reduce((changed, [from = "", to = ""]) => changed.replaceAll(from, to), text);
 }
