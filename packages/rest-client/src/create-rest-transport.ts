@@ -26,7 +26,7 @@ import { defaultReadMaxBytes, timerMsMax } from "@plantstore/gateway/exchange";
 import { jsonOptionNames, memoize } from "@plantstore/gateway/internal/messages/json";
 import { type OptionNames, refuseUnknownOptions, required } from "@plantstore/gateway/options";
 import { selectorOf, withDetailTypes } from "@plantstore/gateway/rest";
-import type { ReadErrorRecord } from "./response-error.ts";
+import type { ReadErrorBody } from "./response-error.ts";
 import { createConnectFallback } from "./connect-fallback.ts";
 import { pageLocation } from "./page.ts";
 import { RestCalls } from "./rest-calls.ts";
@@ -52,8 +52,8 @@ export interface RestTransportOptions {
    * How JSON is read and written. By default, unknown fields are ignored. Fields with default values are never written.
    */
   readonly jsonOptions?: Partial<JsonReadOptions & JsonWriteOptions>;
-  /** Returns the error for a custom error record; `undefined` to read the record as one of the known forms. */
-  readonly readErrorRecord?: ReadErrorRecord;
+  /** Returns the error for an error body in a custom format; `undefined` to read the body as one of the known formats. */
+  readonly readErrorBody?: ReadErrorBody;
   /**
    * RPCs without an annotation fail with `Unimplemented` (`"fail"`, the default), or are called with Connect's
    * protocol.
@@ -74,7 +74,7 @@ const restTransportOptionNames: OptionNames<RestTransportOptions> = {
   fetch: true,
   registry: true,
   jsonOptions: jsonOptionNames,
-  readErrorRecord: true,
+  readErrorBody: true,
   onUnbound: true,
   readMaxBytes: true,
   defaultTimeoutMs: true,
@@ -115,7 +115,7 @@ class RestTransport implements Transport {
   readonly #methodOf = memoize((desc: DescMethod) => new RestMethod(desc, this.#calls.settings.messages));
 
   constructor(options: RestTransportOptions) {
-    const { baseUrl, interceptors = [], registry, jsonOptions = {}, readErrorRecord, defaultTimeoutMs } = options;
+    const { baseUrl, interceptors = [], registry, jsonOptions = {}, readErrorBody, defaultTimeoutMs } = options;
     const { readMaxBytes = defaultReadMaxBytes, fetch = globalThis.fetch } = options;
     const known = registry ?? jsonOptions.registry;
     const { useProtoFieldName = false, enumAsInteger = false, ignoreUnknownFields = true } = jsonOptions;
@@ -132,7 +132,7 @@ class RestTransport implements Transport {
         read: { unknownFields: ignoreUnknownFields ? "ignore" : "reject", ...(known && { registry: known }) },
         registry: known,
       },
-      errors: { readErrorRecord, registry: withDetailTypes(known) },
+      errors: { readErrorBody, registry: withDetailTypes(known) },
       readMaxBytes,
     });
     if (options.onUnbound !== "connect") return;

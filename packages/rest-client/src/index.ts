@@ -7,5 +7,5 @@
  * Responses: response-reader and response-stream read messages, response-error reads errors. This module does not
  * require node, and generates no code at run time.
  */
-export type { ReadErrorRecord } from "./response-error.ts";
+export type { ReadErrorBody } from "./response-error.ts";
 export { createRestTransport, type RestTransportOptions } from "./create-rest-transport.ts";

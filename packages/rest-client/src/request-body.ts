@@ -72,11 +72,11 @@ function toJsonBody(value: JsonValue): RequestBody {
 }
 
 function toRawBody(name: string, body: unknown): RequestBody {
-  if (!isMessage(body)) throw new Refusal(`${name}: must be set in a body of bytes`);
+  if (!isMessage(body)) throw new Refusal(`${name}: must be set, because it is the raw body of the request`);
   const { contentType, data, extensions } = asFieldValues(body);
   if (!(data instanceof Uint8Array)) throw new Refusal(`${name}.data: must be a Uint8Array`);
   if (Array.isArray(extensions) && extensions.length > 0)
-    throw new Refusal(`${name}.extensions: must be empty in a body of bytes`);
+    throw new Refusal(`${name}.extensions: must be empty, because a raw body cannot contain extensions`);
   const type = typeof contentType === "string" ? contentType : "";
   if (type !== "" && !isMediaType(type))
     throw new Refusal(`${name}.content_type: must be a media type such as image/png`);

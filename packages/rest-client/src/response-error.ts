@@ -10,12 +10,12 @@ import { codeFromString } from "@connectrpc/connect/protocol-connect";
 import { findField, readJsonExactly } from "@plantstore/gateway/internal/messages/json";
 import { codeNames } from "@plantstore/gateway/rest";
 
-/** Returns the error of a response from its body; `undefined` to read the body as one of the known records. */
-export type ReadErrorRecord = (body: JsonValue, httpStatus: number) => ConnectError | undefined;
+/** Returns the error of a response from its body; `undefined` to read the body as one of the known formats. */
+export type ReadErrorBody = (body: JsonValue, httpStatus: number) => ConnectError | undefined;
 
 /** How errors are read. */
 export interface ErrorStyle {
-  readonly readErrorRecord: ReadErrorRecord | undefined;
+  readonly readErrorBody: ReadErrorBody | undefined;
   /**
    * The types of error details that are decoded from JSON. Details of other types are dropped, unless they are sent as
    * bytes.
@@ -34,9 +34,9 @@ export function readResponseError(
   record: JsonValue | undefined,
   httpStatus: number,
   header: Headers,
-  { readErrorRecord, registry }: ErrorStyle,
+  { readErrorBody, registry }: ErrorStyle,
 ): ConnectError {
-  const customError = record === undefined ? undefined : readErrorRecord?.(record, httpStatus);
+  const customError = record === undefined ? undefined : readErrorBody?.(record, httpStatus);
   if (customError !== undefined) return customError;
   const standard = codeOfHttpStatus(httpStatus);
   // In streams of Google's APIs, the record is in an array.

@@ -9,7 +9,7 @@ import { ask, asError } from "../../testing/src/gateway/ask-rest.ts";
 // Tests error bodies in the formats of many servers.
 
 /** Reads a record in a custom format. */
-const readErrorRecord: NonNullable<RestTransportOptions["readErrorRecord"]> = (body, httpStatus) =>
+const readErrorBody: NonNullable<RestTransportOptions["readErrorBody"]> = (body, httpStatus) =>
   typeof body === "object" && body !== null && "fault" in body
     ? new ConnectError(`${JSON.stringify(body["fault"])} ${httpStatus}`, Code.DataLoss)
     : undefined;
@@ -220,10 +220,10 @@ describe("an error record", () => {
     expect(await ask((response) => response.writeHead(status).end())).toMatchObject({ code });
   });
 
-  test("a custom record is read by readErrorRecord", async () => {
-    const own = await ask((response) => answerWith(response, 418, { fault: "tea" }), { readErrorRecord });
+  test("a custom record is read by readErrorBody", async () => {
+    const own = await ask((response) => answerWith(response, 418, { fault: "tea" }), { readErrorBody });
     expect(own).toMatchObject({ code: Code.DataLoss, rawMessage: '"tea" 418' });
-    const other = await ask((response) => answerWith(response, 404, { code: 5, message: "gone" }), { readErrorRecord });
+    const other = await ask((response) => answerWith(response, 404, { code: 5, message: "gone" }), { readErrorBody });
     expect(other).toMatchObject({ code: Code.NotFound, rawMessage: "gone" });
   });
 

@@ -164,7 +164,7 @@ test.each<StreamRow>([
   const response = new Response(pieces, {
     headers: { "content-type": type },
   });
-  const errors = { readErrorRecord: undefined, registry: createRegistry() };
+  const errors = { readErrorBody: undefined, registry: createRegistry() };
   const results: unknown[] = [];
   try {
     for await (const message of readResponseStream(response, { rule, reader, errors, messageBytesMax: 1000 })) {
@@ -179,7 +179,7 @@ test.each<StreamRow>([
 test("a detail with a string that is named value only in JSON is not read as bytes", () => {
   const types = defineRpcs({ text: "value" }, ["/x"]).map(({ input }) => input);
   const record = { details: [{ "@type": "x/odd.Thing", value: "CgF0" }] };
-  const errors = { readErrorRecord: undefined, registry: createRegistry(...types) };
+  const errors = { readErrorBody: undefined, registry: createRegistry(...types) };
   const [detail] = readResponseError(record, 400, new Headers(), errors).details;
   expect(detail).toMatchObject({ value: Uint8Array.from(Buffer.from("\n\x04CgF0")) });
 });

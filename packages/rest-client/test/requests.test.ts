@@ -35,7 +35,12 @@ type Row = readonly [name: string, method: DescMethodUnary, sink: Sink, want: st
 const requests: readonly Row[] = [
   ["a variable", types, { fInt64: 9_007_199_254_740_993n }, "GET /v1/int64/9007199254740993"],
   ["a zero variable with presence", types, { maybeInt64: 0n }, "GET /v1/maybe/0"],
-  ["the first binding that matches", types, { fBool: true, maybeInt64: 1n }, "GET /v1/bool/true?maybeInt64=1"],
+  [
+    "a message that several bindings match, from the first",
+    types,
+    { fBool: true, maybeInt64: 1n },
+    "GET /v1/bool/true?maybeInt64=1",
+  ],
   ["bytes as base64url", types, { fBytes: Buffer.from("fbff", "hex") }, "GET /v1/bytes/-_8%3D"],
   ["an enum", types, { fEnum: 2 }, "GET /v1/enum/COLOR_GREEN"],
   ["a time", types, { time: { seconds: 1n, nanos: 5000 } }, "GET /v1/time/1970-01-01T00%3A00%3A01.000005Z"],
@@ -48,7 +53,7 @@ const requests: readonly Row[] = [
   ],
   ["an escaped percent sign", types, { fString: "%2F" }, "GET /v1/string/%252F"],
   ["a value of several segments", segments, { fString: "shelves/1/books/a b" }, "GET /v1/shelves/1/books/a%20b"],
-  ["any number of segments", segments, { fString: "a/b/c" }, "GET /v1/files/a/b/c"],
+  ["a value of any number of segments", segments, { fString: "a/b/c" }, "GET /v1/files/a/b/c"],
   ["a nested field", segments, { nested: { text: "trees/x/y" } }, "GET /v1/trees/x/y"],
   ["two variables", segments, { fString: "only", nested: { text: "x" } }, "GET /v1/files/only?nested.text=x"],
   ["a colon that is escaped", segments, { fString: ":x" }, "GET /v1/files/%3Ax"],
@@ -84,7 +89,7 @@ const requests: readonly Row[] = [
     "GET /v1/query?nested.text=t&nested.inner.number=5&nested.inner.tags=x&nested.inner.tags=y",
   ],
   [
-    "presence",
+    "fields with presence",
     query,
     { maybeBool: false, maybeString: "", maybeEnum: 0 },
     "GET /v1/query?maybeString=&maybeBool=false&maybeEnum=COLOR_UNSPECIFIED",
@@ -118,17 +123,17 @@ const requests: readonly Row[] = [
     'PUT /v1/choices/c {"fBool":true}',
   ],
   [
-    "a field as body, others in the query",
+    "a field as body and others in the query",
     update,
     { nested: { text: "n", number: 3n }, fBool: true },
     'PATCH /v1/nested/n?fBool=true {"number":"3"}',
   ],
   ["a list as body", update, { tags: ["a", "b"] }, 'PATCH /v1/body/tags ["a","b"]'],
   ["a body that is not set", update, { fString: "x" }, "PATCH /v1/children/x"],
-  ["no body", remove, { fInt64: 5n }, "DELETE /v1/sinks/5"],
+  ["a rule without a body", remove, { fInt64: 5n }, "DELETE /v1/sinks/5"],
 ];
 
-test.each(requests)("%s", async (_, method, sink, want) => {
+test.each(requests)("a request is built for %s", async (_, method, sink, want) => {
   const { sent, error } = await requestOf(method, create(SinkSchema, sink), "/api/");
   expect([sent, error]).toEqual([[want.replace(" /", " /api/")], undefined]);
 });

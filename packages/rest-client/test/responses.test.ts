@@ -275,7 +275,7 @@ test("a call that fails after its signal was aborted has that reason, with any v
       response.writeHead(200, { "content-type": "application/x-ndjson" }).write("{}\n");
   });
   const messages = { write: {}, read: {}, registry: undefined };
-  const errors = { readErrorRecord: undefined, registry };
+  const errors = { readErrorBody: undefined, registry };
   const calls = new RestCalls({ baseUrl: server.baseUrl, fetch, messages, errors, readMaxBytes: 1_000 });
   const controller = new AbortController();
   const callOf = (desc: DescMethod) => {
@@ -322,13 +322,17 @@ describe("google.api.HttpBody", () => {
   });
 
   test.each([
-    { name: "that is not set", file: undefined, want: "file: must be set in a body of bytes" },
+    { name: "that is not set", file: undefined, want: "file: must be set, because it is the raw body of the request" },
     {
       name: "with an invalid content type",
       file: { contentType: "a\r\nb: c" },
       want: "file.content_type: must be a media type such as image/png",
     },
-    { name: "with extensions", file: { extensions: [{}] }, want: "file.extensions: must be empty in a body of bytes" },
+    {
+      name: "with extensions",
+      file: { extensions: [{}] },
+      want: "file.extensions: must be empty, because a raw body cannot contain extensions",
+    },
   ])("$name is refused", async ({ file, want }) => {
     await using server = await startRestServer((response) => answerWith(response, 200, {}));
     const client = createClient(FileService, createRestTransport({ baseUrl: server.baseUrl }));
