@@ -26,7 +26,7 @@ const bearerScheme = /^bearer(?![A-Za-z0-9!#$%&'*+\-.^_`|~])/i;
 
 const missingToken: BearerProblem = { kind: "missing" };
 const otherScheme: BearerProblem = { kind: "other-scheme" };
-const malformed: BearerProblem = { kind: "malformed" };
+const malformedToken: BearerProblem = { kind: "malformed" };
 
 /**
  * Reads the bearer token from the value of an `Authorization` header; never throws.
@@ -49,5 +49,5 @@ export function readBearerToken(authorization: string | null): BearerToken | Bea
   // Schemes are case-insensitive (RFC 9110 §11.1); curl and Go send "Bearer", some SDKs "bearer".
   const token = isShort ? bearerCredentials.exec(authorization)?.[1] : undefined;
   if (token !== undefined) return { kind: "token", token };
-  return bearerScheme.test(authorization) ? malformed : otherScheme;
+  return bearerScheme.test(authorization) ? malformedToken : otherScheme;
 }

@@ -55,7 +55,7 @@ export function createRateLimit(options: RateLimitOptions): RateLimit {
       const full = Math.max(now, fullAtMs.get(key) ?? 0);
       const waitMs = full - now - burstMs;
       // Rounding errors accumulate over many intervals and must not cause a refusal.
-      if (waitMs > roundingMs) throw exhausted(name, callsPerSecond, waitMs);
+      if (waitMs > roundingMs) throw rateExceededError(name, callsPerSecond, waitMs);
       fullAtMs.delete(key);
       fullAtMs.set(key, full + intervalMs);
       if (fullAtMs.size > rateLimitKeysMax) evictOldest(fullAtMs);
@@ -73,7 +73,7 @@ function evictOldest(keys: Map<string, unknown>): void {
 }
 
 /** Returns `ResourceExhausted` with the fields of draft-ietf-httpapi-ratelimit-headers-10. */
-function exhausted(name: string, callsPerSecond: number, waitMs: number): ConnectError {
+function rateExceededError(name: string, callsPerSecond: number, waitMs: number): ConnectError {
   const waitS = String(Math.max(1, Math.ceil(waitMs / secondMs)));
   const quota = Math.max(1, Math.trunc(callsPerSecond));
   const windowS = Math.max(1, Math.round(1 / callsPerSecond));

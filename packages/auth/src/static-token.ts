@@ -20,7 +20,7 @@ interface Entry {
 const unknown: TokenOutcome = { kind: "unknown", reason: "no static token has this hash" };
 
 // `invalid` rather than `unknown`, so that a mistyped token of our own is not sent to an introspection endpoint.
-const mistyped: TokenOutcome = { kind: "invalid", reason: "the token is mistyped: its checksum is wrong" };
+const mistypedOutcome: TokenOutcome = { kind: "invalid", reason: "the token is mistyped: its checksum is wrong" };
 
 /** A verifier for a set of tokens, which can be replaced. */
 export interface StaticTokenVerifier extends TokenVerifier {
@@ -44,7 +44,8 @@ export function createStaticTokenVerifier(
   return {
     verify({ digest, text }) {
       const entry = entries.get(digest);
-      if (entry === undefined) return tokenPrefix !== undefined && isMistyped(text, tokenPrefix) ? mistyped : unknown;
+      if (entry === undefined)
+        return tokenPrefix !== undefined && isMistyped(text, tokenPrefix) ? mistypedOutcome : unknown;
       if (Date.now() < entry.expiresAtMs) return entry.principal;
       return { kind: "expired", reason: `the token ${entry.principal.subject} has expired` };
     },

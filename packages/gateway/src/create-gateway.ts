@@ -73,8 +73,8 @@ export interface Gateway extends FetchGateway {
    */
   readonly checkContinue: NodeHandler;
   /**
-   * Listens on one port, or one Unix socket, for HTTP/1.1 and HTTP/2, once. Rejects with the errors of `net.Server`,
-   * such as EADDRINUSE, and if the gateway is drained before it listens.
+   * Listens for HTTP/1.1 and HTTP/2 on one port or Unix socket. May be called once. Rejects with the errors of
+   * `net.Server`, such as EADDRINUSE, and if the gateway is drained before it listens.
    *
    * Publishes each request on node's diagnostics channels `http.server.request.start` and `http.server.response.finish`
    * while one of them has a subscriber. The messages have the same members as node's: `socket` and `server` (of

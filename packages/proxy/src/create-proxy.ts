@@ -17,7 +17,7 @@ import { createMethodCodecs, type UnaryRpc } from "@plantstore/gateway/internal/
 import {
   createRequestDecoder,
   createServerCodecs,
-  type Described,
+  type ServiceDescriptors,
   type DescriptorReload,
   guardObserver,
   OpenUpstream,
@@ -161,8 +161,8 @@ async function openServing(given: ProxyOptions): Promise<Serving> {
       table.noteUnknownPath(path);
       return table.isIncomplete ? unknownService() : undefined;
     };
-    const compile = (described: readonly Described[]): Routes => ({
-      ...compileProxyRoutes(upstreams, described, options, report),
+    const compile = (descriptors: readonly ServiceDescriptors[]): Routes => ({
+      ...compileProxyRoutes(upstreams, descriptors, options, report),
       onUnknownPath,
     });
     const table = new ProxyTable(upstreams, compile, report, options);
@@ -245,30 +245,30 @@ function openProxy(first: Serving, options: ProxyOptions): ProxyGateway {
 /** Creates the handlers of all RPCs and their routes. */
 function compileProxyRoutes(
   upstreams: readonly OpenUpstream[],
-  described: readonly Described[],
+  descriptors: readonly ServiceDescriptors[],
   options: ProxyOptions,
   report: FaultReporter,
 ): Routes {
   const { routes, rest = {}, jsonOptions } = options;
-  const proxied = new Set(described.flatMap(({ services }) => services));
+  const proxied = new Set(descriptors.flatMap(({ services }) => services));
   const runs = new Map<DescMethod, UnaryRpc["run"]>();
   const register = (router: ConnectRouter): unknown => {
     const registered: unknown = routes?.(router);
     for (const [at, upstream] of upstreams.entries()) {
-      for (const [method, run] of upstream.register(router, described[at]?.services ?? [])) runs.set(method, run);
+      for (const [method, run] of upstream.register(router, descriptors[at]?.services ?? [])) runs.set(method, run);
     }
     // Returned so that the router can refuse a promise.
     return registered;
   };
   const rules = [...upstreams.flatMap((upstream) => upstream.options.rules ?? []), ...(rest.rules ?? [])];
   // A rule that matches no RPC may belong to an upstream whose descriptors have not been read yet.
-  const isIncomplete = described.some(({ services }) => services.length === 0);
+  const isIncomplete = descriptors.some(({ services }) => services.length === 0);
   return compileNodeRoutes(
     {
       ...options,
       routes: register,
       rest: { ...rest, rules, ...(isIncomplete && { ignoreUnregistered: true }) },
-      jsonOptions: { registry: typesOf(described), ...jsonOptions },
+      jsonOptions: { registry: typesOf(descriptors), ...jsonOptions },
     },
     report,
     {

@@ -1,10 +1,10 @@
 /**
- * The identifiers of this package, in addition to those of the gateway: `errorCode` of an error response or of a log
- * line. Their meanings never change; a release may add identifiers. docs/reference/errors.md and
+ * The identifiers of this package, in addition to those of the gateway: the values of `errorCode` in error responses
+ * and log lines. Their meanings never change; a release may add identifiers. docs/reference/errors.md and
  * docs/reference/identifiers.md document each.
  */
 export type AuthErrorCode =
-  // Responses.
+  // In error responses.
   | "ERR_CREDENTIAL_MISSING"
   | "ERR_CREDENTIAL_MALFORMED"
   | "ERR_TOKEN_INVALID"
@@ -12,7 +12,7 @@ export type AuthErrorCode =
   | "ERR_VERIFICATION_UNAVAILABLE"
   | "ERR_SCOPE_INSUFFICIENT"
   | "ERR_RATE_LIMITED"
-  // Log lines.
+  // In log lines.
   | "ERR_KEYS_UNAVAILABLE"
   | "ERR_INTROSPECTION_UNAVAILABLE"
   | "ERR_FILE_REFUSED";

@@ -59,18 +59,19 @@ export async function verifyJwt(text: string, trusted: TrustedIssuer): Promise<E
 /** Checks the claims that `jwtVerify` does not check. */
 function checkClaims({ payload, protectedHeader }: JWTVerifyResult, trusted: TrustedIssuer): ExpiringOutcome {
   const { iss, sub, exp, iat, cnf } = payload;
-  if (!isAccessTokenType(protectedHeader.typ, trusted)) return rejected('"typ" is not the type of an access token');
-  if (!isSubject(sub)) return rejected(`"sub" must be a string of 1 to ${subjectMaxChars} characters`);
+  if (!isAccessTokenType(protectedHeader.typ, trusted))
+    return rejectedOutcome('"typ" is not the type of an access token');
+  if (!isSubject(sub)) return rejectedOutcome(`"sub" must be a string of 1 to ${subjectMaxChars} characters`);
   // 1e999 is a valid number in JSON, and is parsed as Infinity.
-  if (exp === undefined || !Number.isFinite(exp)) return rejected('"exp" must be a NumericDate');
+  if (exp === undefined || !Number.isFinite(exp)) return rejectedOutcome('"exp" must be a NumericDate');
   if (iat !== undefined && !(typeof iat === "number" && iat <= Date.now() / 1000 + clockSkewS)) {
-    return uncached({ kind: "invalid", reason: '"iat" must be a NumericDate in the past' });
+    return uncachedOutcome({ kind: "invalid", reason: '"iat" must be a NumericDate in the past' });
   }
   // An escaped `crit` or `cnf` could be missed.
   if (hasNameWithBackslash(protectedHeader) || hasNameWithBackslash(payload))
-    return rejected("a header parameter or claim has a name with a backslash");
+    return rejectedOutcome("a header parameter or claim has a name with a backslash");
   // RFC 7800 §3.1: the token is valid only with a proof of possession, which is not supported.
-  if (cnf !== undefined) return rejected('the token is bound to a key ("cnf"), which is not supported');
+  if (cnf !== undefined) return rejectedOutcome('the token is bound to a key ("cnf"), which is not supported');
   const scopes = trusted.scopeClaims?.flatMap((claim) => readScopes(payload[claim]));
   const outcome: TokenOutcome = {
     kind: "principal",
@@ -90,13 +91,13 @@ function isAccessTokenType(type: unknown, { requireAccessTokenType }: TrustedIss
 
 function outcomeOfError(error: unknown, keys: IssuerKeys): ExpiringOutcome {
   const reason = error instanceof Error ? error.message : String(error);
-  if (error instanceof errors.JWTExpired) return rejected(reason, "expired");
+  if (error instanceof errors.JWTExpired) return rejectedOutcome(reason, "expired");
   if (error instanceof errors.JWKSMultipleMatchingKeys)
-    return rejected("several keys match the token, which has no kid");
+    return rejectedOutcome("several keys match the token, which has no kid");
   if (error instanceof errors.JWKSNoMatchingKey || error instanceof KeysUnavailable)
-    return uncached(missingKeyOutcome(keys));
+    return uncachedOutcome(missingKeyOutcome(keys));
   const isEarly = error instanceof errors.JWTClaimValidationFailed && error.claim === "nbf";
-  return isEarly ? uncached({ kind: "invalid", reason }) : rejected(reason);
+  return isEarly ? uncachedOutcome({ kind: "invalid", reason }) : rejectedOutcome(reason);
 }
 
 // If the keys may be outdated, the key that signed the token may exist: the token is then not invalid, but cannot be
@@ -111,11 +112,11 @@ function missingKeyOutcome({ problem, retryAfterS }: IssuerKeys): TokenOutcome {
   };
 }
 
-function rejected(reason: string, kind: "invalid" | "expired" = "invalid"): ExpiringOutcome {
+function rejectedOutcome(reason: string, kind: "invalid" | "expired" = "invalid"): ExpiringOutcome {
   const nowMs = Date.now();
   return { outcome: { kind, reason }, fromMs: nowMs, untilMs: nowMs + rejectedTtlMs };
 }
 
-function uncached(outcome: TokenOutcome): ExpiringOutcome {
+function uncachedOutcome(outcome: TokenOutcome): ExpiringOutcome {
   return { outcome, untilMs: 0 };
 }

@@ -7,13 +7,18 @@ export type LeftOut = "readOnly" | "writeOnly";
 const depthMax = 4;
 
 /** The maximum number of values in an example. Limited, because schemas may branch at every level. */
-const valuesMax = 500;
+const valueCountMax = 500;
 
 /** Returns an example of a body: from the description, or created from the schema; `undefined` if there is none. */
 export function exampleOf(description: Description, media: Media, leftOut: LeftOut): unknown {
   const schema = media.schema ?? media.itemSchema;
   if (media.example !== undefined || schema === undefined) return media.example;
-  return withoutLeftOut(description, schema, exampleOfSchema(description, schema, 0, { values: valuesMax }), leftOut);
+  return withoutLeftOut(
+    description,
+    schema,
+    exampleOfSchema(description, schema, 0, { values: valueCountMax }),
+    leftOut,
+  );
 }
 
 function exampleOfSchema(description: Description, schema: Schema, depth: number, left: { values: number }): unknown {

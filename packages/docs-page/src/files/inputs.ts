@@ -65,7 +65,7 @@ export function bodyInputs(description: Description, { requestBody }: OperationO
   if (example !== undefined) control.value = JSON.stringify(example, undefined, hasLines ? undefined : 2);
   control.rows = Math.min(control.value.split("\n").length + 1, bodyRowsMax);
   return {
-    fields: [labelled(control, hasLines ? "Body, one JSON message per line" : "Body, JSON")],
+    fields: [withLabel(control, hasLines ? "Body, one JSON message per line" : "Body, JSON")],
     read: () => ({ body: control.value.trim() || undefined, contentType: main.type }),
   };
 }
@@ -75,7 +75,7 @@ function fileInputs(): Inputs {
   const type = element("input", { id: "content-type", autocomplete: "off", spellcheck: "false" });
   file.addEventListener("change", () => (type.value = file.files?.[0]?.type || "application/octet-stream"));
   return {
-    fields: [labelled(file, "Body, a file"), labelled(type, "Content type")],
+    fields: [withLabel(file, "Body, a file"), withLabel(type, "Content type")],
     read: () => ({ body: file.files?.[0], contentType: type.value.trim() }),
   };
 }
@@ -89,21 +89,21 @@ export function acceptInputs({ responses }: OperationObject): Inputs {
   const content = responses[successStatus]?.content ?? {};
   const types = Object.keys(content);
   if (types.length < 2) return noInputs;
-  const control = choose("accept", types);
+  const control = createSelect("accept", types);
   control.value = mainMediaOf(content)?.type ?? "";
-  return { fields: [labelled(control, "Response format")], read: () => ({ accept: control.value }) };
+  return { fields: [withLabel(control, "Response format")], read: () => ({ accept: control.value }) };
 }
 
 function inputOf(description: Description, { name, schema, required = false, in: place }: Parameter) {
   const control = controlOf(resolveSchema(description, schema), `${place}-${name}`);
   control.required = required;
   const kind = element("span", { class: "note" }, ` ${kindOf(schema)}${required ? "" : ", optional"}`);
-  return { key: `${place} ${name}`, control, field: labelled(control, name, kind) };
+  return { key: `${place} ${name}`, control, field: withLabel(control, name, kind) };
 }
 
 function controlOf(schema: Schema, id: string): Control {
   const choices = schema.type === "boolean" ? ["true", "false"] : schema.enum;
-  if (choices !== undefined) return choose(id, ["", ...choices]);
+  if (choices !== undefined) return createSelect(id, ["", ...choices]);
   if (schema.type === "array") {
     return element("textarea", { id, rows: "2", class: "short", spellcheck: "false", placeholder: "One per line" });
   }
@@ -121,10 +121,10 @@ function controlOf(schema: Schema, id: string): Control {
 }
 
 /** Creates a select element. */
-export function choose(id: string, choices: readonly string[]): HTMLSelectElement {
+export function createSelect(id: string, choices: readonly string[]): HTMLSelectElement {
   return element("select", { id }, ...choices.map((choice) => element("option", {}, choice)));
 }
 
-function labelled(control: Control, ...label: readonly (Node | string)[]): HTMLElement {
+function withLabel(control: Control, ...label: readonly (Node | string)[]): HTMLElement {
   return element("div", { class: "field" }, element("label", { for: control.id }, ...label), control);
 }

@@ -2,7 +2,7 @@ import { element } from "./element.js";
 
 const tokens = /"(?:\\.|[^"\\])*"|[{}[\],:]|[^\s{}[\],:"]+/g;
 
-const opening = new Set(["{", "["]);
+const openingBrackets = new Set(["{", "["]);
 const closingBrackets = new Set(["}", "]"]);
 
 /**
@@ -17,12 +17,12 @@ export function jsonText(text: string, notes: ReadonlyMap<string, string> = new 
   const lineBreak = (): string => `\n${"  ".repeat(depth)}`;
   for (const [at, token] of pieces.entries()) {
     const next = pieces[at + 1] ?? "";
-    if (opening.has(token)) {
+    if (openingBrackets.has(token)) {
       depth++;
       nodes.push(token, closingBrackets.has(next) ? "" : lineBreak());
     } else if (closingBrackets.has(token)) {
       depth--;
-      nodes.push(opening.has(pieces[at - 1] ?? "") ? "" : lineBreak(), token);
+      nodes.push(openingBrackets.has(pieces[at - 1] ?? "") ? "" : lineBreak(), token);
     } else if (token === ",") nodes.push(token, lineBreak());
     else if (token === ":") nodes.push(": ");
     else {

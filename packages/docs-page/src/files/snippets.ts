@@ -1,7 +1,7 @@
 // Formats a request as shell commands and as programs. They read the token from an environment variable, because shells
 // keep a history of commands, and programs are shared.
 import { element } from "./element.js";
-import { choose } from "./inputs.js";
+import { createSelect } from "./inputs.js";
 import { type Call, writeBuf, writeCurl, writeGrpcurl } from "./shell-commands.js";
 
 const writers: Readonly<Record<string, (call: Call) => string>> = {
@@ -18,7 +18,7 @@ const languageKey = "language";
 /** Creates a box that shows requests in the selected language, which the page remembers. */
 export function snippetBox(): { readonly box: HTMLElement; readonly show: (call: Call) => void } {
   const text = element("pre", { class: "terminal command", tabindex: "0", "aria-label": "The request as a program" });
-  const language = choose("language", []);
+  const language = createSelect("language", []);
   const label = element("label", { class: "visually-hidden", for: "language" }, "Language");
   let shownCall: Call | undefined;
   const write = (): void => {
@@ -26,7 +26,7 @@ export function snippetBox(): { readonly box: HTMLElement; readonly show: (call:
   };
   const show = (call: Call): void => {
     const names = Object.keys(writers).filter((name) => isFor(name, call));
-    language.replaceChildren(...choose("", names).children);
+    language.replaceChildren(...createSelect("", names).children);
     const remembered = sessionStorage.getItem(languageKey) ?? "";
     language.value = names.includes(remembered) ? remembered : "curl";
     shownCall = call;

@@ -8,7 +8,7 @@ import type {
 import { toShortLine } from "../errors/index.ts";
 import { knownFile } from "./known-files.ts";
 import { sortFiles } from "./sort-files.ts";
-import { joined } from "./validate-files.ts";
+import { joinNames } from "./validate-files.ts";
 
 /** Files that define every type they refer to, each after the files that it imports. */
 interface CompleteFiles {
@@ -53,12 +53,12 @@ class TypeIndex {
     this.#files = files;
     for (const file of files.values()) {
       const messages = file.messageType.map((message) => ({ message, scope: file.package }));
-      for (const { name } of file.enumType) this.#fileOf.set(joined(file.package, name), file.name);
+      for (const { name } of file.enumType) this.#fileOf.set(joinNames(file.package, name), file.name);
       for (const { message, scope } of messages) {
-        const typeName = joined(scope, message.name);
+        const typeName = joinNames(scope, message.name);
         this.#fileOf.set(typeName, file.name);
         this.#messages.set(typeName, message);
-        for (const { name } of message.enumType) this.#fileOf.set(joined(typeName, name), file.name);
+        for (const { name } of message.enumType) this.#fileOf.set(joinNames(typeName, name), file.name);
         messages.push(...message.nestedType.map((nested) => ({ message: nested, scope: typeName })));
       }
     }
@@ -86,8 +86,8 @@ class TypeIndex {
         .filter(({ typeName, extendee }) => [typeName, extendee].every((name) => name === "" || isDeclared(name)))
         .map((field) => (field.jsonName === "" ? copyWith(field, { jsonName: protoCamelCase(field.name) }) : field));
     const completeMessage = (message: DescriptorProto, scope: string): DescriptorProto => {
-      const typeName = joined(scope, message.name);
-      const nested = message.nestedType.filter(({ name }) => this.#fileOf.has(joined(typeName, name)));
+      const typeName = joinNames(scope, message.name);
+      const nested = message.nestedType.filter(({ name }) => this.#fileOf.has(joinNames(typeName, name)));
       return copyWith(message, {
         field: completeFields(message.field),
         extension: completeFields(message.extension),
@@ -115,7 +115,7 @@ class TypeIndex {
         const reason = this.#findMissingType(
           method.flatMap(({ inputType, outputType }) => [withoutLeadingDot(inputType), withoutLeadingDot(outputType)]),
         );
-        if (reason !== undefined) omitted.set(joined(file.package, name), reason);
+        if (reason !== undefined) omitted.set(joinNames(file.package, name), reason);
       }
     }
     return omitted;

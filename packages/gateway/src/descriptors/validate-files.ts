@@ -36,7 +36,7 @@ export function validateFiles(files: readonly FileDescriptorProto[]): void {
   const types = new Set<string>();
   const addType = (scope: string, name: string): string => {
     requireIdentifier(name);
-    const typeName = joined(scope, name);
+    const typeName = joinNames(scope, name);
     if (types.has(typeName)) throw new Error(`${toShortLine(typeName)} is defined more than once`);
     types.add(typeName);
     return typeName;
@@ -65,7 +65,7 @@ export function validateFiles(files: readonly FileDescriptorProto[]): void {
 }
 
 /** Returns the full name of a type in a scope, which is a package or another type. */
-export function joined(scope: string, name: string): string {
+export function joinNames(scope: string, name: string): string {
   return scope === "" ? name : `${scope}.${name}`;
 }
 

@@ -2,7 +2,7 @@
  * node's Buffer, if there is one. Taking a short array from its pool takes a third to a half of the time of creating
  * one.
  */
-const pooled: typeof Buffer | undefined = globalThis.Buffer;
+const nodeBuffer: typeof Buffer | undefined = globalThis.Buffer;
 
 const encoder = new TextEncoder();
 
@@ -10,16 +10,16 @@ const encoder = new TextEncoder();
 export const noBytes: Uint8Array = new Uint8Array(0);
 
 /** Returns an array of `length` bytes with arbitrary content: the caller must fill all of it. */
-export const allocateBytes: (length: number) => Uint8Array = pooled?.allocUnsafe ?? newBytes;
+export const allocateBytes: (length: number) => Uint8Array = nodeBuffer?.allocUnsafe ?? newBytes;
 
 /**
  * Returns an array of `length` bytes outside node's pool, also with arbitrary content. For bytes that are kept, because
  * a slice of the pool would keep the whole pool alive.
  */
-export const allocateBuffer: (length: number) => Uint8Array = pooled?.allocUnsafeSlow ?? newBytes;
+export const allocateBuffer: (length: number) => Uint8Array = nodeBuffer?.allocUnsafeSlow ?? newBytes;
 
 /** Returns bytes to be buffered: unchanged or, if they are a slice of node's pool, as a copy outside it. */
-export function unpooled(bytes: Uint8Array): Uint8Array {
+export function copyIfPooled(bytes: Uint8Array): Uint8Array {
   const { byteLength, buffer } = bytes;
   const isSlice = buffer.byteLength > 2 * byteLength;
   return isSlice && byteLength < slicesBytesMax ? new Uint8Array(bytes) : bytes;
@@ -27,11 +27,11 @@ export function unpooled(bytes: Uint8Array): Uint8Array {
 
 /** Encodes a string as UTF-8. */
 export const toUtf8: (text: string) => Uint8Array =
-  pooled === undefined ? (text) => encoder.encode(text) : (text) => pooled.from(text);
+  nodeBuffer === undefined ? (text) => encoder.encode(text) : (text) => nodeBuffer.from(text);
 
 /** Joins pieces into one array. */
 export function concatBytes(pieces: readonly Uint8Array[]): Uint8Array {
-  if (pooled !== undefined) return pooled.concat(pieces);
+  if (nodeBuffer !== undefined) return nodeBuffer.concat(pieces);
   const joined = new Uint8Array(pieces.reduce((length, piece) => length + piece.byteLength, 0));
   let at = 0;
   for (const piece of pieces) {
@@ -42,7 +42,7 @@ export function concatBytes(pieces: readonly Uint8Array[]): Uint8Array {
 }
 
 /** Slices of the pool, which is 64 KiB by default, are shorter than this. */
-const slicesBytesMax = pooled === undefined ? 0 : pooled.poolSize / 2;
+const slicesBytesMax = nodeBuffer === undefined ? 0 : nodeBuffer.poolSize / 2;
 
 function newBytes(length: number): Uint8Array {
   return new Uint8Array(length);

@@ -8,7 +8,7 @@
  * own.
  */
 export { type Backlog, BacklogBudget } from "./backlog.ts";
-export { allocateBuffer, allocateBytes, concatBytes, noBytes, toUtf8, unpooled } from "./bytes.ts";
+export { allocateBuffer, allocateBytes, concatBytes, noBytes, toUtf8, copyIfPooled } from "./bytes.ts";
 export { BaseExchange, type ExchangeHead } from "./base-exchange.ts";
 export { CollectedBytes } from "./collected-bytes.ts";
 export { type AbortReceiver, type Exchange, type Peer, statusesWithoutBody } from "./exchange.ts";

@@ -21,12 +21,12 @@ export function parseMediaType(value: string): MediaType | undefined {
     const found = nextParameter.exec(value);
     if (found === null) return undefined;
     const [, name, parameter = ""] = found;
-    if (name !== undefined) parameters.push([name.toLowerCase(), unquoted(parameter)]);
+    if (name !== undefined) parameters.push([name.toLowerCase(), unquote(parameter)]);
   }
   return { type: type.toLowerCase(), parameters };
 }
 
-function unquoted(value: string): string {
+function unquote(value: string): string {
   return value.startsWith('"') ? value.slice(1, -1).replaceAll(/\\(.)/gs, "$1") : value;
 }
 

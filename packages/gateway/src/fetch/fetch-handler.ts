@@ -1,6 +1,6 @@
 import type { ContextValues } from "@connectrpc/connect";
 import { problem } from "../errors/index.ts";
-import { findTarget, refuseProblem, serve, type Server, type Target, unmatched } from "../serve/index.ts";
+import { findTarget, refuseProblem, serve, type Server, type Target, unmatchedTarget } from "../serve/index.ts";
 import {
   bodyWasRead,
   headerTooLarge,
@@ -57,5 +57,5 @@ function problemOf({ common, host, httpMethod, target }: FetchExchange, limits: 
 function withoutGrpc(target: Target, { routes }: Server): Target {
   if (target.protocol.name !== "grpc" || target.kind === "unmatched") return target;
   const error = problem("ERR_CONTENT_TYPE", "gRPC is not supported here; use gRPC-Web");
-  return unmatched(routes.protocols.rest, error, target.rpc);
+  return unmatchedTarget(routes.protocols.rest, error, target.rpc);
 }

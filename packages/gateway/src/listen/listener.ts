@@ -119,7 +119,7 @@ export class Listener {
    */
   async listen(options: ListenOptions): Promise<BoundAddress> {
     refuseUnknownOptions(options, listenOptionNames, "listen");
-    if (this.#drained !== undefined) throw drained();
+    if (this.#drained !== undefined) throw drainedError();
     if (this.#netServer !== undefined || this.#isOpening)
       throw withCode(new Error("the gateway is already listening"), "ERR_OPTIONS");
     this.#isOpening = true;
@@ -147,7 +147,7 @@ export class Listener {
     this.#netServer = server;
     if (this.#drained !== undefined) {
       this.#leavePort();
-      throw drained();
+      throw drainedError();
     }
     this.#handedConnections?.start((socket) => server.emit("connection", socket));
     return bound;
@@ -275,7 +275,7 @@ export class Listener {
   }
 }
 
-function drained(): Error {
+function drainedError(): Error {
   return withCode(new Error("the gateway was drained and cannot listen again"), "ERR_OPTIONS");
 }
 

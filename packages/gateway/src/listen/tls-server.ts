@@ -38,8 +38,7 @@ export function createTlsServer({ tls, handshakeTimeoutMs, take }: TlsServerOpti
   server.on("tlsClientError", (_error, socket) => socket.destroy());
   return {
     accept: (socket) => {
-      // During a handshake, node:tls reports that the client has closed its side only for a socket that is not
-      // half-open.
+      // With `allowHalfOpen`, node:tls would not report that the client has closed its side during the handshake.
       socket.allowHalfOpen = false;
       server.emit("connection", socket);
     },

@@ -87,7 +87,7 @@ export class NodeHttp2Exchange extends NodeExchange {
     // If there is no listener for `checkContinue`, node has already sent 100 (Continue).
     const isDue = stream.readableLength === 0 && stream.sentInfoHeaders === undefined;
     const isExpected = isDue && this.common.expect?.toLowerCase() === "100-continue";
-    if (isExpected && this.isOpen && this.httpStatus === 0) stream.additionalHeaders(continued);
+    if (isExpected && this.isOpen && this.httpStatus === 0) stream.additionalHeaders(continueHeader);
     super.startBody();
   }
 
@@ -183,7 +183,7 @@ type SessionWithPeer = Http2Session & { [peerKey]?: Peer };
 // Milliseconds that a client may continue to send its body after the response, while the response arrives.
 const lingerMs = 1000;
 const noFields: HeaderFields = [];
-const continued = { ":status": 100 } as const;
+const continueHeader = { ":status": 100 } as const;
 
 function ignore(): void {}
 

@@ -204,7 +204,7 @@ function* describeServices(
 }
 
 /** Our extension `x-value-names`: the name of each value of an integer. */
-const named: OpenApiSchema = { "x-value-names": codeNames };
+const valueNames: OpenApiSchema = { "x-value-names": codeNames };
 
 const text: OpenApiSchema = { type: "string" };
 const codeName: OpenApiSchema = { type: "string", description: "The name of the google.rpc.Code." };
@@ -226,7 +226,7 @@ const errorSchemas: Readonly<Record<ErrorForm, { readonly name: string; readonly
     schema: {
       type: "object",
       properties: {
-        code: { type: "integer", format: "int32", description: "The number of the google.rpc.Code.", ...named },
+        code: { type: "integer", format: "int32", description: "The number of the google.rpc.Code.", ...valueNames },
         status: codeName,
         message: text,
         details,
@@ -285,7 +285,7 @@ function describeErrors(
 ): Readonly<Record<string, OpenApiResponse>> {
   return Object.fromEntries(
     errors.map(({ status, description, record, contentType = jsonType, codeField, example }) => {
-      const schema = isMessage(record) ? schemas.ofRecord(record, { [codeField ?? ""]: named }) : record;
+      const schema = isMessage(record) ? schemas.ofRecord(record, { [codeField ?? ""]: valueNames }) : record;
       const media = { schema, ...(example !== undefined && { example }) };
       return [status, { description, content: { [contentType]: media } }];
     }),

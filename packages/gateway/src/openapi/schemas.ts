@@ -36,8 +36,8 @@ export class Schemas {
   readonly #options: SchemaOptions;
   readonly #names = new Map<DescMessage | DescEnum, string>();
   readonly #components = new Map<string, OpenApiSchema>();
-  /** The components that are referred to, but not described yet. */
-  readonly #referred: { readonly name: string; readonly describe: () => OpenApiSchema }[] = [];
+  /** The components that have references, but are not described yet. */
+  readonly #referencedSchemas: { readonly name: string; readonly describe: () => OpenApiSchema }[] = [];
   /** The budget of fields that the document repeats. */
   readonly expansion: Expansion = new Expansion(documentFieldsMax);
 
@@ -51,7 +51,7 @@ export class Schemas {
    */
   *components(): Generator<void, Readonly<Record<string, OpenApiSchema>>> {
     // The loop also visits the components that it adds.
-    for (const { name, describe } of this.#referred) {
+    for (const { name, describe } of this.#referencedSchemas) {
       this.#components.set(name, describe());
       yield;
     }
@@ -80,7 +80,9 @@ export class Schemas {
   }
 
   /**
-   * Returns a reference to a schema that does not describe a message. @param name - must not be the name of a message
+   * Adds a schema of something other than a message, and returns a reference to it.
+   *
+   * @param name - must not be the name of a message
    */
   ofOther(name: string, schema: OpenApiSchema): OpenApiSchema {
     this.#components.set(name, schema);
@@ -90,7 +92,7 @@ export class Schemas {
   /**
    * Returns the object schema of a message.
    *
-   * @param bound - the fields that the path sets, which are left out, and the budget of the operation for the others
+   * @param bound - which fields the path sets (these are left out), and the operation's budget for the other fields
    */
   ofObject(desc: DescMessage, bound?: BoundObject): OpenApiSchema {
     const expansion = bound?.expansion ?? new Expansion(componentFieldsMax);
@@ -233,7 +235,11 @@ export class Schemas {
     if (desc.typeName === "google.protobuf.NullValue" && place === "json") return { const: null };
     return this.#referenceTo(desc, () =>
       desc.values.length > componentFieldsMax
-        ? { type: "string", ...this.#describe(desc), $comment: `One of ${desc.values.length} names.` }
+        ? {
+            type: "string",
+            ...this.#describe(desc),
+            $comment: `The ${desc.values.length} names of this enum are too many to list.`,
+          }
         : { type: "string", ...this.#describeEnum(desc), enum: desc.values.map(({ name }) => name) },
     );
   }
@@ -245,7 +251,7 @@ export class Schemas {
       this.#names.set(desc, name);
       this.#components.set(name, {});
       // Queued instead of described recursively, because a long chain of messages would overflow the stack.
-      this.#referred.push({ name, describe });
+      this.#referencedSchemas.push({ name, describe });
     }
     return { $ref: this.#options.referencePrefix + name };
   }
@@ -285,7 +291,7 @@ function externalDocsOf(desc: DescMessage | DescField | DescEnum): OpenApiSchema
   return externalDocs === undefined ? {} : { externalDocs: { ...externalDocs } };
 }
 
-/** The fields of a message that the path sets, and the budget for the others. */
+/** Describes which fields of a message are set by the path, and the budget for its other fields. */
 export interface BoundObject {
   readonly byPath: BoundFields;
   readonly expansion: Expansion;

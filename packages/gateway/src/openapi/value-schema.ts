@@ -60,7 +60,7 @@ export function schemaOfMapKeys(key: ScalarType): OpenApiSchema | undefined {
   return key === ScalarType.BOOL ? { enum: ["true", "false"] } : undefined;
 }
 
-const anything: OpenApiSchema = {};
+const anySchema: OpenApiSchema = {};
 
 function fieldMask(pattern: string): OpenApiSchema {
   return { type: "string", pattern, description: "Field paths, separated by commas." };
@@ -77,10 +77,10 @@ const wellKnownSchemas: Readonly<Record<string, OpenApiSchema>> = {
   "google.protobuf.Duration": { type: "string", pattern: durationPattern },
   "google.protobuf.Empty": { type: "object" },
   "google.protobuf.FieldMask": fieldMask(fieldMaskPattern),
-  "google.protobuf.ListValue": { type: "array", items: anything },
+  "google.protobuf.ListValue": { type: "array", items: anySchema },
   "google.protobuf.Struct": { type: "object", additionalProperties: true },
   "google.protobuf.Timestamp": { type: "string", format: "date-time" },
-  "google.protobuf.Value": anything,
+  "google.protobuf.Value": anySchema,
 };
 
 /** Returns the schema of a well-known type with its own JSON form, except for wrappers; `undefined` for other types. */

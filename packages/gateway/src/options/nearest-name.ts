@@ -20,9 +20,10 @@ interface MisspelledName {
 }
 
 /**
- * Finds a member of an object whose name is most likely a misspelling of a known name that the object lacks. Other
- * members are allowed.
+ * Finds a name that is most likely a misspelling: it is unknown, but similar to a known name that is missing. Other
+ * unknown names are allowed.
  *
+ * @param names - the names of an object's members
  * @param known - the known names; these are never misspelled
  * @param missing - the known names that the object lacks
  * @param lettersPerEdit - as in {@link nearestName}

@@ -41,7 +41,7 @@ import {
 import { refusePromise, refuseUnknownOptions } from "../options/index.ts";
 import { refuseMisspelledHandlers, routerOptionNames } from "./router-options.ts";
 import { requireOwnDescriptors } from "./own-descriptors.ts";
-import { checkAfter, checkBefore, checkRequests, type Validation } from "./validation.ts";
+import { withDecoding, withCheck, checkRequests, type Validation } from "./validation.ts";
 import { YieldedMessages } from "./yielded-messages.ts";
 
 /** The parts of preparing RPCs that depend on the platform. */
@@ -126,9 +126,9 @@ export function createRpcs(
     const codecs = createCodecs(spec.method, withTypes, rules);
     const check = checkOf?.(spec.method.input);
     if (check === undefined) return createRpc(spec, withTypes, codecs, runOf);
-    const checkDecoded = checkAfter(check, decoderOf?.(spec.method, withTypes));
+    const checkDecoded = withDecoding(check, decoderOf?.(spec.method, withTypes));
     return createRpc(checkRequests(spec, checkDecoded), withTypes, codecs, (method) =>
-      checkBefore(runOf?.(method), checkDecoded),
+      withCheck(runOf?.(method), checkDecoded),
     );
   });
   return { rpcs, registry };
@@ -181,8 +181,8 @@ function createRpc(
   };
   if (spec.kind === "unary") {
     const { method } = spec;
-    const run = options.interceptors.length > 0 ? undefined : (runOf?.(method) ?? runHandler(spec));
-    return { ...common, kind: "unary", method, run: run ?? runInterceptors(spec, options.interceptors) };
+    const run = options.interceptors.length > 0 ? undefined : (runOf?.(method) ?? withoutInterceptors(spec));
+    return { ...common, kind: "unary", method, run: run ?? withInterceptors(spec, options.interceptors) };
   }
   return { ...common, kind: "stream", method: spec.method, invoke: composeStream(spec, options.interceptors) };
 }
@@ -194,8 +194,8 @@ type UnarySpec = Extract<MethodImplSpec, { kind: "unary" }>;
 type StreamSpec = Exclude<MethodImplSpec, { kind: "unary" }>;
 type AnyFn = ReturnType<Interceptor>;
 
-/** Composes the interceptors and the handler of an RPC once. Connect's own handlers compose them for every call. */
-function runInterceptors({ method, impl }: UnarySpec, interceptors: readonly Interceptor[]): UnaryRpc["run"] {
+/** Composes the interceptors and the handler of an RPC, once. Connect's own handlers compose them for every call. */
+function withInterceptors({ method, impl }: UnarySpec, interceptors: readonly Interceptor[]): UnaryRpc["run"] {
   const terminal = (request: UnaryRequest): Promise<UnaryResponse> => {
     try {
       const returned = impl(request.message, contextOf(request));
@@ -216,8 +216,8 @@ function runInterceptors({ method, impl }: UnarySpec, interceptors: readonly Int
   };
 }
 
-/** Runs a handler without interceptors, which needs no promise of a response. */
-function runHandler({ method, impl }: Pick<UnarySpec, "method" | "impl">): UnaryRpc["run"] {
+/** Returns a function that calls the handler directly, which avoids a promise of a response. */
+function withoutInterceptors({ method, impl }: Pick<UnarySpec, "method" | "impl">): UnaryRpc["run"] {
   return (call, reply) => {
     const { abortReason } = requestOf(call);
     // The server is shutting down, so the handler is not started.

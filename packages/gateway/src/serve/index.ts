@@ -14,7 +14,7 @@ export {
 export type { CorsOptions } from "./cors.ts";
 export type { Endpoint, EndpointResponse, EndpointRequest } from "./endpoint.ts";
 export { requestOf } from "./create-rpcs.ts";
-export { findTarget, type Routes, type Target, unmatched } from "./routes.ts";
+export { findTarget, type Routes, type Target, unmatchedTarget } from "./routes.ts";
 export { refuseProblem } from "./refuse.ts";
 export { serve } from "./serve.ts";
 export type { Server } from "./server.ts";

@@ -3,7 +3,7 @@ import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
 import { withCode } from "../errors/index.ts";
 
 /** A service, or a type of a registry. */
-interface Described {
+interface Descriptor {
   readonly file: DescFile;
   toString(): string;
 }
@@ -19,7 +19,7 @@ interface Described {
  * @throws Error that names the first such descriptor, and how to install a single copy
  */
 export function requireOwnDescriptors(
-  services: readonly Described[],
+  services: readonly Descriptor[],
   registry: Registry | undefined,
   commonJsPrototype: (() => unknown) | undefined,
 ): void {

@@ -23,7 +23,7 @@ import {
 import { httpStatusOf } from "../protocols/rest/rules/index.ts";
 import type { Client } from "../trusted-proxies/index.ts";
 import { LazyCompletedRequest } from "./lazy-completed-request.ts";
-import { completed, takeFault, toConnectError, toFault } from "./to-connect-error.ts";
+import { completedReason, takeFault, toConnectError, toFault } from "./to-connect-error.ts";
 import { CallValues } from "./context-values.ts";
 import type { CallView, AbortListener, ViewedRequest } from "./call-view.ts";
 import { requestFailed, responseNotWritten } from "./faults.ts";
@@ -331,7 +331,7 @@ export class ServedRequest implements ViewedRequest, AbortReceiver {
     this.#stopDeadline?.();
     this.#ignoreShutdown?.();
     // Connect aborts the signal of every call that has ended, so that dependent resources are released.
-    this.#abort(error ?? completed);
+    this.#abort(error ?? completedReason);
     this.#call?.close?.();
   }
 

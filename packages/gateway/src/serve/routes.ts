@@ -148,7 +148,10 @@ function mismatch(routes: Routes, head: RequestHead, found: Mismatch, path: stri
     case "not-found":
       return notFound(routes, head, path);
     case "malformed":
-      return { ...unmatched(claimedBy(protocols, head), problem("ERR_PATH_INVALID", found.message)), unknown: true };
+      return {
+        ...unmatchedTarget(claimedBy(protocols, head), problem("ERR_PATH_INVALID", found.message)),
+        unknown: true,
+      };
   }
 }
 
@@ -170,7 +173,7 @@ function unsupportedMediaType(protocols: Protocols, head: RequestHead, rpc: Rpc,
   const protocol = claimedBy(protocols, head);
   // If the RPC is not served in this protocol, REST responds instead.
   const isServed = [...protocol.targetsOf(rpc)].length > 0;
-  const refused = { ...unmatched(protocol, error, rpc), responder: isServed ? protocol : protocols.rest };
+  const refused = { ...unmatchedTarget(protocol, error, rpc), responder: isServed ? protocol : protocols.rest };
   return refuseAtRpcPath(protocols, head, refused);
 }
 
@@ -201,14 +204,14 @@ function notFound(routes: Routes, head: RequestHead, path: string): Unmatched {
     protocol === protocols.rest
       ? problem("ERR_NO_ROUTE", "no route matches this path")
       : problem("ERR_NO_ROUTE", "no route matches this path", { code: Code.Unimplemented, httpStatus: 404 });
-  return { ...unmatched(protocol, error), unknown: true };
+  return { ...unmatchedTarget(protocol, error), unknown: true };
 }
 
 /** Returns the refusal from `onUnknownPath`; `undefined` if there is none. */
 function refusalOfUnknownPath(routes: Routes, head: RequestHead, path: string): Unmatched | undefined {
   const { protocols, httpMethods, onUnknownPath } = routes;
   const unavailable = httpMethods.has(head.httpMethod) ? onUnknownPath?.(path) : undefined;
-  return unavailable && unmatched(claimedBy(protocols, head), unavailable);
+  return unavailable && unmatchedTarget(claimedBy(protocols, head), unavailable);
 }
 
 /** Returns 405 (RFC 9110 §15.5.6), which must have Allow, for a method that the path does not support. */
@@ -230,7 +233,7 @@ function wrongMethod({ protocols }: Routes, head: RequestHead, error: ConnectErr
   const protocol = claimedBy(protocols, head);
   // A wrong method is an error of HTTP, which a protocol without HTTP statuses cannot express.
   return {
-    ...unmatched(protocol, error, undefined, fields),
+    ...unmatchedTarget(protocol, error, undefined, fields),
     responder: protocol.hasHttpStatus ? protocol : protocols.rest,
   };
 }
@@ -253,7 +256,7 @@ function contentTypeError(contentType: string | null, { kind }: Rpc): ConnectErr
 }
 
 /** Returns the target of a request that does not become a call and gets an error in this protocol. */
-export function unmatched(
+export function unmatchedTarget(
   protocol: Protocol,
   error: ConnectError,
   rpc?: Rpc,

@@ -157,7 +157,7 @@ class UnaryCall implements ServedCall, MessageCall, Reply {
   }
 }
 
-/** Responds with an endpoint. */
+/** Calls the handler of an endpoint, and sends its response. */
 function serveEndpoint(request: ServedRequest, endpoint: Endpoint): void {
   const response = endpoint.handle(new EndpointExchange(exchangeOf(request), request));
   // A pending response may be another library's thenable.

@@ -94,4 +94,4 @@ const codes: ReadonlySet<unknown> = new Set(Object.values(Code).filter((code) =>
 const internalError = "internal error";
 
 /** The abort reason of every call that succeeded. Shared, because a new DOMException costs as much as ten aborts. */
-export const completed: DOMException = new DOMException("This operation was aborted", "AbortError");
+export const completedReason: DOMException = new DOMException("This operation was aborted", "AbortError");

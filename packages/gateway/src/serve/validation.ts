@@ -30,35 +30,35 @@ export function checkRequests(spec: MethodImplSpec, check: MessageCheck): Method
     case "unary":
       return {
         ...spec,
-        impl: (message: Message, context: HandlerContext) => spec.impl(passed(message, check, context), context),
+        impl: (message: Message, context: HandlerContext) => spec.impl(requireValid(message, check, context), context),
       };
     case "server_streaming":
       return {
         ...spec,
-        impl: (message: Message, context: HandlerContext) => spec.impl(passed(message, check, context), context),
+        impl: (message: Message, context: HandlerContext) => spec.impl(requireValid(message, check, context), context),
       };
     case "client_streaming":
       return {
         ...spec,
         impl: (messages: AsyncIterable<Message>, context: HandlerContext) =>
-          spec.impl(passing(messages, check, context), context),
+          spec.impl(validMessages(messages, check, context), context),
       };
     case "bidi_streaming":
       return {
         ...spec,
         impl: (messages: AsyncIterable<Message>, context: HandlerContext) =>
-          spec.impl(passing(messages, check, context), context),
+          spec.impl(validMessages(messages, check, context), context),
       };
   }
 }
 
 /** Returns a check of messages that are decoded for it; the check itself if they are decoded already. */
-export function checkAfter(check: MessageCheck, decode: ((message: Message) => Message) | undefined): MessageCheck {
+export function withDecoding(check: MessageCheck, decode: ((message: Message) => Message) | undefined): MessageCheck {
   return decode === undefined ? check : (message, context) => check(decode(message), context);
 }
 
 /** Returns a function that runs an RPC for requests that pass the check, as {@link checkRequests} does. */
-export function checkBefore(run: UnaryRpc["run"] | undefined, check: MessageCheck): UnaryRpc["run"] | undefined {
+export function withCheck(run: UnaryRpc["run"] | undefined, check: MessageCheck): UnaryRpc["run"] | undefined {
   if (run === undefined) return undefined;
   return (call, reply) => {
     check(call.message, call);
@@ -66,17 +66,17 @@ export function checkBefore(run: UnaryRpc["run"] | undefined, check: MessageChec
   };
 }
 
-/** Returns a message if it passes the check. */
-function passed(message: Message, check: MessageCheck, context: HandlerContext): Message {
+/** Returns a message that passes the check. Throws if it does not. */
+function requireValid(message: Message, check: MessageCheck, context: HandlerContext): Message {
   check(message, context);
   return message;
 }
 
 /** Yields the messages that pass the check, up to the first that does not. */
-async function* passing(
+async function* validMessages(
   messages: AsyncIterable<Message>,
   check: MessageCheck,
   context: HandlerContext,
 ): AsyncGenerator<Message> {
-  for await (const message of messages) yield passed(message, check, context);
+  for await (const message of messages) yield requireValid(message, check, context);
 }

@@ -15,7 +15,7 @@ export type ProxyHeader =
   | { readonly kind: "header"; readonly bytes: number; readonly source: Peer | undefined };
 
 const needsMoreBytes: ProxyHeader = { kind: "more" };
-const malformed: ProxyHeader = { kind: "malformed" };
+const malformedHeader: ProxyHeader = { kind: "malformed" };
 
 /** The most bytes of a header of version 1 with its line break (proxy-protocol.txt §2.1). */
 const textBytesMax = 107;
@@ -43,14 +43,14 @@ const textLine =
 
 function readText(bytes: Buffer): ProxyHeader {
   const length = Math.min(bytes.byteLength, textStart.byteLength);
-  if (textStart.compare(bytes, 0, length, 0, length) !== 0) return malformed;
+  if (textStart.compare(bytes, 0, length, 0, length) !== 0) return malformedHeader;
   const line = bytes.subarray(0, textBytesMax).indexOf("\r\n");
-  if (line === -1) return bytes.byteLength < textBytesMax ? needsMoreBytes : malformed;
+  if (line === -1) return bytes.byteLength < textBytesMax ? needsMoreBytes : malformedHeader;
   const match = textLine.exec(bytes.toString("latin1", 0, line));
-  if (match === null) return malformed;
+  if (match === null) return malformedHeader;
   const [, family, from = "", to = "", port = "", toPort = ""] = match;
   if (family === undefined) return { kind: "header", bytes: line + 2, source: undefined };
-  if (isIP(from) !== Number(family) || isIP(to) !== Number(family) || Number(toPort) > portMax) return malformed;
+  if (isIP(from) !== Number(family) || isIP(to) !== Number(family) || Number(toPort) > portMax) return malformedHeader;
   return toHeader(line + 2, from, Number(port));
 }
 
@@ -66,18 +66,18 @@ function readBinary(bytes: Buffer): ProxyHeader {
   const family = bytes.readUInt8(signature.byteLength + 1);
   const length = bytes.readUInt16BE(signature.byteLength + 2);
   const end = binaryHeadBytes + length;
-  if ((command !== versionAndLocal && command !== versionAndProxy) || length > binaryBytesMax) return malformed;
+  if ((command !== versionAndLocal && command !== versionAndProxy) || length > binaryBytesMax) return malformedHeader;
   if (bytes.byteLength < end) return needsMoreBytes;
   const withoutSource: ProxyHeader = { kind: "header", bytes: end, source: undefined };
   // §2.2: the addresses of a LOCAL connection, and those of other families, are ignored.
   if (command === versionAndLocal) return withoutSource;
   const addresses = bytes.subarray(binaryHeadBytes, end);
   if (family === tcpOverIpv4) {
-    if (length < 12) return malformed;
+    if (length < 12) return malformedHeader;
     return toHeader(end, [...addresses.subarray(0, 4)].join("."), addresses.readUInt16BE(8));
   }
   if (family === tcpOverIpv6) {
-    if (length < 36) return malformed;
+    if (length < 36) return malformedHeader;
     return toHeader(end, groupsOf(addresses.subarray(0, 16)), addresses.readUInt16BE(32));
   }
   return withoutSource;
@@ -89,7 +89,9 @@ function groupsOf(address: Buffer): string {
 
 function toHeader(bytes: number, text: string, port: number): ProxyHeader {
   const address = toIpAddress(text);
-  return address === undefined || port > portMax ? malformed : { kind: "header", bytes, source: { address, port } };
+  return address === undefined || port > portMax
+    ? malformedHeader
+    : { kind: "header", bytes, source: { address, port } };
 }
 
 const portMax = 65_535;

@@ -7,7 +7,7 @@ import { compileProblems } from "./compile-problems.ts";
 import { DescribedRules } from "./field-rules.ts";
 import type { Protovalidate } from "./protovalidate.ts";
 import { findRules, type Rules } from "./rules.ts";
-import { unevaluable, violated } from "./violation-error.ts";
+import { unevaluable, violationError } from "./violation-error.ts";
 
 /**
  * Loads protovalidate, for the options `validation` of `createGateway` and `createOpenApi`. Each request message must satisfy the
@@ -59,7 +59,7 @@ function prepareChecks(
       const { kind, error } = first.validate(type, message);
       if (kind === "valid") return;
       if (kind === "error") throw unevaluable(error);
-      throw violated(protovalidate, all, type, message, error.violations, protocolName);
+      throw violationError(protovalidate, all, type, message, error.violations, protocolName);
     };
   };
 }

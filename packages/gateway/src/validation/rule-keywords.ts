@@ -128,9 +128,9 @@ function ofString(given: GivenRules): OpenApiSchema {
 function patternsOf(given: GivenRules): readonly string[] {
   const parts: readonly (readonly [rule: string, toPattern: (text: string) => string])[] = [
     ["pattern", (text) => text],
-    ["prefix", (text) => `^${escaped(text)}`],
-    ["suffix", (text) => `${escaped(text)}$`],
-    ["contains", (text) => escaped(text)],
+    ["prefix", (text) => `^${escapePattern(text)}`],
+    ["suffix", (text) => `${escapePattern(text)}$`],
+    ["contains", (text) => escapePattern(text)],
   ];
   return parts.flatMap(([rule, toPattern]) => {
     const text = given.get(rule);
@@ -151,7 +151,7 @@ function isEcmaPattern(pattern: string): boolean {
   }
 }
 
-/** Returns a pattern that matches a text. */
-function escaped(text: string): string {
+/** Returns a pattern that matches exactly the given text. */
+function escapePattern(text: string): string {
   return text.replaceAll(/[$()*+./?[\\\]^{|}]/g, String.raw`\$&`);
 }

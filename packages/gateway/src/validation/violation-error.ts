@@ -24,7 +24,7 @@ const rpcProtocols: ReadonlySet<string> = new Set(["connect", "grpc", "grpc-web"
  * @param all - finds all violations
  * @param first - the violation that was found first
  */
-export function violated(
+export function violationError(
   { violationsToProto }: Protovalidate,
   all: Validator,
   type: DescMessage,

@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
-import { unpooled } from "../../src/exchange/bytes.ts";
+import { copyIfPooled } from "../../src/exchange/bytes.ts";
 
-describe("unpooled()", () => {
+describe("copyIfPooled()", () => {
   test.each([1, 1_000, Buffer.poolSize / 2 - 1])("copies a slice of the pool of %i bytes", (length) => {
     const bytes = Buffer.allocUnsafe(length).fill("x");
-    const own = unpooled(bytes);
+    const own = copyIfPooled(bytes);
     expect(Buffer.from(own)).toEqual(bytes);
     expect([bytes.buffer.byteLength > length, own.buffer.byteLength]).toEqual([true, length]);
   });
@@ -17,6 +17,6 @@ describe("unpooled()", () => {
       bytes: new Uint8Array(2 * Buffer.poolSize).subarray(Buffer.poolSize * 1.5),
     },
   ])("does not copy bytes that $what", ({ bytes }) => {
-    expect(unpooled(bytes)).toBe(bytes);
+    expect(copyIfPooled(bytes)).toBe(bytes);
   });
 });

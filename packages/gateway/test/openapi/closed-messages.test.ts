@@ -45,9 +45,13 @@ describe("a body without the fields of the path", () => {
 });
 
 test.each([
-  { name: "bool", field: "counts", want: { enum: ["true", "false"] } },
-  { name: "int64", field: "nestedById", want: { pattern: expect.stringContaining("-9223372036854775808") } },
-  { name: "string", field: "labels", want: undefined },
-])("the keys of a map of $name are described", ({ field, want }) => {
+  { name: "bool keys must be true or false", field: "counts", want: { enum: ["true", "false"] } },
+  {
+    name: "int64 keys must be decimal integers in range",
+    field: "nestedById",
+    want: { pattern: expect.stringContaining("-9223372036854775808") },
+  },
+  { name: "string keys are not restricted", field: "labels", want: undefined },
+])("in the schema of a map, $name", ({ field, want }) => {
   expect(Reflect.get(Object(schemasOf()["Sink"]?.["properties"]), field).propertyNames).toEqual(want);
 });

@@ -7,13 +7,13 @@ import { OrderService } from "../../../testing/src/gen/orders/v1/orders_pb.ts";
 
 const selector = `${OrderService.typeName}.DeleteOrder`;
 
-interface Described {
+interface PathDescription {
   readonly item: OpenApiPathItem;
   readonly omitted: readonly string[];
 }
 
 /** Describes an RPC with these rules at one path. */
-function describeRules(openapi: "3.1.0" | "3.2.0", kinds: readonly string[], body = ""): Described {
+function describeRules(openapi: "3.1.0" | "3.2.0", kinds: readonly string[], body = ""): PathDescription {
   const omitted: string[] = [];
   const [first, ...others] = kinds.map((kind) => ({
     pattern: { case: "custom" as const, value: { kind, path: "/orders" } },

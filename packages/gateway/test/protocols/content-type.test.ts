@@ -94,19 +94,25 @@ describe("the targets of an RPC", () => {
 
 describe("the protocol of a request without a match", () => {
   test.each([
-    { contentType: "application/grpc", hasConnectVersion: false, want: "grpc" },
-    { contentType: "application/grpc+unheard-of", hasConnectVersion: false, want: "grpc" },
-    { contentType: "Application/GRPC-Web+proto", hasConnectVersion: false, want: "grpc-web" },
-    { contentType: "application/connect+xml", hasConnectVersion: false, want: "connect" },
-    { contentType: "application/json", hasConnectVersion: true, want: "connect" },
-    { contentType: "application/json", hasConnectVersion: false, want: "rest" },
-    { contentType: "", hasConnectVersion: false, want: "rest" },
-  ])(
-    "is $want for the content type $contentType, with a version of Connect: $hasConnectVersion",
-    ({ contentType, hasConnectVersion, want }) => {
-      const fields = ["content-type", contentType, ...(hasConnectVersion ? ["connect-protocol-version", "1"] : [])];
-      const head = { httpMethod: "POST", target: "/", common: new CommonHeaderFields(fields) };
-      expect(protocols.find((protocol) => protocol.handlesUnmatched(head))?.name ?? "rest").toBe(want);
+    { name: "the content type application/grpc", contentType: "application/grpc", want: "grpc" },
+    { name: "the content type application/grpc+unheard-of", contentType: "application/grpc+unheard-of", want: "grpc" },
+    {
+      name: "the content type Application/GRPC-Web+proto",
+      contentType: "Application/GRPC-Web+proto",
+      want: "grpc-web",
     },
-  );
+    { name: "the content type application/connect+xml", contentType: "application/connect+xml", want: "connect" },
+    {
+      name: "the content type application/json and Connect-Protocol-Version",
+      contentType: "application/json",
+      hasConnectVersion: true,
+      want: "connect",
+    },
+    { name: "the content type application/json alone", contentType: "application/json", want: "rest" },
+    { name: "an empty content type", contentType: "", want: "rest" },
+  ])("is $want with $name", ({ contentType, hasConnectVersion = false, want }) => {
+    const fields = ["content-type", contentType, ...(hasConnectVersion ? ["connect-protocol-version", "1"] : [])];
+    const head = { httpMethod: "POST", target: "/", common: new CommonHeaderFields(fields) };
+    expect(protocols.find((protocol) => protocol.handlesUnmatched(head))?.name ?? "rest").toBe(want);
+  });
 });

@@ -39,9 +39,9 @@ describe("negotiateEncodings", () => {
   test.each(["deflate", "GZIP", "gzip, br", "constructor"])(
     "refuses the encoding %j and lists the supported ones",
     (sent) => {
-      const { problem, acceptFields } = negotiateEncodings(available, sent, null, "grpc-accept-encoding");
+      const { problem, acceptEncodingFields } = negotiateEncodings(available, sent, null, "grpc-accept-encoding");
       expect(problem).toMatchObject({ code: Code.Unimplemented });
-      expect(acceptFields).toEqual(["grpc-accept-encoding", "gzip,br,zstd"]);
+      expect(acceptEncodingFields).toEqual(["grpc-accept-encoding", "gzip,br,zstd"]);
     },
   );
 });

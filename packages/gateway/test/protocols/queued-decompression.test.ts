@@ -117,19 +117,35 @@ describe.each([
   const invalid = { status: "rejected", reason: { code: Code.InvalidArgument } };
 
   test.each([
-    { what: "64 KiB with any ratio", packed: zeros(smallBytes), limit: 2 ** 20, waits: false },
-    { what: "more than 64 KiB with a ratio above 100", packed: zeros(smallBytes + 1), limit: 2 ** 20, waits: true },
-    { what: "more than 64 KiB of ordinary text", packed: compressSync(text), limit: 2 ** 20, waits: false },
+    { name: "64 KiB with a high ratio are not queued", packed: zeros(smallBytes), limit: 2 ** 20, waits: false },
     {
-      what: "more than a small limit",
+      name: "more than 64 KiB with a ratio above 100 are queued",
+      packed: zeros(smallBytes + 1),
+      limit: 2 ** 20,
+      waits: true,
+    },
+    {
+      name: "more than 64 KiB of ordinary text are not queued",
+      packed: compressSync(text),
+      limit: 2 ** 20,
+      waits: false,
+    },
+    {
+      name: "a message above a limit of 64 KiB is refused without being queued",
       packed: zeros(smallBytes + 1),
       limit: smallBytes,
       waits: false,
       want: refused,
     },
-    { what: "more than the limit", packed: zeros(2 ** 20 + 1), limit: 2 ** 20, waits: true, want: refused },
-    { what: "an invalid message", packed: message, limit: 2 ** 20, waits: true, want: invalid },
-  ])("$what waits: $waits", async ({ packed, limit, waits, want = { status: "fulfilled" } }) => {
+    {
+      name: "a message above a limit of 1 MiB is queued, then refused",
+      packed: zeros(2 ** 20 + 1),
+      limit: 2 ** 20,
+      waits: true,
+      want: refused,
+    },
+    { name: "an invalid message is queued, then refused", packed: message, limit: 2 ** 20, waits: true, want: invalid },
+  ])("$name", async ({ packed, limit, waits, want = { status: "fulfilled" } }) => {
     const others = openSlow();
     const running = [1, 2].map(() => decompressQueued(others.compression, message, 2 ** 20, openExchange()));
     const other = decompressQueued(others.compression, message, 1, openExchange());

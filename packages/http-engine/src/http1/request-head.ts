@@ -61,14 +61,14 @@ export class HeadReader {
       incoming.consume(incoming.at + 2);
     }
     if (this.#emptyLines > emptyLinesMax) return invalidHead(notHttp(), incoming);
-    return this.#readRepeated(incoming) ?? this.#readNew(incoming);
+    return this.#readRepeatedHead(incoming) ?? this.#parseHead(incoming);
   }
 
   /**
    * Returns the next head if its field section is identical to the previous one. The section contains the credential,
    * so all of its bytes must be compared.
    */
-  #readRepeated(incoming: Incoming): Http1RequestHead | undefined {
+  #readRepeatedHead(incoming: Incoming): Http1RequestHead | undefined {
     const previous = this.#previous;
     if (previous === undefined) return undefined;
     const { bytes, at: start } = incoming;
@@ -82,7 +82,7 @@ export class HeadReader {
     return toHead(line, previous);
   }
 
-  #readNew(incoming: Incoming): Http1RequestHead | undefined {
+  #parseHead(incoming: Incoming): Http1RequestHead | undefined {
     const { bytes, at: start } = incoming;
     const lineEnd = bytes.indexOf(lf, start) + 1;
     const end = incoming.consumeSection();

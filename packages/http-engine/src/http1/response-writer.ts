@@ -1,5 +1,5 @@
 import type { Socket } from "node:net";
-import { type Backlog, freeChunk, type HeaderFields, isSingleUse, unpooled } from "@plantstore/gateway/exchange";
+import { type Backlog, freeChunk, type HeaderFields, isSingleUse, copyIfPooled } from "@plantstore/gateway/exchange";
 import { fieldLines, type Framing } from "./response-head.ts";
 
 /**
@@ -52,7 +52,7 @@ export class ResponseWriter {
     if (this.#framing === "chunked") this.#sendAll([`${byteLength.toString(16)}\r\n`, piece, "\r\n"]);
     // The client would parse the excess as the next response.
     else if (typeof this.#framing === "number" && (this.#remainingBytes -= byteLength) < 0) this.#socket.destroy();
-    else this.#send(this.#socket.writableLength > 0 ? unpooled(piece) : piece);
+    else this.#send(this.#socket.writableLength > 0 ? copyIfPooled(piece) : piece);
   }
 
   /** Ends the body, and returns whether the announced length was sent. */
@@ -86,10 +86,10 @@ export class ResponseWriter {
     // Data that must be buffered is allocated separately: a slice of node's pool would keep 64 KiB alive.
     const isSocketFull = this.#socket.writableLength > 0;
     if (length <= joinedBytesMax) {
-      return this.#send(joined(parts, isSocketFull ? Buffer.allocUnsafeSlow(length) : Buffer.allocUnsafe(length)));
+      return this.#send(joinParts(parts, isSocketFull ? Buffer.allocUnsafeSlow(length) : Buffer.allocUnsafe(length)));
     }
     this.#socket.cork();
-    for (const part of parts) this.#writeOrQueue(isSocketFull && typeof part !== "string" ? unpooled(part) : part);
+    for (const part of parts) this.#writeOrQueue(isSocketFull && typeof part !== "string" ? copyIfPooled(part) : part);
     this.#socket.uncork();
     this.#count();
   }
@@ -152,7 +152,7 @@ export class ResponseWriter {
 }
 
 /** Copies parts into a buffer of exactly their total length. */
-function joined(parts: readonly (string | Uint8Array)[], all: Buffer): Buffer {
+function joinParts(parts: readonly (string | Uint8Array)[], all: Buffer): Buffer {
   let at = 0;
   for (const part of parts) {
     if (typeof part === "string") all.write(part, at, "latin1");

@@ -71,7 +71,8 @@ export class FrameReader {
     const isInPlace = this.#partialBytes === frameHeaderBytes;
     const next = from + frameHeaderBytes + length - this.#partialBytes;
     if (next > end) {
-      if (isInPlace && end - from >= partBytesMin && isDivisible(this.#partial)) this.#deliverPart(chunk, from, length);
+      if (isInPlace && end - from >= partBytesMin && canDeliverInParts(this.#partial))
+        this.#deliverPart(chunk, from, length);
       else this.#keep(chunk, from, end);
       return end;
     }
@@ -148,7 +149,7 @@ const flagsAt = 4;
 const partBytesMin = 4096;
 
 /** Returns whether a frame can be passed on in parts. Only DATA without padding can, because padding is at the end. */
-function isDivisible(header: Buffer): boolean {
+function canDeliverInParts(header: Buffer): boolean {
   return header[typeAt] === FrameType.data && (header.readUInt8(flagsAt) & FrameFlag.padded) === 0;
 }
 

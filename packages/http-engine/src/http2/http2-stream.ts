@@ -70,7 +70,7 @@ export class Http2Stream extends StreamFlow<StreamReceiver> {
 
   /** Sends 100 Continue if the peer waits for it (RFC 9110 §10.1.1). Called before any of the body has arrived. */
   startBody(): void {
-    if (this.#awaitsContinue) this.sendHeaders(continued, false);
+    if (this.#awaitsContinue) this.sendHeaders(continueBlocks, false);
   }
 
   /** Sends a header section: an informational one, or that of the response. */
@@ -169,4 +169,4 @@ export class Http2Stream extends StreamFlow<StreamReceiver> {
   }
 }
 
-const continued: readonly Uint8Array[] = [encodeStatus(100)];
+const continueBlocks: readonly Uint8Array[] = [encodeStatus(100)];

@@ -13,8 +13,8 @@ const collectedBytesMax = 64 * 1024;
 /**
  * The output of a connection, which sends all frames of a turn of the event loop in one write.
  *
- * A write costs as much as a dozen calls. So the responses to all requests of one chunk, or to all calls that one
- * message from a worker or a database completes, are sent together.
+ * A write to the socket takes as much CPU time as serving a dozen RPCs. So the responses to all requests of one chunk,
+ * or to all RPCs that one message from a worker or a database completes, are sent together.
  */
 export class Output {
   /** Whether the socket's buffer is full, so that no more should be written. */
@@ -134,7 +134,7 @@ export class Output {
     this.#flushScratch();
     const pieces = this.#chunks;
     const bytes = this.#queuedBytes;
-    const written = this.#freeablePieces && freeing(this.#freeablePieces);
+    const written = this.#freeablePieces && createFreeCallback(this.#freeablePieces);
     this.#chunks = [];
     this.#freeablePieces = undefined;
     this.#queuedBytes = 0;
@@ -196,7 +196,7 @@ export class Output {
 }
 
 /** Returns a write callback that frees the pieces. After an error, they are left to garbage collection. */
-function freeing(pieces: readonly Uint8Array[]): (error: Error | null | undefined) => void {
+function createFreeCallback(pieces: readonly Uint8Array[]): (error: Error | null | undefined) => void {
   return (error) => {
     if (error === null || error === undefined) for (const { buffer } of pieces) freeBuffer(buffer);
   };

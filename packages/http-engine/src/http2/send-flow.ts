@@ -10,7 +10,7 @@ export interface SendingStream {
   sendWindow: number;
   /** Queued bytes. */
   readonly queuedBytes: number;
-  /** Sends one frame of the queue; the windows must allow it. Other streams are served in between. */
+  /** Sends one queued frame, which the windows must allow. Only one, so that the streams take turns. */
   sendNext(): void;
   /** Closes the stream immediately, with RST_STREAM. */
   reset(code: ErrorCode): void;

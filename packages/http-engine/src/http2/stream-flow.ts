@@ -1,4 +1,4 @@
-import { type BodySource, ErrorCode, noBytes, unpooled } from "@plantstore/gateway/exchange";
+import { type BodySource, ErrorCode, noBytes, copyIfPooled } from "@plantstore/gateway/exchange";
 import { FrameFlag, FrameType, windowBytesInitial } from "./frame-numbers.ts";
 import type { Output } from "./output.ts";
 import type { ReceiveFlow } from "./receive-flow.ts";
@@ -143,7 +143,7 @@ export abstract class StreamFlow<Receiver extends FlowReceiver> implements Sendi
     this.#ending = trailer ?? "data";
     if (piece !== undefined && piece.byteLength > 0) this.#enqueue(piece);
     if (this.queuedBytes === 0) this.#sendEnding();
-    else if (trailer !== undefined) this.#ending = unpooled(trailer);
+    else if (trailer !== undefined) this.#ending = copyIfPooled(trailer);
   }
 
   /**
@@ -187,7 +187,7 @@ export abstract class StreamFlow<Receiver extends FlowReceiver> implements Sendi
     const unsent = this.queuedBytes > 0 ? piece : this.#sendNow(piece);
     const bytes = unsent.byteLength;
     if (bytes === 0) return;
-    (this.#queue ??= []).push(unpooled(unsent));
+    (this.#queue ??= []).push(copyIfPooled(unsent));
     this.queuedBytes += bytes;
     if (!this.#connection.sendFlow.enqueue(this, bytes)) this.reset(ErrorCode.enhanceYourCalm);
   }

@@ -78,7 +78,7 @@ export function resetError(code: number, lossReason?: string): ConnectError {
     return new ConnectError(`the connection was lost${reason}`, Code.Unavailable);
   }
   if (code === serverFrozen) return new ConnectError("the server did not respond to a PING", Code.Unavailable);
-  const [text, status] = resetErrors.get(code) ?? ["the server reset the call", Code.Internal];
+  const [text, status] = errorsByResetCode.get(code) ?? ["the server reset the call", Code.Internal];
   return new ConnectError(text, status);
 }
 
@@ -94,7 +94,7 @@ export function requestHeaderTooLarge(limitBytes: number): ConnectError {
   return problem("ERR_HEADER_TOO_LARGE", text);
 }
 
-const resetErrors: ReadonlyMap<number, readonly [text: string, code: Code]> = new Map([
+const errorsByResetCode: ReadonlyMap<number, readonly [text: string, code: Code]> = new Map([
   [ErrorCode.refusedStream, ["the server refused the call", Code.Unavailable]],
   [ErrorCode.cancel, ["the server cancelled the call", Code.Canceled]],
   [ErrorCode.enhanceYourCalm, ["the server rejected the call as excessive load", Code.ResourceExhausted]],

@@ -1,5 +1,5 @@
 import { Code, ConnectError } from "@connectrpc/connect";
-import { noBytes, setByGrpcClient, unpooled } from "@plantstore/gateway/exchange";
+import { noBytes, setByGrpcClient, copyIfPooled } from "@plantstore/gateway/exchange";
 import { encodeVarying } from "@plantstore/http-engine/client";
 import { formatGrpcTimeout } from "@plantstore/gateway/internal/protocols";
 
@@ -60,7 +60,7 @@ function fieldsBlock(request: RequestFields, attemptsBefore: number): Uint8Array
   const { fields } = request;
   if (attemptsBefore > 0) return encodeVarying([...fields, "grpc-previous-rpc-attempts", String(attemptsBefore)]);
   // equivalent mutant: the kept block equals a new one.
-  return request.isShared === true ? (request.block ??= unpooled(encodeVarying(fields))) : encodeVarying(fields);
+  return request.isShared === true ? (request.block ??= copyIfPooled(encodeVarying(fields))) : encodeVarying(fields);
 }
 
 /** Cached encodings of timeouts. Most programs use few different timeouts. */

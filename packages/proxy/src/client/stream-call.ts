@@ -1,7 +1,7 @@
 import { AsyncResource } from "node:async_hooks";
 import type { Message } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { type HeaderFields, RequestBody, unpooled } from "@plantstore/gateway/exchange";
+import { type HeaderFields, RequestBody, copyIfPooled } from "@plantstore/gateway/exchange";
 import type { ClientStream } from "@plantstore/http-engine/client";
 import { EnvelopeReader, LazyHeaders, readMessages } from "@plantstore/gateway/internal/protocols";
 import { responseError } from "./call-status.ts";
@@ -130,7 +130,7 @@ export class StreamCall extends OutgoingCall {
     // until then.
     if (this.#keptBytes > keptBytesMax && this.stream !== undefined) this.#retryMessages = undefined;
     // Copied, because a forwarded envelope is a slice of the received chunk, which would stay in memory.
-    this.#retryMessages?.push(unpooled(envelope));
+    this.#retryMessages?.push(copyIfPooled(envelope));
   }
 
   /** Stops reading the caller's messages. */

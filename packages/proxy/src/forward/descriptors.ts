@@ -15,7 +15,7 @@ export interface DescriptorSource {
 }
 
 /** The services of an upstream, and all types of its descriptors. */
-export interface Described extends Pick<DescribedServices, "services" | "types"> {
+export interface ServiceDescriptors extends Pick<DescribedServices, "services" | "types"> {
   /** The services that are not proxied because the descriptors lack a type, by full name, each with the reason. */
   readonly omitted: ReadonlyMap<string, string>;
 }
@@ -26,7 +26,7 @@ export interface Described extends Pick<DescribedServices, "services" | "types">
  * @param isProxied - returns whether a service is proxied, by its full name
  * @throws Error if the set is invalid or contains no service to proxy
  */
-export function readDescriptors(bytes: Uint8Array, isProxied: (name: string) => boolean): Described {
+export function readDescriptors(bytes: Uint8Array, isProxied: (name: string) => boolean): ServiceDescriptors {
   const { services, types, omitted } = describe(bytes);
   const proxied = services.filter(({ typeName }) => isProxied(typeName));
   const unproxied = [...omitted]

@@ -5,7 +5,7 @@
  *
  * Independent of sockets and of the protocols of callers.
  */
-export type { DescriptorSource, Described } from "./descriptors.ts";
+export type { DescriptorSource, ServiceDescriptors } from "./descriptors.ts";
 export type { CallEnd, RetryPolicy } from "../client/index.ts";
 export type { ForwardRules } from "./forward-rules.ts";
 export { guardObserver, type UpstreamCall, type UpstreamCallObserver } from "./observe-calls.ts";

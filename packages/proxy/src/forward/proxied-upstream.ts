@@ -17,7 +17,7 @@ import type { ExternalHttpRule } from "@plantstore/gateway/rest";
 import { createUpstream, requireRange, type Upstream, type UpstreamTls } from "../upstreams/index.ts";
 import { brotli, gzip, zstd } from "@plantstore/gateway/internal/compression";
 import { toDescriptorSource } from "./descriptor-sources.ts";
-import { type DescriptorSource, type Described, readDescriptors } from "./descriptors.ts";
+import { type DescriptorSource, type ServiceDescriptors, readDescriptors } from "./descriptors.ts";
 import { forwardStream, type ForwardTarget, forwardUnary, readSingleResponse, promiseUnary } from "./forward-call.ts";
 import { compileForwardRules, type ForwardedFields, type ForwardRules, forwardRulesNames } from "./forward-rules.ts";
 import type { UpstreamCallObserver } from "./observe-calls.ts";
@@ -190,13 +190,13 @@ export class OpenUpstream {
   }
 
   /** Returns the services of a binary FileDescriptorSet that are proxied. @throws Error if the set is invalid */
-  describe(descriptorSet: Uint8Array): Described {
-    const described = readDescriptors(descriptorSet, this.#isProxied);
-    const names = new Set(described.services.map(({ typeName }) => typeName));
+  describe(descriptorSet: Uint8Array): ServiceDescriptors {
+    const descriptors = readDescriptors(descriptorSet, this.#isProxied);
+    const names = new Set(descriptors.services.map(({ typeName }) => typeName));
     // The source lists the services that its last read omitted. If that read was rejected, these descriptors are older
     // and may contain them.
     const unread = [...(this.#source.omitted?.() ?? [])].filter(([name]) => !names.has(name));
-    return { ...described, omitted: new Map([...unread, ...described.omitted]) };
+    return { ...descriptors, omitted: new Map([...unread, ...descriptors.omitted]) };
   }
 
   /** Registers handlers that forward all calls of services. @returns functions that run unary RPCs without interceptors */
@@ -241,8 +241,8 @@ export class OpenUpstream {
 }
 
 /** Returns a registry of all types, for Any messages and error details in JSON. */
-export function typesOf(described: readonly Described[]): Registry {
-  return createRegistry(...described.map(({ types }) => types));
+export function typesOf(descriptors: readonly ServiceDescriptors[]): Registry {
+  return createRegistry(...descriptors.map(({ types }) => types));
 }
 
 /** Any RPC, as a union discriminated by `methodKind`. */

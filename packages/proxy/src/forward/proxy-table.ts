@@ -4,7 +4,7 @@ import { noBytes } from "@plantstore/gateway/exchange";
 import { messageOf, withCode } from "@plantstore/gateway/internal/errors";
 import { ConnectBackoff } from "../upstreams/index.ts";
 import { DescriptorReader, isUnreachable } from "./descriptor-reader.ts";
-import type { Described } from "./descriptors.ts";
+import type { ServiceDescriptors } from "./descriptors.ts";
 import type { OpenUpstream } from "./proxied-upstream.ts";
 
 /** The result of a reload. */
@@ -59,11 +59,11 @@ export class ProxyTable {
   reloads: readonly DescriptorReload[] = [];
   readonly #upstreams: readonly OpenUpstream[];
   readonly #readers: readonly DescriptorReader[];
-  readonly #compileRoutes: (described: readonly Described[]) => Routes;
+  readonly #compileRoutes: (descriptors: readonly ServiceDescriptors[]) => Routes;
   readonly #report: FaultReporter;
   readonly #options: ProxyTableOptions;
   /** The services and types of {@link descriptorSets}. */
-  #described: readonly Described[] = [];
+  #descriptors: readonly ServiceDescriptors[] = [];
   readonly #closing = new AbortController();
   /** The backoff between attempts to read descriptors. */
   readonly #backoff = new ConnectBackoff();
@@ -72,7 +72,7 @@ export class ProxyTable {
   #packages: ReadonlySet<string> = new Set();
   /** The first segments of REST templates, such as `v1`. */
   #firstSegments: ReadonlySet<string> = new Set();
-  #unknownPathReloadAtMs = Number.NEGATIVE_INFINITY;
+  #lastUnknownPathReloadMs = Number.NEGATIVE_INFINITY;
   #routes: Routes | undefined;
   #runningReload: Promise<unknown> = Promise.resolve();
   /** The reload that starts when the running one is done. */
@@ -80,7 +80,7 @@ export class ProxyTable {
 
   constructor(
     upstreams: readonly OpenUpstream[],
-    compileRoutes: (described: readonly Described[]) => Routes,
+    compileRoutes: (descriptors: readonly ServiceDescriptors[]) => Routes,
     report: FaultReporter,
     options: ProxyTableOptions,
   ) {
@@ -133,10 +133,10 @@ export class ProxyTable {
     const fatalError = invalid ?? (errors.length === read.length ? errors[0] : undefined);
     if (fatalError !== undefined && this.#routes === undefined) throw fatalError;
     const previousSets = this.descriptorSets;
-    const sets = read.map((each, at) => (each instanceof Error ? (previousSets[at] ?? noBytes) : each));
-    const isChanged = sets.map((set, at) => isDifferent(set, previousSets[at] ?? noBytes));
+    const descriptorSets = read.map((each, at) => (each instanceof Error ? (previousSets[at] ?? noBytes) : each));
+    const isChanged = descriptorSets.map((set, at) => isDifferent(set, previousSets[at] ?? noBytes));
     const hasChanges = this.#routes === undefined || isChanged.includes(true);
-    const problem = hasChanges ? this.#useIfValid(sets) : undefined;
+    const problem = hasChanges ? this.#useIfValid(descriptorSets) : undefined;
     const problems = isChanged.map((each) => (each ? problem : undefined));
     this.#record(read.map((each, at) => (each instanceof Error ? messageOf(each) : problems[at])));
     if (errors.length > 0) this.#retry(begunAtMs);
@@ -161,11 +161,11 @@ export class ProxyTable {
    */
   noteUnknownPath(path: string): void {
     const nowMs = performance.now();
-    if (nowMs - this.#unknownPathReloadAtMs < unknownPathGapMs) return;
+    if (nowMs - this.#lastUnknownPathReloadMs < unknownPathGapMs) return;
     const name = packageIn(path);
     const isOfPackage = name !== undefined && this.#packages.has(name);
     if (!isOfPackage && !this.#firstSegments.has(firstSegmentOf(path, this.routes.prefix))) return;
-    this.#unknownPathReloadAtMs = nowMs;
+    this.#lastUnknownPathReloadMs = nowMs;
     void this.reload();
   }
 
@@ -176,9 +176,9 @@ export class ProxyTable {
   }
 
   /** Uses these descriptors, or returns why the current ones stay in use. @throws Error if none are in use yet */
-  #useIfValid(sets: readonly Uint8Array[]): string | undefined {
+  #useIfValid(descriptorSets: readonly Uint8Array[]): string | undefined {
     try {
-      this.#use(sets, this.#describe(sets));
+      this.#use(descriptorSets, this.#describe(descriptorSets));
       return undefined;
     } catch (error) {
       if (this.#routes === undefined) throw error;
@@ -186,13 +186,13 @@ export class ProxyTable {
     }
   }
 
-  #use(sets: readonly Uint8Array[], described: readonly Described[]): void {
-    this.#routes = this.#compileRoutes(described);
-    this.descriptorSets = sets;
-    this.#described = described;
+  #use(descriptorSets: readonly Uint8Array[], descriptors: readonly ServiceDescriptors[]): void {
+    this.#routes = this.#compileRoutes(descriptors);
+    this.descriptorSets = descriptorSets;
+    this.#descriptors = descriptors;
     if (this.server !== undefined) this.server.routes = this.#routes;
-    this.services = described.flatMap(({ services }) => services);
-    this.omitted = described.flatMap(({ omitted }, at) => this.#withAuthority(at, [...omitted.values()]));
+    this.services = descriptors.flatMap(({ services }) => services);
+    this.omitted = descriptors.flatMap(({ omitted }, at) => this.#withAuthority(at, [...omitted.values()]));
     this.#packages = new Set(this.services.map(({ file }) => file.proto.package));
     const firstSegments = this.#routes.rest.bindings.map(({ template }) => template.segments[0]);
     this.#firstSegments = new Set(firstSegments.flatMap((each) => (each?.kind === "literal" ? [each.text] : [])));
@@ -237,24 +237,24 @@ export class ProxyTable {
   }
 
   /** @throws Error that lists the problems of all upstreams */
-  #describe(sets: readonly Uint8Array[]): readonly Described[] {
+  #describe(descriptorSets: readonly Uint8Array[]): readonly ServiceDescriptors[] {
     const problems: string[] = [];
-    const described: Described[] = [];
+    const descriptors: ServiceDescriptors[] = [];
     for (const [at, upstream] of this.#upstreams.entries()) {
-      const set = sets[at] ?? noBytes;
+      const set = descriptorSets[at] ?? noBytes;
       try {
         const each = set === noBytes && this.#upstreams.length > 1 ? noServices : upstream.describe(set);
-        described.push(each);
-        problems.push(...this.#withAuthority(at, servicesLosingTypes(this.#described[at], each)));
+        descriptors.push(each);
+        problems.push(...this.#withAuthority(at, servicesLosingTypes(this.#descriptors[at], each)));
       } catch (error) {
         problems.push(...this.#withAuthority(at, linesOf(error)));
       }
     }
-    const names = described.flatMap(({ services }) => services.map(({ typeName }) => typeName));
+    const names = descriptors.flatMap(({ services }) => services.map(({ typeName }) => typeName));
     const duplicates = new Set(names.filter((name, at) => names.indexOf(name) !== at));
     problems.push(...[...duplicates].map((name) => `${name} is served by two upstreams`));
     if (problems.length > 0) throw withCode(new Error(problems.join("\n")), "ERR_DESCRIPTORS");
-    return described;
+    return descriptors;
   }
 
   #withAuthority(at: number, lines: readonly string[]): readonly string[] {
@@ -263,13 +263,16 @@ export class ProxyTable {
 }
 
 /** The services of an upstream whose descriptors have not been read yet: none. */
-const noServices: Described = { services: [], types: createFileRegistry(), omitted: new Map() };
+const noServices: ServiceDescriptors = { services: [], types: createFileRegistry(), omitted: new Map() };
 
 /**
  * Returns why services that are served now would be omitted because their new descriptors lack a type. Services that
  * the upstream no longer lists are not included.
  */
-function servicesLosingTypes(before: Described | undefined, { omitted }: Described): readonly string[] {
+function servicesLosingTypes(
+  before: ServiceDescriptors | undefined,
+  { omitted }: ServiceDescriptors,
+): readonly string[] {
   const served = new Set(before?.services.map(({ typeName }) => typeName));
   return [...omitted].filter(([name]) => served.has(name)).map(([, reason]) => reason);
 }

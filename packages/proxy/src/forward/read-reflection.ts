@@ -116,7 +116,7 @@ class ReflectionReader {
 
   async #listServices(): Promise<readonly string[]> {
     const [response] = await this.#stream.send([{ case: "listServices", value: "*" }]);
-    if (response?.case !== "listServicesResponse") throw unexpected(response, "the services");
+    if (response?.case !== "listServicesResponse") throw unexpectedError(response, "the services");
     // Sorted, so that servers with the same services result in the same descriptors.
     return [...new Set(response.value.service.map(({ name }) => name))].toSorted();
   }
@@ -151,7 +151,7 @@ class ReflectionReader {
       if (response?.case === "fileDescriptorResponse") this.#addFiles(response.value.fileDescriptorProto);
       else {
         const file = fallback(request);
-        if (file === undefined) problems.set(request.value, unexpected(response, request.value).message);
+        if (file === undefined) problems.set(request.value, unexpectedError(response, request.value).message);
         else this.#addFile(file);
       }
     }
@@ -193,7 +193,7 @@ function namesOfServices({ package: name, service }: FileDescriptorProto): strin
   return service.map((each) => (name === "" ? each.name : `${name}.${each.name}`));
 }
 
-function unexpected(response: ReflectionResponse | undefined, subject: string): Error {
+function unexpectedError(response: ReflectionResponse | undefined, subject: string): Error {
   const reason =
     response?.case === "errorResponse" ? toShortLine(response.value.errorMessage) : "the response is of another type";
   return new Error(`server reflection does not describe ${toShortLine(subject)}: ${reason}`);

@@ -106,7 +106,7 @@ export const upstreamType: SettingType<UpstreamFile> = mapping<UpstreamFile>({
         placeholder: "FIELD",
         multiple: true,
         about: 'Header field of reflection calls, such as "Authorization: Bearer …".',
-        toValue: readFields,
+        toValue: parseHeaderFields,
       },
     ],
   },
@@ -156,7 +156,7 @@ export const upstreamType: SettingType<UpstreamFile> = mapping<UpstreamFile>({
 });
 
 /** Parses header fields in the form of curl. Errors do not show the value, which may be a credential. */
-function readFields(fields: readonly string[], path: string): Located["value"] | Error {
+function parseHeaderFields(fields: readonly string[], path: string): Located["value"] | Error {
   const header = new Headers();
   for (const field of fields) {
     const colon = field.indexOf(":");

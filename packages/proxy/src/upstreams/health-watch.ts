@@ -22,7 +22,7 @@ const messageBytesMax = 1_024;
 const prefixBytes = 5;
 
 /** The grpc-status for a method that the server does not implement. */
-const unimplemented = "12";
+const unimplementedStatus = "12";
 
 /**
  * Watches the health of a service on one connection while it accepts calls (gRFC A17). A server is healthy if it
@@ -115,7 +115,7 @@ export class HealthWatch implements ResponseReceiver {
   }
 
   #onStatus(trailer: readonly string[]): void {
-    if (readHeaderField(trailer, "grpc-status") === unimplemented) this.#onHealth(true);
+    if (readHeaderField(trailer, "grpc-status") === unimplementedStatus) this.#onHealth(true);
     else this.onReset();
   }
 

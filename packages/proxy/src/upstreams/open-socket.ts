@@ -75,7 +75,7 @@ function openTcp({ target }: UpstreamAddress): Socket {
   const memory = Buffer.allocUnsafeSlow(readBytesMax);
   const callback = (bytes: number): boolean => {
     const chunk = memory.subarray(0, bytes);
-    return socket.emit("data", bytes < freedBytesMin ? unshared(chunk) : chunk);
+    return socket.emit("data", bytes < freedBytesMin ? copyChunk(chunk) : chunk);
   };
   const socket = connectTcp({ ...target, onread: { buffer: memory, callback } });
   return socket;
@@ -85,7 +85,7 @@ function openTcp({ target }: UpstreamAddress): Socket {
  * Copies a small chunk from the read buffer into its own allocation (not node's buffer pool), so that messages can be
  * slices of it.
  */
-function unshared(chunk: Buffer): Buffer {
+function copyChunk(chunk: Buffer): Buffer {
   const copy = Buffer.allocUnsafeSlow(chunk.byteLength);
   chunk.copy(copy);
   return copy;

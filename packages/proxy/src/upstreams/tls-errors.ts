@@ -2,7 +2,7 @@
 export class TlsFilesError extends Error {}
 
 const trust = "set tls.ca (--upstream-ca) to the certificate of its authority";
-const rejected = "the server rejected the client certificate of tls.cert (--upstream-cert)";
+const rejectedText = "the server rejected the client certificate of tls.cert (--upstream-cert)";
 const plaintext = "the server does not use TLS: use an http: address, or dns: without tls";
 
 /** Advice by error code of node, added to its message. */
@@ -18,10 +18,10 @@ const advice: ReadonlyMap<string, string> = new Map([
 /** Messages by the end of node's error code, which replace the messages of OpenSSL. */
 const messages: readonly (readonly [code: string, message: string])[] = [
   ["ALERT_CERTIFICATE_REQUIRED", missingClientCertificate("requires")],
-  ["ALERT_BAD_CERTIFICATE", rejected],
-  ["ALERT_CERTIFICATE_EXPIRED", rejected],
-  ["ALERT_CERTIFICATE_UNKNOWN", rejected],
-  ["ALERT_UNKNOWN_CA", rejected],
+  ["ALERT_BAD_CERTIFICATE", rejectedText],
+  ["ALERT_CERTIFICATE_EXPIRED", rejectedText],
+  ["ALERT_CERTIFICATE_UNKNOWN", rejectedText],
+  ["ALERT_UNKNOWN_CA", rejectedText],
   ["WRONG_VERSION_NUMBER", plaintext],
   ["PACKET_LENGTH_TOO_LONG", plaintext],
 ];

@@ -175,7 +175,7 @@ test("rules with duplicate members are rejected", async () => {
   expect([exitCode, errorOutput]).toEqual([2, expect.stringContaining("cannot read the HTTP rules of ")]);
 });
 
-describe("a definition that cannot be read", () => {
+describe("plantstore-proxy check", () => {
   const set = descriptorSetOf(file_orders_v1_orders);
   const alone = create(FileDescriptorSetSchema, { file: [file_orders_v1_orders.proto] });
   const options = create(MethodOptionsSchema);
@@ -216,14 +216,14 @@ describe("a definition that cannot be read", () => {
       content: setWith(["M"]),
       message: "cannot check the definition: ",
     },
-  ])("is reported for $name", async ({ content, message }) => {
+  ])("reports $name", async ({ content, message }) => {
     const { exitCode, printed, errorOutput } = await check(write("set.binpb", content));
     expect({ exitCode, printed }).toEqual({ exitCode: 2, printed: "" });
     expect(errorOutput).toContain(message);
     expect(errorOutput).not.toMatch(/\n {4}at /);
   });
 
-  test("a set without well-known imports is accepted", async () => {
+  test("accepts a set without well-known imports", async () => {
     const { exitCode, printed, errorOutput } = await check(
       write("set.binpb", toBinary(FileDescriptorSetSchema, alone)),
     );
@@ -234,7 +234,7 @@ describe("a definition that cannot be read", () => {
   test.each([
     { name: "a folder", args: ["/"], message: "cannot read /: EISDIR" },
     { name: "a missing file", args: ["nowhere.binpb"], message: "cannot read nowhere.binpb: ENOENT" },
-    { name: "no file argument", args: [], message: "usage: plantstore-proxy check SET " },
+    { name: "a missing file argument", args: [], message: "usage: plantstore-proxy check SET " },
     { name: "two file arguments", args: [orders, orders], message: "usage: plantstore-proxy check SET " },
     { name: "an unknown flag", args: [orders, "--strict"], message: 'unknown flag "--strict" of "check"' },
     {
@@ -262,13 +262,13 @@ describe("a definition that cannot be read", () => {
       args: [orders, "--rules", write("a.yaml", "http:\n  rules: *a\n")],
       message: "/a.yaml: line 2, column 10: *a is an alias",
     },
-  ])("is reported for $name", async ({ args, message }) => {
+  ])("reports $name", async ({ args, message }) => {
     const { exitCode, printed, errorOutput } = await check(...args);
     expect({ exitCode, printed }).toEqual({ exitCode: 2, printed: "" });
     expect(errorOutput).toContain(message);
   });
 
-  test("is reported for a file larger than 200 MiB, without reading it completely", async () => {
+  test("reports a file larger than 200 MiB, without reading it completely", async () => {
     expect((await check("/dev/zero")).errorOutput).toBe("/dev/zero is larger than 209715200 bytes");
   });
 });

@@ -35,7 +35,7 @@ export function withOpenTelemetry<Options extends Partial<ServingOptions> & Upst
   return {
     ...options,
     ...withUpstreamCalls(options, tracing),
-    onRequest: callEach(
+    onRequest: combineHooks(
       tracing.onRequest,
       onRequest && ((request) => runInRequestContext(request.contextValues, onRequest, request)),
     ),
@@ -45,7 +45,7 @@ export function withOpenTelemetry<Options extends Partial<ServingOptions> & Upst
     ...(onError && {
       onError: (request, error) => runInRequestContext(request.contextValues, () => onError(request, error), undefined),
     }),
-    onResponse: callEach(
+    onResponse: combineHooks(
       onResponse && ((request) => runInRequestContext(request.contextValues, onResponse, request)),
       createDurations(),
       tracing.onResponse,
@@ -86,7 +86,7 @@ function withUpstreamCalls({ upstreams, onUpstreamCall }: Upstreams, tracing: Tr
 }
 
 /** Returns a hook that calls all of these hooks, even if one fails, and passes all failures to the gateway. */
-function callEach<A>(...hooks: readonly (((argument: A) => unknown) | undefined)[]): (argument: A) => unknown {
+function combineHooks<A>(...hooks: readonly (((argument: A) => unknown) | undefined)[]): (argument: A) => unknown {
   const definedHooks = hooks.filter((hook) => hook !== undefined);
   return (argument) => {
     let pending: Promise<unknown>[] | undefined;

@@ -72,7 +72,7 @@ test.each([
   { name: "another endpoint", changes: { procedure: undefined, httpRoute: "/docs" }, want: 1 },
   { name: "an unknown path", changes: { procedure: undefined, httpRoute: undefined }, want: 1 },
   { name: "a call", changes: {}, want: 1 },
-])("with isSilent for probes, $name has $want lines", ({ changes, want }) => {
+])("with isSilent for probes, the number of lines for $name is $want", ({ changes, want }) => {
   const { log, lines } = openLogLines("info");
   createCallLog({ log, auditOf, isSilent: isProbe })?.(requestWith(changes));
   expect(lines()).toHaveLength(want);
@@ -132,36 +132,46 @@ describe("with logs for the audit trail", () => {
       want: [none, none, call],
     },
     { name: "any other call is logged only in the log", level: "info", trail: undefined, want: [call, none, none] },
-    { name: "a refusal is logged with the log at warn", level: "warn", trail: "refusals", want: [none, call, none] },
-    { name: "a deletion is logged with the log at warn", level: "warn", trail: "deletions", want: [none, none, call] },
     {
-      name: "any other call is not logged with the log at warn",
+      name: "a refusal is logged when the level of the log is warn",
+      level: "warn",
+      trail: "refusals",
+      want: [none, call, none],
+    },
+    {
+      name: "a deletion is logged when the level of the log is warn",
+      level: "warn",
+      trail: "deletions",
+      want: [none, none, call],
+    },
+    {
+      name: "any other call is not logged when the level of the log is warn",
       level: "warn",
       trail: undefined,
       want: [none, none, none],
     },
     {
-      name: "a deletion is logged with the log at silent",
+      name: "a deletion is logged when the level of the log is silent",
       level: "silent",
       trail: "deletions",
       want: [none, none, call],
     },
     {
-      name: "a deletion is logged with log and audit log at silent",
+      name: "a deletion is logged when the levels of the log and the audit log are silent",
       level: "silent",
       refusals: "silent",
       trail: "deletions",
       want: [none, none, call],
     },
     {
-      name: "a refusal is logged with log and deletion log at silent",
+      name: "a refusal is logged when the levels of the log and the deletion log are silent",
       level: "silent",
       deletions: "silent",
       trail: "refusals",
       want: [none, call, none],
     },
     {
-      name: "any other call is logged with both audit logs at silent",
+      name: "any other call is logged when the levels of both audit logs are silent",
       level: "info",
       refusals: "silent",
       deletions: "silent",

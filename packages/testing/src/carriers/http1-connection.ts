@@ -78,7 +78,7 @@ async function readResponse(reader: ByteReader, httpMethod: string): Promise<Htt
       interim.push(httpStatus);
       continue;
     }
-    const header = readFields(head.slice(head.indexOf("\r\n") + 2));
+    const header = parseHeaderFields(head.slice(head.indexOf("\r\n") + 2));
     const rest = await readBody(reader, httpMethod, httpStatus, header);
     return { httpStatus, header, head, interim, ...rest };
   }
@@ -90,7 +90,7 @@ function readStatus(head: string): number {
   return Number(status);
 }
 
-function readFields(lines: string): Field[] {
+function parseHeaderFields(lines: string): Field[] {
   const fields: Field[] = [];
   for (const line of lines.split("\r\n")) {
     if (line === "") continue;
@@ -128,6 +128,6 @@ async function readChunked(reader: ByteReader): Promise<{ body: Buffer; trailer:
   for (;;) {
     const line = (await reader.readThrough("\r\n", "the end of the trailers")).toString("latin1");
     if (line === "\r\n") return { body: Buffer.concat(chunks), trailer };
-    trailer.push(...readFields(line));
+    trailer.push(...parseHeaderFields(line));
   }
 }

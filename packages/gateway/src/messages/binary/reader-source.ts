@@ -4,8 +4,9 @@ import { isKeptAsJson, isWrapped, messageWireType, type MessageField, scalarOf }
 import { isInherited, literal, switchSource } from "../codegen/index.ts";
 import { wireTypeOf } from "./wire-types.ts";
 
-/** Adds the values that the source of a reader refers to, and returns their names. */
+/** Assigns names to values that the generated source of a reader uses. */
 export interface ReaderNames {
+  /** Returns the name of a value. */
   name(value: unknown): string;
   /** Returns the name of the reader of a message type. */
   reader(desc: DescMessage): string;

@@ -32,11 +32,11 @@ function readLongText(bytes: Uint8Array, at: number, length: number): string {
  */
 export function readString(bytes: Uint8Array, at: number, length: number): string {
   // equivalent mutant: the result is the same, only slower.
-  if (length > shortTextBytes) return checked(readLongText(bytes, at, length));
+  if (length > shortTextBytes) return requireValid(readLongText(bytes, at, length));
   let hash = length;
   for (let index = at; index < at + length; index += 1) {
     const byte = bytes[index] ?? 0; // equivalent mutant: the index is always within the bytes.
-    if (byte > 0x7f) return checked(readLongText(bytes, at, length));
+    if (byte > 0x7f) return requireValid(readLongText(bytes, at, length));
     hash = (Math.imul(hash, 31) + byte) | 0;
   }
   const slot = (hash ^ (hash >>> 10)) & (shortTexts.length - 1);
@@ -53,7 +53,7 @@ function isText(text: string, bytes: Uint8Array, at: number, length: number): bo
   return true;
 }
 
-function checked(text: string): string {
+function requireValid(text: string): string {
   if (text.includes("\ufffd") || text.charCodeAt(0) === 0xfeff) throw bailOut;
   return text;
 }

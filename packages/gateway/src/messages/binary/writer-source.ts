@@ -5,8 +5,9 @@ import { isKeptAsJson, isWrapped, messageWireType, type MessageField, scalarOf }
 import { literal } from "../codegen/index.ts";
 import { wireTypeOf } from "./wire-types.ts";
 
-/** Adds the values that the source of a writer refers to, and returns their names. */
+/** Assigns names to values that the generated source of a writer uses. */
 export interface WriterNames {
+  /** Returns the name of a value. */
   name(value: unknown): string;
   /** Returns the name of the writer of a message type. */
   writer(desc: DescMessage): string;

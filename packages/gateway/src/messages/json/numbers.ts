@@ -15,14 +15,14 @@ const uint32: IntegerRange = { name: "uint32", min: 0n, max: 2n ** 32n - 1n, isB
 const int64: IntegerRange = { name: "int64", min: -(2n ** 63n), max: 2n ** 63n - 1n, isBigInt: true };
 const uint64: IntegerRange = { name: "uint64", min: 0n, max: 2n ** 64n - 1n, isBigInt: true };
 
-const rounded = /^(-?[1-9][0-9]{15,308})\.50$/;
+const roundedPattern = /^(-?[1-9][0-9]{15,308})\.50$/;
 
 /**
  * Returns the digits of an integer beyond 2^53 that a body parser has read as a double, which `readParsedBody` marks
  * with the fraction `.50`; `undefined` for any other text.
  */
 export function digitsOfRounded(text: string): string | undefined {
-  return rounded.exec(text)?.[1];
+  return roundedPattern.exec(text)?.[1];
 }
 
 /** Returns the range of a scalar type; `undefined` when it is not an integer type. */

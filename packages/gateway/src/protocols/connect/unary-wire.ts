@@ -48,8 +48,8 @@ export class ConnectUnaryWire implements UnaryWire {
     this.problem = versionProblem(exchange, rpc, query) ?? this.#encodings.problem ?? timeout.error;
     this.body = format.body;
     const { contentType } = format;
-    const { acceptFields } = this.#encodings;
-    this.#headerFields = acceptFields.length === 0 ? contentType : [...contentType, ...acceptFields];
+    const { acceptEncodingFields } = this.#encodings;
+    this.#headerFields = acceptEncodingFields.length === 0 ? contentType : [...contentType, ...acceptEncodingFields];
     this.responseHeader = new LazyHeaders(this.#headerFields);
   }
 

@@ -27,13 +27,13 @@ export function isStateless(header: HeaderReader, message: McpMessage): boolean 
   const inMeta = stringOf(meta.get("io.modelcontextprotocol/protocolVersion"));
   if (inMeta === undefined) {
     if (inHeader === null || initializedRevisions.includes(inHeader)) return false;
-    if (inHeader !== statelessRevision) throw unsupported(inHeader);
+    if (inHeader !== statelessRevision) throw unsupportedError(inHeader);
     // "Header requirements for notification POSTs are not defined by this revision."
     if (message.id === undefined) return true;
     throw invalid('"_meta" must have "io.modelcontextprotocol/protocolVersion"');
   }
   if (inHeader !== inMeta) throw mismatch("MCP-Protocol-Version", inHeader, inMeta);
-  if (inMeta !== statelessRevision) throw unsupported(inMeta);
+  if (inMeta !== statelessRevision) throw unsupportedError(inMeta);
   if (meta.get("io.modelcontextprotocol/clientCapabilities")?.startsWith("{") !== true)
     throw invalid('"_meta" must have "io.modelcontextprotocol/clientCapabilities"');
   requireSame(header, "Mcp-Method", method);
@@ -73,7 +73,7 @@ function invalid(message: string): Error {
   return jsonRpcError("invalidParams", message, 400);
 }
 
-function unsupported(revision: string): Error {
+function unsupportedError(revision: string): Error {
   const requested = revision.slice(0, revisionLengthMax).toWellFormed();
   return jsonRpcError("unsupportedVersion", "unsupported protocol version", 400, {
     supported: [...revisions],

@@ -114,7 +114,7 @@ export class RestUnaryWire implements UnaryWire {
     const handlerStatus = untouched ? undefined : statusOfHandler(header, true);
     const failure = { httpStatus: handlerStatus ?? httpStatusOf(error), procedure: rpc.name };
     const metadata = untouched ? noFields : this.metadataOf(header, trailer);
-    const otherFields = [...(this.#coding?.acceptFields ?? noFields), ...metadata];
+    const otherFields = [...(this.#coding?.acceptEncodingFields ?? noFields), ...metadata];
     return toErrorResponse(writeErrorRecord, error, failure, otherFields, binding.usesGrpcMetadata);
   }
 
@@ -144,18 +144,18 @@ interface BodyCoding {
   /** `undefined` for identity and for an unsupported coding. */
   readonly compression: Compression | undefined;
   readonly problem: ConnectError | undefined;
-  readonly acceptFields: HeaderFields;
+  readonly acceptEncodingFields: HeaderFields;
 }
 
 function readCoding(encoding: string, readable: readonly Compression[]): BodyCoding {
   const names = readable.map(({ name }) => name);
   const coding = readContentCoding(encoding, names);
   const compression = readable.find(({ name }) => name === coding);
-  if (coding !== undefined) return { compression, problem: undefined, acceptFields: noFields };
+  if (coding !== undefined) return { compression, problem: undefined, acceptEncodingFields: noFields };
   const supported = names.length === 0 ? "identity" : names.join(", ");
   const unsupported = problem("ERR_ENCODING_UNSUPPORTED", `Content-Encoding must be one of ${supported}`);
   // RFC 9110 §15.5.16: a 415 for a content coding lists the acceptable ones.
-  return { compression, problem: unsupported, acceptFields: ["accept-encoding", supported] };
+  return { compression, problem: unsupported, acceptEncodingFields: ["accept-encoding", supported] };
 }
 
 const noFields: HeaderFields = [];

@@ -57,9 +57,9 @@ export function readSingleEnvelope(body: Uint8Array, readMaxBytes: number): Enve
   // gRPC, "Status codes": a call with too few or too many messages is unimplemented.
   if (body.byteLength === 0) throw problem("ERR_PROTOCOL", "the message is missing", { code: Code.Unimplemented });
   const end = envelopeBytes(body);
-  if (end === 0) throw truncated();
+  if (end === 0) throw truncatedError();
   const envelope = toEnvelope(body, 0, end, readMaxBytes);
-  if (body.byteLength < end) throw truncated();
+  if (body.byteLength < end) throw truncatedError();
   if (body.byteLength > end) {
     throw problem("ERR_PROTOCOL", "a unary call must have exactly one message", { code: Code.Unimplemented });
   }
@@ -146,7 +146,7 @@ export class EnvelopeReader<T> implements MessageSplitter<T> {
   }
 
   end(): undefined {
-    if (this.#partial !== undefined) throw truncated();
+    if (this.#partial !== undefined) throw truncatedError();
   }
 
   /** Collects the part of the envelope that is in the current piece. @returns the envelope once it is complete */
@@ -188,6 +188,6 @@ function toEnvelope(bytes: Uint8Array, at: number, end: number, readMaxBytes: nu
   return new Envelope(flags === compressedFlag, bytes, at, end);
 }
 
-function truncated(): ConnectError {
+function truncatedError(): ConnectError {
   return problem("ERR_PROTOCOL", "the message is truncated");
 }

@@ -41,8 +41,8 @@ export abstract class EnvelopedWire implements UnaryWire, StreamWire {
   constructor(exchange: Exchange, rpc: Rpc, format: CallFormat, header: EnvelopedHeader) {
     const { codec, contentType } = format;
     const { encodings, timeout, encodingName } = header;
-    const { response, acceptFields } = encodings;
-    const encodingFields = response === undefined ? acceptFields : [encodingName, response.name];
+    const { response, acceptEncodingFields } = encodings;
+    const encodingFields = response === undefined ? acceptEncodingFields : [encodingName, response.name];
     this.exchange = exchange;
     this.rpc = rpc;
     this.codec = codec;

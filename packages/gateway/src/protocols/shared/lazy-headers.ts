@@ -160,7 +160,7 @@ export function headerFieldsToSend(headers: Headers, own: HeaderFields): HeaderF
  * messages.
  */
 export function withOwnReserved(fields: HeaderFields, own: HeaderFields): HeaderFields {
-  const reservedOf = (all: HeaderFields): string[] => all.filter((_, at) => reserved.test(nameAt(all, at)));
+  const reservedOf = (all: HeaderFields): string[] => all.filter((_, at) => reservedNames.test(nameAt(all, at)));
   const ownReserved = reservedOf(own);
   const sentReserved = reservedOf(fields);
   if (
@@ -168,7 +168,7 @@ export function withOwnReserved(fields: HeaderFields, own: HeaderFields): Header
     sentReserved.every((_, at) => at % 2 === 0 || isOwn(sentReserved, at, own))
   )
     return fields;
-  return [...fields.filter((_, at) => !reserved.test(nameAt(fields, at))), ...ownReserved];
+  return [...fields.filter((_, at) => !reservedNames.test(nameAt(fields, at))), ...ownReserved];
 }
 
 function isOwn(fields: HeaderFields, at: number, own: HeaderFields): boolean {
@@ -180,5 +180,5 @@ function nameAt(fields: HeaderFields, at: number): string {
   return fields[at - (at % 2)] ?? "";
 }
 
-const reserved =
+const reservedNames =
   /^(?:grpc-(?:status|message|status-details-bin|encoding|accept-encoding|timeout)|connect-(?:content-encoding|accept-encoding|protocol-version|timeout-ms))$/i;

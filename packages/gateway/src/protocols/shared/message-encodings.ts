@@ -14,7 +14,7 @@ export interface MessageEncodings {
   /** `Unimplemented` if the client uses an unsupported encoding. */
   readonly problem: ConnectError | undefined;
   /** The field that lists the supported encodings, if the response must have it. */
-  readonly acceptFields: HeaderFields;
+  readonly acceptEncodingFields: HeaderFields;
 }
 
 const noFields: HeaderFields = [];
@@ -22,7 +22,7 @@ const identity: MessageEncodings = {
   request: undefined,
   response: undefined,
   problem: undefined,
-  acceptFields: noFields,
+  acceptEncodingFields: noFields,
 };
 
 /**
@@ -47,12 +47,12 @@ export function negotiateEncodings(
       const message = `unknown compression ${quote(sent)}: supported encodings are ${supported}`;
       // The code that gRPC's compression document and Connect's protocol prescribe.
       const unsupported = problem("ERR_ENCODING_UNSUPPORTED", message, { code: Code.Unimplemented });
-      return { request, response: undefined, problem: unsupported, acceptFields: [acceptName, supported] };
+      return { request, response: undefined, problem: unsupported, acceptEncodingFields: [acceptName, supported] };
     }
   }
   // A client that lists no accepted encodings accepts the one that it sends.
   const response = accepted === null || accepted === "" ? request : lastChoice.preferred(available, accepted);
-  return { request, response, problem: undefined, acceptFields: noFields };
+  return { request, response, problem: undefined, acceptEncodingFields: noFields };
 }
 
 /** Caches the last choice, because gRPC clients send the same list with every call. */

@@ -96,7 +96,7 @@ describe.each(http2Servers)("over gRPC, %s", (http2) => {
     expect(response.subarray(5 + 4).equals(Buffer.alloc(memory.byteLength, 1))).toBe(true);
   });
 
-  test("a message that is too large is refused, including its separate bytes field", async () => {
+  test("writeMaxBytes limits the size of a message with its bytes field, which is sent separately", async () => {
     const contentType = "a";
     // Tag, length and text of the content type; tag and length of the data.
     const writeMaxBytes = 3 + 4 + large;
