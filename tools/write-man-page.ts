@@ -13,12 +13,12 @@ export function manPage(): string {
     ".SH NAME",
     "plantstore \\- a plant store over gRPC, gRPC\\-Web, Connect and REST, on one port",
     ".SH SYNOPSIS",
-    ...commands.flatMap((command) => [".P", escaped(usageOf("plantstore", command))]),
+    ...commands.flatMap((command) => [".P", escapeText(usageOf("plantstore", command))]),
     ".SH COMMANDS",
     ...commands.flatMap(section),
     ".SH SETTINGS",
     "By flag or by environment variable, with their defaults. A flag takes precedence over the variable.",
-    ...settingGroups.flatMap(({ title, settings }) => [`.SS ${escaped(title)}`, ...settings.flatMap(settingItem)]),
+    ...settingGroups.flatMap(({ title, settings }) => [`.SS ${escapeText(title)}`, ...settings.flatMap(settingItem)]),
     ".SH EXIT STATUS",
     ...item("0", "success"),
     ...item("1", "failure"),
@@ -32,11 +32,11 @@ export function manPage(): string {
 function section({ name, summary, operands = [], flags = {}, notes = [], settings }: Command): string[] {
   return [
     `.SS ${name}`,
-    escaped(`${summary.slice(0, 1).toUpperCase()}${summary.slice(1)}.`),
+    escapeText(`${summary.slice(0, 1).toUpperCase()}${summary.slice(1)}.`),
     ...operands.flatMap((operand) => item(operand.name, operand.about)),
     ...Object.entries(flags).flatMap(([flag, about]) => item(formatFlag(flag, about), about.about)),
     ...(settings === undefined ? [] : item("--SETTING VALUE", "a setting, see SETTINGS")),
-    ...notes.flatMap((note, index) => [index === 0 ? ".P" : ".br", escaped(note)]),
+    ...notes.flatMap((note, index) => [index === 0 ? ".P" : ".br", escapeText(note)]),
   ];
 }
 
@@ -47,12 +47,12 @@ function settingItem(setting: Setting<unknown>): string[] {
 
 /** Returns a term in bold, with its meaning below it. */
 function item(term: string, about: string): string[] {
-  return [".TP", `.B ${escaped(term)}`, escaped(about)];
+  return [".TP", `.B ${escapeText(term)}`, escapeText(about)];
 }
 
 // groff(7): a backslash starts an escape, \- is an ASCII hyphen, and a dot or a quote at the start of a line starts a
 // request. Characters outside of ASCII are escaped, because not every troff reads UTF-8.
-function escaped(text: string): string {
+function escapeText(text: string): string {
   return text
     .replaceAll("\\", "\\e")
     .replaceAll("-", "\\-")

@@ -33,7 +33,7 @@ export function auditOf({ procedure, contextValues, error }: AuditedCall): CallA
     ...(refusal !== undefined && { refusal: refusal.kind, reason: refusal.reason }),
   };
   if (plantId === undefined) return { trail: refusal && "refusals", fields };
-  const trail = procedure === undefined ? undefined : policyOf(procedure)?.trail;
+  const trail = procedure === undefined ? undefined : policyOf(procedure)?.auditTrail;
   // The id is a string, because a large JSON number loses digits.
   return { trail, fields: { ...fields, plantId: String(plantId) } };
 }

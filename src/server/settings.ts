@@ -202,7 +202,7 @@ export const settings: { readonly [Key in keyof Configuration]: Setting<NonNulla
   },
   audit: {
     variable: "PLANTSTORE_AUDIT",
-    help: "when refused credentials and deletions are logged: always (unless LOG_LEVEL is silent) or by-level (as info)",
+    help: "values of LOG_LEVEL with which refused credentials and deletions are logged: always (all but silent) or by-level (info and lower)",
     fallback: "always",
     read: oneOf(["always", "by-level"]),
   },

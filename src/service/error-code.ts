@@ -3,7 +3,7 @@
  * releases can add identifiers. docs/reference/errors.md and docs/reference/identifiers.md document all of them.
  */
 export type PlantErrorCode =
-  // Errors of a deletion; the identifier is `errorCode` of the error.
+  // Errors of deletions, which have the identifier in `errorCode`.
   | "ERR_PLANT_NOT_FOUND"
   | "ERR_PLANT_ID_MISSING"
   | "ERR_PLANT_PROTECTED"
@@ -13,10 +13,10 @@ export type PlantErrorCode =
   | "ERR_QUEUE_FULL"
   | "ERR_STORE_UNAVAILABLE"
   | "ERR_OUTCOME_UNKNOWN"
-  // Errors thrown at the start; the identifier is `code` of the error.
+  // Errors that are thrown at the start, which have it in `code`.
   | "ERR_CONFIGURATION"
   | "ERR_STORE_OPEN"
-  // Log lines; the identifier is `errorCode` of the line.
+  // Problems that are only logged, in lines that have it in `errorCode`.
   | "ERR_STORE_FAILED"
   | "ERR_CITUS_WORKER_UNAVAILABLE"
   | "ERR_RETENTION_FAILED"

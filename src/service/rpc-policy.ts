@@ -10,7 +10,7 @@ interface RpcPolicy {
   /** Whether the RPC accepts an `Idempotency-Key`. */
   readonly acceptsIdempotencyKey: boolean;
   /** The audit trail of the RPC's calls; `undefined` if they are only in the log. */
-  readonly trail: "deletions" | undefined;
+  readonly auditTrail: "deletions" | undefined;
 }
 
 // The type requires a policy for every RPC, because an RPC without a policy could be called with any valid token.
@@ -19,7 +19,7 @@ const policies: Readonly<Record<keyof typeof PlantService.method, RpcPolicy>> = 
     scope: "plants:delete",
     successDescription: "The plant is deleted.",
     acceptsIdempotencyKey: true,
-    trail: "deletions",
+    auditTrail: "deletions",
   },
 };
 

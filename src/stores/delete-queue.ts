@@ -33,7 +33,7 @@ export interface DeleteQueueOptions {
    * `ConnectError`.
    */
   readonly commit: (batch: readonly PendingDelete[]) => Promise<Outcomes>;
-  /** The most deletions in one batch. */
+  /** The maximum number of deletions in one batch. */
   readonly batchMax: number;
   /** The most deletions that may wait for a batch; further ones are refused. Under overload, the limit is lower. */
   readonly waitingMax: number;

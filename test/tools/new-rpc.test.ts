@@ -50,7 +50,7 @@ const pieces: Readonly<Record<string, string>> = {
       return { id };
     },`,
   [pathOf("rpc-policy.ts")]: `
-    getPlant: { scope: "plants:read", successDescription: "The plant is returned.", acceptsIdempotencyKey: false, trail: undefined },`,
+    getPlant: { scope: "plants:read", successDescription: "The plant is returned.", acceptsIdempotencyKey: false, auditTrail: undefined },`,
   [pathOf("audit.test.ts")]: `
   getPlant: undefined,`,
   // The method of the client is omitted: the test then fails, but compiles.

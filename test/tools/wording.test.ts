@@ -94,20 +94,20 @@ describe("phrases", () => {
   });
 
   const rows = [
-    { name: "a message", kind: "message", text: "the port is no number", found: ["is no"] },
-    { name: "an exception", kind: "comment", text: "It is no longer open.", found: [] },
+    { name: "are found in a message", kind: "message", text: "the port is no number", found: ["is no"] },
+    { name: "are not found in an exception", kind: "comment", text: "It is no longer open.", found: [] },
     {
-      name: "two phrases, one of them in capitals",
+      name: "are found if there are two, one of them in capitals",
       kind: "test name",
       text: "At once, and forthwith",
       found: ["at once", "forthwith"],
     },
-    { name: "a longer word", kind: "comment", text: "look at oncelers", found: [] },
-    { name: "the words of a name", kind: "name", text: "closeAtOnce", found: ["at once"] },
-    { name: "a part of a word of a name", kind: "name", text: "flatOnce", found: [] },
+    { name: "are not found in a longer word", kind: "comment", text: "look at oncelers", found: [] },
+    { name: "are found in the words of a name", kind: "name", text: "closeAtOnce", found: ["at once"] },
+    { name: "are not found in a part of a word of a name", kind: "name", text: "flatOnce", found: [] },
   ] as const;
 
-  test.each(rows)("are found, or not, in $name", ({ kind, text, found }) => {
+  test.each(rows)("$name", ({ kind, text, found }) => {
     const offences = find({ kind, text, context: "", line: 1 });
     expect(offences.map(({ phrase }) => phrase.phrase)).toEqual(found);
   });
@@ -117,7 +117,7 @@ describe("phrases", () => {
     { name: "two lines of a block comment", source: " * at\n * once" },
     { name: "a name", source: "closeAtOnce" },
     { name: "capitals", source: "At once" },
-  ])("are not missed by the filter in $name", ({ source }) => {
+  ])("match the rough pattern in $name", ({ source }) => {
     expect(roughPattern(phrases).test(source)).toBe(true);
   });
 });

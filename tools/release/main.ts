@@ -118,7 +118,7 @@ const options = {
 } as const;
 
 /** Parses the command line. @throws UsageError when an option is unknown */
-function parsed() {
+function parseCommandLine() {
   try {
     return parseArgs({ options, allowPositionals: true });
   } catch (reason) {
@@ -127,7 +127,7 @@ function parsed() {
 }
 
 function main(): void {
-  const { values, positionals } = parsed();
+  const { values, positionals } = parseCommandLine();
   if (values.artifacts) return writeArtifacts(currentVersion());
   if (values.publish) return publish(currentVersion());
   prepare(positionals.length === 1 ? (positionals[0] ?? "") : "", values["skip-checks"]);

@@ -56,7 +56,7 @@ export function roughPattern(phrases: readonly Phrase[]): RegExp {
     const words = phrase.split(" ").map((word) => {
       const [first, rest] = [word.slice(0, 1), word.slice(1)];
       // A word that starts with a capital letter may follow another one in a name.
-      return `(?:(?<![A-Za-z])${escaped(first.toLowerCase())}|${escaped(first.toUpperCase())})${escaped(rest)}(?![a-z])`;
+      return `(?:(?<![A-Za-z])${escapePattern(first.toLowerCase())}|${escapePattern(first.toUpperCase())})${escapePattern(rest)}(?![a-z])`;
     });
     return words.join("[\\s*/]*");
   });
@@ -64,10 +64,10 @@ export function roughPattern(phrases: readonly Phrase[]): RegExp {
 }
 
 function patternOf(phrases: readonly string[], flags: string): RegExp {
-  return new RegExp(`(?<![\\w-])(?:${phrases.map(escaped).join("|")})(?![\\w-])`, flags);
+  return new RegExp(`(?<![\\w-])(?:${phrases.map(escapePattern).join("|")})(?![\\w-])`, flags);
 }
 
-function escaped(phrase: string): string {
+function escapePattern(phrase: string): string {
   return phrase.replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&");
 }
 

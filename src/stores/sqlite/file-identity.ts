@@ -14,11 +14,11 @@ const fileGone: StoreProblem = {
 };
 
 const logMissing = "its write-ahead log was moved, replaced or deleted";
-const missingLogSaved: StoreProblem = {
+const checkpointedLogMissing: StoreProblem = {
   text: `${logMissing}; every acknowledged deletion is in the file`,
   isTemporary: false,
 };
-const missingLogLost: StoreProblem = {
+const uncheckpointedLogMissing: StoreProblem = {
   text: `${logMissing}; a restart without it may undo acknowledged deletions`,
   isTemporary: false,
   needsOperator: true,
@@ -92,8 +92,9 @@ export class FileIdentity {
     const log = this.#log.find();
     // If there is another log with this name, another process is using it, and two logs must not be copied into one
     // file.
-    if (log === "other") return missingLogLost;
-    if (log === "missing") return checkpointLog(this.#db, this.#lockTimeoutMs) ? missingLogSaved : missingLogLost;
+    if (log === "other") return uncheckpointedLogMissing;
+    if (log === "missing")
+      return checkpointLog(this.#db, this.#lockTimeoutMs) ? checkpointedLogMissing : uncheckpointedLogMissing;
     if (typeof this.#locks.find() === "string") return locksMissing;
     const change = this.#changes.find(file, log.size);
     return change && externalChangeProblems[change];

@@ -1,14 +1,14 @@
 import type { StoreProblem } from "../store-health.ts";
 
-const busy = 5;
-const locked = 6;
-const constraint = 19;
+const busyCode = 5;
+const lockedCode = 6;
+const constraintCode = 19;
 
 // Primary result codes (sqlite.org/rescode.html); extended codes contain the primary code in their low byte.
 const problems: ReadonlyMap<number, StoreProblem> = new Map([
   [3, { text: "permission denied", isTemporary: true }],
-  [busy, { text: "another process holds the lock on the file", isTemporary: true }],
-  [locked, { text: "another process holds the lock on the file", isTemporary: true }],
+  [busyCode, { text: "another process holds the lock on the file", isTemporary: true }],
+  [lockedCode, { text: "another process holds the lock on the file", isTemporary: true }],
   [7, { text: "out of memory", isTemporary: true }],
   [8, { text: "the file is not writable", isTemporary: true }],
   [10, { text: "reading from or writing to the disk failed", isTemporary: false }],
@@ -27,12 +27,12 @@ export function fileProblemOf(fault: unknown): StoreProblem {
 /** Returns whether a statement failed because another connection holds the lock. */
 export function isLocked(fault: unknown): boolean {
   const code = primaryCodeOf(fault);
-  return code === busy || code === locked;
+  return code === busyCode || code === lockedCode;
 }
 
 /** Returns whether a constraint or trigger refused a statement. */
 export function isConstraintFault(fault: unknown): boolean {
-  return primaryCodeOf(fault) === constraint;
+  return primaryCodeOf(fault) === constraintCode;
 }
 
 function primaryCodeOf(fault: unknown): number | undefined {

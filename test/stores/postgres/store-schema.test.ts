@@ -180,7 +180,9 @@ describe("settings in the options of the database URL", () => {
       const environment = { DATABASE_URL: through, PLANTSTORE_TOKENS: "a-token-of-a-test-0123456789", PORT: "0" };
       const { exitCode, err } = await runCommand([command], environment, "7\n");
       expect(exitCode).toBe(1);
-      expect(err.join("\n")).toContain("options in the database URL set search_path, which did not reach the server");
+      expect(err.join("\n")).toContain(
+        "the options in the database URL set search_path, but the server did not get this setting",
+      );
       expect(await runSql(url, "SELECT id FROM plants")).toEqual([{ id: "1" }]);
     },
   );
@@ -205,7 +207,7 @@ describe("settings in the options of the database URL", () => {
     const session = new Session(readServerUrl(`${url}&options=${encodeURIComponent(options)}`));
     const found = findSchema(session);
     if (name === undefined) await expect(found).resolves.toMatchObject({ name: "public" });
-    else await expect(found).rejects.toThrow(`options in the database URL set ${name}, which did not reach`);
+    else await expect(found).rejects.toThrow(`the options in the database URL set ${name}, but the server did not get`);
     await session.close();
   });
 
@@ -224,7 +226,7 @@ describe("settings in the options of the database URL", () => {
     await using pooler = await startDropping();
     const through = `${url.replace(server.socketFolder, pooler.socketFolder)}&options=-cstatement_timeout%3D9s`;
     const { exitCode, err } = await runCommand([command], { DATABASE_URL: through }, "7\n");
-    const refusal = "options in the database URL set statement_timeout, which did not reach the server";
+    const refusal = "the options in the database URL set statement_timeout, but the server did not get this setting";
     expect([exitCode, err.join("\n").includes(refusal)]).toEqual(isRefused ? [1, true] : [0, false]);
   });
 
@@ -232,7 +234,9 @@ describe("settings in the options of the database URL", () => {
     await using pooler = await startDropping((options) => options.replace("work_mem=5MB", "work_mem=9MB"));
     const [url] = (await server.createPlants()).replace(server.socketFolder, pooler.socketFolder).split("&options=");
     const session = new Session(readServerUrl(`${url}&options=-cwork_mem%3D5MB`));
-    await expect(findSchema(session)).rejects.toThrow("options in the database URL set work_mem, which did not reach");
+    await expect(findSchema(session)).rejects.toThrow(
+      "the options in the database URL set work_mem, but the server did not get",
+    );
     await session.close();
   });
 
@@ -243,7 +247,7 @@ describe("settings in the options of the database URL", () => {
     const store = await openPostgresStore({ url: `${url}%20-cwork_mem%3D5MB` });
     drops = true;
     for (const socket of pooler.sockets) socket.destroy();
-    await expect.poll(() => store.problem).toMatch(/options in the database URL set \w+, which did not reach/);
+    await expect.poll(() => store.problem).toMatch(/options in the database URL set \w+, but the server did not get/);
     await store.close();
   });
 

@@ -201,7 +201,7 @@ test(
 test("opening a store fails with the name of the setting if PgBouncer refuses its options", async () => {
   const url = `${pooler.url}&options=-csearch_path%3Dneighbor`;
   await expect(openPlantStore({ kind: "postgres", url })).rejects.toThrow(
-    /^cannot use \S+: options in the database URL set search_path, which did not reach the server/,
+    /^cannot use \S+: the options in the database URL set search_path, but the server did not get this setting/,
   );
 });
 
@@ -209,7 +209,7 @@ test("opening a store fails with the name of the setting if PgBouncer drops its 
   await using dropping = await startPgbouncer(postgres.socketFolder, { dropsOptions: true });
   const url = `${dropping.url}&options=-csearch_path%3Dneighbor`;
   await expect(openPlantStore({ kind: "postgres", url })).rejects.toThrow(
-    /^cannot use \S+: options in the database URL set search_path, which did not reach the server/,
+    /^cannot use \S+: the options in the database URL set search_path, but the server did not get this setting/,
   );
   // The options of the session are dropped, too, and are not required.
   await createPlants(1);

@@ -22,7 +22,8 @@ const findDeleted = ({ deletions }: StoreSchema): string => `
 const findDeletedBetween = ({ deletions }: StoreSchema): string =>
   `SELECT DISTINCT plant_id FROM ${deletions} WHERE plant_id BETWEEN $1 AND $2`;
 
-// The largest range of ids, as a multiple of the number of ids. It limits how many records of other ids are read.
+// If the range of the ids is at least this many times as large as their number, each id is searched separately, because
+// the range may contain too many records of other ids.
 const rangePerIdMax = 4n;
 
 // ON CONFLICT, because an interrupted import may be run again.

@@ -64,7 +64,7 @@ export async function checkPostgresDatabase(url: string): Promise<void> {
 
 // No timeouts, because building an index waits for older snapshots. This overrides the timeouts of the role, which may
 // be meant for deletions.
-const unlimited: SessionTimeouts = { lockTimeoutMs: 0, statementTimeoutMs: 0, responseTimeoutMs: 0 };
+const unlimitedTimeouts: SessionTimeouts = { lockTimeoutMs: 0, statementTimeoutMs: 0, responseTimeoutMs: 0 };
 
 /**
  * Migrates a PostgreSQL database to the schema of this release, and returns the versions before and after. A newer
@@ -83,7 +83,7 @@ export async function migratePostgres(
   const migrateAll = async (session: Session, citus: Citus): Promise<Versions> => {
     const schema = await retryTransientErrors(session, () => findSchema(session));
     await retryTransientErrors(session, () => refuseDistributedSchema(session, schema));
-    const lock = new Session(server, unlimited, citus);
+    const lock = new Session(server, unlimitedTimeouts, citus);
     const versions = await migrate({ session, lock, schema, steps }, onWaiting);
     // Tables and functions of a newer release must not be changed.
     if (versions.to > schemaAfter(steps).version) return versions;
@@ -99,7 +99,7 @@ export async function migratePostgres(
     });
     return versions;
   };
-  return await onSession(server, migrateAll, unlimited);
+  return await onSession(server, migrateAll, unlimitedTimeouts);
 }
 
 async function onSession<Result>(

@@ -6,10 +6,10 @@ import { toStorableText } from "../../storable-text.ts";
  * string, which is not a valid key; NULL would become the string "NULL" in a session with `array_nulls = off`.
  */
 export function keysOf(pending: readonly PendingDelete[]): string {
-  return toArrayLiteral(pending.map(({ call }) => quoted(call.idempotencyKey ?? "")));
+  return toArrayLiteral(pending.map(({ call }) => quote(call.idempotencyKey ?? "")));
 }
 
-/** Returns an array literal; strings must be {@link quoted}. */
+/** Returns an array literal; strings must be quoted by {@link quote}. */
 export function toArrayLiteral(elements: readonly (string | bigint)[] | BigInt64Array): string {
   return `{${elements.join()}}`;
 }
@@ -20,7 +20,7 @@ export function parseIdArray(array: string | null | undefined): readonly string[
 }
 
 /** Quotes a string as an element of an array literal (postgresql.org/docs/current/arrays.html#ARRAYS-IO). */
-export function quoted(text: string): string {
+export function quote(text: string): string {
   const storable = toStorableText(text);
   // Checking first is several times cheaper than a replacement that finds nothing.
   return `"${specialCharacter.test(storable) ? storable.replaceAll(everySpecial, "\\$&") : storable}"`;

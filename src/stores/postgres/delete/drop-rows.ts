@@ -1,5 +1,5 @@
 import type { StoreSchema } from "../schema/store-schema.ts";
-import { pinned, readCommitted } from "../server/pinned-settings.ts";
+import { pinnedCondition, readCommitted } from "../server/pinned-settings.ts";
 import type { Session } from "../server/session.ts";
 import { sqlStateOf } from "../server/sql-state.ts";
 import type { Dropped, Slice } from "./placement.ts";
@@ -24,7 +24,7 @@ const dropUnlockedSql = (deletions: string, condition: string, row: "seq" | "cti
   dropped AS (DELETE FROM ${deletions} WHERE ${condition} AND ${row} = ANY(ARRAY(SELECT place FROM old)) RETURNING 1)
   SELECT (SELECT pg_catalog.count(*) FROM dropped), (SELECT ${usOf("pg_catalog.max(deleted_at)")} FROM old)`;
 
-const dropOfTableSql = ({ deletions }: StoreSchema): string => dropUnlockedSql(deletions, pinned, "seq");
+const dropOfTableSql = ({ deletions }: StoreSchema): string => dropUnlockedSql(deletions, pinnedCondition, "seq");
 
 // A row is found by its `ctid` without an index. But only PostgreSQL has a `ctid`, and it is unique only within one
 // table.

@@ -108,7 +108,7 @@ export const faultTable: readonly FaultRow[] = [
   { sqlState: "3D", verdict: "fail", why: "the database does not exist" },
   { sqlState: "3F", verdict: "fail", why: "the schema does not exist" },
   { sqlState: "42", verdict: "fail", why: "a table does not exist, or the user lacks a privilege" },
-  { sqlState: "0A", verdict: "fail", why: "the server does not support this" },
+  { sqlState: "0A", verdict: "fail", why: "the server does not support a feature that the statement uses" },
 ];
 
 /** The name of the index that prevents using an idempotency key twice, on Citus with the number of the shard. */

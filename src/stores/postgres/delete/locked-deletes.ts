@@ -32,8 +32,8 @@ function withUnknownOutcome(reason: unknown): unknown {
   return code === Code.Unavailable || code === Code.ResourceExhausted ? outcomeUnknown(reason) : reason;
 }
 
-/** Options of {@link LockedDeletes}. */
-export interface LockedDeletesOptions {
+/** Options of {@link LockedDeletes}: of deletions that wait for locks. */
+export interface LockWaitOptions {
   /**
    * Deletes the plants that are no longer locked and hands the rest back to {@link LockedDeletes.add}. All deletions
    * have the same token, and their plants are on the same worker. Must settle by `deadlineMs`, on the clock of
@@ -42,9 +42,9 @@ export interface LockedDeletesOptions {
   readonly commit: (batch: readonly LockedDelete[], deadlineMs: number) => Promise<Outcomes>;
   /** Returns the index of the worker that has a plant. */
   readonly workerOf: (id: bigint) => number;
-  /** The most deletions in one batch. */
+  /** The maximum number of deletions in one batch. */
   readonly batchMax: number;
-  /** The most deletions that wait for a lock; further ones are refused. */
+  /** The maximum number of deletions that wait for a lock; further ones are refused. */
   readonly waitingMax: number;
 }
 
@@ -53,14 +53,14 @@ export interface LockedDeletesOptions {
  * not delay other deletions. After two seconds their callers get `Unavailable`.
  */
 export class LockedDeletes {
-  readonly #options: LockedDeletesOptions;
+  readonly #options: LockWaitOptions;
   readonly #waiting: LockedDelete[] = [];
   /** For each deletion, the end of its wait for the lock and its deadline, on the clock of `performance.now()`. */
   readonly #limits = new WeakMap<LockedDelete, { readonly lockMs: number; readonly deadlineMs: number }>();
   #attempting: Promise<void> | undefined;
   #attempted = 0;
 
-  constructor(options: LockedDeletesOptions) {
+  constructor(options: LockWaitOptions) {
     this.#options = options;
   }
 

@@ -93,7 +93,7 @@ export interface RecordDays {
 
 /** A slice of the expired deletion records. */
 export interface Slice {
-  /** The most records. */
+  /** The maximum number of records. */
   readonly max: number;
   /** The {@link Dropped.reachedTimeUs} of the previous slice. */
   readonly fromUs?: number | undefined;

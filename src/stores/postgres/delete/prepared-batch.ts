@@ -1,5 +1,5 @@
 import type { PendingDelete } from "../../delete-queue.ts";
-import { keysOf, quoted, toArrayLiteral } from "./array-literals.ts";
+import { keysOf, quote, toArrayLiteral } from "./array-literals.ts";
 
 /** The deletions of a batch as parameters of a statement, and the token that identifies their records. */
 export interface PreparedBatch {
@@ -57,8 +57,8 @@ export function prepareBatch(
     }
     if (key !== undefined) keys.add(key);
     firstOf.set(id, pendingDelete);
-    subjects.push(quoted(call.subject));
-    requestIds.push(quoted(call.requestId));
+    subjects.push(quote(call.subject));
+    requestIds.push(quote(call.requestId));
   }
   const ids = toArrayLiteral([...firstOf.keys()]);
   const values = [ids, toArrayLiteral(subjects), toArrayLiteral(requestIds), token];

@@ -1,5 +1,5 @@
 import { type NamedStatement, nameStatement } from "../server/named-statements.ts";
-import { alreadyPinned, ownRole, pinned, pinnedByRow } from "../server/pinned-settings.ts";
+import { alreadyPinned, ownRole, pinnedCondition, pinnedByRow } from "../server/pinned-settings.ts";
 import type { Row } from "../server/session.ts";
 import { createDayPartitions } from "../schema/by-day.ts";
 import type { StoreSchema } from "../schema/store-schema.ts";
@@ -69,7 +69,7 @@ function buildStatements(
     if (!isByDay) return "";
     return key === undefined ? ", true" : `, CASE ${key} WHEN '' THEN true END`;
   };
-  const deleteSql = (condition: string, pins = pinned): string =>
+  const deleteSql = (condition: string, pins = pinnedCondition): string =>
     `DELETE FROM ${plants} WHERE ${condition} AND ${pins} RETURNING id`;
   const recordAll = `
     INSERT INTO ${deletions} (plant_id, batch, ${names}${byDaySuffix})
@@ -147,7 +147,7 @@ const existingPlantsSql = ({ plants }: StoreSchema): string => `
   UNION ALL SELECT NULL WHERE pg_catalog.current_setting('synchronous_standby_names', true) <> ''`;
 
 // Writes a message that nobody reads, because a transaction that writes nothing does not wait for standbys.
-const waitForStandbysSql = `SELECT pg_catalog.pg_logical_emit_message(true, 'plantstore', '') WHERE ${pinned}`;
+const waitForStandbysSql = `SELECT pg_catalog.pg_logical_emit_message(true, 'plantstore', '') WHERE ${pinnedCondition}`;
 
 /**
  * Looks up records by their idempotency keys. An UPDATE that changes nothing, instead of a SELECT: its commit waits for
@@ -174,7 +174,7 @@ export function singleServer(schema: StoreSchema, hasDefaultSettings: boolean = 
 
 /** Returns the same with records that are partitioned by day. */
 export function singleServerByDay(schema: StoreSchema, hasDefaultSettings: boolean = false): Placement {
-  const dropDaySql = `SELECT ${schema.quoted}.plantstore_drop_day($1::interval) WHERE ${pinned}`;
+  const dropDaySql = `SELECT ${schema.quoted}.plantstore_drop_day($1::interval) WHERE ${pinnedCondition}`;
   return {
     ...createPlacement(schema, { isByDay: true, hasDefaultSettings }),
     // At full load, dropping takes a thirteenth of the time of one core, and drops some 1.4 times as many records as
@@ -196,7 +196,7 @@ function createPlacement(schema: StoreSchema, layout: Layout): Placement {
   const statements = buildBatchStatements(schema, layout);
   const statementsOf = ({ keyed }: PreparedBatch): Statements =>
     keyed.length === 0 ? statements.withoutKeys : statements.withKeys;
-  const findKeyRecordsSql = findKeysSql(schema, keysSql(isByDay, "$1"), pinned);
+  const findKeyRecordsSql = findKeysSql(schema, keysSql(isByDay, "$1"), pinnedCondition);
   const probeSql = isByDay ? probeRecordSql(schema, ", by_day", ", true") : probeRecordSql(schema, "", "");
   const findPlants: Placement["findPlants"] = async (session, ids) => {
     const rows = await session.query(existingPlantsSql(schema), [toArrayLiteral(ids)]);
@@ -221,7 +221,7 @@ function createPlacement(schema: StoreSchema, layout: Layout): Placement {
       return new Map(rows.map(([id, fate]) => [toId(id), toFate(fate)]));
     },
     findPlants,
-    runLookup: (session, toSql, values) => session.query(toSql(pinned), values),
+    runLookup: (session, toSql, values) => session.query(toSql(pinnedCondition), values),
     waitForStandbys: async (session, missing) => void (await findPlants(session, missing)),
     findKeyRecords: (session, keyed) => session.query(findKeyRecordsSql, [keysOf(keyed)]),
     // No pauses: without partitions all records are dropped row by row, and with pauses records could be added faster.

@@ -1,4 +1,4 @@
-import { pinned } from "../server/pinned-settings.ts";
+import { pinnedCondition } from "../server/pinned-settings.ts";
 import type { Session } from "../server/session.ts";
 import type { StoreSchema } from "./store-schema.ts";
 
@@ -11,7 +11,7 @@ const isPartitionedSql = "SELECT FROM pg_catalog.pg_class WHERE oid = pg_catalog
 
 /** Creates missing partitions of the next days. */
 export async function createDayPartitions(session: Session, { quoted }: StoreSchema): Promise<void> {
-  await session.query(`SELECT ${quoted}.plantstore_make_days() WHERE ${pinned}`);
+  await session.query(`SELECT ${quoted}.plantstore_make_days() WHERE ${pinnedCondition}`);
 }
 
 /**

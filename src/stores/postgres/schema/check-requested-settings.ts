@@ -23,7 +23,7 @@ const currentSql = "SELECT pg_catalog.current_setting($1, true)";
 const sourceSql = "SELECT source FROM pg_catalog.pg_settings WHERE pg_catalog.lower(name) = $1";
 
 // The SQLSTATEs with which the server refuses a setting that is unknown, or that this user cannot set at this time.
-const refused = /^(?:22|42|55)/;
+const refusedSqlStates = /^(?:22|42|55)/;
 
 /**
  * Returns whether a setting has this value, either now, because a pooler may set it, or at the start of the connection,
@@ -40,7 +40,7 @@ async function isInEffect(session: Session, name: string, value: string): Promis
     const [normalized] = await session.query(setSql, [name, value]);
     return normalized?.[0] === now?.[0] || normalized?.[0] === initial?.[0];
   } catch (fault) {
-    if (!refused.test(sqlStateOf(fault) ?? "")) throw fault;
+    if (!refusedSqlStates.test(sqlStateOf(fault) ?? "")) throw fault;
   }
   await session.run("ROLLBACK TO SAVEPOINT requested");
   const [found] = await session.query(sourceSql, [name]);

@@ -41,7 +41,7 @@ export const pinnedByRow: string = `(${pinStatements}) IS NOT NULL`;
  * The same for any number of rows: PostgreSQL evaluates the uncorrelated subquery once, before it reads rows. Citus
  * does not support such a function in a statement for its workers.
  */
-export const pinned: string = `(SELECT ${pinStatements}) IS NOT NULL`;
+export const pinnedCondition: string = `(SELECT ${pinStatements}) IS NOT NULL`;
 
 /**
  * A condition that is true if no setting has to be pinned. It is for connections that start with the default settings,
@@ -83,5 +83,5 @@ export const readCommitted = "ISOLATION LEVEL READ COMMITTED";
  */
 export function beginSql(characteristics: string): string {
   return `BEGIN; ${resetSql}; COMMIT; BEGIN ${characteristics};
-    SELECT pg_catalog.set_config('citus.worker_min_messages', 'debug1', true) WHERE ${pinned}`;
+    SELECT pg_catalog.set_config('citus.worker_min_messages', 'debug1', true) WHERE ${pinnedCondition}`;
 }

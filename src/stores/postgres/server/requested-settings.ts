@@ -25,7 +25,7 @@ function splitWords(options: string): readonly string[] {
 /** Returns the error for a setting that a pooler did not pass to the server. */
 export function droppedSetting(name: string): StoreOpenError {
   return new StoreOpenError(
-    `options in the database URL set ${name}, which did not reach the server, probably because of a connection pooler: ` +
-      `set it for the role (ALTER ROLE … SET ${name} = …), or connect to the server directly`,
+    `the options in the database URL set ${name}, but the server did not get this setting, probably because of a ` +
+      `connection pooler: set it for the role (ALTER ROLE … SET ${name} = …), or connect to the server directly`,
   );
 }
