@@ -1,6 +1,7 @@
 import type { DescMessage, JsonObject, JsonValue } from "@bufbuild/protobuf";
 import { cleanText } from "./clean-text.ts";
 import type { Comments } from "./comments.ts";
+import type { FieldRules } from "./field-rules.ts";
 import type { OpenApiSchema } from "./open-api-document.ts";
 import { Schemas } from "./schemas.ts";
 
@@ -8,6 +9,8 @@ import { Schemas } from "./schemas.ts";
 export interface MessageSchemaOptions {
   readonly comments: Comments;
   readonly useProtoFieldName: boolean;
+  /** The rules of fields that the server checks. */
+  readonly rules?: FieldRules | undefined;
   /** Whether the schema describes messages that clients send, or those that they receive. */
   readonly direction: "input" | "output";
 }

@@ -1,8 +1,11 @@
 import { expect, test } from "vitest";
 import { SignupService } from "../../../testing/src/gen/signup/v1/signup_pb.ts";
+import { exchangeHttp1 } from "../../../testing/src/carriers/http1-connection.ts";
+import { statelessRequest } from "../../../testing/src/gateway/mcp.ts";
 import { startSignup } from "../../../testing/src/gateway/signup.ts";
 import { createOpenApi, type OpenApiOptions } from "../../src/index.ts";
 import type { OpenApiSchema } from "../../src/openapi/index.ts";
+import { createMcp } from "../../src/protocols/mcp/index.ts";
 import { openValidation } from "../../src/validation/index.ts";
 
 const validation = await openValidation();
@@ -24,6 +27,17 @@ test("the schema of a message has its rules", () => {
       },
     },
     Address: { required: ["zip"], properties: { zip: { pattern: "^[0-9]{5}$" } } },
+  });
+});
+
+test("the input schema of a tool has the rules", async () => {
+  const mcp = createMcp({ tools: ["signup.v1.SignupService.Register"], validation });
+  await using signup = await startSignup(validation, { mcp });
+  const { body } = await exchangeHttp1(signup.address, statelessRequest("tools/list", {}));
+  expect(JSON.parse(body.toString())).toMatchObject({
+    result: {
+      tools: [{ inputSchema: { required: ["name", "email", "age"], properties: { name: { minLength: 2 } } } }],
+    },
   });
 });
 

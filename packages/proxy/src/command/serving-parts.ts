@@ -43,7 +43,7 @@ export async function openParts(
   try {
     const validation = settings.validates ? await loadValidation() : undefined;
     const docs = settings.hasDocs ? createProxyDocs(services, settings.rest, validation) : undefined;
-    const mcp = await openMcp(settings);
+    const mcp = await openMcp(settings, validation);
     return { settings, upstreams: openUpstreams(settings, previous), docs, admission, mcp, validation };
   } catch (error) {
     admission.close();
@@ -56,10 +56,14 @@ async function loadValidation(): Promise<ServingParts["validation"]> {
   return await validation.openValidation();
 }
 
-async function openMcp({ tools }: ProxySettings): Promise<ProtocolExtension | undefined> {
+async function openMcp(
+  { tools }: ProxySettings,
+  validation: ServingParts["validation"],
+): Promise<ProtocolExtension | undefined> {
   if (tools === undefined) return undefined;
   const { createMcp } = await import("@plantstore/gateway/mcp");
-  return createMcp({ tools, serverInfo: { name: "plantstore-proxy", version: packageVersion() } });
+  const serverInfo = { name: "plantstore-proxy", version: packageVersion() };
+  return createMcp({ tools, serverInfo, ...(validation && { validation }) });
 }
 
 /** Closes the parts that other parts do not share. Calls to upstreams may take `drainMs` longer. */

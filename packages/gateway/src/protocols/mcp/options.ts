@@ -1,5 +1,5 @@
 import type { DescMethod } from "@bufbuild/protobuf";
-import type { Comments } from "../../openapi/index.ts";
+import type { Comments, FieldRules } from "../../openapi/index.ts";
 import { type OptionNames, required } from "../../options/index.ts";
 import type { BodyCaller } from "../index.ts";
 
@@ -23,6 +23,8 @@ export interface McpOptions {
   readonly isListed?: (method: DescMethod, caller: BodyCaller) => boolean;
   /** The comments of the definition, as for `createOpenApi`. Default: the comments in the descriptors. */
   readonly comments?: Comments;
+  /** The rules that the schemas of inputs contain: the option `validation` of the gateway. */
+  readonly validation?: FieldRules;
   /** The limits of the results of server streams. */
   readonly stream?: Partial<McpStreamLimits>;
 }
@@ -71,6 +73,7 @@ export const mcpOptionNames: OptionNames<McpOptions> = {
   instructions: true,
   isListed: true,
   comments: true,
+  validation: true,
   stream: streamDefaults,
 };
 

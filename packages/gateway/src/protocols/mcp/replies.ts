@@ -100,6 +100,7 @@ export class Replies {
     if (this.#definitionParts !== undefined) return this.#definitionParts;
     const bindings = Map.groupBy(this.#parts.restRoutes.bindings, ({ method }) => method);
     return (this.#definitionParts = {
+      rules: this.#options.validation,
       comments: this.#options.comments ?? runSteps(commentsOf(this.#tools.map(({ rpc }) => rpc.method.parent))),
       httpMethodsOf: (method) => (bindings.get(method) ?? []).map(({ pattern }) => pattern.httpMethod),
     });

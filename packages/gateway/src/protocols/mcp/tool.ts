@@ -1,7 +1,7 @@
 import type { DescMessage, DescMethod, JsonObject } from "@bufbuild/protobuf";
 import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt";
 import { hasCustomJsonRepresentation } from "../../messages/json/index.ts";
-import { cleanText, commentOf, type Comments, createMessageSchema } from "../../openapi/index.ts";
+import { cleanText, commentOf, type Comments, createMessageSchema, type FieldRules } from "../../openapi/index.ts";
 import type { Rpc } from "../index.ts";
 import { selectorOf } from "../rest/rules/index.ts";
 import type { McpToolHints, McpToolOptions } from "./options.ts";
@@ -9,6 +9,7 @@ import type { McpToolHints, McpToolOptions } from "./options.ts";
 /** The common inputs for describing tools. */
 export interface DefinitionParts {
   readonly comments: Comments;
+  readonly rules: FieldRules | undefined;
   /** Returns the HTTP methods of the rules of an RPC. */
   readonly httpMethodsOf: (method: DescMethod) => readonly string[];
 }
@@ -39,7 +40,7 @@ export class Tool {
     return (this.#definition ??= JSON.stringify(this.#describe(parts)));
   }
 
-  #describe({ comments, httpMethodsOf }: DefinitionParts): object {
+  #describe({ comments, rules, httpMethodsOf }: DefinitionParts): object {
     const { kind, method, options } = this.rpc;
     const { title = wordsOf(method.name), description, hints } = this.#options;
     const style = { comments, useProtoFieldName: options.jsonOptions?.useProtoFieldName ?? false };
@@ -50,7 +51,7 @@ export class Tool {
       name: this.name,
       title,
       description: cleanText(text, descriptionMax),
-      inputSchema: createMessageSchema(method.input, { ...style, direction: "input" }, wrapIf(this.wrapsInput)),
+      inputSchema: createMessageSchema(method.input, { ...style, rules, direction: "input" }, wrapIf(this.wrapsInput)),
       outputSchema: createMessageSchema(method.output, { ...style, direction: "output" }, (schema) =>
         kind === "stream" ? objectOf("messages", { type: "array", items: wrapOutput(schema) }) : wrapOutput(schema),
       ),
