@@ -4,7 +4,7 @@ import { Color, type Sink, type SinkSchema } from "../gen/kitchensink/v1/kitchen
 /** A kitchen sink with every kind of field, all of which the fast reader and the fast writer support. */
 export const everyField: Exclude<MessageInitShape<typeof SinkSchema>, Sink> = {
   fInt64: -1n,
-  fDouble: -0,
+  fDouble: 0.5,
   fFloat: 0.5,
   fBool: true,
   fString: "é",
