@@ -1,7 +1,10 @@
 import { generateKeyPairSync } from "node:crypto";
 import { cpSync, globSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
 import { basename, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { startOnLoopback } from "../../../packages/testing/src/carriers/listen-on-loopback.ts";
+import { within } from "../../../packages/testing/src/deadline.ts";
 import { buildLimitMs, buildStep } from "../../../packages/testing/src/process/build-step.ts";
 import { projectFolder } from "../../../packages/testing/src/process/child-program.ts";
 import { startProgram } from "../../../packages/testing/src/process/command-line.ts";
@@ -169,6 +172,34 @@ authentication: { jwt: [{ issuer: "https://login.example", audiences: [orders], 
     expect(server.stderr()).toContain('"msg":"stopped"');
   });
 
+  test("exports traces if a variable requests it", async () => {
+    const received = Promise.withResolvers<string>();
+    await using collector = await startOnLoopback(
+      createServer((request, response) => {
+        received.resolve(request.url ?? "");
+        request.resume();
+        response.end();
+      }),
+    );
+    const [program = "", ...args] = image.command;
+    const environment = {
+      ...image.environment,
+      HOST: "127.0.0.1",
+      PORT: "0",
+      DATABASE_URL: `sqlite:${folder.file("plants.db")}`,
+      PLANTSTORE_TOKENS: serveToken,
+      PLANTSTORE_DRAIN_DELAY_MS: "0",
+      OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${collector.address.port}`,
+      OTEL_BSP_SCHEDULE_DELAY: "100",
+      OTEL_METRICS_EXPORTER: "none",
+    };
+    await using server = startProgram(program, args, image.folder, environment);
+    expect(await deletePlant(await baseUrlOf(server), 1)).toBe(400);
+    expect(await within(received.promise, "a trace")).toBe("/v1/traces");
+    server.process.kill("SIGTERM");
+    expect(await server.end()).toBe(0);
+  });
+
   test("contains the packages that the server needs, and no development packages", () => {
     const installed = readdirSync(join(image.folder, "node_modules"));
     expect(installed).toEqual(expect.arrayContaining(["pg", "pino"]));
@@ -182,6 +213,6 @@ test("a change of the source does not invalidate the layers with packages", () =
   const copied = beforeSource
     .filter((step) => step.startsWith("COPY "))
     .flatMap((step) => step.split(" ").slice(1, -1));
-  expect(beforeSource.filter((step) => step.startsWith("RUN npm ci"))).toHaveLength(2);
+  expect(beforeSource.filter((step) => step.startsWith("RUN npm ci"))).toHaveLength(3);
   expect(copied.filter((name) => !/(^|\/)package(-lock)?\.json$/.test(name))).toEqual([]);
 });

@@ -1,14 +1,18 @@
-import { cpSync, writeFileSync } from "node:fs";
+import { cpSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import manifest from "../../../package.json" with { type: "json" };
 import { buildStep } from "../../../packages/testing/src/process/build-step.ts";
 import { projectFolder } from "../../../packages/testing/src/process/child-program.ts";
+import { validateManifests } from "../../support/validate-manifests.ts";
 import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
 
-async function render(databaseUrl: string): Promise<string> {
+async function render(databaseUrl: string, resources: readonly string[] = []): Promise<string> {
   using folder = createTempFolder();
   cpSync(join(projectFolder, "deploy/kubernetes"), folder.path, { recursive: true });
+  const overlay = folder.file("overlay/kustomization.yaml");
+  const list = ["../base", ...resources].join(", ");
+  writeFileSync(overlay, readFileSync(overlay, "utf8").replace("resources: [../base]", `resources: [${list}]`));
   writeFileSync(folder.file("overlay/secret.env"), `DATABASE_URL=${databaseUrl}\n`);
   writeFileSync(folder.file("overlay/token-hashes"), "");
   return await buildStep("kustomize", ["build", folder.file("overlay")]);
@@ -26,7 +30,14 @@ function secretsIn(text: string): string[] {
 
 test("the overlay changes image, namespace, replicas and settings, and runs the migration first", async () => {
   const documents = (await render("postgres://a@b/c")).split(/^---$/m);
-  expect(kindsOf(documents)).toEqual(["Deployment", "Job", "PodDisruptionBudget", "Secret", "Service"]);
+  expect(kindsOf(documents)).toEqual([
+    "Deployment",
+    "Job",
+    "NetworkPolicy",
+    "PodDisruptionBudget",
+    "Secret",
+    "Service",
+  ]);
   for (const text of documents) expect(text).toMatch(/^ {2}namespace: plants$/m);
   const [deployment = ""] = documents.filter((text) => text.includes("kind: Deployment"));
   expect(deployment).toMatch(/replicas: 5$/m);
@@ -42,4 +53,18 @@ test("a changed secret gets a new name, which restarts the replicas", async () =
   // In the secret, in the job, and twice in the deployment: as a variable and as a file.
   expect([before.length, new Set(before).size, after.length]).toEqual([4, 1, 4]);
   expect(after).not.toEqual(before);
+});
+
+test("the overlay is valid for Kubernetes", async () => {
+  await validateManifests("overlay.yaml", await render("postgres://a@b/c"));
+});
+
+test("the monitor of the Prometheus operator selects the pods and their port of metrics", async () => {
+  const documents = (await render("postgres://a@b/c", ["pod-monitor.yaml"])).split(/^---$/m);
+  const [monitor = ""] = documents.filter((text) => text.includes("kind: PodMonitor"));
+  const [deployment = ""] = documents.filter((text) => text.includes("kind: Deployment"));
+  expect(monitor).toMatch(/port: metrics$/m);
+  expect(deployment).toMatch(/containerPort: 9464\n +name: metrics$/m);
+  const selector = /matchLabels:\n +app: plantstore$/m;
+  expect([monitor, deployment].filter((text) => selector.test(text))).toHaveLength(2);
 });

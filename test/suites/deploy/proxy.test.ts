@@ -1,11 +1,10 @@
-import { readFileSync, writeFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { readProxyFile } from "../../../packages/proxy/src/settings/index.ts";
 import { buildStep } from "../../../packages/testing/src/process/build-step.ts";
 import { projectFolder } from "../../../packages/testing/src/process/child-program.ts";
-import { openPython } from "../../../packages/testing/src/process/python.ts";
-import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
+import { validateManifests } from "../../support/validate-manifests.ts";
 
 // The Kubernetes manifests and the scrape configuration of the proxy.
 
@@ -15,19 +14,11 @@ async function render(overlay: string): Promise<string> {
   return await buildStep("kustomize", ["build", join(folder, "kubernetes", overlay)]);
 }
 
-/** Validates documents by the schemas of a version of Kubernetes, without unknown fields. */
-async function validate(name: string, documents: string): Promise<void> {
-  using temp = createTempFolder();
-  writeFileSync(temp.file(name), documents);
-  const programs = await openPython(join(import.meta.dirname, "requirements.txt"));
-  await buildStep(join(programs, "kubernetes-validate"), ["--strict", "--kubernetes-version", "1.34", temp.file(name)]);
-}
-
 test.each(["gateway", "sidecar"])(
   "the overlay %s is valid for Kubernetes, and its settings for the proxy",
   async (overlay) => {
     const rendered = await render(overlay);
-    await validate(`${overlay}.yaml`, rendered);
+    await validateManifests(`${overlay}.yaml`, rendered);
     const settings = readFileSync(join(folder, `kubernetes/${overlay}/proxy.yaml`), "utf8");
     const { upstreams, admin } = readProxyFile({ name: "proxy.yaml", text: settings }).settings;
     expect([upstreams.length, admin.port]).toEqual([1, 9464]);
@@ -38,8 +29,12 @@ test.each(["gateway", "sidecar"])(
 
 test("a manifest with an unknown field or a wrong type is refused", async () => {
   const rendered = await render("gateway");
-  await expect(validate("field.yaml", rendered.replace("replicas: 3", "replica: 3"))).rejects.toThrow("replica");
-  await expect(validate("type.yaml", rendered.replace("replicas: 3", 'replicas: "3"'))).rejects.toThrow("integer");
+  await expect(validateManifests("field.yaml", rendered.replace("replicas: 3", "replica: 3"))).rejects.toThrow(
+    "replica",
+  );
+  await expect(validateManifests("type.yaml", rendered.replace("replicas: 3", 'replicas: "3"'))).rejects.toThrow(
+    "integer",
+  );
 });
 
 test("promtool accepts the scrape configuration", async () => {
