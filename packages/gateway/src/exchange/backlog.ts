@@ -64,6 +64,8 @@ export class Backlog {
    * to buffer; 0 before that.
    */
   progressedAtMs = 0;
+  /** The bytes in total that have left the socket's buffer, as last counted; those that were never buffered may be missing. */
+  sentBytes = 0;
   /** The bytes that the socket buffered when last counted. */
   #socketBytes = 0;
   /** The bytes that the client has read since progress was last recorded. */
@@ -99,6 +101,7 @@ export class Backlog {
     if (previousSocketBytes === 0 && socketBytes === 0) return 0;
     const sentBytes = previousSocketBytes + writtenBytes - socketBytes;
     this.#socketBytes = socketBytes;
+    this.sentBytes += sentBytes;
     if (previousSocketBytes === 0 || sentBytes > 0) this.progressedAtMs = performance.now();
     this.#change(socketBytes - previousSocketBytes, sentBytes);
     return socketBytes;

@@ -35,6 +35,11 @@ export class Deadlines<Stream> {
   #lastStreamId = 0;
   #restartedAtMs = performance.now();
   #pingedAtMs: number | undefined;
+  /** At the last check: the bytes that the socket buffered, and those that had left its buffer in total. */
+  #bufferedBytes = 0;
+  #sentBytes = 0;
+  /** The last check that found that the peer has read bytes that the check before it found in the buffer. */
+  #readAtMs = 0;
   #isStopped = false;
 
   constructor(parts: ConnectionParts<Stream>, handshake: Handshake, effects: DeadlineEffects) {
@@ -98,14 +103,14 @@ export class Deadlines<Stream> {
   #checkLiveness(nowMs: number): void {
     const { backlog, streams, limits } = this.parts;
     const { idleTimeoutMs, stallTimeoutMs, blockedTimeoutMs } = limits;
+    this.#checkProgress(nowMs);
     if (backlog.stalledMs(nowMs) > blockedTimeoutMs) return this.#effects.destroy();
     if (this.isBusy || streams.lastStreamId !== this.#lastStreamId) this.#busyAtMs = nowMs;
     this.#lastStreamId = streams.lastStreamId;
     // Idle means without streams, not without frames: a PING now and then does not keep a connection open.
     if (nowMs - this.#busyAtMs >= idleTimeoutMs) return this.#effects.drain();
-    // A peer that reads what was buffered for it is alive, too. This does not cancel the PING, because over TLS, the
-    // PING itself is buffered for a moment.
-    const aliveAtMs = Math.max(this.lastReceivedAtMs, backlog.progressedAtMs);
+    // A peer that reads what was buffered for it is alive, too. This does not cancel the PING.
+    const aliveAtMs = Math.max(this.lastReceivedAtMs, this.#readAtMs);
     const pingedAtMs = this.#pingedAtMs;
     if (pingedAtMs !== undefined && this.lastReceivedAtMs < pingedAtMs) {
       if (nowMs - Math.max(pingedAtMs, aliveAtMs) > stallTimeoutMs) this.#effects.destroy();
@@ -115,6 +120,18 @@ export class Deadlines<Stream> {
     // Truncated, like the time of what is received afterwards.
     this.#pingedAtMs = isSilent ? Math.trunc(nowMs) : undefined;
     if (isSilent) this.ping();
+  }
+
+  /**
+   * Records whether the peer has read what was buffered at the last check. Bytes buffered since then prove nothing: over
+   * TLS, every write is buffered for a moment, even if the peer is frozen.
+   */
+  #checkProgress(nowMs: number): void {
+    const { backlog } = this.parts;
+    const bufferedBytes = backlog.count();
+    if (this.#bufferedBytes > 0 && backlog.sentBytes > this.#sentBytes) this.#readAtMs = nowMs;
+    this.#bufferedBytes = bufferedBytes;
+    this.#sentBytes = backlog.sentBytes;
   }
 }
 
