@@ -28,7 +28,9 @@ export interface NamedUpstream {
 }
 
 /**
- * Opens the parts of settings. Upstreams whose connections are configured as before are shared with the previous parts.
+ * Opens the parts of settings. Upstreams whose connections are configured as before are shared with the previous parts,
+ * and so is the admission if its settings did not change: its keys, caches and rates stay valid, and its files are read
+ * again.
  *
  * @param services - returns the services that are served, for their description
  * @throws SettingsProblem for an address, credentials or a file that is not valid
@@ -39,16 +41,26 @@ export async function openParts(
   services: () => ProxyGateway["services"],
   previous?: ServingParts,
 ): Promise<ServingParts> {
-  const admission = await openAdmission(settings, output);
+  const shared =
+    previous !== undefined && isAdmissionShared(previous.settings, settings) ? previous.admission : undefined;
+  const admission = shared ?? (await openAdmission(settings, output));
+  shared?.reload();
   try {
     const validation = settings.validates ? await loadValidation() : undefined;
     const docs = settings.hasDocs ? createProxyDocs(services, settings.rest, validation) : undefined;
     const mcp = await openMcp(settings, validation);
     return { settings, upstreams: openUpstreams(settings, previous), docs, admission, mcp, validation };
   } catch (error) {
-    admission.close();
+    if (shared === undefined) admission.close();
     throw error;
   }
+}
+
+function isAdmissionShared(before: ProxySettings, after: ProxySettings): boolean {
+  return (
+    isDeepStrictEqual(before.authentication, after.authentication) &&
+    isDeepStrictEqual(before.rateLimit, after.rateLimit)
+  );
 }
 
 async function loadValidation(): Promise<ServingParts["validation"]> {
@@ -72,7 +84,7 @@ export async function closeParts(
   drainMs: number,
   others?: ServingParts,
 ): Promise<void> {
-  admission.close();
+  if (others?.admission !== admission) admission.close();
   const isShared = ({ upstream }: NamedUpstream): boolean =>
     others?.upstreams.some((other) => other.upstream === upstream) === true;
   await Promise.all(upstreams.filter((each) => !isShared(each)).map(({ upstream }) => upstream.drain(drainMs)));

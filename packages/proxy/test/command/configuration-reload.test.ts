@@ -3,6 +3,7 @@ import type { ConnectRouter } from "@connectrpc/connect";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createReflectionService, ServerReflection } from "../../../gateway/src/reflection/index.ts";
+import { createSigningKey, startIdentityProvider, testAudience } from "../../../testing/src/auth/identity-provider.ts";
 import { type ProxyProcess, startProxyProcess } from "../../../testing/src/gateway/proxy-process.ts";
 import { createTestGateway } from "../../../testing/src/gateway/test-engine.ts";
 import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
@@ -113,4 +114,29 @@ test("an upstream that is configured as before keeps its connection", async () =
   await read(proxy, 1);
   expect(warm.gateway.load.connections.http2).toBe(before);
   await expect.poll(proxy.command.stdout).toContain('"path":"/sensors/1/reading"');
+});
+
+test("unchanged authentication and rates keep their keys and their counts, even while the issuer cannot be reached", async () => {
+  using issuer = await startIdentityProvider(await createSigningKey("RS256", "1"));
+  const admission = `authentication: { jwt: [{ issuer: ${issuer.issuer}, audiences: [${testAudience}] }] }
+rateLimit: { perCaller: 0.01 }
+`;
+  configure(addresses[0], admission);
+  await using proxy = await startProxyProcess(["--config", file]);
+  const [ada, ben] = [await issuer.sign({ sub: "ada" }), await issuer.sign({ sub: "ben" })];
+  const call = async (token: string): Promise<number> => {
+    const response = await fetch(`${proxy.baseUrl}/sensors/1/reading`, {
+      headers: { authorization: `Bearer ${token}` },
+    });
+    await response.text();
+    return response.status;
+  };
+  expect(await call(ada)).toBe(200);
+  issuer.stop();
+  configure(addresses[0], `${admission}docs: false\n`);
+  proxy.command.process.kill("SIGHUP");
+  await expect.poll(proxy.command.stdout).toContain("configuration reloaded");
+  // The keys are read again, as on every reload.
+  await expect.poll(proxy.command.stderr).toContain("cannot fetch keys");
+  expect([await call(ada), await call(ben)]).toEqual([429, 200]);
 });
