@@ -126,8 +126,15 @@ export class Schemas {
     const { rules } = this.#options;
     const example = createExample(desc, { nameOf, boundByPath, total: this.expansion, rules });
     if (example === "too large") return { $comment: noExample };
-    const isInvalid = example !== undefined && boundByPath === undefined && rules?.accepts(desc, example) === false;
-    return example === undefined || isInvalid ? {} : { examples: [example] };
+    if (example === undefined) return {};
+    if (rules === undefined || boundByPath !== undefined || rules.accepts(desc, example))
+      return { examples: [example] };
+    // A rule may exclude the values of other fields.
+    const required = desc.fields
+      .filter((field) => this.isRequired(field))
+      .map((field) => [nameOf(field), example[nameOf(field)]]);
+    const smallest = Object.fromEntries(required.filter(([, value]) => value !== undefined));
+    return rules.accepts(desc, smallest) ? { examples: [smallest] } : {};
   }
 
   /** Returns whether requests must set a field. */

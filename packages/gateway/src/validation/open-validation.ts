@@ -6,7 +6,7 @@ import type { Validation } from "../serve/index.ts";
 import { compileProblems } from "./compile-problems.ts";
 import { DescribedRules } from "./field-rules.ts";
 import type { Protovalidate } from "./protovalidate.ts";
-import { findRules, type Rules } from "./rules.ts";
+import { findRules, predefinedExpressions, type Rules } from "./rules.ts";
 import { unevaluable, violationError } from "./violation-error.ts";
 
 /**
@@ -15,7 +15,7 @@ import { unevaluable, violationError } from "./violation-error.ts";
  * engine, in linear time.
  *
  * A call with an invalid message ends with `InvalidArgument`. Its details contain `buf.validate.Violations` with up to
- * 20 violations and, on REST, `google.rpc.BadRequest`. A message with over 1,000 elements in lists and maps gets only
+ * 20 violations and, on REST, `google.rpc.BadRequest`. A message with over 100 elements in lists and maps gets only
  * the first violation, because collecting all of them could take much more memory than the message.
  *
  * `createGateway` throws an error that lists the rules that cannot be compiled.
@@ -51,8 +51,8 @@ function prepareChecks(
   const first = createValidator({ registry, failFast: true });
   const all = createValidator({ registry });
   const inputs = new Set(services.flatMap(({ methods }) => methods.map(({ input }) => input)));
-  const rulesOf = new Map([...inputs].map((type) => [type, findRules(type, registry, protovalidate)]));
-  refuseBrokenRules(protovalidate, first, rulesOf);
+  const rulesOf = new Map([...inputs].map((type) => [type, findRules(type, protovalidate)]));
+  refuseBrokenRules(protovalidate, first, rulesOf, predefinedExpressions(registry, protovalidate));
   return (type) => {
     if (rulesOf.get(type)?.exist !== true) return undefined;
     return (message, { protocolName }) => {
@@ -69,8 +69,9 @@ function refuseBrokenRules(
   protovalidate: Protovalidate,
   validator: Validator,
   rulesOf: ReadonlyMap<DescMessage, Rules>,
+  predefined: ReadonlyMap<string, string>,
 ): void {
-  const expressions = new Map([...rulesOf.values()].flatMap((rules) => [...rules.expressions]));
+  const expressions = new Map([...predefined, ...[...rulesOf.values()].flatMap((rules) => [...rules.expressions])]);
   const problems = compileProblems(protovalidate, expressions);
   for (const type of problems.length === 0 ? rulesOf.keys() : []) {
     // Validating a message compiles the rules of all types that it may contain.

@@ -1,10 +1,12 @@
 import type { DescField, DescMessage, Message } from "@bufbuild/protobuf";
 import { reflect } from "@bufbuild/protobuf/reflect";
 import type { FieldRules, Ignore } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
+import { shortestFloat } from "../messages/json/index.ts";
 import type { FieldKeywords, OpenApiSchema } from "../openapi/index.ts";
 
 // The standard rules of buf.validate as keywords of JSON Schema. Rules that it cannot express are left out: the schema
-// then accepts more than the server, never less. 64-bit integers are left out, because they are strings in JSON.
+// then accepts more than the server, and less only where patterns of ECMAScript treat spaces and line ends beyond ASCII
+// differently. 64-bit integers, and keys of maps that are not strings, are left out, because they are strings in JSON.
 
 /** The rules of one value that are set, by their names in `buf/validate/validate.proto`. */
 type GivenRules = ReadonlyMap<string, unknown>;
@@ -30,7 +32,7 @@ export function keywordsOf(field: DescField, rules: FieldRules, rulesType: DescM
     const { keys, values } = value;
     return {
       value: limits(given, { min_pairs: "minProperties", max_pairs: "maxProperties" }),
-      ...(keys && { key: keywordsOfValue(keys, rulesType) }),
+      ...(keys?.type.case === "string" && { key: keywordsOfValue(keys, rulesType) }),
       ...(values && { element: keywordsOfValue(values, rulesType) }),
     };
   }
@@ -63,9 +65,22 @@ function givenRules(value: Message, kind: string, rulesType: DescMessage): Given
   if (type === undefined) return new Map();
   const given = reflect(type, value);
   const set = given.fields.filter((field) => given.isSet(field));
+  // A 32-bit float is written with the fewest digits that a reader rounds to it, as in JSON.
+  const read = kind === "float" ? (rule: unknown): unknown => (hasDigits(rule) ? shortestFloat(rule) : rule) : same;
   return new Map(
-    set.map((field) => [field.name, field.fieldKind === "list" ? [...given.get(field)] : given.get(field)]),
+    set.map((field) => [
+      field.name,
+      field.fieldKind === "list" ? Array.from(given.get(field), read) : read(given.get(field)),
+    ]),
   );
+}
+
+function same(rule: unknown): unknown {
+  return rule;
+}
+
+function hasDigits(rule: unknown): rule is number {
+  return Number.isFinite(rule) && rule !== 0;
 }
 
 function limits(given: GivenRules, names: Readonly<Record<string, string>>): OpenApiSchema {
@@ -145,7 +160,7 @@ function isEcmaPattern(pattern: string): boolean {
   // RE2 reads these differently from ECMAScript.
   if (/\(\?[^:]|\\[AzQEpPC]|\[\[:/.test(pattern)) return false;
   try {
-    return new RegExp(pattern, "u").source !== "";
+    return new RegExp(pattern, "u").unicode;
   } catch {
     return false;
   }

@@ -9,8 +9,8 @@ export interface Rules {
   readonly expressions: ReadonlyMap<string, string>;
 }
 
-/** Finds the rules of a type, and the predefined rules of a registry. */
-export function findRules(type: DescMessage, registry: Registry, schemas: RuleSchemas): Rules {
+/** Finds the rules of a type. */
+export function findRules(type: DescMessage, schemas: RuleSchemas): Rules {
   const expressions = new Map<string, string>();
   let exist = false;
   const types = new Set([type]);
@@ -29,10 +29,16 @@ export function findRules(type: DescMessage, registry: Registry, schemas: RuleSc
       addFieldExpressions(expressions, `${typeName}.${field.name}`, getOption(field, schemas.field));
     }
   }
+  return { exist, expressions };
+}
+
+/** Returns the CEL expressions of predefined rules, each with the name of the extension that has it. */
+export function predefinedExpressions(registry: Registry, schemas: RuleSchemas): ReadonlyMap<string, string> {
+  const expressions = new Map<string, string>();
   for (const extension of registry) {
     if (extension.kind === "extension") addPredefined(expressions, extension, schemas);
   }
-  return { exist, expressions };
+  return expressions;
 }
 
 function addPredefined(expressions: Map<string, string>, extension: DescExtension, schemas: RuleSchemas): void {

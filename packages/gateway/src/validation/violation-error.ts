@@ -12,8 +12,14 @@ import type { Protovalidate } from "./protovalidate.ts";
  */
 const violationsMax = 20;
 
-/** The most elements in lists and maps of a message whose violations are all collected. Each violation takes 1 kB. */
-const elementsMax = 1000;
+/** The most characters of the path and the message of a listed violation. 400: more than those of any standard rule. */
+const violationLengthMax = 400;
+
+/**
+ * The most elements in lists and maps of a message whose violations are all collected. Each violation takes 1 kB, and an
+ * element may have one for each of its fields.
+ */
+const elementsMax = 100;
 
 /** The protocols whose clients get `buf.validate.Violations` only, as from `@connectrpc/validate`. */
 const rpcProtocols: ReadonlySet<string> = new Set(["connect", "grpc", "grpc-web"]);
@@ -34,19 +40,28 @@ export function violationError(
 ): ConnectError {
   const found = countElements(message, elementsMax) > elementsMax ? first : all.validate(type, message).violations;
   const violations = [...(found ?? first)];
-  const texts = violations.slice(0, violationsMax).map(({ field, message: text }) => ({
+  const listed = violations.filter(isShort).slice(0, violationsMax);
+  const texts = listed.map(({ field, message: text }) => ({
     field: pathToString(field),
     description: toShortLine(text),
   }));
-  const [{ field, description } = { field: "", description: "" }] = texts;
+  const [{ field, message: text } = noViolation] = violations;
+  const subject = toShortLine(field.length === 0 ? type.typeName : pathToString(field));
   const more = violations.length > 1 ? ` (and ${String(violations.length - 1)} more)` : "";
-  const error = problem("ERR_RULES_VIOLATED", `${field === "" ? type.typeName : field}: ${description}${more}`);
-  const [value, desc] = violationsToProto(violations.slice(0, violationsMax));
+  const error = problem("ERR_RULES_VIOLATED", `${subject}: ${toShortLine(text)}${more}`);
+  const [value, desc] = violationsToProto(listed);
   error.details.push({ desc, value });
   if (!rpcProtocols.has(protocolName)) {
     error.details.push({ desc: BadRequestSchema, value: create(BadRequestSchema, { fieldViolations: texts }) });
   }
   return error;
+}
+
+const noViolation: Pick<Violation, "field" | "message"> = { field: [], message: "" };
+
+/** Returns whether a violation fits into the details. A path contains keys of maps, which the client chooses. */
+function isShort({ field, message }: Violation): boolean {
+  return pathToString(field).length + message.length <= violationLengthMax;
 }
 
 /** Creates the error for a message that makes the evaluation of a rule fail, for example by a division by zero. */
@@ -64,7 +79,8 @@ function countElements(message: unknown, max: number): number {
     const value = pending.pop();
     if (typeof value !== "object" || value === null || ArrayBuffer.isView(value)) continue;
     const parts: readonly unknown[] = Object.values(value);
-    if (Array.isArray(value) || !("$typeName" in value)) count += parts.length;
+    // An object with a case is a oneof, not a map.
+    if (Array.isArray(value) || !("$typeName" in value || "case" in value)) count += parts.length;
     if (count <= max) pending.push(...parts);
   }
   return count;

@@ -124,15 +124,21 @@ describe("on REST", () => {
   });
 
   test("at most 20 violations are listed", async () => {
-    const [status, body] = await post({ ...validAccount, addresses: Array.from({ length: 500 }, () => ({})) });
+    const [status, body] = await post({ ...validAccount, addresses: Array.from({ length: 99 }, () => ({})) });
     expect(status).toBe(400);
-    expect(body).toMatchObject({ message: expect.stringMatching(/\(and 499 more\)$/) });
+    expect(body).toMatchObject({ message: expect.stringMatching(/\(and 98 more\)$/) });
     const twenty = { length: 20 };
     expect(body).toMatchObject({ details: [{ violations: twenty }, { fieldViolations: twenty }] });
   });
 
-  test("only the first violation of a message of over 1,000 elements is collected", async () => {
-    const [status, body] = await post({ ...validAccount, addresses: Array.from({ length: 1_001 }, () => ({})) });
+  test("a violation at a long key of a map is not listed, and its path is shortened", async () => {
+    const [status, body] = await post({ ...validAccount, labels: { ["x".repeat(500_000)]: "" } });
+    expect([status, JSON.stringify(body).length]).toEqual([400, expect.toSatisfy((length) => length < 1_000)]);
+    expect(body).toMatchObject({ message: expect.stringMatching(/^labels\["xxx/), details: [{}, {}] });
+  });
+
+  test("only the first violation of a message of over 100 elements is collected", async () => {
+    const [status, body] = await post({ ...validAccount, addresses: Array.from({ length: 101 }, () => ({})) });
     expect([status, body]).toMatchObject([400, { message: expect.stringMatching(/^addresses\[0\]\.zip: [^(]*$/) }]);
   });
 });

@@ -45,3 +45,4 @@ export { findField, isUnknownEnumName, jsonNameOf } from "./names.ts";
 export { createUrlEntryParser, createUrlTextParser, type UrlTextParser } from "./text-forms.ts";
 export { memoize } from "../codegen/index.ts";
 export { createReachableRegistry } from "./reachable-types.ts";
+export { shortestFloat } from "./shortest-float.ts";
