@@ -53,11 +53,14 @@ export class McpBodyWire implements BodyWire {
   #targetOf(message: McpMessage, id: string, stateless: boolean): CallTarget {
     const tool = this.#server.tools.get(message.name ?? "");
     if (tool === undefined) throw jsonRpcError("invalidParams", "unknown tool", 200);
-    const key = stringOf(message.meta.get("idempotencyKey"));
-    if (key !== undefined && !idempotencyKey.test(key)) {
-      throw jsonRpcError("invalidParams", '"idempotencyKey" must be 1 to 256 ASCII characters', 200);
-    }
-    const call: ToolCall = { server: this.#server, tool, id, message, stateless, idempotencyKey: key };
+    const call: ToolCall = {
+      server: this.#server,
+      tool,
+      id,
+      message,
+      stateless,
+      idempotencyKey: idempotencyKeyOf(message),
+    };
     const common = { protocol: this.#protocol, pathTemplate: this.#server.path };
     const { rpc } = tool;
     return rpc.kind === "unary"
@@ -83,6 +86,17 @@ function problemOfHeader(exchange: Exchange, { corsOrigins }: McpServer): Connec
   }
   const isIdentity = contentEncoding === null || contentEncoding === "" || contentEncoding === "identity";
   return isIdentity ? undefined : problem("ERR_ENCODING_UNSUPPORTED", "Content-Encoding must be identity");
+}
+
+/** @throws ConnectError for a key that is not valid, because the call would run without it */
+function idempotencyKeyOf({ params, meta }: McpMessage): string | undefined {
+  if (params.get("_meta")?.startsWith("{") === false) {
+    throw jsonRpcError("invalidParams", '"_meta" must be an object', 200);
+  }
+  const text = meta.get("idempotencyKey");
+  const key = stringOf(text);
+  if (text === undefined || (key !== undefined && idempotencyKey.test(key))) return key;
+  throw jsonRpcError("invalidParams", '"idempotencyKey" must be a string of 1 to 256 ASCII characters', 200);
 }
 
 function parse(body: Uint8Array): McpMessage {

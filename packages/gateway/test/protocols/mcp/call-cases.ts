@@ -1,6 +1,8 @@
 import { initializedRequest, statelessRequest } from "../../../../testing/src/gateway/mcp.ts";
 import { call, type Case, complete, failure, named, raw, readMaxBytes, result, text, water, watered } from "./case.ts";
 
+const wrongKey = '"idempotencyKey" must be a string of 1 to 256 ASCII characters';
+
 /** Calls of a tool. */
 export const calls: readonly Case[] = [
   {
@@ -97,8 +99,18 @@ export const calls: readonly Case[] = [
   {
     name: "a call with an idempotency key that is not a header value",
     request: call({}, [], { idempotencyKey: "a\nb" }),
-    response: failure(-32602, '"idempotencyKey" must be 1 to 256 ASCII characters', 1),
+    response: failure(-32602, wrongKey, 1),
   },
+  ...[7, null, "", {}].map((idempotencyKey) => ({
+    name: `a call with the idempotency key ${JSON.stringify(idempotencyKey)}`,
+    request: call({}, [], { idempotencyKey }),
+    response: failure(-32602, wrongKey, 1),
+  })),
+  ...[7, null, "key", []].map((_meta) => ({
+    name: `a call whose _meta is ${JSON.stringify(_meta)}`,
+    request: initializedRequest("tools/call", { name: water, arguments: watered, _meta }),
+    response: failure(-32602, '"_meta" must be an object', 1),
+  })),
   {
     name: "a call of an unknown tool",
     request: statelessRequest("tools/call", { name: "none" }),
