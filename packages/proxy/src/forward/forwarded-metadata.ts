@@ -12,7 +12,12 @@ export function forwardHeader(context: HandlerContext, fields: ForwardedFields):
   const request = requestOf(context);
   const added = fields.added(request);
   const isHidden = request.protocol === "mcp" && !fields.forwardsMcpCredential;
-  return fields.of(fieldList, isHidden ? new Map([["authorization", undefined], ...added]) : added);
+  return fields.of(isHidden ? withoutCredential(fieldList) : fieldList, added);
+}
+
+/** Drops the credential by its received name, so that no rule can rename it. */
+function withoutCredential(fields: HeaderFields): HeaderFields {
+  return fields.filter((_, at) => fields[at - (at % 2)]?.toLowerCase() !== "authorization");
 }
 
 /** Forwards the header and trailer of an upstream's response to the caller. */

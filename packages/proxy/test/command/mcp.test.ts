@@ -21,17 +21,17 @@ function call(method: string, args: object, header: readonly Field[] = []): Http
 }
 
 interface Proxied extends AsyncDisposable {
-  readonly authorizations: (string | null)[];
+  readonly credentials: (string | null)[];
   exchange(request: HttpRequest): Promise<string>;
 }
 
 async function start(metadata: ForwardRules = {}): Promise<Proxied> {
   await using opened = new AsyncDisposableStack();
-  const authorizations: (string | null)[] = [];
+  const credentials: (string | null)[] = [];
   const greenhouse = opened.use(
     await startGreenhouse({
       waterBed: ({ bed, note }, { requestHeader }) => {
-        authorizations.push(requestHeader.get("authorization"));
+        credentials.push(requestHeader.get("authorization") ?? requestHeader.get("x-caller-token"));
         if (note === "dry") throw new ConnectError("dry", Code.Aborted);
         return { bed };
       },
@@ -49,7 +49,7 @@ async function start(metadata: ForwardRules = {}): Promise<Proxied> {
   );
   const all = opened.move();
   return {
-    authorizations,
+    credentials,
     exchange: async (request) => String((await exchangeHttp1(proxy.address, request)).body),
     [Symbol.asyncDispose]: () => all.disposeAsync(),
   };
@@ -73,15 +73,19 @@ describe("the proxy", () => {
   });
 
   const token = "Bearer of-the-agent";
+  const rename = { authorization: "x-caller-token" };
 
   test.each<{ name: string; metadata?: ForwardRules; want: string | null }>([
     { name: "does not forward the token of a client", want: null },
     { name: "does not forward it for a wildcard", metadata: { allow: ["*"] }, want: null },
+    { name: "does not forward it under another name", metadata: { rename }, want: null },
+    { name: "does not forward it for a pattern", metadata: { allow: [/^authorization$/, "x-*"], rename }, want: null },
+    { name: "renames it if allow names the field", metadata: { allow: ["authorization"], rename }, want: token },
     { name: "forwards it if allow names the field", metadata: { allow: ["Authorization"] }, want: token },
     { name: "sends its own credential", metadata: { set: () => ({ authorization: "Basic x" }) }, want: "Basic x" },
   ])("$name", async ({ metadata, want }) => {
     await using proxied = await start(metadata);
     await proxied.exchange(call("WaterBed", {}, [["authorization", token]]));
-    expect(proxied.authorizations).toEqual([want]);
+    expect(proxied.credentials).toEqual([want]);
   });
 });
