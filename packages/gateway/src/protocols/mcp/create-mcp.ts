@@ -10,7 +10,7 @@ import {
 import { createErrorRecordWriter } from "../rest/rules/index.ts";
 import { McpBodyWire } from "./body-wire.ts";
 import { respondWithError } from "./json-rpc.ts";
-import { type McpOptions, mcpOptionNames, streamDefaults } from "./options.ts";
+import { type McpOptions, mcpOptionNames, type McpStreamLimits, streamLimitsOf } from "./options.ts";
 import { Replies } from "./replies.ts";
 import type { McpServer } from "./tool-wire.ts";
 import { createTools } from "./tools.ts";
@@ -23,7 +23,7 @@ import { createTools } from "./tools.ts";
  * createGateway({ routes, mcp: createMcp({ tools: ["shop.v1.OrderService.*"] }) });
  * ```
  *
- * @throws TypeError for unknown options and a path that is not valid. The gateway throws an Error for selectors that match
+ * @throws TypeError for unknown options, and a path or a limit that is not valid. The gateway throws an Error for selectors that match
  * no RPC, and for names of tools that are not valid or not different
  */
 export function createMcp(options: McpOptions): ProtocolExtension {
@@ -35,10 +35,11 @@ export function createMcp(options: McpOptions): ProtocolExtension {
       "ERR_OPTIONS",
     );
   }
-  return createExtension(path, (parts) => createProtocol(path, options, parts));
+  const stream = streamLimitsOf(options.stream);
+  return createExtension(path, (parts) => createProtocol(path, stream, options, parts));
 }
 
-function createProtocol(path: string, options: McpOptions, parts: ProtocolParts): Protocol {
+function createProtocol(path: string, stream: McpStreamLimits, options: McpOptions, parts: ProtocolParts): Protocol {
   const tools = createTools(options.tools, parts);
   const server: McpServer = {
     path,
@@ -46,7 +47,7 @@ function createProtocol(path: string, options: McpOptions, parts: ProtocolParts)
     replies: new Replies(options, tools, parts),
     corsOrigins: parts.corsOrigins,
     writeErrorRecord: createErrorRecordWriter(undefined, parts.registry),
-    stream: { ...streamDefaults, ...options.stream },
+    stream,
     readMaxBytes: Math.max(0, ...[...tools.values()].map(({ rpc }) => rpc.options.readMaxBytes)),
   };
   const mcp: Protocol = {

@@ -1,5 +1,6 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import type { Comments, FieldRules } from "../../openapi/index.ts";
+import { withCode } from "../../errors/index.ts";
 import { type OptionNames, required } from "../../options/index.ts";
 import type { BodyCaller } from "../index.ts";
 
@@ -42,7 +43,7 @@ export interface McpToolOptions {
 
 /** What a tool does to its environment. Clients use these hints to ask people before a call. */
 export interface McpToolHints {
-  /** It changes nothing. Default: true for `NO_SIDE_EFFECTS` and for a GET rule. */
+  /** It changes nothing. Default: true for `NO_SIDE_EFFECTS` and for a GET or QUERY rule, without a DELETE rule. */
   readonly readOnly?: boolean;
   /** It may delete or overwrite. Default: true for a DELETE rule; otherwise not sent, which means true. */
   readonly destructive?: boolean;
@@ -64,6 +65,26 @@ export interface McpStreamLimits {
 
 /** 100 messages and 256 KiB fit in the context of a model, and clients wait for about a minute. */
 export const streamDefaults: McpStreamLimits = { messagesMax: 100, bytesMax: 256 * 1024, timeoutMs: 60_000 };
+
+/**
+ * Returns limits with their defaults.
+ *
+ * @throws TypeError for a limit that is not a positive integer
+ */
+export function streamLimitsOf(limits: Partial<McpStreamLimits> = {}): McpStreamLimits {
+  return {
+    messagesMax: limitOf("messagesMax", limits),
+    bytesMax: limitOf("bytesMax", limits),
+    timeoutMs: limitOf("timeoutMs", limits),
+  };
+}
+
+function limitOf(name: keyof McpStreamLimits, limits: Partial<McpStreamLimits>): number {
+  const limit = limits[name] ?? streamDefaults[name];
+  if (Number.isSafeInteger(limit) && limit > 0) return limit;
+  const problem = `stream.${name} of createMcp must be a positive integer, got ${String(limit)}`;
+  throw withCode(new TypeError(problem), "ERR_OPTIONS");
+}
 
 /** The names of {@link McpOptions}. */
 export const mcpOptionNames: OptionNames<McpOptions> = {

@@ -1,5 +1,6 @@
 import { runSteps, toUtf8 } from "../../exchange/index.ts";
 import { commentsOf } from "../../openapi/index.ts";
+import { refusePromise } from "../../options/index.ts";
 import type { BodyCaller, BodyReply, ProtocolParts } from "../index.ts";
 import { jsonFields, jsonRpcError } from "./json-rpc.ts";
 import type { McpOptions } from "./options.ts";
@@ -77,15 +78,22 @@ export class Replies {
   }
 
   #list({ params }: McpMessage, caller: BodyCaller): string {
-    const { isListed } = this.#options;
     const listed: string[] = [];
     let at = this.#startOf(params.get("cursor"));
     for (; at < this.#tools.length && listed.length < pageTools; at += 1) {
       const tool = this.#tools[at];
-      if (tool === undefined || isListed?.(tool.rpc.method, caller) === false) continue;
+      if (tool === undefined || !this.#isListed(tool, caller)) continue;
       listed.push(tool.definition(this.#partsOfDefinitions()));
     }
     return `"tools":[${listed.join(",")}]${at < this.#tools.length ? `,"nextCursor":"${at}"` : ""}`;
+  }
+
+  #isListed({ rpc }: Tool, caller: BodyCaller): boolean {
+    const { isListed } = this.#options;
+    if (isListed === undefined) return true;
+    // A function without types may return anything.
+    const result: unknown = isListed(rpc.method, caller);
+    return refusePromise(result, "isListed must be synchronous") === true;
   }
 
   /** Returns the index of the first tool of a page. A cursor is an index in the list of all tools. */

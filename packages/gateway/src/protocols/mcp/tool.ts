@@ -71,9 +71,12 @@ function objectOf(name: string, schema: JsonObject): JsonObject {
 
 function hintsOf({ idempotency }: DescMethod, httpMethods: readonly string[]): McpToolHints {
   const { NO_SIDE_EFFECTS, IDEMPOTENT } = MethodOptions_IdempotencyLevel;
-  if (idempotency === NO_SIDE_EFFECTS || httpMethods.includes("GET")) return { readOnly: true };
-  const isIdempotent = idempotency === IDEMPOTENT || httpMethods.some((name) => name === "PUT" || name === "DELETE");
-  return { ...(httpMethods.includes("DELETE") && { destructive: true }), ...(isIdempotent && { idempotent: true }) };
+  // First, because a definition with both is wrong about one of them.
+  if (httpMethods.includes("DELETE")) return { destructive: true, idempotent: true };
+  if (idempotency === NO_SIDE_EFFECTS || httpMethods.some((name) => name === "GET" || name === "QUERY")) {
+    return { readOnly: true };
+  }
+  return idempotency === IDEMPOTENT || httpMethods.includes("PUT") ? { idempotent: true } : {};
 }
 
 /** JSON.stringify leaves out those that are undefined. */

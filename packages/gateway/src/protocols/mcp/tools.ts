@@ -1,6 +1,6 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import { withCode } from "../../errors/index.ts";
-import { refuseUnknownOptions } from "../../options/index.ts";
+import { refusePromise, refuseUnknownOptions } from "../../options/index.ts";
 import type { ProtocolParts, Rpc } from "../index.ts";
 import { createNameFilter, selectorOf } from "../rest/rules/index.ts";
 import { type McpOptions, type McpToolOptions, mcpToolOptionNames } from "./options.ts";
@@ -16,7 +16,7 @@ const namePattern = /^[A-Za-z0-9_-]{1,64}$/;
  * Creates the tools of a gateway, by name, in the order of their registration. Client and bidirectional streams are left
  * out, because a tool has one input.
  *
- * @throws TypeError for unknown options of a tool; Error for a selector without an RPC, and for a given name that is not valid or not unique
+ * @throws TypeError for unknown options of a tool and for a promise; Error for a selector without an RPC, and for a given name that is not valid or not unique
  */
 export function createTools(
   select: McpOptions["tools"],
@@ -25,7 +25,10 @@ export function createTools(
   const callable = rpcs.filter(isCallable);
   const optionsOf = typeof select === "function" ? select : selectedBy(select, callable, isIncomplete);
   const selected = callable.flatMap((rpc) => {
-    const options: boolean | McpToolOptions = optionsOf(rpc.method);
+    const options: boolean | McpToolOptions = refusePromise(
+      optionsOf(rpc.method),
+      "tools of createMcp must be synchronous",
+    );
     if (typeof options === "boolean") return options ? [{ rpc, options: noOptions }] : [];
     refuseUnknownOptions(options, mcpToolOptionNames, `tools of createMcp, for ${selectorOf(rpc.method)}`);
     return [{ rpc, options }];
@@ -56,12 +59,16 @@ function selectedBy(
   isIncomplete: boolean,
 ): (method: DescMethod) => boolean {
   const names = rpcs.map(({ method }) => selectorOf(method));
-  const unknown = selectors.filter((selector) => !names.some((name) => createNameFilter([selector])?.(name)));
+  const unknown = selectors.filter((selector) => {
+    const matches = createNameFilter([selector]);
+    return matches === undefined || !names.some(matches);
+  });
   if (unknown.length > 0 && !isIncomplete) {
     const problems = unknown.map((selector) => `mcp: the selector "${selector}" matches no RPC that can be a tool`);
     throw withCode(new Error(problems.join("\n")), "ERR_OPTIONS");
   }
-  return (method) => createNameFilter(selectors)?.(selectorOf(method)) === true;
+  const isSelected = createNameFilter(selectors);
+  return (method) => isSelected?.(selectorOf(method)) === true;
 }
 
 function plainName(method: DescMethod): string {
@@ -69,15 +76,16 @@ function plainName(method: DescMethod): string {
 }
 
 /**
- * Returns the name of a tool, which depends only on the full name of its RPC: with underscores instead of dots. A name
- * that is too long, or that two RPCs would have, ends with a hash of the full name.
+ * Returns the name of a tool, which depends only on the full name of its RPC: with underscores instead of dots. It starts
+ * with a letter, as some models require. A name that is cut, or that two RPCs would have, ends with a hash of the full
+ * name.
  */
 function freeName(method: DescMethod, isUnique: (name: string) => boolean, taken: ReadonlyMap<string, Tool>): string {
   const plain = plainName(method);
-  if (plain.length <= nameLengthMax && isUnique(plain)) return plain;
+  if (plain.length <= nameLengthMax && isUnique(plain) && /^[A-Za-z]/.test(plain)) return plain;
   for (let seed = 0; ; seed += 1) {
     const suffix = `_${hash(selectorOf(method), seed)}`;
-    const name = plain.slice(-(nameLengthMax - suffix.length)) + suffix;
+    const name = `${plain.slice(-(nameLengthMax - suffix.length)).replace(/^[^A-Za-z]+/, "") || "rpc"}${suffix}`;
     if (!taken.has(name)) return name;
   }
 }

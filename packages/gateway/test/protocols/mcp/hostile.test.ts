@@ -1,7 +1,4 @@
-import { create, createFileRegistry } from "@bufbuild/protobuf";
-import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createGateway } from "../../../src/index.ts";
 import { createJsonMessageWriter } from "../../../src/messages/json/index.ts";
 import { createMcp } from "../../../src/protocols/mcp/index.ts";
 import { KeptConnections } from "../../../../testing/src/gateway/kept-connections.ts";
@@ -10,10 +7,11 @@ import {
   startKitchenSink,
   type TestGateway,
 } from "../../../../testing/src/gateway/kitchen-sink.ts";
-import { initializedRequest, postMcp, statelessRequest } from "../../../../testing/src/gateway/mcp.ts";
+import { initializedRequest, postMcp } from "../../../../testing/src/gateway/mcp.ts";
 import { rollMessage } from "../../../../testing/src/gateway/random-message.ts";
 import { Dice } from "../../../../testing/src/dice.ts";
 import { SinkSchema } from "../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { pageOf, serveDescribed } from "./described-tools.ts";
 
 // Random messages, and messages that no client of good will sends.
 
@@ -93,35 +91,16 @@ describe("a hostile client", () => {
 });
 
 test("10,000 tools have different names that clients accept, and are listed in pages", async () => {
-  const methods = Array.from({ length: 10_000 }, (_, at) => ({
-    name: `${"Get".repeat(at % 30)}M${at}`,
-    inputType: ".hostile.v1.M",
-    outputType: ".hostile.v1.M",
-    clientStreaming: false,
-    serverStreaming: false,
-  }));
-  const file = { name: "h.proto", package: "hostile.v1", syntax: "proto3", messageType: [{ name: "M" }] };
-  const set = create(FileDescriptorSetSchema, { file: [{ ...file, service: [{ name: "S", method: methods }] }] });
-  const registry = createFileRegistry(set);
-  const service = registry.getService("hostile.v1.S");
-  if (service === undefined) throw new Error("there is no service");
-  const { fetch } = createGateway({
-    routes: (router) => void router.service(service, {}),
-    mcp: createMcp({ tools: ["hostile.v1.*"] }),
-  });
-  const names = new Set<string>();
+  const rpcs = Array.from({ length: 10_000 }, (_, at) => ({ name: `${"Get".repeat(at % 30)}M${at}` }));
+  const fetch = serveDescribed(rpcs);
+  const names = new Set<unknown>();
   let pages = 0;
   for (let cursor: string | undefined; pages === 0 || cursor !== undefined; pages += 1) {
-    const { header, body } = statelessRequest("tools/list", cursor === undefined ? {} : { cursor });
-    const init = { method: "POST", headers: Object.fromEntries(header), body: String(body) };
-    const response = await fetch(new Request("http://a.example/mcp", init));
-    const { result }: { result: { tools: { name: string }[]; nextCursor?: string } } = JSON.parse(
-      await response.text(),
-    );
-    for (const { name } of result.tools) names.add(name);
-    cursor = result.nextCursor;
+    const page = await pageOf(fetch, cursor);
+    for (const { name } of page.tools) names.add(name);
+    cursor = page.nextCursor;
   }
   expect(pages).toBe(100);
   expect(names.size).toBe(10_000);
-  expect([...names].filter((name) => !/^[A-Za-z0-9_-]{1,64}$/.test(name))).toEqual([]);
+  expect([...names].filter((name) => !/^[A-Za-z][A-Za-z0-9_-]{0,63}$/.test(String(name)))).toEqual([]);
 });

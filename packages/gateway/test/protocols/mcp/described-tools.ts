@@ -1,0 +1,66 @@
+import { create, createFileRegistry, type MessageInitShape } from "@bufbuild/protobuf";
+import {
+  type DescriptorProtoSchema,
+  type FileDescriptorProtoSchema,
+  FileDescriptorSetSchema,
+} from "@bufbuild/protobuf/wkt";
+import { createGateway, type FetchHandler, type GatewayOptions } from "../../../src/index.ts";
+import { createMcp, type McpOptions } from "../../../src/protocols/mcp/index.ts";
+import { statelessRequest } from "../../../../testing/src/gateway/mcp.ts";
+
+/** The name and the types of an RPC. Default types: `hostile.v1.M`. */
+export interface DescribedRpc {
+  readonly name: string;
+  readonly inputType?: string;
+  readonly outputType?: string;
+}
+
+type FileInit = MessageInitShape<typeof FileDescriptorProtoSchema>;
+
+/** Further parts of a gateway with RPCs that a test describes. */
+export interface DescribedOptions {
+  readonly messages?: readonly MessageInitShape<typeof DescriptorProtoSchema>[];
+  readonly file?: { readonly package?: string } & Pick<FileInit, "extension">;
+  readonly mcp?: McpOptions;
+  readonly gateway?: Partial<GatewayOptions>;
+}
+
+/** Returns a gateway whose tools are the RPCs of a service `S` that a test describes, as a descriptor set does. */
+export function serveDescribed(
+  rpcs: readonly DescribedRpc[],
+  { messages = [], file = {}, mcp = { tools: ["*"] }, gateway }: DescribedOptions = {},
+): FetchHandler {
+  const type = ".hostile.v1.M";
+  const method = rpcs.map((rpc) => ({
+    inputType: type,
+    outputType: type,
+    clientStreaming: false,
+    serverStreaming: false,
+    ...rpc,
+  }));
+  const common = { name: "h.proto", package: "hostile.v1", syntax: "proto3" };
+  const messageType = messages.length === 0 ? [{ name: "M" }] : [...messages];
+  const described = { ...common, messageType, ...file, service: [{ name: "S", method }] };
+  const registry = createFileRegistry(create(FileDescriptorSetSchema, { file: [described] }));
+  const service = registry.getService(`${described.package}.S`);
+  if (service === undefined) throw new Error("there is no service");
+  return createGateway({ routes: (router) => void router.service(service, {}), mcp: createMcp(mcp), ...gateway }).fetch;
+}
+
+/** A page of tools. */
+export interface ToolPage {
+  readonly httpStatus: number;
+  readonly text: string;
+  readonly tools: readonly Readonly<Record<string, unknown>>[];
+  readonly nextCursor: string | undefined;
+}
+
+/** Returns a page of `tools/list`. */
+export async function pageOf(fetch: FetchHandler, cursor?: string): Promise<ToolPage> {
+  const { header, body } = statelessRequest("tools/list", cursor === undefined ? {} : { cursor });
+  const init = { method: "POST", headers: Object.fromEntries(header), body: String(body) };
+  const response = await fetch(new Request("http://a.example/mcp", init));
+  const text = await response.text();
+  const { result }: { result?: Pick<ToolPage, "tools" | "nextCursor"> } = JSON.parse(text);
+  return { httpStatus: response.status, text, tools: result?.tools ?? [], nextCursor: result?.nextCursor };
+}
