@@ -44,7 +44,9 @@ export interface ProxySettings {
  */
 export async function toProxySettings(read: ReadSettings): Promise<ProxySettings> {
   const { settings, problemAt } = read;
-  const { listen, admin, cors, docs, requireAll, drain, wait } = settings;
+  const { listen, admin, cors, docs, requireAll, drain, wait, rateLimit, authentication } = settings;
+  if (rateLimit.perCaller !== undefined && authentication === undefined)
+    throw problemAt("rateLimit.perCaller", "requires authentication, because calls without it have no caller");
   return {
     upstreams: toUpstreamSettings(read),
     rest: await toRest(read),
@@ -53,8 +55,8 @@ export async function toProxySettings(read: ReadSettings): Promise<ProxySettings
     tls: tlsOf(read),
     cors: cors && toCors(cors),
     trustedProxies: settings.trustedProxies,
-    authentication: settings.authentication,
-    rateLimit: settings.rateLimit,
+    authentication,
+    rateLimit,
     accessLog: settings.accessLog,
     headerBytes: settings.headerBytes,
     requestBytes: settings.requestBytes,

@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
+import { isAddressOrNetwork } from "@plantstore/gateway";
 import { messageOf } from "@plantstore/gateway/internal/errors";
 import type { ServerPart } from "@plantstore/gateway/health";
 import type { ProtocolExtension } from "@plantstore/gateway/mcp";
@@ -41,6 +42,7 @@ export async function openParts(
   services: () => ProxyGateway["services"],
   previous?: ServingParts,
 ): Promise<ServingParts> {
+  requireAddresses(settings);
   const shared =
     previous !== undefined && isAdmissionShared(previous.settings, settings) ? previous.admission : undefined;
   const admission = shared ?? (await openAdmission(settings, output));
@@ -53,6 +55,14 @@ export async function openParts(
   } catch (error) {
     if (shared === undefined) admission.close();
     throw error;
+  }
+}
+
+/** @throws SettingsProblem for a trusted proxy that is neither an address nor a network */
+function requireAddresses({ trustedProxies = [], problemAt }: ProxySettings): void {
+  for (const [at, entry] of trustedProxies.entries()) {
+    if (isAddressOrNetwork(entry)) continue;
+    throw problemAt(`trustedProxies[${at}]`, `must be an IP address or a network such as 10.0.0.0/8, got "${entry}"`);
   }
 }
 

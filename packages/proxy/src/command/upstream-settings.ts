@@ -18,6 +18,7 @@ export interface UpstreamSettings {
 export function toUpstreamSettings({ settings, problemAt }: ReadSettings): readonly UpstreamSettings[] {
   const { upstreams, methodConfig, authentication, headerBytes, responseBytes } = settings;
   if (upstreams.length === 0) throw problemAt("upstreams", "must contain at least one upstream");
+  requireCodes(methodConfig, problemAt);
   const methodSettings = toMethodSettings(methodConfig);
   const hidden = authentication?.forward === false ? ["authorization"] : [];
   return upstreams.map((upstream, at) => {
@@ -26,6 +27,8 @@ export function toUpstreamSettings({ settings, problemAt }: ReadSettings): reado
     const [name] = addresses;
     if (name === undefined) throw problemAt(`${path}.addresses`, "must contain at least one address");
     if (descriptors === undefined) throw problemAt(path, "requires descriptors: reflection, or a file");
+    if (settings.validate && descriptors === "reflection")
+      throw problemAt(`${path}.descriptors`, "must be a file: validate does not evaluate rules that an upstream sends");
     const isSelected = createNameFilter(services);
     return {
       name,
@@ -44,6 +47,16 @@ export function toUpstreamSettings({ settings, problemAt }: ReadSettings): reado
       },
     };
   });
+}
+
+/** @throws SettingsProblem for a policy without codes, or with more than there are */
+function requireCodes(items: ReadSettings["settings"]["methodConfig"], problemAt: ReadSettings["problemAt"]): void {
+  for (const [at, { retryPolicy }] of items.entries()) {
+    const { length } = retryPolicy?.retryableStatusCodes ?? ["UNAVAILABLE"];
+    if (length >= 1 && length <= 16) continue;
+    const path = `methodConfig[${at}].retryPolicy.retryableStatusCodes`;
+    throw problemAt(path, `must contain between 1 and 16 codes, got ${length}`);
+  }
 }
 
 function connectionOf(upstream: UpstreamFile): UpstreamOptions {

@@ -1,14 +1,8 @@
 import { isIP } from "node:net";
 import type { AdmitRequest } from "@plantstore/gateway/internal/serve";
-import {
-  type HeaderFields,
-  isToken,
-  notForwarded,
-  readHeaderField,
-  type RememberedFields,
-  requireField,
-} from "@plantstore/gateway/exchange";
+import { type HeaderFields, readHeaderField, type RememberedFields, requireField } from "@plantstore/gateway/exchange";
 import type { RequestFields } from "../client/index.ts";
+import { isProtocolField, isSettable } from "../upstreams/index.ts";
 import { toShortLine, problem, withCode } from "@plantstore/gateway/internal/errors";
 import { type OptionNames, refusePromise } from "@plantstore/gateway/options";
 
@@ -51,13 +45,6 @@ export interface ForwardedFields {
   readonly added: (request: AdmitRequest) => AddedFields;
   /** Returns the fields to forward. */
   readonly of: (fields: RememberedFields, added: AddedFields) => RequestFields;
-}
-
-// Pseudo-header fields and those of gRPC, which only the protocol sets. The trace context of OpenCensus is metadata.
-const protocolPrefix = /^(?::|grpc-(?!trace-bin$))/;
-
-function isProtocolField(name: string): boolean {
-  return notForwarded.has(name) || protocolPrefix.test(name);
 }
 
 /** Request fields that are intended only for this server, or that anyone can forge. */
@@ -224,6 +211,6 @@ function toMatcher(pattern: string | RegExp): (name: string) => boolean {
 }
 
 function requireSettable(name: string): void {
-  if (isToken(name) && !isProtocolField(name)) return;
+  if (isSettable(name)) return;
   throw withCode(new TypeError(`rename and set must name a field that can be forwarded, got "${name}"`), "ERR_OPTIONS");
 }

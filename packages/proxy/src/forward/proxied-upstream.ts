@@ -9,7 +9,7 @@ import {
   type Registry,
 } from "@bufbuild/protobuf";
 import type { ConnectRouter, ConnectRouterOptions } from "@connectrpc/connect";
-import { defaultReadMaxBytes } from "@plantstore/gateway/exchange";
+import { defaultReadMaxBytes, requireField } from "@plantstore/gateway/exchange";
 import { type CallSettings, ClientMethod, Retries, type RetryPolicy, retryPolicyNames } from "../client/index.ts";
 import { type OptionNames, refuseUnknownOptions, required } from "@plantstore/gateway/options";
 import { messageBytesMax, oneMessage, type UnaryRpc } from "@plantstore/gateway/internal/protocols";
@@ -140,6 +140,8 @@ export class OpenUpstream {
     if (options.readMaxBytes !== undefined) requireRange("readMaxBytes", options.readMaxBytes, 1, messageBytesMax);
     requireTimeout("timeoutMs", options.timeoutMs, 0);
     requireTimeout("timeoutMaxMs", options.timeoutMaxMs, 1);
+    // The values may be secrets, which the errors of `new Headers()` would contain.
+    for (const [name, value] of Object.entries(options.reflectionHeader ?? {})) requireField(name, value);
     this.options = options;
     this.#ownsConnections = typeof upstream === "string";
     this.connections =

@@ -18,6 +18,7 @@ const source = {
 export const secret: SettingType<string> = {
   label: "`{ file: PATH }` or `{ env: NAME }`",
   schema: source,
+  isSecret: true,
   read: (at, report) => {
     const [first, ...others] = at.value instanceof Map ? at.value : [];
     if (first === undefined || others.length > 0) return refuseSecret(at, report);
@@ -33,6 +34,7 @@ export const secret: SettingType<string> = {
 export const textOrSecret: SettingType<string> = {
   label: "text, `{ file: PATH }` or `{ env: NAME }`",
   schema: { oneOf: [{ type: "string" }, source] },
+  isSecret: true,
   read: (at, report) => (typeof at.value === "string" ? at.value : secret.read(at, report)),
 };
 

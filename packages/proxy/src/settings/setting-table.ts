@@ -1,6 +1,7 @@
 import { drainMsMax, drainTimesDefault } from "@plantstore/gateway/health";
 import { profileNames, switchNames } from "../check/index.ts";
 import { authenticationType } from "./authentication-table.ts";
+import { fieldName, originOrAny } from "./field-types.ts";
 import { ofFlag } from "./located.ts";
 import { methodConfigType } from "./method-config-table.ts";
 import type { CorsFile, ListenFile, ProxyFile, RateLimitFile, RestFile, RestServiceFile } from "./proxy-file.ts";
@@ -99,13 +100,13 @@ const rest = mapping<RestFile>({
 
 const cors = mapping<CorsFile>({
   origins: {
-    type: list(text()),
+    type: list(originOrAny),
     required: true,
     about: "Origins whose pages may call, `*` for all.",
     flags: [{ name: "cors", placeholder: "ORIGIN", multiple: true }],
   },
-  allowedHeaders: { type: list(text()), fallback: [], about: "Further header fields that pages may send." },
-  exposedHeaders: { type: list(text()), fallback: [], about: "Further header fields that pages may read." },
+  allowedHeaders: { type: list(fieldName), fallback: [], about: "Further header fields that pages may send." },
+  exposedHeaders: { type: list(fieldName), fallback: [], about: "Further header fields that pages may read." },
   maxAgeSeconds: { type: integer(0, 86_400), about: "Seconds that browsers may cache a preflight. Default 7200." },
 });
 

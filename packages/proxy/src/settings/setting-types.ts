@@ -74,8 +74,9 @@ export function list<T>(type: SettingType<T>): SettingType<readonly T[]> {
     label: type.members === undefined ? `list of ${type.label}` : "list of mappings",
     schema: { type: "array", items: type.schema },
     ...(type.members && { members: type.members, isList: true }),
+    isSecret: type.isSecret === true,
     read: (at, report) => {
-      if (!Array.isArray(at.value)) return refuse(at, report, "must be a list");
+      if (!Array.isArray(at.value)) return refuse(at, report, "must be a list", type.isSecret);
       const read = at.value.map((item: Located) => type.read(item, report));
       return read.filter((item) => item !== undefined);
     },
@@ -87,8 +88,9 @@ export function record<T>(type: SettingType<T>): SettingType<Readonly<Record<str
   return {
     label: `mapping of ${type.label}`,
     schema: { type: "object", additionalProperties: type.schema },
+    isSecret: type.isSecret === true,
     read: (at, report) => {
-      if (!(at.value instanceof Map)) return refuse(at, report, "must be a mapping");
+      if (!(at.value instanceof Map)) return refuse(at, report, "must be a mapping", type.isSecret);
       const read = [...at.value].map(([name, value]) => [name, type.read(value, report)] as const);
       return Object.fromEntries(read.flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])));
     },
@@ -98,6 +100,7 @@ export function record<T>(type: SettingType<T>): SettingType<Readonly<Record<str
 /** A mapping with these settings. Unknown keys are refused. */
 export function mapping<T>(members: MembersOf<T>): SettingType<T>;
 export function mapping(members: Members): SettingType<unknown> {
+  const isSecret = Object.values(members).some(({ type }) => type.isSecret === true);
   const required = Object.keys(members).filter((name) => members[name]?.required === true);
   return {
     label: "mapping",
@@ -113,8 +116,9 @@ export function mapping(members: Members): SettingType<unknown> {
       ...(required.length > 0 && { required }),
     },
     members,
+    isSecret,
     read: (at, report) => {
-      if (!(at.value instanceof Map)) return refuse(at, report, "must be a mapping");
+      if (!(at.value instanceof Map)) return refuse(at, report, "must be a mapping", isSecret);
       reportUnknown(at.value, Object.keys(members), report);
       const { value } = at;
       const read = Object.entries(members).map(([name, { type, fallback, required: isRequired, implied }]) => {
@@ -137,14 +141,20 @@ function reportUnknown(values: ReadonlyMap<string, Located>, known: readonly str
   }
 }
 
-/** Reports that a value is not of its type. @param must - what it must be */
-export function refuse(at: Located, report: ReportProblem, must: string): undefined {
-  report(at, `${must}, got ${describe(at)}`);
+/** Reports that a value is not of its type. @param must - what it must be @param isSecret - whether to hide the value */
+function refuse(at: Located, report: ReportProblem, must: string, isSecret: boolean = false): undefined {
+  report(at, `${must}, got ${isSecret ? describeKind(at) : describe(at)}`);
   return undefined;
 }
 
+/** Describes a value without its content. */
+function describeKind({ value }: Located): string {
+  if (typeof value === "string") return "text";
+  return typeof value === "object" ? describe({ value }) : `a ${typeof value}`;
+}
+
 /** Describes a value for a message; text of more than 100 characters is shortened. */
-function describe({ value }: Located): string {
+function describe({ value }: Pick<Located, "value">): string {
   if (value === null) return "nothing";
   if (typeof value === "string") return JSON.stringify(value.length > 100 ? `${value.slice(0, 100)}…` : value);
   if (typeof value !== "object") return String(value);

@@ -12,6 +12,8 @@ export interface SettingType<T> {
   readonly members?: Members;
   /** Whether the members are those of list items. */
   readonly isList?: boolean;
+  /** Whether values are or contain secrets, which messages must not show. */
+  readonly isSecret?: boolean;
   /** Reads a value; reports each problem, and then returns `undefined`. */
   readonly read: (at: Located, report: ReportProblem) => T | undefined;
 }

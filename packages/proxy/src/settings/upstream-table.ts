@@ -1,5 +1,5 @@
 import { type Located, memberPath, ofFlag } from "./located.ts";
-import { textOrSecret } from "./secret-types.ts";
+import { fieldValues, newFieldName } from "./field-types.ts";
 import type { SettingType } from "./setting.ts";
 import { integer, list, mapping, oneOf, record, text } from "./setting-types.ts";
 
@@ -44,8 +44,8 @@ export const timeoutMsMax = 86_400_000;
 const headerRules = mapping<HeaderRulesFile>({
   allow: { type: list(text()), about: "Names of the fields to forward; `*` at the end is a wildcard. Default: all." },
   deny: { type: list(text()), fallback: [], about: "Names of fields not to forward; `*` at the end is a wildcard." },
-  rename: { type: record(text()), fallback: {}, about: "New names of forwarded fields." },
-  set: { type: record(textOrSecret), fallback: {}, about: "Fields to add; they replace forwarded fields." },
+  rename: { type: record(newFieldName), fallback: {}, about: "New names of forwarded fields." },
+  set: { type: fieldValues, fallback: {}, about: "Fields to add; they replace forwarded fields." },
 });
 
 const tls = mapping<UpstreamTlsFile>({
@@ -97,7 +97,7 @@ export const upstreamType: SettingType<UpstreamFile> = mapping<UpstreamFile>({
     ],
   },
   reflectionHeader: {
-    type: record(textOrSecret),
+    type: fieldValues,
     fallback: {},
     about: "Header fields of reflection calls, such as a credential.",
     flags: [

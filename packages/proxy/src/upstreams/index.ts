@@ -9,6 +9,7 @@
 export { ConnectBackoff } from "./connect-backoff.ts";
 export { type UpstreamTls } from "./open-socket.ts";
 export { TlsFilesError } from "./tls-errors.ts";
+export { isProtocolField, isSettable } from "./protocol-fields.ts";
 export { requireRange } from "./require-range.ts";
 export type { PendingCall, RefusalReason } from "./call-queue.ts";
 export { createUpstream, Upstream, type UpstreamLoad } from "./upstream.ts";

@@ -178,6 +178,17 @@ describe("a file that is not valid", () => {
       others: "authentication: { tokens: [{ env: PATH }] }",
       problem: ":8:27: authentication.tokens are not valid: token 1",
     },
+    { others: "rateLimit: { perCaller: 1 }", problem: ":8:25: rateLimit.perCaller requires authentication" },
+    { others: "validate: true", problem: ":6:16: upstreams[0].descriptors must be a file" },
+    {
+      others: "trustedProxies: [10.0.0.0/8, proxy.example]",
+      problem: ":8:30: trustedProxies[1] must be an IP address or a network such as 10.0.0.0/8, got",
+    },
+    {
+      others:
+        "methodConfig: [{ name: [{}], retryPolicy: { maxAttempts: 2, initialBackoff: 1s, maxBackoff: 1s, backoffMultiplier: 1, retryableStatusCodes: [] } }]",
+      problem: ":8:141: methodConfig[0].retryPolicy.retryableStatusCodes must contain between 1 and 16 codes, got 0",
+    },
     { others: "listen: { tls: { cert: a } }", problem: ":8:1: Map keys must be unique" },
   ])("is reported with its line by --check: $others", async ({ others, problem }) => {
     const file = configure("wrong.yaml", "", others);

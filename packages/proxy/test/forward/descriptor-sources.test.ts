@@ -266,3 +266,14 @@ test("a file is not read while it is being written, and watching it does not kee
   expect(reports).toEqual([]);
   await proxy.close();
 });
+
+test("an error about a header field of reflection does not contain its value", async () => {
+  const opening = createProxy({
+    upstreams: [
+      { upstream: "http://127.0.0.1:1", descriptors: "reflection", reflectionHeader: { "x-ask": "s3cret\u2026" } },
+    ],
+  });
+  await expect(opening).rejects.toThrow(
+    new TypeError('the value of header "x-ask" contains a character that is not allowed'),
+  );
+});

@@ -110,6 +110,39 @@ describe("a mistake is reported with file, line and column", () => {
         "proxy.yaml:6:115: methodConfig[0].retryPolicy.retryableStatusCodes[0] must be one of CANCELLED, UNKNOWN, ",
       ),
     },
+    {
+      name: "a header field that cannot be set",
+      text: `${upstream}  requestHeader:\n    set: { a: b, Host: x }\n`,
+      problem: 'proxy.yaml:5:18: upstreams[0].requestHeader.set.Host must be a field that can be set, got "Host"',
+    },
+    {
+      name: "an invalid name of a header field to set",
+      text: `${upstream}  responseHeader:\n    set: { "a b": x }\n`,
+      problem: 'proxy.yaml:5:12: upstreams[0].responseHeader.set.a b must be a field that can be set, got "a b"',
+    },
+    {
+      name: "a field of gRPC for reflection",
+      text: `${upstream}  reflectionHeader: { grpc-timeout: 1S }\n`,
+      problem:
+        'proxy.yaml:4:23: upstreams[0].reflectionHeader.grpc-timeout must be a field that can be set, got "grpc-timeout"',
+    },
+    {
+      name: "a new name of a header field that cannot be set",
+      text: `${upstream}  requestHeader: { rename: { x-a: Connection } }\n`,
+      problem:
+        'proxy.yaml:4:35: upstreams[0].requestHeader.rename.x-a must be a field that can be set, got "Connection"',
+    },
+    {
+      name: "an origin with a path",
+      text: `${upstream}cors: { origins: [https://a.example, https://b.example/] }\n`,
+      problem:
+        'proxy.yaml:4:38: cors.origins[1] must be * or an origin such as https://shop.example, got "https://b.example/"',
+    },
+    {
+      name: "an invalid name of a header field for pages",
+      text: `${upstream}cors: { origins: ["*"], allowedHeaders: [a b] }\n`,
+      problem: 'proxy.yaml:4:42: cors.allowedHeaders[0] must be the name of a header field, got "a b"',
+    },
   ])("$name", ({ text, problem }) => {
     expect(problemsOf(text)).toEqual(problem);
   });
@@ -160,6 +193,33 @@ describe("secrets", () => {
     { source: "{ file: a, env: b }", problem: "must be { file: PATH } or { env: NAME }" },
   ])("are not printed when $source is refused", ({ source, problem }) => {
     expect(problemsOf(withToken(source))).toBe(`proxy.yaml:5:12: authentication.tokens[0] ${problem}`);
+  });
+});
+
+describe("a value that may be a secret is not printed when it is not valid:", () => {
+  test.each([
+    { text: "authentication: s3cret", problem: "4:17: authentication must be a mapping, got text" },
+    { text: "authentication: { tokens: s3cret }", problem: "4:27: authentication.tokens must be a list, got text" },
+    {
+      text: "authentication: { tokens: [5] }",
+      problem: "4:28: authentication.tokens[0] must be { file: PATH } or { env: NAME }",
+    },
+    { text: "  reflectionHeader: s3cret", problem: "4:21: upstreams[0].reflectionHeader must be a mapping, got text" },
+    {
+      text: "  requestHeader: { set: 12345 }",
+      problem: "4:25: upstreams[0].requestHeader.set must be a mapping, got a number",
+    },
+    {
+      text: '  requestHeader: { set: { x-a: "s3cret\\n" } }',
+      problem: "4:32: upstreams[0].requestHeader.set.x-a has a value with a character that HTTP does not allow",
+    },
+    {
+      text: "  reflectionHeader: { x-a: { env: PROXY_TEST_TOKEN } }",
+      problem: "4:28: upstreams[0].reflectionHeader.x-a has a value with a character that HTTP does not allow",
+    },
+  ])("$text", ({ text, problem }) => {
+    vi.stubEnv("PROXY_TEST_TOKEN", "s3cret\u2026");
+    expect(problemsOf(`${upstream}${text}\n`)).toBe(`proxy.yaml:${problem}`);
   });
 });
 

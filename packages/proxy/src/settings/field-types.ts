@@ -1,0 +1,54 @@
+import { isToken, requireField } from "@plantstore/gateway/exchange";
+import { isSettable } from "../upstreams/index.ts";
+import { textOrSecret } from "./secret-types.ts";
+import type { SettingType } from "./setting.ts";
+import { record, text } from "./setting-types.ts";
+
+const values = record(textOrSecret);
+
+/** Header fields and their values, which can be secrets. Messages never contain the values. */
+export const fieldValues: SettingType<Readonly<Record<string, string>>> = {
+  ...values,
+  read: (at, report) => {
+    const fields = values.read(at, report);
+    if (fields === undefined || !(at.value instanceof Map)) return undefined;
+    for (const [name, located] of at.value) {
+      if (!isSettable(name.toLowerCase()))
+        report(
+          { ...located, place: located.keyPlace ?? located.place },
+          `must be a field that can be set, got "${name}"`,
+        );
+      else if (!isFieldValue(fields[name] ?? ""))
+        report(located, "has a value with a character that HTTP does not allow");
+    }
+    return fields;
+  },
+};
+
+/** The new name of a forwarded header field. */
+export const newFieldName: SettingType<string> = text("text", (name) => {
+  if (isSettable(name.toLowerCase())) return name;
+  throw new Error(`must be a field that can be set, got ${JSON.stringify(name)}`);
+});
+
+/** The name of a header field, for CORS. */
+export const fieldName: SettingType<string> = text("text", (name) => {
+  if (isToken(name)) return name;
+  throw new Error(`must be the name of a header field, got ${JSON.stringify(name)}`);
+});
+
+/** An origin, or `*`. Any other form, such as one with a path or capitals, would never match (RFC 6454 §6.2). */
+export const originOrAny: SettingType<string> = text("text", (origin) => {
+  if (origin === "*" || (URL.canParse(origin) && new URL(origin).origin === origin)) return origin;
+  throw new Error(`must be * or an origin such as https://shop.example, got ${JSON.stringify(origin)}`);
+});
+
+/** RFC 9110 §5.5. */
+function isFieldValue(value: string): boolean {
+  try {
+    requireField("x", value);
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,14 @@
+import { isToken, notForwarded } from "@plantstore/gateway/exchange";
+
+// Pseudo-header fields and those of gRPC. The trace context of OpenCensus is metadata.
+const protocolPrefix = /^(?::|grpc-(?!trace-bin$))/;
+
+/** Returns whether only the protocol sets a field: those of a connection, a message or gRPC. @param name - in lower case */
+export function isProtocolField(name: string): boolean {
+  return notForwarded.has(name) || protocolPrefix.test(name);
+}
+
+/** Returns whether a configuration can set a field. @param name - in lower case */
+export function isSettable(name: string): boolean {
+  return isToken(name) && !isProtocolField(name);
+}
