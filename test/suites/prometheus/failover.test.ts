@@ -1,48 +1,84 @@
+import { appendFileSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { expect, test } from "vitest";
-import { blocksRunBy } from "../../support/docs/page-blocks.ts";
-import { runSql, startPostgres, startStandby } from "../../support/plants/postgres-server.ts";
+import { projectFolder } from "../../../packages/testing/src/process/child-program.ts";
 import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
+import { blocksRunBy } from "../../support/docs/page-blocks.ts";
+import { type PostgresServer, runSql, startPostgres, startStandby } from "../../support/plants/postgres-server.ts";
 import { startCommandLine } from "../../support/process/command-line.ts";
 import { openShell } from "../../support/process/shell.ts";
 import { installCommands } from "./production.ts";
 
-// Runs the commands of docs/how-to/runbooks/failover.md while a server uses the primary.
+// Runs the commands of docs/how-to/runbooks/failover.md while a server uses the primary of deploy/postgresql.conf.
 
-const [promote = "", check = "", reset = ""] = blocksRunBy("test/suites/prometheus/failover.test.ts").map(
-  ({ text }) => text,
-);
+const [compare = "", promote = "", check = "", release = "", reset = ""] = blocksRunBy(
+  "test/suites/prometheus/failover.test.ts",
+).map(({ text }) => text);
 const token = "token-of-the-failover-test";
 
+const [deployedStandbys = ""] =
+  /^synchronous_standby_names = .*$/m.exec(readFileSync(join(projectFolder, "deploy/postgresql.conf"), "utf8")) ?? [];
+
+/** Makes a standby replicate a server, or none. */
+async function follow(standbyUrl: string, name: string, from?: PostgresServer): Promise<void> {
+  const connection = from === undefined ? "" : `host=${from.socketFolder} user=tester application_name=${name}`;
+  await runSql(standbyUrl, `ALTER SYSTEM SET primary_conninfo = '${connection}'`);
+  await runSql(standbyUrl, "SELECT pg_reload_conf()");
+  const receivers = "SELECT FROM pg_stat_wal_receiver WHERE status = 'streaming'";
+  await expect.poll(() => runSql(standbyUrl, receivers), { timeout: 20_000 }).toHaveLength(from === undefined ? 0 : 1);
+}
+
 test(
-  "the commands of docs/how-to/runbooks/failover.md make a standby serve deletions",
+  "the commands of docs/how-to/runbooks/failover.md promote the standby that has all deletions",
   { timeout: 120_000 },
   async () => {
     using folder = createTempFolder();
     await using primary = await startPostgres();
-    const url = await primary.createPlants([1n, 2n]);
-    await using standby = await startStandby(primary, "standby_a");
-    await runSql(url, "ALTER SYSTEM SET synchronous_standby_names = 'standby_a'");
-    await runSql(url, "SELECT pg_reload_conf()");
-    const newUrl = url.replaceAll(primary.socketFolder, standby.socketFolder);
-    const bothUrl = url.replaceAll(primary.socketFolder, `${primary.socketFolder},${standby.socketFolder}`);
-    const settings = { PORT: "0", PLANTSTORE_TOKENS: token, DATABASE_URL: bothUrl };
+    const url = await primary.createPlants([1n, 2n, 3n]);
+    appendFileSync(join(primary.socketFolder, "data/postgresql.conf"), `${deployedStandbys}\n`);
+    await using standbyA = await startStandby(primary, "standby_a");
+    await using standbyB = await startStandby(primary, "standby_b");
+    const hosts = [primary, standbyA, standbyB].map(({ socketFolder }) => socketFolder);
+    const settings = {
+      PORT: "0",
+      PLANTSTORE_TOKENS: token,
+      DATABASE_URL: url.replaceAll(primary.socketFolder, hosts.join()),
+    };
+    const urlOf = ({ socketFolder }: PostgresServer): string =>
+      url.replaceAll(primary.socketFolder, socketFolder).replace(/&options.*/, "");
+    const [urlA, urlB] = [urlOf(standbyA), urlOf(standbyB)];
     await using server = startCommandLine(["serve"], folder.path, settings);
     const [, port = ""] = await server.find(/"address":"127.0.0.1","port":(\d+),[^\n]*"msg":"listening"/);
     const deletePlant = async (id: number): Promise<number> => {
       const header = { authorization: `Bearer ${token}` };
       return (await fetch(`http://127.0.0.1:${port}/plants/${id}`, { method: "DELETE", headers: header })).status;
     };
+    // Only standby_b has the commit, which ANY 1 acknowledges.
+    await follow(urlA, "standby_a");
     expect(await deletePlant(1)).toBe(204);
 
     await primary.stop("kill");
     await using shell = openShell(folder.path, {
       PATH: installCommands(folder),
-      STANDBY: newUrl.replace(/&options.*/, ""),
-      DATABASE_URL: bothUrl,
+      STANDBY_A: urlA,
+      STANDBY_B: urlB,
+      DATABASE_URL: settings.DATABASE_URL,
     });
+    await shell.run(`{\n${compare}\n} > received`);
+    const [receivedA = 0, receivedB = 0] = readFileSync(folder.file("received"), "utf8").split("\n").map(Number);
+    await shell.run(`STANDBY=$STANDBY_${receivedA > receivedB ? "A" : "B"}`);
     await shell.run(promote);
     await shell.run(check);
-    await shell.run(reset);
+    await shell.run(release);
     await expect.poll(() => deletePlant(2), { timeout: 30_000 }).toBe(204);
+    // Status 400: the plant does not exist.
+    expect(await deletePlant(1)).toBe(400);
+
+    await follow(urlA, "standby_a", standbyB);
+    await shell.run(reset);
+    await expect
+      .poll(() => runSql(urlB, "SHOW synchronous_standby_names"))
+      .toMatchObject([{ synchronous_standby_names: "ANY 1 (standby_a, standby_b)" }]);
+    expect(await deletePlant(3)).toBe(204);
   },
 );
