@@ -1,56 +1,98 @@
 import { execFileSync } from "node:child_process";
+import { appendFileSync, mkdirSync, writeFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { expect, test } from "vitest";
 import { freePort } from "../../../packages/testing/src/process/free-port.ts";
 import { blocksRunBy } from "../../support/docs/page-blocks.ts";
 import { postgresBinaries } from "../../support/plants/postgres-binaries.ts";
 import { serverOwner } from "../../support/plants/postgres-server.ts";
-import { openProduction, productionBlocks } from "./production.ts";
+import { openProduction, type Production, productionBlocks } from "./production.ts";
 
 // Runs the commands of docs/how-to/runbooks/recovery.md.
 
-const [archive = "", backUp = "", recover = "", compare = ""] = blocksRunBy(
+const [archive = "", backUp = "", archiveRest = "", recover = "", compare = ""] = blocksRunBy(
   "test/suites/prometheus/recovery.test.ts",
 ).map(({ text }) => text);
 
-test("the commands of docs/how-to/runbooks/recovery.md return to a moment", { timeout: 300_000 }, async () => {
+/** A time limit that a command which waits for a server that is down, or for a standby, exceeds. */
+const commandTimeoutMs = 60_000;
+
+type RunAsPostgres = (commands: string, more?: Readonly<Record<string, string>>) => string;
+
+/** Returns a function that runs commands as the user of PostgreSQL, with a free port for the recovered server. */
+function shellOfPostgres({ socketFolder }: Production["postgres"], port: string, recoveredPort: number): RunAsPostgres {
+  // A cp that is as slow as a remote archive, so that recovery lasts after the start of the server.
+  const tools = join(socketFolder, "tools");
+  mkdirSync(tools);
+  writeFileSync(
+    join(tools, "cp"),
+    '#!/bin/sh\ncase $1 in */wal/*) [ ! -f "$1" ] || sleep 0.5 ;; esac\nexec /bin/cp "$@"\n',
+    {
+      mode: 0o755,
+    },
+  );
+  const environment = {
+    PATH: [tools, postgresBinaries(), process.env["PATH"]].join(delimiter),
+    PGHOST: socketFolder,
+    PGPORT: port,
+    PGUSER: "tester",
+    PGDATABASE: "postgres",
+    BACKUP: join(socketFolder, "backup"),
+  };
+  return (commands, more = {}) => {
+    const here = commands
+      .replace('"-p 5433"', `"-p ${recoveredPort} -k ${socketFolder}"`)
+      .replaceAll("-p 5433", `-p ${recoveredPort}`);
+    const options = { ...serverOwner(), cwd: socketFolder, env: { ...environment, ...more } };
+    return execFileSync("bash", ["-e", "-s"], {
+      ...options,
+      input: here,
+      encoding: "utf8",
+      timeout: commandTimeoutMs,
+    }).trim();
+  };
+}
+
+test("the commands of docs/how-to/runbooks/recovery.md return to moments", { timeout: 300_000 }, async () => {
   await using production = await openProduction();
   const { run, read, postgres } = production;
   const port = await freePort();
-  const environment = {
-    PATH: [postgresBinaries(), process.env["PATH"]].join(delimiter),
-    PGHOST: postgres.socketFolder,
-    PGPORT: (await read("echo $PGPORT")).trim(),
-    PGUSER: "tester",
-    PGDATABASE: "postgres",
-    BACKUP: join(postgres.socketFolder, "backup"),
-    RESTORED: join(postgres.socketFolder, "restored"),
-  };
-  const runAsPostgres = (commands: string, more: Readonly<Record<string, string>> = {}): string => {
-    const here = commands.replace("-p 5433", `-p ${port} -k ${postgres.socketFolder}`);
-    const options = { ...serverOwner(), cwd: postgres.socketFolder, env: { ...environment, ...more } };
-    return execFileSync("bash", ["-e", "-s"], { ...options, input: here, encoding: "utf8" });
-  };
+  const runAsPostgres = shellOfPostgres(postgres, (await read("echo $PGPORT")).trim(), port);
   const [createDatabase, writeSettings, createTables, createToken, start, deletePlant] = productionBlocks();
   for (const block of [createDatabase, writeSettings, createTables, createToken]) await run(block);
 
   runAsPostgres(archive);
   await postgres.stop("fast");
   await postgres.start();
+  // In the backups only, because the server has no standby and does not read the file again.
+  appendFileSync(join(postgres.socketFolder, "data/postgresql.conf"), "synchronous_standby_names = 'ANY 1 (a, b)'\n");
   await run(start);
+  runAsPostgres(`date() { command date --date=yesterday "$@"; }\n${backUp}`);
   runAsPostgres(backUp);
-  await run(deletePlant);
-  const moment = runAsPostgres('psql -At -c "SELECT now()"').trim();
-  await run(deletePlant?.replace("plants/7", "plants/8"));
-  await run('kill -TERM "$PID"\nwait "$PID"');
-
-  runAsPostgres(recover, { MOMENT: moment });
-  try {
-    await run(`RECOVERED_URL='postgres://plantstore@/plants?host=${postgres.socketFolder}&port=${port}'`);
-    const printed = await read(compare);
-    expect(printed).toMatch(/the configuration is valid[^]*^999$/m);
-    expect(printed.match(/^\{"plantId":.*/gm) ?? printed).toHaveLength(1);
-  } finally {
-    runAsPostgres('pg_ctl -D "$RESTORED" -m immediate stop');
+  const bases = runAsPostgres('ls -d "$BACKUP"/base-*').split("\n");
+  const moments: string[] = [];
+  for (const id of [7, 8, 9]) {
+    await run(deletePlant?.replace("plants/7", `plants/${id}`));
+    moments.push(runAsPostgres('psql -At -c "SELECT now()"'));
   }
+  await run('kill -TERM "$PID"\nwait "$PID"');
+  runAsPostgres(archiveRest);
+  await postgres.stop("immediate");
+
+  for (const [index, base] of bases.entries()) {
+    const restored = { RESTORED: join(postgres.socketFolder, `restored-${index}`) };
+    expect(runAsPostgres(recover, { ...restored, BASE: base, MOMENT: moments[index] ?? "" })).toMatch(/^ f$/m);
+    try {
+      await run(`RECOVERED_URL='postgres://plantstore@/plants?host=${postgres.socketFolder}&port=${port}'`);
+      const printed = await read(compare);
+      expect(printed).toMatch(new RegExp(`the configuration is valid[^]*^${999 - index}$`, "m"));
+      expect(printed.match(/^\{"plantId":.*/gm) ?? printed).toHaveLength(1 + index);
+      expect(runAsPostgres('psql -p 5433 -At -c "CREATE TABLE written ()" -c "SHOW archive_mode"')).toMatch(/^off$/m);
+      // As if another server had archived its timeline.
+      runAsPostgres('cp "$RESTORED"/pg_wal/*.history "$BACKUP/wal"', restored);
+    } finally {
+      runAsPostgres('pg_ctl -D "$RESTORED" -m immediate stop', restored);
+    }
+  }
+  expect(bases).toHaveLength(2);
 });
