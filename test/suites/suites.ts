@@ -286,7 +286,7 @@ export const suites: readonly Suite[] = [
     whySeparate: "carries out the steps of the Dockerfile",
     files: ["test/suites/deploy/**/*.test.ts"],
     blocks: true,
-    needs: ["kustomize", "systemd-analyze", "strace", "curl", "python3", "python3-venv", "prometheus"],
+    needs: ["kustomize", "systemd-analyze", "strace", "curl", "python3", "python3-venv"],
   },
   {
     kind: "files",

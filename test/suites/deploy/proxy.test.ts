@@ -37,10 +37,6 @@ test("a manifest with an unknown field or a wrong type is refused", async () => 
   );
 });
 
-test("promtool accepts the scrape configuration", async () => {
-  await buildStep("promtool", ["check", "config", join(folder, "prometheus.yml")]);
-});
-
 test("the gateway's service is headless, and its name is resolved again within seconds", async () => {
   expect(await render("gateway")).toMatch(/clusterIP: None/);
   const text = readFileSync(join(folder, "kubernetes/gateway/proxy.yaml"), "utf8");

@@ -13,6 +13,8 @@ import { openShell } from "../../support/process/shell.ts";
 export interface Production extends AsyncDisposable {
   readonly folder: TempFolder;
   readonly postgres: PostgresServer;
+  /** A free port for the metrics of a proxy, because the documented one is that of the plant store. */
+  readonly proxyPort: number;
   /** Runs documented commands, with the loopback address and free ports instead of the documented ones. */
   readonly run: (commands: string | undefined) => Promise<void>;
   /** Runs documented commands, and returns what they print. */
@@ -33,7 +35,7 @@ export async function openProduction(): Promise<Production> {
   writeFileSync(folder.file("db-ca.pem"), certificate.authority);
   const path = installCommands(folder);
   const ports = [freePort(), freePort(), freePort(), freePort(), freePort(), freePort(), freePort()];
-  const [databasePort = 0, port, metricsPort = 0, prometheusPort, port2, metricsPort2, proxyPort] =
+  const [databasePort = 0, port, metricsPort = 0, prometheusPort, port2, metricsPort2, proxyPort = 0] =
     await Promise.all(ports);
   copyPrometheusFiles(folder, metricsPort);
   const postgres = await startPostgres([], { tls: { certificate, port: databasePort } });
@@ -56,7 +58,6 @@ export async function openProduction(): Promise<Production> {
       .replace("HOST=0.0.0.0\nPORT=8443", `HOST=127.0.0.1\nPORT=${port}`)
       .replaceAll("PORT=8444", `PORT=${port2}`)
       .replaceAll("9465", String(metricsPort2))
-      .replaceAll("9466", String(proxyPort))
       .replaceAll("9464", String(metricsPort))
       .replaceAll("127.0.0.1:9090", `127.0.0.1:${prometheusPort}`);
     await shell.run(here);
@@ -64,6 +65,7 @@ export async function openProduction(): Promise<Production> {
   return {
     folder,
     postgres,
+    proxyPort,
     run,
     read: async (commands = "false") => {
       await run(`{\n${commands}\n} > printed 2>&1`);

@@ -37,10 +37,13 @@ async function promtool(...args: readonly string[]): Promise<{ code: number | nu
   return { code, output: tool.stdout() + tool.stderr() };
 }
 
-test("promtool finds no problems in the scrape configuration and the rules", async () => {
-  const { code, output } = await promtool("check", "config", join(deployedFolder, "prometheus.yml"));
-  expect({ code, output }).toMatchObject({ code: 0, output: expect.stringContaining("SUCCESS: 18 rules found") });
-});
+test.each(["prometheus.yml", "../proxy/prometheus.yml"])(
+  "promtool finds no problems in %s and its rules",
+  async (name) => {
+    const { code, output } = await promtool("check", "config", join(deployedFolder, name));
+    expect({ code, output }).toMatchObject({ code: 0, output: expect.stringContaining("SUCCESS: 20 rules found") });
+  },
+);
 
 test("each alert fires when it should, and no other does", async () => {
   expect(await promtool("test", "rules", "alerts-test.yml")).toMatchObject({ code: 0 });
@@ -109,7 +112,7 @@ describe("a Prometheus", () => {
       const { data } = await prometheus.ask<RulesAnswer>("/api/v1/rules");
       return data.groups.flatMap(({ rules }) => rules.map(({ health, lastError }) => lastError ?? health));
     };
-    await expect.poll(healths).toEqual(Array(18).fill("ok"));
+    await expect.poll(healths).toEqual(Array(20).fill("ok"));
     expect(await prometheus.firing()).toEqual([]);
   });
 
