@@ -1,6 +1,7 @@
 import type { DescMessage, JsonObject, JsonValue } from "@bufbuild/protobuf";
 import { cleanText } from "./clean-text.ts";
 import type { Comments } from "./comments.ts";
+import { Expansion } from "./expansion.ts";
 import type { FieldRules } from "./field-rules.ts";
 import type { OpenApiSchema } from "./open-api-document.ts";
 import { Schemas } from "./schemas.ts";
@@ -13,10 +14,21 @@ export interface MessageSchemaOptions {
   readonly rules?: FieldRules | undefined;
   /** Whether the schema describes messages that clients send, or those that they receive. */
   readonly direction: "input" | "output";
+  /** Whether the schema refuses unknown fields. */
+  readonly isClosed?: boolean | undefined;
 }
 
 /** The most messages and enums in a schema. 200: Google's largest requests have 150. */
 const definitionsMax = 200;
+
+/** The most fields of all messages, and values of all enums, in a schema. 2,000: more than a model can use. */
+const fieldsMax = 2_000;
+
+/** The most characters of a schema. 256 Ki: 2,000 fields with descriptions of usual length. */
+const schemaLengthMax = 256 * 1024;
+
+/** The most characters of the name of a field. 200: protoc has no limit; real names have fewer than 100. */
+const nameLengthMax = 200;
 
 /** The most characters of the description of a field, a message or an enum. */
 const descriptionMax = 1_000;
@@ -24,39 +36,58 @@ const descriptionMax = 1_000;
 /**
  * Creates a JSON Schema (2020-12) that does not depend on a document: other messages and enums are in `$defs`.
  *
+ * Returns `undefined` for a schema that is too large for a model.
+ *
  * @param place - returns the root for the schema of the message, for example an object that contains it
  */
 export function createMessageSchema(
   desc: DescMessage,
-  { direction, ...options }: MessageSchemaOptions,
+  { direction, isClosed = false, ...options }: MessageSchemaOptions,
   place: (schema: JsonObject) => JsonObject,
-): JsonObject {
-  const fixed = { int64Numbers: false, abridged: none, closed: none, referencePrefix: "#/$defs/" };
+): JsonObject | undefined {
+  const total = new Expansion(fieldsMax);
+  const closed = { has: () => isClosed };
+  const fixed = {
+    int64Numbers: false,
+    abridged: none,
+    closed,
+    referencePrefix,
+    total,
+    hasExamples: false,
+    isNameShown,
+  };
   const schemas = new Schemas({ ...options, ...fixed });
   const whole = schemas.ofMessage(desc);
-  // The root is described inline, because a reference has no type.
-  const root = "$ref" in whole ? schemas.ofObject(desc) : whole;
   const steps = schemas.components();
   for (let count = 0; ; count += 1) {
     const { done, value: definitions } = steps.next();
-    if (count > definitionsMax) return { type: "object", description: tooLarge };
+    if (count > definitionsMax || total.isCut) return undefined;
     if (done !== true) continue;
-    const refined = place(refine(root, direction));
+    // The root is described inline, because a reference has no type.
+    const reference = whole["$ref"];
+    const root = typeof reference === "string" ? definitions[reference.slice(referencePrefix.length)] : whole;
+    const refined = place(refine(root ?? whole, direction));
     const entries = Object.entries(definitions).map(([name, schema]) => [name, refine(schema, direction)] as const);
-    // The definition of the root is needed only if another message refers to it.
     const text = JSON.stringify([refined, entries]);
-    const used = entries.filter(([name]) => text.includes(JSON.stringify(`#/$defs/${name}`)));
+    if (text.length > schemaLengthMax) return undefined;
+    // The definition of the root is needed only if another message refers to it.
+    const used = entries.filter(([name]) => text.includes(JSON.stringify(referencePrefix + name)));
     return used.length === 0 ? refined : { ...refined, $defs: Object.fromEntries(used) };
   }
 }
 
+const referencePrefix = "#/$defs/";
+
 const none: ReadonlySet<DescMessage> = new Set();
 
-const tooLarge = `The schema is left out: it would have more than ${definitionsMax} definitions.`;
+/** Leaves out names that hide text, which only `json_name` allows, or that could be instructions. */
+function isNameShown(name: string): boolean {
+  return name.length <= nameLengthMax && cleanText(name, nameLengthMax) === name;
+}
 
 /**
- * Adapts a schema to one direction: leaves out fields that only the other direction sets. An output is valid whatever the handler returns: with unknown enum values, infinite numbers, and without required
- * fields.
+ * Adapts a schema to one direction: leaves out fields that only the other direction sets. An output is valid whatever the
+ * handler returns: with unknown enum values, infinite numbers, and without required fields.
  */
 function refine(schema: OpenApiSchema, direction: "input" | "output"): JsonObject {
   const refined: Record<string, JsonValue> = {};
@@ -77,10 +108,12 @@ function refine(schema: OpenApiSchema, direction: "input" | "output"): JsonObjec
 
 const notFinite: JsonObject = { type: "string", enum: ["NaN", "Infinity", "-Infinity"] };
 
-/** Examples would repeat the schema. The formats of numbers are unknown to most validators. */
+/** Links are texts of the definition that no limit applies to. The formats of numbers are unknown to most validators. */
 function isOmitted(keyword: string, value: JsonValue, direction: "input" | "output"): boolean {
   if (keyword === "format") return value !== "date-time";
-  return ["examples", "readOnly", "writeOnly"].includes(keyword) || (keyword === "required" && direction === "output");
+  return (
+    ["externalDocs", "readOnly", "writeOnly"].includes(keyword) || (keyword === "required" && direction === "output")
+  );
 }
 
 function refineProperties(properties: JsonValue, direction: "input" | "output"): JsonObject {

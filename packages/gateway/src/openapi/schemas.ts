@@ -22,9 +22,15 @@ export interface SchemaOptions {
   /** The start of references to the schemas of messages and enums, such as `#/components/schemas/`. */
   readonly referencePrefix: string;
   /** The messages of requests in which unknown fields are refused. */
-  readonly closed: ReadonlySet<DescMessage>;
+  readonly closed: Pick<ReadonlySet<DescMessage>, "has">;
   /** The rules of fields that the server checks. */
   readonly rules?: FieldRules | undefined;
+  /** The budget of the fields of all messages and the values of all enums. Default: none, only those of each component. */
+  readonly total?: Expansion;
+  /** Whether messages have examples. Default true. */
+  readonly hasExamples?: boolean;
+  /** Returns whether a field with this name is described. Default: all are. */
+  readonly isNameShown?: (name: string) => boolean;
 }
 
 /**
@@ -95,10 +101,14 @@ export class Schemas {
    * @param bound - which fields the path sets (these are left out), and the operation's budget for the other fields
    */
   ofObject(desc: DescMessage, bound?: BoundObject): OpenApiSchema {
-    const expansion = bound?.expansion ?? new Expansion(componentFieldsMax);
+    const { total, hasExamples = true, isNameShown } = this.#options;
+    const expansion = bound?.expansion ?? new Expansion(componentFieldsMax, total);
     const bodyFields = desc.fields.filter((field) => bound?.byPath.get(field) !== "whole");
     const fields = bodyFields.filter(
-      (field) => !expansion.isCut && expansion.takeField(this.nameOf(field), this.commentOf(field)),
+      (field) =>
+        !expansion.isCut &&
+        isNameShown?.(this.nameOf(field)) !== false &&
+        expansion.takeField(this.nameOf(field), this.commentOf(field)),
     );
     const isCut = fields.length < bodyFields.length;
     const closingKeywords = isCut ? { $comment: fieldsOmittedNote } : this.#close(desc, bound);
@@ -110,7 +120,7 @@ export class Schemas {
       ...this.#require(fields.filter((field) => this.#isAlwaysSet(field))),
       ...this.#exclude(desc, fields),
       ...closingKeywords,
-      ...(!isCut && this.#exemplify(desc, bound?.byPath)),
+      ...(!isCut && hasExamples && this.#exemplify(desc, bound?.byPath)),
     };
   }
 
@@ -241,7 +251,7 @@ export class Schemas {
     // Generators produce incomplete types for `type: "null"` and for an enum of null.
     if (desc.typeName === "google.protobuf.NullValue" && place === "json") return { const: null };
     return this.#referenceTo(desc, () =>
-      desc.values.length > componentFieldsMax
+      desc.values.length > componentFieldsMax || this.#options.total?.reserve(desc.values.length) === false
         ? {
             type: "string",
             ...this.#describe(desc),

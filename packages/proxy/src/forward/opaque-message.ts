@@ -59,7 +59,11 @@ export function createServerCodecs(
   const toProxied = (name: string, codec: Codec): Codec =>
     name === "proto"
       ? forwardBytes(codec)
-      : { decode: codec.decode.bind(codec), encode: (message) => codec.encode(decode(message)) };
+      : {
+          refusesUnknownFields: codec.refusesUnknownFields,
+          decode: codec.decode.bind(codec),
+          encode: (message) => codec.encode(decode(message)),
+        };
   const forwardBytes = (codec: Codec): Codec => ({
     decode: (bytes) => new OpaqueMessage(typeName, bytes),
     // An interceptor may respond with a message that is not opaque.

@@ -29,6 +29,8 @@ export interface Codec {
    * @throws ConnectError `Internal` if the message cannot be encoded, `ResourceExhausted` if it exceeds `writeMaxBytes`
    */
   encode(message: Message): Uint8Array;
+  /** Whether requests with unknown fields are refused. */
+  readonly refusesUnknownFields?: boolean | undefined;
   /** Set if received messages are forwarded without being decoded. */
   readonly envelopes?: EnvelopeCodec | undefined;
 }

@@ -14,6 +14,7 @@ export const json: Format = {
 
 /** The writer is created on first use, because many RPCs may never be called. */
 class JsonCodec implements Codec {
+  readonly refusesUnknownFields: boolean;
   readonly #method: DescMethod;
   readonly #options: UniversalHandlerOptions;
   readonly #rules: ReadJsonOptions;
@@ -23,6 +24,7 @@ class JsonCodec implements Codec {
     this.#method = method;
     this.#options = options;
     this.#rules = rules;
+    this.refusesUnknownFields = rules.unknownFields !== "ignore";
   }
 
   decode(bytes: Uint8Array): Message {

@@ -6,10 +6,19 @@ import { jsonFields, jsonRpcError } from "./json-rpc.ts";
 import type { McpOptions } from "./options.ts";
 import { type McpMessage, stringOf } from "./read-message.ts";
 import { negotiateRevision, revisions } from "./revisions.ts";
-import type { DefinitionParts, Tool } from "./tool.ts";
+import type { DefinitionParts, Tool, ToolDefinition } from "./tool.ts";
 
 /** The most tools in a page of `tools/list`. 100: a page of usual definitions has 200 KB. */
 const pageTools = 100;
+
+/** The characters after which a page of `tools/list` ends. 1 Mi: a client reads it as one message. */
+const pageLength = 1024 * 1024;
+
+/** The characters that a definition without a schema counts as. 64 Ki: creating it costs as much as a large one. */
+const abridgedLength = 64 * 1024;
+
+/** The most characters of definitions that are kept. 16 Mi: more than 5,000 usual ones; others are created again. */
+const keptLengthMax = 16 * 1024 * 1024;
 
 /** How long clients may keep a list of tools, in milliseconds. 5 minutes: tools change when a server is deployed. */
 const ttlMs = 300_000;
@@ -24,6 +33,8 @@ export class Replies {
   readonly #parts: ProtocolParts;
   readonly #serverInfo: string;
   readonly #cache: string;
+  readonly #definitions = new Map<Tool, ToolDefinition>();
+  #keptLength = 0;
   #definitionParts: DefinitionParts | undefined;
   readonly #stateless: Readonly<Record<string, Method>>;
   readonly #initialized: Readonly<Record<string, Method>>;
@@ -80,12 +91,27 @@ export class Replies {
   #list({ params }: McpMessage, caller: BodyCaller): string {
     const listed: string[] = [];
     let at = this.#startOf(params.get("cursor"));
-    for (; at < this.#tools.length && listed.length < pageTools; at += 1) {
+    let length = 0;
+    for (; at < this.#tools.length && listed.length < pageTools && length < pageLength; at += 1) {
       const tool = this.#tools[at];
       if (tool === undefined || !this.#isListed(tool, caller)) continue;
-      listed.push(tool.definition(this.#partsOfDefinitions()));
+      const { text, isAbridged } = this.#definitionOf(tool);
+      length += isAbridged ? Math.max(abridgedLength, text.length) : text.length;
+      listed.push(text);
     }
     return `"tools":[${listed.join(",")}]${at < this.#tools.length ? `,"nextCursor":"${at}"` : ""}`;
+  }
+
+  #definitionOf(tool: Tool): ToolDefinition {
+    const kept = this.#definitions.get(tool);
+    if (kept !== undefined) return kept;
+    const definition = tool.describe(this.#partsOfDefinitions());
+    const { length } = definition.text;
+    if (this.#keptLength + length <= keptLengthMax) {
+      this.#keptLength += length;
+      this.#definitions.set(tool, definition);
+    }
+    return definition;
   }
 
   #isListed({ rpc }: Tool, caller: BodyCaller): boolean {

@@ -81,9 +81,7 @@ export abstract class ToolWire implements Pick<Wire, "body" | "readMessage" | "r
   readMessage(): Message {
     const { tool, message } = this.call;
     const { readMaxBytes } = tool.rpc.options;
-    const value = tool.wrapsInput ? membersOf(message.arguments).get("value") : message.arguments;
-    if (value === undefined) throw problem("ERR_MESSAGE_INVALID", 'the argument "value" is missing');
-    const bytes = toUtf8(value);
+    const bytes = toUtf8(tool.wrapsInput ? valueOf(message.arguments, tool.refusesUnknownFields) : message.arguments);
     // The body was read before the limit of the RPC was known.
     if (bytes.byteLength > readMaxBytes) throw messageTooLarge(readMaxBytes);
     return this.codec.decode(bytes);
@@ -146,6 +144,17 @@ export class ToolUnaryWire extends ToolWire implements UnaryWire {
     const text = this.resultText(`"content":[${textItem(json)}],"structuredContent":${json}`);
     this.exchange.respond(200, this.fieldsToSend(header), toUtf8(text));
   }
+}
+
+/** Returns the member `value` of the arguments. @throws ConnectError if it is missing, or for others if they are refused */
+function valueOf(text: string, refusesOthers: boolean): string {
+  const members = membersOf(text);
+  const value = members.get("value");
+  if (value === undefined) throw problem("ERR_MESSAGE_INVALID", 'the argument "value" is missing');
+  if (refusesOthers && members.size > 1) {
+    throw problem("ERR_MESSAGE_INVALID", 'there must be no argument other than "value"');
+  }
+  return value;
 }
 
 /** Returns the content item of a text, as JSON. */

@@ -14,8 +14,22 @@ export interface DefinitionParts {
   readonly httpMethodsOf: (method: DescMethod) => readonly string[];
 }
 
+/** The definition of a tool. */
+export interface ToolDefinition {
+  /** JSON text. */
+  readonly text: string;
+  /** Whether a schema is left out because it is too large. */
+  readonly isAbridged: boolean;
+}
+
+/** Describes a schema that is left out. */
+const tooLarge: JsonObject = { type: "object", description: "The schema is left out because it is too large." };
+
 /** The most characters of a description. 4,000: about a page; all descriptions together fill the context of a model. */
 const descriptionMax = 4_000;
+
+/** The most characters of a title. 200: it is one line of a list. */
+const titleMax = 200;
 
 /** An RPC as a tool. */
 export class Tool {
@@ -24,39 +38,43 @@ export class Tool {
   /** Whether the input, and the output, is in a member `value`, because its JSON is not an object. */
   readonly wrapsInput: boolean;
   readonly wrapsOutput: boolean;
+  /** Whether arguments that the input does not have are refused. */
+  readonly refusesUnknownFields: boolean;
   readonly #options: McpToolOptions;
-  #definition: string | undefined;
 
   constructor(name: string, rpc: Rpc, options: McpToolOptions) {
     this.name = name;
     this.rpc = rpc;
     this.wrapsInput = !isObject(rpc.method.input);
     this.wrapsOutput = !isObject(rpc.method.output);
+    this.refusesUnknownFields = rpc.codecs.get("json")?.refusesUnknownFields === true;
     this.#options = options;
   }
 
-  /** Returns the definition as JSON text. It is created on the first call. */
-  definition(parts: DefinitionParts): string {
-    return (this.#definition ??= JSON.stringify(this.#describe(parts)));
-  }
-
-  #describe({ comments, rules, httpMethodsOf }: DefinitionParts): object {
+  /** Creates the definition. */
+  describe({ comments, rules, httpMethodsOf }: DefinitionParts): ToolDefinition {
     const { kind, method, options } = this.rpc;
     const { title = wordsOf(method.name), description, hints } = this.#options;
     const style = { comments, useProtoFieldName: options.jsonOptions?.useProtoFieldName ?? false };
-    const wrapIf = (isWrapped: boolean) => (schema: JsonObject) => (isWrapped ? objectOf("value", schema) : schema);
-    const wrapOutput = wrapIf(this.wrapsOutput);
+    const isClosed = this.refusesUnknownFields;
+    const closing = isClosed ? { additionalProperties: false } : {};
+    const wrapInput = (schema: JsonObject): JsonObject =>
+      this.wrapsInput ? { ...objectOf("value", schema), ...closing } : schema;
+    const wrapOutput = (schema: JsonObject): JsonObject => (this.wrapsOutput ? objectOf("value", schema) : schema);
     const text = description ?? commentOf(comments, method) ?? `The RPC ${selectorOf(method)}.`;
-    return {
+    const input = createMessageSchema(method.input, { ...style, rules, isClosed, direction: "input" }, wrapInput);
+    const output = createMessageSchema(method.output, { ...style, direction: "output" }, (schema) =>
+      kind === "stream" ? objectOf("messages", { type: "array", items: wrapOutput(schema) }) : wrapOutput(schema),
+    );
+    const definition = {
       name: this.name,
-      title,
+      title: cleanText(title, titleMax),
       description: cleanText(text, descriptionMax),
-      inputSchema: createMessageSchema(method.input, { ...style, rules, direction: "input" }, wrapIf(this.wrapsInput)),
-      outputSchema: createMessageSchema(method.output, { ...style, direction: "output" }, (schema) =>
-        kind === "stream" ? objectOf("messages", { type: "array", items: wrapOutput(schema) }) : wrapOutput(schema),
-      ),
+      inputSchema: input ?? tooLarge,
+      outputSchema: output ?? tooLarge,
       annotations: annotationsOf({ ...hintsOf(method, httpMethodsOf(method)), ...hints }),
     };
+    return { text: JSON.stringify(definition), isAbridged: input === undefined || output === undefined };
   }
 }
 

@@ -1,11 +1,13 @@
-import { create, createFileRegistry, type MessageInitShape } from "@bufbuild/protobuf";
+import { create, createFileRegistry, type Message, type MessageInitShape } from "@bufbuild/protobuf";
 import {
   type DescriptorProtoSchema,
-  type FileDescriptorProtoSchema,
+  FileDescriptorProtoSchema,
   FileDescriptorSetSchema,
+  StringValueSchema,
 } from "@bufbuild/protobuf/wkt";
 import { createGateway, type FetchHandler, type GatewayOptions } from "../../../src/index.ts";
 import { createMcp, type McpOptions } from "../../../src/protocols/mcp/index.ts";
+import type { HttpRequest } from "../../../../testing/src/carriers/exchange.ts";
 import { statelessRequest } from "../../../../testing/src/gateway/mcp.ts";
 
 /** The name and the types of an RPC. Default types: `hostile.v1.M`. */
@@ -15,12 +17,13 @@ export interface DescribedRpc {
   readonly outputType?: string;
 }
 
-type FileInit = MessageInitShape<typeof FileDescriptorProtoSchema>;
+/** A message, as in a FileDescriptorProto. */
+export type DescribedMessage = Exclude<MessageInitShape<typeof DescriptorProtoSchema>, Message>;
 
 /** Further parts of a gateway with RPCs that a test describes. */
 export interface DescribedOptions {
-  readonly messages?: readonly MessageInitShape<typeof DescriptorProtoSchema>[];
-  readonly file?: { readonly package?: string } & Pick<FileInit, "extension">;
+  readonly messages?: readonly DescribedMessage[];
+  readonly file?: { readonly package?: string };
   readonly mcp?: McpOptions;
   readonly gateway?: Partial<GatewayOptions>;
 }
@@ -38,10 +41,12 @@ export function serveDescribed(
     serverStreaming: false,
     ...rpc,
   }));
-  const common = { name: "h.proto", package: "hostile.v1", syntax: "proto3" };
+  const wrappers = StringValueSchema.file.proto;
+  const common = { name: "h.proto", package: "hostile.v1", syntax: "proto3", dependency: [wrappers.name] };
   const messageType = messages.length === 0 ? [{ name: "M" }] : [...messages];
-  const described = { ...common, messageType, ...file, service: [{ name: "S", method }] };
-  const registry = createFileRegistry(create(FileDescriptorSetSchema, { file: [described] }));
+  const parts = { ...common, messageType, ...file, service: [{ name: "S", method }] };
+  const described = create(FileDescriptorProtoSchema, parts);
+  const registry = createFileRegistry(create(FileDescriptorSetSchema, { file: [wrappers, described] }));
   const service = registry.getService(`${described.package}.S`);
   if (service === undefined) throw new Error("there is no service");
   return createGateway({ routes: (router) => void router.service(service, {}), mcp: createMcp(mcp), ...gateway }).fetch;
@@ -55,12 +60,19 @@ export interface ToolPage {
   readonly nextCursor: string | undefined;
 }
 
-/** Returns a page of `tools/list`. */
-export async function pageOf(fetch: FetchHandler, cursor?: string): Promise<ToolPage> {
-  const { header, body } = statelessRequest("tools/list", cursor === undefined ? {} : { cursor });
+/** Sends a request. */
+export async function postTo(
+  fetch: FetchHandler,
+  { header, body }: HttpRequest,
+): Promise<{ readonly httpStatus: number; readonly text: string }> {
   const init = { method: "POST", headers: Object.fromEntries(header), body: String(body) };
   const response = await fetch(new Request("http://a.example/mcp", init));
-  const text = await response.text();
-  const { result }: { result?: Pick<ToolPage, "tools" | "nextCursor"> } = JSON.parse(text);
-  return { httpStatus: response.status, text, tools: result?.tools ?? [], nextCursor: result?.nextCursor };
+  return { httpStatus: response.status, text: await response.text() };
+}
+
+/** Returns a page of `tools/list`. */
+export async function pageOf(fetch: FetchHandler, cursor?: string): Promise<ToolPage> {
+  const response = await postTo(fetch, statelessRequest("tools/list", cursor === undefined ? {} : { cursor }));
+  const { result }: { result?: Pick<ToolPage, "tools" | "nextCursor"> } = JSON.parse(response.text);
+  return { ...response, tools: result?.tools ?? [], nextCursor: result?.nextCursor };
 }

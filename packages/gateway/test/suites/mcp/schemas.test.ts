@@ -16,7 +16,7 @@ function validatorOf(desc: DescMessage, direction: "input" | "output"): (value: 
   const ajv = new Ajv2020({ strict: true, allowUnionTypes: true });
   ajvFormats.default(ajv);
   const options = { comments: new Map<string, string>(), useProtoFieldName: false, direction };
-  return ajv.compile(createMessageSchema(desc, options, (schema) => schema));
+  return ajv.compile(createMessageSchema(desc, options, (schema) => schema) ?? false);
 }
 
 const write = createJsonMessageWriter(SinkSchema, { registry: kitchenSinkRegistry });
