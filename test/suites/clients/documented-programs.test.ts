@@ -121,6 +121,13 @@ opened.value.close?.();`,
     prints: ["the handler has 7\n200 {}"],
   },
   {
+    page: "docs/how-to/validation.md",
+    start: "import { createGateway }",
+    before: routes,
+    after: `${listen}\n${callGateway("/plants/7", "DELETE")}`,
+    prints: ["the handler has 7\n200 {}"],
+  },
+  {
     page: "docs/how-to/gateway.md",
     start: 'import { Code, ConnectError } from "@connectrpc/connect"',
     before: `import { createGateway } from "@plantstore/gateway";

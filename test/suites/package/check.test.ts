@@ -51,7 +51,7 @@ test.each([
     words: "buf.yaml",
     says: "buf.yaml is not a binary descriptor set: it is text.",
   },
-  { name: "missing arguments", words: "", says: "Usage: npx @plantstore/proxy check SET" },
+  { name: "missing arguments", words: "", says: "usage: plantstore-proxy check SET" },
 ])("check exits with 2 and prints a message for $name", ({ words, says }) => {
   const output = check(words);
   expect(output).toContain(says);

@@ -6,9 +6,11 @@ import { projectFolder } from "../../../packages/testing/src/process/child-progr
 import { pageBlocks } from "../../support/docs/page-blocks.ts";
 import { generateGreetCode } from "../../support/package/greet-code.ts";
 
-// Without those of the tutorial, which are files of one program that tutorial.test.ts compiles.
+// Without those of the tutorial, which are files of one program that tutorial.test.ts compiles, and of the plugins, which
+// the suite `frameworks` runs with the frameworks.
 const blocks = pageBlocks.filter(
-  ({ language, page }) => language === "ts" && page !== "docs/tutorials/first-service.md",
+  ({ language, page, text }) =>
+    language === "ts" && page !== "docs/tutorials/first-service.md" && !text.includes("@plantstore/frameworks/"),
 );
 
 // The declarations that the text around the blocks assumes.

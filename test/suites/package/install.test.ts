@@ -184,11 +184,10 @@ test("the gateway rejects a service of another copy of protobuf-es", () => {
   );
 });
 
-// From package.json: ^2.5.0 is 2.5.0.
-const oldestPeers = Object.entries(gatewayManifest.peerDependencies).map(([name, range]) => ({
-  name,
-  version: range.slice(1),
-}));
+// From package.json: ^2.5.0 is 2.5.0. Without the optional peer, which needs a newer protobuf.
+const oldestPeers = Object.entries(gatewayManifest.peerDependencies)
+  .filter(([name]) => !(name in gatewayManifest.peerDependenciesMeta))
+  .map(([name, range]) => ({ name, version: range.slice(1) }));
 
 test("the gateway serves with the oldest supported peers", () => {
   const project = createProject(Object.fromEntries(oldestPeers.map(({ name, version }) => [name, version])));

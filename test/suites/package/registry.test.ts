@@ -13,6 +13,9 @@ const user = createUserProject();
 let registry: LocalRegistry;
 const npm = (command: string, folder: string = user.path): Promise<string> => registry.run(command, folder);
 
+/** Runs a command of a package, without packages that npx has installed in earlier runs. */
+const npx = (words: string): Promise<string> => npm(`npm_config_cache=cache npx --yes ${words}`);
+
 beforeAll(async () => {
   registry = await startRegistry();
 });
@@ -45,9 +48,9 @@ test("npm install --global installs the plant store and its man page", async () 
 });
 
 test("npx runs the proxy by its name", async () => {
-  expect(await npm("npx --yes @plantstore/proxy --help")).toMatch(/^Usage: npx @plantstore\/proxy --upstream /);
+  expect(await npx("@plantstore/proxy --help")).toMatch(/^plantstore-proxy: /);
 });
 
 test("npx runs the transcoding suite by its name", async () => {
-  expect(await npm("npx --yes @plantstore/conformance --list")).toContain("query.none (must)");
+  expect(await npx("@plantstore/conformance --list")).toContain("query.none (must)");
 });
