@@ -164,11 +164,13 @@ export function textItem(text: string): string {
 
 /**
  * Returns the HTTP status of an error that asks the client for another credential (MCP, "Authorization"); `undefined` for
- * an error of the tool.
+ * an error of the tool. A 401 requires a challenge (RFC 9110 §15.5.2): without one, another server may have refused the
+ * credential of this server.
  */
-export function challengeStatus(error: ConnectError): 401 | 403 | undefined {
-  if (error.code === Code.Unauthenticated) return 401;
-  return error.code === Code.PermissionDenied && error.metadata.has("www-authenticate") ? 403 : undefined;
+export function challengeStatus({ code, metadata }: ConnectError): 401 | 403 | undefined {
+  if (!metadata.has("www-authenticate")) return undefined;
+  if (code === Code.Unauthenticated) return 401;
+  return code === Code.PermissionDenied ? 403 : undefined;
 }
 
 /**

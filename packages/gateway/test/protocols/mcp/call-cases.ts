@@ -82,6 +82,20 @@ export const calls: readonly Case[] = [
     header: [["www-authenticate", 'Bearer error="insufficient_scope"']],
   },
   {
+    name: "a call whose handler needs a credential",
+    request: call({ note: "credential" }),
+    httpStatus: 401,
+    response: failure(-32600, "log in", 1),
+    ...named,
+    header: [["www-authenticate", "Basic"]],
+  },
+  {
+    name: "a call whose handler has no credential for another server",
+    request: call({ note: "upstream" }),
+    response: complete({ content: text("UNAUTHENTICATED: log in"), isError: true }),
+    ...named,
+  },
+  {
     name: "a call with an idempotency key in _meta",
     request: call({ note: "key" }, [], { idempotencyKey: 'from "meta' }),
     response: complete({

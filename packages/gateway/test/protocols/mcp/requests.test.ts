@@ -35,6 +35,8 @@ async function waterBed(
 ): Promise<{ bed: bigint; liters: number; note: string }> {
   ran.push("handler");
   if (note === "dry") throw new ConnectError("dry", Code.Aborted, { "retry-after": "7" });
+  if (note === "credential") throw new ConnectError("log in", Code.Unauthenticated, { "www-authenticate": "Basic" });
+  if (note === "upstream") throw new ConnectError("log in", Code.Unauthenticated);
   if (note === "late") return new Promise(() => {});
   return { bed, liters, note: note === "key" ? (requestHeader.get("idempotency-key") ?? "") : note };
 }
