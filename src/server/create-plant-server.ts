@@ -140,6 +140,9 @@ function partsOf(store: PlantStore): Readonly<Record<"store" | "store-check", Se
   };
 }
 
+/** The header fields of requests for tools (MCP, "Streamable HTTP"). */
+const toolFields = ["MCP-Protocol-Version", "Mcp-Method", "Mcp-Name"];
+
 /** Returns the hooks that the gateway calls during a request. */
 function createHooks(
   options: PlantServerOptions,
@@ -152,13 +155,14 @@ function createHooks(
   const onResponse = writeCall === undefined ? options.onResponse : bothOf(writeCall, options.onResponse);
   // Only the log uses the ids of plants, so they are not stored without a log.
   const logInterceptors = writeCall === undefined ? [] : [rememberPlantId];
+  const allowedHeaders = [idempotencyKeyField, ...(options.tools === undefined ? [] : toolFields)];
   const exposedHeaders = [requestIds.fieldName, "RateLimit", "RateLimit-Policy"];
   return {
     interceptors: [...logInterceptors, ...(options.interceptors ?? [])],
     onRequest: bothOf(requestIds.onRequest, options.onRequest),
     onError: requestIds.onError,
     ...(onResponse && { onResponse }),
-    ...(corsOrigins && { cors: { origins: corsOrigins, allowedHeaders: [idempotencyKeyField], exposedHeaders } }),
+    ...(corsOrigins && { cors: { origins: corsOrigins, allowedHeaders, exposedHeaders } }),
   };
 }
 

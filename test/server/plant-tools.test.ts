@@ -20,6 +20,7 @@ beforeAll(async () => {
     store: openMemoryStore(new Set([1n, 2n, 3n])),
     tools: createPlantTools(),
     publicUrl: new URL("https://plants.example/"),
+    corsOrigins: ["https://agents.example"],
     log: log.log,
   });
 });
@@ -58,7 +59,7 @@ describe("the tool DeletePlant", () => {
           name: tool,
           title: "Delete Plant",
           description: expect.stringContaining("plant"),
-          inputSchema: { type: "object", properties: { id: { type: "string" } } },
+          inputSchema: { type: "object", properties: { id: { type: "string" } }, additionalProperties: false },
           outputSchema: { type: "object" },
           annotations: { destructiveHint: true, idempotentHint: true },
         },
@@ -122,5 +123,25 @@ describe("the tool DeletePlant", () => {
         plantId: "3",
       }),
     );
+  });
+});
+
+describe("a preflight request of a page", () => {
+  const preflight = [
+    ["origin", "https://agents.example"],
+    ["access-control-request-method", "POST"],
+  ] as const;
+
+  async function allowedHeaders({ address }: TestPlantServer): Promise<string> {
+    const request = { httpMethod: "OPTIONS", path: "/mcp", header: preflight, body: Buffer.of() };
+    const { header } = await connections.exchange(address, "1.1", request);
+    return fieldValue(header, "access-control-allow-headers")?.toLowerCase() ?? "";
+  }
+
+  test("gets the header fields of tools, if there are tools", async () => {
+    const fields = /\bmcp-protocol-version, ?mcp-method, ?mcp-name\b/;
+    await using without = await startPlantServer({ corsOrigins: ["https://agents.example"] });
+    expect(await allowedHeaders(server)).toMatch(fields);
+    expect(await allowedHeaders(without)).toMatch(/^(?!.*mcp).*idempotency-key/);
   });
 });
