@@ -126,12 +126,12 @@ class ProxyServer {
     const checksOnly = this.#checksOnly;
     if (checksOnly) requireCertificates(this.#settings);
     const stopped = checksOnly ? new Promise<never>(() => undefined) : this.#terminal.stopRequested();
-    // Added before anything else, because SIGHUP without a listener terminates the process.
+    // Added before anything that takes long, because SIGHUP without a listener terminates the process.
     if (!checksOnly) this.#terminal.onHangup(() => this.#reload());
     let admin: Gateway | undefined;
     try {
       admin = await this.#openAdmin();
-      this.#proxy = await this.#open(stopped);
+      await this.#open(stopped);
       if (this.#proxy === undefined) return 0;
       this.#reportMissingUpstreams(this.#proxy);
       this.#reportOmittedServices(this.#proxy);
@@ -162,26 +162,41 @@ class ProxyServer {
     return admin;
   }
 
-  /** Opens the proxy; resolves to `undefined` if a stop is requested before there are descriptors. */
-  async #open(stopped: Promise<unknown>): Promise<ProxyGateway | undefined> {
+  /** Opens the proxy, unless a stop is requested before there are descriptors. */
+  async #open(stopped: Promise<unknown>): Promise<void> {
     const stop = stopped.then(() => undefined);
     // A dynamic import: a static one would make the bundler split the entries of the package into several files.
     const { createProxy } = await import("../create-proxy.ts");
     for (let problem = ""; ;) {
-      const opening = createProxy(this.#options(this.#parts));
+      const parts = this.#parts;
+      const opening = createProxy(this.#options(parts));
       try {
         const proxy = await Promise.race([opening, stop]);
         // Reading the descriptors may never finish. If it finishes after the stop, only this code can close the proxy.
-        if (proxy === undefined) opening.then((late) => late.close()).catch(() => undefined);
-        return proxy;
+        if (proxy === undefined) return void opening.then((late) => late.close()).catch(() => undefined);
+        if (parts === this.#parts) {
+          this.#proxy = proxy;
+          return;
+        }
+        await proxy.close();
       } catch (error) {
-        if (!this.#settings.waitsForDescriptors || this.#checksOnly) throw error;
+        // SIGHUP has replaced these parts, and closed their upstreams.
+        if (parts !== this.#parts) continue;
+        if (!this.#settings.waitsForDescriptors || this.#checksOnly || this.#isMistake(error)) throw error;
         if (messageOf(error) !== problem) this.#terminal.printError(`waiting for descriptors: ${messageOf(error)}`);
         problem = messageOf(error);
       }
       const isStopped = await Promise.race([stopped.then(() => true), pause(retryEveryMs)]);
       if (isStopped) return undefined;
     }
+  }
+
+  /** Returns whether an error is a mistake in the configuration, which another attempt does not correct. */
+  #isMistake(error: unknown): boolean {
+    if (error instanceof TypeError || error instanceof RangeError) return true;
+    const code = error instanceof Error && "code" in error ? error.code : undefined;
+    const hasRules = (this.#settings.rest.rules ?? []).length > 0;
+    return code === "ERR_OPTIONS" || (code === "ERR_HTTP_RULES" && hasRules);
   }
 
   #options({ settings, upstreams: connections, docs, admission, mcp, validation }: ServingParts): ProxyOptions {
@@ -235,22 +250,22 @@ class ProxyServer {
     this.#certificateReloads.record(this.#certificate?.problem);
   }
 
-  /** Reads configuration, descriptors and certificates again, unless the first read has not finished. */
+  /** Reads configuration, descriptors and certificates again. */
   #reload(): void {
-    const proxy = this.#proxy;
-    if (proxy !== undefined) void this.#reloadConfiguration(proxy);
+    void this.#reloadConfiguration();
     const certificate = this.#certificate;
     if (certificate?.reload() === true) this.#proxy?.setSecureContext(certificate.current);
     this.#certificateReloads.record(certificate?.problem);
   }
 
-  async #reloadConfiguration(proxy: ProxyGateway): Promise<void> {
+  async #reloadConfiguration(): Promise<void> {
     await this.#file?.reload(
       () => this.#settings,
       async (settings) => {
-        const parts = await openParts(settings, this.#terminal, () => proxy.services, this.#parts);
+        const parts = await openParts(settings, this.#terminal, () => this.services, this.#parts);
+        const proxy = this.#proxy;
         try {
-          await proxy.reconfigure(this.#options(parts));
+          await proxy?.reconfigure(this.#options(parts));
         } catch (error) {
           await closeParts(parts, 0, this.#parts);
           throw error;
@@ -259,16 +274,18 @@ class ProxyServer {
         this.#parts = parts;
         this.#measure(parts);
         this.#terminal.print("configuration reloaded");
-        this.#reportOmittedServices(proxy);
-        this.#reportUnusedRules(proxy);
-        void closeParts(old, old.settings.drain.timeoutMs, parts);
+        if (proxy !== undefined) {
+          this.#reportOmittedServices(proxy);
+          this.#reportUnusedRules(proxy);
+        }
+        void closeParts(old, proxy === undefined ? 0 : old.settings.drain.timeoutMs, parts);
       },
     );
     this.#configurationReloads.record(this.#file?.problem);
     // A new configuration has just read its descriptors.
     if (this.#file !== undefined && this.#file.problem === undefined) return;
     this.#parts.admission.reload();
-    await proxy.reload();
+    await this.#proxy?.reload();
   }
 
   #onReload({ isChanged, added, removed, problems }: ReloadReport): void {

@@ -6,6 +6,8 @@ import { createReflectionService, ServerReflection } from "../../../gateway/src/
 import { createSigningKey, startIdentityProvider, testAudience } from "../../../testing/src/auth/identity-provider.ts";
 import { type ProxyProcess, startProxyProcess } from "../../../testing/src/gateway/proxy-process.ts";
 import { createTestGateway } from "../../../testing/src/gateway/test-engine.ts";
+import { projectFolder } from "../../../testing/src/process/child-program.ts";
+import { startNode } from "../../../testing/src/process/command-line.ts";
 import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
 import { readSamples } from "../../../testing/src/telemetry/samples.ts";
 
@@ -13,6 +15,7 @@ import { readSamples } from "../../../testing/src/telemetry/samples.ts";
 
 const folder = createTempFolder();
 const file = folder.file("proxy.yaml");
+const proxyProgram = `${projectFolder}/packages/proxy/src/command/main.ts`;
 
 /** Returns an upstream whose readings have this temperature; the sensor 8 responds only when it is released. */
 function createGreenhouse(degreesCelsius: number) {
@@ -114,6 +117,20 @@ test("an upstream that is configured as before keeps its connection", async () =
   await read(proxy, 1);
   expect(warm.gateway.load.connections.http2).toBe(before);
   await expect.poll(proxy.command.stdout).toContain('"path":"/sensors/1/reading"');
+});
+
+test("SIGHUP while the proxy waits for descriptors makes it wait for those of the changed file", async () => {
+  configure("http://127.0.0.1:1", "wait: true\n");
+  await using command = startNode([proxyProgram, "--config", file], projectFolder);
+  await expect.poll(command.stderr, { timeout: 5_000 }).toContain("waiting for descriptors: ");
+  writeFileSync(file, "lisen: 1\n");
+  command.process.kill("SIGHUP");
+  await expect.poll(command.stderr).toContain("cannot reload the configuration: ");
+  configure(addresses[1], "wait: true\n");
+  command.process.kill("SIGHUP");
+  const [, baseUrl = ""] = await command.find(/^(\S+) serves/m);
+  const response = await fetch(`${baseUrl}/sensors/1/reading`);
+  expect(await response.text()).toBe('{"sensor":"1","degreesCelsius":3}');
 });
 
 test("unchanged authentication and rates keep their keys and their counts, even while the issuer cannot be reached", async () => {

@@ -197,6 +197,15 @@ describe("a file that is not valid", () => {
     expect(stderr).toContain(`${file}${problem}`);
   });
 
+  test("ends the start with --wait, which retries only descriptors that cannot be read", async () => {
+    const rules = folder.file("rules.yaml");
+    writeFileSync(rules, `rules:\n- selector: ${GreenhouseService.typeName}.GetReading\n  get: /{nope}\n`);
+    const file = configure("wait.yaml", "", `wait: true\nrest: { rules: [${rules}] }`);
+    const { exitCode, stderr } = await runProgram(process.execPath, [main, "--config", file]);
+    expect(exitCode).toBe(1);
+    expect(stderr).toContain("cannot start the proxy: invalid HTTP rules:");
+  });
+
   test("is not needed for --check --json, which prints services and routes", async () => {
     const { exitCode, stdout } = await check(configure("json.yaml", "", ""), "--json");
     expect([exitCode, JSON.parse(stdout)]).toMatchObject([0, { services: ["greenhouse.v1.GreenhouseService"] }]);
