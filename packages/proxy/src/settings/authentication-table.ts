@@ -66,9 +66,14 @@ const introspection = mapping<IntrospectionFile>({
   audiences: { type: list(text()), about: "`aud` must contain one of these. Default: not checked." },
 });
 
+const realm = text("text", (value) => {
+  if (/^[\x20-\x7e]*$/.test(value)) return value;
+  throw new Error(`must be printable ASCII, got ${JSON.stringify(value)}`);
+});
+
 /** The type of `authentication`. */
 export const authenticationType: SettingType<AuthenticationFile> = mapping<AuthenticationFile>({
-  realm: { type: text(), fallback: "proxy", about: "Protection space in challenges (RFC 9110 §11.5)." },
+  realm: { type: realm, fallback: "proxy", about: "Protection space in challenges (RFC 9110 §11.5)." },
   tokens: { type: list(secret), fallback: [], about: "Accepted bearer tokens, of at least 16 characters." },
   tokenHashesFile: { type: text("path"), about: "File of hashes of accepted tokens, read again when it changes." },
   jwt: { type: list(jwt), fallback: [], about: "Issuers of JSON Web Tokens." },

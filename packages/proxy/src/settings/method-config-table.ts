@@ -82,7 +82,11 @@ export const methodConfigType: SettingType<readonly MethodConfigFile[]> = list(
       required: true,
       about: "RPCs of this item; the most specific item applies.",
     },
-    timeout: { type: duration, about: "Timeout of calls without a deadline, and the longest that callers can set." },
+    timeout: {
+      type: duration,
+      about:
+        "Timeout of unary calls without a deadline, and the longest deadline that callers can set, also for streams.",
+    },
     retryPolicy: { type: retryPolicy, about: "Which failed calls are sent again (gRFC A6)." },
   }),
 );

@@ -201,7 +201,8 @@ export const proxyFileType: SettingType<ProxyFile> = mapping<ProxyFile>({
   docs: {
     type: boolean,
     fallback: true,
-    about: "Whether the description at `/openapi.json` and the page at `/docs` are served.",
+    about:
+      "Whether the description at `/openapi.json` and the page at `/docs` are served, to callers without a credential too.",
     flags: [
       { name: "no-docs", value: false, about: "Disables the description at `/openapi.json` and the page at `/docs`." },
     ],
@@ -258,7 +259,8 @@ export const proxyFileType: SettingType<ProxyFile> = mapping<ProxyFile>({
   wait: {
     type: boolean,
     fallback: false,
-    about: "Whether the proxy waits at the start for descriptors that cannot be read yet.",
+    about:
+      "Whether the proxy waits at the start for descriptors that cannot be read yet; mistakes in the configuration still end the start.",
     flags: [{ name: "wait" }],
   },
 });

@@ -136,7 +136,7 @@ export const upstreamType: SettingType<UpstreamFile> = mapping<UpstreamFile>({
   connections: { type: integer(1, 1_000), about: "Maximum connections to each server. Default 100." },
   keepaliveMs: {
     type: integer(1, timeoutMsMax),
-    about: "Milliseconds without data, while calls are in flight, after which a PING is sent.",
+    about: "Milliseconds without data, while calls are in flight, after which a PING is sent. Default 20000.",
   },
   resolveEveryMs: {
     type: integer(1, timeoutMsMax),

@@ -133,6 +133,11 @@ describe("a mistake is reported with file, line and column", () => {
         'proxy.yaml:4:35: upstreams[0].requestHeader.rename.x-a must be a field that can be set, got "Connection"',
     },
     {
+      name: "a realm that a challenge cannot contain",
+      text: `${upstream}authentication: { realm: "Läden" }\n`,
+      problem: 'proxy.yaml:4:26: authentication.realm must be printable ASCII, got "Läden"',
+    },
+    {
       name: "an origin with a path",
       text: `${upstream}cors: { origins: [https://a.example, https://b.example/] }\n`,
       problem:
