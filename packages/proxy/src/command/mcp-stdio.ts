@@ -9,10 +9,12 @@ export interface StdioClient {
   readonly output: Writable;
   /** The bearer token of all calls; `undefined` for none. */
   readonly token: string | undefined;
+  /** Writes a line to standard error. */
+  readonly printError: (text: string) => void;
 }
 
-/** The most bytes of a line. 8 MiB: twice the default of the largest message. */
-const lineBytesMax = 8 * 1024 * 1024;
+/** The most characters of a line. 8 MiB: twice the default of the largest message. */
+const lineLengthMax = 8 * 1024 * 1024;
 
 /** The most requests that run at the same time. 32: agents call a few tools concurrently; other requests wait in the pipe. */
 const runningMax = 32;
@@ -48,10 +50,10 @@ class StdioServer {
   }
 
   async run(): Promise<void> {
-    const { input, output } = this.#client;
+    const { input, output, printError } = this.#client;
     // The client has closed its end. Its input ends, too.
     output.on("error", () => input.destroy());
-    for await (const line of linesOf(input)) {
+    for await (const line of linesOf(input, printError)) {
       if (line.trim() === "") continue;
       const call = this.#handle(line).catch(() => undefined);
       this.#calls.add(call);
@@ -81,6 +83,12 @@ class StdioServer {
         if (signal.aborted) return;
         await this.#write(withId(text, message.id));
       }
+    } catch {
+      const { id } = message;
+      if (controller.signal.aborted || (typeof id !== "string" && typeof id !== "number")) return;
+      // The client would wait for the response.
+      const error = { code: -32603, message: "the response was interrupted" };
+      await this.#write(JSON.stringify({ jsonrpc: "2.0", id, error }));
     } finally {
       // Releases the listener that the request has added to the signal.
       controller.abort();
@@ -157,8 +165,8 @@ async function* messagesOf({ headers, body }: Response): AsyncGenerator<string, 
   }
 }
 
-/** Yields the lines of a stream. Ends after a line that is too long. */
-async function* linesOf(input: Readable): AsyncGenerator<string, void> {
+/** Yields the lines of a stream. Ends after a line that is too long, and reports it. */
+async function* linesOf(input: Readable, printError: StdioClient["printError"]): AsyncGenerator<string, void> {
   let rest = "";
   input.setEncoding("utf8");
   try {
@@ -166,7 +174,9 @@ async function* linesOf(input: Readable): AsyncGenerator<string, void> {
       const lines = `${rest}${String(piece)}`.split("\n");
       rest = lines.pop() ?? "";
       yield* lines;
-      if (rest.length > lineBytesMax) return;
+      if (rest.length <= lineLengthMax) continue;
+      printError(`cannot read a message of the MCP client: a line must be at most ${lineLengthMax} characters`);
+      return;
     }
   } catch {
     // The stream was destroyed, because the client has closed the output.

@@ -46,8 +46,9 @@ const serveCommand: CommandOf<ProxyTerminal> = {
     const settings = await read();
     if (flags["mcp-stdio"] !== true) return await serveProxy(settings, terminal, report, file);
     if (settings.tools === undefined) throw new UsageError("--mcp-stdio requires --mcp");
-    const client = { input: process.stdin, output: process.stdout, token: process.env["MCP_TOKEN"] };
-    return await serveProxy(settings, { ...terminal, print: terminal.printError }, report, file, client);
+    const { printError } = terminal;
+    const client = { input: process.stdin, output: process.stdout, token: process.env["MCP_TOKEN"], printError };
+    return await serveProxy(settings, { ...terminal, print: printError }, report, file, client);
   },
 };
 

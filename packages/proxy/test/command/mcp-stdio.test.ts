@@ -24,10 +24,10 @@ interface Client extends AsyncDisposable {
   readonly output: PassThrough;
 }
 
-function open(gateway: FetchGateway, token?: string): Client {
+function open(gateway: Pick<FetchGateway, "fetch">, token?: string, errors: string[] = []): Client {
   const [input, output] = [new PassThrough(), new PassThrough()];
   const lines = createInterface(output)[Symbol.asyncIterator]();
-  const done = serveStdio(gateway.fetch, { input, output, token });
+  const done = serveStdio(gateway.fetch, { input, output, token, printError: (text) => void errors.push(text) });
   return {
     input,
     output,
@@ -159,10 +159,30 @@ describe("MCP on standard input and output", () => {
     await within(client.done, "the server");
   });
 
-  test("stops after a line that is too long", async () => {
-    const client = open(createGreenhouse());
+  test("stops after a line that is too long, and reports it", async () => {
+    const errors: string[] = [];
+    const client = open(createGreenhouse(), undefined, errors);
     const chunk = "x".repeat(1024 * 1024);
     for (let sent = 0; sent < 9; sent += 1) client.input.write(chunk);
     await within(client.done, "the server");
+    expect(errors).toEqual(["cannot read a message of the MCP client: a line must be at most 8388608 characters"]);
+  });
+
+  test.each([
+    { name: "that fails", fetch: () => Promise.reject(new Error("reset")) },
+    {
+      name: "whose response is reset",
+      fetch: async () =>
+        new Response(new ReadableStream({ pull: (controller) => controller.error(new Error("reset")) })),
+    },
+  ])("responds with an error to an exchange $name", async ({ fetch }) => {
+    await using client = open({ fetch });
+    client.send({ jsonrpc: "2.0", method: "notifications/initialized" });
+    client.send({ jsonrpc: "2.0", id: "a", method: "ping" });
+    expect(await client.read()).toEqual({
+      jsonrpc: "2.0",
+      id: "a",
+      error: { code: -32603, message: "the response was interrupted" },
+    });
   });
 });
