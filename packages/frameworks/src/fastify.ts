@@ -49,8 +49,9 @@ type HttpMethod = (typeof commonMethods)[number];
 
 /**
  * A Fastify plugin that serves the RPCs of Connect routes: `app.register(fastifyConnectPlugin, { routes })`. It is
- * encapsulated: its content type parsers do not affect the application, and hooks of the application run for its calls.
- * Requests that are not for an RPC get the application's response for unknown routes.
+ * encapsulated: its content type parsers do not affect the application. For its calls, hooks of the application up to
+ * `preHandler` run, and `onResponse`; `onSend` does not, because the gateway writes the response itself. Requests that
+ * are not for an RPC get the application's response for unknown routes.
  *
  * @throws as `createGateway` does, from `app.ready()`
  */
