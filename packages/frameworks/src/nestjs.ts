@@ -23,13 +23,21 @@ export function implementedBy<Service extends DescService>(
 export interface ConnectModuleOptions extends Omit<ExpressConnectOptions, "routes"> {
   readonly services: readonly ConnectProvider[];
   /** The modules that export the dependencies of the providers. */
-  readonly imports?: readonly Class<object>[];
+  readonly imports?: readonly ImportedModule[];
+}
+
+/** A class of a module, or a dynamic module such as the result of `ConfigModule.forRoot`, which may be a promise. */
+export type ImportedModule = Class<object> | NestDynamicModule | Promise<NestDynamicModule>;
+
+/** The member that all dynamic modules of Nest have. */
+interface NestDynamicModule {
+  readonly module: Class<object>;
 }
 
 /** A dynamic module of Nest, whose types have mutable arrays. */
 export interface ConnectDynamicModule {
   module: Class<object>;
-  imports: Class<object>[];
+  imports: ImportedModule[];
   providers: (Class<object> | { provide: Class<object>; inject: Class<object>[]; useFactory: GatewayFactory })[];
   exports: Class<object>[];
 }

@@ -78,6 +78,10 @@ class SensorModule {
   readonly sensors = 1;
 }
 
+class DynamicSensors {
+  readonly sensors = 1;
+}
+
 /** A provider without the RPCs, as one in JavaScript may be. */
 class Empty {
   readonly rpcs = 0;
@@ -135,6 +139,17 @@ describe.each(Object.entries(folders))("Nest, %s major version", (_version, fold
     // Before Nest's body parser, which would refuse this in another form and round the number.
     expect((await ask(url + pathOf("GetReading"), "{"))[1]).toMatchObject({ code: "invalid_argument" });
     expect((await ask(`${url}/beds/9007199254740993:water`, "{}"))[1]).toMatchObject({ bed: "9007199254740993" });
+  });
+
+  test.each([
+    { name: "a dynamic module", imported: { module: DynamicSensors, providers: [Sensors], exports: [Sensors] } },
+    {
+      name: "a promise of a dynamic module",
+      imported: Promise.resolve({ module: DynamicSensors, providers: [Sensors], exports: [Sensors] }),
+    },
+  ])("$name exports the dependencies of a provider", async ({ imported }) => {
+    const url = await listen(await createApplication({ imports: [imported] }));
+    expect((await ask(`${url}/sensors/palm/reading`))[1]).toEqual({ sensor: "palm", degreesCelsius: 21 });
   });
 
   test("`contextValues` gets Express's request, and faults go to `onFault`", async () => {

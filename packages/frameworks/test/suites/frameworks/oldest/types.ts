@@ -1,5 +1,6 @@
 // Compiled, not run: the types of the plugins with the oldest versions of the frameworks.
 import { createContextKey, createContextValues, type ServiceImpl } from "@connectrpc/connect";
+import type { DynamicModule } from "@nestjs/common";
 import { NestFactory } from "@nestjs/core";
 import express, { type Request } from "express";
 import fastify, { type FastifyRequest } from "fastify";
@@ -47,12 +48,26 @@ declare class Misspelled {
   controlClimate: Implementation["controlClimate"];
 }
 
+declare class SensorModule {
+  readonly sensors: number;
+}
+declare const dynamicModule: DynamicModule;
+// ConfigModule.forRoot() of @nestjs/config returns a promise.
+declare const configModule: Promise<DynamicModule>;
+
 const nest = await NestFactory.create(
   ConnectModule.forRoot({
     services: [
       implementedBy(GreenhouseService, Greenhouse),
       // @ts-expect-error: the name of a handler is wrong.
       implementedBy(GreenhouseService, Misspelled),
+    ],
+    imports: [
+      SensorModule,
+      dynamicModule,
+      configModule,
+      // @ts-expect-error: not a module.
+      { providers: [] },
     ],
     contextValues: ({ ip = "" }: Request) => createContextValues().set(addressKey, ip),
   }),
