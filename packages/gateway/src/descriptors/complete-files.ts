@@ -15,6 +15,8 @@ interface CompleteFiles {
   readonly set: FileDescriptorSet;
   /** The reasons why services cannot be served, by their full names. */
   readonly omitted: ReadonlyMap<string, string>;
+  /** The imported files that probably declare the missing types of those services. */
+  readonly missingFiles: ReadonlySet<string>;
 }
 
 /**
@@ -40,8 +42,14 @@ export function completeFiles(input: readonly FileDescriptorProto[]): CompleteFi
   const types = new TypeIndex(files);
   const complete = [...files.values()].map((file) => types.withoutMissingTypes(file));
   const set = sortFiles(new Map(complete.map((file) => [file.name, file])));
-  return { set, omitted: types.incompleteServices() };
+  return { set, ...types.incompleteServices() };
 }
+
+/**
+ * The most missing imports of a file that are considered. 30: real files import fewer, and a hostile set may have many
+ * services that each need them.
+ */
+const missingImportsMax = 30;
 
 /** The types that files declare, by their full names, and the missing types that messages refer to. */
 class TypeIndex {
@@ -107,34 +115,54 @@ class TypeIndex {
     return copyWith(file, { ...parts, dependency, publicDependency: [], weakDependency: [] });
   }
 
-  /** Returns the services that need a missing type, each with the reason. */
-  incompleteServices(): ReadonlyMap<string, string> {
+  /** Returns the services that need a missing type, each with the reason, and the files that may declare those types. */
+  incompleteServices(): Omit<CompleteFiles, "set"> {
     const omitted = new Map<string, string>();
+    const missingFiles = new Set<string>();
+    const missingImports = new Map(
+      [...this.#files.values()].map(({ name, dependency }) => [
+        name,
+        dependency
+          .filter((each) => !this.#files.has(each))
+          .slice(0, missingImportsMax)
+          .map(toShortLine),
+      ]),
+    );
     for (const file of this.#files.values()) {
       for (const { name, method } of file.service) {
-        const reason = this.#findMissingType(
+        const missing = this.#findMissingType(
           method.flatMap(({ inputType, outputType }) => [withoutLeadingDot(inputType), withoutLeadingDot(outputType)]),
         );
-        if (reason !== undefined) omitted.set(joinNames(file.package, name), reason);
+        if (missing === undefined) continue;
+        const importer = this.#fileOf.get(missing.user) ?? file.name;
+        const typeName = toShortLine(missing.typeName);
+        const names = (missingImports.get(importer) ?? []).filter((each) => mayDeclare(each, typeName));
+        for (const each of names) missingFiles.add(each);
+        const imports = names.length === 0 ? "" : `; missing import: ${toShortLine(names.join(", "))}`;
+        omitted.set(joinNames(file.package, name), missing.reason + imports);
       }
     }
-    return omitted;
+    return { omitted, missingFiles };
   }
 
   /**
-   * Searches messages, and the messages inside them, for a missing type. Returns the reason for omitting their service;
-   * `undefined` if no type is missing.
+   * Searches messages, and the messages inside them, for a missing type; `undefined` if no type is missing. `user` is
+   * the message with a field of the type, and empty for the type of a request or response.
    */
-  #findMissingType(typeNames: readonly string[]): string | undefined {
+  #findMissingType(
+    typeNames: readonly string[],
+  ): { readonly typeName: string; readonly user: string; readonly reason: string } | undefined {
     const reached = new Set(typeNames);
     // The loop also visits the types that it adds.
     for (const typeName of reached) {
       if (!this.#fileOf.has(typeName) && !this.#messages.has(typeName))
-        return `the type ${toShortLine(typeName)} is missing`;
+        return { typeName, user: "", reason: `the type ${toShortLine(typeName)} is missing` };
       const message = this.#messages.get(typeName);
       const missing = message && this.#missingIn(message);
-      if (missing !== undefined)
-        return `the type ${toShortLine(missing)} of a field of ${toShortLine(typeName)} is missing`;
+      if (missing !== undefined) {
+        const reason = `the type ${toShortLine(missing)} of a field of ${toShortLine(typeName)} is missing`;
+        return { typeName: missing, user: typeName, reason };
+      }
       for (const field of message?.field ?? [])
         if (field.typeName !== "") reached.add(withoutLeadingDot(field.typeName));
     }
@@ -149,6 +177,11 @@ class TypeIndex {
     const names = fields.map(({ typeName }) => withoutLeadingDot(typeName));
     return names.find((name) => name !== "" && !this.#fileOf.has(name) && !this.#messages.has(name));
   }
+}
+
+/** Returns whether a file is in the folder of a type's package, where compilers expect the type. */
+function mayDeclare(file: string, typeName: string): boolean {
+  return typeName.replaceAll(".", "/").startsWith(file.slice(0, file.lastIndexOf("/") + 1));
 }
 
 /** Returns a copy of a message with changed values and the same prototype, which has the defaults of proto2. */

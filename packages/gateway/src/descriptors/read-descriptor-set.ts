@@ -10,6 +10,8 @@ export interface DescribedServices {
   readonly types: FileRegistry;
   /** The omitted services by their full names, each with the reason: a type that it needs is missing. */
   readonly omitted: ReadonlyMap<string, string>;
+  /** The imported files that are missing and may declare those types. */
+  readonly missingFiles: ReadonlySet<string>;
 }
 
 /** Thrown for bytes that are not a FileDescriptorSet. */
@@ -30,12 +32,12 @@ const recursionLimit = 100;
 export function readDescriptorSet(bytes: Uint8Array): DescribedServices {
   const files = distinctFiles(parseSet(bytes).file);
   validateFiles(files);
-  const { set, omitted } = completeFiles(files);
+  const { set, omitted, missingFiles } = completeFiles(files);
   const types = createFileRegistry(set);
   const services = [...types]
     .filter((type) => type.kind === "service")
     .filter(({ typeName }) => !omitted.has(typeName));
-  return { services, types, omitted };
+  return { services, types, omitted, missingFiles };
 }
 
 function parseSet(bytes: Uint8Array): FileDescriptorSet {

@@ -16,8 +16,10 @@ export class InputError extends Error {}
  */
 export async function readServices(path: string): Promise<ReadServices> {
   const bytes = await readBytes(path);
-  const { services, omitted } = describe(path, bytes);
-  const omissions = [...omitted].map(([name, reason]) => `${name} is omitted: ${reason}. ${howToCreate}`);
+  const { services, omitted, missingFiles } = describe(path, bytes);
+  const isGoogleMissing = [...missingFiles].some((name) => name.startsWith("google/"));
+  const hint = isGoogleMissing ? `${howToCreate}. ${googleApis}` : howToCreate;
+  const omissions = [...omitted].map(([name, reason]) => `${name} is omitted: ${reason}. ${hint}`);
   if (services.length > 0) return { services, omitted: omissions };
   throw new InputError(omissions[0] ?? `${path} declares no services`);
 }
@@ -31,6 +33,9 @@ interface ReadServices {
 
 const howToCreate =
   'Create it with "buf build -o set.binpb" or "protoc --include_imports --descriptor_set_out=set.binpb"';
+
+const googleApis =
+  "Files in google/ are in google-proto-files, a package of npm, and in buf.build/googleapis/googleapis";
 
 /**
  * Reads a file or a pipe.

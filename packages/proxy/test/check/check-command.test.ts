@@ -223,6 +223,25 @@ describe("plantstore-proxy check", () => {
     expect(errorOutput).not.toMatch(/\n {4}at /);
   });
 
+  test("names the missing file of googleapis, and where it is", async () => {
+    const date = { name: "date", number: 1, type: 11, label: 1, typeName: ".google.type.Date" };
+    const file = {
+      name: "a.proto",
+      package: "a",
+      dependency: ["google/api/client.proto", "google/type/date.proto"],
+      messageType: [{ name: "M", field: [date] }],
+      service: [{ name: "S", method: [{ name: "R", inputType: ".a.M", outputType: ".a.M" }] }],
+    };
+    const sent = create(FileDescriptorSetSchema, { file: [create(FileDescriptorProtoSchema, file)] });
+    const { exitCode, errorOutput } = await check(write("set.binpb", toBinary(FileDescriptorSetSchema, sent)));
+    expect(exitCode).toBe(2);
+    expect(errorOutput).toBe(
+      "a.S is omitted: the type google.type.Date of a field of a.M is missing; missing import: google/type/date.proto. " +
+        'Create it with "buf build -o set.binpb" or "protoc --include_imports --descriptor_set_out=set.binpb". ' +
+        "Files in google/ are in google-proto-files, a package of npm, and in buf.build/googleapis/googleapis",
+    );
+  });
+
   test("accepts a set without well-known imports", async () => {
     const { exitCode, printed, errorOutput } = await check(
       write("set.binpb", toBinary(FileDescriptorSetSchema, alone)),

@@ -45,7 +45,7 @@ test("a service that lacks a type is omitted with a reason until a reload finds 
   const served = (): readonly string[] => proxy.services.map(({ typeName }) => typeName).toSorted();
   expect(served()).toEqual(["complete.Service"]);
   expect(proxy.omitted).toEqual([
-    `${upstream.address}: other.Service: the type third.Text of a field of other.Text is missing`,
+    `${upstream.address}: other.Service: the type third.Text of a field of other.Text is missing; missing import: third.proto`,
   ]);
   // The JSON names are omitted, as by the reflection of C++, Java and Python.
   expect(proxy.services[0]?.methods[0]?.input.fields[0]?.jsonName).toBe("aText");
@@ -75,7 +75,7 @@ function setOf(...files: readonly FileInit[]): Uint8Array {
   );
 }
 
-const missing = "other.Service: the type third.Text of a field of other.Text is missing";
+const missing = "other.Service: the type third.Text of a field of other.Text is missing; missing import: third.proto";
 const added = fileOf("added", undefined, []);
 
 test.each([
