@@ -51,6 +51,12 @@ export function completeFiles(input: readonly FileDescriptorProto[]): CompleteFi
  */
 const missingImportsMax = 30;
 
+interface MissingType {
+  readonly typeName: string;
+  /** The message with a field of the type; `undefined` for the type of a request or response. */
+  readonly user?: string;
+}
+
 /** The types that files declare, by their full names, and the missing types that messages refer to. */
 class TypeIndex {
   readonly #files: ReadonlyMap<string, FileDescriptorProto>;
@@ -134,35 +140,27 @@ class TypeIndex {
           method.flatMap(({ inputType, outputType }) => [withoutLeadingDot(inputType), withoutLeadingDot(outputType)]),
         );
         if (missing === undefined) continue;
-        const importer = this.#fileOf.get(missing.user) ?? file.name;
         const typeName = toShortLine(missing.typeName);
+        const importer = this.#fileOf.get(missing.user ?? "") ?? file.name;
         const names = (missingImports.get(importer) ?? []).filter((each) => mayDeclare(each, typeName));
         for (const each of names) missingFiles.add(each);
+        const place = missing.user === undefined ? "" : ` of a field of ${toShortLine(missing.user)}`;
         const imports = names.length === 0 ? "" : `; missing import: ${toShortLine(names.join(", "))}`;
-        omitted.set(joinNames(file.package, name), missing.reason + imports);
+        omitted.set(joinNames(file.package, name), `the type ${typeName}${place} is missing${imports}`);
       }
     }
     return { omitted, missingFiles };
   }
 
-  /**
-   * Searches messages, and the messages inside them, for a missing type; `undefined` if no type is missing. `user` is
-   * the message with a field of the type, and empty for the type of a request or response.
-   */
-  #findMissingType(
-    typeNames: readonly string[],
-  ): { readonly typeName: string; readonly user: string; readonly reason: string } | undefined {
+  /** Searches messages, and the messages inside them, for a missing type. */
+  #findMissingType(typeNames: readonly string[]): MissingType | undefined {
     const reached = new Set(typeNames);
     // The loop also visits the types that it adds.
     for (const typeName of reached) {
-      if (!this.#fileOf.has(typeName) && !this.#messages.has(typeName))
-        return { typeName, user: "", reason: `the type ${toShortLine(typeName)} is missing` };
+      if (!this.#fileOf.has(typeName) && !this.#messages.has(typeName)) return { typeName };
       const message = this.#messages.get(typeName);
       const missing = message && this.#missingIn(message);
-      if (missing !== undefined) {
-        const reason = `the type ${toShortLine(missing)} of a field of ${toShortLine(typeName)} is missing`;
-        return { typeName: missing, user: typeName, reason };
-      }
+      if (missing !== undefined) return { typeName: missing, user: typeName };
       for (const field of message?.field ?? [])
         if (field.typeName !== "") reached.add(withoutLeadingDot(field.typeName));
     }
