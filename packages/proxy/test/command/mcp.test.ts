@@ -25,7 +25,7 @@ interface Proxied extends AsyncDisposable {
   exchange(request: HttpRequest): Promise<string>;
 }
 
-async function start(metadata: ForwardRules = {}): Promise<Proxied> {
+async function start(metadata: ForwardRules = {}, ignoreUnknownFields = true): Promise<Proxied> {
   await using opened = new AsyncDisposableStack();
   const credentials: (string | null)[] = [];
   const greenhouse = opened.use(
@@ -45,6 +45,7 @@ async function start(metadata: ForwardRules = {}): Promise<Proxied> {
     await startProxy(`http://${address}:${port}`, [file_greenhouse_v1_greenhouse], {
       mcp: createMcp({ tools: [`${GreenhouseService.typeName}.*`] }),
       upstreamOptions: { metadata },
+      jsonOptions: { ignoreUnknownFields },
     }),
   );
   const all = opened.move();
@@ -70,6 +71,15 @@ describe("the proxy", () => {
     expect(eventsOf(await proxied.exchange(call("WatchReadings", { count: 2 })))).toMatchObject([
       { result: { structuredContent: { messages: [{ degreesCelsius: 1 }, { degreesCelsius: 2 }] } } },
     ]);
+  });
+
+  test.each([
+    { name: "closes the inputs of tools if it refuses unknown fields", ignores: false, want: 3 },
+    { name: "leaves the inputs of tools open if it ignores unknown fields", ignores: true, want: 0 },
+  ])("$name", async ({ ignores, want }) => {
+    await using proxied = await start({}, ignores);
+    const text = await proxied.exchange(statelessRequest("tools/list"));
+    expect(text.split('"additionalProperties":false')).toHaveLength(want + 1);
   });
 
   const token = "Bearer of-the-agent";

@@ -15,7 +15,8 @@ import { everyType } from "./results.ts";
 function validatorOf(desc: DescMessage, direction: "input" | "output"): (value: unknown) => boolean {
   const ajv = new Ajv2020({ strict: true, allowUnionTypes: true });
   ajvFormats.default(ajv);
-  const options = { comments: new Map<string, string>(), useProtoFieldName: false, direction };
+  const isClosed = direction === "input";
+  const options = { comments: new Map<string, string>(), useProtoFieldName: false, direction, isClosed };
   return ajv.compile(createMessageSchema(desc, options, (schema) => schema) ?? false);
 }
 
@@ -62,6 +63,7 @@ test.each([
   { name: "a negative unsigned integer", value: { fUint32: -1 } },
   { name: "two members of a oneof", value: { choiceText: "a", choiceNumber: "1" } },
   { name: "an unknown enum value", value: { fEnum: "COLOR_PINK" } },
+  { name: "an unknown field", value: { fUnknown: 1 } },
 ])("the input schema and the reader refuse $name", ({ value }) => {
   expect(isInput(value)).toBe(false);
   expect(() => readJson(SinkSchema, JSON.stringify(value))).toThrow();
