@@ -1,4 +1,5 @@
-import { describeBinding, surveyRestRoutes } from "@plantstore/gateway/rest";
+import type { DescService } from "@bufbuild/protobuf";
+import { describeBinding, selectorOf, surveyRestRoutes } from "@plantstore/gateway/rest";
 import type { ProxyGateway } from "../create-proxy.ts";
 import { defaultRestTimeoutMs } from "../upstreams/index.ts";
 import type { ProxySettings } from "./proxy-settings.ts";
@@ -13,7 +14,8 @@ export function writeCheckReport({ services }: ProxyGateway, settings: ProxySett
   ).routes;
   const routes = bindings.map(describeBinding);
   const timeouts = settings.upstreams.map((upstream) => ({ upstream: upstream.name, ...timeoutsOf(upstream) }));
-  if (json) return JSON.stringify({ services: names, routes, timeouts });
+  const methodTimeouts = methodTimeoutsOf(services, settings);
+  if (json) return JSON.stringify({ services: names, routes, timeouts, methodTimeouts });
   const lines = timeouts.map(({ restMs, otherMs }) => `REST ${nameTimeout(restMs)}, others ${nameTimeout(otherMs)}`);
   const [first, ...others] = new Set(lines);
   const listed =
@@ -23,14 +25,28 @@ export function writeCheckReport({ services }: ProxyGateway, settings: ProxySett
           "Timeouts of unary calls without a deadline:",
           ...lines.map((line, at) => `  ${timeouts[at]?.upstream}: ${line}`),
         ];
-  return ["The proxy would serve:", ...indent(names), "", "REST routes:", ...indent(routes), "", ...listed].join("\n");
+  const ofMethods = indent(methodTimeouts.map(({ method, ms }) => `${method}: ${nameTimeout(ms)}`));
+  const sections = ["The proxy would serve:", ...indent(names), "", "REST routes:", ...indent(routes), "", ...listed];
+  return [...sections, ...ofMethods].join("\n");
+}
+
+/** Returns the timeouts that `methodConfig` sets for unary RPCs. */
+function methodTimeoutsOf(
+  services: readonly DescService[],
+  { upstreams: [first] }: ProxySettings,
+): readonly { readonly method: string; readonly ms: number }[] {
+  const unary = services.flatMap(({ methods }) => methods).filter(({ methodKind }) => methodKind === "unary");
+  return unary.flatMap((method) => {
+    const ms = first?.proxied.methodSettings?.(method)?.timeoutMs;
+    return ms === undefined ? [] : [{ method: selectorOf(method), ms }];
+  });
 }
 
 function timeoutsOf({ proxied: { timeoutMs, timeoutMaxMs } }: UpstreamSettings): {
   readonly restMs: number | undefined;
   readonly otherMs: number | undefined;
 } {
-  const otherMs = timeoutMs || timeoutMaxMs;
+  const otherMs = timeoutMs ? Math.min(timeoutMs, timeoutMaxMs ?? timeoutMs) : timeoutMaxMs;
   return { restMs: timeoutMs === undefined ? (otherMs ?? defaultRestTimeoutMs) : otherMs, otherMs };
 }
 

@@ -211,6 +211,15 @@ describe("a file that is not valid", () => {
     expect([exitCode, JSON.parse(stdout)]).toMatchObject([0, { services: ["greenhouse.v1.GreenhouseService"] }]);
   });
 
+  test("is not needed for --check, which prints the timeouts of methodConfig", async () => {
+    const methods = `methodConfig: [{ name: [{ method: GetReading, service: ${GreenhouseService.typeName} }], timeout: 0.3s }]`;
+    const { stdout } = await check(configure("timeouts.yaml", "", methods));
+    expect(stdout.trimEnd().split("\n").slice(-2)).toEqual([
+      "Timeouts of unary calls without a deadline: REST 15000 ms, others none.",
+      `  ${GreenhouseService.typeName}.GetReading: 300 ms`,
+    ]);
+  });
+
   test("is described by the JSON Schema that the command prints", async () => {
     const { exitCode, stdout } = await runProgram(process.execPath, [main, "schema"]);
     expect([exitCode, JSON.parse(stdout)]).toMatchObject([0, { properties: { upstreams: { type: "array" } } }]);

@@ -566,6 +566,7 @@ Timeouts of unary calls without a deadline: REST 15000 ms, others none.`,
     ["REST none, others none.", ["--timeout-ms", "0"]],
     ["REST 5000 ms, others 5000 ms.", ["--timeout-ms", "5000", "--timeout-max-ms", "9000"]],
     ["REST 9000 ms, others 9000 ms.", ["--timeout-max-ms", "9000"]],
+    ["REST 9000 ms, others 9000 ms.", ["--timeout-ms", "20000", "--timeout-max-ms", "9000"]],
   ] as const) {
     expect((await run(...args, ...more)).printed.split("\n").at(-1)).toContain(text);
   }
