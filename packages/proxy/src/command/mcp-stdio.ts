@@ -16,8 +16,11 @@ export interface StdioClient {
 /** The most characters of a line. 8 MiB: twice the default of the largest message. */
 const lineLengthMax = 8 * 1024 * 1024;
 
-/** The most requests that run at the same time. 32: agents call a few tools concurrently; other requests wait in the pipe. */
+/** The most requests that run at the same time. 32: agents call a few tools concurrently; other requests are queued. */
 const runningMax = 32;
+
+/** The most characters of queued requests; further requests are refused. 16 Mi: two of the longest lines. */
+const queuedLengthMax = 2 * lineLengthMax;
 
 /** The parts of a message that this transport needs. */
 interface StdioMessage {
@@ -28,6 +31,12 @@ interface StdioMessage {
     readonly requestId?: unknown;
     readonly _meta?: Readonly<Record<string, unknown>> | null;
   } | null;
+}
+
+/** A line with a request, which waits for one of {@link runningMax} to end. */
+interface QueuedRequest {
+  readonly message: StdioMessage;
+  readonly line: string;
 }
 
 /**
@@ -43,6 +52,8 @@ class StdioServer {
   readonly #client: StdioClient;
   readonly #running = new Map<string, AbortController>();
   readonly #calls = new Set<Promise<void>>();
+  readonly #queue: QueuedRequest[] = [];
+  #queuedLength = 0;
 
   constructor(serve: FetchHandler, client: StdioClient) {
     this.#serve = serve;
@@ -55,18 +66,45 @@ class StdioServer {
     output.on("error", () => input.destroy());
     for await (const line of linesOf(input, printError)) {
       if (line.trim() === "") continue;
-      const call = this.#handle(line).catch(() => undefined);
-      this.#calls.add(call);
-      void call.then(() => this.#calls.delete(call));
-      if (this.#calls.size >= runningMax) await Promise.race(this.#calls);
+      const message = parse(line);
+      // Not queued: the calls that it cancels may be those that requests wait for.
+      if (message.method === "notifications/cancelled") this.#cancel(message);
+      else if (this.#calls.size < runningMax) this.#start({ message, line });
+      else if (this.#queuedLength + line.length <= queuedLengthMax) this.#enqueue({ message, line });
+      // Awaited, so that a client that does not read its responses is not read either.
+      else await this.#refuse(message).catch(() => undefined);
     }
+    this.#queue.length = 0;
     for (const controller of this.#running.values()) controller.abort();
     await Promise.all(this.#calls);
   }
 
-  async #handle(line: string): Promise<void> {
-    const message = parse(line);
-    if (message.method === "notifications/cancelled") return this.#cancel(message);
+  #enqueue(request: QueuedRequest): void {
+    this.#queue.push(request);
+    this.#queuedLength += request.line.length;
+  }
+
+  /** Runs a request, and afterwards the next one of the queue. */
+  #start(request: QueuedRequest): void {
+    const call = this.#handle(request)
+      .catch(() => undefined)
+      .then(() => {
+        this.#calls.delete(call);
+        const next = this.#queue.shift();
+        if (next === undefined) return;
+        this.#queuedLength -= next.line.length;
+        this.#start(next);
+      });
+    this.#calls.add(call);
+  }
+
+  async #refuse({ id }: StdioMessage): Promise<void> {
+    if (id === undefined) return;
+    const error = { code: -32_000, message: "too many requests are queued; wait for responses" };
+    await this.#write(JSON.stringify({ jsonrpc: "2.0", id, error }));
+  }
+
+  async #handle({ message, line }: QueuedRequest): Promise<void> {
     const controller = new AbortController();
     const key = JSON.stringify(message.id);
     this.#running.set(key, controller);
@@ -97,7 +135,13 @@ class StdioServer {
   }
 
   #cancel({ params }: StdioMessage): void {
-    this.#running.get(JSON.stringify(params?.requestId))?.abort();
+    if (params?.requestId === undefined) return;
+    const key = JSON.stringify(params.requestId);
+    const running = this.#running.get(key);
+    if (running !== undefined) return running.abort();
+    const at = this.#queue.findIndex(({ message }) => JSON.stringify(message.id) === key);
+    const [removed] = at < 0 ? [] : this.#queue.splice(at, 1);
+    this.#queuedLength -= removed?.line.length ?? 0;
   }
 
   async #write(text: string): Promise<void> {

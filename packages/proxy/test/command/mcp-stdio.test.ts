@@ -105,6 +105,28 @@ describe("MCP on standard input and output", () => {
     expect(await client.read()).toMatchObject({ id: 2, result: {} });
   });
 
+  test("reads cancellations of running and queued requests while 32 calls run", async () => {
+    await using client = open(createGreenhouse());
+    for (let id = 1; id <= 32; id++) client.send(call(id, "WatchReadings", { sensor: "endless", count: 1 }));
+    for (const id of [33, 34]) client.send(call(id, "GetReading", { sensor: String(id) }));
+    for (const requestId of [33, 1]) {
+      client.send({ jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId } });
+    }
+    expect(await client.read()).toMatchObject({ id: 34, result: { structuredContent: { sensor: "34" } } });
+  });
+
+  test("refuses requests while 32 calls run and 16 MiB of requests are queued", async () => {
+    await using client = open(createGreenhouse());
+    for (let id = 1; id <= 32; id++) client.send(call(id, "WatchReadings", { sensor: "endless", count: 1 }));
+    const sensor = "x".repeat(6 * 1024 * 1024);
+    for (const id of [33, 34, 35]) client.send(call(id, "GetReading", { sensor }));
+    expect(await client.read()).toEqual({
+      jsonrpc: "2.0",
+      id: 35,
+      error: { code: -32_000, message: "too many requests are queued; wait for responses" },
+    });
+  });
+
   test.each([
     { name: "a line that is not JSON", line: "{", error: { code: -32700 }, id: undefined },
     { name: "a batch", line: "[]", error: { code: -32600 }, id: undefined },
