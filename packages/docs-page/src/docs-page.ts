@@ -3,13 +3,13 @@ import type { Endpoint } from "@plantstore/gateway/internal/serve";
 import { type OptionNames, refuseUnknownOptions, required } from "@plantstore/gateway/options";
 import { pageFile } from "./page-file.ts";
 import { memoizeAsync, type Resource, resourceEndpoint } from "./resource.ts";
-import { writeDocument, type WrittenDocument } from "./written-document.ts";
+import { serializeDocument, type SerializedDocument } from "./serialized-document.ts";
 
 /** Options of {@link createDocsPage}. */
 export interface DocsPageOptions {
   /**
    * Creates the OpenAPI document, as an object or as JSON text. Called once, when the document is first requested, and
-   * again after a failure. Prefer an object for large documents: it is written in steps that do not block the event
+   * again after a failure. Prefer an object for large documents: it is serialized in steps that do not block the event
    * loop for long.
    */
   readonly document: () => string | object | Promise<string | object>;
@@ -57,14 +57,14 @@ function headerOf(contentType: string, origins: readonly string[]): Record<strin
 export function createDocsPage(options: DocsPageOptions): Endpoint[] {
   refuseUnknownOptions(options, docsPageOptionNames, "createDocsPage");
   const { document, open } = options;
-  const written = memoizeAsync(async () => writeDocument(await document()));
+  const serialized = memoizeAsync(async () => serializeDocument(await document()));
   const endpointOf = (
     path: string,
     contentType: string,
-    write: (document: WrittenDocument) => Resource["body"] | Promise<Resource["body"]>,
+    write: (document: SerializedDocument) => Resource["body"] | Promise<Resource["body"]>,
   ): Endpoint =>
     resourceEndpoint(path, open, async () => {
-      const described = await written();
+      const described = await serialized();
       return { header: headerOf(contentType, described.origins), body: await write(described) };
     });
   const endpoints = [

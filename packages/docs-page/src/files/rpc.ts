@@ -6,7 +6,7 @@ import { filledIn, type Input } from "./filled-in.js";
 interface Variable {
   /** The field path of the variable, as names; `undefined` for a wildcard outside of variables. */
   readonly field: readonly string[] | undefined;
-  readonly template: string;
+  readonly pathTemplate: string;
   readonly wildcards: readonly string[];
 }
 
@@ -17,9 +17,9 @@ type Fields = Record<string, unknown>;
 function variablesOf({ object }: Operation): Variable[] {
   const path = object["x-rpc"]?.path ?? "";
   return [...path.matchAll(/\{([^=}]+)(?:=([^}]*))?\}|\*\*?/g)].map(([whole, field, inside]) => {
-    const template = inside ?? (field === undefined ? whole : "*");
+    const pathTemplate = inside ?? (field === undefined ? whole : "*");
     const names = field?.split(".").map(decodeURIComponent);
-    return { field: names, template, wildcards: template.match(/\*\*?/g) ?? [] };
+    return { field: names, pathTemplate, wildcards: pathTemplate.match(/\*\*?/g) ?? [] };
   });
 }
 
@@ -63,12 +63,12 @@ function joinObjects(...objects: readonly string[]): string {
 
 function fieldsOfPath(operation: Operation, { values }: Input): [readonly string[], unknown][] {
   const parameters = pathParametersOf(operation);
-  return variablesOf(operation).flatMap(({ field, template, wildcards }): [readonly string[], unknown][] => {
+  return variablesOf(operation).flatMap(({ field, pathTemplate, wildcards }): [readonly string[], unknown][] => {
     const segmentNames = parameters.splice(0, wildcards.length);
     const [first] = segmentNames;
-    const value = template.replaceAll(/\*\*?/g, () => values.get(`path ${segmentNames.shift()?.name}`) ?? "");
+    const value = pathTemplate.replaceAll(/\*\*?/g, () => values.get(`path ${segmentNames.shift()?.name}`) ?? "");
     if (field === undefined || value === "") return [];
-    return [[field, template === "*" ? toJson(first?.schema, value) : value]];
+    return [[field, pathTemplate === "*" ? toJson(first?.schema, value) : value]];
   });
 }
 

@@ -3,7 +3,7 @@ import { jsonPieces } from "./json-pieces.ts";
 import { parseWithDigits, yamlPieces } from "./yaml-text.ts";
 
 /** An OpenAPI document as JSON and YAML. */
-export interface WrittenDocument {
+export interface SerializedDocument {
   readonly json: Uint8Array<ArrayBuffer>;
   /** Returns the document as YAML. */
   readonly yaml: () => Promise<Uint8Array<ArrayBuffer>>;
@@ -18,11 +18,11 @@ const documentMaxBytes = 256 * 1024 * 1024;
 const charactersPerStep = 256 * 1024;
 
 /**
- * Writes an OpenAPI document, given as an object or as JSON text, in short steps that do not block the event loop.
+ * Serializes an OpenAPI document, given as an object or as JSON text, in short steps that do not block the event loop.
  *
  * @throws Error if the document is larger than {@link documentMaxBytes}
  */
-export async function writeDocument(document: string | object): Promise<WrittenDocument> {
+export async function serializeDocument(document: string | object): Promise<SerializedDocument> {
   if (typeof document === "object") {
     return {
       json: await runInTurns(encode(jsonPieces(document))),

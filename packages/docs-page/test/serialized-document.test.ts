@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { parse } from "yaml";
-import { writeDocument } from "../src/written-document.ts";
+import { serializeDocument } from "../src/serialized-document.ts";
 
 const members = Object.fromEntries(Array.from({ length: 1_000 }, (_, at) => [`ü${at}`, { type: "ü".repeat(1_000) }]));
 
@@ -15,10 +15,10 @@ test.each<{ readonly name: string; readonly document: object; readonly json?: ob
   { name: "members that are undefined", document: { a: undefined, b: { c: undefined } }, json: { b: {} } },
   { name: "a document that is encoded in several steps", document: { components: { schemas: members } } },
 ])("$name is the same as an object, as JSON text and as YAML", async ({ document, json = document }) => {
-  const ofObject = await writeDocument(document);
+  const ofObject = await serializeDocument(document);
   const text = JSON.stringify(document);
   expect(Buffer.from(ofObject.json).toString()).toBe(text);
-  const ofText = await writeDocument(text);
+  const ofText = await serializeDocument(text);
   expect(Buffer.from(ofText.json).toString()).toBe(text);
   const yaml = Buffer.from(await ofObject.yaml()).toString();
   expect(Buffer.from(await ofText.yaml()).toString()).toBe(yaml);
@@ -28,6 +28,6 @@ test.each<{ readonly name: string; readonly document: object; readonly json?: ob
 test("the origins of servers are the same for an object and for JSON text", async () => {
   const document = { servers: [{ url: "https://a.example/v1" }, { url: "https://a.example/v2" }, { url: "/v3" }] };
   for (const each of [document, JSON.stringify(document)]) {
-    expect((await writeDocument(each)).origins).toEqual(["https://a.example"]);
+    expect((await serializeDocument(each)).origins).toEqual(["https://a.example"]);
   }
 });
