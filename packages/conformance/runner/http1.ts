@@ -17,7 +17,7 @@ import { readHttp1Response } from "./http1-response.ts";
 const readStepBytes = 16 * 1024;
 
 /** Returns a function that sends requests over HTTP/1.1 to `base`, each on a new connection, without changing a byte. */
-export function createHttp1(base: URL): Exchange {
+export function createHttp1Exchange(base: URL): Exchange {
   return (request, timeoutMs) => {
     const { promise, resolve, reject } = Promise.withResolvers<HttpResponse>();
     const socket = open(base);

@@ -4,7 +4,7 @@ import { type HttpResponse, bodyLimitBytes, bodyOf, type Exchange, headerOf, NoR
 import { targetOf } from "./http1.ts";
 
 /** Returns a function that sends requests over HTTP/2 to `base`, with prior knowledge if it is http (RFC 9113 §3.3). */
-export function createHttp2(base: URL): Exchange {
+export function createHttp2Exchange(base: URL): Exchange {
   return (request, timeoutMs) => {
     const { promise, resolve, reject } = Promise.withResolvers<HttpResponse>();
     const session = connect(base.origin);

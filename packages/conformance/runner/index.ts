@@ -11,8 +11,8 @@ export {
   parseCase,
   readCases,
 } from "./case.ts";
-export { createHttp1 } from "./http1.ts";
-export { createHttp2 } from "./http2.ts";
+export { createHttp1Exchange } from "./http1.ts";
+export { createHttp2Exchange } from "./http2.ts";
 export { judge, type Verdict } from "./judge.ts";
 export { hasFailed, type ReportForm, reportForms, countOutcomes as tally, type Tally, writeReport } from "./report.ts";
 export { type Outcome, readKnownFailing, type Result, run, type RunOptions } from "./run.ts";

@@ -3,8 +3,8 @@ import { readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
 import type { Exchange } from "./response.ts";
 import { type Case, type Need, needs, readCases } from "./case.ts";
-import { createHttp1 } from "./http1.ts";
-import { createHttp2 } from "./http2.ts";
+import { createHttp1Exchange } from "./http1.ts";
+import { createHttp2Exchange } from "./http2.ts";
 import { hasFailed, type ReportForm, reportForms, countOutcomes, writeReport, writeSummary } from "./report.ts";
 import { createPattern, readKnownFailing, type Result, run } from "./run.ts";
 
@@ -64,7 +64,7 @@ async function main(): Promise<number> {
   const knownFailing = values["known-failing"] === undefined ? [] : readKnownFailing(readList(values["known-failing"]));
   const without = values.without.map(parseNeed);
   const form = parseForm(values.report);
-  const exchange = values.http2 ? createHttp2(base) : createHttp1(base);
+  const exchange = values.http2 ? createHttp2Exchange(base) : createHttp1Exchange(base);
   const timeoutMs = parseTimeout(values.timeout);
   await expectEcho(base, exchange, timeoutMs);
   const results: Result[] = [];

@@ -5,7 +5,7 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
-import { createHttp1, readCases, readKnownFailing, type Result, run } from "../runner/index.ts";
+import { createHttp1Exchange, readCases, readKnownFailing, type Result, run } from "../runner/index.ts";
 import { pictureOf } from "./picture.ts";
 import { backends, type Server, servers } from "./servers.ts";
 import { tableOf } from "./table.ts";
@@ -72,7 +72,7 @@ async function measure(server: Server): Promise<readonly Result[]> {
   };
   start();
   try {
-    const exchange = createHttp1(new URL(`http://127.0.0.1:${port}`));
+    const exchange = createHttp1Exchange(new URL(`http://127.0.0.1:${port}`));
     await untilServed(() => exchange({ method: "GET", target: "/v1/query" }, timeoutMs));
     const known = knownFailuresOf(server);
     const knownFailing = existsSync(known) ? readKnownFailing(readFileSync(known, "utf8")) : [];

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { createHttp1, createHttp2 } from "../../../conformance/runner/index.ts";
+import { createHttp1Exchange, createHttp2Exchange } from "../../../conformance/runner/index.ts";
 import { createGateway, type Gateway } from "../../../gateway/src/index.ts";
 import { echoFiles } from "../../../testing/src/gateway/grpc-programs.ts";
 import { startProxy, type TestProxy } from "../../../testing/src/gateway/proxy.ts";
@@ -22,9 +22,9 @@ afterAll(async () => {
 });
 
 test("a proxy passes the transcoding suite over HTTP/1.1", async () => {
-  expect(await failures(byHand, createHttp1(new URL(proxy.baseUrl)))).toEqual([]);
+  expect(await failures(byHand, createHttp1Exchange(new URL(proxy.baseUrl)))).toEqual([]);
 });
 
 test("a proxy passes the transcoding suite over HTTP/2", async () => {
-  expect(await failures(byHand, createHttp2(new URL(proxy.baseUrl)))).toEqual([]);
+  expect(await failures(byHand, createHttp2Exchange(new URL(proxy.baseUrl)))).toEqual([]);
 });

@@ -1,6 +1,6 @@
 import { createServer } from "node:http";
 import { expect, test } from "vitest";
-import { createHttp1, createHttp2 } from "../../../../conformance/runner/index.ts";
+import { createHttp1Exchange, createHttp2Exchange } from "../../../../conformance/runner/index.ts";
 import type { Gateway, GatewayOptions } from "../../../src/index.ts";
 import { createTestGateway } from "../../../../testing/src/gateway/test-engine.ts";
 import { isSayable } from "../../../../testing/src/carriers/fetch.ts";
@@ -18,19 +18,19 @@ async function listen(options: Partial<GatewayOptions> = {}): Promise<Gateway & 
 
 test("the gateway passes the transcoding suite over HTTP/1.1", async () => {
   const gateway = await listen();
-  expect(await failures(byHand, createHttp1(gateway.url))).toEqual([]);
+  expect(await failures(byHand, createHttp1Exchange(gateway.url))).toEqual([]);
   await gateway.close();
 });
 
 test("the gateway passes the transcoding suite over HTTP/2", async () => {
   const gateway = await listen();
-  expect(await failures(byHand, createHttp2(gateway.url))).toEqual([]);
+  expect(await failures(byHand, createHttp2Exchange(gateway.url))).toEqual([]);
   await gateway.close();
 });
 
 test("a gateway that generates no code passes the transcoding suite", async () => {
   const gateway = await listen({ codegen: false });
-  expect(await failures(byHand, createHttp2(gateway.url))).toEqual([]);
+  expect(await failures(byHand, createHttp2Exchange(gateway.url))).toEqual([]);
   await gateway.close();
 });
 
@@ -38,7 +38,7 @@ test("the gateway passes the transcoding suite mounted in a node:http server", a
   const server = createServer(createTestGateway(echoOptions).handler);
   // Node's parser refuses methods that it does not know.
   const url = new URL(await listenOnLoopback(server));
-  expect(await failures(byHand, createHttp1(url))).toEqual([]);
+  expect(await failures(byHand, createHttp1Exchange(url))).toEqual([]);
   server.close();
 });
 

@@ -5,8 +5,8 @@ import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
 import {
   type Case,
-  createHttp1,
-  createHttp2,
+  createHttp1Exchange,
+  createHttp2Exchange,
   type Need,
   readCases,
   readKnownFailing,
@@ -43,7 +43,7 @@ interface RunMore {
 
 async function runAgainst(url: string, each: readonly Case[], more: RunMore = {}): Promise<readonly Result[]> {
   const { timeoutMs = waitLimitMs, knownFailing = [], without = [], http2 = false } = more;
-  const exchange = http2 ? createHttp2(new URL(url)) : createHttp1(new URL(url));
+  const exchange = http2 ? createHttp2Exchange(new URL(url)) : createHttp1Exchange(new URL(url));
   const results: Result[] = [];
   const options = { exchange, timeoutMs, without, knownFailing, restartLimitMs: 1 };
   for await (const result of run(each, options)) results.push(result);

@@ -1,6 +1,6 @@
 import { writeFileSync } from "node:fs";
 import { parseArgs } from "node:util";
-import { type CaseRequest, createHttp1, NoResponse } from "../../../../conformance/runner/index.ts";
+import { type CaseRequest, createHttp1Exchange, NoResponse } from "../../../../conformance/runner/index.ts";
 import { Dice } from "../../../../testing/src/dice.ts";
 import { testSeed } from "../../../../testing/src/test-seed.ts";
 import { type Explanation, explanations } from "./explanations.ts";
@@ -70,7 +70,7 @@ async function compare(peer: Peer, { peer: peerUrl, proxy: proxyUrl }: Pair): Pr
 
 async function send(url: URL, request: CaseRequest): Promise<ResponseView> {
   return viewOf(
-    await createHttp1(url)(request, timeoutMs).catch((error: unknown) => {
+    await createHttp1Exchange(url)(request, timeoutMs).catch((error: unknown) => {
       if (error instanceof NoResponse) return error;
       throw error;
     }),

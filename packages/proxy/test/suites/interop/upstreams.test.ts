@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createHttp1, createHttp2 } from "../../../../conformance/runner/index.ts";
+import { createHttp1Exchange, createHttp2Exchange } from "../../../../conformance/runner/index.ts";
 import { describeRequest, corpusGroups, expectResponse, toRequest } from "../../../../gateway/test/corpus/corpus.ts";
 import { type Http1Connection, openHttp1 } from "../../../../testing/src/carriers/http1-connection.ts";
 import { type Http2Connection, openHttp2 } from "../../../../testing/src/carriers/http2-connection.ts";
@@ -45,11 +45,11 @@ describe.each(echoServers)("a proxy in front of $name", ({ build, knownFailing }
     });
 
     test("over HTTP/1.1", { timeout: suiteLimitMs }, async () => {
-      expect(await failures(allCases, createHttp1(new URL(proxy.baseUrl)), knownFailing)).toEqual([]);
+      expect(await failures(allCases, createHttp1Exchange(new URL(proxy.baseUrl)), knownFailing)).toEqual([]);
     });
 
     test("over HTTP/2", { timeout: suiteLimitMs }, async () => {
-      expect(await failures(byHand, createHttp2(new URL(proxy.baseUrl)), knownFailing)).toEqual([]);
+      expect(await failures(byHand, createHttp2Exchange(new URL(proxy.baseUrl)), knownFailing)).toEqual([]);
     });
   });
 
