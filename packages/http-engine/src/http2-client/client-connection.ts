@@ -5,7 +5,7 @@ import {
   type ConnectionOptions,
   type ConnectionParts,
   connectionPreface,
-  type DeadlineEffects,
+  type DeadlineCallbacks,
   encodeClientSettings,
   FrameConnection,
   type StableFields,
@@ -151,14 +151,14 @@ export class ClientConnection extends FrameConnection<ClientStream, ClientRules,
   protected createDeadlines(
     parts: ConnectionParts<ClientStream>,
     rules: ClientRules,
-    effects: DeadlineEffects,
+    callbacks: DeadlineCallbacks,
   ): ClientDeadlines {
     const keepaliveMs = (): number => this.#options.keepaliveMs;
     const destroy = (): void => {
       this.#isFrozen = true;
-      effects.destroy();
+      callbacks.destroy();
     };
-    return new ClientDeadlines(parts, rules, { ...effects, destroy }, keepaliveMs, () => this.busy);
+    return new ClientDeadlines(parts, rules, { ...callbacks, destroy }, keepaliveMs, () => this.busy);
   }
 
   /** The server has closed its side, so no response can be completed any more. */

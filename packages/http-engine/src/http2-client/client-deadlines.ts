@@ -1,4 +1,4 @@
-import { type ConnectionParts, type DeadlineEffects, Deadlines } from "../http2/index.ts";
+import { type ConnectionParts, type DeadlineCallbacks, Deadlines } from "../http2/index.ts";
 import type { ClientRules } from "./client-rules.ts";
 import type { ClientStream } from "./client-stream.ts";
 
@@ -26,11 +26,11 @@ export class ClientDeadlines extends Deadlines<ClientStream> {
   constructor(
     parts: ConnectionParts<ClientStream>,
     rules: ClientRules,
-    effects: DeadlineEffects,
+    callbacks: DeadlineCallbacks,
     keepaliveMs: () => number,
     hasCalls: () => boolean,
   ) {
-    super(parts, rules, effects);
+    super(parts, rules, callbacks);
     this.#rules = rules;
     this.#keepaliveMs = keepaliveMs;
     this.#hasCalls = hasCalls;

@@ -1,7 +1,7 @@
 import { ErrorCode } from "@plantstore/gateway/exchange";
 import {
   type ConnectionParts,
-  type FrameEffects,
+  type FrameCallbacks,
   FrameFlag,
   FrameRules,
   type HeaderBlock,
@@ -11,7 +11,7 @@ import { type ResponseSection, readResponseSection } from "./response-section.ts
 import type { ClientStream } from "./client-stream.ts";
 
 /** The events of {@link ClientRules} for a connection. */
-export interface ClientEffects extends FrameEffects {
+export interface ClientCallbacks extends FrameCallbacks {
   /** Called when the server has sent SETTINGS. */
   settingsReceived(): void;
   /** Called when the server accepts no streams above this one (§6.8). */
@@ -20,13 +20,13 @@ export interface ClientEffects extends FrameEffects {
 
 /** Handles frames of a server: a header section is a response, and GOAWAY refuses the streams above its last one. */
 export class ClientRules extends FrameRules<ClientStream, ResponseSection> {
-  readonly #effects: ClientEffects;
+  readonly #callbacks: ClientCallbacks;
   /** The number of header and trailer sections received. */
   sections = 0;
 
-  constructor(parts: ConnectionParts<ClientStream>, effects: ClientEffects) {
-    super(parts, new PeerSettings(0), effects);
-    this.#effects = effects;
+  constructor(parts: ConnectionParts<ClientStream>, callbacks: ClientCallbacks) {
+    super(parts, new PeerSettings(0), callbacks);
+    this.#callbacks = callbacks;
   }
 
   /** Adds a stream that we have opened. */
@@ -63,7 +63,7 @@ export class ClientRules extends FrameRules<ClientStream, ResponseSection> {
   }
 
   protected handleGoAway(lastStreamId: number, code: number): void {
-    this.#effects.goAwayReceived(lastStreamId, code);
+    this.#callbacks.goAwayReceived(lastStreamId, code);
   }
 
   protected handleStreamReset(stream: ClientStream, code: number): void {
@@ -71,7 +71,7 @@ export class ClientRules extends FrameRules<ClientStream, ResponseSection> {
   }
 
   protected settingsApplied(): void {
-    this.#effects.settingsReceived();
+    this.#callbacks.settingsReceived();
   }
 }
 

@@ -8,7 +8,7 @@ import {
   freeChunk,
   freedBytesMin,
 } from "@plantstore/gateway/exchange";
-import type { DeadlineEffects, Deadlines, Handshake } from "./deadlines.ts";
+import type { DeadlineCallbacks, Deadlines, Handshake } from "./deadlines.ts";
 import { FloodGuard } from "./flood-guard.ts";
 import { FrameType } from "./frame-numbers.ts";
 import { FrameReader, type FrameReceiver } from "./frame-reader.ts";
@@ -118,7 +118,7 @@ export abstract class FrameConnection<
   protected abstract createRules(parts: ConnectionParts<Stream>, streamFailed: (code: ErrorCode) => void): Rules;
 
   /** Creates the deadlines. Called by the constructor, before the fields of the subclass are set. */
-  protected abstract createDeadlines(parts: ConnectionParts<Stream>, rules: Rules, effects: DeadlineEffects): Clock;
+  protected abstract createDeadlines(parts: ConnectionParts<Stream>, rules: Rules, callbacks: DeadlineCallbacks): Clock;
 
   /** Closes the connection gracefully, without losing a request. */
   abstract drain(): void;

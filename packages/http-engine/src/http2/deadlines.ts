@@ -3,8 +3,8 @@ import type { ConnectionParts } from "./frame-rules.ts";
 import { ConnectionError, protocolError } from "./http2-error.ts";
 import type { Http2Limits } from "./http2-limits.ts";
 
-/** The effects of {@link Deadlines} on a connection. */
-export interface DeadlineEffects {
+/** Callbacks of {@link Deadlines}, which act on the connection. */
+export interface DeadlineCallbacks {
   /** Sends a PING to check whether the peer still responds. */
   ping(): void;
   fail(error: ConnectionError): void;
@@ -25,7 +25,7 @@ export interface Handshake {
 export class Deadlines<Stream> {
   protected readonly parts: ConnectionParts<Stream>;
   readonly #handshake: Handshake;
-  readonly #effects: DeadlineEffects;
+  readonly #callbacks: DeadlineCallbacks;
   readonly #clock: NodeJS.Timeout;
   readonly #openedAtMs = performance.now();
   /** When the peer last sent anything, in integer milliseconds of `performance.now()`. */
@@ -42,10 +42,10 @@ export class Deadlines<Stream> {
   #readAtMs = 0;
   #isStopped = false;
 
-  constructor(parts: ConnectionParts<Stream>, handshake: Handshake, effects: DeadlineEffects) {
+  constructor(parts: ConnectionParts<Stream>, handshake: Handshake, callbacks: DeadlineCallbacks) {
     this.parts = parts;
     this.#handshake = handshake;
-    this.#effects = effects;
+    this.#callbacks = callbacks;
     // Checks only after everything that has arrived was read. Otherwise a process that was blocked would conclude that
     // the peer was silent.
     const check = (): void => afterTurn(() => this.#check(), undefined);
@@ -68,7 +68,7 @@ export class Deadlines<Stream> {
 
   /** Sends a PING, which distinguishes a dead connection from an idle peer. */
   protected ping(): void {
-    this.#effects.ping();
+    this.#callbacks.ping();
   }
 
   /** Whether an open stream keeps the connection open. */
@@ -88,7 +88,7 @@ export class Deadlines<Stream> {
     this.checkSideTimeouts(nowMs);
     const problem = this.#handshakeProblem(nowMs);
     if (problem === undefined) this.#checkLiveness(nowMs);
-    else this.#effects.fail(problem);
+    else this.#callbacks.fail(problem);
   }
 
   #handshakeProblem(nowMs: number): ConnectionError | undefined {
@@ -104,16 +104,16 @@ export class Deadlines<Stream> {
     const { backlog, streams, limits } = this.parts;
     const { idleTimeoutMs, stallTimeoutMs, blockedTimeoutMs } = limits;
     this.#checkProgress(nowMs);
-    if (backlog.stalledMs(nowMs) > blockedTimeoutMs) return this.#effects.destroy();
+    if (backlog.stalledMs(nowMs) > blockedTimeoutMs) return this.#callbacks.destroy();
     if (this.isBusy || streams.lastStreamId !== this.#lastStreamId) this.#busyAtMs = nowMs;
     this.#lastStreamId = streams.lastStreamId;
     // Idle means without streams, not without frames: a PING now and then does not keep a connection open.
-    if (nowMs - this.#busyAtMs >= idleTimeoutMs) return this.#effects.drain();
+    if (nowMs - this.#busyAtMs >= idleTimeoutMs) return this.#callbacks.drain();
     // A peer that reads what was buffered for it is alive, too. This does not cancel the PING.
     const aliveAtMs = Math.max(this.lastReceivedAtMs, this.#readAtMs);
     const pingedAtMs = this.#pingedAtMs;
     if (pingedAtMs !== undefined && this.lastReceivedAtMs < pingedAtMs) {
-      if (nowMs - Math.max(pingedAtMs, aliveAtMs) > stallTimeoutMs) this.#effects.destroy();
+      if (nowMs - Math.max(pingedAtMs, aliveAtMs) > stallTimeoutMs) this.#callbacks.destroy();
       return;
     }
     const isSilent = nowMs - aliveAtMs >= this.silenceMs;

@@ -37,7 +37,7 @@ export interface ConnectionParts<Stream> {
 }
 
 /** The events of {@link FrameRules} for a connection. */
-export interface FrameEffects {
+export interface FrameCallbacks {
   /** Called when the peer has acknowledged our PING. */
   pingAcknowledged(payload: Buffer): void;
   /** Called when a stream was refused, or reset because of an error of the peer (§5.4.2). */
@@ -54,14 +54,14 @@ export abstract class FrameRules<Stream extends RuledStream, Head> implements Fr
   readonly peer: PeerSettings;
   protected readonly parts: ConnectionParts<Stream>;
   protected settingsAcknowledged = false;
-  readonly #effects: FrameEffects;
+  readonly #callbacks: FrameCallbacks;
   readonly #blocks: HeaderBlocks<Head>;
   #settingsReceived = false;
 
-  constructor(parts: ConnectionParts<Stream>, peer: PeerSettings, effects: FrameEffects) {
+  constructor(parts: ConnectionParts<Stream>, peer: PeerSettings, callbacks: FrameCallbacks) {
     this.parts = parts;
     this.peer = peer;
-    this.#effects = effects;
+    this.#callbacks = callbacks;
     this.#blocks = new HeaderBlocks(parts.limits);
   }
 
@@ -160,7 +160,7 @@ export abstract class FrameRules<Stream extends RuledStream, Head> implements Fr
   /** Resets a stream because of an error of the peer. */
   protected refuse(stream: Stream, code: ErrorCode): void {
     stream.reset(code);
-    this.#effects.streamFailed(code);
+    this.#callbacks.streamFailed(code);
     this.parts.guard.count("resets");
   }
 
@@ -219,7 +219,7 @@ export abstract class FrameRules<Stream extends RuledStream, Head> implements Fr
     if (length !== 8) throw frameSizeError("PING");
     this.parts.guard.count("pings");
     const payload = bytes.subarray(from, from + 8);
-    if ((flags & FrameFlag.ack) !== 0) this.#effects.pingAcknowledged(payload);
+    if ((flags & FrameFlag.ack) !== 0) this.#callbacks.pingAcknowledged(payload);
     else this.parts.output.frame(FrameType.ping, FrameFlag.ack, 0, payload);
   }
 

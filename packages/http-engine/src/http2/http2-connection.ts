@@ -1,7 +1,7 @@
 import { AsyncResource } from "node:async_hooks";
 import type { Duplex } from "node:stream";
 import { type ConnectionOptions, FrameConnection } from "./connection.ts";
-import type { DeadlineEffects } from "./deadlines.ts";
+import type { DeadlineCallbacks } from "./deadlines.ts";
 import { connectionPreface, FrameType, windowBytesMax } from "./frame-numbers.ts";
 import type { ConnectionParts } from "./frame-rules.ts";
 import { emptyTable } from "./hpack/encoder.ts";
@@ -96,9 +96,9 @@ export class Http2Connection
   protected createDeadlines(
     parts: ConnectionParts<Http2Stream>,
     rules: ServerRules,
-    effects: DeadlineEffects,
+    callbacks: DeadlineCallbacks,
   ): ServerDeadlines {
-    return new ServerDeadlines(parts, rules, effects);
+    return new ServerDeadlines(parts, rules, callbacks);
   }
 
   protected get lastAcceptedId(): number {

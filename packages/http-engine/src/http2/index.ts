@@ -8,10 +8,10 @@
  * Contains the server's side and the common parts; the client's side is in `../http2-client/`.
  */
 export { type ConnectionOptions, FrameConnection } from "./connection.ts";
-export { type DeadlineEffects, Deadlines, type Handshake } from "./deadlines.ts";
+export { type DeadlineCallbacks, Deadlines, type Handshake } from "./deadlines.ts";
 export { colon, isRegularField } from "./field-rules.ts";
 export { connectionPreface, FrameFlag } from "./frame-numbers.ts";
-export { type ConnectionParts, type FrameEffects, FrameRules } from "./frame-rules.ts";
+export { type ConnectionParts, type FrameCallbacks, FrameRules } from "./frame-rules.ts";
 export type { HeaderBlock } from "./header-blocks.ts";
 export { BlockEncoder, encodeVarying, listBytesOf, StableFields } from "./hpack/block-encoder.ts";
 export { encodeBlock, encodeStatus } from "./hpack/encoder.ts";

@@ -1,7 +1,7 @@
 import { ErrorCode, noBytes } from "@plantstore/gateway/exchange";
 import { FrameFlag, FrameType } from "./frame-numbers.ts";
 import { isTrailer } from "./field-rules.ts";
-import { type ConnectionParts, type FrameEffects, FrameRules } from "./frame-rules.ts";
+import { type ConnectionParts, type FrameCallbacks, FrameRules } from "./frame-rules.ts";
 import type { HeaderBlock } from "./header-blocks.ts";
 import { protocolError } from "./http2-error.ts";
 import type { Http2Stream } from "./http2-stream.ts";
@@ -9,18 +9,18 @@ import { type Http2RequestHead, readRequestHead } from "./request-head.ts";
 import { PeerSettings } from "./settings.ts";
 
 /** The events of {@link ServerRules} for a connection. */
-export interface ServerEffects extends FrameEffects {
+export interface ServerCallbacks extends FrameCallbacks {
   /** Called with the header of each request; `endStream` if it has no body. */
   opened(streamId: number, head: Http2RequestHead, headTooLarge: boolean, endStream: boolean): void;
 }
 
 /** Handles frames of a client: a header section is a request, and GOAWAY has no effect. */
 export class ServerRules extends FrameRules<Http2Stream, Http2RequestHead> {
-  readonly #effects: ServerEffects;
+  readonly #callbacks: ServerCallbacks;
 
-  constructor(parts: ConnectionParts<Http2Stream>, effects: ServerEffects) {
-    super(parts, new PeerSettings(1), effects);
-    this.#effects = effects;
+  constructor(parts: ConnectionParts<Http2Stream>, callbacks: ServerCallbacks) {
+    super(parts, new PeerSettings(1), callbacks);
+    this.#callbacks = callbacks;
   }
 
   /** §6.2, §8.1: a request or, on an open stream, its trailer section. */
@@ -72,13 +72,13 @@ export class ServerRules extends FrameRules<Http2Stream, Http2RequestHead> {
       // §5.1.2: a peer that has not received our limit yet cannot respect it.
       if (this.settingsAcknowledged) guard.count("resets");
     } else if (sendFlow.queuedBytes >= limits.queuedBytes) this.#rejectNew(streamId, ErrorCode.refusedStream);
-    else this.#effects.opened(streamId, head, decoded.listBytes > limits.headerListBytes, endStream);
+    else this.#callbacks.opened(streamId, head, decoded.listBytes > limits.headerListBytes, endStream);
   }
 
   /** Resets a stream that was not opened. */
   #rejectNew(streamId: number, code: ErrorCode): void {
     this.parts.output.numbers(FrameType.rstStream, streamId, code);
     this.parts.streams.rememberReset(streamId);
-    this.#effects.streamFailed(code);
+    this.#callbacks.streamFailed(code);
   }
 }

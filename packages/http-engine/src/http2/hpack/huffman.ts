@@ -22,15 +22,15 @@ const endOfString = 256;
 export function canonicalCodes(): readonly number[] {
   const symbols = huffmanCodeLengths.map((length, symbol) => ({ length, symbol }));
   symbols.sort((a, b) => a.length - b.length || a.symbol - b.symbol);
-  const assigned: number[] = [];
+  const codeBySymbol: number[] = [];
   let code = 0;
   let previous = symbols[0]?.length ?? 0;
   for (const { length, symbol } of symbols) {
     code = code * 2 ** (length - previous);
     previous = length;
-    assigned[symbol] = code++;
+    codeBySymbol[symbol] = code++;
   }
-  return assigned;
+  return codeBySymbol;
 }
 
 /**
