@@ -3,7 +3,7 @@ import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
 import { isInherited, literal, compileFunction, canCompile, TypeScope } from "../codegen/index.ts";
 import { asFieldValues } from "./field-values.ts";
 import { listToJson, mapToJson, refuseType } from "./json-elements.ts";
-import { fieldForm, refuseMessage } from "./json-forms.ts";
+import { jsonFormOf, refuseMessage } from "./json-forms.ts";
 import { addExtensions, composeForm, isEmpty, orderedFields, refuseUnset, zeroOf } from "./message-forms.ts";
 import { jsonNameOf } from "./names.ts";
 import type { MessageForms, ToJson } from "./write-context.ts";
@@ -51,16 +51,16 @@ const scope = {
 function fieldSource(field: DescField, forms: MessageForms, name: (value: unknown) => string): string {
   const { fieldKind, localName, oneof } = field;
   const property = `message[${literal((oneof ?? field).localName)}]`;
-  const form = fieldForm(field, forms);
+  const jsonForm = jsonFormOf(field, forms);
   const alwaysWritten = forms.style.alwaysEmitImplicit === true;
   if (fieldKind === "list" || fieldKind === "map") {
     const whenEmpty = fieldKind === "list" ? "[]" : "{}";
-    return `${fieldKind}ToJson(${property}, ${name(form)}, ${alwaysWritten ? whenEmpty : "undefined"})`;
+    return `${fieldKind}ToJson(${property}, ${name(jsonForm)}, ${alwaysWritten ? whenEmpty : "undefined"})`;
   }
   const valueSource =
-    typeof form === "string"
-      ? `typeof value === ${literal(form)} ? value : refuseType(${literal(`a ${form}`)}, value)`
-      : `${name(form)}.toJson(value)`;
+    typeof jsonForm === "string"
+      ? `typeof value === ${literal(jsonForm)} ? value : refuseType(${literal(`a ${jsonForm}`)}, value)`
+      : `${name(jsonForm)}.toJson(value)`;
   if (oneof !== undefined)
     return `(value = oneof(${property})).case !== ${literal(localName)} ? undefined : (value = value.value, ${valueSource})`;
   return `(value = ${property}, ${unsetSource(field, alwaysWritten, name)}) ? ${whenUnset(field, name)} : ${valueSource}`;

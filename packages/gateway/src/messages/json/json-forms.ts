@@ -34,7 +34,7 @@ import { printDuration, printTimestamp } from "./times.ts";
 import type { JsonForm, JsonStyle, MessageForms, ToJson } from "./write-context.ts";
 
 /** Returns how the values of a field, or its elements, are converted to JSON. */
-export function fieldForm(field: DescField, forms: MessageForms): JsonForm {
+export function jsonFormOf(field: DescField, forms: MessageForms): JsonForm {
   const { message } = field;
   if (message === undefined)
     return field.enum === undefined ? scalarForm(field.scalar, forms.style) : enumForm(field.enum, forms.style);

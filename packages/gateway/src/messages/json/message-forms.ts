@@ -11,7 +11,7 @@ import { scalarZeroValue } from "@bufbuild/protobuf/reflect";
 import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
 import { asFieldValues, type FieldValues, setOwn } from "./field-values.ts";
 import { listToJson, mapToJson, valueToJson } from "./json-elements.ts";
-import { fieldForm, refuseMessage, formOfWellKnownType } from "./json-forms.ts";
+import { jsonFormOf, refuseMessage, formOfWellKnownType } from "./json-forms.ts";
 import { memoize } from "../codegen/index.ts";
 import { jsonNameOf } from "./names.ts";
 import type { JsonStyle, MessageForms, ToJson } from "./write-context.ts";
@@ -23,16 +23,16 @@ export type CreateForm = (desc: DescMessage, forms: MessageForms) => ToJson["toJ
 export function createMessageForms(style: JsonStyle, make: CreateForm = composeForm): MessageForms {
   const forms: MessageForms = {
     style,
-    writerOf: memoize((desc) => formOfWellKnownType(desc, forms) ?? lazyForm(desc)),
+    writerOf: memoize((desc) => formOfWellKnownType(desc, forms) ?? createLazyWriter(desc)),
   };
-  function lazyForm(desc: DescMessage): ToJson {
-    const form: ToJson = {
+  function createLazyWriter(desc: DescMessage): ToJson {
+    const writer: ToJson = {
       toJson(message) {
-        form.toJson = make(desc, forms);
-        return form.toJson(message);
+        writer.toJson = make(desc, forms);
+        return writer.toJson(message);
       },
     };
-    return form;
+    return writer;
   }
   return forms;
 }
@@ -75,7 +75,7 @@ export function createFieldForm(
   forms: MessageForms,
 ): (message: FieldValues) => JsonValue | undefined {
   const { localName, oneof, presence, fieldKind } = field;
-  const form = fieldForm(field, forms);
+  const form = jsonFormOf(field, forms);
   const alwaysWritten = forms.style.alwaysEmitImplicit === true;
   if (fieldKind === "list") return (message) => listToJson(message[localName], form, alwaysWritten ? [] : undefined);
   if (fieldKind === "map") return (message) => mapToJson(message[localName], form, alwaysWritten ? {} : undefined);

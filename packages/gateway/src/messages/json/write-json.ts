@@ -1,6 +1,6 @@
 import type { DescField, DescMessage, JsonObject, JsonValue, JsonWriteOptions, Message } from "@bufbuild/protobuf";
 import { valueToJson } from "./json-elements.ts";
-import { fieldForm, packedToJson } from "./json-forms.ts";
+import { jsonFormOf, packedToJson } from "./json-forms.ts";
 import { compileForm } from "./compiled-writer.ts";
 import { createFieldForm, createMessageForms, zeroOf } from "./message-forms.ts";
 import { memoize } from "../codegen/index.ts";
@@ -48,7 +48,7 @@ function zeroToJson(field: DescField, forms: MessageForms): JsonValue {
     case "message":
       return null;
     default:
-      return valueToJson(zeroOf(field), fieldForm(field, forms));
+      return valueToJson(zeroOf(field), jsonFormOf(field, forms));
   }
 }
 

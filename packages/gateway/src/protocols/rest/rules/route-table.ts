@@ -65,7 +65,7 @@ interface Walk {
 /** Finds bindings by HTTP method and raw path. Filled at start, read-only afterwards. */
 export class RouteTable<Binding> {
   readonly #root: Node<Binding> = createNode();
-  readonly #verbs = new Set<string>();
+  readonly #customVerbs = new Set<string>();
   readonly #decodesSlash: boolean;
 
   /** @param decodesSlash - whether variables of several segments decode `%2F` instead of keeping it as sent */
@@ -88,7 +88,7 @@ export class RouteTable<Binding> {
     }
     const existing = routeOf(node, verb, httpMethod);
     if (existing === undefined) node.routes.push(createRoute(httpMethod, template, binding, this.#decodesSlash));
-    if (verb !== "") this.#verbs.add(verb);
+    if (verb !== "") this.#customVerbs.add(verb);
     return existing?.binding;
   }
 
@@ -105,7 +105,7 @@ export class RouteTable<Binding> {
     const split = splitRawPath(path);
     if (split.kind !== "segments") return split;
     const fullPath: Walk = { raw: split.raw, decoded: split.decoded, verb: "" };
-    const withVerb = this.#verbs.size === 0 ? undefined : splitVerb(fullPath, this.#verbs);
+    const withVerb = this.#customVerbs.size === 0 ? undefined : splitVerb(fullPath, this.#customVerbs);
     return (
       (withVerb === undefined ? undefined : this.#matchVerb(httpMethod, withVerb)) ??
       this.#matchWalk(httpMethod, fullPath) ??
