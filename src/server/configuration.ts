@@ -3,7 +3,7 @@ import { ConfigurationError } from "./configuration-error.ts";
 import { credentialContradictions, verifierSettings } from "./credential-settings.ts";
 import { alternatives, flagOf, type Setting, socketPathOf } from "./setting-readers.ts";
 import { type Configuration, settings } from "./settings.ts";
-import { unwrapped } from "./unwrapped-text.ts";
+import { refuseQuotesAndSpaces } from "./quotes-and-spaces.ts";
 import { unknownVariables } from "./unknown-variables.ts";
 
 /** The sources of the settings; a flag takes precedence over the variable of the same setting. */
@@ -77,9 +77,9 @@ function readSetting(setting: Setting<unknown>, sources: ConfigurationSources, p
   const { text, source } = effectiveText(setting, sources);
   if (text === undefined) return undefined;
   const read = setting.read(text);
-  const wrapping = unwrapped(text);
+  const unquoted = refuseQuotesAndSpaces(text);
   // If both found a problem, the one from the setting's reader is more specific.
-  const result = read.kind === "value" && wrapping.kind === "problems" ? wrapping : read;
+  const result = read.kind === "value" && unquoted.kind === "problems" ? unquoted : read;
   if (result.kind === "value") return result.value;
   const quoted = setting.secret === undefined ? `, got ${JSON.stringify(withoutPassword(text))}` : "";
   problems.push(`${source} must ${result.problems.join(", ")}${quoted}`);

@@ -17,7 +17,7 @@ import {
   StoreOpenError,
 } from "../stores/index.ts";
 import { ConfigurationError, valueOrThrow } from "./configuration-error.ts";
-import { unwrapped } from "./unwrapped-text.ts";
+import { refuseQuotesAndSpaces } from "./quotes-and-spaces.ts";
 
 /** The location of the plants, from a `DATABASE_URL`. */
 export type Database = { readonly kind: "memory" } | PlantLocation;
@@ -53,8 +53,8 @@ function readPostgresUrl(url: string): ParseResult<PostgresLocation> {
 export function readDatabaseUrlFile(urlFile: string): ParseResult<PostgresLocation> {
   return toResult("be a file with a PostgreSQL URL", () => {
     const url = readUrlFile(urlFile);
-    const wrapping = unwrapped(url);
-    if (wrapping.kind === "problems") throw new StoreOpenError(`the URL must ${wrapping.problems.join(", ")}`);
+    const unquoted = refuseQuotesAndSpaces(url);
+    if (unquoted.kind === "problems") throw new StoreOpenError(`the URL must ${unquoted.problems.join(", ")}`);
     readServerUrl(url);
     return { kind: "postgres", url, urlFile };
   });
@@ -129,9 +129,10 @@ export async function withDatabaseSetting<Opened>(location: Database, opening: P
   });
 }
 
-function readUnwrapped<Value>(text: string, read: (text: string) => ParseResult<Value>): ParseResult<Value> {
-  const wrapping = unwrapped(text);
-  return wrapping.kind === "problems" ? wrapping : read(text);
+/** Reads a text, unless it has quotes or white space around it. */
+function readUnquotedText<Value>(text: string, read: (text: string) => ParseResult<Value>): ParseResult<Value> {
+  const unquoted = refuseQuotesAndSpaces(text);
+  return unquoted.kind === "problems" ? unquoted : read(text);
 }
 
 function toResult<Value>(must: string, read: () => Value): ParseResult<Value> {
@@ -159,8 +160,8 @@ export function showDatabaseUrl(text: string): string {
 export function plantLocationOf(url: string | undefined, urlFile?: string): PlantLocation {
   const [text, file] = [withoutLineEnd(url ?? ""), withoutLineEnd(urlFile ?? "")];
   if (text === "" && file !== "")
-    return valueOrThrow(readUnwrapped(file, readDatabaseUrlFile), "DATABASE_URL_FILE must ");
-  const result = text === "" ? notParsed("be set") : readUnwrapped(text, readDatabaseUrl);
+    return valueOrThrow(readUnquotedText(file, readDatabaseUrlFile), "DATABASE_URL_FILE must ");
+  const result = text === "" ? notParsed("be set") : readUnquotedText(text, readDatabaseUrl);
   const database = valueOrThrow(result, "DATABASE_URL must ");
   if (database.kind !== "memory") return database;
   throw new ConfigurationError(["DATABASE_URL must not be memory:, which only a running server can access"]);
