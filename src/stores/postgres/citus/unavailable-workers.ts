@@ -6,7 +6,7 @@ import { elapsedMsSince, type OnUpkeep } from "../../upkeep.ts";
 export class UnavailableWorkers {
   readonly #onUpkeep: OnUpkeep | undefined;
   /** When each worker was found to be unavailable, on the clock of `performance.now()`. */
-  readonly #sinceMs = new Map<number, number>();
+  readonly #unavailableSinceMs = new Map<number, number>();
   /** When each worker has last committed a batch, on the same clock. */
   readonly #committedAtMs = new Map<number, number>();
 
@@ -21,17 +21,18 @@ export class UnavailableWorkers {
    * @param begunMs - when the batch began, on the clock of `performance.now()`
    */
   recordFailure(worker: number, problem: string, begunMs: number): void {
-    if (this.#sinceMs.has(worker) || (this.#committedAtMs.get(worker) ?? Number.NEGATIVE_INFINITY) >= begunMs) return;
-    this.#sinceMs.set(worker, performance.now());
+    if (this.#unavailableSinceMs.has(worker)) return;
+    if ((this.#committedAtMs.get(worker) ?? Number.NEGATIVE_INFINITY) >= begunMs) return;
+    this.#unavailableSinceMs.set(worker, performance.now());
     this.#onUpkeep?.({ kind: "worker-unavailable", lastedMs: elapsedMsSince(begunMs), problem });
   }
 
   /** Records that a batch for the worker was committed. */
   recordSuccess(worker: number): void {
     this.#committedAtMs.set(worker, performance.now());
-    const sinceMs = this.#sinceMs.get(worker);
+    const sinceMs = this.#unavailableSinceMs.get(worker);
     if (sinceMs === undefined) return;
-    this.#sinceMs.delete(worker);
+    this.#unavailableSinceMs.delete(worker);
     this.#onUpkeep?.({ kind: "worker-recovered", lastedMs: elapsedMsSince(sinceMs) });
   }
 }

@@ -51,7 +51,7 @@ export const dropFromTable: DropRows = (session, schema, keptMs, slice) =>
  */
 export const dropFromPartition: DropRows = async (session, schema, keptMs, slice) => {
   try {
-    return await session.transact(orderedTransaction, () => dropRowsInOrder(session, schema, keptMs, slice));
+    return await session.transact(orderedTransaction, () => dropOldestRows(session, schema, keptMs, slice));
   } catch (fault) {
     if (sqlStateOf(fault) !== "55P03") throw fault;
     return await session.transact(orderedTransaction, () =>
@@ -60,7 +60,7 @@ export const dropFromPartition: DropRows = async (session, schema, keptMs, slice
   }
 };
 
-const dropRowsInOrder: DropRows = async (session, schema, keptMs, slice) => {
+const dropOldestRows: DropRows = async (session, schema, keptMs, slice) => {
   const { max, fromUs = 0 } = slice;
   const keptInterval = `${keptMs} milliseconds`;
   const [[next = null] = []] = await session.query(nextSql(schema), [keptInterval, fromUs, max]);
