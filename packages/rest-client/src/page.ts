@@ -4,6 +4,6 @@ export function pageLocation(): { readonly href?: string; readonly origin?: stri
 }
 
 /** Returns whether this runs in a web page, or in a worker of a web page. */
-export function isPage(): boolean {
+export function runsInWebPage(): boolean {
   return "document" in globalThis || "importScripts" in globalThis;
 }

@@ -1,7 +1,7 @@
 import type { Message } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { concatBytes } from "@plantstore/gateway/exchange";
-import { isPage } from "./page.ts";
+import { runsInWebPage } from "./page.ts";
 import type { RequestBody } from "./request-body.ts";
 import { isRawBody, type RestMethod } from "./rest-method.ts";
 import type { RestRule } from "./rest-rule.ts";
@@ -63,7 +63,7 @@ export async function openStreamBody(
     return done === true ? undefined : toPiece(method.writeLater(rule, value));
   };
   const begin = first === undefined ? undefined : toPiece(first);
-  if (isPage()) return { contentType, body: await collect(begin, next), failure: () => undefined };
+  if (runsInWebPage()) return { contentType, body: await collect(begin, next), failure: () => undefined };
   let failure: unknown;
   const body = new ReadableStream<Uint8Array>({
     start(controller) {
