@@ -66,7 +66,7 @@ export const credentialSettings: {
   },
   jwksUrls: {
     variable: "PLANTSTORE_JWKS_URL",
-    help: "URL of each issuer's key set (JWKS), in the same order; by default from the issuer's metadata",
+    help: "URLs of the issuers' key sets (JWKS), separated by commas, in the order of the issuers; by default taken from each issuer's metadata",
     read: listOf("be a comma-separated list of https URLs, or http URLs of a loopback address", providerUrl),
   },
   jwksFile: {

@@ -144,7 +144,7 @@ export const settings: { readonly [Key in keyof Configuration]: Setting<NonNulla
   },
   mcp: {
     variable: "PLANTSTORE_MCP",
-    help: "whether AI agents may call the RPCs as tools of the Model Context Protocol at /mcp, with a credential: on or off",
+    help: "whether AI agents with a credential can call the RPCs at /mcp, as tools of the Model Context Protocol: on or off",
     fallback: "off",
     read: oneOf(["on", "off"]),
   },
