@@ -154,7 +154,7 @@ describe("a store under three times the load that it can handle", () => {
     { name: "commits of 20 ms", store: { ...slow, commitMs: 20 } },
     { name: "5,000 deletions a second", store: { ...slow, deletionMs: 0.2 } },
   ])(
-    "deletes at nine tenths of its rate, each deletion in at most three times its normal latency: $name",
+    "deletes at nine tenths of its rate, each deletion in at most three times its normal latency, with $name",
     ({ store }) => {
       const canDoPerS = (store.inFlightMax * 1_000) / store.deletionMs;
       const below = offer(store, () => 0.9 * canDoPerS);
@@ -166,11 +166,11 @@ describe("a store under three times the load that it can handle", () => {
   );
 
   test.each([
-    { name: "one batch at a time", store: slow, firstPerS: 1_700 },
-    { name: "two batches at a time", store: { commitMs: 1.5, deletionMs: 1, inFlightMax: 2 }, firstPerS: 1_700 },
+    { name: "with one batch at a time", store: slow, firstPerS: 1_700 },
+    { name: "with two batches at a time", store: { commitMs: 1.5, deletionMs: 1, inFlightMax: 2 }, firstPerS: 1_700 },
     { name: "after a low load", store: slow, firstPerS: 300 },
   ])(
-    "refuses deletions immediately rather than after queueing, also in the first two seconds: $name",
+    "refuses deletions immediately rather than after queueing, also in the first two seconds, $name",
     ({ store, firstPerS }) => {
       const onset = { fromMs: changesAtMs, toMs: changesAtMs + 2_000 };
       const received = offer(store, (nowMs) => (nowMs < changesAtMs ? firstPerS : 6_000), onset);
@@ -182,7 +182,7 @@ describe("a store under three times the load that it can handle", () => {
   test.each([
     { name: "the store becomes even slower", store: { ...slow, later: { deletionMs: 2 } }, firstPerS: 6_000 },
     { name: "the last small batch had a pause", store: { ...slow, pauseMs: 300 }, firstPerS: 100 },
-  ])("keeps waits short: $name", ({ store, firstPerS }) => {
+  ])("keeps waits short if $name", ({ store, firstPerS }) => {
     expect(offer(store, (nowMs) => (nowMs < changesAtMs + 50 ? firstPerS : 6_000)).p99Ms).toBeLessThan(100);
   });
 
@@ -195,14 +195,14 @@ describe("a store under three times the load that it can handle", () => {
 
   test.each([
     { name: "a load below its rate with bursts", store: slow, later: many },
-    { name: "no load, then bursts", store: slow, later: inBursts(600, countedFromMs) },
-    { name: "bursts, one batch at a time", store: slower, later: inBursts(60, 300) },
+    { name: "no load and then bursts", store: slow, later: inBursts(600, countedFromMs) },
+    { name: "bursts, with one batch at a time", store: slower, later: inBursts(60, 300) },
     {
-      name: "bursts, two batches at a time",
+      name: "bursts, with two batches at a time",
       store: { ...slower, deletionMs: 4, inFlightMax: 2 },
       later: inBursts(60, 300),
     },
-  ])("stops refusing soon after the overload ends: $name", ({ store, later }) => {
+  ])("stops refusing soon after an overload that is followed by $name", ({ store, later }) => {
     const endedMs = countedFromMs - 2_000;
     expect(offer(store, (nowMs) => (nowMs < endedMs ? 6_000 : later(nowMs)))).toMatchObject({ refusedPerS: 0 });
   });
@@ -270,7 +270,7 @@ describe("a store that keeps up refuses no deletion", () => {
     { name: "a pause of three seconds", store: { ...quick, commitMs: 4, pauseMs: 3_000 }, perS: 5_000 },
     { name: "a pause of two batches", store: { ...quick, commitMs: 4, pauseMs: 3_000, inFlightMax: 2 }, perS: 5_000 },
     { name: "a pause of 200 ms of a slow store", store: { ...quick, deletionMs: 0.2, pauseMs: 200 }, perS: 4_000 },
-  ])("with $name, from the start", ({ store, perS }) => {
+  ])("with $name, even during the pause", ({ store, perS }) => {
     expect(offer(store, () => perS, always)).toMatchObject({ refusedPerS: 0 });
   });
 
@@ -279,13 +279,17 @@ describe("a store that keeps up refuses no deletion", () => {
   test.each([
     { name: "each second", store: slow, perSAt: inBursts(600, 1_000) },
     { name: "each two seconds", store: slow, perSAt: inBursts(600, 2_000) },
-    { name: "two batches at a time", store: { ...slow, deletionMs: 1, inFlightMax: 2 }, perSAt: inBursts(600, 1_000) },
     {
-      name: "from a store that becomes fast",
+      name: "each second, with two batches at a time",
+      store: { ...slow, deletionMs: 1, inFlightMax: 2 },
+      perSAt: inBursts(600, 1_000),
+    },
+    {
+      name: "each half second, when the store becomes fast",
       store: { ...quick, deletionMs: 1.5, later: { deletionMs: 0.015 } },
       perSAt: inBursts(300, 500),
     },
-  ])("with repeated bursts of hundreds: $name", ({ store, perSAt }) => {
+  ])("with repeated bursts of hundreds of deletions, $name", ({ store, perSAt }) => {
     expect(offer(store, perSAt, always)).toMatchObject({ refusedPerS: 0 });
   });
 

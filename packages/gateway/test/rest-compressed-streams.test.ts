@@ -168,12 +168,12 @@ describe.each<Way>([
   });
 
   test.each<{ name: string; encoder: () => Partial<PieceEncoder>; last: (signal: AbortSignal) => Promise<unknown> }>([
-    { name: "a piece cannot be encoded while its handler continues", encoder: failingPiece, last: reasonOf },
-    { name: "a piece cannot be encoded when its handler ends", encoder: failingPiece, last: ends },
-    { name: "a piece cannot be encoded when its handler fails", encoder: failingPiece, last: fails },
+    { name: "a piece cannot be encoded while the handler continues", encoder: failingPiece, last: reasonOf },
+    { name: "a piece cannot be encoded after the handler has ended", encoder: failingPiece, last: ends },
+    { name: "a piece cannot be encoded after the handler has failed", encoder: failingPiece, last: fails },
     { name: "the end cannot be encoded", encoder: failingEnd, last: ends },
     { name: "the error cannot be encoded", encoder: failingEnd, last: fails },
-  ])("a stream of messages is aborted, and frees its encoder, if $name", async ({ encoder, last }) => {
+  ])("a stream of messages is aborted and its encoder is closed if $name", async ({ encoder, last }) => {
     const faults: unknown[] = [];
     const begun = Promise.withResolvers<void>();
     let closed = 0;
@@ -194,7 +194,7 @@ describe.each<Way>([
     expect([faults, closed]).toEqual([[failure], 1]);
   });
 
-  test("a stream that ends immediately sends its messages before an error whose compression hangs", async () => {
+  test("a stream that fails immediately is sent completely, although compressing it hangs", async () => {
     using clock = stoppableClock();
     const coding = codingWith(() => {
       clock.stop();
@@ -246,7 +246,7 @@ describe.each<Way>([
       expect(JSON.parse(await within(whole, "the body"))).toEqual([{ sensor: "a" }, error]);
     });
 
-    test("is aborted after 30 s, and frees its encoder", async () => {
+    test("is aborted after 30 s, and its encoder is closed", async () => {
       using clock = stoppableClock();
       let closed = 0;
       const { greenhouse, answer } = await begin(
@@ -265,7 +265,7 @@ describe.each<Way>([
     });
   });
 
-  test("a stream of messages is aborted at its deadline, while its end is being encoded", async () => {
+  test("a stream of messages is aborted if its deadline passes while its end is being encoded", async () => {
     const faults: unknown[] = [];
     const begun = Promise.withResolvers<void>();
     const write: PieceEncoder["write"] = (bytes) => {

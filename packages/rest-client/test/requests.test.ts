@@ -314,7 +314,7 @@ test("a call with Connect's protocol uses the options of the transport, and foll
   expect(server.seen.map(({ header }) => header["x-by"])).toEqual(Array(4).fill("program"));
 });
 
-test("the Accept field of a program is sent, and a request without a body has no content type", async () => {
+test("an Accept field that the caller sets is sent, and a request without a body has no content type", async () => {
   await using server = await startRestServer((response) => answerWith(response, 200, {}));
   const client = createClient(KitchenSink, createRestTransport({ baseUrl: server.baseUrl }));
   await client.query({}, { headers: { accept: "application/x", "content-type": "text/x" } });
@@ -332,7 +332,7 @@ test.each([
   "trailer",
   "transfer-encoding",
   "upgrade",
-])("the header field %s of a program is not sent", async (name) => {
+])("the header field %s is not sent when the caller sets it", async (name) => {
   await using server = await startRestServer((response) => answerWith(response, 200, {}));
   const client = createClient(KitchenSink, createRestTransport({ baseUrl: server.baseUrl }));
   await client.create({ fBool: true }, { headers: { [name]: "7", "x-a": "1" } });

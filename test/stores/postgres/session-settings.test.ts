@@ -331,7 +331,7 @@ describe("with session_replication_role = replica", () => {
   });
 });
 
-describe("a setting with which the server refuses a statement", () => {
+describe("with settings of another client of a pooler", () => {
   /** Returns a URL whose role sees all plants except plant 9, because of row security. */
   async function createGuarded(): Promise<string> {
     const url = await server.createPlants([1n, 2n, 9n]);
@@ -351,7 +351,7 @@ describe("a setting with which the server refuses a statement", () => {
     { name: "row_security", sql: () => "SET row_security = off" },
     { name: "default_transaction_read_only", sql: () => "SET default_transaction_read_only = on" },
     { name: "role", sql: (role: string) => `SET ROLE ${role}_other` },
-  ])("does not affect a deletion: $name of another client", async ({ sql }) => {
+  ])("$name does not affect a deletion", async ({ sql }) => {
     const url = await createGuarded();
     const role = new URL(url).searchParams.get("user") ?? "";
     const session = new Session(readServerUrl(url));
@@ -367,7 +367,7 @@ describe("a setting with which the server refuses a statement", () => {
     expect(await runSql(url.replace(role, "tester"), "SELECT id FROM plants")).toEqual([{ id: "9" }]);
   });
 
-  describe("is also detected if the server accepts it: the role of another client", () => {
+  describe("with a role that the server accepts", () => {
     /** Returns a URL whose role sees all plants except 9, which only another role sees. */
     async function createHidden(): Promise<{ readonly url: string; readonly role: string }> {
       const url = await server.createPlants([1n, 2n, 3n, 4n, 9n]);
@@ -416,7 +416,7 @@ describe("a setting with which the server refuses a statement", () => {
         check: (session) => findRefused(session, singleServer(schemaOf(session)), prepareBatch(token, [pendingOf(1n)])),
         want: "kept",
       },
-    ])("the role of the URL looks up $name", async ({ check, want }) => {
+    ])("looking up $name uses the role of the URL", async ({ check, want }) => {
       const { url, role } = await createHidden();
       const session = new Session(readServerUrl(url));
       await session.run(`SET ROLE ${role}_other`);
@@ -424,7 +424,7 @@ describe("a setting with which the server refuses a statement", () => {
       await session.close();
     });
 
-    test("a configured role is kept, and a missing one is refused", async () => {
+    test("a deletion uses the role that is configured for the user", async () => {
       const { url, role } = await createHidden();
       await runSql(url.replace(role, "tester"), `ALTER ROLE ${role} SET role = ${role}_other`);
       const session = new Session(readServerUrl(url));
@@ -435,40 +435,40 @@ describe("a setting with which the server refuses a statement", () => {
       await session.close();
     });
   });
+});
 
-  test("is reported if the user cannot change it: disabled triggers of the role", async () => {
-    const url = await server.createPlants([1n]);
-    const [row] = await runSql(url, "SELECT current_schema() AS name");
-    const role = `replica_${String(row?.["name"])}`;
-    await runSql(
-      url,
-      `CREATE ROLE ${role} LOGIN; GRANT USAGE ON SCHEMA ${String(row?.["name"])} TO ${role};
-       GRANT ALL ON plants, deletions TO ${role}; GRANT SELECT ON plantstore_schema TO ${role};
-       ALTER ROLE ${role} SET session_replication_role = replica`,
-    );
-    const ofRole = url.replace("user=tester", `user=${role}`);
-    await expect(openPostgresStore({ url: ofRole })).rejects.toThrow(
-      `permission denied to set parameter "session_replication_role"; with its current value, triggers and foreign keys ` +
-        `do not protect plants: run ALTER ROLE … RESET session_replication_role`,
-    );
-    const session = new Session(readServerUrl(ofRole));
-    const deleting = runOn(session, [pendingOf(1n)], { hasDefaultSettings: false });
-    await expect(deleting).rejects.toMatchObject({ fault: { code: "42501" } });
-    const remaining = `SELECT state FROM pg_stat_activity WHERE usename = '${role}' AND state LIKE '%transaction%'`;
-    await expect.poll(() => runSql(url, remaining)).toEqual([]);
-    await session.close();
-    expect(await runSql(url, "SELECT id FROM plants")).toEqual([{ id: "1" }]);
-  });
+test("disabled triggers of a role are reported if the user cannot enable them", async () => {
+  const url = await server.createPlants([1n]);
+  const [row] = await runSql(url, "SELECT current_schema() AS name");
+  const role = `replica_${String(row?.["name"])}`;
+  await runSql(
+    url,
+    `CREATE ROLE ${role} LOGIN; GRANT USAGE ON SCHEMA ${String(row?.["name"])} TO ${role};
+     GRANT ALL ON plants, deletions TO ${role}; GRANT SELECT ON plantstore_schema TO ${role};
+     ALTER ROLE ${role} SET session_replication_role = replica`,
+  );
+  const ofRole = url.replace("user=tester", `user=${role}`);
+  await expect(openPostgresStore({ url: ofRole })).rejects.toThrow(
+    `permission denied to set parameter "session_replication_role"; with its current value, triggers and foreign keys ` +
+      `do not protect plants: run ALTER ROLE … RESET session_replication_role`,
+  );
+  const session = new Session(readServerUrl(ofRole));
+  const deleting = runOn(session, [pendingOf(1n)], { hasDefaultSettings: false });
+  await expect(deleting).rejects.toMatchObject({ fault: { code: "42501" } });
+  const remaining = `SELECT state FROM pg_stat_activity WHERE usename = '${role}' AND state LIKE '%transaction%'`;
+  await expect.poll(() => runSql(url, remaining)).toEqual([]);
+  await session.close();
+  expect(await runSql(url, "SELECT id FROM plants")).toEqual([{ id: "1" }]);
+});
 
-  test("is kept if it is configured: a role with read-only transactions deletes nothing", async () => {
-    const url = await server.createPlants([1n]);
-    await runSql(url, "CREATE ROLE reads LOGIN SUPERUSER; ALTER ROLE reads SET default_transaction_read_only = on");
-    const session = new Session(readServerUrl(url.replace("user=tester", "user=reads")));
-    session.deadlineMs = performance.now() + 2_000;
-    await expect(runOn(session, [pendingOf(1n)])).rejects.toMatchObject({ fault: { code: "25006" } });
-    await session.close();
-    expect(await runSql(url, "SELECT id FROM plants")).toEqual([{ id: "1" }]);
-  });
+test("a role that is configured with read-only transactions deletes nothing", async () => {
+  const url = await server.createPlants([1n]);
+  await runSql(url, "CREATE ROLE reads LOGIN SUPERUSER; ALTER ROLE reads SET default_transaction_read_only = on");
+  const session = new Session(readServerUrl(url.replace("user=tester", "user=reads")));
+  session.deadlineMs = performance.now() + 2_000;
+  await expect(runOn(session, [pendingOf(1n)])).rejects.toMatchObject({ fault: { code: "25006" } });
+  await session.close();
+  expect(await runSql(url, "SELECT id FROM plants")).toEqual([{ id: "1" }]);
 });
 
 test("a deletion is deferred like that of a locked plant if the timeouts are too short", async () => {

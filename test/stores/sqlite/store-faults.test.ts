@@ -237,7 +237,7 @@ describe("an SQLite store with a permanent problem", () => {
       needsRestart: false,
     },
   ])(
-    "because $name: needsRestart is $needsRestart",
+    "reports that $name, and sets needsRestart to $needsRestart",
     async ({ isSpoiltBefore = false, spoil, problem, needsRestart }) => {
       using folder = createTempFolder();
       const file = folder.file("plants.db");
@@ -255,7 +255,7 @@ describe("an SQLite store with a permanent problem", () => {
     },
   );
 
-  test("because its thread has exited causes no unhandled rejection, even during a request", async () => {
+  test("causes no unhandled rejection if its thread exits during a check", async () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     const started = once(process, "worker");
@@ -280,7 +280,7 @@ describe("an SQLite store with a permanent problem", () => {
     await store.close();
   });
 
-  test("because its thread has exited needs a restart", async () => {
+  test("needs a restart after its thread has exited", async () => {
     using folder = createTempFolder();
     const started = once(process, "worker");
     const store = await openSqliteStore({ file: folder.file("plants.db"), migrates: true });

@@ -33,12 +33,12 @@ test.each([1, 2, 40])("a body of %d pieces is read into a transferable buffer", 
   expect(isMarkedAsUntransferable(whole.buffer)).toBe(false);
 });
 
-describe("a piece that is read immediately", () => {
+describe("detachFromChunk()", () => {
   test.each([
     { bytes: 1025, chunkBytes: 16_384 },
     { bytes: 16_384, chunkBytes: 65_536 },
     { bytes: 16_384, chunkBytes: 18_433 },
-  ])("of $bytes bytes is copied from a chunk of $chunkBytes bytes", ({ bytes, chunkBytes }) => {
+  ])("copies a piece of $bytes bytes out of a chunk of $chunkBytes bytes", ({ bytes, chunkBytes }) => {
     const piece = new Uint8Array(chunkBytes).subarray(9, 9 + bytes).fill(7);
     const own = detachFromChunk(piece);
     expect(own.buffer.byteLength).toBe(bytes);
@@ -49,7 +49,7 @@ describe("a piece that is read immediately", () => {
     { bytes: 1, chunkBytes: 16_383 },
     { bytes: 16_384, chunkBytes: 18_432 },
     { bytes: 65_536, chunkBytes: 65_536 },
-  ])("of $bytes bytes is not copied from a chunk of $chunkBytes bytes", ({ bytes, chunkBytes }) => {
+  ])("does not copy a piece of $bytes bytes out of a chunk of $chunkBytes bytes", ({ bytes, chunkBytes }) => {
     const piece = new Uint8Array(chunkBytes).subarray(chunkBytes - bytes);
     expect(detachFromChunk(piece)).toBe(piece);
   });
@@ -57,19 +57,19 @@ describe("a piece that is read immediately", () => {
   test.each([
     { bytes: 19, chunkBytes: 20 },
     { bytes: 16_384, chunkBytes: 16_393 },
-  ])("of $bytes bytes can be transferred without detaching the rest of its chunk of $chunkBytes bytes", (row) => {
+  ])("lets $bytes bytes be transferred without detaching the rest of their chunk of $chunkBytes bytes", (row) => {
     const part = new Uint8Array(row.chunkBytes);
     freeBuffer(detachFromChunk(part.subarray(0, row.bytes)).buffer);
     expect(part.byteLength).toBe(row.chunkBytes);
   });
 
-  test.each([1, 1000, 1025])("of %d bytes shares no buffer with the next piece", (bytes) => {
+  test.each([1, 1000, 1025])("returns pieces of %d bytes that share no buffer", (bytes) => {
     const [first, second] = [0, bytes].map((at) => detachFromChunk(chunk.subarray(at, at + bytes)));
     expect([first?.buffer.byteLength, second?.buffer.byteLength]).toEqual([bytes, bytes]);
     expect(first?.buffer).not.toBe(second?.buffer);
   });
 
-  test("with shared memory is copied to a block of 8 KiB", () => {
+  test("copies pieces for shared memory into blocks of 8 KiB", () => {
     const pieces = Array.from({ length: 10 }, (_, at) => chunk.slice(0, 16_384).fill(at).subarray(0, 1024));
     const copies = pieces.map((piece) => detachFromChunk(piece, "shared"));
     expect(copies.map((copy) => [...copy])).toEqual(pieces.map((piece) => [...piece]));

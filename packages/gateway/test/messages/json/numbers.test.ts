@@ -41,18 +41,18 @@ describe("parseCanonicalInteger()", () => {
     { why: "a plus sign", text: "+7", range: int64 },
     { why: "minus zero", text: "-0", range: int64 },
     { why: "a leading zero", text: "007", range: int64 },
-    { why: "a space before", text: " 7", range: int64 },
-    { why: "a line feed", text: "7\n", range: int64 },
-    { why: "hexadecimal", text: "0x7", range: int64 },
+    { why: "a leading space", text: " 7", range: int64 },
+    { why: "a trailing line feed", text: "7\n", range: int64 },
+    { why: "a hexadecimal number", text: "0x7", range: int64 },
     { why: "a fraction", text: "7.0", range: int64 },
-    { why: "one above int64", text: "9223372036854775808", range: int64 },
-    { why: "one below int64", text: "-9223372036854775809", range: int64 },
-    { why: "one above uint64", text: "18446744073709551616", range: uint64 },
-    { why: "below uint64", text: "-1", range: uint64 },
-    { why: "one above int32", text: "2147483648", range: int32 },
-    { why: "one below int32", text: "-2147483649", range: int32 },
-    { why: "one above uint32", text: "4294967296", range: uint32 },
-    { why: "below uint32", text: "-1", range: uint32 },
+    { why: "a number one above the int64 range", text: "9223372036854775808", range: int64 },
+    { why: "a number one below the int64 range", text: "-9223372036854775809", range: int64 },
+    { why: "a number one above the uint64 range", text: "18446744073709551616", range: uint64 },
+    { why: "a negative number for uint64", text: "-1", range: uint64 },
+    { why: "a number one above the int32 range", text: "2147483648", range: int32 },
+    { why: "a number one below the int32 range", text: "-2147483649", range: int32 },
+    { why: "a number one above the uint32 range", text: "4294967296", range: uint32 },
+    { why: "a negative number for uint32", text: "-1", range: uint32 },
   ])("refuses $why", ({ text, range }) => {
     expect(parseCanonicalInteger(text, range)).toBeUndefined();
   });
@@ -97,7 +97,7 @@ describe("parseExactInteger()", () => {
   test.each<{ why: string; text: string; range: IntegerRange }>([
     { why: "a fraction", text: "7.5", range: int64 },
     { why: "a value that is in range only when rounded to a double", text: "9223372036854775807.5", range: int64 },
-    { why: "one above int64, with an exponent", text: "9.223372036854775808e18", range: int64 },
+    { why: "a number one above the int64 range, with an exponent", text: "9.223372036854775808e18", range: int64 },
     { why: "an exponent beyond any number", text: `1e${"9".repeat(400)}`, range: int64 },
     { why: "a leading zero", text: "007", range: int64 },
     { why: "a dot without digits", text: "7.", range: int64 },
@@ -105,7 +105,7 @@ describe("parseExactInteger()", () => {
     { why: "an exponent without digits", text: "7e", range: int64 },
     { why: "an empty string", text: "", range: int64 },
     { why: "a negative number for uint64", text: "-1.0", range: uint64 },
-    { why: "one above int32", text: "2147483648.0", range: int32 },
+    { why: "a number one above the int32 range", text: "2147483648.0", range: int32 },
   ])("refuses $why", ({ text, range }) => {
     expect(parseExactInteger(text, range)).toBeUndefined();
   });
