@@ -38,7 +38,7 @@ export interface PlantServerOptions extends Partial<SettingOptions> {
   readonly log?: Log | undefined;
   /**
    * The log of the audit trail, with one line per refused credential and per deletion. Its level must include `info`.
-   * By default it is `log`, if its level includes these lines.
+   * Default `log`; then there is no audit trail unless the level of `log` includes `info`.
    */
   readonly auditLog?: Log | undefined;
   /**

@@ -21,8 +21,8 @@ export interface PendingDelete {
 }
 
 /**
- * The outcomes of a batch, in the order of its deletions: whether each removed its plant; `undefined` for a deletion
- * that the store settles itself, now or later.
+ * Whether each deletion of a batch has removed its plant, in the order of the batch. `undefined` for a deletion for
+ * which the store itself calls `resolve` or `reject`, before or after it returns the outcomes.
  */
 export type Outcomes = readonly (boolean | undefined)[];
 

@@ -62,8 +62,9 @@ export interface RestTransportOptions {
   /** Maximum bytes of a response, or of each message of a stream. Above: `ResourceExhausted`. Default 4 MiB. */
   readonly readMaxBytes?: number;
   /**
-   * The timeout in milliseconds of calls without `timeoutMs`, at most 24 days; 0 for no timeout. The timeout is sent to
-   * the server. Default: 60 seconds for unary calls, sent to the server only with Connect's protocol; none for streams.
+   * The timeout in milliseconds of calls without `timeoutMs`, at most 24 days; 0 for no timeout. It is sent to the
+   * server. If you do not set it, unary calls have a timeout of 60 seconds, which is sent to the server only with
+   * Connect's protocol, and streams have none.
    */
   readonly defaultTimeoutMs?: number;
 }

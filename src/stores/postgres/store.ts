@@ -213,8 +213,9 @@ class PostgresStore implements PlantStore {
   }
 
   /**
-   * Returns whether the server is the cause of a failed batch. It is not if other batches have succeeded since this one
-   * began. A server that is `refusing` is always the cause, because it may refuse only new connections.
+   * Returns whether the server is the cause of a failed batch. If other batches have succeeded since the failed batch
+   * began, the server is not the cause. A server that is `refusing` is always the cause, because it may refuse only new
+   * connections.
    */
   #isServerAtFault({ server }: BatchFailure, begunMs: number): boolean {
     return server === "refusing" || (server !== "healthy" && !this.#health.hasCommittedSince(begunMs));

@@ -279,7 +279,7 @@ function drainedError(): Error {
   return withCode(new Error("the gateway was drained and cannot listen again"), "ERR_OPTIONS");
 }
 
-// All four values, because a proxy may use the same port for connections to two addresses of this machine.
+// The key contains all four values, because a proxy may connect from one port to two addresses of this machine.
 function keyOf({ remoteAddress, remotePort, localAddress, localPort }: Socket): string {
   return `${remoteAddress} ${remotePort} ${localAddress} ${localPort}`;
 }

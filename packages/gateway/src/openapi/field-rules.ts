@@ -7,7 +7,10 @@ export interface FieldRules {
   keywordsOf(field: DescField): FieldKeywords | undefined;
   /** Returns whether a message without this field is invalid. */
   isRequired(field: DescField): boolean;
-  /** Returns an example of a field's value, or element; `undefined` if it has no rules, and `[]` if none is found. */
+  /**
+   * Returns an array with one example of a field's value; for a list or map, of one element. Returns `[]` if there are
+   * rules but no example is found, and `undefined` if there are no rules.
+   */
   exampleOf(field: DescField): readonly (string | number | boolean)[] | undefined;
   /** Returns whether the server accepts a message, for examples. */
   accepts(type: DescMessage, json: JsonObject): boolean;
@@ -15,10 +18,10 @@ export interface FieldRules {
 
 /** Keywords of JSON Schema for the parts of a field. */
 export interface FieldKeywords {
-  /** Of the value: the array of a list, the object of a map. */
+  /** The keywords for the value: the array of a list, the object of a map. */
   readonly value?: OpenApiSchema;
-  /** Of each element of a list, or value of a map. */
+  /** The keywords for each element of a list, or each value of a map. */
   readonly element?: OpenApiSchema;
-  /** Of each key of a map. */
+  /** The keywords for each key of a map. */
   readonly key?: OpenApiSchema;
 }

@@ -214,7 +214,7 @@ function listPaths(endpoints: readonly Endpoint[], mcp: ProtocolExtension | unde
 }
 
 /**
- * Returns the methods of rules and endpoints.
+ * Returns the HTTP methods of all REST rules and endpoints.
  *
  * @throws Error for an endpoint method that the parser does not accept
  */

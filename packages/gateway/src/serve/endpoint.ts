@@ -93,7 +93,7 @@ export function methodsOf({ httpMethods = ["GET"] }: Endpoint): readonly string[
   return [...methods].toSorted();
 }
 
-/** The view of an exchange for an endpoint, which must not respond to the exchange directly. */
+/** The request that an endpoint's handler gets. The exchange is private, so that the handler cannot respond to it. */
 export class EndpointExchange implements EndpointRequest {
   readonly header: HeaderReader;
   readonly peer: Peer;

@@ -124,8 +124,8 @@ class StreamCall implements ServedCall, MessageCall {
     // status.
     if (this.rpc.method.methodKind !== "server_streaming") this.#startHeartbeat();
     else if (this.wire.sendsHeaderEarly === true) {
-      // Sends it after the turn, because the handler may still yield its first message in this turn if the timer is
-      // late.
+      // Sends the header after the turn: if the timer fires late, the handler may yield its first message in the same
+      // turn.
       this.#stopHeaderTimer = startDeadline(headerDelayMs, () => afterTurn(beginCall, this));
     }
     this.#pull();

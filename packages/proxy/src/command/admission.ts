@@ -12,11 +12,11 @@ import type { AuthenticationFile } from "../settings/index.ts";
 import type { ProxySettings } from "./proxy-settings.ts";
 import type { Output } from "./terminal.ts";
 
-/** Which requests are admitted. */
+/** The checks that admit or refuse requests, and the files that they watch. */
 export interface Admission {
-  /** `undefined` if all are. */
+  /** Admits or refuses a request; `undefined` if all requests are admitted. */
   readonly admit: Admit | undefined;
-  /** Reads watched files again. */
+  /** Reads the watched files again. */
   readonly reload: () => void;
   readonly close: () => void;
 }

@@ -5,8 +5,9 @@ export interface ServerLoad {
 }
 
 /**
- * Returns the less loaded of two random servers ("The Power of Two Choices"). The load is nearly as even as with the
- * least loaded of all servers, but not all servers are checked, and clients do not all pick the same one.
+ * Returns the less loaded of two random servers ("The Power of Two Choices"). This distributes the load nearly as
+ * evenly as picking the least loaded of all servers, but checks only two servers, and clients do not all pick the same
+ * one.
  */
 export function pickServer<Server extends ServerLoad>(servers: readonly Server[]): Server | undefined {
   const count = servers.length;

@@ -16,8 +16,8 @@ const largeBytesMin = 64 * 1024;
  * once. It is written after the other fields, which is allowed because fields may come in any order (protobuf.dev,
  * "Field Order"). The result shares no memory with the message, which a handler may reuse for its next response.
  *
- * Without this, a writer would grow its buffer until everything fits, and return a copy. For a message of one megabyte
- * that would allocate several megabytes, which cause garbage collections.
+ * A writer of all fields would grow its buffer until everything fits, and return a copy. For a message of one megabyte,
+ * it would allocate several megabytes, which cause garbage collections.
  */
 export function createBinaryWriter(
   desc: DescMessage,

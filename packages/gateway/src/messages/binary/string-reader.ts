@@ -27,8 +27,9 @@ function readLongText(bytes: Uint8Array, at: number, length: number): string {
 /**
  * Reads a string.
  *
- * Invalid UTF-8 is decoded as U+FFFD. Whether it is an error depends on the edition, so messages with this character
- * are read again by protobuf-es. So are messages with a byte order mark, which some versions of protobuf-es drop.
+ * Invalid UTF-8 is decoded as U+FFFD. Whether invalid UTF-8 is an error depends on the edition, so messages with this
+ * character are read again by protobuf-es. Messages with a byte order mark are also read again by protobuf-es, because
+ * some of its versions drop the mark.
  */
 export function readString(bytes: Uint8Array, at: number, length: number): string {
   // equivalent mutant: the result is the same, only slower.

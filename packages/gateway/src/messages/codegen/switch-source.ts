@@ -11,7 +11,7 @@ const comparedCasesMax = 100;
  *
  * With many cases, the source looks up the index of the case in a map, so that V8 can compile a jump table.
  *
- * @param name - returns the name of a value in the scope
+ * @param name - adds a value to the scope of the generated code, and returns its name there
  */
 export function switchSource(
   expression: string,

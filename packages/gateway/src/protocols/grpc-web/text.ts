@@ -52,7 +52,10 @@ export function encodeGrpcWebText(bytes: Uint8Array): Uint8Array {
   return toUtf8(base64Encode(bytes));
 }
 
-/** Returns the maximum length of `bytes` bytes in base64, including padding and a few separate runs. */
+/**
+ * Returns the maximum length in base64 of a body of `bytes` bytes that is encoded in up to three runs, each of which has
+ * its own padding.
+ */
 export function grpcWebTextBytes(bytes: number): number {
   return Math.ceil(bytes / 3) * 4 + 8;
 }

@@ -57,7 +57,7 @@ export abstract class ToolWire implements Pick<Wire, "body" | "readMessage" | "r
   protected readonly call: ToolCall;
   readonly #contentType: HeaderFields;
 
-  /** @param contentType - the content type of the response, as header fields */
+  /** @param contentType - the header fields that describe the content of the response, such as `content-type` */
   constructor(exchange: Exchange, call: ToolCall, contentType: HeaderFields, timeoutMsDefault?: number) {
     const { timeoutMs = timeoutMsDefault, error } = readRestTimeout(
       exchange.common,

@@ -135,7 +135,7 @@ export class JsonValueReader<T> implements MessageSplitter<T> {
     partial.add(part);
   }
 
-  /** Reads the value whose last bytes are `rest`. */
+  /** Reads a complete value: the parts that were collected, followed by `rest`. */
   #read(rest: Uint8Array): T {
     const isInOnePiece = this.#partial === undefined && rest.byteLength <= this.#valueMaxBytes;
     // Most values arrive in one piece and are not copied.
@@ -167,7 +167,7 @@ const closeBracket = 0x5d;
 const openBrace = 0x7b;
 const closeBrace = 0x7d;
 
-// The white space of RFC 8259 §2.
+// Returns whether a byte is white space (RFC 8259 §2).
 function isSpace(byte: number | undefined): boolean {
   return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
 }

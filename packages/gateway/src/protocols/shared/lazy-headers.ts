@@ -150,7 +150,7 @@ const colon = 0x3a;
 export function headerFieldsToSend(headers: Headers, own: HeaderFields): HeaderFields {
   if (headers instanceof LazyHeaders) return headers.fields;
   const fields = toFields(headers);
-  // The fields of the protocol are not repeated.
+  // Fields of the protocol replace those of the same name in `headers`.
   return [...own, ...fields.filter((_, at) => readHeaderField(own, nameAt(fields, at)) === null)];
 }
 
