@@ -115,8 +115,9 @@ export function createRpcs(
   const services = [...new Set(registered.map(({ spec }) => spec.method.parent))];
   requireOwnDescriptors(services, options.jsonOptions?.registry, commonJsPrototype);
   validateServices(services.filter((service) => !isValidated(service)));
-  const registry = options.jsonOptions?.registry ?? createReachableRegistry(services);
-  const checkOf = validation?.prepare(services, createReachableRegistry(services));
+  const reachableTypes = memoize(createReachableRegistry);
+  const registry = options.jsonOptions?.registry ?? reachableTypes(services);
+  const checkOf = validation?.prepare(services, reachableTypes(services));
   const prepare = memoize((own: RouterOptions) => {
     const withTypes = { ...own, jsonOptions: { registry, ...own.jsonOptions } };
     return { withTypes, rules: jsonRules(withTypes) };

@@ -10,9 +10,9 @@ import { findRules, predefinedExpressions, type Rules } from "./rules.ts";
 import { unevaluable, violationError } from "./violation-error.ts";
 
 /**
- * Loads protovalidate, for the options `validation` of `createGateway` and `createOpenApi`. Each request message must satisfy the
- * `buf.validate` rules of its definition before the handler gets it. Regular expressions are evaluated by an RE2
- * engine, in linear time.
+ * Loads protovalidate, for the options `validation` of `createGateway` and `createOpenApi`. Each request message must
+ * satisfy the `buf.validate` rules of its definition before the handler gets it. Regular expressions are evaluated by an
+ * RE2 engine, in linear time.
  *
  * A call with an invalid message ends with `InvalidArgument`. Its details contain `buf.validate.Violations` with up to
  * 20 violations and, on REST, `google.rpc.BadRequest`. A message with over 100 elements in lists and maps gets only

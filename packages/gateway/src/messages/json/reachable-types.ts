@@ -1,4 +1,4 @@
-import { createRegistry, type DescFile, type DescMessage, type DescService, type Registry } from "@bufbuild/protobuf";
+import { createRegistry, type DescFile, type Registry } from "@bufbuild/protobuf";
 import {
   file_google_protobuf_any,
   file_google_protobuf_duration,
@@ -13,7 +13,7 @@ import {
  * Returns the types that a google.protobuf.Any may contain by default: those of the files that the services or types
  * are defined in or that these import, and the well-known types.
  */
-export function createReachableRegistry(defined: Iterable<DescService | DescMessage>): Registry {
+export function createReachableRegistry(defined: Iterable<{ readonly file: DescFile }>): Registry {
   const files = new Set<DescFile>();
   const visitFile = (file: DescFile): void => {
     if (files.has(file)) return;
