@@ -31,7 +31,7 @@ export class Deadlines<Stream> {
   /** When the peer last sent anything, in integer milliseconds of `performance.now()`. */
   lastReceivedAtMs: number = Math.trunc(performance.now());
   /** When a stream was last open, and the highest stream identifier at that time. */
-  #busyAtMs = performance.now();
+  #busyAtMs = this.#openedAtMs;
   #lastStreamId = 0;
   #restartedAtMs = performance.now();
   #pingedAtMs: number | undefined;
@@ -110,7 +110,8 @@ export class Deadlines<Stream> {
     // Idle means without streams, not without frames: a PING now and then does not keep a connection open.
     if (nowMs - this.#busyAtMs >= idleTimeoutMs) return this.#callbacks.drain();
     // A peer that reads what was buffered for it is alive, too. This does not cancel the PING.
-    const aliveAtMs = Math.max(this.lastReceivedAtMs, this.#readAtMs);
+    // Truncated, the first time of receiving may be before the opening, and a PING would be sent just before the drain.
+    const aliveAtMs = Math.max(this.#openedAtMs, this.lastReceivedAtMs, this.#readAtMs);
     const pingedAtMs = this.#pingedAtMs;
     if (pingedAtMs !== undefined && this.lastReceivedAtMs < pingedAtMs) {
       if (nowMs - Math.max(pingedAtMs, aliveAtMs) > stallTimeoutMs) this.#callbacks.destroy();
