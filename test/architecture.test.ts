@@ -56,6 +56,7 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
     ...inGateway("", "command-line", "health", "protocols/mcp", "protocols/rest/rules", "validation"),
   ],
   "proxy/settings": [
+    "auth",
     "proxy/check",
     "proxy/service-config",
     "proxy/upstreams",

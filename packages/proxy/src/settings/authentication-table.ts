@@ -1,3 +1,4 @@
+import { type JwtAlgorithm, jwtAlgorithms } from "@plantstore/auth";
 import type { SettingType } from "./setting.ts";
 import { secret } from "./secret-types.ts";
 import { boolean, list, mapping, oneOf, text } from "./setting-types.ts";
@@ -19,7 +20,7 @@ export interface JwtFile {
   readonly audiences: readonly string[];
   readonly keysUrl: string | undefined;
   readonly keysFile: string | undefined;
-  readonly algorithms: readonly JwtAlgorithmName[] | undefined;
+  readonly algorithms: readonly JwtAlgorithm[] | undefined;
   readonly type: "at+jwt" | "any";
 }
 
@@ -31,27 +32,15 @@ export interface IntrospectionFile {
   readonly audiences: readonly string[] | undefined;
 }
 
-const algorithms = [
-  "RS256",
-  "RS384",
-  "RS512",
-  "PS256",
-  "PS384",
-  "PS512",
-  "ES256",
-  "ES384",
-  "ES512",
-  "EdDSA",
-  "Ed25519",
-] as const;
-type JwtAlgorithmName = (typeof algorithms)[number];
-
 const jwt = mapping<JwtFile>({
   issuer: { type: text("URL"), required: true, about: "Exact value of `iss`." },
   audiences: { type: list(text()), required: true, about: "`aud` must contain one of these." },
   keysUrl: { type: text("URL"), about: "URL of the public keys. Default: `jwks_uri` of the issuer's metadata." },
   keysFile: { type: text("path"), about: "File of the public keys, read again when it changes." },
-  algorithms: { type: list(oneOf(algorithms)), about: "Allowed algorithms. Default: RS256, PS256, ES256 and EdDSA." },
+  algorithms: {
+    type: list(oneOf(jwtAlgorithms)),
+    about: "Allowed algorithms. Default: RS256, PS256, ES256 and EdDSA.",
+  },
   type: { type: oneOf(["at+jwt", "any"]), fallback: "any", about: "Required `typ` of the token (RFC 9068)." },
 });
 
