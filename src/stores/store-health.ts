@@ -96,19 +96,20 @@ export class StoreHealth {
   async #checkAndReport(): Promise<boolean> {
     const deadlineMs = this.#graceEndMs ?? performance.now() + (this.#options.graceMs ?? 0);
     const found = await this.#find(deadlineMs);
+    // A concurrent call may have started a grace period meanwhile.
+    const graceEndMs = this.#graceEndMs ?? deadlineMs;
+    const isWithinGrace = found?.mayBeBrief === true && performance.now() < graceEndMs - finalCheckMs;
     if (found === undefined) this.#recover();
-    else if (this.problem === undefined && this.#isWithinGrace(found, deadlineMs)) this.#scheduleCheck();
-    else this.report(found);
+    else if (this.problem === undefined && isWithinGrace) {
+      this.#graceEndMs = graceEndMs;
+      this.#scheduleCheck();
+    } else this.report(found);
     return found === undefined;
   }
 
   #recover(): void {
     this.#graceEndMs = undefined;
     if (this.problem?.isTemporary === true) this.problem = undefined;
-  }
-
-  #isWithinGrace(found: StoreProblem, deadlineMs: number): boolean {
-    return found.mayBeBrief === true && performance.now() < (this.#graceEndMs ??= deadlineMs) - finalCheckMs;
   }
 
   #scheduleCheck(): void {

@@ -193,6 +193,7 @@ class PostgresStore implements PlantStore {
         defer: (one: LockedDelete) => void locked.push(one),
         placement,
         skipsLocked: !this.#locked.isEmpty,
+        // The same for all deletions of a batch.
         token: first?.token,
       };
       const outcomes = await this.#withSession(deadlineMs, (session) => runBatch(session, batch, options));

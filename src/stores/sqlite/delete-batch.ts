@@ -155,6 +155,7 @@ function preparePart(
       const stoppedAt = outcomes.length;
       outcomes.length = from;
       otherOutcomes.length = otherOutcomesBefore;
+      // Every deletion has an outcome, so it was the COMMIT that failed.
       const isCommitting = stoppedAt === to;
       const isRefused = fault instanceof RecordRefused || isConstraintFault(fault);
       // After a refused commit the transaction is still open, and nothing of it is in the file.

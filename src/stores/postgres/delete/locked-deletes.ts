@@ -10,7 +10,7 @@ export const lockedForMsMax = 2_000;
 /** Milliseconds between two attempts: short enough for callers to wait, and long enough to cost the server little. */
 const attemptIntervalMs = 50;
 
-/** A deletion of a plant that another transaction has locked. */
+/** A deletion that is attempted again in a later batch, usually because another transaction has locked its plant. */
 export interface LockedDelete extends PendingDelete {
   /** The token of the batch that may have deleted the plant; `undefined` if nothing was done. */
   readonly token?: string;
@@ -56,7 +56,7 @@ export class LockedDeletes {
   readonly #options: LockWaitOptions;
   readonly #waiting: LockedDelete[] = [];
   /** For each deletion, the end of its wait for the lock and its deadline, on the clock of `performance.now()`. */
-  readonly #limits = new WeakMap<LockedDelete, { readonly lockMs: number; readonly deadlineMs: number }>();
+  readonly #limits = new WeakMap<LockedDelete, { readonly lockEndMs: number; readonly deadlineMs: number }>();
   #attempting: Promise<void> | undefined;
   #attempted = 0;
 
@@ -84,7 +84,7 @@ export class LockedDeletes {
   add(pending: LockedDelete, deadlineMs: number): void {
     if (this.#waiting.length >= this.#options.waitingMax) return pending.reject(queueFull());
     if (!this.#limits.has(pending)) {
-      this.#limits.set(pending, { lockMs: performance.now() + lockedForMsMax, deadlineMs });
+      this.#limits.set(pending, { lockEndMs: performance.now() + lockedForMsMax, deadlineMs });
     }
     this.#waiting.push(pending);
     this.#attempting ??= this.#attemptAll();
@@ -112,9 +112,9 @@ export class LockedDeletes {
   /** Returns whether there is time to attempt a deletion; rejects it otherwise. */
   #hasTime(pending: LockedDelete): boolean {
     const { aborted, reason } = pending.call.context.signal;
-    const { lockMs = 0, deadlineMs = 0 } = this.#limits.get(pending) ?? {};
+    const { lockEndMs = 0, deadlineMs = 0 } = this.#limits.get(pending) ?? {};
     // With less time than an attempt takes, its batch would be cancelled with an unknown outcome.
-    const isTimeOver = performance.now() >= Math.min(lockMs, deadlineMs - attemptTotalMs);
+    const isTimeOver = performance.now() >= Math.min(lockEndMs, deadlineMs - attemptTotalMs);
     if (aborted) pending.reject(reason);
     else if (isTimeOver) pending.reject(storeUnavailable("another transaction holds a lock on the plant"));
     return !aborted && !isTimeOver;

@@ -37,9 +37,9 @@ export class BatchFailure extends Error {
 /** Options of {@link runBatch}. */
 export interface RunBatchOptions {
   /**
-   * Receives a deletion whose plant another transaction has locked, or whose idempotency key another deletion of the
-   * batch has. The deletion must not be retried or settled before the batch is settled: if the batch fails, all of its
-   * deletions fail.
+   * Receives a deletion whose plant another transaction has locked, or whose outcome depends on another deletion of the
+   * batch, with the same plant or idempotency key. The deletion must not be retried or settled before the batch is
+   * settled: if the batch fails, all of its deletions fail.
    */
   readonly defer: (pending: LockedDelete) => void;
   /** The placement of the plants of the batch. */
@@ -88,16 +88,16 @@ async function runPart(session: Session, pending: readonly PendingDelete[], opti
   let { afterFault = false, skipsLocked = false } = options;
   // Invariant: stays true from the first error after which the batch may have been committed.
   let mayBeDone = options.token !== undefined;
-  let allCancelled: BatchFailure | undefined;
+  let lastFailure: BatchFailure | undefined;
   for (let attempts = 0; ; attempts++) {
     const batch = prepareBatch(token, pending, afterFault, settled);
     if (batch.firstOf.size === 0) {
-      if (allCancelled !== undefined) throw allCancelled;
+      if (lastFailure !== undefined) throw lastFailure;
       return new Map();
     }
     const mode = { placement, mayBeDone, skipsLocked, checksKeysFirst: afterFault, settled };
     const attempt = await attemptBatch(session, batch, pending, mode);
-    allCancelled = undefined;
+    lastFailure = undefined;
     if (attempt.kind === "settled") continue;
     if (attempt.kind === "done") return outcomesOf(batch, pending, attempt, mayBeDone, options);
     const { verdict, fault } = attempt;
@@ -118,10 +118,10 @@ async function runPart(session: Session, pending: readonly PendingDelete[], opti
     }
     if (step !== "fail") await sleep(Math.max(0, Math.min(backoffMs(attempts), session.remainingMs)));
     const reason = reasonOf(fault, mayBeDone);
-    // equivalent mutant: after this throw, allCancelled is never read.
+    // equivalent mutant: after this throw, lastFailure is never read.
     if (step === "fail" || !session.hasTime) throw new BatchFailure(reason, fault, server);
     // Used if all calls are cancelled meanwhile, which does not mean that the server has a problem.
-    allCancelled = new BatchFailure(reason, fault, "healthy");
+    lastFailure = new BatchFailure(reason, fault, "healthy");
   }
 }
 
