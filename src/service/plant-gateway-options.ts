@@ -35,7 +35,10 @@ const plantPartsNames: OptionNames<PlantGatewayParts> = {
 
 /** Options of `createGateway` for the plant store. */
 export type PlantGatewayOptions = Required<
-  Pick<GatewayOptions, "routes" | "interceptors" | "admit" | "toError" | "rest" | "readMaxBytes" | "binaryOptions">
+  Pick<
+    GatewayOptions,
+    "routes" | "interceptors" | "admit" | "toError" | "nameOptions" | "rest" | "readMaxBytes" | "binaryOptions"
+  >
 >;
 
 // 64 KiB, because messages contain only an id or a name.
@@ -80,6 +83,8 @@ export function createPlantGatewayOptions(parts: PlantGatewayParts): PlantGatewa
     interceptors: [createErrorInterceptor(toError), createCredentialInterceptor(auth)],
     admit: auth.admit,
     toError,
+    // No setting of the plant store changes these options.
+    nameOptions: false,
     rest: restOptions,
     readMaxBytes: messageBytesMax,
     // Unknown fields are never used, and a field of 2 bytes would occupy 165 bytes until the call ends.

@@ -9,10 +9,12 @@ export { messageOf } from "./message-of.ts";
 export {
   errorCodeOf,
   type GatewayErrorCode,
+  optionOf,
   problem,
   type ProblemDetails,
   type ProblemName,
   problems,
   problemStatusOf,
   withMessage,
+  withOption,
 } from "./problems.ts";

@@ -138,13 +138,16 @@ export interface ProblemDetails {
   readonly httpStatus?: number;
   /** What was thrown. Never sent. */
   readonly cause?: unknown;
+  /** The option that accepts the refused request; see {@link withOption}. */
+  readonly option?: string | undefined;
 }
 
 /** Creates an error for clients, who see its code and message but not its identifier. */
 export function problem(name: ProblemName, message: string, more: ProblemDetails = {}): ConnectError {
-  const { code = Code[problems[name].code], httpStatus, cause } = more;
+  const { code = Code[problems[name].code], httpStatus, cause, option } = more;
   const error = Object.assign(new ConnectError(message, code, undefined, undefined, cause), { errorCode: name });
   if (httpStatus !== undefined) customStatuses.set(error, httpStatus);
+  if (option !== undefined) acceptingOptions.set(error, option);
   return error;
 }
 
@@ -173,11 +176,17 @@ interface Entry {
   readonly httpStatus?: number;
 }
 
-/** Returns a copy of an error with another message, and the same code, HTTP status and identifier. */
+/** Returns a copy of an error with another message. */
 export function withMessage(error: ConnectError, message: string): ConnectError {
-  const copy = Object.assign(new ConnectError(message, error.code), { errorCode: errorCodeOf(error) });
+  const { code, metadata, details, cause } = error;
+  const copy = Object.assign(new ConnectError(message, code, metadata, [], cause), {
+    details,
+    errorCode: errorCodeOf(error),
+  });
   const custom = customStatuses.get(error);
   if (custom !== undefined) customStatuses.set(copy, custom);
+  const option = optionOf(error);
+  if (option !== undefined) acceptingOptions.set(copy, option);
   return copy;
 }
 
@@ -187,4 +196,22 @@ export function withMessage(error: ConnectError, message: string): ConnectError 
  */
 export function errorCodeOf(error: ConnectError): string | undefined {
   return "errorCode" in error && typeof error.errorCode === "string" ? error.errorCode : undefined;
+}
+
+/**
+ * Returns the options, such as `lenient` or `limits.urlBytes`, with which the server accepts what an error refuses;
+ * `undefined` if there are none.
+ */
+export function optionOf(error: ConnectError): string | undefined {
+  return acceptingOptions.get(error);
+}
+
+/** The options passed to {@link problem}. */
+const acceptingOptions = new WeakMap<ConnectError, string>();
+
+/** Returns an error whose message names the option that accepts what the error refuses, if there is one. */
+export function withOption(error: ConnectError): ConnectError {
+  const option = optionOf(error);
+  if (option === undefined) return error;
+  return withMessage(error, `${error.rawMessage}; to accept it, set the server option ${option}`);
 }

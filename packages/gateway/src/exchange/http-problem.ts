@@ -9,18 +9,21 @@ export class HttpProblem extends Error {
   readonly errorCode: ProblemName;
   readonly httpStatus: number;
   readonly code: Code;
+  /** The option that accepts the request. */
+  readonly option: string | undefined;
 
   /** @param more - overrides of the status and code that {@link problems} has for the identifier */
   constructor(
     errorCode: ProblemName,
     reason: string,
-    more: { readonly httpStatus?: number; readonly code?: Code } = {},
+    more: { readonly httpStatus?: number; readonly code?: Code; readonly option?: string } = {},
   ) {
     super(reason);
     const defaults = problems[errorCode];
     this.errorCode = errorCode;
     this.httpStatus = more.httpStatus ?? defaults.httpStatus;
     this.code = more.code ?? Code[defaults.code];
+    this.option = more.option;
   }
 }
 
@@ -34,17 +37,19 @@ export function clientGone(): HttpProblem {
 
 /** Returns the problem of a header with more bytes than {@link Limits.headerBytes}. */
 export function headerTooLarge({ headerBytes }: Pick<Limits, "headerBytes">): HttpProblem {
-  return new HttpProblem("ERR_HEADER_TOO_LARGE", `the header fields are larger than ${headerBytes} bytes`);
+  return new HttpProblem("ERR_HEADER_TOO_LARGE", `the header fields are larger than ${headerBytes} bytes`, {
+    option: "limits.headerBytes",
+  });
 }
 
 /** Returns the problem of a request target with more bytes than {@link Limits.urlBytes}. */
 export function urlTooLong({ urlBytes }: Pick<Limits, "urlBytes">): HttpProblem {
-  return new HttpProblem("ERR_URL_TOO_LONG", `the URL is longer than ${urlBytes} bytes`);
+  return new HttpProblem("ERR_URL_TOO_LONG", `the URL is longer than ${urlBytes} bytes`, { option: "limits.urlBytes" });
 }
 
-/** Returns the problem of a request that takes too long to arrive. */
-export function timedOut(): HttpProblem {
-  return new HttpProblem("ERR_REQUEST_TIMEOUT", "the request did not arrive in time");
+/** Returns the problem of a request that takes longer to arrive than one of the {@link Limits}. */
+export function timedOut(limit: "headerTimeoutMs" | "requestTimeoutMs"): HttpProblem {
+  return new HttpProblem("ERR_REQUEST_TIMEOUT", "the request did not arrive in time", { option: `limits.${limit}` });
 }
 
 /** Returns the problem of bytes that are not HTTP. */

@@ -137,11 +137,12 @@ export class NodeHttp1Connection implements HttpConnection, CheckedConnection, E
     if (this.#socket.writableEnded) return;
     const waitedMs = nowMs - this.#idleSinceMs;
     if (this.#request?.complete === false) {
-      if (waitedMs >= requestTimeoutMs) this.#abortRequest(timedOut());
+      if (waitedMs >= requestTimeoutMs) this.#abortRequest(timedOut("requestTimeoutMs"));
     } else if (this.busy) {
       this.#idleSinceMs = nowMs;
     } else if (this.#isHeadBegun) {
-      if (waitedMs >= Math.min(headerTimeoutMs, requestTimeoutMs)) this.#refuseUnread(timedOut());
+      const limit = headerTimeoutMs < requestTimeoutMs ? "headerTimeoutMs" : "requestTimeoutMs";
+      if (waitedMs >= this.#options.limits[limit]) this.#refuseUnread(timedOut(limit));
     } else if (this.#socket.bytesRead > this.#bytesRead) {
       this.#isHeadBegun = true;
       this.#idleSinceMs = nowMs;

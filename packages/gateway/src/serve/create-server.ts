@@ -1,7 +1,7 @@
 import type { ConnectError, ConnectRouter, ConnectRouterOptions, HandlerContext } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
 import { defaultLimits, defaultReadMaxBytes, type Limits } from "../exchange/index.ts";
-import { type RequestFailure, withCode } from "../errors/index.ts";
+import { type RequestFailure, withCode, withOption } from "../errors/index.ts";
 import type { ReadJsonOptions } from "../messages/json/index.ts";
 import { type OptionNames, refusePromise, required } from "../options/index.ts";
 import type { TrustedProxies } from "../trusted-proxies/index.ts";
@@ -73,6 +73,11 @@ export interface ServingOptions extends ConnectRouterOptions {
   readonly toError?: (thrown: unknown, context: HandlerContext) => ConnectError;
   /** Called before an error response is sent. Errors that it throws are passed to {@link onFault}, once per cause. */
   readonly onError?: (request: AdmitRequest, error: ConnectError) => void;
+  /**
+   * Whether the message of a refused request names the option that accepts it. Default true. In any case, `optionOf`
+   * returns the name for the error that {@link onError} gets.
+   */
+  readonly nameOptions?: boolean;
   /** Called after every response. Errors that it throws are passed to {@link onFault}, once per cause. */
   readonly onResponse?: (request: CompletedRequest) => void;
   /**
@@ -99,6 +104,7 @@ export const servingOptionNames: OptionNames<ServingOptions> = {
   onRequest: true,
   toError: true,
   onError: true,
+  nameOptions: true,
   onResponse: true,
   onFault: true,
 };
@@ -130,6 +136,7 @@ export function createServer(
     onRequest: guardCallback("onRequest", options.onRequest, report),
     onError: guardCallback("onError", options.onError, report),
     onResponse: guardCallback("onResponse", options.onResponse, report),
+    explain: options.nameOptions === false ? (error) => error : withOption,
     report,
     limits,
     defaultTimeoutMs: limits.defaultTimeoutMs > 0 ? limits.defaultTimeoutMs : undefined,

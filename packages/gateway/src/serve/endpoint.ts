@@ -130,7 +130,7 @@ function readBody(exchange: Exchange, bytesMax: number): Promise<Uint8Array> {
   const reading = new Promise<Uint8Array>((resolve, reject) => {
     body.read(planBody(bytesMax), {
       received(bytes) {
-        if (bytes === undefined) reject(messageTooLarge(bytesMax));
+        if (bytes === undefined) reject(messageTooLarge(bytesMax, {}));
         else resolve(bytes);
       },
       dropped: (reason) => reject(reason === undefined ? responseSentFirst() : httpError(reason)),

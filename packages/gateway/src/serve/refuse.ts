@@ -27,6 +27,12 @@ export function refuseProblem(server: Server, exchange: Exchange, problem: HttpP
   const { httpStatus } = problem;
   const { cors } = server.routes;
   if (cors !== undefined) allowPages(exchange, cors, "");
-  const refusal = { httpStatus, error: httpError(problem), fields: [], rpc: undefined, target: undefined };
+  const refusal = {
+    httpStatus,
+    error: server.explain(httpError(problem)),
+    fields: [],
+    rpc: undefined,
+    target: undefined,
+  };
   refuse(exchange, server.routes.protocols.rest, refusal, server.report);
 }

@@ -246,9 +246,10 @@ export class ServedRequest implements ViewedRequest, AbortReceiver {
   /** Ends the request, and responds with an error. */
   fail(thrown: unknown): void {
     if (this.isDone) return;
-    const error = toConnectError(thrown, requestFailed);
+    const sent = toConnectError(thrown, requestFailed);
     const call = this.#call;
-    if (call === undefined) return this.#refuseTarget(error);
+    if (call === undefined) return this.#refuseTarget(sent);
+    const error = this.#server.explain(sent);
     this.#end(error);
     this.#reportError(error);
     // The error cannot be written, for example because its details do not serialize.
@@ -287,8 +288,9 @@ export class ServedRequest implements ViewedRequest, AbortReceiver {
   }
 
   /** Ends a request that is not a call, and responds with an error. */
-  refuse(protocol: Pick<Protocol, "refuse">, refusal: Refusal): void {
-    const { error } = refusal;
+  refuse(protocol: Pick<Protocol, "refuse">, found: Refusal): void {
+    const error = this.#server.explain(found.error);
+    const refusal = { ...found, error };
     this.isDone = true;
     this.#reportError(error);
     refuse(this.#exchange, protocol, refusal, (fault, failure) => this.report(fault, failure));

@@ -14,6 +14,8 @@ export interface Server {
   readonly onRequest: ((request: AdmitRequest) => void) | undefined;
   readonly onError: ((request: AdmitRequest, error: ConnectError) => void) | undefined;
   readonly onResponse: ((request: CompletedRequest) => void) | undefined;
+  /** Names the option that accepts what an error refuses, in its message. */
+  readonly explain: (error: ConnectError) => ConnectError;
   readonly report: FaultReporter;
   readonly limits: Limits;
   /** Milliseconds for a unary call whose client sets no deadline; `undefined` for no limit. */

@@ -42,7 +42,12 @@ export const responseCases: readonly Case[] = [
     request: "GET /v1/query?xyz=1",
     want: {
       httpStatus: 400,
-      json: { code: 3, status: "INVALID_ARGUMENT", message: 'unknown query parameter "xyz"', details: [] },
+      json: {
+        code: 3,
+        status: "INVALID_ARGUMENT",
+        message: 'unknown query parameter "xyz"; to accept it, set the server option lenient or ignoredQueryParameters',
+        details: [],
+      },
     },
   },
   {

@@ -122,7 +122,7 @@ describe("a client stream as application/json", () => {
       expect(response).toEqual({
         received: ["a:0"],
         httpStatus: 413,
-        message: "message 2: the message is larger than 100 bytes",
+        message: "message 2: the message is larger than 100 bytes; to accept it, set the server option readMaxBytes",
       });
     }
     expect((await send([long.repeat(20)], { readMaxBytes: 200 })).received).toHaveLength(20);

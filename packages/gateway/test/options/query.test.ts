@@ -13,7 +13,7 @@ type SinkAnswer = { readonly sink: unknown } | { readonly httpStatus: number; re
 function createSink(
   rest: RestOptions,
 ): (request: string, body?: string | Uint8Array, type?: string) => Promise<SinkAnswer> {
-  const gateway = createGateway({ ...kitchenSinkOptions, rest });
+  const gateway = createGateway({ ...kitchenSinkOptions, nameOptions: false, rest });
   return async (request, body, type) => {
     const [httpMethod = "", path = ""] = request.split(" ");
     const header: readonly Field[] = type === undefined ? [] : [["content-type", type]];

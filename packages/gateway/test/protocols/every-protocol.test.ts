@@ -49,7 +49,7 @@ interface ProtocolCases {
 
 const service = "/greenhouse.v1.GreenhouseService";
 const closed = "the greenhouse is closed";
-const tooLarge = `the message is larger than ${readMaxBytes} bytes`;
+const tooLarge = `the message is larger than ${readMaxBytes} bytes; to accept it, set the server option readMaxBytes`;
 const timedOut = "the operation timed out";
 
 /** Returns a body of envelopes. */

@@ -135,14 +135,21 @@ const cases: readonly Case[] = [
   {
     name: "a body that is too large",
     request: post(bodyOf({ note: "x".repeat(jsonRpcBytesMax) })),
-    response: failure(invalidRequest, `the message is larger than ${jsonRpcBytesMax} bytes`, null),
+    response: failure(
+      invalidRequest,
+      `the message is larger than ${jsonRpcBytesMax} bytes; to accept it, set the server option readMaxBytes`,
+      null,
+    ),
     code: Code.ResourceExhausted,
     ran: admitted,
   },
   {
     name: "a message that is larger than the RPC allows",
     request: post(bodyOf({ note: "x".repeat(readMaxBytes) })),
-    response: failure(server, `the message is larger than ${readMaxBytes} bytes`),
+    response: failure(
+      server,
+      `the message is larger than ${readMaxBytes} bytes; to accept it, set the server option readMaxBytes`,
+    ),
     ...named,
     code: Code.ResourceExhausted,
     ran: [...admitted, `gate ${waterBedProcedure}`],

@@ -157,7 +157,7 @@ const otherTypes: readonly Refused[] = [
     request: post("/beds/7:water", "application/json", ["content-encoding", "lzw"]),
     by: "rest",
     httpStatus: 415,
-    message: "Content-Encoding must be one of gzip, br, zstd",
+    message: "Content-Encoding must be one of gzip, br, zstd; to accept it, set the server option acceptCompression",
     acceptEncoding: "gzip, br, zstd",
     procedure: waterBedProcedure,
   },

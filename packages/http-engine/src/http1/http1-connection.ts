@@ -201,8 +201,9 @@ export class Http1Connection implements RequestCallbacks, BodySource {
     // If the client has disconnected, its system resets the connection on our first packet, and the next write fails.
     // All clients except those of HTTP/1.0 accept unexpected interim responses (RFC 9110 §15.2).
     else if (dueAction === "probe") this.#writer.continue();
-    else if (dueAction === "refuse" && stage === "head") this.#reader.refuse(timedOut());
-    else if (dueAction === "refuse") this.onRequestError(stage === "body" ? timedOut() : clientGone());
+    else if (dueAction === "refuse" && stage === "head") this.#reader.refuse(timedOut("headerTimeoutMs"));
+    else if (dueAction === "refuse")
+      this.onRequestError(stage === "body" ? timedOut("requestTimeoutMs") : clientGone());
     // While nothing is read, only a write, even an empty one, shows that the client has reset the connection.
     else if (this.socket.isPaused() && !this.#writer.congested) this.socket.write("");
   }

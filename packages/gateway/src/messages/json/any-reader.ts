@@ -61,7 +61,7 @@ function skipAndNoteTypes(scanner: JsonScanner, typeUrls: Map<number, string>): 
 function findType(context: ReadContext, typeUrl: string): DescMessage {
   const slash = typeUrl.lastIndexOf("/");
   const desc = slash < 0 ? undefined : context.registry?.getMessage(typeUrl.slice(slash + 1));
-  if (desc === undefined) throw new FieldProblem(`unknown type ${quote(typeUrl)}`);
+  if (desc === undefined) throw new FieldProblem(`unknown type ${quote(typeUrl)}`, "jsonOptions.registry");
   return desc;
 }
 

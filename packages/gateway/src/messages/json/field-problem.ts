@@ -7,6 +7,13 @@ import type { DescField } from "@bufbuild/protobuf";
  */
 export class FieldProblem extends Error {
   override readonly name = "FieldProblem";
+  /** The option that accepts the text; `undefined` if there is none. */
+  readonly option: string | undefined;
+
+  constructor(message: string, option?: string) {
+    super(message);
+    this.option = option;
+  }
 }
 
 /** One step of a path to a value: a field, an index in a list, or a key of a map. */

@@ -54,13 +54,13 @@ function createLocalReader(field: MessageTypedField): ValueReader {
 // Reads a name of the enum, or a number that it may hold.
 function createEnumReader(desc: DescEnum): ValueReader {
   const noun = `a value of enum ${desc.typeName}`;
-  return ({ scanner, rejectUnknown, unknown, path }) => {
+  return ({ scanner, rejectUnknown, unknownOption, unknown, path }) => {
     const kind = scanner.peek();
     if (kind === "string") {
       const name = scanner.readString();
       const namedNumber = enumNumberByName(desc, name);
       if (namedNumber !== undefined) return namedNumber;
-      if (rejectUnknown) throw new FieldProblem(`${quote(name)} is not ${noun}`);
+      if (rejectUnknown) throw new FieldProblem(`${quote(name)} is not ${noun}`, unknownOption);
       // In the JSON mapping, a reader that ignores the fields of a newer schema also ignores its enum names.
       unknown.addEnumValue(name, path);
       return absentValue;

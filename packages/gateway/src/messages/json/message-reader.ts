@@ -88,7 +88,7 @@ function readBoundField(context: ReadContext, reader: FieldReader, fields: Field
     refuseOtherValue(field, secondMessage, fields);
     return;
   }
-  if (context.rejectUnknown) throw new FieldProblem("is already set by the path");
+  if (context.rejectUnknown) throw new FieldProblem("is already set by the path", "sameValueAsPath or lenient");
   unknown.addField(field.name, path.slice(0, -1));
   scanner.skipValue();
 }

@@ -25,6 +25,8 @@ export interface ReadContext {
   readonly scanner: JsonScanner;
   /** Whether unknown fields and enum names are refused; otherwise they are skipped. */
   readonly rejectUnknown: boolean;
+  /** The option that accepts them. */
+  readonly unknownOption: string;
   /** Whether integers must be in canonical form. */
   readonly canonicalIntegers: boolean;
   /** The types that a google.protobuf.Any may contain. */

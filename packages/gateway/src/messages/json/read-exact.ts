@@ -24,6 +24,7 @@ export function readExactText<Value>(
   rules: TextRules,
   readExactly: (context: ReadContext) => Value,
 ): { readonly message: Value; readonly ignored: UnknownNames } {
+  const { unknownOption = "rest.json.unknownFields" } = options;
   const rejectUnknown = options.unknownFields !== "ignore";
   const unknown = new UnknownNames();
   const path: PathStep[] = [];
@@ -32,6 +33,7 @@ export function readExactText<Value>(
       ...rules,
       scanner: new JsonScanner(text),
       rejectUnknown,
+      unknownOption,
       canonicalIntegers: options.canonicalIntegers === true,
       registry: options.registry,
       unknown,
@@ -42,12 +44,12 @@ export function readExactText<Value>(
     };
     const message = readExactly(context);
     context.scanner.finish();
-    if (rejectUnknown && unknown.count > 0) throw new FieldProblem(unknown.describe("field"));
+    if (rejectUnknown && unknown.count > 0) throw new FieldProblem(unknown.describe("field"), unknownOption);
     return { message, ignored: unknown };
   } catch (error) {
     if (!(error instanceof FieldProblem)) throw error;
     const location = path.length === 0 ? "" : `${printPath(path)}: `;
-    throw invalidMessage(location + error.message);
+    throw invalidMessage(location + error.message, error.option);
   }
 }
 
@@ -113,6 +115,6 @@ export function toText(json: Uint8Array | string): string {
   }
 }
 
-function invalidMessage(message: string): Error {
-  return problem("ERR_MESSAGE_INVALID", message);
+function invalidMessage(message: string, option?: string): Error {
+  return problem("ERR_MESSAGE_INVALID", message, { option });
 }

@@ -33,4 +33,7 @@ export const jsonOptionNames: OptionNames<Partial<JsonReadOptions & JsonWriteOpt
 };
 
 /** Options of one service. */
-export type ReadServiceJsonOptions = ReadJsonOptions & CodegenOptions;
+export interface ReadServiceJsonOptions extends ReadJsonOptions, CodegenOptions {
+  /** The option to name when an unknown field or enum name is refused. Default: that of {@link ReadJsonOptions}. */
+  readonly unknownOption?: string;
+}

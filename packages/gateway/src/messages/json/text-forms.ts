@@ -34,8 +34,9 @@ export interface TextForm {
 /** Parses a text. @throws FieldProblem that quotes the text if it is not a value of the form */
 export function parseText(text: string, form: TextForm, canonical: boolean): unknown {
   const value = form.parse(text, canonical);
-  if (value === undefined) throw new FieldProblem(describeMismatch(text, form.noun));
-  return value;
+  if (value !== undefined) return value;
+  const isAccepted = canonical && form.parse(text, false) !== undefined;
+  throw new FieldProblem(describeMismatch(text, form.noun), isAccepted ? "rest.json.canonicalIntegers" : undefined);
 }
 
 function describeMismatch(text: string, noun: string): string {

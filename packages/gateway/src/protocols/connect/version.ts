@@ -3,6 +3,8 @@ import type { Exchange } from "../../exchange/index.ts";
 import { problem } from "../../errors/index.ts";
 import type { Rpc } from "../rpc.ts";
 
+const option = "requireConnectProtocolHeader";
+
 /** Returns the error for a wrong or missing protocol version, if the options of the RPC require one. */
 export function versionProblem(
   exchange: Exchange,
@@ -12,8 +14,8 @@ export function versionProblem(
   if (!options.requireConnectProtocolHeader) return undefined;
   if (query !== undefined) {
     if (query.get("connect") === "v1") return undefined;
-    return problem("ERR_PROTOCOL", 'query parameter "connect" must be "v1"');
+    return problem("ERR_PROTOCOL", 'query parameter "connect" must be "v1"', { option });
   }
   if (exchange.common.connectProtocolVersion === "1") return undefined;
-  return problem("ERR_PROTOCOL", 'the header Connect-Protocol-Version must be "1"');
+  return problem("ERR_PROTOCOL", 'the header Connect-Protocol-Version must be "1"', { option });
 }

@@ -79,6 +79,7 @@ function problemOfHeader(exchange: Exchange, { corsOrigins }: McpServer): Connec
     return problem("ERR_PROTOCOL", "pages of this origin may not call", {
       code: Code.PermissionDenied,
       httpStatus: 403,
+      option: "cors.origins",
     });
   }
   if (normalizeContentType(contentType ?? "") !== "application/json") {

@@ -153,7 +153,9 @@ function readCoding(encoding: string, readable: readonly Compression[]): BodyCod
   const compression = readable.find(({ name }) => name === coding);
   if (coding !== undefined) return { compression, problem: undefined, acceptEncodingFields: noFields };
   const supported = names.length === 0 ? "identity" : names.join(", ");
-  const unsupported = problem("ERR_ENCODING_UNSUPPORTED", `Content-Encoding must be one of ${supported}`);
+  const unsupported = problem("ERR_ENCODING_UNSUPPORTED", `Content-Encoding must be one of ${supported}`, {
+    option: "acceptCompression",
+  });
   // RFC 9110 §15.5.16: a 415 for a content coding lists the acceptable ones.
   return { compression, problem: unsupported, acceptEncodingFields: ["accept-encoding", supported] };
 }

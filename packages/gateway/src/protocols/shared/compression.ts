@@ -1,6 +1,6 @@
 import type { ConnectError } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
-import { problem } from "../../errors/index.ts";
+import { problem, type ProblemDetails } from "../../errors/index.ts";
 
 /**
  * A compression that can also decompress bodies in pieces. `decompress` stops soon after the limit is exceeded, for any
@@ -48,7 +48,14 @@ export function encodesPieces(compression: Compression): compression is StreamCo
   return "openEncoder" in compression;
 }
 
-/** Returns the error for a message that is larger than the limit, before or after decompression. */
-export function messageTooLarge(readMaxBytes: number): ConnectError {
-  return problem("ERR_BODY_TOO_LARGE", `the message is larger than ${readMaxBytes} bytes`);
+/**
+ * Returns the error for a message that is larger than the limit, before or after decompression.
+ *
+ * @param more - the option that sets the limit
+ */
+export function messageTooLarge(
+  bytesMax: number,
+  more: Pick<ProblemDetails, "option"> = { option: "readMaxBytes" },
+): ConnectError {
+  return problem("ERR_BODY_TOO_LARGE", `the message is larger than ${bytesMax} bytes`, more);
 }

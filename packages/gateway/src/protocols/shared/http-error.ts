@@ -3,8 +3,8 @@ import { problem } from "../../errors/index.ts";
 import { clientGone, type HttpProblem } from "../../exchange/index.ts";
 
 /** Returns the error for a problem of HTTP. */
-export function httpError({ errorCode, message, code, httpStatus }: HttpProblem): ConnectError {
-  return problem(errorCode, message, { code, httpStatus });
+export function httpError({ errorCode, message, code, httpStatus, option }: HttpProblem): ConnectError {
+  return problem(errorCode, message, { code, httpStatus, option });
 }
 
 /** Returns the error of a call whose client has disconnected or cancelled it. */

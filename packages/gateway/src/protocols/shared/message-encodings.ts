@@ -46,7 +46,10 @@ export function negotiateEncodings(
       const supported = available.map((compression) => compression.name).join(",");
       const message = `unknown compression ${quote(sent)}: supported encodings are ${supported}`;
       // The code that gRPC's compression document and Connect's protocol prescribe.
-      const unsupported = problem("ERR_ENCODING_UNSUPPORTED", message, { code: Code.Unimplemented });
+      const unsupported = problem("ERR_ENCODING_UNSUPPORTED", message, {
+        code: Code.Unimplemented,
+        option: "acceptCompression",
+      });
       return { request, response: undefined, problem: unsupported, acceptEncodingFields: [acceptName, supported] };
     }
   }

@@ -1,7 +1,7 @@
 import type { ConnectError } from "@connectrpc/connect";
 import { parseTimeout as parseConnectTimeout } from "@connectrpc/connect/protocol-connect";
 import { parseTimeout as parseGrpcTimeout } from "@connectrpc/connect/protocol-grpc";
-import { problem } from "../../errors/index.ts";
+import { problem, type ProblemDetails } from "../../errors/index.ts";
 import type { CommonHeaderFields } from "../../exchange/index.ts";
 
 /** The timeout of a request: milliseconds from now, an error (`InvalidArgument`), or neither. */
@@ -16,6 +16,11 @@ const charactersMax = 32;
 /** The timeout of a request that sets none, like most. */
 export const noTimeout: Timeout = {};
 
+/** Returns the option that accepts a timeout; none if it is malformed. */
+function optionFor({ timeoutMs }: Timeout): Pick<ProblemDetails, "option"> {
+  return timeoutMs === undefined ? {} : { option: "maxTimeoutMs" };
+}
+
 /** Reads `Connect-Timeout-Ms`. */
 export function readConnectTimeout({ connectTimeoutMs }: CommonHeaderFields, maxTimeoutMs: number): Timeout {
   return withErrorCode(parseConnectTimeout(connectTimeoutMs?.slice(0, charactersMax) ?? null, maxTimeoutMs));
@@ -29,7 +34,7 @@ export function readGrpcTimeout({ grpcTimeout }: CommonHeaderFields, maxTimeoutM
 /** Adds the identifier to an error of Connect's parsers. */
 function withErrorCode(timeout: Timeout): Timeout {
   if (timeout.error === undefined) return timeout;
-  return { ...timeout, error: problem("ERR_TIMEOUT_INVALID", timeout.error.rawMessage) };
+  return { ...timeout, error: problem("ERR_TIMEOUT_INVALID", timeout.error.rawMessage, optionFor(timeout)) };
 }
 
 /**
@@ -52,7 +57,11 @@ export function readRestTimeout(common: CommonHeaderFields, maxTimeoutMs: number
   if (timeoutMs <= maxTimeoutMs) return { timeoutMs };
   return {
     timeoutMs,
-    error: problem("ERR_TIMEOUT_INVALID", `timeout ${timeoutMs}ms must be <= ${maxTimeoutMs}`),
+    error: problem(
+      "ERR_TIMEOUT_INVALID",
+      `timeout ${timeoutMs}ms must be <= ${maxTimeoutMs}`,
+      optionFor({ timeoutMs }),
+    ),
   };
 }
 

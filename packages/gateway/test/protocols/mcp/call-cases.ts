@@ -62,7 +62,9 @@ export const calls: readonly Case[] = [
     name: "a call whose message is larger than the RPC allows",
     request: call({ note: "x".repeat(readMaxBytes) }),
     response: complete({
-      content: text(`RESOURCE_EXHAUSTED: the message is larger than ${readMaxBytes} bytes`),
+      content: text(
+        `RESOURCE_EXHAUSTED: the message is larger than ${readMaxBytes} bytes; to accept it, set the server option readMaxBytes`,
+      ),
       isError: true,
     }),
     ...named,

@@ -107,7 +107,7 @@ export const originCases: readonly Case[] = [
     name: "a page of another origin",
     request: withHeader(discover, { origin: "http://evil.example" }),
     httpStatus: 403,
-    response: failure(-32600, "pages of this origin may not call"),
+    response: failure(-32600, "pages of this origin may not call; to accept it, set the server option cors.origins"),
   },
   {
     name: "a page of an origin that CORS allows",

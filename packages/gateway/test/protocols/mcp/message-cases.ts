@@ -143,7 +143,10 @@ export const messageCases: readonly Case[] = [
     name: "a body that is too large",
     request: call({ note: "x".repeat(80 * 1024) }),
     httpStatus: 413,
-    response: failure(-32600, `the message is larger than ${readMaxBytes + 64 * 1024} bytes`),
+    response: failure(
+      -32600,
+      `the message is larger than ${readMaxBytes + 64 * 1024} bytes; to accept it, set the server option readMaxBytes`,
+    ),
   },
   {
     name: "another content type",

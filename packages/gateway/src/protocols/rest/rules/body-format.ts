@@ -101,11 +101,14 @@ export function bodyProblem(
     return isMultipartForm(contentType) ? problem("ERR_CONTENT_TYPE", multipartRefused) : undefined;
   }
   if (isEmpty || format.kind === "ignored") return undefined;
-  if (format.kind === "none") return problem("ERR_BODY_UNEXPECTED", "this operation does not accept a body");
+  if (format.kind === "none")
+    return problem("ERR_BODY_UNEXPECTED", "this operation does not accept a body", { option: "ignoreBodies" });
   if (contentType === null || contentType === format.contentTypes[0] || isOfFormat(format, contentType)) return;
   const expected = format.contentTypes.join(" or ");
   const hint = format.kind === "json" ? curlHint(contentType) : "";
-  return problem("ERR_CONTENT_TYPE", `the content type must be ${expected} in UTF-8, got ${quote(contentType)}${hint}`);
+  const option = format === lines && isOfFormat(json, contentType) ? "jsonClientStreams" : undefined;
+  const message = `the content type must be ${expected} in UTF-8, got ${quote(contentType)}${hint}`;
+  return problem("ERR_CONTENT_TYPE", message, { option });
 }
 
 // RFC 7578: a form of a browser or of `curl -F`. A handler that expects the bytes of a file would also store the

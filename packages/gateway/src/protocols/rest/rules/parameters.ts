@@ -59,7 +59,7 @@ export function setParameter(
 ): void {
   if (parameter === undefined) return unknown.addField(name);
   const { path, key } = parameter;
-  if (isOfNewerEnum(binding, parameter, value)) return unknown.addEnumValue(value, path);
+  if (binding.lenient && isOfNewerEnum(parameter, value)) return unknown.addEnumValue(value, path);
   const leaf = leafOf(path);
   try {
     const parsed = parseParameter(leaf, key, value);
@@ -71,7 +71,8 @@ export function setParameter(
     createPathSetter(path)(fields, parsed);
   } catch (error) {
     if (!(error instanceof FieldProblem)) throw error;
-    throw problem("ERR_QUERY_INVALID", `query parameter ${quote(name)} is not valid: ${error.message}`);
+    const option = isOfNewerEnum(parameter, value) ? "lenient" : undefined;
+    throw problem("ERR_QUERY_INVALID", `query parameter ${quote(name)} is not valid: ${error.message}`, { option });
   }
 }
 
@@ -97,7 +98,9 @@ export function resolveParameter(binding: ParameterBinding, name: string): Param
     if (bound === undefined) return found;
     if (bound !== "whole") continue;
     if (binding.lenient) return undefined;
-    throw problem("ERR_QUERY_INVALID", `query parameter ${quote(name)} is already set by the path or the body`);
+    throw problem("ERR_QUERY_INVALID", `query parameter ${quote(name)} is already set by the path or the body`, {
+      option: "lenient",
+    });
   }
   return found;
 }
@@ -127,6 +130,11 @@ function findNamed(message: DescMessage, name: string, acceptsMaps: boolean): Pa
   return entry ?? (path && { path, key: undefined });
 }
 
+/** Returns whether a name sets an entry of a map, which only {@link ParameterBinding.acceptsMaps} allows. */
+export function isMapEntry({ message }: ParameterBinding, name: string): boolean {
+  return name.endsWith("]") && findEntry(message, name) !== undefined;
+}
+
 function findEntry(message: DescMessage, name: string): Parameter | undefined {
   let bracket = name.indexOf("[");
   // Several brackets are tried, because a JSON name may contain brackets itself; almost none does.
@@ -145,9 +153,8 @@ function findPath(message: DescMessage, name: string): FieldPath | undefined {
   return resolveFieldPath(message, names) ?? resolveDottedPath(message, names);
 }
 
-/** Returns whether a value is ignored because it may belong to a newer version of the enum. */
-function isOfNewerEnum({ lenient }: ParameterBinding, { path, key }: Parameter, value: string): boolean {
-  if (!lenient) return false;
+/** Returns whether a value may belong to a newer version of the enum. */
+function isOfNewerEnum({ path, key }: Parameter, value: string): boolean {
   const leaf = leafOf(path);
   const isEnumValue = leaf.fieldKind !== "map" || key !== undefined;
   return isEnumValue && leaf.enum !== undefined && isUnknownEnumName(leaf.enum, value);

@@ -2,7 +2,7 @@ import type { DescMessage } from "@bufbuild/protobuf";
 import { type BoundFields, type FieldValues, quote, UnknownNames } from "../../../messages/json/index.ts";
 import { createNameFilter } from "./name-filter.ts";
 import { problem } from "../../../errors/index.ts";
-import { type ParameterBinding, resolveParameter, setParameter } from "./parameters.ts";
+import { isMapEntry, type ParameterBinding, resolveParameter, setParameter } from "./parameters.ts";
 import { decodePercent } from "./raw-path.ts";
 import type { BindingOptions } from "./rest-options.ts";
 
@@ -14,6 +14,8 @@ export interface QueryBinding extends ParameterBinding {
    */
   readonly isIgnored: ((name: string) => boolean) | undefined;
 }
+
+const unknownOptions = "lenient or ignoredQueryParameters";
 
 /** Creates the query binding of a rule. */
 export function createQueryBinding(
@@ -52,7 +54,8 @@ export function readQuery(binding: QueryBinding, query: string, fields: FieldVal
     setParameter(binding, parameter, name, value, results);
   }
   if (unknown.count === 0 || binding.lenient) return unknown;
-  throw problem("ERR_QUERY_INVALID", unknown.describe("query parameter"));
+  const option = unknown.names.some((name) => isMapEntry(binding, name)) ? "mapsInQuery" : unknownOptions;
+  throw problem("ERR_QUERY_INVALID", unknown.describe("query parameter"), { option });
 }
 
 /**

@@ -133,7 +133,7 @@ export function bindingOptionsOf(service: DescService, options: RestRouteOptions
     contentType: contentTypeOf(options),
     streamForms: streamFormsOf({ ...serviceOptions, errors, endEvent }),
     emitsImplicit,
-    readJson: { ...json, unknownFields: lenient ? "ignore" : "reject" },
+    readJson: { ...json, unknownFields: lenient ? "ignore" : "reject", unknownOption: "lenient" },
     writeJson: styleOf(writeJson, int64Numbers, emitsImplicit),
     onIgnored,
   };
