@@ -1,16 +1,23 @@
-// Serves every RPC of a FileDescriptorSet with grpc-go, and prints its port: `echo definitions.binpb`.
+// Serves every RPC of a FileDescriptorSet with grpc-go, and prints its port: `echo definitions.binpb`. `-port 5000` for a
+// fixed port, `-age 1s -grace 5s` for the maximum age of connections. SIGTERM stops the server gracefully: bidirectional
+// streams then end with ABORTED.
 package main
 
 import (
+	"flag"
 	"fmt"
 	"io"
 	"log"
 	"net"
 	"os"
+	"os/signal"
 	"strings"
+	"syscall"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
@@ -21,7 +28,10 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 )
 
-type echo struct{ files *protoregistry.Files }
+type echo struct {
+	files    *protoregistry.Files
+	stopping chan struct{}
+}
 
 // Handles all RPCs, because none is registered.
 func (echo echo) serve(_ any, stream grpc.ServerStream) error {
@@ -31,6 +41,25 @@ func (echo echo) serve(_ any, stream grpc.ServerStream) error {
 		return status.Error(codes.Unimplemented, err.Error())
 	}
 	method := found.(protoreflect.MethodDescriptor)
+	// For tests of uploads that are not read.
+	if fields, _ := metadata.FromIncomingContext(stream.Context()); len(fields.Get("x-never-read")) > 0 {
+		<-stream.Context().Done()
+		return stream.Context().Err()
+	}
+	if !method.IsStreamingClient() || !method.IsStreamingServer() {
+		return echo.handle(method, stream)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- echo.handle(method, stream) }()
+	select {
+	case err := <-ended:
+		return err
+	case <-echo.stopping:
+		return status.Error(codes.Aborted, "the server is stopping")
+	}
+}
+
+func (echo echo) handle(method protoreflect.MethodDescriptor, stream grpc.ServerStream) error {
 	response := dynamicpb.NewMessage(method.Output())
 	for {
 		request := dynamicpb.NewMessage(method.Input())
@@ -130,7 +159,11 @@ func failure(code int64) error {
 }
 
 func main() {
-	bytes, err := os.ReadFile(os.Args[1])
+	port := flag.Int("port", 0, "port; 0 for any free port")
+	age := flag.Duration("age", 0, "maximum age of a connection; 0 for none")
+	grace := flag.Duration("grace", 0, "time for calls after the maximum age; 0 for no limit")
+	flag.Parse()
+	bytes, err := os.ReadFile(flag.Arg(0))
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -142,10 +175,27 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", *port))
 	if err != nil {
 		log.Fatal(err)
 	}
+	echo := echo{files, make(chan struct{})}
+	server := grpc.NewServer(
+		grpc.UnknownServiceHandler(echo.serve),
+		grpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionAge: *age, MaxConnectionAgeGrace: *grace}),
+	)
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGTERM)
+	stopped := make(chan struct{})
+	go func() {
+		<-signals
+		close(echo.stopping)
+		server.GracefulStop()
+		close(stopped)
+	}()
 	fmt.Println(listener.Addr().(*net.TCPAddr).Port)
-	log.Fatal(grpc.NewServer(grpc.UnknownServiceHandler(echo{files}.serve)).Serve(listener))
+	if err := server.Serve(listener); err != nil {
+		log.Fatal(err)
+	}
+	<-stopped
 }

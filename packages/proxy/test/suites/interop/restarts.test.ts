@@ -1,0 +1,126 @@
+import { once } from "node:events";
+import { setTimeout as pause } from "node:timers/promises";
+import { create, toBinary } from "@bufbuild/protobuf";
+import { Code } from "@connectrpc/connect";
+import { beforeAll, expect, test } from "vitest";
+import { createUpstream } from "../../../src/upstreams/index.ts";
+import { fieldValue, type Field, type HttpRequest } from "../../../../testing/src/carriers/exchange.ts";
+import {
+  type Http2Connection,
+  openHttp2,
+  readHttp2Response,
+} from "../../../../testing/src/carriers/http2-connection.ts";
+import { within } from "../../../../testing/src/deadline.ts";
+import {
+  buildGo,
+  type GrpcProgram,
+  type GrpcServerProcess,
+  sinkFiles,
+  startGrpcProgram,
+} from "../../../../testing/src/gateway/grpc-programs.ts";
+import { startProxy } from "../../../../testing/src/gateway/proxy.ts";
+import { envelope } from "../../../../testing/src/gateway/scripted-http2-server.ts";
+import { LegacySchema } from "../../../../testing/src/gen/kitchensink/v1/legacy_pb.ts";
+import { buildLimitMs } from "../../../../testing/src/process/build-step.ts";
+
+// Servers of grpc-go that close their connections with GOAWAY: at a graceful stop, and at their maximum age.
+
+const header: readonly Field[] = [
+  ["content-type", "application/grpc+proto"],
+  ["te", "trailers"],
+];
+const message = envelope(toBinary(LegacySchema, create(LegacySchema, { name: "a" })));
+const service = "/kitchensink.v1.LegacySink";
+const unary: HttpRequest = { httpMethod: "POST", path: `${service}/Keep`, header, body: message };
+const stream: HttpRequest = { httpMethod: "POST", path: `${service}/KeepAll`, header };
+
+let program: GrpcProgram;
+
+beforeAll(async () => {
+  program = await buildGo("echo");
+}, buildLimitMs);
+
+const start = (...args: readonly string[]): Promise<GrpcServerProcess> =>
+  startGrpcProgram({ ...program, args: [...args, ...program.args] });
+
+/** Counts the statuses of calls that are made until the test ends the load. */
+class Load {
+  readonly #connection: Http2Connection;
+  readonly #callers: Promise<void>[];
+  #ended = false;
+  readonly unary = new Map<string | undefined, number>();
+  readonly streams = new Map<string | undefined, number>();
+
+  constructor(connection: Http2Connection) {
+    this.#connection = connection;
+    this.#callers = [
+      ...Array.from({ length: 20 }, () => this.#repeat(this.unary, () => connection.exchange(unary))),
+      ...Array.from({ length: 20 }, () => this.#repeat(this.streams, () => this.#stream())),
+    ];
+  }
+
+  async end(): Promise<void> {
+    this.#ended = true;
+    await within(Promise.all(this.#callers), "the last calls");
+  }
+
+  async #repeat(counts: Load["unary"], call: () => ReturnType<typeof readHttp2Response>): Promise<void> {
+    while (!this.#ended) {
+      const response = await call();
+      const status = fieldValue([...response.header, ...response.trailer], "grpc-status");
+      counts.set(status, (counts.get(status) ?? 0) + 1);
+    }
+  }
+
+  /** Sends a message every 20 ms, and ends the stream after 50 messages or with the load. */
+  async #stream(): ReturnType<typeof readHttp2Response> {
+    const call = this.#connection.open(stream, { endStream: false });
+    const end = readHttp2Response(call);
+    for (let sent = 0; sent < 50 && !this.#ended && !call.closed; sent++) {
+      call.write(message);
+      await pause(20);
+    }
+    call.end();
+    return await end;
+  }
+}
+
+const statusesOf = (counts: Load["unary"]): readonly (string | undefined)[] =>
+  [...counts.keys()].toSorted((one, other) => Number(one) - Number(other));
+
+test("no unary call fails, and streams end with the status of the service, when servers restart one by one", async () => {
+  await using opened = new AsyncDisposableStack();
+  const servers = [opened.use(await start()), opened.use(await start())];
+  const upstream = opened.use(createUpstream({ addresses: servers.map(({ address }) => address) }));
+  const proxy = opened.use(await startProxy("", sinkFiles, { upstreamOptions: { upstream } }));
+  const connection = opened.use(await openHttp2(proxy.address));
+  const load = new Load(connection);
+  for (const { port, process } of servers) {
+    await pause(500);
+    const exited = once(process, "exit");
+    process.kill("SIGTERM");
+    expect(await within(exited, "the end of the server")).toEqual([0, null]);
+    await pause(500);
+    opened.use(await start("-port", String(port)));
+  }
+  await pause(500);
+  await load.end();
+  expect(statusesOf(load.unary)).toEqual(["0"]);
+  expect(statusesOf(load.streams)).toEqual(["0", String(Code.Aborted)]);
+  expect(upstream.load).toMatchObject({ calls: 0, waitingCalls: 0, servers: 2 });
+});
+
+test.each([
+  { name: "streams continue within the grace period", grace: "30s", statuses: ["0"] },
+  { name: "streams fail after the grace period", grace: "100ms", statuses: [String(Code.Unavailable)] },
+])("no unary call fails and $name when connections reach the maximum age", async ({ grace, statuses }) => {
+  await using server = await start("-age", "300ms", "-grace", grace);
+  await using upstream = createUpstream({ addresses: server.address });
+  await using proxy = await startProxy("", sinkFiles, { upstreamOptions: { upstream } });
+  using connection = await openHttp2(proxy.address);
+  const load = new Load(connection);
+  await pause(1_500);
+  await load.end();
+  expect(statusesOf(load.unary)).toEqual(["0"]);
+  expect(statusesOf(load.streams)).toEqual(statuses);
+});

@@ -1,0 +1,85 @@
+import { create, toBinary } from "@bufbuild/protobuf";
+import { Code } from "@connectrpc/connect";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { createUpstream } from "../../../src/upstreams/index.ts";
+import { type Field, fieldValue, type HttpRequest } from "../../../../testing/src/carriers/exchange.ts";
+import {
+  type Http2Connection,
+  openHttp2,
+  readHttp2Response,
+} from "../../../../testing/src/carriers/http2-connection.ts";
+import { startRelay } from "../../../../testing/src/carriers/relay.ts";
+import { within } from "../../../../testing/src/deadline.ts";
+import {
+  buildGo,
+  echoFiles,
+  type GrpcProgram,
+  type GrpcServerProcess,
+  startGrpcProgram,
+} from "../../../../testing/src/gateway/grpc-programs.ts";
+import { startProxy } from "../../../../testing/src/gateway/proxy.ts";
+import { envelope } from "../../../../testing/src/gateway/scripted-http2-server.ts";
+import { CountRequestSchema, ItemSchema } from "../../../../testing/src/gen/transcoding/v1/echo_pb.ts";
+import { buildLimitMs } from "../../../../testing/src/process/build-step.ts";
+
+// A server whose machine is lost without closing its connections.
+
+const header: readonly Field[] = [
+  ["content-type", "application/grpc+proto"],
+  ["te", "trailers"],
+];
+const service = "/transcoding.v1.StreamService";
+const count = (items: number): HttpRequest => ({
+  httpMethod: "POST",
+  path: `${service}/Count`,
+  header,
+  body: envelope(toBinary(CountRequestSchema, create(CountRequestSchema, { count: items }))),
+});
+const relayed: HttpRequest = { httpMethod: "POST", path: `${service}/Relay`, header };
+const item = envelope(toBinary(ItemSchema, create(ItemSchema, { text: "item" })));
+
+const opened = new AsyncDisposableStack();
+let program: GrpcProgram;
+let server: GrpcServerProcess;
+
+beforeAll(async () => {
+  program = await buildGo("echo");
+  server = opened.use(await startGrpcProgram(program));
+}, buildLimitMs);
+
+afterAll(() => opened.disposeAsync());
+
+/** Makes 50 concurrent calls, and returns their different statuses. */
+const callAll = async (connection: Http2Connection): Promise<readonly (string | undefined)[]> => {
+  const calls = Array.from({ length: 50 }, () => statusOf(connection.exchange(count(1))));
+  return [...new Set(await Promise.all(calls))];
+};
+
+const statusOf = async (call: ReturnType<typeof readHttp2Response>): Promise<string | undefined> => {
+  const response = await within(call, "a response");
+  return fieldValue([...response.header, ...response.trailer], "grpc-status");
+};
+
+test("calls go to the other server when a machine is lost without closing its connections", async () => {
+  await using lost = await startGrpcProgram(program);
+  await using relay = await startRelay({ address: "127.0.0.1", port: lost.port });
+  await using upstream = createUpstream({ addresses: [relay.baseUrl, server.address], keepaliveMs: 300 });
+  await using proxy = await startProxy("", echoFiles, { upstreamOptions: { upstream } });
+  using connection = await openHttp2(proxy.address);
+  // Until both servers have a connection.
+  await expect.poll(async () => (await callAll(connection)) && upstream.load.connections).toBe(2);
+  const calls = Array.from({ length: 20 }, () => connection.open(relayed, { endStream: false }));
+  const ends = calls.map((call) => statusOf(readHttp2Response(call)));
+  await expect.poll(() => upstream.load.calls).toBe(20);
+  relay.stall();
+  // One interval until the PING, and one for its acknowledgement.
+  await expect.poll(() => upstream.load.connections, { timeout: 2_000 }).toBe(1);
+  const { calls: left } = upstream.load;
+  expect(await callAll(connection)).toEqual(["0"]);
+  for (const call of calls) call.end(item);
+  const statuses = await Promise.all(ends);
+  expect(statuses.filter((status) => status === "0")).toHaveLength(left);
+  expect(statuses.filter((status) => status === String(Code.Unavailable))).toHaveLength(20 - left);
+  expect(left).toBeGreaterThan(0);
+  expect(left).toBeLessThan(20);
+});

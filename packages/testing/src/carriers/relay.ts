@@ -1,0 +1,38 @@
+import { connect, createServer, type Socket } from "node:net";
+import type { Address } from "./exchange.ts";
+import { startOnLoopback } from "./listen-on-loopback.ts";
+
+/** A TCP relay in front of a server, which can simulate the loss of its machine. */
+export interface Relay extends AsyncDisposable {
+  readonly baseUrl: string;
+  /** Discards all further bytes of both sides without closing their connections, and refuses new connections. */
+  stall(): void;
+}
+
+/** Starts a relay to a server. */
+export async function startRelay(server: Address): Promise<Relay> {
+  let isStalled = false;
+  const forward = (from: Socket, to: Socket): void => {
+    from.on("data", (data) => void (isStalled || to.write(data)));
+    from.on("error", () => undefined).on("close", () => void (isStalled || to.destroy()));
+  };
+  const sockets = new Set<Socket>();
+  const relay = createServer({ noDelay: true }, (client) => {
+    const upstream = connect({ host: server.address, port: server.port, noDelay: true });
+    sockets.add(upstream);
+    forward(client, upstream);
+    forward(upstream, client);
+  });
+  const { baseUrl, [Symbol.asyncDispose]: close } = await startOnLoopback(relay);
+  return {
+    baseUrl,
+    stall: () => {
+      isStalled = true;
+      relay.close();
+    },
+    [Symbol.asyncDispose]: async () => {
+      for (const socket of sockets) socket.destroy();
+      await close();
+    },
+  };
+}
