@@ -11,6 +11,7 @@ import { type FastifyLike, fastifyConnectPlugin } from "../packages/frameworks/s
 import { createHealthService, drainGracefully, Readiness } from "../packages/gateway/src/health/index.ts";
 import { createGateway, createOpenApi, shareConnections } from "../packages/gateway/src/index.ts";
 import { createMcp } from "../packages/gateway/src/protocols/mcp/index.ts";
+import { openValidation } from "../packages/gateway/src/validation/index.ts";
 import { createRequestMetrics, Metrics } from "../packages/telemetry/src/metrics/index.ts";
 import { createTracing, withOpenTelemetry } from "../packages/telemetry/src/opentelemetry/index.ts";
 import { createRestTransport } from "../packages/rest-client/src/index.ts";
@@ -84,6 +85,7 @@ const gives: Readonly<Record<string, (wrong: object) => unknown>> = {
   ListenOptions: (wrong) => createGateway({ routes }).listen({ ...address, ...wrong }),
   ConnectionAgeOptions: (wrong) => createPlantServer({ store }).listen({ ...address, ...wrong }),
   BindOptions: (wrong) => shareConnections({ ...address, ...wrong }),
+  ValidationOptions: (wrong) => openValidation(wrong),
   McpOptions: (wrong) => createMcp({ tools: [], ...wrong }),
   McpStreamLimits: (stream) => createMcp({ tools: [], stream }),
   McpToolOptions: (wrong) => createGateway({ routes: sink, mcp: createMcp({ tools: () => ({ ...wrong }) }) }),

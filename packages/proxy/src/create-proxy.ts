@@ -147,8 +147,12 @@ async function openServing(given: ProxyOptions): Promise<Serving> {
   refuseUnknownOptions(options, proxyOptionNames, "createProxy");
   for (const [at, upstream] of options.upstreams.entries()) {
     refuseUnknownOptions(upstream, proxiedUpstreamNames, `upstreams[${at}] of createProxy`);
-    if (options.validation !== undefined && upstream.descriptors === "reflection") {
-      const problem = `validation requires upstreams[${at}].descriptors from a file, because rules of other servers are not evaluated`;
+    if (
+      options.validation !== undefined &&
+      options.validation.isUntrusted !== true &&
+      upstream.descriptors === "reflection"
+    ) {
+      const problem = `validation by rules of a server, upstreams[${at}], requires openValidation({ untrusted: true }), or descriptors from a file`;
       throw withCode(new TypeError(problem), "ERR_OPTIONS");
     }
   }

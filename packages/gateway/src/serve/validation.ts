@@ -4,6 +4,8 @@ import type { UnaryRpc } from "../protocols/index.ts";
 
 /** Checks request messages by the rules of their definition, such as those of `buf.validate`. */
 export interface Validation {
+  /** Whether the rules may come from a server that is not trusted: hostile ones are refused or interrupted. */
+  readonly isUntrusted?: boolean;
   /**
    * Prepares the checks of the requests of these services.
    *

@@ -1,3 +1,3 @@
 /** Request validation by the rules of `buf.validate`, with protovalidate. */
-export { openValidation } from "./open-validation.ts";
+export { openValidation, type ValidationOptions } from "./open-validation.ts";
 export type { Validation } from "../serve/index.ts";

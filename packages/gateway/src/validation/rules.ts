@@ -2,34 +2,41 @@ import { type DescExtension, type DescMessage, getOption, hasOption, type Regist
 import type { FieldRules, Rule } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
 import type { RuleSchemas } from "./protovalidate.ts";
 
-/** The rules of a type, and of all types that its messages may contain. */
+/** The rules of types, and of all types that their messages may contain. */
 export interface Rules {
-  readonly exist: boolean;
+  /** The number of messages, fields and oneofs with rules. */
+  readonly owners: number;
+  /** The characters of all regular expressions. */
+  readonly patternCharacters: number;
   /** The CEL expressions, each with the name of the type, field or extension that has it. */
   readonly expressions: ReadonlyMap<string, string>;
 }
 
-/** Finds the rules of a type. */
-export function findRules(type: DescMessage, schemas: RuleSchemas): Rules {
+/** Finds the rules of types. */
+export function findRules(inputs: Iterable<DescMessage>, schemas: RuleSchemas): Rules {
   const expressions = new Map<string, string>();
-  let exist = false;
-  const types = new Set([type]);
+  let owners = 0;
+  let patternCharacters = 0;
+  const types = new Set(inputs);
   // The loop also visits the types that it adds.
   for (const reached of types) {
     const { typeName, fields, oneofs } = reached;
     if (hasOption(reached, schemas.message)) {
-      exist = true;
+      owners += 1;
       addExpressions(expressions, typeName, getOption(reached, schemas.message));
     }
-    exist ||= oneofs.some((group) => hasOption(group, schemas.oneof));
+    owners += oneofs.filter((group) => hasOption(group, schemas.oneof)).length;
     for (const field of fields) {
       if (field.message !== undefined) types.add(field.message);
       if (!hasOption(field, schemas.field)) continue;
-      exist = true;
-      addFieldExpressions(expressions, `${typeName}.${field.name}`, getOption(field, schemas.field));
+      owners += 1;
+      for (const rules of nestedRules(getOption(field, schemas.field))) {
+        addExpressions(expressions, `${typeName}.${field.name}`, rules);
+        patternCharacters += patternOf(rules).length;
+      }
     }
   }
-  return { exist, expressions };
+  return { owners, patternCharacters, expressions };
 }
 
 /** Returns the CEL expressions of predefined rules, each with the name of the extension that has it. */
@@ -48,13 +55,17 @@ function addPredefined(expressions: Map<string, string>, extension: DescExtensio
   }
 }
 
-function addFieldExpressions(expressions: Map<string, string>, owner: string, rules: FieldRules): void {
-  addExpressions(expressions, owner, rules);
+function patternOf({ type }: FieldRules): string {
+  return type.case === "string" || type.case === "bytes" ? type.value.pattern : "";
+}
+
+/** Returns the rules of a field, and those of its items, keys and values. */
+function nestedRules(rules: FieldRules): readonly FieldRules[] {
   const { type } = rules;
-  if (type.case === "repeated" && type.value.items) addFieldExpressions(expressions, owner, type.value.items);
-  if (type.case !== "map") return;
-  if (type.value.keys) addFieldExpressions(expressions, owner, type.value.keys);
-  if (type.value.values) addFieldExpressions(expressions, owner, type.value.values);
+  if (type.case === "repeated") return [rules, ...(type.value.items ? nestedRules(type.value.items) : [])];
+  if (type.case !== "map") return [rules];
+  const { keys, values } = type.value;
+  return [rules, ...[keys, values].flatMap((nested) => (nested ? nestedRules(nested) : []))];
 }
 
 function addExpressions(

@@ -26,8 +26,8 @@ export interface ProxySettings {
   readonly hasDocs: boolean;
   /** The selectors of tools for AI agents. */
   readonly tools: readonly string[] | undefined;
-  /** Whether requests are checked by the rules of their definition. */
-  readonly validates: boolean;
+  /** Whose definitions have the rules by which requests are checked. */
+  readonly validates: "none" | "files" | "upstreams";
   readonly admin: { readonly host: string; readonly port: number } | undefined;
   /** Whether the proxy is ready only if all upstreams are ready, rather than any. */
   readonly requiresAll: boolean;
@@ -62,7 +62,7 @@ export async function toProxySettings(read: ReadSettings): Promise<ProxySettings
     requestBytes: settings.requestBytes,
     hasDocs: docs,
     tools: settings.mcp?.tools,
-    validates: settings.validate,
+    validates: settings.validateReflected ? "upstreams" : settings.validate ? "files" : "none",
     admin: admin.port === undefined ? undefined : { host: admin.host ?? listen.host, port: admin.port },
     requiresAll: requireAll,
     drain,

@@ -48,7 +48,7 @@ export async function openParts(
   const admission = shared ?? (await openAdmission(settings, output));
   shared?.reload();
   try {
-    const validation = settings.validates ? await loadValidation() : undefined;
+    const validation = await loadValidation(settings);
     const docs = settings.hasDocs ? createProxyDocs(services, settings.rest, validation) : undefined;
     const mcp = await openMcp(settings, validation);
     return { settings, upstreams: openUpstreams(settings, previous), docs, admission, mcp, validation };
@@ -73,9 +73,10 @@ function isAdmissionShared(before: ProxySettings, after: ProxySettings): boolean
   );
 }
 
-async function loadValidation(): Promise<ServingParts["validation"]> {
+async function loadValidation({ validates }: ProxySettings): Promise<ServingParts["validation"]> {
+  if (validates === "none") return undefined;
   const validation = await import("@plantstore/gateway/validation");
-  return await validation.openValidation();
+  return await validation.openValidation({ untrusted: validates === "upstreams" });
 }
 
 async function openMcp(

@@ -27,8 +27,8 @@ export function toUpstreamSettings({ settings, problemAt }: ReadSettings): reado
     const [name] = addresses;
     if (name === undefined) throw problemAt(`${path}.addresses`, "must contain at least one address");
     if (descriptors === undefined) throw problemAt(path, "requires descriptors: reflection, or a file");
-    if (settings.validate && descriptors === "reflection")
-      throw problemAt(`${path}.descriptors`, "must be a file: validate does not evaluate rules that an upstream sends");
+    if (settings.validate && !settings.validateReflected && descriptors === "reflection")
+      throw problemAt(`${path}.descriptors`, "must be a file, or use validateReflected: the upstream sends the rules");
     const isSelected = createNameFilter(services);
     return {
       name,

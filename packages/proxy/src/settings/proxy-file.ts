@@ -21,6 +21,7 @@ export interface ProxyFile {
   readonly docs: boolean;
   readonly mcp: { readonly tools: readonly string[] } | undefined;
   readonly validate: boolean;
+  readonly validateReflected: boolean;
   readonly accessLog: "off" | "errors" | "all";
   readonly drain: { readonly delayMs: number; readonly timeoutMs: number };
   readonly requireAll: boolean;

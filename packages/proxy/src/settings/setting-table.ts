@@ -226,6 +226,13 @@ export const proxyFileType: SettingType<ProxyFile> = mapping<ProxyFile>({
       "Whether requests must satisfy the `buf.validate` rules of the descriptors, which must come from files. Requires `@bufbuild/protovalidate`.",
     flags: [{ name: "validate", value: true }],
   },
+  validateReflected: {
+    type: boolean,
+    fallback: false,
+    about:
+      "Like `validate`, and accepts rules that upstreams send by reflection. Only standard rules; 100 ms for each message.",
+    flags: [{ name: "validate-reflected", value: true }],
+  },
   accessLog: {
     type: oneOf(["off", "errors", "all"]),
     fallback: "off",

@@ -1,0 +1,117 @@
+import { create, type MessageInitShape, setExtension } from "@bufbuild/protobuf";
+import {
+  FieldDescriptorProto_Label,
+  FieldDescriptorProto_Type,
+  FieldOptionsSchema,
+  type FileDescriptorProtoSchema,
+} from "@bufbuild/protobuf/wkt";
+import {
+  field,
+  FieldRulesSchema,
+  file_buf_validate_validate,
+} from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
+import { expect, test } from "vitest";
+import { openValidation } from "../../gateway/src/validation/index.ts";
+import { startProxy, type TestProxy } from "../../testing/src/gateway/proxy.ts";
+import { startReflectingServer } from "../../testing/src/gateway/reflecting-server.ts";
+
+// Rules that an upstream sends by reflection, hostile ones included.
+
+type File = MessageInitShape<typeof FileDescriptorProtoSchema>;
+type Rules = MessageInitShape<typeof FieldRulesSchema>;
+
+/** Returns the definition of a service whose request has a field of type string for each of the rules. */
+function notesWith(...rules: readonly Rules[]): File {
+  return {
+    name: "notes.proto",
+    package: "notes",
+    syntax: "proto3",
+    dependency: ["buf/validate/validate.proto"],
+    messageType: [
+      {
+        name: "Note",
+        field: rules.map((rule, at) => {
+          const options = create(FieldOptionsSchema);
+          setExtension(options, field, create(FieldRulesSchema, rule));
+          const name = `text${String(at)}`;
+          const type = FieldDescriptorProto_Type.STRING;
+          return { name, jsonName: name, number: at + 1, type, label: FieldDescriptorProto_Label.OPTIONAL, options };
+        }),
+      },
+    ],
+    service: [{ name: "Notes", method: [{ name: "Add", inputType: ".notes.Note", outputType: ".notes.Note" }] }],
+  };
+}
+
+const string = (value: { readonly minLen?: bigint; readonly pattern?: string }): Rules => ({
+  type: { case: "string", value },
+});
+const untrusted = await openValidation({ untrusted: true });
+
+async function start(file: File, validation = untrusted): Promise<TestProxy & AsyncDisposable> {
+  const upstream = await startReflectingServer([file, file_buf_validate_validate.proto]);
+  try {
+    const upstreamOptions = { descriptors: "reflection" } as const;
+    const proxy = await startProxy(`http://${upstream.address}`, [], { validation, upstreamOptions });
+    return {
+      ...proxy,
+      async [Symbol.asyncDispose]() {
+        await proxy[Symbol.asyncDispose]();
+        await upstream[Symbol.asyncDispose]();
+      },
+    };
+  } catch (error) {
+    await upstream[Symbol.asyncDispose]();
+    throw error;
+  }
+}
+
+async function add({ baseUrl }: TestProxy, note: object): Promise<unknown> {
+  const headers = { "content-type": "application/json" };
+  const response = await fetch(`${baseUrl}/notes.Notes/Add`, { method: "POST", headers, body: JSON.stringify(note) });
+  return await response.json();
+}
+
+test("standard rules from reflection are checked before the call is forwarded", async () => {
+  await using proxy = await start(notesWith(string({ minLen: 2n, pattern: "^[a-z]*$" })));
+  expect(await add(proxy, { text0: "a" })).toMatchObject({ message: "text0: must be at least 2 characters" });
+  expect(await add(proxy, { text0: "A1" })).toMatchObject({ code: "invalid_argument" });
+  // The upstream has the definition but not the service.
+  expect(await add(proxy, { text0: "ab" })).toMatchObject({ code: "unimplemented" });
+});
+
+test("a pattern that takes too long is interrupted, and other calls are served afterwards", async () => {
+  const slow = string({ pattern: "^(a?){1000}a{1000}$|^$" });
+  await using proxy = await start(notesWith(slow, string({ minLen: 2n })));
+  expect(await add(proxy, { text0: "a".repeat(1_000_000), text1: "ab" })).toMatchObject({
+    code: "invalid_argument",
+    message: "a validation rule cannot be evaluated: it takes longer than 100 ms",
+  });
+  expect(await add(proxy, { text1: "a" })).toMatchObject({ message: "text1: must be at least 2 characters" });
+});
+
+test.for<readonly [string, File, string]>([
+  [
+    "CEL, which could fill the memory",
+    notesWith({ celExpression: ["[this].map(a, a + a).map(a, a + a).map(a, a + a).exists(a, a == '')"] }),
+    "notes.Note.text0 has a rule in CEL",
+  ],
+  [
+    "thousands of rules",
+    notesWith(...Array.from({ length: 2001 }, () => string({ minLen: 1n }))),
+    "more than 2000 fields and messages have rules",
+  ],
+  [
+    "long patterns",
+    notesWith(string({ pattern: "a".repeat(10_001) })),
+    "their patterns have more than 10000 characters",
+  ],
+])("the proxy does not start with %s", async ([, file, reason]) => {
+  await expect(start(file)).rejects.toThrow(`the validation rules are not accepted from a server: ${reason}`);
+});
+
+test("without untrusted, the proxy does not evaluate rules from reflection", async () => {
+  await expect(start(notesWith(), await openValidation())).rejects.toThrow(
+    "validation by rules of a server, upstreams[0], requires openValidation({ untrusted: true })",
+  );
+});
