@@ -35,7 +35,11 @@ export function requireOwnDescriptors(
 // Each copy of protobuf-es has one prototype for all messages of a type with explicit presence.
 function isFromThisCopy({ proto }: DescFile, commonJsPrototype: (() => unknown) | undefined): boolean {
   const prototype: unknown = Object.getPrototypeOf(proto);
-  return prototype === ownPrototype || prototype === commonJsPrototype?.();
+  return ownPrototypes.has(prototype) || prototype === commonJsPrototype?.();
 }
 
-const ownPrototype: unknown = Object.getPrototypeOf(create(FileDescriptorProtoSchema));
+const ownPrototypes: ReadonlySet<unknown> = new Set([
+  Object.getPrototypeOf(create(FileDescriptorProtoSchema)),
+  // descriptor.proto, which describes itself.
+  Object.getPrototypeOf(FileDescriptorProtoSchema.file.proto),
+]);

@@ -1,4 +1,5 @@
 import { createRegistry } from "@bufbuild/protobuf";
+import { file_google_protobuf_descriptor } from "@bufbuild/protobuf/wkt";
 import { expect, test } from "vitest";
 import { GreenhouseService, ReadingSchema } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { requireOwnDescriptors } from "../../src/serve/own-descriptors.ts";
@@ -11,4 +12,9 @@ test("a registry type created by another copy of protobuf-es is rejected, like a
   expect(() => requireOwnDescriptors([GreenhouseService], foreign, undefined)).toThrow(
     "message greenhouse.v1.Reading was created by a different copy of @bufbuild/protobuf",
   );
+});
+
+test("a registry with the types of descriptor.proto is accepted", () => {
+  const registry = createRegistry(file_google_protobuf_descriptor);
+  expect(() => requireOwnDescriptors([GreenhouseService], registry, undefined)).not.toThrow();
 });
