@@ -96,7 +96,7 @@ export const suites: readonly Suite[] = [
       "packages/gateway/test/{compression/window-budget,fuzz,listen/refused-bodies,openapi/expansion}.test.ts",
       "packages/gateway/test/messages/{binary/random-messages,codegen/wide-messages}.test.ts",
       "packages/gateway/test/messages/json/{json-scanner-memory,parse-plain,write-random-json}.test.ts",
-      "packages/gateway/test/{protocols/queued-decompression,serve/announced-messages}.test.ts",
+      "packages/gateway/test/{protocols/{mcp/random-results,queued-decompression},serve/announced-messages}.test.ts",
       "packages/http-engine/test/{compared-with-node/**/*,http1-connection,http1/compared-with-node}.test.ts",
       "packages/http-engine/test/http2/{compared-with-node,frame-reader,interleaving,node-peer}.test.ts",
     ],
