@@ -90,7 +90,9 @@ function isNameShown(name: string): boolean {
  * handler returns: with unknown enum values, infinite numbers, and without required fields.
  */
 function refine(schema: OpenApiSchema, direction: "input" | "output"): JsonObject {
-  const refined: Record<string, JsonValue> = {};
+  // The format that determines this range is omitted.
+  const refined: Record<string, JsonValue> =
+    schema["format"] === "int32" ? { minimum: -(2 ** 31), maximum: 2 ** 31 - 1 } : {};
   for (const [keyword, value] of Object.entries(schema)) {
     if (keyword === "properties") refined[keyword] = refineProperties(value, direction);
     else if (keyword === "items" || keyword === "additionalProperties") refined[keyword] = refineAny(value, direction);
