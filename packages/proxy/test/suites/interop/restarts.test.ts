@@ -111,9 +111,9 @@ test("no unary call fails, and streams end with the status of the service, when 
 });
 
 test.each([
-  { name: "streams continue within the grace period", grace: "30s", statuses: ["0"] },
-  { name: "streams fail after the grace period", grace: "100ms", statuses: [String(Code.Unavailable)] },
-])("no unary call fails and $name when connections reach the maximum age", async ({ grace, statuses }) => {
+  { name: "streams continue within the grace period", grace: "30s", failures: [] },
+  { name: "streams fail after the grace period", grace: "100ms", failures: [String(Code.Unavailable)] },
+])("no unary call fails and $name when connections reach the maximum age", async ({ grace, failures }) => {
   await using server = await start("-age", "300ms", "-grace", grace);
   await using upstream = createUpstream({ addresses: server.address });
   await using proxy = await startProxy("", sinkFiles, { upstreamOptions: { upstream } });
@@ -122,5 +122,6 @@ test.each([
   await pause(1_500);
   await load.end();
   expect(statusesOf(load.unary)).toEqual(["0"]);
-  expect(statusesOf(load.streams)).toEqual(statuses);
+  // The streams that were open at the end of the load may have succeeded.
+  expect(statusesOf(load.streams).filter((each) => each !== "0")).toEqual(failures);
 });
