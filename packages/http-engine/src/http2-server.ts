@@ -49,6 +49,7 @@ function toHttp2Limits(limits: Limits): Http2Limits {
   return {
     ...defaultHttp2Limits,
     concurrentStreams: limits.concurrentStreams,
+    connectionWindowBytes: limits.connectionWindowBytes,
     headerListBytes: limits.headerBytes,
     headerBlockBytes: limits.headerBytes * 4,
     idleTimeoutMs: limits.idleTimeoutMs,

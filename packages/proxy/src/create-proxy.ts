@@ -56,8 +56,8 @@ export {
 } from "./upstreams/index.ts";
 
 /**
- * Options of {@link createProxy}: those of a gateway, with upstreams instead of handlers. `limits.headerBytes` is 64 KiB
- * by default. `validation` decodes each request to check it, and forwards the original bytes; it requires descriptors
+ * Options of {@link createProxy}: those of a gateway, with upstreams instead of handlers. By default, `limits.headerBytes`
+ * is 64 KiB and `limits.connectionWindowBytes` 64 MiB. `validation` decodes each request to check it, and forwards the original bytes; it requires descriptors
  * from files, because an upstream could send rules by reflection that take long to evaluate.
  */
 export interface ProxyOptions extends Omit<GatewayOptions, "engine" | "routes"> {
@@ -132,6 +132,14 @@ export async function createProxy(given: ProxyOptions): Promise<ProxyGateway> {
   return openProxy(await openServing(given), given);
 }
 
+/** The limits of callers whose defaults differ from those of a gateway. */
+const proxyLimits = {
+  // Header fields that an upstream may send can also be sent to it.
+  headerBytes: upstreamLimits.headerBytes,
+  // 64 MiB: 256 streams of 256 KiB. Uploads that an upstream does not read must not stall other calls of the connection.
+  connectionWindowBytes: 64 * 1024 * 1024,
+};
+
 /** What the options of a proxy determine. */
 interface Serving {
   readonly table: ProxyTable;
@@ -142,8 +150,7 @@ interface Serving {
 
 /** Reads the descriptors of options, and compiles their routes. Rejects as {@link createProxy} does. */
 async function openServing(given: ProxyOptions): Promise<Serving> {
-  // Header fields that an upstream may send can also be sent to it.
-  const options = { ...given, limits: { headerBytes: upstreamLimits.headerBytes, ...given.limits } };
+  const options = { ...given, limits: { ...proxyLimits, ...given.limits } };
   refuseUnknownOptions(options, proxyOptionNames, "createProxy");
   for (const [at, upstream] of options.upstreams.entries()) {
     refuseUnknownOptions(upstream, proxiedUpstreamNames, `upstreams[${at}] of createProxy`);

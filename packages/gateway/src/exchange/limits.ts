@@ -26,6 +26,11 @@ export interface Limits {
   /** Streams that an HTTP/2 connection may have open; further ones are refused. Default 256. */
   readonly concurrentStreams: number;
   /**
+   * Bytes of unread request bodies that an HTTP/2 connection may send, up to 256 KiB for each stream: its receive
+   * window. A connection above it stalls until a body is read. Default 1 MiB.
+   */
+  readonly connectionWindowBytes: number;
+  /**
    * Bytes that all connections together may buffer because their clients do not read. Above it, the connections whose
    * clients have read nothing for the longest time are closed. Default 256 MiB: half of a small machine.
    */
@@ -48,6 +53,7 @@ export const defaultLimits: Limits = {
   requestTimeoutMs: 300_000,
   idleTimeoutMs: 75_000,
   concurrentStreams: 256,
+  connectionWindowBytes: 1024 * 1024,
   backlogBytes: 256 * 1024 * 1024,
   connections: 10_000,
   defaultTimeoutMs: 0,

@@ -37,7 +37,7 @@ export class NodeHttp2Connection implements HttpConnection, CheckedConnection, E
     this.#options = options;
     // Loaded with the first connection, because it adds 10 ms to the start.
     this.#session = process.getBuiltinModule("node:http2").performServerHandshake(socket, sessionOptions(limits));
-    this.#session.setLocalWindowSize(connectionWindowBytes);
+    this.#session.setLocalWindowSize(Math.max(limits.connectionWindowBytes, windowBytesInitial));
     const bufferedBytes = (): number => this.#bufferedBytes();
     const sink = {
       get writableLength() {
@@ -166,5 +166,5 @@ const fieldBytesMin = 33;
 const sessionMegabytesMin = 10;
 /** Bytes that a stream may send before they are read. 256 KiB: a message of this size takes one round trip. */
 const streamWindowBytes = 256 * 1024;
-/** Bytes that all streams together may send before they are read. 1 MiB. */
-const connectionWindowBytes = 1024 * 1024;
+/** The window of a new connection (RFC 9113 §6.9.2), which cannot be reduced. */
+const windowBytesInitial = 65_535;

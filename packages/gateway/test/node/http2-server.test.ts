@@ -145,7 +145,7 @@ test("on node:http2, a connection serves a call while more than 10 MB of its res
 });
 
 test("on node:http2, a client receives the limits, and is disconnected if it opens more streams", async () => {
-  const limits = { concurrentStreams: 2 };
+  const limits = { concurrentStreams: 2, connectionWindowBytes: 2 ** 21 };
   await using greenhouse = await startOnNode({ waterBed: () => new Promise(() => {}) }, { limits });
   using connection = await openFrames(greenhouse.address);
   const settings = await connection.readUntil(({ type, flags }) => type === frameType.settings && flags === 0);
@@ -158,7 +158,7 @@ test("on node:http2, a client receives the limits, and is disconnected if it ope
   expect(values.get(settingsConcurrentStreams)).toBe(2);
   expect(values.get(settingsInitialWindow)).toBe(256 * 1024);
   const window = await connection.readUntil(({ type, streamId }) => type === frameType.windowUpdate && streamId === 0);
-  expect(window?.payload.readUInt32BE(0)).toBe(1024 * 1024 - 65_535);
+  expect(window?.payload.readUInt32BE(0)).toBe(2 ** 21 - 65_535);
   for (const streamId of [1, 3, 5]) sendUnaryCall(connection, streamId, waterBedProcedure);
   expect(await connection.readEnd(5)).toMatchObject({ kind: "go-away", errorCode: ErrorCode.protocolError });
 });

@@ -1,3 +1,6 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { Readable } from "node:stream";
 import { create, toBinary } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -17,12 +20,15 @@ import {
   type GrpcServerProcess,
   startGrpcProgram,
 } from "../../../../testing/src/gateway/grpc-programs.ts";
+import { descriptorSetOf } from "../../../../testing/src/gateway/descriptor-set.ts";
+import { startProxyProcess } from "../../../../testing/src/gateway/proxy-process.ts";
+import { createTempFolder } from "../../../../testing/src/process/temp-folder.ts";
 import { startProxy } from "../../../../testing/src/gateway/proxy.ts";
 import { envelope } from "../../../../testing/src/gateway/scripted-http2-server.ts";
 import { CountRequestSchema, ItemSchema } from "../../../../testing/src/gen/transcoding/v1/echo_pb.ts";
 import { buildLimitMs } from "../../../../testing/src/process/build-step.ts";
 
-// A server whose machine is lost without closing its connections.
+// A server whose machine is lost without closing its connections, and callers and servers that do not read.
 
 const header: readonly Field[] = [
   ["content-type", "application/grpc+proto"],
@@ -82,4 +88,40 @@ test("calls go to the other server when a machine is lost without closing its co
   expect(statuses.filter((status) => status === String(Code.Unavailable))).toHaveLength(20 - left);
   expect(left).toBeGreaterThan(0);
   expect(left).toBeLessThan(20);
+});
+
+const mebibyte = 2 ** 20;
+
+test.each([
+  { name: "callers that do not read", request: relayed },
+  { name: "servers that do not read", request: { ...relayed, header: [...header, ["x-never-read", "1"] as const] } },
+])("50 streams of $name stall no other call of their connection, and take bounded memory", async ({ request }) => {
+  using folder = createTempFolder();
+  const descriptors = join(folder.path, "echo.binpb");
+  writeFileSync(descriptors, descriptorSetOf(...echoFiles));
+  await using proxy = await startProxyProcess([
+    "--upstream",
+    server.address,
+    "--descriptors",
+    descriptors,
+    "--port",
+    "0",
+  ]);
+  using connection = await openHttp2({ address: "127.0.0.1", port: proxy.port });
+  // Responses that are not read must not exhaust the window of the connection.
+  connection.session.setLocalWindowSize(2 ** 30);
+  for (let i = 0; i < 20; i++) await callAll(connection);
+  const status = `/proc/${String(proxy.command.process.pid)}/status`;
+  const rssBytes = (): number => Number(/^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(status, "latin1"))?.[1]) * 1024;
+  const before = rssBytes();
+  const large = envelope(toBinary(ItemSchema, create(ItemSchema, { text: "a".repeat(16 * 1024) })));
+  for (let i = 0; i < 50; i++) {
+    const call = connection.open(request, { endStream: false });
+    // Reset at the end of the test.
+    call.on("error", () => undefined);
+    Readable.from(Array.from({ length: 1_024 }, () => large)).pipe(call);
+  }
+  for (let i = 0; i < 20; i++) expect(await callAll(connection)).toEqual(["0"]);
+  // Mostly the windows of the streams, 256 KiB in each direction. The callers would send 800 MiB.
+  expect(rssBytes() - before).toBeLessThan(160 * mebibyte);
 });
