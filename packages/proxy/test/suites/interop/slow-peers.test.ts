@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { create, toBinary } from "@bufbuild/protobuf";
@@ -22,6 +22,7 @@ import {
 } from "../../../../testing/src/gateway/grpc-programs.ts";
 import { descriptorSetOf } from "../../../../testing/src/gateway/descriptor-set.ts";
 import { startProxyProcess } from "../../../../testing/src/gateway/proxy-process.ts";
+import { residentBytes } from "../../../../testing/src/process/resident-bytes.ts";
 import { createTempFolder } from "../../../../testing/src/process/temp-folder.ts";
 import { startProxy } from "../../../../testing/src/gateway/proxy.ts";
 import { envelope } from "../../../../testing/src/gateway/scripted-http2-server.ts";
@@ -111,9 +112,8 @@ test.each([
   // Responses that are not read must not exhaust the window of the connection.
   connection.session.setLocalWindowSize(2 ** 30);
   for (let i = 0; i < 20; i++) await callAll(connection);
-  const status = `/proc/${String(proxy.command.process.pid)}/status`;
-  const rssBytes = (): number => Number(/^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(status, "latin1"))?.[1]) * 1024;
-  const before = rssBytes();
+  const { pid } = proxy.command.process;
+  const before = residentBytes(pid);
   const large = envelope(toBinary(ItemSchema, create(ItemSchema, { text: "a".repeat(16 * 1024) })));
   for (let i = 0; i < 50; i++) {
     const call = connection.open(request, { endStream: false });
@@ -123,5 +123,5 @@ test.each([
   }
   for (let i = 0; i < 20; i++) expect(await callAll(connection)).toEqual(["0"]);
   // Mostly the windows of the streams, 256 KiB in each direction. The callers would send 800 MiB.
-  expect(rssBytes() - before).toBeLessThan(160 * mebibyte);
+  expect(residentBytes(pid) - before).toBeLessThan(160 * mebibyte);
 });
