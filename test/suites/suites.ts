@@ -168,13 +168,14 @@ export const suites: readonly Suite[] = [
   {
     kind: "files",
     name: "mcp",
-    about: "tools of the gateway and of the proxy: MCP's conformance suite, the official clients, and ajv",
+    about:
+      "tools of the gateway, the plant store and the proxy: MCP's conformance suite, the official clients, and ajv",
     occasion: "run",
     whySeparate: "has dependencies that `npm ci` does not install",
-    files: ["packages/gateway/test/suites/mcp/**/*.test.ts"],
+    files: ["{packages/gateway/test,test}/suites/mcp/**/*.test.ts"],
     blocks: true,
     hasBuildLimit: true,
-    prepare: "tsc -p packages/gateway/test/suites/mcp",
+    prepare: "tsc -p packages/gateway/test/suites/mcp && tsc -p test/suites/mcp",
     needs: ["npm packages/gateway/test/suites/mcp", "python3", "python3-venv", "go"],
   },
   {

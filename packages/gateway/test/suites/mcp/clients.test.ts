@@ -3,8 +3,8 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openPython } from "../../../../testing/src/process/python.ts";
-import { createTempFolder } from "../../../../testing/src/process/temp-folder.ts";
 import { type ClientServer, credential, startClientServer } from "./client-server.ts";
+import { inspect } from "./inspector.ts";
 import { everyType, expected, greenhouse, type Results } from "./results.ts";
 import { callAll, connect1, connect2 } from "./typescript-clients.ts";
 
@@ -41,22 +41,15 @@ test.each([
 });
 
 describe("the inspector's command line", () => {
-  async function inspect(...args: readonly string[]): Promise<string> {
-    using home = createTempFolder();
-    const program = join(folder, "node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js");
-    const common = ["--cli", server.url, "--transport", "http", "--header", `Authorization: ${credential}`];
-    const options = { env: { ...process.env, HOME: home.path }, maxBuffer: 16 * 1024 * 1024 };
-    const { stdout } = await promisify(execFile)(process.execPath, [program, ...common, ...args], options);
-    return stdout;
-  }
-
   test("finds no error in the schemas of tools", async () => {
-    const { tools }: { tools: { name: string }[] } = JSON.parse(await inspect("--method", "tools/list", "--strict"));
+    const { tools }: { tools: { name: string }[] } = JSON.parse(
+      await inspect(server.url, credential, ["--method", "tools/list", "--strict"]),
+    );
     expect(tools.map(({ name }) => name)).toEqual(expected.tools);
   });
 
   test("calls a tool", async () => {
     const args = ["--method", "tools/call", "--tool-name", `${greenhouse}_WaterBed`, "--tool-arg", "bed=7"];
-    expect(JSON.parse(await inspect(...args))).toMatchObject({ structuredContent: { bed: "7" } });
+    expect(JSON.parse(await inspect(server.url, credential, args))).toMatchObject({ structuredContent: { bed: "7" } });
   });
 });

@@ -1,14 +1,26 @@
-import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
+import { join } from "node:path";
+import {
+  Client,
+  ClientCredentialsProvider,
+  StreamableHTTPClientTransport,
+  type Transport,
+} from "@modelcontextprotocol/client";
+import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { Client as Client1 } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport as Transport1 } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
+import { projectFolder } from "../../../../testing/src/process/child-program.ts";
 import { type ClientServer, credential } from "./client-server.ts";
 import { everyType, greenhouse, type Results } from "./results.ts";
 
 /** A connected client, in the form that both versions of the SDK have. */
-interface Connected {
+export interface Connected {
   listTools(): Promise<{ readonly tools: readonly { readonly name: string }[] }>;
   callTool(
-    params: { readonly name: string; readonly arguments?: Record<string, unknown> },
+    params: {
+      readonly name: string;
+      readonly arguments?: Record<string, unknown>;
+      readonly _meta?: Record<string, unknown>;
+    },
     options?: { readonly onprogress?: () => void; readonly signal?: AbortSignal },
   ): Promise<Record<string, unknown>>;
   close(): Promise<void>;
@@ -18,11 +30,36 @@ const client = { name: "test", version: "1" };
 
 /** Connects a client of the SDK 2, for one revision. */
 export async function connect2(url: string, revision: string, authorization: string): Promise<Connected> {
+  const requestInit = { headers: { authorization } };
+  return await connectBy(new StreamableHTTPClientTransport(new URL(url), { requestInit }), revision);
+}
+
+/**
+ * Connects a client of the SDK 2 that has no token. It discovers the authorization server, and gets a token there with its
+ * client credentials.
+ */
+export async function connectWithoutToken(url: string, issuer: string): Promise<Connected> {
+  const credentials = { clientId: "agent", clientSecret: "secret", expectedIssuer: issuer };
+  const authProvider = new ClientCredentialsProvider(credentials);
+  return await connectBy(new StreamableHTTPClientTransport(new URL(url), { authProvider }), "2026-07-28");
+}
+
+/** Connects a client of the SDK 2 that starts the proxy on its standard input and output. */
+export async function connectToProxy(args: readonly string[], token?: string): Promise<Connected> {
+  const main = join(projectFolder, "packages/proxy/src/command/main.ts");
+  const transport = new StdioClientTransport({
+    command: process.execPath,
+    args: [main, ...args, "--mcp-stdio"],
+    stderr: "inherit",
+    ...(token !== undefined && { env: { MCP_TOKEN: token } }),
+  });
+  return await connectBy(transport, "2026-07-28");
+}
+
+async function connectBy(transport: Transport, revision: string): Promise<Connected> {
   const options = revision === "2026-07-28" ? { versionNegotiation: { mode: { pin: revision } } } : {};
   const connected = new Client(client, options);
-  await connected.connect(
-    new StreamableHTTPClientTransport(new URL(url), { requestInit: { headers: { authorization } } }),
-  );
+  await connected.connect(transport);
   return {
     listTools: () => connected.listTools(),
     callTool: async (params, callOptions) => await connected.callTool(params, callOptions),

@@ -1,0 +1,138 @@
+import { execFile } from "node:child_process";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { inspect } from "../../../packages/gateway/test/suites/mcp/inspector.ts";
+import {
+  type Connected,
+  connect1,
+  connect2,
+  connectToProxy,
+  connectWithoutToken,
+} from "../../../packages/gateway/test/suites/mcp/typescript-clients.ts";
+import { projectFolder } from "../../../packages/testing/src/process/child-program.ts";
+import { openPython } from "../../../packages/testing/src/process/python.ts";
+import { startToolServer, type ToolServer } from "./tool-server.ts";
+
+// The official clients of MCP delete plants of the plant store, with tokens of an identity provider.
+
+const tool = "plantstore_v1_PlantService_DeletePlant";
+let server: ToolServer;
+let token: string;
+let otherScope: string;
+
+beforeAll(async () => {
+  server = await startToolServer();
+  token = await server.tokenWith("plants:delete");
+  otherScope = await server.tokenWith("plants:read");
+});
+afterAll(async () => await server[Symbol.asyncDispose]());
+
+/** What a client gets: the names of the tools, and for each call the structured result or the text of the error. */
+type Results = Readonly<Record<"tools" | "deleted" | "repeated" | "notFound" | "invalid", unknown>>;
+
+function expectedFor(plant: string): Results {
+  return {
+    tools: [tool],
+    deleted: {},
+    repeated: {},
+    notFound: `NOT_FOUND: plant ${plant} not found`,
+    invalid: 'INVALID_ARGUMENT: id: "rose" is not an int64',
+  };
+}
+
+/** Deletes a plant, repeats the call with and without its idempotency key, and calls with an invalid id. */
+async function deleteWith(connected: Connected, plant: string): Promise<Results> {
+  const call = async (id: string, _meta: Record<string, unknown> = {}): Promise<unknown> => {
+    const { isError, content, structuredContent } = await connected.callTool({ name: tool, arguments: { id }, _meta });
+    const [first]: { text?: string }[] = JSON.parse(JSON.stringify(content));
+    return isError === true ? first?.text : structuredContent;
+  };
+  const key = { idempotencyKey: `key-${plant}` };
+  const { tools } = await connected.listTools();
+  const results = {
+    tools: tools.map(({ name }) => name),
+    deleted: await call(plant, key),
+    repeated: await call(plant, key),
+    notFound: await call(plant),
+    invalid: await call("rose"),
+  };
+  await connected.close();
+  return results;
+}
+
+async function deleteFromPython(mode: string, plant: string): Promise<Results> {
+  const packages = join(projectFolder, "packages/gateway/test/suites/mcp/requirements.txt");
+  const programs = await openPython(packages);
+  const args = [join(import.meta.dirname, "plant_store.py"), server.url, `Bearer ${token}`, mode, plant];
+  const { stdout } = await promisify(execFile)(join(programs, "python"), args, { timeout: 60_000 });
+  return JSON.parse(stdout);
+}
+
+async function deleteOverProxy(plant: string): Promise<Results> {
+  const upstream = ["--upstream", server.baseUrl, "--reflection", "--reflect-header", `authorization: Bearer ${token}`];
+  const connected = await connectToProxy([...upstream, "--mcp", "plantstore.v1.*"], token);
+  return await deleteWith(connected, plant);
+}
+
+type Call = (plant: string) => Promise<Results>;
+
+test.each<{ name: string; plant: string; call: Call }>([
+  {
+    name: "the TypeScript client 2, in the stateless revision,",
+    plant: "1",
+    call: async (plant) => await deleteWith(await connect2(server.url, "2026-07-28", `Bearer ${token}`), plant),
+  },
+  {
+    name: "the TypeScript SDK 1",
+    plant: "2",
+    call: async (plant) => await deleteWith(await connect1(server.url, `Bearer ${token}`), plant),
+  },
+  {
+    name: "the Python client, in the stateless revision,",
+    plant: "3",
+    call: (plant) => deleteFromPython("2026-07-28", plant),
+  },
+  { name: "the Python client, with initialize,", plant: "4", call: (plant) => deleteFromPython("legacy", plant) },
+  { name: "the TypeScript client 2, which starts the proxy,", plant: "5", call: deleteOverProxy },
+])("$name deletes a plant, repeats the call, and gets errors", async ({ plant, call }) => {
+  expect(await call(plant)).toEqual(expectedFor(plant));
+});
+
+test("the inspector's command line lists and calls the tool, and is refused without a token", async () => {
+  const list = await inspect(server.url, `Bearer ${token}`, ["--method", "tools/list", "--strict"]);
+  expect(JSON.parse(list)).toMatchObject({ tools: [{ name: tool, annotations: { destructiveHint: true } }] });
+  const args = ["--method", "tools/call", "--tool-name", tool, "--tool-arg", "id=6"];
+  const called = await inspect(server.url, `Bearer ${token}`, args);
+  expect(JSON.parse(called)).toMatchObject({ structuredContent: {} });
+  await expect(inspect(server.url, "none", args)).rejects.toThrow();
+});
+
+describe.each([
+  { name: "client 2", connect: (authorization: string) => connect2(server.url, "2026-07-28", authorization) },
+  { name: "SDK 1", connect: (authorization: string) => connect1(server.url, authorization) },
+])("the TypeScript $name", ({ connect }) => {
+  test.each([
+    { name: "no token", authorization: "" },
+    { name: "an unknown token", authorization: "Bearer unknown" },
+  ])("is refused with $name", async ({ authorization }) => {
+    await expect(connect(authorization)).rejects.toThrow(
+      /401|[Uu]nauthorized|a bearer token is required|the token is not valid/,
+    );
+  });
+
+  test("sees no tool, and may call none, with a token for another scope", async () => {
+    const connected = await connect(`Bearer ${otherScope}`);
+    expect((await connected.listTools()).tools).toEqual([]);
+    await expect(connected.callTool({ name: tool, arguments: { id: "7" } })).rejects.toThrow(/scope|403/);
+    await connected.close();
+  });
+});
+
+test("a client without a token discovers where to get one, and deletes a plant with it", async () => {
+  const connected = await connectWithoutToken(server.url, server.issuer);
+  expect(await deleteWith(connected, "8")).toEqual(expectedFor("8"));
+  expect(server.tokenRequests).toEqual([
+    { grant_type: "client_credentials", resource: server.baseUrl, scope: "plants:delete" },
+  ]);
+});
