@@ -32,7 +32,7 @@ export const nightlySuites: readonly Suite[] = [
   {
     kind: "program",
     name: "proxy-soak",
-    about: "calls through the proxy while its servers are killed and frozen",
+    about: "calls, uploads and downloads through the proxy while its servers are killed, frozen and restarted",
     occasion: "nightly",
     whySeparate: "takes minutes",
     program: "packages/proxy/test/suites/soak/run.ts",

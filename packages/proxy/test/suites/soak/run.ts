@@ -1,19 +1,21 @@
 import { writeFileSync } from "node:fs";
 import { setTimeout as pause } from "node:timers/promises";
 import { parseArgs } from "node:util";
-import { createProxy, createUpstream } from "../../../src/create-proxy.ts";
+import { FileService } from "../../../../testing/src/gen/files/v1/files_pb.ts";
 import { KitchenSink } from "../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { Dice } from "../../../../testing/src/dice.ts";
 import { descriptorSetOf } from "../../../../testing/src/gateway/descriptor-set.ts";
+import { startProxyProcess } from "../../../../testing/src/gateway/proxy-process.ts";
+import { residentBytes } from "../../../../testing/src/process/resident-bytes.ts";
 import { createTempFolder } from "../../../../testing/src/process/temp-folder.ts";
 import { testSeed } from "../../../../testing/src/test-seed.ts";
 import { Callers, type Outcome } from "./calls.ts";
 import { UpstreamProcess } from "./upstreams.ts";
 
-// `npm run suite -- proxy-soak`: REST and gRPC through a proxy, 500 calls a second with different messages, while its
-// three upstreams are killed, suspended and restarted. No call may get the response of another call, end without a
-// response or an error, or reach the upstreams twice. The upstreams record each call. `-- --seconds 600` for a longer
-// run, `-- --seed 42` for other failures.
+// `npm run suite -- proxy-soak`: REST and gRPC through a proxy, 500 calls a second with different messages, uploads and
+// downloads among them, while its three upstreams are killed, suspended and restarted, and its configuration is
+// reloaded. No call may get the response of another call, end without a response or an error, or reach the upstreams
+// twice. The upstreams record each call. `-- --seconds 600` for a longer run, `-- --seed 42` for other failures.
 
 const { values } = parseArgs({
   options: {
@@ -32,23 +34,24 @@ await using stack = new AsyncDisposableStack();
 const upstreams: UpstreamProcess[] = [];
 for (const name of ["a", "b", "c"]) upstreams.push(stack.use(await UpstreamProcess.open(folder.path, name)));
 const addresses = upstreams.map(({ address }) => address);
-const upstream = stack.use(createUpstream({ addresses, keepaliveMs: 1_000 }));
-const proxy = await createProxy({ upstreams: [{ upstream, descriptors: descriptorSetOf(KitchenSink.file) }] });
-stack.defer(() => proxy.close());
-const { port } = await proxy.listen({ host: "127.0.0.1", port: 0 });
-const callers = stack.use(new Callers(`http://127.0.0.1:${port}`));
+writeFileSync(folder.file("files.binpb"), descriptorSetOf(KitchenSink.file, FileService.file));
+const configuration = folder.file("proxy.yaml");
+configure(0);
+const proxy = stack.use(await startProxyProcess(["--config", configuration]));
+const callers = stack.use(new Callers(proxy.baseUrl));
 
 const untilMs = performance.now() + Number(values.seconds) * 1000;
 const outcomes = new Map<number, Outcome>();
-const failures = { killed: 0, suspended: 0 };
-const [made] = await Promise.all([callAll(), breakAll()]);
+const failures = { killed: 0, suspended: 0, restarted: 0, reloads: 0 };
+const [made] = await Promise.all([callAll(), breakAll(), reloadAll()]);
 await Promise.all(made);
 const problems = findProblems();
 
 for (const problem of problems) process.stderr.write(`${problem}\n`);
+const { killed, suspended, restarted, reloads } = failures;
 const detail = `${outcomes.size.toLocaleString("en")} calls, ${count("right")} succeeded, ${count("error")} failed`;
 process.stdout.write(
-  `${detail}; upstreams were killed ${failures.killed} times and suspended ${failures.suspended} times\n`,
+  `${detail}; upstreams were killed ${killed} times, suspended ${suspended} times and restarted ${restarted} times; ${reloads} reloads; ${Math.round(residentBytes(proxy.command.process.pid) / 2 ** 20)} MiB\n`,
 );
 const file = process.env["TEST_REPORT"];
 if (file !== undefined) {
@@ -76,18 +79,35 @@ async function breakAll(): Promise<void> {
   while (performance.now() < untilMs) {
     const one = dice.oneOf(upstreams);
     const durationMs = 50 + dice.roll(2_500);
-    if (dice.roll(2) === 0) {
-      failures.suspended++;
+    const failure = dice.oneOf(["suspended", "killed", "restarted"] as const);
+    failures[failure]++;
+    if (failure === "suspended") {
       one.suspend();
       await pause(durationMs);
       one.resume();
-    } else {
-      failures.killed++;
+    } else if (failure === "killed") {
       await one.kill();
       await pause(durationMs / 4);
       await one.start();
-    }
+    } else await one.restart();
     await pause(dice.roll(500));
+  }
+}
+
+/** Writes a configuration whose connections to the upstreams differ from those of the previous one. */
+function configure(version: number): void {
+  const upstream = { addresses, descriptors: folder.file("files.binpb"), keepaliveMs: 1_000 + (version % 2) };
+  const settings = { listen: { port: 0 }, admin: { port: 0 }, drain: { delayMs: 0 }, upstreams: [upstream] };
+  // JSON is YAML.
+  writeFileSync(configuration, JSON.stringify(settings));
+}
+
+/** Reloads the configuration every few seconds. */
+async function reloadAll(): Promise<void> {
+  while (performance.now() < untilMs) {
+    await pause(500 + dice.roll(5_000));
+    configure(++failures.reloads);
+    proxy.command.process.kill("SIGHUP");
   }
 }
 
@@ -101,6 +121,7 @@ function findProblems(): readonly string[] {
     ...problemOf("ended without a response or an error", numbersOf("lost")),
     ...problemOf("reached the upstreams more than once", doubled),
     ...problemOf("succeeded without reaching an upstream", unknown),
+    ...(/^configuration reloaded$/m.test(proxy.command.stdout()) ? [] : ["the configuration was not reloaded"]),
     // Two of three upstreams are available at any time.
     ...(count("right") * 2 > outcomes.size ? [] : ["fewer than half of the calls succeeded"]),
   ];

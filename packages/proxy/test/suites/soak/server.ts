@@ -1,21 +1,45 @@
+import { createHash } from "node:crypto";
 import { openSync, writeSync } from "node:fs";
 import type { ServiceImpl } from "@connectrpc/connect";
 import { createTestGateway } from "../../../../testing/src/gateway/test-engine.ts";
+import { FileService } from "../../../../testing/src/gen/files/v1/files_pb.ts";
 import { KitchenSink } from "../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { contentOf, piecesOf } from "./content.ts";
 
-// An upstream of the soak test: `node packages/proxy/test/suites/soak/server.ts PORT FILE`. It records each call in the
-// file, so that records survive when the process is killed, and echoes the request.
+// An upstream of the soak test: `node packages/proxy/test/suites/soak/server.ts PORT FILE`. It records the number of each
+// call in the file, so that records survive when the process is killed, and echoes the request. SIGTERM stops it
+// gracefully.
 
 const [port, path = ""] = process.argv.slice(2);
-const file = openSync(path, "a");
+const log = openSync(path, "a");
+const record = (number: number | string): void => void writeSync(log, `${number}\n`);
 
-const implementation: Partial<ServiceImpl<typeof KitchenSink>> = {
+const sinks: Partial<ServiceImpl<typeof KitchenSink>> = {
   create: (sink, { method }) => {
-    writeSync(file, `${sink.fInt32}\n`);
+    record(sink.fInt32);
     return { rpc: method.name, sink };
   },
 };
 
-const gateway = createTestGateway({ routes: (router) => router.service(KitchenSink, implementation) });
+const files: Partial<ServiceImpl<typeof FileService>> = {
+  async *download({ name }) {
+    record(name);
+    for (const data of piecesOf(contentOf(Number(name)))) yield { data };
+  },
+  upload: async (requests) => {
+    let first = "";
+    const hash = createHash("sha256");
+    for await (const { name, file } of requests) {
+      if (first === "") record((first = name));
+      hash.update(file?.data ?? "");
+    }
+    return { name: first, note: hash.digest("hex") };
+  },
+};
+
+const gateway = createTestGateway({
+  routes: (router) => void router.service(KitchenSink, sinks).service(FileService, files),
+});
 const address = await gateway.listen({ host: "127.0.0.1", port: Number(port) });
+process.once("SIGTERM", () => void gateway.drain(5_000).then(() => process.exit()));
 process.stdout.write(`${address.port}\n`);

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { projectFolder } from "../../../../testing/src/process/child-program.ts";
 import { type CommandLine, startNode } from "../../../../testing/src/process/command-line.ts";
 
-/** An upstream that can be killed, suspended and restarted on the same port. */
+/** An upstream that can be killed, suspended and restarted on its port. */
 export class UpstreamProcess implements AsyncDisposable {
   readonly #file: string;
   #server: CommandLine | undefined;
@@ -39,6 +39,13 @@ export class UpstreamProcess implements AsyncDisposable {
 
   resume(): void {
     this.#server?.process.kill("SIGCONT");
+  }
+
+  /** Stops the server gracefully, and starts it again. */
+  async restart(): Promise<void> {
+    this.#server?.process.kill("SIGTERM");
+    await this.#server?.end();
+    await this.start();
   }
 
   async kill(): Promise<void> {
