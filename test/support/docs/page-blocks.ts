@@ -76,6 +76,11 @@ export const blockRules: readonly BlockRule[] = [
     run: { not: "a diagram; test/architecture.test.ts compares the imports with package.json" },
   },
   {
+    page: "docs/explanation/storage.md",
+    language: "text",
+    run: { not: "a diagram of states, which the tests of the stores cover" },
+  },
+  {
     page: "packages/http-engine/src/http1/README.md",
     language: "text",
     run: { by: "test/examples/documented-frames.test.ts" },

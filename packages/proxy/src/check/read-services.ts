@@ -35,7 +35,7 @@ const howToCreate =
   'Create it with "buf build -o set.binpb" or "protoc --include_imports --descriptor_set_out=set.binpb"';
 
 const googleApis =
-  "Files in google/ are in google-proto-files, a package of npm, and in buf.build/googleapis/googleapis";
+  'Files in google/ are in the package google-proto-files: run "npm install --save-dev google-proto-files"';
 
 /**
  * Reads a file or a pipe.

@@ -238,7 +238,7 @@ describe("plantstore-proxy check", () => {
     expect(errorOutput).toBe(
       "a.S is omitted: the type google.type.Date of a field of a.M is missing; missing import: google/type/date.proto. " +
         'Create it with "buf build -o set.binpb" or "protoc --include_imports --descriptor_set_out=set.binpb". ' +
-        "Files in google/ are in google-proto-files, a package of npm, and in buf.build/googleapis/googleapis",
+        'Files in google/ are in the package google-proto-files: run "npm install --save-dev google-proto-files"',
     );
   });
 
