@@ -1,4 +1,5 @@
 import type { DescMessage, JsonObject, JsonValue } from "@bufbuild/protobuf";
+import { isJsonObject } from "../messages/json/index.ts";
 import { cleanText } from "./clean-text.ts";
 import type { Comments } from "./comments.ts";
 import { Expansion } from "./expansion.ts";
@@ -16,6 +17,8 @@ export interface MessageSchemaOptions {
   readonly direction: "input" | "output";
   /** Whether the schema refuses unknown fields. */
   readonly isClosed?: boolean | undefined;
+  /** Whether the schema describes an array of messages. */
+  readonly isStream?: boolean;
 }
 
 /** The most messages and enums in a schema. 200: Google's largest requests have 150. */
@@ -34,17 +37,14 @@ const nameLengthMax = 200;
 const descriptionMax = 1_000;
 
 /**
- * Creates a JSON Schema (2020-12) that does not depend on a document: other messages and enums are in `$defs`.
- *
- * Returns `undefined` for a schema that is too large for a model.
- *
- * @param place - returns the root for the schema of the message, for example an object that contains it
+ * Creates a JSON Schema (2020-12) of an object. It does not depend on a document: other messages and enums are in
+ * `$defs`. A message whose JSON is not an object is in a member `value`, and the array of a stream is in `messages`.
+ * Returns {@link omittedSchema} instead of a schema that is too large for a model.
  */
 export function createMessageSchema(
   desc: DescMessage,
-  { direction, isClosed = false, ...options }: MessageSchemaOptions,
-  place: (schema: JsonObject) => JsonObject,
-): JsonObject | undefined {
+  { direction, isClosed = false, isStream = false, ...options }: MessageSchemaOptions,
+): JsonObject {
   const total = new Expansion(fieldsMax);
   const closed = { has: () => isClosed };
   const fixed = {
@@ -61,22 +61,35 @@ export function createMessageSchema(
   const steps = schemas.components();
   for (let count = 0; ; count += 1) {
     const { done, value: definitions } = steps.next();
-    if (count > definitionsMax || total.isCut) return undefined;
+    if (count > definitionsMax || total.isCut) return omittedSchema;
     if (done !== true) continue;
     // The root is described inline, because a reference has no type.
     const reference = whole["$ref"];
     const root = typeof reference === "string" ? definitions[reference.slice(referencePrefix.length)] : whole;
-    const refined = place(refine(root ?? whole, direction));
+    const message = refine(root ?? whole, direction);
+    const object = isJsonObject(desc) ? message : objectOf("value", message, isClosed);
+    const refined = isStream ? objectOf("messages", { type: "array", items: object }, isClosed) : object;
     const entries = Object.entries(definitions).map(([name, schema]) => [name, refine(schema, direction)] as const);
     const text = JSON.stringify([refined, entries]);
-    if (text.length > schemaLengthMax) return undefined;
+    if (text.length > schemaLengthMax) return omittedSchema;
     // The definition of the root is needed only if another message refers to it.
     const used = entries.filter(([name]) => text.includes(JSON.stringify(referencePrefix + name)));
     return used.length === 0 ? refined : { ...refined, $defs: Object.fromEntries(used) };
   }
 }
 
+function objectOf(name: string, schema: JsonObject, isClosed: boolean): JsonObject {
+  const closing = isClosed ? { additionalProperties: false } : {};
+  return { type: "object", properties: { [name]: schema }, required: [name], ...closing };
+}
+
 const referencePrefix = "#/$defs/";
+
+/** Describes a schema that is left out. */
+export const omittedSchema: JsonObject = {
+  type: "object",
+  description: "The schema is left out because it is too large.",
+};
 
 const none: ReadonlySet<DescMessage> = new Set();
 

@@ -26,6 +26,7 @@ export type {
 } from "./protocol.ts";
 export type { Codec, EnvelopeCodec } from "./formats/format.ts";
 export { createMethodCodecs, type MethodCodecs } from "./formats.ts";
+export { BodyCallWire, createBodyProtocol } from "./shared/body-protocol.ts";
 export {
   messageTooLarge,
   type PieceDecompression,
@@ -50,8 +51,11 @@ export { LazyHeaders, toFields } from "./shared/lazy-headers.ts";
 export { type MessageSplitter, readMessages } from "./shared/message-splitter.ts";
 export { type AcceptItem, negotiateCoding, readAccept } from "./shared/negotiation.ts";
 export { oneMessage } from "./shared/one-message.ts";
+export { isOriginAllowed } from "./shared/origin.ts";
 export { readRestTimeout } from "./shared/timeouts.ts";
 export type { MessageInit, Rpc, Reply, ResponseParts, StreamRpc, UnaryRpc } from "./rpc.ts";
 export { createExtension, creatorOf, type ProtocolExtension } from "./extension.ts";
 export { claimedBy, createProtocols, type Protocols } from "./protocols.ts";
 export { JsonValueReader } from "./rest/json-value-reader.ts";
+export { toRestHeader } from "./rest/response-header.ts";
+export { createTarget } from "./target.ts";

@@ -2,13 +2,14 @@ import type { Exchange } from "../exchange/index.ts";
 import type { Rpc } from "./rpc.ts";
 import type { CallTarget, Protocol, StreamWire, UnaryWire } from "./protocol.ts";
 
-/** Creates the target that is shared by all calls to the path of an RPC. */
+/** Creates the target of an RPC. It is shared by all calls to its path, unless the path names no RPC. */
 export function createTarget(
   protocol: Protocol,
   rpc: Rpc,
   open: (exchange: Exchange) => UnaryWire & StreamWire,
+  pathTemplate?: string,
 ): CallTarget {
-  const common = { protocol, pathTemplate: undefined, open };
+  const common = { protocol, pathTemplate, open };
   if (rpc.kind === "unary") return { kind: "unary", rpc, ...common };
   return { kind: "stream", rpc, ...common };
 }

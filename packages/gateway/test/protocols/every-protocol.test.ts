@@ -189,7 +189,7 @@ const protocolCases: Readonly<Record<Protocol, ProtocolCases>> = {
       stream: {
         ...mcpResult(""),
         header: { "content-type": "text/event-stream" },
-        body: `event: message\ndata: ${mcpResult(twoMessages).body}\n\n`,
+        body: `data: ${mcpResult(twoMessages).body}\n\n`,
       },
     },
   },

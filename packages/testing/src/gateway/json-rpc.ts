@@ -6,17 +6,15 @@ import { assembleGateway, compileNodeRoutes, createNodeServer } from "../../../g
 import type { Gateway, GatewayOptions } from "../../../gateway/src/index.ts";
 import { metadataFields } from "../../../gateway/src/protocols/shared/error-metadata.ts";
 import {
-  type BodyTarget,
+  BodyCallWire,
   type BodyWire,
-  LazyHeaders,
-  messageTooLarge,
+  createBodyProtocol,
   type Protocol,
   type ResponseParts,
   type UnaryRpc,
   type UnaryTarget,
   type UnaryWire,
 } from "../../../gateway/src/protocols/index.ts";
-import { readRestTimeout } from "../../../gateway/src/protocols/shared/timeouts.ts";
 
 /** The path of all JSON-RPC calls. */
 export const jsonRpcPath = "/json-rpc";
@@ -47,29 +45,15 @@ export function createJsonRpcGateway(options: GatewayOptions): Gateway {
 function createJsonRpc(
   rpcOf: (procedure: string) => UnaryRpc | undefined,
 ): Protocol & Required<Pick<Protocol, "find">> {
-  const jsonRpc: Protocol & Required<Pick<Protocol, "find">> = {
+  return createBodyProtocol(
     // A protocol in the list of the gateway adds its name to the union.
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion
-    name: "json-rpc" as Protocol["name"],
-    hasHttpStatus: true,
-    targetsOf: () => [],
-    find({ httpMethod }, path) {
-      if (path !== jsonRpcPath) return undefined;
-      return httpMethod === "POST" ? target : { kind: "method-not-allowed", allow: "POST" };
-    },
-    handlesUnmatched: () => false,
-    refuse(exchange, { httpStatus, error, fields }) {
-      writeError(exchange, httpStatus, fields, null, jsonRpcErrors.server, error);
-    },
-  };
-  const target: BodyTarget = {
-    kind: "body",
-    protocol: jsonRpc,
-    rpc: undefined,
-    pathTemplate: jsonRpcPath,
-    open: (exchange) => new JsonRpcBodyWire(exchange, jsonRpc, rpcOf),
-  };
-  return jsonRpc;
+    "json-rpc" as Protocol["name"],
+    jsonRpcPath,
+    (exchange, protocol) => new JsonRpcBodyWire(exchange, protocol, rpcOf),
+    (exchange, { httpStatus, error, fields }) =>
+      writeError(exchange, httpStatus, fields, null, jsonRpcErrors.server, error),
+  );
 }
 
 type Id = number | null;
@@ -112,50 +96,27 @@ class JsonRpcBodyWire implements BodyWire {
   }
 }
 
-class JsonRpcWire implements UnaryWire {
-  readonly timeoutMs: number | undefined;
-  readonly problem: ConnectError | undefined;
-  readonly body = undefined;
-  readonly requestHeader: LazyHeaders;
-  readonly responseHeader: LazyHeaders = new LazyHeaders([]);
-  readonly responseTrailer: LazyHeaders = new LazyHeaders([]);
-  readonly #exchange: Exchange;
-  readonly #rpc: UnaryRpc;
+class JsonRpcWire extends BodyCallWire implements UnaryWire {
   readonly #id: Id;
   readonly #params: object;
 
   constructor(exchange: Exchange, rpc: UnaryRpc, id: Id, params: object) {
-    const { timeoutMs, error } = readRestTimeout(exchange.common, rpc.options.maxTimeoutMs);
-    this.timeoutMs = timeoutMs;
-    this.problem = error;
-    this.requestHeader = new LazyHeaders(exchange.fields);
-    this.#exchange = exchange;
-    this.#rpc = rpc;
+    super(exchange, rpc, exchange.fields);
     this.#id = id;
     this.#params = params;
   }
 
-  get #codec() {
-    const codec = this.#rpc.codecs.get("json");
-    if (codec === undefined) throw new TypeError("there is no codec for JSON");
-    return codec;
-  }
-
   readMessage(): Message {
-    const { readMaxBytes } = this.#rpc.options;
-    const bytes = toUtf8(JSON.stringify(this.#params));
-    // The body was read before the limit of the RPC was known.
-    if (bytes.byteLength > readMaxBytes) throw messageTooLarge(readMaxBytes);
-    return this.#codec.decode(bytes);
+    return this.decode(JSON.stringify(this.#params));
   }
 
   writeMessage({ message }: ResponseParts): void {
-    const result: unknown = JSON.parse(Buffer.from(this.#codec.encode(message)).toString());
-    write(this.#exchange, 200, [], { jsonrpc: "2.0", id: this.#id, result });
+    const result: unknown = JSON.parse(Buffer.from(this.codec.encode(message)).toString());
+    write(this.exchange, 200, [], { jsonrpc: "2.0", id: this.#id, result });
   }
 
   writeError(error: ConnectError): void {
-    writeError(this.#exchange, 200, [], this.#id, jsonRpcErrors.server, error);
+    writeError(this.exchange, 200, [], this.#id, jsonRpcErrors.server, error);
   }
 }
 

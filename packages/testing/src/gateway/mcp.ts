@@ -53,6 +53,6 @@ export function initializedRequest(method: string, params: object = {}, header: 
 export function eventsOf(body: string): unknown[] {
   return body
     .split("\n\n")
-    .filter((event) => event.startsWith("event: message\ndata: "))
-    .map((event): unknown => JSON.parse(event.slice("event: message\ndata: ".length)));
+    .filter((event) => event.startsWith("data: "))
+    .map((event): unknown => JSON.parse(event.slice("data: ".length)));
 }

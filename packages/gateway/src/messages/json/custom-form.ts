@@ -11,6 +11,12 @@ export function hasCustomJsonRepresentation(desc: DescMessage): boolean {
   return customTypes.has(desc.typeName) || isWrapperDesc(desc);
 }
 
+/** Returns whether the JSON of every message of a type is an object. */
+export function isJsonObject(desc: DescMessage): boolean {
+  const isKnown = desc.typeName === "google.protobuf.Any" || desc.typeName === "google.protobuf.Struct";
+  return isKnown || !hasCustomJsonRepresentation(desc);
+}
+
 const customTypes: ReadonlySet<string> = new Set(
   ["Any", "Duration", "FieldMask", "ListValue", "Struct", "Timestamp", "Value"].map(
     (name) => `google.protobuf.${name}`,

@@ -34,9 +34,10 @@ export {
   refuseOtherMember,
   setOwn,
 } from "./field-values.ts";
-export { hasCustomJsonRepresentation } from "./custom-form.ts";
+export { hasCustomJsonRepresentation, isJsonObject } from "./custom-form.ts";
 export { FieldProblem, quote } from "./field-problem.ts";
 export { JsonScanner } from "./json-scanner.ts";
+export { type JsonMembers, readMembers } from "./read-members.ts";
 export type { BoundFields, FieldNotes } from "./read-context.ts";
 export { hasRequiredFields, isRequiredField, requireFields } from "./required-fields.ts";
 export { UnknownNames } from "./unknown-names.ts";

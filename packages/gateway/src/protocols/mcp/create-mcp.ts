@@ -1,19 +1,25 @@
-import { withCode } from "../../errors/index.ts";
+import { Code, type ConnectError } from "@connectrpc/connect";
+import { problem, withCode } from "../../errors/index.ts";
+import { type Exchange, planBody } from "../../exchange/index.ts";
 import { refuseUnknownOptions } from "../../options/index.ts";
 import {
-  type BodyTarget,
+  type BodyWire,
+  createBodyProtocol,
   createExtension,
+  createTarget,
+  isOriginAllowed,
+  normalizeContentType,
   type Protocol,
   type ProtocolExtension,
-  type ProtocolParts,
 } from "../index.ts";
-import { createErrorRecordWriter } from "../rest/rules/index.ts";
-import { McpBodyWire } from "./body-wire.ts";
-import { respondWithError } from "./json-rpc.ts";
-import { type McpOptions, mcpOptionNames, type McpStreamLimits, streamLimitsOf } from "./options.ts";
-import { Replies } from "./replies.ts";
-import type { McpServer } from "./tool-wire.ts";
-import { createTools } from "./tools.ts";
+import { jsonRpcError, readMcpMessage, respondWithError, stringOf } from "./json-rpc.ts";
+import { type McpOptions, mcpOptionNames, streamLimitsOf } from "./options.ts";
+import { isStateless } from "./revisions.ts";
+import { McpServer } from "./server.ts";
+import { type ToolCall, ToolWire } from "./tool-wire.ts";
+
+/** The bytes of a body in addition to the arguments of its tool. 64 KiB: `_meta` may describe the client at length. */
+const envelopeBytesMax = 64 * 1024;
 
 /**
  * Creates the protocol MCP, for the option `mcp` of a gateway or a proxy.
@@ -23,51 +29,60 @@ import { createTools } from "./tools.ts";
  * createGateway({ routes, mcp: createMcp({ tools: ["shop.v1.OrderService.*"] }) });
  * ```
  *
- * @throws TypeError for unknown options, and a path or a limit that is not valid. The gateway throws an Error for selectors that match
- * no RPC, and for names of tools that are not valid or not different
+ * @throws TypeError for unknown options, and a path or a limit that is not valid. The gateway throws an Error for
+ * selectors that match no RPC, and for names of tools that are not valid or not different
  */
 export function createMcp(options: McpOptions): ProtocolExtension {
   refuseUnknownOptions(options, mcpOptionNames, "createMcp");
   const { path = "/mcp" } = options;
   if (!/^(?:\/[A-Za-z0-9._~-]+)+$/.test(path)) {
-    throw withCode(
-      new TypeError(`path of createMcp must be similar to "/mcp", got ${JSON.stringify(path)}`),
-      "ERR_OPTIONS",
-    );
+    const wrongPath = `path of createMcp must be similar to "/mcp", got ${JSON.stringify(path)}`;
+    throw withCode(new TypeError(wrongPath), "ERR_OPTIONS");
   }
-  const stream = streamLimitsOf(options.stream);
-  return createExtension(path, (parts) => createProtocol(path, stream, options, parts));
+  const complete = { ...options, path, stream: streamLimitsOf(options.stream) };
+  return createExtension(path, (parts) => {
+    const server = new McpServer(complete, parts);
+    const open = (exchange: Exchange, protocol: Protocol): BodyWire => openBody(exchange, protocol, server);
+    return createBodyProtocol("mcp", path, open, (exchange, { error, httpStatus, fields }) =>
+      respondWithError(exchange, error, undefined, httpStatus, fields),
+    );
+  });
 }
 
-function createProtocol(path: string, stream: McpStreamLimits, options: McpOptions, parts: ProtocolParts): Protocol {
-  const tools = createTools(options.tools, parts);
-  const server: McpServer = {
-    path,
-    tools,
-    replies: new Replies(options, tools, parts),
-    corsOrigins: parts.corsOrigins,
-    writeErrorRecord: createErrorRecordWriter(undefined, parts.registry),
-    stream,
-    readMaxBytes: Math.max(0, ...[...tools.values()].map(({ rpc }) => rpc.options.readMaxBytes)),
-  };
-  const mcp: Protocol = {
-    name: "mcp",
-    hasHttpStatus: true,
-    targetsOf: () => [],
-    find: ({ httpMethod }, requestPath) => {
-      if (requestPath !== path) return undefined;
-      return httpMethod === "POST" ? target : { kind: "method-not-allowed", allow: "POST" };
+/** Returns the wire that reads one message of a client. */
+function openBody(exchange: Exchange, protocol: Protocol, server: McpServer): BodyWire {
+  let readId: string | undefined;
+  return {
+    problem: problemOfHeader(exchange, server),
+    body: planBody(server.readMaxBytes + envelopeBytesMax),
+    readTarget: (body, caller) => {
+      const message = readMcpMessage(body);
+      const { id, method } = message;
+      readId = id;
+      if (message.error !== undefined) throw message.error;
+      const stateless = isStateless(exchange, message);
+      if (method !== "tools/call" || id === undefined) return server.reply(message, stateless, caller);
+      const tool = server.tools.get(stringOf(message.params.get("name")) ?? "");
+      if (tool === undefined) throw jsonRpcError("invalidParams", "unknown tool", 200);
+      const call: ToolCall = { server, tool, id, message, stateless };
+      return createTarget(protocol, tool.rpc, (opened) => new ToolWire(opened, call), server.options.path);
     },
-    handlesUnmatched: () => false,
-    refuse: (exchange, { error, httpStatus, fields }) =>
-      respondWithError(exchange, error, undefined, httpStatus, fields),
+    writeError: (error) => respondWithError(exchange, error, readId),
   };
-  const target: BodyTarget = {
-    kind: "body",
-    protocol: mcp,
-    rpc: undefined,
-    pathTemplate: path,
-    open: (exchange) => new McpBodyWire(exchange, mcp, server),
-  };
-  return mcp;
+}
+
+function problemOfHeader(exchange: Exchange, { parts }: McpServer): ConnectError | undefined {
+  const { contentType, contentEncoding } = exchange.common;
+  if (!isOriginAllowed(exchange, parts.corsOrigins)) {
+    return problem("ERR_PROTOCOL", "pages of this origin may not call", {
+      code: Code.PermissionDenied,
+      httpStatus: 403,
+      option: "cors.origins",
+    });
+  }
+  if (normalizeContentType(contentType ?? "") !== "application/json") {
+    return problem("ERR_CONTENT_TYPE", "the content type must be application/json");
+  }
+  const isIdentity = contentEncoding === null || contentEncoding === "" || contentEncoding === "identity";
+  return isIdentity ? undefined : problem("ERR_ENCODING_UNSUPPORTED", "Content-Encoding must be identity");
 }

@@ -2,11 +2,91 @@ import type { JsonValue } from "@bufbuild/protobuf";
 import { Code, type ConnectError } from "@connectrpc/connect";
 import { problem } from "../../errors/index.ts";
 import { type Exchange, type HeaderFields, prepareHeaderFields, toUtf8 } from "../../exchange/index.ts";
+import { FieldProblem, type JsonMembers, JsonScanner, readMembers, toText } from "../../messages/json/index.ts";
 import { metadataFields } from "../index.ts";
 import { httpStatusOf } from "../rest/rules/index.ts";
 
+/**
+ * A message of JSON-RPC 2.0, with the values that this server uses. Arguments and ids are parts of the text as sent, so
+ * that no number passes through a double.
+ */
+export interface McpMessage {
+  /** The JSON text of the id; `undefined` for a notification. */
+  readonly id: string | undefined;
+  /** `undefined` for a response. */
+  readonly method: string | undefined;
+  /** The JSON text of the arguments of a tool. */
+  readonly arguments: string;
+  readonly params: JsonMembers;
+  readonly meta: JsonMembers;
+  readonly idempotencyKey: string | undefined;
+  /** Why the message is not valid; `undefined` if it is. */
+  readonly error: ConnectError | undefined;
+}
+
+/** The most characters of an id or a progress token, which are repeated in responses. 256: a UUID has 36. */
+const idLengthMax = 256;
+
+/** An idempotency key: visible ASCII characters and spaces. 256: a UUID has 36. */
+const idempotencyKeys = /^[\x20-\x7e]{1,256}$/;
+
+/** Reads a message. @throws ConnectError if the body is not strict JSON: see `readJson` */
+export function readMcpMessage(body: Uint8Array): McpMessage {
+  try {
+    return readText(toText(body));
+  } catch (error) {
+    throw jsonRpcError("parse", error instanceof FieldProblem ? error.message : "the bytes are not UTF-8", 400);
+  }
+}
+
+function readText(text: string): McpMessage {
+  // The members of an array, a batch, are not read.
+  const message = new JsonScanner(text).peek() === "array" ? noMembers : readMembers(text);
+  const params = membersOf(message.get("params"));
+  const meta = membersOf(params.get("_meta"));
+  const [id, method, key] = [message.get("id"), message.get("method"), meta.get("idempotencyKey")];
+  // Some clients send null for a tool without parameters.
+  const args = (params.get("arguments") ?? "null").replace(/^null$/, "{}");
+  const version = stringOf(message.get("jsonrpc"));
+  const isKey = key === undefined || idempotencyKeys.test(stringOf(key) ?? "");
+  const checks = [
+    ["invalidRequest", version === "2.0", 'the message must be one object with "jsonrpc": "2.0"'],
+    ["invalidRequest", isId(id ?? "0"), '"id" must be a string or an integer of at most 256 characters'],
+    ["invalidRequest", (method ?? '"').startsWith('"'), '"method" must be a string'],
+    ["invalidParams", args.startsWith("{"), '"arguments" must be an object'],
+    ["invalidParams", (params.get("_meta") ?? "{").startsWith("{"), '"_meta" must be an object'],
+    ["invalidParams", isKey, '"idempotencyKey" must be a string of 1 to 256 ASCII characters'],
+  ] as const;
+  const [error] = checks.filter(([, isValid]) => !isValid).map(([name, , reason]) => jsonRpcError(name, reason, 400));
+  return {
+    id: id !== undefined && isId(id) ? id : undefined,
+    method: stringOf(method),
+    arguments: args,
+    params,
+    meta,
+    idempotencyKey: stringOf(key),
+    error,
+  };
+}
+
+const noMembers: JsonMembers = new Map();
+
+function membersOf(text = ""): JsonMembers {
+  return text.startsWith("{") ? readMembers(text) : noMembers;
+}
+
+/** Returns the value of a JSON text if it is a string. */
+export function stringOf(text: string | undefined): string | undefined {
+  return text?.startsWith('"') === true ? String(JSON.parse(text)) : undefined;
+}
+
+/** Returns whether a JSON text is a valid id or progress token. */
+export function isId(text: string): boolean {
+  return text.length <= idLengthMax && (text.startsWith('"') || /^-?[0-9]+$/.test(text));
+}
+
 /** The error codes of JSON-RPC 2.0, and those that MCP 2026-07-28 adds ("Error Codes"). */
-export const jsonRpcCodes = {
+const errorCodes = {
   parse: -32700,
   invalidRequest: -32600,
   methodNotFound: -32601,
@@ -16,20 +96,19 @@ export const jsonRpcCodes = {
   unsupportedVersion: -32022,
 } as const;
 
-/** The name of an error code of JSON-RPC. */
-export type JsonRpcCode = keyof typeof jsonRpcCodes;
+type ErrorName = keyof typeof errorCodes;
 
-/** The JSON-RPC part of an error. */
-interface JsonRpcPart {
-  readonly code: JsonRpcCode;
-  readonly data: JsonValue | undefined;
+/** The members of an error of JSON-RPC other than its message. */
+interface ErrorMembers {
+  readonly code: number;
+  readonly data?: JsonValue | undefined;
 }
 
 /** Creates an error of the protocol, as opposed to an error of a tool. */
-export function jsonRpcError(code: JsonRpcCode, message: string, httpStatus: number, data?: JsonValue): ConnectError {
-  const connectCode = code === "methodNotFound" ? Code.Unimplemented : Code.InvalidArgument;
-  const jsonRpc: JsonRpcPart = { code, data };
-  return Object.assign(problem("ERR_PROTOCOL", message, { code: connectCode, httpStatus }), { jsonRpc });
+export function jsonRpcError(name: ErrorName, message: string, httpStatus: number, data?: JsonValue): ConnectError {
+  const code = name === "methodNotFound" ? Code.Unimplemented : Code.InvalidArgument;
+  const jsonRpc: ErrorMembers = { code: errorCodes[name], data };
+  return Object.assign(problem("ERR_PROTOCOL", message, { code, httpStatus }), { jsonRpc });
 }
 
 /** The content type of all responses that are not streams. */
@@ -48,14 +127,9 @@ export function respondWithError(
   httpStatus: number = httpStatusOf(error),
   fields: HeaderFields = [],
 ): void {
-  const metadata = metadataFields(error);
-  exchange.respond(httpStatus, [...jsonFields, ...fields, ...metadata], toUtf8(errorText(error, id, httpStatus)));
-}
-
-/** Returns an error response of JSON-RPC. */
-export function errorText(error: ConnectError, id: string | undefined, httpStatus: number): string {
-  const fallback = httpStatus >= 500 ? "internal" : "invalidRequest";
-  const { code, data } = (error as { readonly jsonRpc?: JsonRpcPart }).jsonRpc ?? { code: fallback, data: undefined };
-  const body = JSON.stringify({ code: jsonRpcCodes[code], message: error.rawMessage, data });
-  return `{"jsonrpc":"2.0",${id === undefined ? "" : `"id":${id},`}"error":${body}}`;
+  const fallback: ErrorMembers = { code: errorCodes[httpStatus >= 500 ? "internal" : "invalidRequest"] };
+  const { code, data } = (error as { readonly jsonRpc?: ErrorMembers }).jsonRpc ?? fallback;
+  const body = JSON.stringify({ code, message: error.rawMessage, data });
+  const text = `{"jsonrpc":"2.0",${id === undefined ? "" : `"id":${id},`}"error":${body}}`;
+  exchange.respond(httpStatus, [...jsonFields, ...fields, ...metadataFields(error)], toUtf8(text));
 }

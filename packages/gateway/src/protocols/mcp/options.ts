@@ -66,24 +66,15 @@ export interface McpStreamLimits {
 /** 100 messages and 256 KiB fit in the context of a model, and clients wait for about a minute. */
 export const streamDefaults: McpStreamLimits = { messagesMax: 100, bytesMax: 256 * 1024, timeoutMs: 60_000 };
 
-/**
- * Returns limits with their defaults.
- *
- * @throws TypeError for a limit that is not a positive integer
- */
+/** Returns limits with their defaults. @throws TypeError for a limit that is not a positive integer */
 export function streamLimitsOf(limits: Partial<McpStreamLimits> = {}): McpStreamLimits {
-  return {
-    messagesMax: limitOf("messagesMax", limits),
-    bytesMax: limitOf("bytesMax", limits),
-    timeoutMs: limitOf("timeoutMs", limits),
+  const limitOf = (name: keyof McpStreamLimits): number => {
+    const limit = limits[name] ?? streamDefaults[name];
+    if (Number.isSafeInteger(limit) && limit > 0) return limit;
+    const problem = `stream.${name} of createMcp must be a positive integer, got ${String(limit)}`;
+    throw withCode(new TypeError(problem), "ERR_OPTIONS");
   };
-}
-
-function limitOf(name: keyof McpStreamLimits, limits: Partial<McpStreamLimits>): number {
-  const limit = limits[name] ?? streamDefaults[name];
-  if (Number.isSafeInteger(limit) && limit > 0) return limit;
-  const problem = `stream.${name} of createMcp must be a positive integer, got ${String(limit)}`;
-  throw withCode(new TypeError(problem), "ERR_OPTIONS");
+  return { messagesMax: limitOf("messagesMax"), bytesMax: limitOf("bytesMax"), timeoutMs: limitOf("timeoutMs") };
 }
 
 /** The names of {@link McpOptions}. */

@@ -1,10 +1,10 @@
-import type { HeaderReader } from "../../exchange/index.ts";
+import { base64Encode } from "@bufbuild/protobuf/wire";
+import { type HeaderReader, toUtf8 } from "../../exchange/index.ts";
 import { quote } from "../../messages/json/index.ts";
-import { jsonRpcError } from "./json-rpc.ts";
-import { type McpMessage, stringOf } from "./read-message.ts";
+import { jsonRpcError, type McpMessage, stringOf } from "./json-rpc.ts";
 
 /** The stateless revision: each request has its revision and the capabilities of its client. */
-export const statelessRevision = "2026-07-28";
+const statelessRevision = "2026-07-28";
 
 /** The revisions that begin with `initialize`, latest first. They differ in nothing that this server uses. */
 export const initializedRevisions: readonly [string, ...string[]] = ["2025-11-25", "2025-06-18"];
@@ -23,60 +23,34 @@ const revisionLengthMax = 32;
  */
 export function isStateless(header: HeaderReader, message: McpMessage): boolean {
   const inHeader = header.get("mcp-protocol-version");
-  const { meta, method = "", name = "" } = message;
+  const { params, meta, method = "" } = message;
   const inMeta = stringOf(meta.get("io.modelcontextprotocol/protocolVersion"));
   if (inMeta === undefined) {
     if (inHeader === null || initializedRevisions.includes(inHeader)) return false;
     if (inHeader !== statelessRevision) throw unsupportedError(inHeader);
     // "Header requirements for notification POSTs are not defined by this revision."
     if (message.id === undefined) return true;
-    throw invalid('"_meta" must have "io.modelcontextprotocol/protocolVersion"');
+    throw jsonRpcError("invalidParams", '"_meta" must have "io.modelcontextprotocol/protocolVersion"', 400);
   }
-  if (inHeader !== inMeta) throw mismatch("MCP-Protocol-Version", inHeader, inMeta);
+  requireSame(header, "MCP-Protocol-Version", inMeta);
   if (inMeta !== statelessRevision) throw unsupportedError(inMeta);
-  if (meta.get("io.modelcontextprotocol/clientCapabilities")?.startsWith("{") !== true)
-    throw invalid('"_meta" must have "io.modelcontextprotocol/clientCapabilities"');
+  if (meta.get("io.modelcontextprotocol/clientCapabilities")?.startsWith("{") !== true) {
+    throw jsonRpcError("invalidParams", '"_meta" must have "io.modelcontextprotocol/clientCapabilities"', 400);
+  }
   requireSame(header, "Mcp-Method", method);
-  if (method === "tools/call") requireSame(header, "Mcp-Name", name);
+  if (method === "tools/call") requireSame(header, "Mcp-Name", stringOf(params.get("name")) ?? "");
   return true;
-}
-
-/** Returns the revision of the response to `initialize`: the requested one, otherwise the latest. */
-export function negotiateRevision(requested: string | undefined): string {
-  return requested !== undefined && initializedRevisions.includes(requested) ? requested : initializedRevisions[0];
 }
 
 function requireSame(header: HeaderReader, name: string, expected: string): void {
   const sent = header.get(name);
-  if (sent === null || decodeValue(sent) !== expected) throw mismatch(name, sent, expected);
-}
-
-/** Decodes a header value that may be Base64 ("Value Encoding"); `undefined` if it is not valid. */
-function decodeValue(value: string): string | undefined {
-  const encoded = /^=\?base64\?(.*)\?=$/.exec(value)?.[1];
-  if (encoded === undefined) return value;
-  try {
-    return utf8.decode(Uint8Array.from(atob(encoded), (character) => character.charCodeAt(0)));
-  } catch {
-    return undefined;
-  }
-}
-
-const utf8 = new TextDecoder("utf-8", { fatal: true });
-
-function mismatch(name: string, sent: string | null, expected: string): Error {
+  // "Value Encoding": a value that is not plain ASCII is in Base64.
+  if (sent === expected || sent === `=?base64?${base64Encode(toUtf8(expected))}?=`) return;
   const found = sent === null ? "is missing" : `is ${quote(sent)}`;
-  return jsonRpcError("headerMismatch", `the header ${name} ${found}, but the body has ${quote(expected)}`, 400);
-}
-
-function invalid(message: string): Error {
-  return jsonRpcError("invalidParams", message, 400);
+  throw jsonRpcError("headerMismatch", `the header ${name} ${found}, but the body has ${quote(expected)}`, 400);
 }
 
 function unsupportedError(revision: string): Error {
-  const requested = revision.slice(0, revisionLengthMax).toWellFormed();
-  return jsonRpcError("unsupportedVersion", "unsupported protocol version", 400, {
-    supported: [...revisions],
-    requested,
-  });
+  const data = { supported: [...revisions], requested: revision.slice(0, revisionLengthMax).toWellFormed() };
+  return jsonRpcError("unsupportedVersion", "unsupported protocol version", 400, data);
 }

@@ -1,38 +1,26 @@
 import type { Message } from "@bufbuild/protobuf";
 import { Code, type ConnectError } from "@connectrpc/connect";
 import { problem } from "../../errors/index.ts";
-import { type Exchange, type HeaderFields, readHeaderField, toUtf8 } from "../../exchange/index.ts";
+import { concatBytes, type Exchange, type HeaderFields, noBytes, toUtf8 } from "../../exchange/index.ts";
+import { isJsonObject, readMembers } from "../../messages/json/index.ts";
 import {
-  type Codec,
+  BodyCallWire,
   LazyHeaders,
-  messageTooLarge,
   metadataFields,
-  type ProtocolParts,
-  readRestTimeout,
+  oneMessage,
+  type RequestMessages,
   type ResponseParts,
-  toFields,
+  type StreamWire,
+  toRestHeader,
   type UnaryWire,
-  type Wire,
 } from "../index.ts";
-import { codeNames, type ErrorRecordWriter, httpStatusOf } from "../rest/rules/index.ts";
-import { errorText, jsonFields } from "./json-rpc.ts";
-import type { McpStreamLimits } from "./options.ts";
-import { type McpMessage, membersOf } from "./read-message.ts";
-import type { Replies } from "./replies.ts";
-import type { Tool } from "./tool.ts";
+import { codeNames, httpStatusOf, serverSentEvents } from "../rest/rules/index.ts";
+import { isId, jsonFields, type McpMessage, respondWithError } from "./json-rpc.ts";
+import type { McpServer } from "./server.ts";
+import type { Tool } from "./tools.ts";
 
-/** The common parts of all requests. */
-export interface McpServer {
-  readonly path: string;
-  readonly tools: ReadonlyMap<string, Tool>;
-  readonly replies: Replies;
-  readonly corsOrigins: ProtocolParts["corsOrigins"];
-  /** Writes the details of errors. */
-  readonly writeErrorRecord: ErrorRecordWriter;
-  readonly stream: McpStreamLimits;
-  /** The largest message of a tool, in bytes. */
-  readonly readMaxBytes: number;
-}
+/** The most characters of a message that a progress notification contains. 1,000: people read them while they wait. */
+const progressMax = 1_000;
 
 /** A call of a tool. */
 export interface ToolCall {
@@ -42,142 +30,169 @@ export interface ToolCall {
   readonly id: string;
   readonly message: McpMessage;
   readonly stateless: boolean;
-  readonly idempotencyKey: string | undefined;
 }
 
-/** The common parts of the wires of unary and streaming tools. */
-export abstract class ToolWire implements Pick<Wire, "body" | "readMessage" | "requestHeader" | "responseTrailer"> {
-  readonly timeoutMs: number | undefined;
-  readonly problem: ConnectError | undefined;
-  readonly body = undefined;
-  readonly requestHeader: LazyHeaders;
-  readonly responseHeader: LazyHeaders;
-  readonly responseTrailer: LazyHeaders = new LazyHeaders([]);
-  protected readonly exchange: Exchange;
-  protected readonly call: ToolCall;
-  readonly #contentType: HeaderFields;
+/**
+ * The wire of a tool. The response to a unary call is JSON. That to a server stream is Server-Sent Events, unless the call
+ * fails before its first message: progress notifications while the messages arrive, if the client has asked for them,
+ * then one result with all messages.
+ */
+export class ToolWire extends BodyCallWire implements UnaryWire, StreamWire {
+  readonly reportsErrorAtEnd = true;
+  readonly sendsHeaderEarly = true;
+  readonly heartbeat: Uint8Array | undefined = events.heartbeat;
+  limitError: ConnectError | undefined;
+  readonly #call: ToolCall;
+  readonly #messages: string[] = [];
+  #bytes = 0;
 
-  /** @param contentType - the header fields that describe the content of the response, such as `content-type` */
-  constructor(exchange: Exchange, call: ToolCall, contentType: HeaderFields, timeoutMsDefault?: number) {
-    const { timeoutMs = timeoutMsDefault, error } = readRestTimeout(
-      exchange.common,
-      call.tool.rpc.options.maxTimeoutMs,
-    );
-    this.timeoutMs = timeoutMs;
-    this.problem = error;
-    this.requestHeader = new LazyHeaders(fieldsOf(exchange, call));
-    this.responseHeader = new LazyHeaders(contentType);
-    this.exchange = exchange;
-    this.call = call;
-    this.#contentType = contentType;
-  }
-
-  protected get codec(): Codec {
-    const codec = this.call.tool.rpc.codecs.get("json");
-    if (codec === undefined) throw new TypeError("there is no codec for JSON");
-    return codec;
+  constructor(exchange: Exchange, call: ToolCall) {
+    const { rpc } = call.tool;
+    const { timeoutMs } = call.server.options.stream;
+    super(exchange, rpc, fieldsOf(exchange, call.message), rpc.kind === "stream" ? timeoutMs : undefined);
+    this.#call = call;
   }
 
   readMessage(): Message {
-    const { tool, message } = this.call;
-    const { readMaxBytes } = tool.rpc.options;
-    const bytes = toUtf8(tool.wrapsInput ? valueOf(message.arguments, tool.refusesUnknownFields) : message.arguments);
-    // The body was read before the limit of the RPC was known.
-    if (bytes.byteLength > readMaxBytes) throw messageTooLarge(readMaxBytes);
-    return this.codec.decode(bytes);
+    const { tool, message } = this.#call;
+    return this.decode(isJsonObject(tool.rpc.method.input) ? message.arguments : this.#valueOf(message.arguments));
   }
 
-  /** Returns a message as the JSON text of a structured result. */
-  protected structure(message: Message): string {
-    const text = utf8.decode(this.codec.encode(message));
-    return this.call.tool.wrapsOutput ? `{"value":${text}}` : text;
+  /** Returns the argument `value`, which is the message if its JSON is not an object. */
+  #valueOf(args: string): string {
+    const members = readMembers(args);
+    const value = members.get("value");
+    if (value === undefined) throw problem("ERR_MESSAGE_INVALID", 'the argument "value" is missing');
+    if (members.size === 1 || this.codec.refusesUnknownFields !== true) return value;
+    throw problem("ERR_MESSAGE_INVALID", 'there must be no argument other than "value"');
   }
 
-  /** Returns a JSON-RPC response with the members of a result. */
-  protected resultText(members: string): string {
-    const { server, id, stateless } = this.call;
-    return server.replies.resultText(id, members, stateless);
+  readMessages(): RequestMessages {
+    // Only server streams are tools.
+    return oneMessage(this.readMessage());
   }
 
-  /** Returns the header fields of a response: those of the protocol, and the others that the handler has set. */
-  protected fieldsToSend(header: Headers, own: HeaderFields = this.#contentType): HeaderFields {
-    if (header instanceof LazyHeaders && header.isPristine) return own;
-    const fields = toFields(header);
-    const isOwn = (at: number): boolean => readHeaderField(this.#contentType, fields[at - (at % 2)] ?? "") !== null;
-    return [...own, ...fields.filter((_, at) => !isOwn(at))];
-  }
-
-  /**
-   * Returns the members of the result for an error of the tool: its code and message, and its details if it has any.
-   *
-   * @param received - the JSON text of what the tool has returned before; `undefined` for nothing
-   */
-  protected errorMembers(error: ConnectError, received?: string): string {
-    const httpStatus = httpStatusOf(error);
-    const texts = [`${codeNames[error.code]}: ${error.rawMessage}`];
-    if (error.details.length > 0) {
-      const { rpc } = this.call.tool;
-      texts.push(utf8.decode(this.call.server.writeErrorRecord(error, { httpStatus, procedure: rpc.name }).body));
-    }
-    if (received !== undefined) texts.push(received);
-    const structured = received === undefined ? "" : `,"structuredContent":${received}`;
-    return `"content":[${texts.map(textItem).join(",")}]${structured},"isError":true`;
+  writeMessage({ message, header }: ResponseParts): void {
+    this.exchange.respond(200, withFieldsOf(header, jsonFields), toUtf8(this.#result(this.#structure(message))));
   }
 
   writeError(error: ConnectError): void {
     const httpStatus = challengeStatus(error);
-    const text =
-      httpStatus === undefined ? this.resultText(this.errorMembers(error)) : errorText(error, this.call.id, httpStatus);
-    const fields = [...this.fieldsToSend(this.responseHeader, jsonFields), ...metadataFields(error)];
-    this.exchange.respond(httpStatus ?? 200, fields, toUtf8(text));
+    const fields = withFieldsOf(this.responseHeader, []);
+    if (httpStatus !== undefined) return respondWithError(this.exchange, error, this.#call.id, httpStatus, fields);
+    const result = toUtf8(this.#result(undefined, error));
+    this.exchange.respond(200, [...jsonFields, ...fields, ...metadataFields(error)], result);
+  }
+
+  encode(message: Message): Uint8Array {
+    const text = this.#structure(message);
+    const { server, message: request } = this.#call;
+    const { messagesMax, bytesMax } = server.options.stream;
+    const bytes = this.#bytes + toUtf8(text).byteLength;
+    if (this.#messages.length >= messagesMax) this.limitError = tooLong(`${messagesMax} messages`);
+    else if (bytes > bytesMax) this.limitError = tooLong(`${bytesMax} bytes`);
+    if (this.limitError !== undefined) return noBytes;
+    this.#bytes = bytes;
+    this.#messages.push(text);
+    const token = request.meta.get("progressToken");
+    return token === undefined || !isId(token) ? noBytes : progressEvent(token, this.#messages.length, text);
+  }
+
+  headerToSend(header: Headers): HeaderFields {
+    return withFieldsOf(header, eventFields);
+  }
+
+  begin(header: HeaderFields): void {
+    this.exchange.begin(200, header);
+  }
+
+  write(bytes: Uint8Array): void | Promise<void> {
+    return bytes.byteLength === 0 ? undefined : this.exchange.write(bytes);
+  }
+
+  end(_trailer: Headers, error: ConnectError | undefined): void {
+    // This is the last write of the response, so backpressure can be ignored.
+    void this.write(this.#resultEvent(error));
+    this.exchange.end();
+  }
+
+  respond(header: HeaderFields, bytes: Uint8Array, _trailer: Headers, error: ConnectError | undefined): void {
+    if (error !== undefined && (challengeStatus(error) !== undefined || this.#messages.length === 0)) {
+      return this.writeError(error);
+    }
+    this.exchange.respond(200, header, concatBytes([bytes, this.#resultEvent(error)]));
+  }
+
+  #resultEvent(error: ConnectError | undefined): Uint8Array {
+    const hasFailed = error !== undefined && this.#messages.length === 0;
+    return event(this.#result(hasFailed ? undefined : `{"messages":[${this.#messages.join(",")}]}`, error));
+  }
+
+  /** Returns a message as the JSON text of a structured result. */
+  #structure(message: Message): string {
+    const text = utf8.decode(this.codec.encode(message));
+    return isJsonObject(this.#call.tool.rpc.method.output) ? text : `{"value":${text}}`;
+  }
+
+  /**
+   * Returns a result. That of an error has its code and message, and its details if it has any.
+   *
+   * @param structured - the JSON text of what the tool has returned; `undefined` for nothing
+   */
+  #result(structured: string | undefined, error?: ConnectError): string {
+    const { server, tool, id, stateless } = this.#call;
+    const texts = error === undefined ? [] : [`${codeNames[error.code]}: ${error.rawMessage}`];
+    if (error !== undefined && error.details.length > 0) {
+      const failure = { httpStatus: httpStatusOf(error), procedure: tool.rpc.name };
+      texts.push(utf8.decode(server.writeErrorRecord(error, failure).body));
+    }
+    if (structured !== undefined) texts.push(structured);
+    const content = texts.map((text) => `{"type":"text","text":${JSON.stringify(text)}}`).join(",");
+    const output = structured === undefined ? "" : `,"structuredContent":${structured}`;
+    const [before, after] = server.frame(id, stateless);
+    return `${before}"content":[${content}]${output}${error === undefined ? "" : ',"isError":true'}${after}`;
   }
 }
 
-/** The wire of a tool that returns one message. */
-export class ToolUnaryWire extends ToolWire implements UnaryWire {
-  constructor(exchange: Exchange, call: ToolCall) {
-    super(exchange, call, jsonFields);
-  }
-
-  writeMessage({ message, header }: ResponseParts): void {
-    const json = this.structure(message);
-    const text = this.resultText(`"content":[${textItem(json)}],"structuredContent":${json}`);
-    this.exchange.respond(200, this.fieldsToSend(header), toUtf8(text));
-  }
+function progressEvent(token: string, progress: number, text: string): Uint8Array {
+  const message = text.length > progressMax ? `${text.slice(0, progressMax).toWellFormed()}…` : text;
+  const params = `{"progressToken":${token},"progress":${progress},"message":${JSON.stringify(message)}}`;
+  return event(`{"jsonrpc":"2.0","method":"notifications/progress","params":${params}}`);
 }
 
-/** Returns the member `value` of the arguments. @throws ConnectError if it is missing, or for others if they are refused */
-function valueOf(text: string, refusesOthers: boolean): string {
-  const members = membersOf(text);
-  const value = members.get("value");
-  if (value === undefined) throw problem("ERR_MESSAGE_INVALID", 'the argument "value" is missing');
-  if (refusesOthers && members.size > 1) {
-    throw problem("ERR_MESSAGE_INVALID", 'there must be no argument other than "value"');
-  }
-  return value;
+const events = serverSentEvents(false);
+const eventFields: HeaderFields = ["content-type", events.contentType, ...events.fields];
+
+/** An event that is not the first one has no `retry`, because clients cannot resume a call. */
+function event(json: string): Uint8Array {
+  return toUtf8(events.message(json, 1));
 }
 
-/** Returns the content item of a text, as JSON. */
-export function textItem(text: string): string {
-  return `{"type":"text","text":${JSON.stringify(text)}}`;
+function tooLong(limit: string): ConnectError {
+  const message = `the stream was ended after ${limit}; a result cannot contain more`;
+  return problem("ERR_PROTOCOL", message, { code: Code.ResourceExhausted });
 }
 
 /**
- * Returns the HTTP status of an error that asks the client for another credential (MCP, "Authorization"); `undefined` for
- * an error of the tool. A 401 requires a challenge (RFC 9110 §15.5.2): without one, another server may have refused the
- * credential of this server.
+ * Returns the HTTP status of an error that asks the client for another credential (MCP, "Authorization"). Without a
+ * challenge, which a 401 requires (RFC 9110 §15.5.2), another server may have refused the credential of this server.
  */
-export function challengeStatus({ code, metadata }: ConnectError): 401 | 403 | undefined {
+function challengeStatus({ code, metadata }: ConnectError): 401 | 403 | undefined {
   if (!metadata.has("www-authenticate")) return undefined;
   if (code === Code.Unauthenticated) return 401;
   return code === Code.PermissionDenied ? 403 : undefined;
+}
+
+/** Returns the fields of the protocol, and the others that the handler has set. */
+function withFieldsOf(header: Headers, own: HeaderFields): HeaderFields {
+  return header instanceof LazyHeaders && header.isPristine ? own : [...own, ...toRestHeader(header)];
 }
 
 /**
  * Returns the header that the handler sees: with the idempotency key of `_meta`, unless the header has one, as a String of
  * RFC 9651 §3.3.3 (draft-ietf-httpapi-idempotency-key-header §2.1), whose escapes are those of JSON.
  */
-function fieldsOf(exchange: Exchange, { idempotencyKey: key }: ToolCall): HeaderFields {
+function fieldsOf(exchange: Exchange, { idempotencyKey: key }: McpMessage): HeaderFields {
   if (key === undefined || exchange.get("idempotency-key") !== null) return exchange.fields;
   return [...exchange.fields, "idempotency-key", JSON.stringify(key)];
 }

@@ -1,10 +1,9 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import { withCode } from "../../errors/index.ts";
 import { refusePromise, refuseUnknownOptions } from "../../options/index.ts";
-import type { ProtocolParts, Rpc } from "../index.ts";
-import { createNameFilter, selectorOf } from "../rest/rules/index.ts";
+import type { Rpc } from "../index.ts";
+import { createNameFilter, selectorOf, unmatchedPatterns } from "../rest/rules/index.ts";
 import { type McpOptions, type McpToolOptions, mcpToolOptionNames } from "./options.ts";
-import { Tool } from "./tool.ts";
 
 /** The longest name of a tool that all major clients accept, in characters. */
 const nameLengthMax = 64;
@@ -12,61 +11,57 @@ const nameLengthMax = 64;
 /** The names of tools that all major clients accept. */
 const namePattern = /^[A-Za-z0-9_-]{1,64}$/;
 
+/** An RPC as a tool. */
+export interface Tool<AnyRpc extends NamedRpc = Rpc> {
+  readonly name: string;
+  readonly rpc: AnyRpc;
+  readonly options: McpToolOptions;
+}
+
+type NamedRpc = Pick<Rpc, "method">;
+
 /**
- * Creates the tools of a gateway, by name, in the order of their registration. Client and bidirectional streams are left
- * out, because a tool has one input.
+ * Returns the tools of RPCs, by name, in the order of the RPCs. Client and bidirectional streams are left out, because a
+ * tool has one input.
  *
- * @throws TypeError for unknown options of a tool and for a promise; Error for a selector without an RPC, and for a given name that is not valid or not unique
+ * @param isIncomplete - whether selectors may match no RPC
+ * @throws TypeError for unknown options of a tool and for a promise; Error for a selector without an RPC, and for a given
+ * name that is not valid or not unique
  */
-export function createTools(
+export function selectTools<AnyRpc extends NamedRpc>(
   select: McpOptions["tools"],
-  { rpcs, isIncomplete }: ProtocolParts,
-): ReadonlyMap<string, Tool> {
-  const callable = rpcs.filter(isCallable);
-  const optionsOf = typeof select === "function" ? select : selectedBy(select, callable, isIncomplete);
-  const selected = callable.flatMap((rpc) => {
-    const options: boolean | McpToolOptions = refusePromise(
-      optionsOf(rpc.method),
-      "tools of createMcp must be synchronous",
-    );
-    if (typeof options === "boolean") return options ? [{ rpc, options: noOptions }] : [];
+  rpcs: readonly AnyRpc[],
+  isIncomplete: boolean,
+): ReadonlyMap<string, Tool<AnyRpc>> {
+  const callable = rpcs.filter(({ method: { methodKind: kind } }) => kind === "unary" || kind === "server_streaming");
+  const names = callable.map(({ method }) => selectorOf(method));
+  const unmatched = typeof select === "function" || isIncomplete ? [] : unmatchedPatterns(select, names);
+  if (unmatched.length > 0) {
+    const problems = unmatched.map((selector) => `mcp: the selector "${selector}" matches no RPC that can be a tool`);
+    throw withCode(new Error(problems.join("\n")), "ERR_OPTIONS");
+  }
+  const optionsOf = typeof select === "function" ? select : selectedBy(select);
+  const selected = callable.flatMap((rpc): { rpc: AnyRpc; options: McpToolOptions }[] => {
+    const options = refusePromise(optionsOf(rpc.method), "tools of createMcp must be synchronous");
+    if (typeof options === "boolean") return options ? [{ rpc, options: {} }] : [];
     refuseUnknownOptions(options, mcpToolOptionNames, `tools of createMcp, for ${selectorOf(rpc.method)}`);
     return [{ rpc, options }];
   });
   const byName = Map.groupBy(selected, ({ rpc, options }) => options.name ?? plainName(rpc.method));
-  const tools = new Map<string, Tool>();
+  const shared = new Set([...byName].filter(([, { length }]) => length > 1).map(([name]) => name));
+  const tools = new Map<string, Tool<AnyRpc>>();
   for (const { rpc, options } of selected) {
-    const { name } = options;
-    if (name !== undefined && (!namePattern.test(name) || tools.has(name))) {
+    const { name = freeName(rpc.method, shared, tools) } = options;
+    if (!namePattern.test(name) || tools.has(name)) {
       const problem = `the name of a tool must be unique and match ${namePattern.source}, got ${JSON.stringify(name)}`;
       throw withCode(new Error(problem), "ERR_OPTIONS");
     }
-    const unique = name ?? freeName(rpc.method, (free) => byName.get(free)?.length === 1, tools);
-    tools.set(unique, new Tool(unique, rpc, options));
+    tools.set(name, { name, rpc, options });
   }
   return tools;
 }
 
-const noOptions: McpToolOptions = {};
-
-function isCallable(rpc: Rpc): boolean {
-  return rpc.kind === "unary" || rpc.method.methodKind === "server_streaming";
-}
-
-function selectedBy(
-  selectors: readonly string[],
-  rpcs: readonly Rpc[],
-  isIncomplete: boolean,
-): (method: DescMethod) => boolean {
-  const names = rpcs.map(({ method }) => selectorOf(method));
-  const unknown = selectors.filter((selector) => {
-    const matches = createNameFilter([selector]);
-    return matches === undefined || !names.some(matches);
-  });
-  if (unknown.length > 0 && !isIncomplete) {
-    const problems = unknown.map((selector) => `mcp: the selector "${selector}" matches no RPC that can be a tool`);
-    throw withCode(new Error(problems.join("\n")), "ERR_OPTIONS");
-  }
+function selectedBy(selectors: readonly string[]): (method: DescMethod) => boolean {
   const isSelected = createNameFilter(selectors);
   return (method) => isSelected?.(selectorOf(method)) === true;
 }
@@ -80,9 +75,9 @@ function plainName(method: DescMethod): string {
  * with a letter, as some models require. A name that is cut, or that two RPCs would have, ends with a hash of the full
  * name.
  */
-function freeName(method: DescMethod, isUnique: (name: string) => boolean, taken: ReadonlyMap<string, Tool>): string {
+function freeName(method: DescMethod, shared: ReadonlySet<string>, taken: ReadonlyMap<string, unknown>): string {
   const plain = plainName(method);
-  if (plain.length <= nameLengthMax && isUnique(plain) && /^[A-Za-z]/.test(plain)) return plain;
+  if (plain.length <= nameLengthMax && !shared.has(plain) && /^[A-Za-z]/.test(plain)) return plain;
   for (let seed = 0; ; seed += 1) {
     const suffix = `_${hash(selectorOf(method), seed)}`;
     const name = `${plain.slice(-(nameLengthMax - suffix.length)).replace(/^[^A-Za-z]+/, "") || "rpc"}${suffix}`;

@@ -115,16 +115,19 @@ export const calls: readonly Case[] = [
   {
     name: "a call with an idempotency key that is not a header value",
     request: call({}, [], { idempotencyKey: "a\nb" }),
+    httpStatus: 400,
     response: failure(-32602, wrongKey, 1),
   },
   ...[7, null, "", {}].map((idempotencyKey) => ({
     name: `a call with the idempotency key ${JSON.stringify(idempotencyKey)}`,
     request: call({}, [], { idempotencyKey }),
+    httpStatus: 400,
     response: failure(-32602, wrongKey, 1),
   })),
   ...[7, null, "key", []].map((_meta) => ({
     name: `a call whose _meta is ${JSON.stringify(_meta)}`,
     request: initializedRequest("tools/call", { name: water, arguments: watered, _meta }),
+    httpStatus: 400,
     response: failure(-32602, '"_meta" must be an object', 1),
   })),
   {

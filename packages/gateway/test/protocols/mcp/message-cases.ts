@@ -96,7 +96,7 @@ export const messageCases: readonly Case[] = [
     name: "arguments that are an array",
     request: call([]),
     httpStatus: 400,
-    response: failure(-32600, '"arguments" must be an object', 1),
+    response: failure(-32602, '"arguments" must be an object', 1),
   },
   ...["null", "1.5", "1e2", "true", "{}", "[]", `"${"x".repeat(255)}"`].map((id): Case => ({
     name: `the id ${id.slice(0, 9)}`,

@@ -31,7 +31,7 @@ export { createRawReader, isHttpBodyType, isMediaType } from "./http-body.ts";
 export { type ErrorForm, errorFormats } from "./error-forms.ts";
 export { restProfiles } from "./rest-profiles.ts";
 export type { RestProfile, RestServiceOptions } from "./service-options.ts";
-export type { StreamForm } from "./stream-form.ts";
+export { serverSentEvents, type StreamForm } from "./stream-form.ts";
 export {
   compileInSteps,
   compileRestRoutes,
@@ -66,4 +66,4 @@ export {
   type TemplateSegment,
   type TemplateVariable,
 } from "./path-template.ts";
-export { createNameFilter } from "./name-filter.ts";
+export { createNameFilter, unmatchedPatterns } from "./name-filter.ts";

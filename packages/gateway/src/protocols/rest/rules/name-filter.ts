@@ -8,3 +8,8 @@ export function createNameFilter(patterns: readonly string[]): ((name: string) =
   const prefixes = patterns.filter((pattern) => pattern.endsWith("*")).map((pattern) => pattern.slice(0, -1));
   return (name) => names.has(name) || prefixes.some((prefix) => name.startsWith(prefix));
 }
+
+/** Returns the patterns that match none of these names. */
+export function unmatchedPatterns(patterns: readonly string[], names: readonly string[]): readonly string[] {
+  return patterns.filter((pattern) => !names.some((name) => createNameFilter([pattern])?.(name) === true));
+}

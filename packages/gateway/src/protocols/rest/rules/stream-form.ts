@@ -75,7 +75,7 @@ const retryMs = 3000;
  * Server-Sent Events: each message is a `message` event. An error is an `error` event, and the end may be an `end`
  * event.
  */
-function serverSentEvents(endEvent: boolean): StreamForm {
+export function serverSentEvents(endEvent: boolean): StreamForm {
   const end = endEvent ? "event: end\ndata: {}\n\n" : "";
   return {
     contentType: "text/event-stream",
