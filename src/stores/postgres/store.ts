@@ -192,7 +192,7 @@ class PostgresStore implements PlantStore {
       const options = {
         defer: (one: LockedDelete) => void locked.push(one),
         placement,
-        skipsLocked: !this.#locked.isEmpty,
+        isCareful: !this.#locked.isEmpty,
         // The same for all deletions of a batch.
         token: first?.token,
       };

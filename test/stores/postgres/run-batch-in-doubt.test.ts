@@ -215,7 +215,7 @@ describe("a batch that has deleted a plant", () => {
 
   test("runs no further statement in an attempt that skips locked plants, since its commit has waited for the standbys", async () => {
     const session = new Session(readServerUrl(await createLastPlant()));
-    const options = { defer: failToDefer, skipsLocked: true };
+    const options = { defer: failToDefer, isCareful: true };
     await expect(runBatchWith(session, callersOf(1n, 9n), options)).resolves.toEqual([true, false]);
     await session.close();
   });

@@ -115,7 +115,7 @@ describe("a batch that fails", () => {
       const url = await createPlantsUpTo(server, 2);
       await failAttempts(url, "DELETE ON plants", sqlStates);
       const session = new Session(readServerUrl(url));
-      const options = { defer: failToDefer, skipsLocked: true, afterFault: true };
+      const options = { defer: failToDefer, isCareful: true };
       const running = runBatchWith(session, callersOf(1n, 2n), options);
       await expect(running.catch((fault: unknown) => fault instanceof BatchFailure && fault.server)).resolves.toEqual(
         ended,
@@ -129,7 +129,7 @@ describe("a batch that fails", () => {
     const url = await createPlantsUpTo(server, 1);
     await failAttempts(url, "UPDATE ON deletions", ["XX000", "42P01"]);
     const session = new Session(readServerUrl(url));
-    const options = { defer: failToDefer, afterFault: true };
+    const options = { defer: failToDefer, isCareful: true };
     await expect(runBatchWith(session, [callerWith(1n, "key")], options)).rejects.toMatchObject({
       reason: { rawMessage: away },
       server: "refusing",
@@ -289,7 +289,7 @@ test("a batch reports a missing plant without a write if there are no standbys",
 // The plant may be missing only on this server, because of a deletion that the standbys do not have yet.
 test.each([
   { name: "it waits for locks", options: {} },
-  { name: "it skips locked plants", options: { skipsLocked: true } },
+  { name: "it skips locked plants", options: { isCareful: true } },
   { name: "it is in doubt, and refused when it is retried", options: { token: randomUUID() }, refusal: "P0001" },
 ])(
   "a batch reports a missing plant only after the standbys have the deletion, when $name",
@@ -342,7 +342,7 @@ test.each([
   const one = callerWith(1n, "key");
   const pending = [{ ...one, call: { ...one.call, context: { ...one.call.context, signal } } }];
   const nowhere = new Session(readServerUrl("postgres://nobody@127.0.0.1:1/nothing"));
-  const options = { defer: failToDefer, afterFault: true, settled: new SettledByKey(isSettled ? pending : []) };
+  const options = { defer: failToDefer, isCareful: true, settled: new SettledByKey(isSettled ? pending : []) };
   await expect(runBatchWith(nowhere, pending, options)).resolves.toEqual([undefined]);
 });
 

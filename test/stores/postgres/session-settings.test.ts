@@ -65,11 +65,11 @@ const acknowledged: readonly { name: string; work: (session: Session) => Promise
   { name: "deletions with a key", work: (session) => runOn(session, [pendingOf(1n, "a"), pendingOf(2n)]) },
   {
     name: "deletions that skip locked plants",
-    work: (session) => runOn(session, [pendingOf(1n)], { skipsLocked: true }),
+    work: (session) => runOn(session, [pendingOf(1n)], { isCareful: true }),
   },
   {
     name: "a deletion with a used key",
-    work: (session) => runOn(session, [pendingOf(8n, "used")], { afterFault: true }),
+    work: (session) => runOn(session, [pendingOf(8n, "used")], { isCareful: true }),
   },
   { name: "a deletion in doubt that was done", work: (session) => runOn(session, [pendingOf(9n)], { token }) },
   { name: "a deletion of a missing plant", work: (session) => runOn(session, [pendingOf(7n)]) },
@@ -215,7 +215,7 @@ describe("at its commit", () => {
       const session = new Session(readServerUrl(url.replace("user=tester", `user=${role}`)));
       await session.run(`SET synchronous_commit = ${set}`);
       await runOn(session, [pendingOf(1n)], { hasDefaultSettings: configured === "on" });
-      await runOn(session, [pendingOf(2n)], { skipsLocked: true });
+      await runOn(session, [pendingOf(2n)], { isCareful: true });
       await runOn(session, [pendingOf(3n), pendingOf(9n)]);
       // The setting of the other client is restored.
       await expect(session.query("SHOW synchronous_commit")).resolves.toEqual([[set]]);
@@ -320,10 +320,10 @@ describe("with session_replication_role = replica", () => {
     await runSql(url, sql);
     const session = new Session(readServerUrl(url));
     await session.run("SET session_replication_role = replica");
-    for (const skipsLocked of [false, true]) {
+    for (const isCareful of [false, true]) {
       const kept = Promise.withResolvers<boolean>();
       const pending = [{ ...pendingOf(1n), resolve: kept.resolve, reject: kept.reject }];
-      await runOn(session, pending, { skipsLocked });
+      await runOn(session, pending, { isCareful });
       await expect(kept.promise).rejects.toThrow(/does not allow deleting plant 1|may not be deleted|refuses/);
     }
     await session.close();
@@ -360,7 +360,7 @@ describe("with settings of another client of a pooler", () => {
     const { processId } = session;
     await expect(runOn(session, [pendingOf(1n), pendingOf(7n), pendingOf(9n)])).resolves.toEqual([true, false, false]);
     await expect(runOn(session, [pendingOf(2n, "key")])).resolves.toEqual([true]);
-    await expect(runOn(session, [pendingOf(2n)], { skipsLocked: true })).resolves.toEqual([false]);
+    await expect(runOn(session, [pendingOf(2n)], { isCareful: true })).resolves.toEqual([false]);
     await singleServer(schemaOf(session)).checkWrite(session);
     expect(session.processId).toBe(processId);
     await session.close();
@@ -390,7 +390,7 @@ describe("with settings of another client of a pooler", () => {
       { name: "a batch", ids: [1n, 2n, 9n], want: [true, true, false] },
       { name: "a single deletion of a hidden plant", ids: [9n], want: [false] },
       { name: "a single deletion with a key", ids: [3n], key: "key", want: [true] },
-      { name: "deletions that skip locked plants", ids: [1n, 9n], options: { skipsLocked: true }, want: [true, false] },
+      { name: "deletions that skip locked plants", ids: [1n, 9n], options: { isCareful: true }, want: [true, false] },
       { name: "a deletion in doubt that was done", ids: [8n], options: { token }, want: [true] },
     ])("$name runs with the role of the URL", async ({ ids, key, options, want }) => {
       const { url, role } = await createHidden();

@@ -159,39 +159,39 @@ describe("a worker whose synchronous standby is gone", () => {
     };
 
     test.each([
-      { name: "by a batch for another worker", plants: absentOfBoth, skipsLocked: false },
-      { name: "by one that skips locked plants", plants: absentOfBoth, skipsLocked: true },
+      { name: "by a batch for another worker", plants: absentOfBoth, isCareful: false },
+      { name: "by one that skips locked plants", plants: absentOfBoth, isCareful: true },
       {
         name: "by a plant that Citus does not send to a worker",
         plants: async () => (await absentHere()).slice(0, 1),
-        skipsLocked: false,
+        isCareful: false,
         isDelegated: false,
       },
       {
         name: "by a batch that Citus does not send to a worker, and that skips locked plants",
         plants: absentHere,
-        skipsLocked: true,
+        isCareful: true,
         isDelegated: false,
       },
       {
         name: "by a batch for two workers that Citus does not send to any",
         plants: absentOfBoth,
-        skipsLocked: false,
+        isCareful: false,
         isDelegated: false,
       },
       {
         name: "by a batch for two workers that Citus does not send to any, and that skips locked plants",
         plants: absentOfBoth,
-        skipsLocked: true,
+        isCareful: true,
         isDelegated: false,
       },
-    ])("$name", async ({ plants, skipsLocked, isDelegated = true }) => {
+    ])("$name", async ({ plants, isCareful, isDelegated = true }) => {
       const { session, placement } = await openSession();
       const pending = pendingDeletes(await plants());
       await cluster.delegate(isDelegated);
       onTestFinished(() => cluster.delegate(true));
-      const mode = { placement, mayBeDone: false, skipsLocked, checksKeysFirst: false, settled: new SettledByKey() };
-      const attempt = attemptBatch(session, prepareBatch(token, pending), pending, mode);
+      const mode = { placement, mayBeDone: false, isCareful, settled: new SettledByKey() };
+      const attempt = attemptBatch(session, prepareBatch(token, pending), mode);
       const fault = { message: expect.stringMatching(/a worker sent a warning/) };
       expect(await whileCancelling(attempt)).toMatchObject({ kind: "failed", fault });
       await session.close();

@@ -648,8 +648,8 @@ describe("on Citus", () => {
     const attempt = async (id: bigint): Promise<unknown> => {
       const pending = [{ id, call: deleteCall(), resolve: () => undefined, reject: () => undefined }];
       const settled = new SettledByKey();
-      const mode = { placement, mayBeDone: false, skipsLocked: false, checksKeysFirst: false, settled };
-      return await attemptBatch(session, prepareBatch(randomUUID(), pending), pending, mode);
+      const mode = { placement, mayBeDone: false, isCareful: false, settled };
+      return await attemptBatch(session, prepareBatch(randomUUID(), pending), mode);
     };
     const locking = await openClient(url, "BEGIN; SELECT FROM plants WHERE id = 7 FOR UPDATE");
     await session.run("SET statement_timeout = '100ms'");

@@ -3,7 +3,7 @@ import type { StoreSchema } from "../schema/store-schema.ts";
 import type { Session } from "../server/session.ts";
 import { sqlStateOf } from "../server/sql-state.ts";
 import type { SettledByKey } from "./settled-by-key.ts";
-import { type PreparedBatch, prepareBatch } from "./prepared-batch.ts";
+import type { PreparedBatch } from "./prepared-batch.ts";
 import { type Verdict, verdictOn } from "./fault-table.ts";
 import { toId, toIds } from "./single-server.ts";
 import type { Placement, PlantFate } from "./placement.ts";
@@ -11,17 +11,16 @@ import type { Placement, PlantFate } from "./placement.ts";
 /** Options of {@link attemptBatch}. */
 export interface AttemptMode {
   readonly placement: Placement;
-  /** Whether an earlier attempt may have been committed, or may still be running. */
-  readonly mayBeDone: boolean;
-  /** Whether plants that other transactions have locked are skipped; otherwise the statement waits for the locks. */
-  readonly skipsLocked: boolean;
-  /**
-   * Whether the idempotency keys are looked up before anything is deleted. Before the first error this is unnecessary:
-   * the index prevents using a key twice, so only the keys of deletions that deleted no plant are looked up afterwards.
-   */
-  readonly checksKeysFirst: boolean;
   /** Settles the deletions whose key has a record. */
   readonly settled: SettledByKey;
+  /**
+   * Whether idempotency keys are looked up before anything is deleted, and plants that other transactions have locked
+   * are skipped. Otherwise the statement waits for locks, and only the keys of deletions that deleted no plant are
+   * looked up, afterwards.
+   */
+  readonly isCareful: boolean;
+  /** Whether an earlier attempt may have been committed, or may still be running. Requires `isCareful`. */
+  readonly mayBeDone: boolean;
 }
 
 /** The result of an attempt. */
@@ -36,8 +35,11 @@ export type Attempt =
       /** Which of the plants of postponed deletions exist. */
       readonly existing: ReadonlySet<bigint>;
     }
-  /** Some deletions were settled by their key before anything was deleted. The others need another attempt. */
-  | { readonly kind: "settled" }
+  /**
+   * The batch needs a careful attempt: deletions were settled by their key before anything was deleted, or the batch
+   * was committed and some of its plants still exist.
+   */
+  | { readonly kind: "incomplete"; readonly mayBeDone: boolean }
   | {
       readonly kind: "failed";
       readonly verdict: Verdict;
@@ -50,17 +52,11 @@ export type Attempt =
  * Attempts to delete the plants of a batch, and settles the deletions whose key already has a record. Before a deletion
  * with a key is reported as not found, its key is looked up.
  *
- * A batch that may be done is run again before its records are read. If the earlier attempt is still running, the
- * statement waits for the attempt's locks; with `skipsLocked`, plants that it has locked are `locked`, and in doubt.
- * For all other plants the records are then complete.
+ * A batch that may be done is run again before its records are read. If the earlier attempt is still running, the plants
+ * that it has locked are `locked`, and in doubt. For all other plants the records are then complete.
  */
-export async function attemptBatch(
-  session: Session,
-  batch: PreparedBatch,
-  pending: readonly PendingDelete[],
-  mode: AttemptMode,
-): Promise<Attempt> {
-  const { placement, settled } = mode;
+export async function attemptBatch(session: Session, batch: PreparedBatch, mode: AttemptMode): Promise<Attempt> {
+  const { placement, settled, isCareful } = mode;
   let { mayBeDone } = mode;
   try {
     await session.connect();
@@ -70,13 +66,30 @@ export async function attemptBatch(
   }
   let hasBegun = false;
   try {
-    if (mode.checksKeysFirst && (await settled.settle(session, placement, batch.keyed))) return { kind: "settled" };
+    if (isCareful && (await settled.settle(session, placement, batch.keyed))) return { kind: "incomplete", mayBeDone };
     hasBegun = true;
-    const fates = await deleteBatch(session, batch, mode);
+    const fates = isCareful
+      ? await deleteUnlocked(session, batch, mode)
+      : fatesOf(await placement.deletePlants(session, batch), "deleted");
     // The deletions are committed now.
     mayBeDone = true;
-    const existing = await completeFates(session, batch, pending, mode, fates);
-    return { kind: "done", fates, existing };
+    const remaining = [...(isCareful ? [] : missingIn(batch, fates)), ...[...batch.postponed].map(({ id }) => id)];
+    // Plants first, then keys: if another process has deleted a plant for the same key, the record of the key exists
+    // once the plant no longer does.
+    const existing = new Set(remaining.length === 0 ? [] : await placement.findPlants(session, remaining));
+    const isDeleted = (one: PendingDelete): boolean =>
+      batch.firstOf.get(one.id) === one && fates.get(one.id) === "deleted";
+    await settled.settle(
+      session,
+      placement,
+      batch.keyed.filter((one) => !isDeleted(one)),
+    );
+    // A trigger may have kept a plant, or another process may have used its key while the statement waited for a lock.
+    const isKept = ([id, first]: [bigint, PendingDelete]): boolean =>
+      existing.has(id) && !fates.has(id) && !settled.has(first);
+    return !isCareful && [...batch.firstOf].some(isKept)
+      ? { kind: "incomplete", mayBeDone }
+      : { kind: "done", fates, existing };
   } catch (fault) {
     const verdict = verdictOn(fault);
     // A worker may still commit after its coordinator was cancelled.
@@ -86,60 +99,21 @@ export async function attemptBatch(
   }
 }
 
-async function deleteBatch(
-  session: Session,
-  batch: PreparedBatch,
-  { placement, skipsLocked, mayBeDone }: AttemptMode,
-): Promise<Map<bigint, PlantFate>> {
-  const fates = skipsLocked
-    ? await deleteUnlocked(session, placement, batch)
-    : fatesOf(await placement.deletePlants(session, batch), "deleted");
-  if (!mayBeDone) return fates;
-  // Plants that the statement has just deleted also have a record.
-  return new Map([...fates, ...fatesOf(await findRecorded(session, placement, batch), "deleted")]);
-}
-
 /**
- * Determines the fates of the plants that were not deleted, and returns which of them exist. Their keys may have been
- * used before, or by another process while the statement waited for a lock, or a trigger may have silently kept a
- * plant.
+ * Deletes the plants that are not locked. A plant without a fate does not exist, even after a failover. Plants that an
+ * earlier attempt has deleted count as deleted.
  */
-async function completeFates(
-  session: Session,
-  batch: PreparedBatch,
-  pending: readonly PendingDelete[],
-  { placement, skipsLocked, settled }: AttemptMode,
-  fates: Map<bigint, PlantFate>,
-): Promise<ReadonlySet<bigint>> {
-  const isFirst = (one: PendingDelete): boolean => batch.firstOf.get(one.id) === one;
-  const missing = skipsLocked ? [] : pending.filter((one) => isFirst(one) && !fates.has(one.id));
-  const ids = [...missing, ...batch.postponed].map(({ id }) => id);
-  // Plants first, then keys: if another process has deleted a plant for the same key, the record of the key exists once
-  // the plant no longer does.
-  const existing = new Set(ids.length === 0 ? [] : await placement.findPlants(session, ids));
-  const undeleted = (): readonly PendingDelete[] =>
-    batch.keyed.filter((one) => !settled.has(one) && (!isFirst(one) || fates.get(one.id) !== "deleted"));
-  await settled.settle(session, placement, undeleted());
-  const keptPlants = missing.filter((one) => existing.has(one.id) && !settled.has(one));
-  if (keptPlants.length === 0) return existing;
-  const otherFates = await deleteUnlocked(session, placement, prepareBatch(batch.token, keptPlants));
-  for (const [id, fate] of otherFates) fates.set(id, fate);
-  // Keys are looked up again: this statement or another process may have inserted the record of a key meanwhile.
-  await settled.settle(session, placement, undeleted());
-  return existing;
-}
-
-/** Deletes the plants that are not locked. A plant without a fate does not exist, even after a failover. */
 async function deleteUnlocked(
   session: Session,
-  placement: Placement,
   batch: PreparedBatch,
+  { placement, mayBeDone }: AttemptMode,
 ): Promise<Map<bigint, PlantFate>> {
   const fates = await placement.deleteUnlockedPlants(session, batch);
   const missing = missingIn(batch, fates);
   // If a plant was deleted, the commit has already waited for the standbys.
   const hasCommitted = [...fates.values()].includes("deleted");
   if (missing.length > 0 && !hasCommitted) await placement.findPlants(session, missing);
+  if (mayBeDone) for (const id of await findRecorded(session, placement, batch)) fates.set(id, "deleted");
   return fates;
 }
 

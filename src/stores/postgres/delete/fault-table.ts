@@ -32,11 +32,8 @@ interface Consequence {
   readonly server: ServerState;
 }
 
-/**
- * The next step of a batch: another attempt, one that skips locked plants like all further ones, its halves, or
- * failure.
- */
-export type Step = "retry" | "skip-locked" | "split" | "fail";
+/** The next step of a batch: another attempt, which is careful like all further ones, its halves, or failure. */
+export type Step = "retry" | "split" | "fail";
 
 /**
  * The consequences of each verdict. They do not depend on whether the batch is in doubt. A batch stays in doubt from
@@ -46,7 +43,7 @@ export type Step = "retry" | "skip-locked" | "split" | "fail";
  */
 export const consequences: Readonly<Record<Verdict, Consequence>> = {
   retry: { next: "retry", reconnects: false, server: "busy" },
-  skip: { next: "skip-locked", reconnects: false, server: "busy" },
+  skip: { next: "retry", reconnects: false, server: "busy" },
   wait: { next: "retry", reconnects: false, server: "unavailable" },
   reconnect: { next: "retry", reconnects: true, server: "unavailable" },
   unknown: { next: "retry", reconnects: true, server: "unavailable" },
@@ -61,11 +58,12 @@ export const consequences: Readonly<Record<Verdict, Consequence>> = {
  * has to wait. If the lock is on a row that depends on a plant, such as a row of another table, the batch is split to
  * find the plant.
  *
+ * @param hasTimedOut - whether an earlier attempt has timed out, so that this one has skipped locked plants
  * @param hasUnreadKeys - whether the idempotency keys still have to be looked up: an earlier use of a key takes
  * precedence over the error
  */
-export function nextStep(verdict: Verdict, fault: unknown, skipsLocked: boolean, hasUnreadKeys: boolean): Step {
-  const meetsLockOfPlant = skipsLocked && verdict === "skip" && isRaisedWithin(fault);
+export function nextStep(verdict: Verdict, fault: unknown, hasTimedOut: boolean, hasUnreadKeys: boolean): Step {
+  const meetsLockOfPlant = hasTimedOut && verdict === "skip" && isRaisedWithin(fault);
   const step = meetsLockOfPlant ? "split" : consequences[verdict].next;
   return step === "split" && hasUnreadKeys ? "retry" : step;
 }

@@ -22,15 +22,15 @@ export interface PreparedBatch {
 /**
  * Prepares a batch for the next attempt. The token stays the same for all attempts.
  *
- * After an error, deletions that were cancelled meanwhile are rejected and excluded. Before the first error, signals
- * are not read, because reading a signal creates it, and the queue has just checked the deletions that were queued.
+ * For a careful attempt, deletions that were cancelled meanwhile are rejected and excluded. Otherwise signals are not
+ * read, because reading a signal creates it, and the queue has just checked the deletions that were queued.
  *
  * @param settled - the deletions that were settled by their key, which are excluded
  */
 export function prepareBatch(
   token: string,
   pending: readonly PendingDelete[],
-  afterFault = false,
+  isCareful = false,
   settled?: ReadonlySet<PendingDelete>,
 ): PreparedBatch {
   const firstOf = new Map<bigint, PendingDelete>();
@@ -42,7 +42,7 @@ export function prepareBatch(
   for (const pendingDelete of pending) {
     const { id, call, reject } = pendingDelete;
     const key = call.idempotencyKey;
-    if (afterFault && call.context.signal.aborted) {
+    if (isCareful && call.context.signal.aborted) {
       reject(call.context.signal.reason);
       continue;
     }

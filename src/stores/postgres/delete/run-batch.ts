@@ -47,13 +47,10 @@ export interface RunBatchOptions {
   /** The token of an earlier batch that may have deleted these plants, if any. */
   readonly token?: string | undefined;
   /**
-   * Whether the first attempt already skips locked plants. By default, only attempts after a lock timeout skip them.
+   * Whether the first attempt is already careful: it drops cancelled calls, looks up keys first, and skips locked plants.
+   * By default, only attempts after anything unusual and those with a `token` are.
    */
-  readonly skipsLocked?: boolean;
-  /**
-   * Whether an error occurred before, so that calls may have been cancelled and keys may have been used. Default false.
-   */
-  readonly afterFault?: boolean;
+  readonly isCareful?: boolean;
   /** The deletions that are already settled by their key. By default none. */
   readonly settled?: SettledByKey;
 }
@@ -85,36 +82,32 @@ interface PartOptions extends RunBatchOptions {
 /** Runs a batch, or a part of a batch that was split. */
 async function runPart(session: Session, pending: readonly PendingDelete[], options: PartOptions): Promise<OutcomeOf> {
   const { token = randomUUID(), placement, settled } = options;
-  let { afterFault = false, skipsLocked = false } = options;
-  // Invariant: stays true from the first error after which the batch may have been committed.
+  // Invariant: stays true from the first attempt that may have been committed.
   let mayBeDone = options.token !== undefined;
+  let isCareful = mayBeDone || options.isCareful === true;
+  let hasTimedOut = options.isCareful === true;
   let lastFailure: BatchFailure | undefined;
   for (let attempts = 0; ; attempts++) {
-    const batch = prepareBatch(token, pending, afterFault, settled);
+    const batch = prepareBatch(token, pending, isCareful, settled);
     if (batch.firstOf.size === 0) {
       if (lastFailure !== undefined) throw lastFailure;
       return new Map();
     }
-    const mode = { placement, mayBeDone, skipsLocked, checksKeysFirst: afterFault, settled };
-    const attempt = await attemptBatch(session, batch, pending, mode);
+    const attempt = await attemptBatch(session, batch, { placement, settled, isCareful, mayBeDone });
     lastFailure = undefined;
-    if (attempt.kind === "settled") continue;
     if (attempt.kind === "done") return outcomesOf(batch, pending, attempt, mayBeDone, options);
+    const hasUnreadKeys = batch.keyed.length > 0 && !isCareful;
+    isCareful = true;
+    ({ mayBeDone } = attempt);
+    if (attempt.kind === "incomplete") continue;
     const { verdict, fault } = attempt;
     const { reconnects, server } = consequences[verdict];
-    const step = nextStep(verdict, fault, skipsLocked, batch.keyed.length > 0 && !afterFault);
-    ({ mayBeDone } = attempt);
-    afterFault = true;
-    skipsLocked ||= step === "skip-locked";
+    const step = nextStep(verdict, fault, hasTimedOut, hasUnreadKeys);
+    hasTimedOut ||= verdict === "skip";
     if (reconnects) session.discard();
     if (step === "split") {
       const tokenInDoubt = mayBeDone ? token : undefined;
-      return await splitBatch(session, batch, pending, fault, {
-        ...options,
-        token: tokenInDoubt,
-        afterFault,
-        skipsLocked,
-      });
+      return await splitBatch(session, batch, pending, fault, { ...options, token: tokenInDoubt, isCareful });
     }
     if (step !== "fail") await sleep(Math.max(0, Math.min(backoffMs(attempts), session.remainingMs)));
     const reason = reasonOf(fault, mayBeDone);
