@@ -2,7 +2,6 @@ import { randomUUID } from "node:crypto";
 import { beforeAll, describe, expect, test } from "vitest";
 import type { PendingDelete } from "../../../src/stores/delete-queue.ts";
 import { startImport } from "../../../src/stores/postgres/all-plants/import.ts";
-import { Citus } from "../../../src/stores/postgres/citus/citus.ts";
 import { migratePostgres, openPostgresDatabase } from "../../../src/stores/postgres/all-plants/plant-database.ts";
 import { findRefused } from "../../../src/stores/postgres/delete/attempt-batch.ts";
 import { prepareBatch } from "../../../src/stores/postgres/delete/prepared-batch.ts";
@@ -38,17 +37,13 @@ function failToDefer({ id }: PendingDelete): never {
   throw new Error(`plant ${id} was set aside`);
 }
 
-/**
- * Runs a batch, and fails if a deletion is deferred.
- *
- * @param options - pass `hasDefaultSettings` unless a setting is configured for the role
- */
+/** Runs a batch, and fails if a deletion is deferred. */
 async function runOn(
   session: Session,
   pending: readonly PendingDelete[],
-  { hasDefaultSettings = true, ...options }: Partial<RunBatchOptions> & { readonly hasDefaultSettings?: boolean } = {},
+  options: Partial<RunBatchOptions> = {},
 ): Promise<unknown> {
-  const placement = singleServer(schemaOf(session), hasDefaultSettings);
+  const placement = singleServer(schemaOf(session));
   return await runBatch(session, pending, { placement, defer: failToDefer, ...options });
 }
 
@@ -214,7 +209,7 @@ describe("at its commit", () => {
       );
       const session = new Session(readServerUrl(url.replace("user=tester", `user=${role}`)));
       await session.run(`SET synchronous_commit = ${set}`);
-      await runOn(session, [pendingOf(1n)], { hasDefaultSettings: configured === "on" });
+      await runOn(session, [pendingOf(1n)]);
       await runOn(session, [pendingOf(2n)], { isCareful: true });
       await runOn(session, [pendingOf(3n), pendingOf(9n)]);
       // The setting of the other client is restored.
@@ -229,51 +224,13 @@ describe("at its commit", () => {
   );
 });
 
-test.each([
-  { configured: "role = tester", set: "SET ROLE none" },
-  { configured: "synchronous_commit = remote_apply", set: "SET synchronous_commit = on" },
-])(
-  "a store detects that new connections start with $configured, and ignores the settings of another client",
-  async ({ configured, set }) => {
-    const url = await server.createPlants();
-    const role = `usual_${randomUUID().replaceAll("-", "")}`;
-    await runSql(url, `CREATE ROLE ${role} LOGIN SUPERUSER`);
-    const session = new Session(readServerUrl(url.replace("user=tester", `user=${role}`)));
-    const citus = new Citus();
-    const usual = await citus.placementOn(session);
-    await session.run("SET ROLE tester; SET synchronous_commit = off");
-    await citus.refresh(session);
-    expect(citus.placement).toBe(usual);
-    await runSql(url, `ALTER ROLE ${role} SET ${configured}`);
-    session.discard();
-    await citus.refresh(session);
-    const unusual = citus.placement;
-    expect(unusual).not.toBe(usual);
-    await session.run(set);
-    await citus.refresh(session);
-    expect(citus.placement).toBe(unusual);
-    await session.close();
-  },
-);
-
-test("two calls with one key for a plant that was skipped at first are one deletion", async () => {
-  const session = new Session(readServerUrl(await server.createPlants([1n])));
-  await session.run("SET synchronous_commit = off");
-  const outcome = Promise.withResolvers<boolean>();
-  const pending = [pendingOf(1n, "one"), { ...pendingOf(1n, "one"), ...outcome }];
-  await expect(runOn(session, pending)).resolves.toEqual([true, undefined]);
-  await expect(outcome.promise).resolves.toBe(true);
-  await session.close();
-});
-
 test("a skipped deletion finds the record of its key, which another process has used meanwhile", async () => {
   const url = await server.createPlants([8n]);
   const session = new Session(readServerUrl(url));
-  // This makes the statement skip the plant at first.
-  await session.run("SET synchronous_commit = off");
-  const usual = singleServer(schemaOf(session), true);
+  const usual = singleServer(schemaOf(session));
   const placement: Placement = {
     ...usual,
+    deletePlants: () => Promise.resolve([]),
     deleteUnlockedPlants: async (...given) => {
       await runSql(url, `DELETE FROM plants WHERE id = 8; ${recordSql(8, "'used'")}`);
       return await usual.deleteUnlockedPlants(...given);
@@ -429,9 +386,8 @@ describe("with settings of another client of a pooler", () => {
       await runSql(url.replace(role, "tester"), `ALTER ROLE ${role} SET role = ${role}_other`);
       const session = new Session(readServerUrl(url));
       await session.run("SET ROLE none");
-      const hasDefaultSettings = false;
-      await expect(runOn(session, [pendingOf(1n)], { hasDefaultSettings })).resolves.toEqual([false]);
-      await expect(runOn(session, [pendingOf(9n)], { hasDefaultSettings })).resolves.toEqual([true]);
+      await expect(runOn(session, [pendingOf(1n)])).resolves.toEqual([false]);
+      await expect(runOn(session, [pendingOf(9n)])).resolves.toEqual([true]);
       await session.close();
     });
   });
@@ -453,7 +409,7 @@ test("disabled triggers of a role are reported if the user cannot enable them", 
       `do not protect plants: run ALTER ROLE … RESET session_replication_role`,
   );
   const session = new Session(readServerUrl(ofRole));
-  const deleting = runOn(session, [pendingOf(1n)], { hasDefaultSettings: false });
+  const deleting = runOn(session, [pendingOf(1n)]);
   await expect(deleting).rejects.toMatchObject({ fault: { code: "42501" } });
   const remaining = `SELECT state FROM pg_stat_activity WHERE usename = '${role}' AND state LIKE '%transaction%'`;
   await expect.poll(() => runSql(url, remaining)).toEqual([]);

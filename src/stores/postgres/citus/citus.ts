@@ -5,7 +5,6 @@ import type { Placement } from "../delete/placement.ts";
 import { isByDay } from "../schema/by-day.ts";
 import { findSchema, type StoreSchema } from "../schema/store-schema.ts";
 import type { Notice } from "../server/connect.ts";
-import { hasDefaultSettingsSql } from "../server/pinned-settings.ts";
 import { InDoubtError, type Session, type Workers } from "../server/session.ts";
 import { sqlStateOf } from "../server/sql-state.ts";
 import { citusPlacement } from "./citus-placement.ts";
@@ -26,8 +25,6 @@ export class Citus implements Workers {
   #schema: StoreSchema | undefined;
   #placement: Placement | undefined;
   #shards: Shards | undefined;
-  /** Whether connections to a server without workers start with settings that need not be pinned. */
-  #hasDefaultSettings = false;
   /** The ids of the server processes that may still wait for a worker. */
   #stuckProcesses: readonly number[] = [];
 
@@ -67,17 +64,11 @@ export class Citus implements Workers {
     if (rows.length === 0) {
       await refuseDistributedSchema(session, schema);
       const isPartitioned = await isByDay(session, schema);
-      const [[isDefault] = []] = await session.query(hasDefaultSettingsSql);
-      const hasDefaultSettings = isDefault === "t";
+      const hasKnownLayout = this.#shards === undefined && isPartitioned === (this.#placement?.days !== undefined);
       // The statements are rebuilt if something has changed.
-      const newLayout = [undefined, isPartitioned, hasDefaultSettings];
-      const knownLayout = [this.#shards, this.#placement?.days !== undefined, this.#hasDefaultSettings];
-      if (this.#placement !== undefined && isDeepStrictEqual(newLayout, knownLayout)) return;
+      if (this.#placement !== undefined && hasKnownLayout) return;
       this.#shards = undefined;
-      this.#hasDefaultSettings = hasDefaultSettings;
-      this.#placement = isPartitioned
-        ? singleServerByDay(schema, hasDefaultSettings)
-        : singleServer(schema, hasDefaultSettings);
+      this.#placement = isPartitioned ? singleServerByDay(schema) : singleServer(schema);
       return;
     }
     if (rows.some(([, , canDelete]) => canDelete === "f")) throw new StoreOpenError(distributedByHand);

@@ -1,5 +1,5 @@
 import { type NamedStatement, nameStatement } from "../server/named-statements.ts";
-import { alreadyPinned, ownRole, pinnedCondition, pinnedByRow } from "../server/pinned-settings.ts";
+import { ownRole, pinnedByRow, pinnedCondition } from "../server/pinned-settings.ts";
 import type { Row } from "../server/session.ts";
 import { createDayPartitions } from "../schema/by-day.ts";
 import type { StoreSchema } from "../schema/store-schema.ts";
@@ -9,21 +9,10 @@ import { dropFromPartition, dropFromTable } from "./drop-rows.ts";
 import type { Placement, PlantFate } from "./placement.ts";
 import { probeWrite } from "./probe-write.ts";
 
-/** The properties of the database that the statements depend on. */
-interface Layout {
-  /** Whether records are partitioned by day. */
-  readonly isByDay: boolean;
-  /** Whether connections start with settings that need not be pinned. */
-  readonly hasDefaultSettings: boolean;
-}
-
 /** The statements of a batch. */
 interface Statements {
   readonly deleteAll: NamedStatement;
-  /**
-   * The same for a single plant. Without the joins, it takes the server a quarter less time. With `hasDefaultSettings`,
-   * it pins nothing, and skips the plant if a setting has to be pinned after all.
-   */
+  /** The same for a single plant. Without the joins, it takes the server a quarter less time. */
   readonly deleteOne: NamedStatement;
   /**
    * The same without waiting for locks of other transactions. A plant that another transaction has deleted since the
@@ -47,15 +36,15 @@ interface Statements {
  * is deleted without a record. Because of the SQLSTATE of the cast, 22P02, the batch is split until the plant is found.
  * The operator sees the text that was cast in the error message.
  *
- * @param unused - the SQL for the ids whose keys are not used
  * @param isByDay - whether records are partitioned by day, for which those without a key are marked
- * @param hasDefaultSettings - whether connections start with settings that need not be pinned
+ * @param unused - the SQL for the ids whose keys are not used
  */
 function buildStatements(
   { plants, deletions }: StoreSchema,
   columns: readonly string[],
   arrays: readonly string[],
-  { unused = "$1::bigint[]", isByDay, hasDefaultSettings }: Layout & { readonly unused?: string },
+  isByDay: boolean,
+  unused = "$1::bigint[]",
 ): Statements {
   const names = columns.join(", ");
   const firstElements = arrays.map((array) => `(${array})[1]`);
@@ -82,7 +71,7 @@ function buildStatements(
       SELECT coalesce(plant_id, ('a trigger drops the record of plant ' || id)::bigint)
       FROM deleted LEFT JOIN recorded ON plant_id = id`),
     deleteOne: nameStatement(`
-      WITH deleted AS (${deleteSql(`id = (${unused})[1]`, hasDefaultSettings ? alreadyPinned : pinnedByRow)}),
+      WITH deleted AS (${deleteSql(`id = (${unused})[1]`, pinnedByRow)}),
       recorded AS (
         INSERT INTO ${deletions} (plant_id, batch, ${names}${byDaySuffix})
         SELECT id, $4::pg_catalog.uuid, ${valuesOf(firstElements)}${markOf(firstElements)} FROM deleted
@@ -112,8 +101,7 @@ interface BatchStatements {
   readonly withKeys: Statements;
 }
 
-function buildBatchStatements(schema: StoreSchema, layout: Layout): BatchStatements {
-  const { isByDay } = layout;
+function buildBatchStatements(schema: StoreSchema, isByDay: boolean): BatchStatements {
   const usedKeysSql = `SELECT ${keyColumn} FROM ${schema.deletions} WHERE ${keysSql(isByDay, "$5")}`;
   // A deletion without a key has an empty string as its key here, which is not in any record.
   const unusedIdsSql = `ARRAY(SELECT id FROM unnest($1::bigint[], ${textArray("$5")}) AS call (id, key)
@@ -121,11 +109,8 @@ function buildBatchStatements(schema: StoreSchema, layout: Layout): BatchStateme
   const columns = ["subject", "request_id"];
   const arrays = ["$2", "$3"].map(textArray);
   return {
-    withoutKeys: buildStatements(schema, columns, arrays, layout),
-    withKeys: buildStatements(schema, [...columns, keyColumn], [...arrays, textArray("$5")], {
-      ...layout,
-      unused: unusedIdsSql,
-    }),
+    withoutKeys: buildStatements(schema, columns, arrays, isByDay),
+    withKeys: buildStatements(schema, [...columns, keyColumn], [...arrays, textArray("$5")], isByDay, unusedIdsSql),
   };
 }
 
@@ -163,20 +148,16 @@ const probeRecordSql = ({ deletions }: StoreSchema, columns: string, values: str
   INSERT INTO ${deletions} (plant_id, subject, request_id, batch${columns})
   VALUES (0, '', '', '00000000-0000-0000-0000-000000000000'${values})`;
 
-/**
- * Returns the placement of tables on a single server with its standbys.
- *
- * @param hasDefaultSettings - whether connections start with settings that need not be pinned
- */
-export function singleServer(schema: StoreSchema, hasDefaultSettings: boolean = false): Placement {
-  return createPlacement(schema, { isByDay: false, hasDefaultSettings });
+/** Returns the placement of tables on a single server with its standbys. */
+export function singleServer(schema: StoreSchema): Placement {
+  return createPlacement(schema, false);
 }
 
 /** Returns the same with records that are partitioned by day. */
-export function singleServerByDay(schema: StoreSchema, hasDefaultSettings: boolean = false): Placement {
+export function singleServerByDay(schema: StoreSchema): Placement {
   const dropDaySql = `SELECT ${schema.quoted}.plantstore_drop_day($1::interval) WHERE ${pinnedCondition}`;
   return {
-    ...createPlacement(schema, { isByDay: true, hasDefaultSettings }),
+    ...createPlacement(schema, true),
     // At full load, dropping takes a thirteenth of the time of one core, and drops some 1.4 times as many records as
     // deletions add. Without pauses, the rate of deletions would be a quarter to a half lower; with a factor of eight,
     // a fifth lower.
@@ -191,9 +172,8 @@ export function singleServerByDay(schema: StoreSchema, hasDefaultSettings: boole
   };
 }
 
-function createPlacement(schema: StoreSchema, layout: Layout): Placement {
-  const { isByDay } = layout;
-  const statements = buildBatchStatements(schema, layout);
+function createPlacement(schema: StoreSchema, isByDay: boolean): Placement {
+  const statements = buildBatchStatements(schema, isByDay);
   const statementsOf = ({ keyed }: PreparedBatch): Statements =>
     keyed.length === 0 ? statements.withoutKeys : statements.withKeys;
   const findKeyRecordsSql = findKeysSql(schema, keysSql(isByDay, "$1"), pinnedCondition);

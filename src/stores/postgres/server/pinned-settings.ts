@@ -43,21 +43,6 @@ export const pinnedByRow: string = `(${pinStatements}) IS NOT NULL`;
  */
 export const pinnedCondition: string = `(SELECT ${pinStatements}) IS NOT NULL`;
 
-/**
- * A condition that is true if no setting has to be pinned. It is for connections that start with the default settings,
- * see {@link hasDefaultSettingsSql}. It takes the server a fifth of the time of {@link pinnedByRow}, most of which is
- * spent on functions in it that are not even called.
- */
-export const alreadyPinned: string = `(
-    pg_catalog.current_setting('synchronous_commit') || pg_catalog.current_setting('client_min_messages')
-    || pg_catalog.current_setting('session_replication_role') || pg_catalog.current_setting('role')
-  ) = 'ondebug1originnone'`;
-
-/** Returns whether connections start with commits that wait for disk and standbys, and without a changed role. */
-export const hasDefaultSettingsSql = `
-  SELECT pg_catalog.set_config('synchronous_commit', NULL, true) = 'on'
-    AND pg_catalog.set_config('role', NULL, true) = 'none'`;
-
 /** A condition that is always true, and fails the statement if another client has set the role. */
 export const ownRole: string = `(SELECT ${refuseOtherRole}) IS NOT NULL`;
 
