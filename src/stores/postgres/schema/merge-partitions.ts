@@ -1,10 +1,6 @@
 /** Returns a row if the deletion records are partitioned by day. */
 export const isByDaySql = "SELECT FROM pg_class WHERE oid = to_regclass('deletions') AND relkind = 'p'";
 
-/** The declarations of a block with `saveTriggersSql` and `restoreTriggersSql`. */
-export const transferDeclarationsSql =
-  "triggers text[] := '{}'; grants text[] := '{}'; one record; sql text; last bigint;";
-
 /** Saves the privileges on the table `deletions`. */
 export const grantsSql: string = `
     FOR one IN SELECT * FROM pg_class CROSS JOIN aclexplode(relacl) WHERE oid = 'deletions'::regclass LOOP
@@ -13,8 +9,19 @@ export const grantsSql: string = `
         CASE WHEN one.is_grantable THEN ' WITH GRANT OPTION' ELSE '' END);
     END LOOP;`;
 
-/** Saves the triggers and privileges of the table `deletions`, and drops the triggers. */
-export const saveTriggersSql: string = `
+const columns = "seq, plant_id, deleted_at, subject, request_id, batch, idempotency_key";
+
+/**
+ * Merges records that are partitioned by day into one table with the same triggers and privileges, in one transaction,
+ * so that Citus can distribute it. The partition is detached first, because that blocks deletions; otherwise the new
+ * table could reuse their `seq`.
+ */
+export const mergePartitionsSql: string = `
+  DO $gather$ DECLARE
+    triggers text[] := '{}'; grants text[] := '{}'; one record; sql text; last bigint;
+  BEGIN
+    IF NOT EXISTS (${isByDaySql}) THEN RETURN; END IF;
+    ALTER TABLE deletions DETACH PARTITION deletions_by_row;
     FOR one IN SELECT tgname, tgenabled, pg_get_triggerdef(oid) AS definition
       FROM pg_trigger WHERE tgrelid = 'deletions'::regclass AND NOT tgisinternal
     LOOP
@@ -25,32 +32,13 @@ export const saveTriggersSql: string = `
     END LOOP;
     ${grantsSql}
     EXECUTE 'SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM '
-      || pg_get_serial_sequence('deletions', 'seq') INTO last;`;
-
-/**
- * Restores the saved triggers and privileges on the table that is now named `deletions`. The next `seq` is one more
- * than the last.
- */
-export const restoreTriggersSql: string = `
-    EXECUTE format('ALTER TABLE deletions ALTER COLUMN seq ADD GENERATED ALWAYS AS IDENTITY (START WITH %s)', last + 1);
-    FOREACH sql IN ARRAY grants || triggers LOOP EXECUTE sql; END LOOP;`;
-
-const columns = "seq, plant_id, deleted_at, subject, request_id, batch, idempotency_key";
-
-/**
- * Merges records that are partitioned by day into one table, in one transaction, so that Citus can distribute it. The
- * partition is detached first, because that blocks deletions; otherwise the new table could reuse their `seq`.
- */
-export const mergePartitionsSql: string = `
-  DO $gather$ DECLARE ${transferDeclarationsSql} BEGIN
-    IF NOT EXISTS (${isByDaySql}) THEN RETURN; END IF;
-    ALTER TABLE deletions DETACH PARTITION deletions_by_row;
-    ${saveTriggersSql}
+      || pg_get_serial_sequence('deletions', 'seq') INTO last;
     INSERT INTO deletions_by_row (${columns}) SELECT ${columns} FROM deletions;
     DROP TABLE deletions;
     DROP FUNCTION plantstore_make_day(date), plantstore_make_days(), plantstore_drop_day(interval);
     ALTER TABLE deletions_by_row RENAME TO deletions;
     ALTER INDEX deletions_by_row_by_plant RENAME TO deletions_by_plant;
     ALTER INDEX deletions_by_row_by_time RENAME TO deletions_by_time;
-    ${restoreTriggersSql}
+    EXECUTE format('ALTER TABLE deletions ALTER COLUMN seq ADD GENERATED ALWAYS AS IDENTITY (START WITH %s)', last + 1);
+    FOREACH sql IN ARRAY grants || triggers LOOP EXECUTE sql; END LOOP;
   END $gather$`;
