@@ -1,5 +1,6 @@
 import { closeSync, existsSync, fsyncSync, linkSync, openSync, rmSync } from "node:fs";
 import { dirname, resolve } from "node:path";
+import type { DatabaseSync } from "node:sqlite";
 import { StoreOpenError } from "../store-open-error.ts";
 import { openDatabase } from "./database.ts";
 import { createPrivateFile } from "./private-file.ts";
@@ -15,15 +16,15 @@ export function backUp(file: string, copy: string): void {
   if (existsSync(copy)) throw new StoreOpenError(`cannot write ${copy}: the file already exists`);
   const unfinished = `${copy}.${process.pid}.unfinished`;
   const db = openDatabase({ file });
+  let hasCopy = false;
   try {
-    createPrivateFile(unfinished);
-    db.prepare("VACUUM INTO ?").run(resolve(unfinished));
-    // SQLite does not guarantee that the copy is synced (sqlite.org/lang_vacuum.html).
-    syncPath(unfinished);
+    copyInto(db, unfinished);
     // Unlike a rename, a link does not replace a file that was created meanwhile.
     linkSync(unfinished, copy);
-    makeNameDurable(copy);
+    hasCopy = true;
+    syncFolderOf(copy);
   } catch (fault) {
+    if (hasCopy) rmSync(copy);
     throw new StoreOpenError(`cannot write ${copy}: ${fileProblemOf(fault).text}`, { cause: fault });
   } finally {
     rmSync(unfinished, { force: true });
@@ -31,19 +32,20 @@ export function backUp(file: string, copy: string): void {
   }
 }
 
-// A new name is durable once its folder is synced; on Windows folders cannot be opened.
-function makeNameDurable(path: string): void {
-  if (process.platform === "win32") return;
-  try {
-    syncPath(dirname(resolve(path)));
-  } catch (fault) {
-    rmSync(path);
-    throw fault;
-  }
+/** Copies a database into a file that only its owner may access, and syncs the copy. */
+export function copyInto(db: DatabaseSync, copy: string): void {
+  createPrivateFile(copy);
+  db.prepare("VACUUM INTO ?").run(resolve(copy));
+  // SQLite does not guarantee that the copy is synced (sqlite.org/lang_vacuum.html).
+  syncPath(copy);
 }
 
-/** Syncs the content of a file, or the names in a folder. */
-export function syncPath(path: string): void {
+/** Makes the names in the folder of a file durable; on Windows folders cannot be opened. */
+export function syncFolderOf(path: string): void {
+  if (process.platform !== "win32") syncPath(dirname(resolve(path)));
+}
+
+function syncPath(path: string): void {
   const descriptor = openSync(path, "r");
   try {
     fsyncSync(descriptor);

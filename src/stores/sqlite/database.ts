@@ -150,9 +150,8 @@ export function makeDurable(db: DatabaseSync): void {
   db.exec(
     "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA fullfsync = ON; PRAGMA checkpoint_fullfsync = ON",
   );
-  const journalMode = db.prepare("PRAGMA journal_mode").get()?.["journal_mode"];
-  const synchronous = db.prepare("PRAGMA synchronous").get()?.["synchronous"];
-  if (journalMode !== "wal" || synchronous !== 2n) {
+  const found = db.prepare("SELECT journal_mode, synchronous FROM pragma_journal_mode, pragma_synchronous").get();
+  if (found?.["journal_mode"] !== "wal" || found["synchronous"] !== 2n) {
     throw new StoreOpenError("its file system does not support a write-ahead log, so commits would not be durable");
   }
 }

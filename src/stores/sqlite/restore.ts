@@ -1,11 +1,10 @@
 import { existsSync, realpathSync, renameSync, rmSync } from "node:fs";
-import { dirname, resolve } from "node:path";
+import { resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { StoreOpenError } from "../store-open-error.ts";
-import { syncPath } from "./backup.ts";
+import { copyInto, syncFolderOf } from "./backup.ts";
 import { checkDatabaseFile, schemaVersionOfFile, readOnlyUrl } from "./database.ts";
 import { assertUsablePath } from "./file-path.ts";
-import { createPrivateFile } from "./private-file.ts";
 import { fileProblemOf, isLocked } from "./problem.ts";
 
 /**
@@ -40,10 +39,7 @@ function copyVerified(backup: string, copy: string): void {
   const checkResult = db.prepare("PRAGMA quick_check(1)").get()?.["quick_check"];
   if (checkResult !== "ok")
     throw new StoreOpenError(`${backup} is damaged (${String(checkResult).split("\n").at(-1)})`);
-  createPrivateFile(copy);
-  db.prepare("VACUUM INTO ?").run(copy);
-  // SQLite does not guarantee that the copy is synced (sqlite.org/lang_vacuum.html).
-  syncPath(copy);
+  copyInto(db, copy);
 }
 
 function replace(path: string, copy: string): void {
@@ -56,11 +52,6 @@ function replace(path: string, copy: string): void {
   syncFolderOf(path);
   renameSync(copy, path);
   syncFolderOf(path);
-}
-
-// On Windows, folders cannot be opened.
-function syncFolderOf(path: string): void {
-  if (process.platform !== "win32") syncPath(dirname(path));
 }
 
 /** Returns a connection that locks a file exclusively; `undefined` if the file is too damaged for that. */

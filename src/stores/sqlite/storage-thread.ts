@@ -2,14 +2,12 @@ import { getCompileCacheDir } from "node:module";
 import { extname } from "node:path";
 import { Worker } from "node:worker_threads";
 import { StoreOpenError } from "../store-open-error.ts";
+import type { StoreProblem } from "../store-health.ts";
 import type { OnUpkeep } from "../upkeep.ts";
 import type { DatabaseOptions } from "./database.ts";
+import type { BatchResult, DeleteBatch } from "./delete-batch.ts";
 import { ThreadWakeUp } from "./thread-wake-up.ts";
 import type { StorageRequest, StorageReply } from "./storage-messages.ts";
-import type { StorageWork } from "./worker.ts";
-
-/** A caller that waits for a reply. The type of its result depends on the request. */
-type Waiting = Pick<PromiseWithResolvers<StorageReply<never>>, "resolve" | "reject">;
 
 /** The store's interface to the storage thread, which replies to requests in order. */
 export class StorageThread {
@@ -20,7 +18,7 @@ export class StorageThread {
   readonly #wakeUp = new ThreadWakeUp();
   readonly #exited = Promise.withResolvers<string>();
   /** The callers that wait for a reply, in the order of their requests. */
-  readonly #waiting: Waiting[] = [];
+  readonly #waiting: PromiseWithResolvers<StorageReply>[] = [];
   readonly #checking = Promise.withResolvers<void>();
   #opened: Promise<void> = Promise.resolve();
   #onUpkeep: OnUpkeep | undefined;
@@ -32,7 +30,7 @@ export class StorageThread {
     const { memory: workerData } = this.#wakeUp;
     // Options of the process, such as a profiler or a module to preload, do not apply to this thread.
     this.#worker = new Worker(entry, { workerData, name: "plant-storage", execArgv: [], env: threadEnvironment() });
-    this.#worker.on("message", (reply: StorageReply<never>) => {
+    this.#worker.on("message", (reply: StorageReply) => {
       if (reply.kind === "upkeep") this.#onUpkeep?.(reply.upkeep);
       else if (reply.kind === "checking") this.#checking.resolve();
       else this.#waiting.shift()?.resolve(reply);
@@ -81,13 +79,18 @@ export class StorageThread {
     return this.#exited.promise;
   }
 
-  /** Sends a request. Rejects when the thread exits before it has replied. */
-  async request<Kind extends keyof StorageWork>(
-    message: StorageRequest<StorageWork> & { readonly kind: Kind },
-  ): Promise<ReturnType<StorageWork[Kind]>> {
-    const reply = await this.#request<ReturnType<StorageWork[Kind]>>(message);
-    if (reply.kind !== "done") throw new Error(`unexpected reply from the storage thread: ${reply.kind}`);
+  /** Commits a batch. Rejects when the thread exits before it has replied. */
+  async deleteBatch(batch: DeleteBatch): Promise<BatchResult> {
+    const reply = await this.#request({ kind: "deleteBatch", batch });
+    if (reply.kind !== "ran") throw unexpected(reply);
     return reply.result;
+  }
+
+  /** Returns why the file cannot be written. Rejects when the thread exits before it has replied. */
+  async checkWrite(): Promise<StoreProblem | undefined> {
+    const reply = await this.#request({ kind: "checkWrite" });
+    if (reply.kind !== "checked") throw unexpected(reply);
+    return reply.problem;
   }
 
   /** Closes the file, and resolves once the thread has exited. */
@@ -101,15 +104,15 @@ export class StorageThread {
     if (opened.kind === "not-open") throw new StoreOpenError(opened.message);
   }
 
-  #request<Result>(message: StorageRequest<StorageWork>): Promise<StorageReply<Result>> {
+  #request(message: StorageRequest): Promise<StorageReply> {
     if (this.#exitReason !== undefined) return Promise.reject(new Error(this.#exitReason));
-    const reply = Promise.withResolvers<StorageReply<Result>>();
+    const reply = Promise.withResolvers<StorageReply>();
     this.#waiting.push(reply);
     this.#send(message);
     return reply.promise;
   }
 
-  #send(message: StorageRequest<StorageWork>): void {
+  #send(message: StorageRequest): void {
     this.#worker.postMessage(message);
     this.#wakeUp.announce();
   }
@@ -119,6 +122,10 @@ export class StorageThread {
     this.#exited.resolve(reason);
     for (const reply of this.#waiting.splice(0)) reply.reject(new Error(reason));
   }
+}
+
+function unexpected({ kind }: StorageReply): Error {
+  return new Error(`unexpected reply from the storage thread: ${kind}`);
 }
 
 /**

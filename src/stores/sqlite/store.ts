@@ -74,7 +74,7 @@ class SqliteStore implements PlantStore {
   readonly #queue: DeleteQueue;
   #isChecking = true;
   readonly #health = new StoreHealth({
-    findProblem: () => this.#thread.request({ kind: "checkWrite", value: undefined }).catch(fileProblemOf),
+    findProblem: () => this.#thread.checkWrite().catch(fileProblemOf),
     watchIntervalMs,
   });
 
@@ -137,11 +137,9 @@ class SqliteStore implements PlantStore {
     if (this.#isChecking) await this.#thread.opened.catch(() => undefined);
     // These deletions were queued before the store stopped writing.
     if (this.#health.problem !== undefined) throw storeUnavailable(this.problem);
-    const result = await this.#thread
-      .request({ kind: "deleteBatch", value: toBatch(pending) })
-      .catch((fault: unknown) => {
-        throw outcomeUnknown(fault);
-      });
+    const result = await this.#thread.deleteBatch(toBatch(pending)).catch((fault: unknown) => {
+      throw outcomeUnknown(fault);
+    });
     // Settled before the outcomes are returned, because only the first settlement of a deletion counts.
     for (const otherOutcome of result.otherOutcomes) settleOther(otherOutcome, pending);
     if (result.kind === "committed") return result.outcomes;

@@ -24,7 +24,7 @@ import type { StorageRequest, StorageReply } from "./storage-messages.ts";
 const port = parentPort;
 if (port === null) throw new Error("this module must run in a worker thread");
 
-const reply = (message: StorageReply<unknown>): void => port.postMessage(message);
+const reply = (message: StorageReply): void => port.postMessage(message);
 
 /**
  * How long the thread spins after a single deletion that arrived soon after the last one, in milliseconds: a caller
@@ -35,21 +35,15 @@ const spinMsMax = availableParallelism() > 1 ? 0.15 : 0;
 
 // Uses the memory that is shared with the main thread.
 const wakeUp = new ThreadWakeUp(workerData);
-const first: StorageRequest<StorageWork> | undefined = wakeUp.nextRequest(port, Infinity)?.message;
+const first: StorageRequest | undefined = wakeUp.nextRequest(port, Infinity)?.message;
 if (first?.kind !== "open") throw new Error(`the first request must be "open", got ${JSON.stringify(first?.kind)}`);
 const work = prepareOrReport(first.options);
 if (work !== undefined) serve(work, port);
 
-/** The functions of the thread for the store, by the kind of the request. */
-export interface StorageWork {
-  /** Commits a batch. */
-  readonly deleteBatch: (batch: DeleteBatch) => BatchResult;
-  /** Checks whether the file can be written. */
-  readonly checkWrite: () => StoreProblem | undefined;
-}
-
 /** The functions that are prepared once the file is open. */
-interface Work extends StorageWork {
+interface Work {
+  readonly deleteBatch: (batch: DeleteBatch) => BatchResult;
+  readonly checkWrite: () => StoreProblem | undefined;
   readonly db: DatabaseSync;
   readonly identity: FileIdentity;
   readonly dropOldDeletions: (nowMs: number) => number;
@@ -85,12 +79,8 @@ function serve({ db, identity, deleteBatch, checkWrite, dropOldDeletions }: Work
   reply({ kind: "open" });
   while (db.isOpen) {
     const timeoutMs = dropPace.nextMs - performance.now();
-    const request: StorageRequest<StorageWork> | undefined = wakeUp.nextRequest(
-      requests,
-      timeoutMs,
-      spinWait.spinMs,
-    )?.message;
-    spinWait.requested(request?.kind === "deleteBatch" && request.value.ids.length === 1, performance.now());
+    const request: StorageRequest | undefined = wakeUp.nextRequest(requests, timeoutMs, spinWait.spinMs)?.message;
+    spinWait.requested(request?.kind === "deleteBatch" && request.batch.ids.length === 1, performance.now());
     if (request !== undefined) {
       handle(request);
       spinWait.replied(performance.now());
@@ -105,13 +95,13 @@ function serve({ db, identity, deleteBatch, checkWrite, dropOldDeletions }: Work
     dropPace.recordSlice(nowMs - begunMs, dueMs, nowMs);
   }
 
-  function handle(request: StorageRequest<StorageWork>): void {
+  function handle(request: StorageRequest): void {
     switch (request.kind) {
       case "deleteBatch":
-        dropPace.recordDeletions(request.value.ids.length);
-        return reply({ kind: "done", result: deleteBatch(request.value) });
+        dropPace.recordDeletions(request.batch.ids.length);
+        return reply({ kind: "ran", result: deleteBatch(request.batch) });
       case "checkWrite":
-        return reply({ kind: "done", result: checkWrite() });
+        return reply({ kind: "checked", problem: checkWrite() });
       case "close":
         return identity.close();
       case "open":

@@ -17,18 +17,18 @@ describe("the storage thread", () => {
     const file = folder.file("plants.db");
     const thread = await StorageThread.start({ file, lockTimeoutMs: 20, migrates: true });
     const { size } = statSync(`${file}-wal`);
-    await expect(thread.request({ kind: "checkWrite", value: undefined })).resolves.toBeUndefined();
+    await expect(thread.checkWrite()).resolves.toBeUndefined();
     // A commit that writes nothing would succeed on a full disk.
     expect(statSync(`${file}-wal`).size).toBeGreaterThan(size);
     const other = new DatabaseSync(file);
     other.exec("BEGIN IMMEDIATE");
     const text = "another process holds the lock on the file";
-    await expect(thread.request({ kind: "checkWrite", value: undefined })).resolves.toEqual({
+    await expect(thread.checkWrite()).resolves.toEqual({
       text,
       isTemporary: true,
     });
     other.close();
-    await expect(thread.request({ kind: "checkWrite", value: undefined })).resolves.toBeUndefined();
+    await expect(thread.checkWrite()).resolves.toBeUndefined();
     await thread.close();
   });
 
@@ -47,7 +47,7 @@ describe("the storage thread", () => {
     const thread = await StorageThread.start({ file, migrates: true });
     renameSync(file, `${file}.moved`);
     const text = "the file was moved, replaced or deleted";
-    await expect(thread.request({ kind: "checkWrite", value: undefined })).resolves.toEqual({
+    await expect(thread.checkWrite()).resolves.toEqual({
       text,
       isTemporary: false,
       needsOperator: true,
@@ -59,13 +59,8 @@ describe("the storage thread", () => {
     using folder = createTempFolder();
     const options = { file: folder.file("plants.db"), plantsWhenCreated: { first: 1n, last: 2n } };
     const thread = await StorageThread.start(options);
-    const deletionOf = (id: bigint) =>
-      thread.request({ kind: "deleteBatch", value: { ids: [id], subjects: [""], requestIds: [""] } });
-    const replies = Promise.all([
-      deletionOf(1n),
-      thread.request({ kind: "checkWrite", value: undefined }),
-      deletionOf(3n),
-    ]);
+    const deletionOf = (id: bigint) => thread.deleteBatch({ ids: [id], subjects: [""], requestIds: [""] });
+    const replies = Promise.all([deletionOf(1n), thread.checkWrite(), deletionOf(3n)]);
     await expect(replies).resolves.toMatchObject([{ outcomes: [true] }, undefined, { outcomes: [false] }]);
     await thread.close();
   });
@@ -77,13 +72,9 @@ describe("the storage thread", () => {
     const [worker] = await started;
     await worker.terminate();
     await expect(thread.exited).resolves.toBe("the storage thread has exited");
-    await expect(thread.request({ kind: "checkWrite", value: undefined })).rejects.toThrow(
-      "the storage thread has exited",
-    );
+    await expect(thread.checkWrite()).rejects.toThrow("the storage thread has exited");
     const batch = { ids: [1n], subjects: [""], requestIds: [""] };
-    await expect(thread.request({ kind: "deleteBatch", value: batch })).rejects.toThrow(
-      "the storage thread has exited",
-    );
+    await expect(thread.deleteBatch(batch)).rejects.toThrow("the storage thread has exited");
     await thread.close();
   });
 

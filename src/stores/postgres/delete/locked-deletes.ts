@@ -32,7 +32,7 @@ function withUnknownOutcome(reason: unknown): unknown {
   return code === Code.Unavailable || code === Code.ResourceExhausted ? outcomeUnknown(reason) : reason;
 }
 
-/** Options of {@link LockedDeletes}: of deletions that wait for locks. */
+/** Options of {@link LockedDeletes}. */
 export interface LockWaitOptions {
   /**
    * Deletes the plants that are no longer locked and hands the rest back to {@link LockedDeletes.add}. All deletions
@@ -40,11 +40,9 @@ export interface LockWaitOptions {
    * `performance.now()`.
    */
   readonly commit: (batch: readonly LockedDelete[], deadlineMs: number) => Promise<Outcomes>;
-  /** Returns the index of the worker that has a plant. */
   readonly workerOf: (id: bigint) => number;
-  /** The maximum number of deletions in one batch. */
   readonly batchMax: number;
-  /** The maximum number of deletions that wait for a lock; further ones are refused. */
+  /** The most deletions that wait for a lock; further ones are refused. */
   readonly waitingMax: number;
 }
 
@@ -72,7 +70,7 @@ export class LockedDeletes {
     return this.#attempting === undefined;
   }
 
-  /** The number of deletions that wait for a lock, including those that are being attempted. */
+  /** The number of deletions that wait for a lock or are being attempted. */
   get waiting(): number {
     return this.#waiting.length + this.#attempted;
   }

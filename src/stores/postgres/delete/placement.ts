@@ -91,9 +91,8 @@ export interface RecordDays {
   dropOld(session: Session, keptMs: number): Promise<Dropped>;
 }
 
-/** A slice of the expired deletion records. */
+/** A slice of the expired deletion records: at most `max` of them. */
 export interface Slice {
-  /** The maximum number of records. */
   readonly max: number;
   /** The {@link Dropped.reachedTimeUs} of the previous slice. */
   readonly fromUs?: number | undefined;

@@ -11,10 +11,7 @@ import { consequences, nextStep, type ServerState, verdictOn } from "./fault-tab
 import { markInDoubt, type LockedDelete } from "./locked-deletes.ts";
 import type { Placement, PlantFate } from "./placement.ts";
 
-/**
- * The timeout of a batch, in milliseconds from its first attempt, including all retries, all parts of a split batch,
- * and waits for locked plants. Long enough for a restart or failover of a few seconds.
- */
+/** The timeout of a batch with all its retries and parts, in milliseconds: longer than a restart or failover takes. */
 export const batchTimeoutMs = 10_000;
 
 /** The error for a batch that failed. */

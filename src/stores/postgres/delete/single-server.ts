@@ -9,7 +9,6 @@ import { dropFromPartition, dropFromTable } from "./drop-rows.ts";
 import type { Placement, PlantFate } from "./placement.ts";
 import { probeWrite } from "./probe-write.ts";
 
-/** The statements of a batch. */
 interface Statements {
   readonly deleteAll: NamedStatement;
   /** The same for a single plant. Without the joins, it takes the server a quarter less time. */
@@ -95,13 +94,10 @@ function buildStatements(
 
 const keyColumn = "idempotency_key";
 
-/** The statements of batches without and with idempotency keys. */
-interface BatchStatements {
-  readonly withoutKeys: Statements;
-  readonly withKeys: Statements;
-}
-
-function buildBatchStatements(schema: StoreSchema, isByDay: boolean): BatchStatements {
+function buildBatchStatements(
+  schema: StoreSchema,
+  isByDay: boolean,
+): { readonly withoutKeys: Statements; readonly withKeys: Statements } {
   const usedKeysSql = `SELECT ${keyColumn} FROM ${schema.deletions} WHERE ${keysSql(isByDay, "$5")}`;
   // A deletion without a key has an empty string as its key here, which is not in any record.
   const unusedIdsSql = `ARRAY(SELECT id FROM unnest($1::bigint[], ${textArray("$5")}) AS call (id, key)
