@@ -28,10 +28,7 @@ export type Outcomes = readonly (boolean | undefined)[];
 
 /** Options of a {@link DeleteQueue}. */
 export interface DeleteQueueOptions {
-  /**
-   * Makes one batch durable. When it rejects, every caller of the batch gets the reason, so it must be a
-   * `ConnectError`.
-   */
+  /** Makes one batch durable. If it rejects, every caller of the batch gets the reason, a `ConnectError`. */
   readonly commit: (batch: readonly PendingDelete[]) => Promise<Outcomes>;
   /** The maximum number of deletions in one batch. */
   readonly batchMax: number;

@@ -52,7 +52,7 @@ export async function* readIds(text: AsyncIterable<Uint8Array>, batchMax: number
 const lineFeed = 0x0a;
 const digitZero = 0x30;
 
-/** Returns the index of the next line feed, or the length. Lines are too short for `indexOf` to be faster. */
+// Lines are too short for `indexOf` to be faster.
 function lineEnd(bytes: Uint8Array, start: number): number {
   let end = start;
   while (end < bytes.length && bytes[end] !== lineFeed) end++;

@@ -33,15 +33,10 @@ export interface StoreHealthOptions {
   readonly graceMs?: number;
 }
 
-/**
- * How often a store with a problem is checked, in milliseconds, so that it is used again at most a second after it
- * recovers.
- */
+/** How often a store with a problem is checked, in milliseconds. */
 export const retryIntervalMs = 1_000;
 
-/**
- * The time for the final check of a problem that may be brief, in milliseconds: enough for a write to succeed or fail.
- */
+/** The time for the final check in a grace period, in milliseconds: enough for a write to succeed or fail. */
 const finalCheckMs = 1_000;
 
 /** Tracks whether a store can delete, with periodic checks. */

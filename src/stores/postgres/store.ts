@@ -42,15 +42,12 @@ const batchMax = 1_024;
 const waitingMax = 16_384;
 
 /**
- * How often the database server is checked, in milliseconds. If no deletion was committed meanwhile, the check includes
- * a write, so that the plant server becomes unready before a caller gets an error.
+ * How often the database server is checked, in milliseconds. The check includes a write if no deletion was committed
+ * meanwhile.
  */
 export const watchIntervalMs = 5_000;
 
-/**
- * The timeouts of deletions. Batches hold their locks for a few milliseconds, and statements take as long. A plant that
- * stays locked for longer is retried separately; a statement that takes longer is considered stuck.
- */
+/** The timeouts of deletions. Batches hold their locks for a few milliseconds, and statements take as long. */
 export const deleteTimeouts: SessionTimeouts = {
   lockTimeoutMs: 100,
   statementTimeoutMs: 5_000,
@@ -58,12 +55,11 @@ export const deleteTimeouts: SessionTimeouts = {
 };
 
 /**
- * Opens a plant store in a PostgreSQL database, which any number of processes can share. The schema must exist:
- * processes of two releases may run at the same time, and the operator decides which of them migrates.
+ * Opens a plant store in a PostgreSQL database, which any number of processes can share. The schema must exist.
  *
  * Errors are handled as in the fault table, for at most ten seconds after a deletion is sent. Then the store reports a
- * `problem` and refuses deletions until the server responds again. If the server is unavailable from the start, for
- * example while a whole cluster starts, the store opens in this state.
+ * `problem` and refuses deletions until the server responds again. If the server is unavailable from the start, the
+ * store opens in this state.
  *
  * @throws StoreOpenError naming the server, for a problem that will not resolve itself within seconds
  */
@@ -92,18 +88,12 @@ async function findFirstProblem(server: Server, citus: Citus): Promise<StoreProb
 
 class PostgresStore implements PlantStore {
   readonly #server: Server;
-  /**
-   * All sessions: one per batch in flight, one for locked plants, and one for checks of the server. There are as many
-   * as were ever in use at the same time.
-   */
+  /** All sessions, as many as were ever in use at the same time: for batches, locked plants, and checks. */
   readonly #sessions: Session[] = [];
   /** The sessions that are not in use; the last one used is reused first. */
   readonly #idle: Session[] = [];
   readonly #citus: Citus;
-  /**
-   * The queues by the index of the worker, for each worker on which a plant was deleted. The queue at -1 is for servers
-   * without workers, and unused once Citus has distributed the tables.
-   */
+  /** The queues by the index of the worker; that at -1 is unused once the tables are distributed over workers. */
   readonly #queues = new Map<number, DeleteQueue>();
   #isClosed = false;
   readonly #onBatch: OnBatch | undefined;
@@ -214,9 +204,8 @@ class PostgresStore implements PlantStore {
   }
 
   /**
-   * Returns whether the server is the cause of a failed batch. If other batches have succeeded since the failed batch
-   * began, the server is not the cause. A server that is `refusing` is always the cause, because it may refuse only new
-   * connections.
+   * Returns whether the server is the cause of a failed batch: not if other batches have succeeded since it began, but
+   * always if the server is `refusing`, because it may refuse only new connections.
    */
   #isServerAtFault({ server }: BatchFailure, begunMs: number): boolean {
     return server === "refusing" || (server !== "healthy" && !this.#health.hasCommittedSince(begunMs));

@@ -37,8 +37,7 @@ export interface OtherOutcome {
 
 /**
  * The result of a batch. `outcomes` contains, for each call, whether it has durably deleted its plant. If the batch was
- * stopped, `outcomes` contains only the first calls, and the stop applies to the rest. `otherOutcomes` contains the
- * reasons why some calls did not delete their plant.
+ * stopped, `outcomes` contains only the first calls, and the stop applies to the rest.
  */
 export type BatchResult = ({ readonly kind: "committed" } | BatchStop) & {
   readonly outcomes: readonly boolean[];
@@ -77,11 +76,8 @@ export function prepareDeleteBatch(db: DatabaseSync, lockTimeoutMs?: number): (b
 /** A trigger has silently skipped the record of a deletion, or its key, as RAISE(IGNORE) does. */
 class RecordRefused extends Error {}
 
-/** The result of a part of a batch. A refused part has done nothing. */
-type PartResult =
-  | BatchStop
-  | { readonly kind: "committed" }
-  | { readonly kind: "refused"; /** An index between the part's first and its end. */ readonly splitAt: number };
+/** The result of a part of a batch. A refused part has done nothing, and is split at an index within it. */
+type PartResult = BatchStop | { readonly kind: "committed" } | { readonly kind: "refused"; readonly splitAt: number };
 
 /** The outcome of a deletion: whether it has deleted its plant, or another outcome. */
 type Outcome = boolean | OtherOutcome["outcome"];

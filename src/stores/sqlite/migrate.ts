@@ -17,14 +17,11 @@ const applicationId = 0x504c4e54n;
 /** Called once a migration is durable, with the versions before and after it; 0 is a new file. */
 export type OnMigrated = (from: number, to: number) => void;
 
-/** Options of {@link migrate}. */
+/** Options of {@link migrate}, as those of `DatabaseOptions`, and the steps from version 1. */
 export interface MigrateOptions {
-  /** Plants to insert if this call creates the store. */
   readonly plantsWhenCreated?: IdRange | undefined;
-  /** The longest wait for another process's lock, in milliseconds. */
   readonly lockTimeoutMs?: number | undefined;
   readonly onMigrated?: OnMigrated | undefined;
-  /** The steps from version 1. */
   readonly steps?: readonly Migration[];
 }
 
@@ -61,7 +58,9 @@ export function migrate(
 
 function createTables(db: DatabaseSync, plants: IdRange | undefined): void {
   db.exec(`${tablesSql} PRAGMA application_id = ${applicationId}`);
-  if (plants !== undefined) fill(db, plants);
+  if (plants === undefined) return;
+  const insert = db.prepare("INSERT INTO plants (id) VALUES (?)");
+  for (let id = plants.first; id <= plants.last; id++) insert.run(id);
 }
 
 /**
@@ -86,9 +85,4 @@ export function versionOf(db: DatabaseSync): SchemaVersion {
   }
   const found = db.prepare("SELECT user_version, oldest_server FROM pragma_user_version, plantstore_schema").get();
   return { version: Number(found?.["user_version"]), oldestServer: Number(found?.["oldest_server"]) };
-}
-
-function fill(db: DatabaseSync, { first, last }: IdRange): void {
-  const insert = db.prepare("INSERT INTO plants (id) VALUES (?)");
-  for (let id = first; id <= last; id++) insert.run(id);
 }

@@ -27,10 +27,7 @@ const batchMax = 1_024;
 // About a third of a second of work. Callers that would have to wait longer get an error and should retry later.
 const waitingMax = 16_384;
 
-/**
- * How often the file is written in addition to deletions, in milliseconds, so that a server without callers detects a
- * full disk or a removed file.
- */
+/** How often the file is checked with a write, in milliseconds, to detect a full disk or a removed file. */
 export const watchIntervalMs = 10_000;
 
 /** Options of {@link openSqliteStore}. */

@@ -58,7 +58,6 @@ export function startImport(session: Session, schema: StoreSchema, { restore = f
   };
 }
 
-/** The session and schema with which ids are added. */
 interface Target {
   readonly session: Session;
   readonly schema: StoreSchema;
@@ -125,10 +124,9 @@ function countLines(ids: BigInt64Array, added: Set<string>, deleted: ReadonlySet
   return { added: added.size, deleted: deletedCount, present: ids.length - added.size - deletedCount };
 }
 
+/** The ids that are new, and those with a deletion record, which were skipped. */
 interface InsertedLines {
-  /** The ids that are new. */
   readonly added: readonly string[];
-  /** The ids with a deletion record, which were skipped. */
   readonly deleted: ReadonlySet<string>;
 }
 
@@ -148,7 +146,7 @@ async function insertUndeleted(target: Target, lines: BigInt64Array): Promise<In
   return { added, deleted: new Set([...recordedBefore, ...recordedMeanwhile]) };
 }
 
-/** Inserts ids, and returns those that are new. */
+/** Returns the ids that are new. */
 async function insertIds({ session, schema }: Target, ids: BigInt64Array): Promise<readonly string[]> {
   const [row] = await session.query(insert(schema), [toArrayLiteral(ids)]);
   return parseIdArray(row?.[0]);

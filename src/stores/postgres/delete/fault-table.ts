@@ -22,13 +22,10 @@ export type Verdict = "retry" | "skip" | "wait" | "reconnect" | "unknown" | "spl
  */
 export type ServerState = "refusing" | "unavailable" | "busy" | "healthy";
 
-/** The consequence of a verdict. */
+/** The next step of a batch, on another connection if it `reconnects`; the state of the server if the batch fails. */
 interface Consequence {
-  /** The next step of a batch. */
   readonly next: Step;
-  /** Whether the next attempt uses another connection. */
   readonly reconnects: boolean;
-  /** The state of the server if the batch fails. */
   readonly server: ServerState;
 }
 
@@ -68,10 +65,7 @@ export function nextStep(verdict: Verdict, fault: unknown, hasTimedOut: boolean,
   return step === "split" && hasUnreadKeys ? "retry" : step;
 }
 
-/**
- * One row: a SQLSTATE, or the two characters of a class of SQLSTATEs
- * (postgresql.org/docs/current/errcodes-appendix.html).
- */
+/** A SQLSTATE, or the two characters of a class of them (postgresql.org/docs/current/errcodes-appendix.html). */
 export interface FaultRow {
   readonly sqlState: string;
   readonly verdict: Verdict;

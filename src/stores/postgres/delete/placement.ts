@@ -10,10 +10,7 @@ import type { PreparedBatch } from "./prepared-batch.ts";
  */
 export type PlantFate = "deleted" | "locked" | "kept" | "used";
 
-/**
- * The placement of the tables of a store, on a single server or distributed over the workers of Citus, with the
- * operations that depend on it.
- */
+/** The placement of the tables of a store, on one server or over workers, with the operations that depend on it. */
 export interface Placement {
   /** The schema that the tables are in. */
   readonly schema: StoreSchema;
@@ -63,8 +60,8 @@ export interface Placement {
   /** Returns key, plant, subject and, if durable, `seq` of the records with the keys of these deletions. */
   findKeyRecords(session: Session, keyed: readonly PendingDelete[]): Promise<readonly Row[]>;
   /**
-   * The pause after a slice of expired records was dropped during deletions, which dropping slows down: a multiple of
-   * the duration of the slice. Zero if, with pauses, records could be added faster than they are dropped.
+   * The pause after a slice of expired records was dropped during deletions, as a multiple of the duration of the slice.
+   * Zero if, with pauses, records could be added faster than they are dropped.
    */
   readonly dropPause: number;
   /** The partitions of deletion records by day; `undefined` if these are in one table. */

@@ -26,13 +26,10 @@ export interface SessionTimeouts {
   readonly responseTimeoutMs: number;
 }
 
-/** The parts of a notice of the server that matter here. */
+/** A notice: the function in the server's source that reported it, its SQLSTATE, and its text in any language. */
 export interface Notice {
-  /** The function in the server's source that reported it. */
   readonly routine?: string | undefined;
-  /** Its SQLSTATE; `01000` for most warnings. */
   readonly code?: string | undefined;
-  /** Its text, in the language of the server. Citus appends the detail and hint of a worker's notice. */
   readonly message?: string | undefined;
 }
 
@@ -52,7 +49,7 @@ export interface ConnectOptions {
 
 /**
  * The timeout for closing a connection or cancelling its statement, in milliseconds. A running server needs a few
- * milliseconds; an unreachable one never responds. The next attempt waits until the statement is cancelled.
+ * milliseconds; an unreachable one never responds.
  */
 export const closeTimeoutMs = 500;
 
@@ -83,10 +80,7 @@ export async function connectTo({ ways, connectTimeoutMs }: Host, options: Conne
   throw fault;
 }
 
-/**
- * Closes a connection gracefully, or immediately if a statement is running. Resolves when it is closed, whether or not
- * the server still responds.
- */
+/** Closes a connection, immediately if a statement is running. Never rejects. */
 export async function disconnect(client: Client): Promise<void> {
   setTimeout(() => client.connection.stream.destroy(), closeTimeoutMs).unref();
   // Errors are ignored, because the connection is discarded anyway.
@@ -128,8 +122,8 @@ export async function cancelStatement({ host, port, processID, secretKey }: Clie
 }
 
 /**
- * Cancels a statement that takes too long. If the server still responds to the statement, the response contains its
- * outcome; otherwise the connection is closed. Resolves as {@link cancelStatement} does.
+ * Cancels a statement that takes too long, as {@link cancelStatement} does. If the server does not respond to the
+ * statement, the connection is closed.
  */
 export async function abortStatement(client: Client): Promise<boolean> {
   setTimeout(() => client.connection.stream.destroy(), closeTimeoutMs).unref();

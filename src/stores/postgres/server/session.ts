@@ -34,7 +34,7 @@ const stillRunning =
 /** The error of a statement whose success is not certain. */
 export class InDoubtError extends Error {}
 
-/** The servers to which a server, such as the coordinator of Citus, forwards statements. */
+/** The servers to which a server forwards statements. */
 export interface Workers {
   /** Returns why a commit may not be on the standbys of a worker; `undefined` for an unrelated notice. */
   doubtOf(notice: Notice): string | undefined;
@@ -50,11 +50,7 @@ export interface Workers {
 /** A row: its columns in the order of the statement, as text. */
 export type Row = readonly (string | null)[];
 
-/**
- * A single connection to the server, opened on demand, which runs one statement at a time.
- *
- * A statement takes one round trip, whether it is sent as text or by name.
- */
+/** A single connection to the server, opened on demand. It runs one statement at a time, in one round trip. */
 export class Session {
   /**
    * The deadline of all work on this session, on the clock of `performance.now()`; by default there is none. A
@@ -117,10 +113,7 @@ export class Session {
     return this.deadlineMs - performance.now() - closeTimeoutMs;
   }
 
-  /**
-   * Connects if there is no connection. Rejects with the error of the last host that was tried, or when too little time
-   * remains.
-   */
+  /** Connects if there is no connection. Rejects with the error of the last host, or when too little time remains. */
   async connect(): Promise<void> {
     if (this.#client !== undefined) return;
     await this.#connect();
@@ -282,7 +275,6 @@ export class Session {
     return this.#client;
   }
 
-  /** Waits for the statement that has just been sent. */
   async #waitFor<Result>(client: Client, running: Promise<Result>): Promise<Result> {
     this.#durabilityDoubt = undefined;
     this.#isRunning = true;
