@@ -87,5 +87,5 @@ test("no response is wrong and no deletion is lost while servers are killed and 
     (outcome) => `${calls.filter((call) => call.outcome === outcome).length} ${outcome}`,
   );
   process.stdout.write(`${calls.length} calls: ${counts.join(", ")}\n`);
-  expect(checkHistory(history, await readTables(url))).toEqual({ lost: [], doubled: [], untrue: [] });
+  expect(checkHistory(history, await readTables(url))).toEqual({ lost: [], doubled: [], wrong: [] });
 });

@@ -176,7 +176,7 @@ describe("on Citus", () => {
        VALUES (2, 'subject', '', gen_random_uuid(), 'used')`,
     );
     await expect(openPostgresStore({ url })).rejects.toThrow(
-      /not distributed by "plantstore migrate":  run "plantstore migrate" to complete them$/,
+      /not distributed by "plantstore migrate": run "plantstore migrate" to complete them$/,
     );
     await migratePostgres(url);
     const store = await openPostgresStore({ url });
@@ -224,7 +224,7 @@ describe("on Citus", () => {
   });
 
   test("a distributed schema is refused with a clear message", async () => {
-    const refusal = /a distributed schema .* use another schema, or run `SELECT .*`$/;
+    const refusal = /a distributed schema .* use another schema, or run "SELECT .*"$/;
     const url = await cluster.createSchema();
     await runSql(url, "SELECT citus_schema_distribute(current_schema()::regnamespace)");
     await expect(migratePostgres(url)).rejects.toThrow(refusal);

@@ -109,11 +109,11 @@ async function deleteUnlocked(
   { placement, mayBeDone }: AttemptMode,
 ): Promise<Map<bigint, PlantFate>> {
   const fates = await placement.deleteUnlockedPlants(session, batch);
+  if (mayBeDone) for (const id of await findRecorded(session, placement, batch)) fates.set(id, "deleted");
   const missing = missingIn(batch, fates);
-  // If a plant was deleted, the commit has already waited for the standbys.
+  // If a plant was deleted or its record was found, a commit has already waited for the standbys.
   const hasCommitted = [...fates.values()].includes("deleted");
   if (missing.length > 0 && !hasCommitted) await placement.findPlants(session, missing);
-  if (mayBeDone) for (const id of await findRecorded(session, placement, batch)) fates.set(id, "deleted");
   return fates;
 }
 
