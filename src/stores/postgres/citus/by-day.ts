@@ -110,7 +110,9 @@ async function partitionByDay(session: Session, schema: StoreSchema, onWaiting?:
     );
   }
   for (const sql of partitionByDaySql) {
-    const begin = `${readCommitted}; ${searchPathSql(schema)}`;
+    // If several processes run this, all but one wait here, and then see the changes of the first.
+    const lockSql = `SELECT version FROM ${schema.versionTable} FOR UPDATE`;
+    const begin = `${readCommitted}; ${searchPathSql(schema)}; ${lockSql}`;
     const step = (): Promise<void> => lockingOnWorkers(session, tableLockMs, begin, () => session.run(sql));
     await runOnline(session, step, { schema, table: "deletions" }, onWaiting);
   }
