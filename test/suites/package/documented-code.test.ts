@@ -59,7 +59,7 @@ beforeAll(() => {
   write("tsconfig.json", JSON.stringify(configuration));
   write("surroundings.d.ts", surroundings);
   write("routes.ts", routes);
-  generateGreetCode(folder, "ts");
+  generateGreetCode(folder);
   for (const [index, { text }] of blocks.entries()) write(`block-${index}.ts`, `${text}\nexport {};\n`);
   problems = compile();
 });

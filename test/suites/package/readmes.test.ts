@@ -34,7 +34,7 @@ const generated = createUserProject();
 beforeAll(async () => {
   registry = await startRegistry();
   await publishPackages(registry);
-  generateGreetCode(generated.path, "js");
+  generateGreetCode(generated.path);
 });
 afterAll(() => {
   registry[Symbol.dispose]();

@@ -1,29 +1,26 @@
 import { execFileSync } from "node:child_process";
 import { cpSync, mkdirSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { projectFolder } from "../../../packages/testing/src/process/child-program.ts";
+import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
 import { pageBlocks } from "../docs/page-blocks.ts";
 
 /**
- * Generates `gen/greet_pb` in a folder, which the READMEs of the packages import, from the definition in the README of
- * the gateway.
+ * Generates `gen/greet_pb.ts` in a folder, which the READMEs of the packages import, from the definition in the README of
+ * the gateway, with the configuration of buf in the tutorial.
  */
-export function generateGreetCode(folder: string, target: "js" | "ts"): void {
-  const definition = pageBlocks.find(
-    ({ page, language }) => page === "packages/gateway/README.md" && language === "proto",
-  );
-  mkdirSync(join(folder, "proto"), { recursive: true });
-  writeFileSync(join(folder, "proto/greet.proto"), definition?.text ?? "");
-  cpSync(join(projectFolder, "packages/gateway/proto/google"), join(folder, "imports/google"), { recursive: true });
-  const plugin = {
-    local: "protoc-gen-es",
-    out: "gen",
-    opt: [`target=${target}`, "import_extension=js"],
-    include_imports: true,
-  };
-  const configuration = { modules: [{ path: "proto" }, { path: "imports" }] };
-  const template = { inputs: [{ directory: ".", paths: ["proto/greet.proto"] }], plugins: [plugin] };
-  writeFileSync(join(folder, "buf.yaml"), JSON.stringify({ version: "v2", ...configuration }));
-  writeFileSync(join(folder, "buf.gen.yaml"), JSON.stringify({ version: "v2", ...template }));
-  execFileSync("buf", ["generate"], { cwd: folder });
+export function generateGreetCode(folder: string): void {
+  using project = createTempFolder();
+  for (const { page, language, text } of pageBlocks) {
+    const isDefinition = page === "packages/gateway/README.md" && language === "proto";
+    if (!isDefinition && !(page === "docs/tutorials/first-service.md" && language === "yaml")) continue;
+    const name = /^(?:\/\/|#) (\S+)\n/.exec(text)?.[1] ?? "";
+    mkdirSync(dirname(project.file(name)), { recursive: true });
+    writeFileSync(project.file(name), text);
+  }
+  const imports = "packages/gateway/proto/google";
+  const installed = project.file("node_modules/@plantstore/gateway/proto/google");
+  cpSync(join(projectFolder, imports), installed, { recursive: true });
+  execFileSync("buf", ["generate"], { cwd: project.path });
+  cpSync(project.file("gen"), join(folder, "gen"), { recursive: true });
 }
