@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import { copyFileSync, rmSync, statSync, symlinkSync } from "node:fs";
 import { basename, join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -18,9 +19,9 @@ import {
 // Installs the packages in a new project with each package manager, and checks their dependencies and that the gateway
 // serves.
 
-/** The commands of docs/how-to/packages.md for npm: for the gateway, and for all packages. */
+/** The commands of docs/how-to/packages.md for npm: for the gateway, the proxy and the plant store. */
 const [, inProject, onServer] = blocksRunBy("test/suites/package/install.test.ts");
-const [forGateway = "", forAll = ""] = inProject?.text.split("\n") ?? [];
+const [forGateway = "", forProxy = "", forAll = ""] = inProject?.text.split("\n") ?? [];
 /** The commands for a server. */
 const forServer = onServer?.text.split("\n") ?? [];
 
@@ -153,6 +154,25 @@ test("the tarball of each package has the documented size", () => {
   for (const [name, tarball] of Object.entries(tarballs)) {
     expect(Math.abs(statSync(tarball).size / documentedSize(name) - 1), name).toBeLessThan(0.15);
   }
+});
+
+test("each package has the documented dependencies", () => {
+  for (const [name, tarball] of Object.entries(tarballs)) {
+    const manifest = JSON.parse(execFileSync("tar", ["xzOf", tarball, "package/package.json"], { encoding: "utf8" }));
+    const row = readPage("docs/how-to/packages.md")
+      .split("\n")
+      .find((line) => line.startsWith(`| \`${name}\` |`));
+    const documented = row?.split(" | ").at(-2)?.replaceAll("`", "");
+    const names = Object.keys(manifest.dependencies ?? {}).map((each) => each.replace("@plantstore/", ""));
+    expect(documented?.split(", ").toSorted(), name).toEqual(names.length === 0 ? ["–"] : names.toSorted());
+  }
+});
+
+test("the proxy installed by npm prints its version", () => {
+  const project = createProject({});
+  for (const tarball of Object.values(tarballs)) copyFileSync(tarball, join(project.path, basename(tarball)));
+  project.run("bash", "-c", forProxy);
+  expect(project.run("npx", "@plantstore/proxy", "--version")).toBe(`${gatewayManifest.version}\n`);
 });
 
 test("the plant store installs the documented number of packages", () => {
