@@ -1,8 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { errorCodeOf } from "../../packages/gateway/src/index.ts";
+import { createPlantTools } from "../../src/server/plant-tools.ts";
 import { askPlantServer } from "../support/server/ask-plant-server.ts";
 import { openSituationStore, secretText } from "../support/plants/situation-store.ts";
-import { carriages, type Carriage } from "../../packages/testing/src/gateway/wire-format.ts";
+import { carriagesWithTools, type Carriage } from "../../packages/testing/src/gateway/wire-format.ts";
 import { expectedResponse, actualResponse, type Want } from "./expected-response.ts";
 import { situations, type Situation } from "./situations.ts";
 
@@ -17,7 +18,7 @@ interface TestCase {
 const testCases: readonly TestCase[] = Object.entries(situations)
   .flatMap(([rpc, table]) => table.map((situation) => ({ rpc, situation })))
   .flatMap(({ rpc, situation }) =>
-    carriages
+    carriagesWithTools
       .filter(({ format }) => situation.formats?.includes(format.name) ?? true)
       .map((carriage) => ({ rpc, situation, carriage })),
   )
@@ -54,6 +55,7 @@ describe("the server", () => {
   const errorCodes: (string | undefined)[] = [];
   const ask = askPlantServer({
     store: openSituationStore(plants),
+    tools: createPlantTools(),
     onResponse: ({ error }) => void errorCodes.push(error && errorCodeOf(error)),
   });
 

@@ -69,21 +69,28 @@ export function expectedRecord(
 export function actualResponse(format: WireFormat, response: HttpResponse): ComparedResponse {
   const { httpStatus, header, trailer, body } = response;
   const received = { httpStatus, header: toRecord(header), trailer: toRecord(trailer) };
-  if (format.protocol === "rest" || format.protocol === "connect")
-    return { ...received, messages: [body.toString("utf8")] };
+  if (!hasEnvelopes(format)) return { ...received, messages: [body.toString("utf8")] };
   const envelopes = decodeEnvelopes(format.name === "grpc-web-text" ? decodeBase64Parts(body) : body);
   const messages = envelopes.filter(({ flags }) => flags === 0).map(({ bytes }) => bytes.toString("utf8"));
   const last = envelopes.find(({ flags }) => flags === 0x80);
   return { ...received, messages, trailer: last === undefined ? received.trailer : toRecord(webFields(last.bytes)) };
 }
 
+function hasEnvelopes({ protocol }: WireFormat): boolean {
+  return protocol === "grpc" || protocol === "grpc-web";
+}
+
 function expectedSuccess(format: WireFormat, { response }: Want): ComparedResponse {
   if (format.protocol === "rest" && response === undefined)
     return { httpStatus: 204, header: {}, trailer: {}, messages: [""] };
+  if (format.protocol === "mcp") {
+    const text = response?.json ?? "{}";
+    return toolResult([{ type: "text", text }], { structuredContent: JSON.parse(text) });
+  }
   return {
     httpStatus: 200,
     header: { "content-type": format.contentType ?? "application/json" },
-    trailer: format.protocol === "rest" || format.protocol === "connect" ? {} : { "grpc-status": "0" },
+    trailer: hasEnvelopes(format) ? { "grpc-status": "0" } : {},
     messages: [format.codec === "proto" ? (response?.proto ?? "") : (response?.json ?? "{}")],
   };
 }
@@ -107,8 +114,16 @@ const errorResponses: Readonly<Record<Protocol, (want: Want, contentType: string
   "grpc-web": (want, contentType) => {
     return { httpStatus: 200, header: { "content-type": contentType }, trailer: grpcStatusOf(want), messages: [] };
   },
-  mcp: () => {
-    throw new TypeError("the contract has no wire format of MCP");
+  mcp: ({ code, message = "", errorCode, fields }) => {
+    // A refused credential is an error of HTTP and of JSON-RPC. It has no id if the body has not been read.
+    const isRead = code !== "unauthenticated" && errorCode !== "ERR_VERIFICATION_UNAVAILABLE";
+    if (!isRead || code === "permission_denied") {
+      const { httpStatus } = codes[code];
+      const error = { code: httpStatus < 500 ? -32_600 : -32_603, message };
+      return { ...toolResponse({ ...(isRead && { id: 1 }), error }, fields), httpStatus };
+    }
+    const name = code === "canceled" ? "CANCELLED" : code.toUpperCase();
+    return toolResult([{ type: "text", text: `${name}: ${message}` }], { isError: true }, fields);
   },
   rest: ({ code, message = "", fields }) => {
     const { number: error } = codes[code];
@@ -116,6 +131,17 @@ const errorResponses: Readonly<Record<Protocol, (want: Want, contentType: string
     return { httpStatus: 400, header, trailer: {}, messages: [JSON.stringify({ error, message })] };
   },
 };
+
+function toolResult(content: readonly object[], members: object, fields?: Want["fields"]): ComparedResponse {
+  const serverInfo = { name: "plantstore", title: "Plant Store", version: "1.0.0" };
+  const meta = { "io.modelcontextprotocol/serverInfo": serverInfo };
+  return toolResponse({ id: 1, result: { content, ...members, resultType: "complete", _meta: meta } }, fields);
+}
+
+function toolResponse(members: object, fields: Want["fields"]): ComparedResponse {
+  const header = { "content-type": "application/json", ...fields };
+  return { httpStatus: 200, header, trailer: {}, messages: [JSON.stringify({ jsonrpc: "2.0", ...members })] };
+}
 
 function grpcStatusOf({ code, message = "", fields = {} }: Want): Record<string, string> {
   const status = { "grpc-status": String(codes[code].number), "grpc-message": message };

@@ -1,11 +1,12 @@
 import { hash } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { TokenVerifier } from "../../packages/auth/src/index.ts";
+import { createPlantTools } from "../../src/server/plant-tools.ts";
 import { openSqliteStore } from "../../src/stores/index.ts";
 import type { Field } from "../../packages/testing/src/carriers/exchange.ts";
 import { exchangeHttp1 } from "../../packages/testing/src/carriers/http1-connection.ts";
 import { KeptConnections } from "../../packages/testing/src/gateway/kept-connections.ts";
-import { carriages, type Carriage } from "../../packages/testing/src/gateway/wire-format.ts";
+import { carriagesWithTools, type Carriage } from "../../packages/testing/src/gateway/wire-format.ts";
 import { deletePlantRequest } from "../support/plants/delete-plant.ts";
 import { openLogLines } from "../../packages/testing/src/operations/log-lines.ts";
 import { readSqlite } from "../support/plants/sqlite-file.ts";
@@ -36,7 +37,7 @@ describe("a server", () => {
   let server: TestPlantServer;
   beforeAll(async () => {
     const store = await openSqliteStore({ file, plantsWhenCreated: { first: 1n, last: 100n } });
-    server = await startPlantServer({ store, verifier, log: log.log, corsOrigins: "*" });
+    server = await startPlantServer({ store, verifier, tools: createPlantTools(), log: log.log, corsOrigins: "*" });
   });
   const connections = new KeptConnections();
   afterAll(async () => {
@@ -66,7 +67,7 @@ describe("a server", () => {
     return readSqlite(file, sql).map(({ key }) => key);
   };
 
-  const testCases = carriages.map((carriage, i) => ({ carriage, plant: BigInt(2 * i + 1) }));
+  const testCases = carriagesWithTools.map((carriage, i) => ({ carriage, plant: BigInt(2 * i + 1) }));
 
   test.each(testCases)("gives a repeated call the first response, $carriage.name", async ({ carriage, plant }) => {
     const key: Field = ["idempotency-key", `"key of \\"${plant}\\""`];

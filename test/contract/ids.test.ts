@@ -1,9 +1,10 @@
 import { describe, expect, test } from "vitest";
+import { createPlantTools } from "../../src/server/plant-tools.ts";
 import { openMemoryStore } from "../../src/stores/index.ts";
 import { askPlantServer } from "../support/server/ask-plant-server.ts";
 import { authorized } from "../support/server/plant-server.ts";
 import { readOutcome } from "../../packages/testing/src/gateway/outcome.ts";
-import { carriages } from "../../packages/testing/src/gateway/wire-format.ts";
+import { carriagesWithTools } from "../../packages/testing/src/gateway/wire-format.ts";
 import { deletePlantRequest } from "../support/plants/delete-plant.ts";
 
 /** Ids that would change if they were converted to an inexact number. */
@@ -19,7 +20,7 @@ const exactIds = [
   -(2n ** 63n),
 ];
 
-const testCases = carriages.flatMap((carriage) =>
+const testCases = carriagesWithTools.flatMap((carriage) =>
   exactIds.map((id) => ({ carriage, id, plant: String(id), name: carriage.name })),
 );
 
@@ -31,7 +32,7 @@ function withNeighbours(id: bigint): Set<bigint> {
 
 describe("a delete", () => {
   const plants = new Set<bigint>();
-  const ask = askPlantServer({ store: openMemoryStore(plants) });
+  const ask = askPlantServer({ store: openMemoryStore(plants), tools: createPlantTools() });
 
   test.each(testCases)("of plant $plant removes only that plant, $name", async ({ carriage, id }) => {
     const want = withNeighbours(id);

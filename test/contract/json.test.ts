@@ -1,8 +1,9 @@
 import { beforeEach, describe, expect, test } from "vitest";
+import { createPlantTools } from "../../src/server/plant-tools.ts";
 import { openMemoryStore } from "../../src/stores/index.ts";
 import { askPlantServer } from "../support/server/ask-plant-server.ts";
 import { authorized } from "../support/server/plant-server.ts";
-import { carriagesOf, rpcRequest } from "../../packages/testing/src/gateway/wire-format.ts";
+import { carriagesOf, carriagesWithTools, rpcRequest } from "../../packages/testing/src/gateway/wire-format.ts";
 import { deletePlantProcedure } from "../support/plants/delete-plant.ts";
 import { expectedResponse, actualResponse } from "./expected-response.ts";
 
@@ -41,7 +42,6 @@ const idCases: readonly TestCase[] = [
   { name: "2^63", text: '{"id":9223372036854775808}', want: notInt64("9223372036854775808") },
   { name: "2^64 + 7", text: '{"id":"18446744073709551623"}', want: notInt64("18446744073709551623") },
   { name: "a boolean", text: '{"id":true}', want: "id: must be an int64" },
-  { name: "a repeated id", text: '{"id":"7","id":"8"}', want: "id: is set more than once" },
 ];
 
 const fieldCases: readonly TestCase[] = [
@@ -51,6 +51,7 @@ const fieldCases: readonly TestCase[] = [
 ];
 
 const syntaxCases: readonly TestCase[] = [
+  { name: "a repeated id", text: '{"id":"7","id":"8"}', want: "id: is set more than once" },
   {
     name: "an empty body",
     text: "",
@@ -75,13 +76,20 @@ const syntaxCases: readonly TestCase[] = [
   { name: "deeply nested objects", text: '{"x":'.repeat(10_000), want: "nested deeper than 100 levels" },
 ];
 
-const testCases = [...acceptedCases, ...idCases, ...fieldCases, ...syntaxCases].flatMap((testCase) =>
-  carriagesOf("connect-json", "grpc-json", "grpc-web-json").map((carriage) => ({ ...testCase, carriage })),
-);
+const messageCases = [...acceptedCases, ...idCases, ...fieldCases];
+const jsonCarriages = carriagesOf("connect-json", "grpc-json", "grpc-web-json");
+const toolCarriages = carriagesWithTools.filter(({ format }) => format.protocol === "mcp");
+const testCases = [
+  ...[...messageCases, ...syntaxCases].flatMap((testCase) =>
+    jsonCarriages.map((carriage) => ({ ...testCase, carriage })),
+  ),
+  // Wrong syntax of arguments is wrong syntax of the request.
+  ...messageCases.flatMap((testCase) => toolCarriages.map((carriage) => ({ ...testCase, carriage }))),
+];
 
 describe("a message in JSON", () => {
   const plants = new Set<bigint>();
-  const ask = askPlantServer({ store: openMemoryStore(plants) });
+  const ask = askPlantServer({ store: openMemoryStore(plants), tools: createPlantTools() });
   beforeEach(() => initialPlants.forEach((id) => plants.add(id)));
 
   test.each(testCases)("with $name is parsed or refused, $carriage.name", async ({ text, want, carriage }) => {

@@ -2,7 +2,7 @@ import type { PlantService } from "../../src/gen/es/plantstore/v1/plant_service_
 import type { Field, HttpRequest } from "../../packages/testing/src/carriers/exchange.ts";
 import { authorized, bearer, tokens } from "../support/server/plant-server.ts";
 import { situations as ids, takenKey } from "../support/plants/situation-store.ts";
-import { rpcRequest, type WireFormat, type WireFormatName } from "../../packages/testing/src/gateway/wire-format.ts";
+import { rpcRequest, type WireFormat } from "../../packages/testing/src/gateway/wire-format.ts";
 import { deletePlantProcedure, deletePlantRequest, encodeDeletePlant } from "../support/plants/delete-plant.ts";
 import type { Want } from "./expected-response.ts";
 
@@ -14,7 +14,7 @@ export interface Situation {
   readonly request: (format: WireFormat, plant: bigint) => HttpRequest;
   readonly want: Want;
   /** The formats in which the situation is possible; all by default. */
-  readonly formats?: readonly WireFormatName[];
+  readonly formats?: readonly WireFormat["name"][];
 }
 
 /** An id that no store of the tests has. */
@@ -59,8 +59,9 @@ const rpcFormats = [
   "grpc-web",
   "grpc-web-json",
   "grpc-web-text",
+  "mcp",
 ] as const;
-const jsonFormats = ["connect-json", "grpc-json", "grpc-web-json"] as const;
+const jsonFormats = ["connect-json", "grpc-json", "grpc-web-json", "mcp"] as const;
 
 /** A situation of DeletePlant with an id, which is possible in every format. */
 interface DeleteSituation {

@@ -5,6 +5,7 @@ import { openTokenVerifier, toStaticToken, type TokenVerifier } from "../../pack
 import { PlantService } from "../../src/gen/es/plantstore/v1/plant_service_pb.ts";
 import type { CallAudit } from "../../packages/telemetry/src/logs/index.ts";
 import { auditOf, rememberPlantId } from "../../src/server/audit.ts";
+import { createPlantTools } from "../../src/server/plant-tools.ts";
 import { openMemoryStore } from "../../src/stores/index.ts";
 import { startConfigured } from "../support/server/start-configured.ts";
 import type { HttpResponse } from "../../packages/testing/src/carriers/exchange.ts";
@@ -18,7 +19,7 @@ import { openLogLines } from "../../packages/testing/src/operations/log-lines.ts
 import { bearer, startPlantServer } from "../support/server/plant-server.ts";
 import { quietLog } from "../../packages/testing/src/operations/quiet-log.ts";
 import { KeptConnections } from "../../packages/testing/src/gateway/kept-connections.ts";
-import { carriages } from "../../packages/testing/src/gateway/wire-format.ts";
+import { carriagesWithTools } from "../../packages/testing/src/gateway/wire-format.ts";
 import { deletePlantRequest } from "../support/plants/delete-plant.ts";
 
 const ciToken = "ci-token-0123456789";
@@ -97,7 +98,7 @@ const auditFields = new Set(["subject", "issuer", "refusal", "reason", "plantId"
 
 describe("the audit line", () => {
   const calls = testCases.flatMap((testCase, i) =>
-    carriages.map((carriage, j) => ({ testCase, carriage, requestId: `${i}-${j}` })),
+    carriagesWithTools.map((carriage, j) => ({ testCase, carriage, requestId: `${i}-${j}` })),
   );
   const responses = new Map<string, { readonly token: string; readonly response: HttpResponse }>();
   const log = openLogLines("trace");
@@ -105,7 +106,12 @@ describe("the audit line", () => {
   // One server gets all calls, because its log is complete only after it has closed.
   beforeAll(async () => {
     const plants = new Set<bigint>();
-    await using server = await startPlantServer({ verifier, store: openMemoryStore(plants), log: log.log });
+    await using server = await startPlantServer({
+      verifier,
+      store: openMemoryStore(plants),
+      tools: createPlantTools(),
+      log: log.log,
+    });
     using connections = new KeptConnections();
     for (const { testCase, carriage, requestId } of calls) {
       plants.clear();

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { basename, delimiter, join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { ProjectCopy } from "../../tools/mutants/project-copy.ts";
-import { carriages } from "../../packages/testing/src/gateway/wire-format.ts";
+import { carriagesWithTools } from "../../packages/testing/src/gateway/wire-format.ts";
 import { buildLimitMs, buildStep } from "../../packages/testing/src/process/build-step.ts";
 import { projectFolder, type ProgramResult, runProgram } from "../../packages/testing/src/process/child-program.ts";
 
@@ -137,6 +137,6 @@ test(
     const args = ["run", "--project", "unit", pathOf("delete-plant.test.ts"), "-t", "returns the plant"];
     const PATH = [join(copy.folder, "node_modules/.bin"), process.env["PATH"]].join(delimiter);
     const output = await buildStep("vitest", args, { folder: copy.folder, environment: { PATH, NO_COLOR: "1" } });
-    expect(output).toContain(`${carriages.length} passed`);
+    expect(output).toContain(`${carriagesWithTools.length} passed`);
   },
 );

@@ -9,7 +9,7 @@ import { type Field, fieldValue, type HttpRequest, type HttpVersion } from "../.
 import { encodeEnvelope } from "../../../testing/src/gateway/envelope.ts";
 import { startGreenhouse, type TestGreenhouse } from "../../../testing/src/gateway/greenhouse.ts";
 import { KeptConnections } from "../../../testing/src/gateway/kept-connections.ts";
-import { wireFormats } from "../../../testing/src/gateway/wire-format.ts";
+import { carriagesWithTools } from "../../../testing/src/gateway/wire-format.ts";
 
 // The exact response of each protocol in the same situations. Adding a protocol without its cases does not compile.
 
@@ -272,8 +272,8 @@ describe("every protocol", () => {
   });
 
   test("has a wire format", () => {
-    const inContract = new Set(Object.values(wireFormats).map(({ protocol }) => protocol));
-    expect([...inContract, "mcp"].toSorted()).toEqual(Object.keys(protocolCases).toSorted());
+    const inContract = new Set(carriagesWithTools.map(({ format }) => format.protocol));
+    expect([...inContract].toSorted()).toEqual(Object.keys(protocolCases).toSorted());
   });
 
   test.each(cases)("responds as specified: $protocol, $situation", async ({ protocol, situation, protocolCase }) => {

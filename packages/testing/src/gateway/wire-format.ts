@@ -1,13 +1,14 @@
 import { create, type DescMessage, type MessageInitShape, toBinary, toJsonString } from "@bufbuild/protobuf";
 import type { Protocol } from "../../../gateway/src/index.ts";
 import { encodeEnvelope } from "./envelope.ts";
+import { statelessRequest, toolNameOf } from "./mcp.ts";
 import type { Address, Field, HttpResponse, HttpRequest, HttpVersion } from "../carriers/exchange.ts";
 import { exchangeHttp1 } from "../carriers/http1-connection.ts";
 import { exchangeHttp2 } from "../carriers/http2-connection.ts";
 
 /** One way to write a unary call in bytes: a protocol with its codec. */
 export interface WireFormat {
-  readonly name: WireFormatName;
+  readonly name: WireFormatName | "mcp";
   readonly protocol: Protocol;
   readonly codec: "path" | "json" | "proto";
   /** Those that can carry it; gRPC needs HTTP/2's trailers. */
@@ -20,7 +21,7 @@ export interface WireFormat {
   readonly timeout: ((timeoutMs: number) => Field) | undefined;
 }
 
-/** The names of the {@link wireFormats}. */
+/** The names of the {@link wireFormats}, which every gateway serves. */
 export type WireFormatName =
   | "rest"
   | "connect-json"
@@ -35,7 +36,7 @@ const connectHeader: readonly Field[] = [["connect-protocol-version", "1"]];
 const grpcTimeout = (timeoutMs: number): Field => ["grpc-timeout", `${String(timeoutMs)}m`];
 const connectTimeout = (timeoutMs: number): Field => ["connect-timeout-ms", String(timeoutMs)];
 
-/** Every way to call a unary RPC. */
+/** Every way to call a unary RPC of a gateway without tools. */
 export const wireFormats: Readonly<Record<WireFormatName, WireFormat>> = {
   rest: {
     name: "rest",
@@ -71,6 +72,17 @@ export const wireFormats: Readonly<Record<WireFormatName, WireFormat>> = {
   "grpc-web-text": grpcWebFormat("grpc-web-text", "proto", "application/grpc-web-text+proto"),
 };
 
+/** A call of a tool in the stateless revision, for gateways with {@link toolNameOf} of each RPC. */
+export const mcpFormat: WireFormat = {
+  name: "mcp",
+  protocol: "mcp",
+  codec: "json",
+  httpVersions: ["1.1", "2"],
+  contentType: "application/json",
+  header: [],
+  timeout: (timeoutMs) => ["x-server-timeout", String(timeoutMs / 1000)],
+};
+
 /** A wire format on one HTTP version, and a name of the two for a row of a table. */
 export interface Carriage {
   readonly name: string;
@@ -79,17 +91,22 @@ export interface Carriage {
 }
 
 /** Every wire format on every HTTP version that can carry it. */
-export const carriages: readonly Carriage[] = Object.values(wireFormats).flatMap((format) =>
-  format.httpVersions.map((httpVersion) => ({
-    name: `${format.name} over ${httpVersion === "1.1" ? "HTTP/1.1" : "h2c"}`,
-    format,
-    httpVersion,
-  })),
-);
+export const carriages: readonly Carriage[] = Object.values(wireFormats).flatMap(carriagesOfFormat);
+
+/** The {@link carriages}, and those of tools. */
+export const carriagesWithTools: readonly Carriage[] = [...carriages, ...carriagesOfFormat(mcpFormat)];
 
 /** The carriages of one or several formats. */
 export function carriagesOf(...names: readonly WireFormatName[]): readonly Carriage[] {
-  return carriages.filter((carriage) => names.includes(carriage.format.name));
+  return names.flatMap((name) => carriagesOfFormat(wireFormats[name]));
+}
+
+function carriagesOfFormat(format: WireFormat): readonly Carriage[] {
+  return format.httpVersions.map((httpVersion) => ({
+    name: `${format.name} over ${httpVersion === "1.1" ? "HTTP/1.1" : "h2c"}`,
+    format,
+    httpVersion,
+  }));
 }
 
 /** A request message of any RPC in the codec of the format, without envelope. REST has none. */
@@ -109,6 +126,7 @@ export function rpcRequest(
   header: readonly Field[],
   procedure: string,
 ): HttpRequest {
+  if (format.protocol === "mcp") return toolRequest(message, header, procedure);
   const contentType: readonly Field[] = format.contentType === undefined ? [] : [["content-type", format.contentType]];
   return {
     httpMethod: "POST",
@@ -127,6 +145,13 @@ function inEnvelope(format: WireFormat, message: Uint8Array): Uint8Array {
   if (format.protocol === "connect") return message;
   const envelope = encodeEnvelope(0, message);
   return format.name === "grpc-web-text" ? Buffer.from(envelope.toString("base64")) : envelope;
+}
+
+/** The arguments are sent as they are written, because JSON.parse would change large numbers and repeated names. */
+function toolRequest(message: Uint8Array, header: readonly Field[], procedure: string): HttpRequest {
+  const request = statelessRequest("tools/call", { name: toolNameOf(procedure), arguments: {} }, header);
+  const text = String(request.body).replace('"arguments":{}', () => `"arguments":${Buffer.from(message).toString()}`);
+  return { ...request, body: Buffer.from(text) };
 }
 
 function grpcFormat(name: WireFormatName, codec: "json" | "proto", contentType: string): WireFormat {
