@@ -12,6 +12,7 @@ import { checkOut } from "./revision.ts";
 import { libraryScenarios } from "./library-scenarios.ts";
 import { messageScenarios } from "./message-scenarios.ts";
 import { proxyScenarios } from "./proxy-scenarios.ts";
+import { validationScenarios } from "./validation-scenarios.ts";
 import { against, type Scenario, scenarios, watched } from "./scenarios.ts";
 import { formatTable, toCallFigures } from "./table.ts";
 import { compareByTurns, type Contender } from "./turns.ts";
@@ -28,6 +29,7 @@ const all = [
   ...bookScenarios,
   ...clientScenarios,
   ...proxyScenarios,
+  ...validationScenarios,
 ];
 
 const usage = `npm run bench -- [--only NAMES] [--rounds 3] [--turns 4] [--against REV]

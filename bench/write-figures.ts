@@ -46,6 +46,7 @@ const blocks: Readonly<Record<string, (figures: Figures) => string | undefined>>
   messages: ({ calls }) => columnsTable(calls, largeMessages),
   clients: ({ calls }) => columnsTable(calls, clientCalls) ?? notYet,
   proxies: ({ calls }) => columnsTable(calls, proxiedCalls, "CPU µs a call (× Envoy)", ownInBold) ?? notYet,
+  validation: ({ calls }) => columnsTable(calls, validatedCalls, "CPU µs a call (× without)", String) ?? notYet,
   "json-streams": ({ calls }) => calls && jsonStreamTable(calls),
   rates: ({ rates }) => rates && rateTables(rates),
   starts: ({ starts }) => (starts ? startTable(starts) : notYet),
@@ -165,6 +166,8 @@ const proxiedCalls: Columns = {
   "gRPC, a book": "proxy-grpc",
   "list of 100": "proxy-grpc-list",
 };
+
+const validatedCalls: Columns = { "JSON over HTTP/1.1": "validated-json", gRPC: "validated-grpc" };
 
 function columnsTable(
   calls: Figures["calls"],

@@ -10,6 +10,7 @@ const tree = process.env["PLANTSTORE_TREE"] ?? join(import.meta.dirname, "../.."
 const entries = {
   "src/index.ts": "src/plantstore/index.ts",
   "packages/gateway/src/index.ts": "src/gateway/index.ts",
+  "packages/gateway/src/validation/index.ts": "src/gateway/validation/index.ts",
   "packages/http-engine/src/index.ts": "src/gateway/http-engine/index.ts",
   "packages/proxy/src/create-proxy.ts": "src/gateway/create-proxy.ts",
   "packages/proxy/src/client/entry.ts": "src/gateway/client/entry.ts",
