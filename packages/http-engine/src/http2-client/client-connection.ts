@@ -52,8 +52,8 @@ export class ClientConnection extends FrameConnection<ClientStream, ClientRules,
   #settled = false;
   /** Whether no more streams are opened. */
   #retired = false;
-  /** Whether the server has not acknowledged a PING in time. */
-  #isFrozen = false;
+  /** Whether the connection was closed because the server has not acknowledged a PING in time. */
+  isFrozen = false;
 
   constructor(socket: Duplex, options: ClientConnectionOptions) {
     super(socket, options, {
@@ -155,7 +155,7 @@ export class ClientConnection extends FrameConnection<ClientStream, ClientRules,
   ): ClientDeadlines {
     const keepaliveMs = (): number => this.#options.keepaliveMs;
     const destroy = (): void => {
-      this.#isFrozen = true;
+      this.isFrozen = true;
       callbacks.destroy();
     };
     return new ClientDeadlines(parts, rules, { ...callbacks, destroy }, keepaliveMs, () => this.busy);
@@ -178,7 +178,7 @@ export class ClientConnection extends FrameConnection<ClientStream, ClientRules,
 
   protected abortOpenStreams(): void {
     this.#retire(ErrorCode.noError);
-    const code = this.#isFrozen ? serverFrozen : connectionLost;
+    const code = this.isFrozen ? serverFrozen : connectionLost;
     for (const stream of this.streams.open.values()) stream.receiveReset(code);
   }
 

@@ -41,6 +41,8 @@ export class UpstreamServer implements ServerLoad {
    * connection.
    */
   #streamsBeforeSettings: number;
+  /** Whether the last connection was never established, or was lost because the server was frozen. */
+  #isUnresponsive = false;
   /** Why the last attempt to connect failed; `undefined` if it succeeded. */
   problem: ConnectError | undefined;
 
@@ -158,14 +160,16 @@ export class UpstreamServer implements ServerLoad {
   #opened(socket: Socket, backoff: ConnectBackoff, begunAtMs: number): void {
     const isAdditional = this.#isActive;
     // An additional connection is used only once SETTINGS arrive, because a load balancer at its limit accepts it and
-    // then closes it.
-    const start = { isAdditional, streamsBeforeSettings: isAdditional ? 0 : this.#streamsBeforeSettings };
+    // then closes it. The machine of a frozen server may accept it, too.
+    const awaitsSettings = isAdditional || this.#isUnresponsive;
+    const start = { isAdditional, streamsBeforeSettings: awaitsSettings ? 0 : this.#streamsBeforeSettings };
     const connection = new UpstreamConnection(socket, this.#address, this.#settings, start, {
       onEstablished: (streamsMax) => {
         // At least one: otherwise a server that allows no streams and closes its connections would be reconnected in a
         // loop.
         const { streamsBeforeSettings } = this.#settings.limits;
         this.#streamsBeforeSettings = Math.max(1, Math.min(streamsMax, streamsBeforeSettings));
+        this.#isUnresponsive = false;
         backoff.succeeded();
         this.problem = undefined;
         if (!isAdditional) this.#events.onConnected();
@@ -174,6 +178,7 @@ export class UpstreamServer implements ServerLoad {
         connection.availableStreams > 0 ? this.#events.onStreamAvailable(connection) : this.#events.onChange(),
       onClosed: (_, problem) => {
         this.#connections.delete(connection);
+        if (problem !== undefined || connection.http2.isFrozen) this.#isUnresponsive = true;
         if (problem !== undefined) this.#failed(backoff, begunAtMs, problem);
         // An idle additional connection may be closed without the server being lost.
         if (!isAdditional || !this.#isActive) this.#events.onLost();

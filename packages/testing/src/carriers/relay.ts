@@ -5,7 +5,7 @@ import { startOnLoopback } from "./listen-on-loopback.ts";
 /** A TCP relay in front of a server, which can simulate the loss of its machine. */
 export interface Relay extends AsyncDisposable {
   readonly baseUrl: string;
-  /** Discards all further bytes of both sides without closing their connections, and refuses new connections. */
+  /** Discards all further bytes of both sides without closing their connections. New connections are accepted. */
   stall(): void;
 }
 
@@ -28,7 +28,6 @@ export async function startRelay(server: Address): Promise<Relay> {
     baseUrl,
     stall: () => {
       isStalled = true;
-      relay.close();
     },
     [Symbol.asyncDispose]: async () => {
       for (const socket of sockets) socket.destroy();
