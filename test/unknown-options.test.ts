@@ -158,6 +158,7 @@ const others: Readonly<Record<string, string>> = {
   RequestView: "an argument of hooks",
   BodyCaller: "an argument of hooks",
   ProtocolExtension: "created by createMcp",
+  ToolNames: "created by createMcp",
   EndpointRequest: "an argument of endpoints",
   ReloadReport: "an argument of hooks",
   PresentedToken: "an argument of verifiers",

@@ -186,7 +186,7 @@ function locationOptions(
   const { publicUrl, limits } = options;
   // A relative URL in `servers` is relative to the document, so it works with every host and port that clients use.
   const baseUrl = publicUrl === undefined ? "/" : withoutSlash(publicUrl.href);
-  const document = (): string => JSON.stringify(createPlantStoreOpenApi(baseUrl));
+  const document = (): string => JSON.stringify(createPlantStoreOpenApi(baseUrl, options.tools));
   return {
     endpoints: [
       ...createProbes(readiness),

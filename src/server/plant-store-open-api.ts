@@ -1,5 +1,5 @@
 import type { DescMethod } from "@bufbuild/protobuf";
-import { createOpenApi, type OpenApiDocument } from "@plantstore/gateway";
+import { createOpenApi, type OpenApiDocument, type OpenApiOptions } from "@plantstore/gateway";
 import { comments } from "../gen/comments.ts";
 import { ErrorSchema, PlantService } from "../gen/es/plantstore/v1/plant_service_pb.ts";
 import { idempotencyKeyField, idempotencyKeyPattern, policyOf, restOptions } from "../service/index.ts";
@@ -8,8 +8,9 @@ import { idempotencyKeyField, idempotencyKeyPattern, policyOf, restOptions } fro
  * Creates the description of the REST interface of the plant store, version 1.0.0, as an OpenAPI 3.1 document.
  *
  * @param baseUrl - the base of the paths: absolute, or relative to the document
+ * @param mcp - names the tools, if AI agents may call the RPCs
  */
-export function createPlantStoreOpenApi(baseUrl: string): OpenApiDocument {
+export function createPlantStoreOpenApi(baseUrl: string, mcp?: OpenApiOptions["mcp"]): OpenApiDocument {
   return createOpenApi([PlantService], {
     info: {
       title: "Plant Store",
@@ -21,6 +22,7 @@ export function createPlantStoreOpenApi(baseUrl: string): OpenApiDocument {
     security: { bearerAuth: { type: "http", scheme: "bearer" } },
     comments,
     rest: restOptions,
+    ...(mcp && { mcp }),
     errors: [
       {
         status: "400",

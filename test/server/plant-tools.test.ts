@@ -51,6 +51,16 @@ function failed(text: string): object {
 }
 
 describe("the tool DeletePlant", () => {
+  test("is named in the OpenAPI document", async () => {
+    const { body } = await send({
+      httpMethod: "GET",
+      path: "/openapi.json",
+      header: [bearer(tokens.good)],
+      body: Buffer.of(),
+    });
+    expect(body).toMatchObject({ paths: { "/plants/{id}": { delete: { "x-rpc": { tool } } } } });
+  });
+
   test("is destructive and idempotent, and takes an id that is a string", async () => {
     const { body } = await send(statelessRequest("tools/list", {}, [bearer(tokens.good)]));
     expect(body["result"]).toMatchObject({

@@ -15,6 +15,7 @@ import {
   type Gateway,
   type GatewayOptions,
 } from "../../../packages/gateway/src/index.ts";
+import { createMcp } from "../../../packages/gateway/src/protocols/mcp/index.ts";
 import { createDocsPage } from "../../../packages/docs-page/src/index.ts";
 import { FileService, UploadResponseSchema } from "../../../packages/testing/src/gen/files/v1/files_pb.ts";
 import { KitchenSink } from "../../../packages/testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
@@ -43,6 +44,7 @@ const rules = [
 const description = createOpenApi(services, {
   info: { title: "Kitchen sink", version: "7" },
   rest: { rules },
+  mcp: createMcp({ tools: ["kitchensink.v1.KitchenSink.Query"] }),
   comments: new Map([
     ["kitchensink.v1.KitchenSink.Query", "Asks <img src=x onerror=alert(1)> `<b>code</b>`. And more."],
   ]),
@@ -284,6 +286,13 @@ test("an RPC is titled by its comment, or by its name without one", async () => 
   expect(await page.getByText("kitchensink.v1.KitchenSink").count()).toBe(1);
   await open("operations/query");
   expect(await page.locator(".reference").innerText()).toMatch(/^And more\./);
+});
+
+test("an RPC that is a tool of AI agents has the name of the tool", async () => {
+  await open("operations/query");
+  expect(await page.getByText("MCP tool").innerText()).toBe("MCP tool kitchensink_v1_KitchenSink_Query");
+  await open("operations/create");
+  expect(await page.getByText("MCP tool").count()).toBe(0);
 });
 
 test("text of a description is never interpreted as HTML", async () => {

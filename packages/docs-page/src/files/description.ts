@@ -55,7 +55,12 @@ export interface OperationObject {
   readonly parameters?: readonly Parameter[];
   readonly requestBody?: { readonly required?: boolean; readonly content: Content };
   readonly responses: Readonly<Record<string, ResponseObject>>;
-  readonly "x-rpc"?: { readonly procedure: string; readonly path: string; readonly body?: string };
+  readonly "x-rpc"?: {
+    readonly procedure: string;
+    readonly path: string;
+    readonly body?: string;
+    readonly tool?: string;
+  };
 }
 
 const methods = ["get", "put", "post", "delete", "options", "head", "patch", "trace", "query"] as const;

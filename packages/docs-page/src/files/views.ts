@@ -74,7 +74,7 @@ function showOperation(
   connection: Connection,
   heading: "h1" | "h2",
 ): HTMLElement {
-  const { procedure } = operation.object["x-rpc"] ?? {};
+  const { procedure, tool } = operation.object["x-rpc"] ?? {};
   const childHeading = heading === "h1" ? "h2" : "h3";
   const head = element(
     "header",
@@ -82,6 +82,7 @@ function showOperation(
     element(heading, { id: "operation-title", tabindex: "-1" }, ...showTitle(operation)),
     element("p", { class: "line" }, ...showEndpoint(operation)),
     ...(procedure === undefined ? [] : [note("RPC ", element("code", {}, procedure.slice(1)))]),
+    ...(tool === undefined ? [] : [note("MCP tool ", element("code", {}, tool))]),
   );
   const columns = element(
     "div",

@@ -64,6 +64,8 @@ export interface OpenApiOptions {
    * may violate rules, because they are not checked.
    */
   readonly validation?: FieldRules;
+  /** The option `mcp` of that gateway: operations then have the names of their tools, in `x-rpc`. */
+  readonly mcp?: ToolNames;
   /** The error responses. Default: 4XX and 5XX with the error form that `rest.errors` selects. */
   readonly errors?: readonly OpenApiError[];
   /** Returns the description of an RPC's successful response, such as "The order is deleted." */
@@ -72,6 +74,11 @@ export interface OpenApiOptions {
   readonly describeHeader?: (method: DescMethod) => readonly Omit<OpenApiParameter, "in">[];
   /** Called for every binding that is left out because OpenAPI cannot describe it. */
   readonly onOmitted?: OnOmitted;
+}
+
+/** Names the tools of AI agents: the result of `createMcp`. */
+interface ToolNames {
+  toolNamesOf(methods: readonly DescMethod[]): ReadonlyMap<DescMethod, string>;
 }
 
 const openApiOptionNames: OptionNames<OpenApiOptions> = {
@@ -83,6 +90,7 @@ const openApiOptionNames: OptionNames<OpenApiOptions> = {
   rest: restOptionNames,
   jsonOptions: jsonOptionNames,
   validation: true,
+  mcp: true,
   errors: true,
   describeSuccess: true,
   describeHeader: true,
@@ -149,10 +157,8 @@ function* describeServices(
   checkOptions(options);
   const { openapi = "3.1.0", rest = {}, jsonOptions = {}, security } = options;
   const comments = options.comments ?? (yield* commentsOf(services));
-  const { bindings } = yield* compileInSteps(
-    services.flatMap((service) => service.methods),
-    { ...rest, writeJson: jsonOptions },
-  );
+  const methods = services.flatMap((service) => service.methods);
+  const { bindings } = yield* compileInSteps(methods, { ...rest, writeJson: jsonOptions });
   const { useProtoFieldName = false } = jsonOptions;
   const abridging = bindings.filter(({ emitsImplicit }) => !emitsImplicit);
   const abridged = yield* messagesIn(abridging.map(({ method }) => method.output));
@@ -175,6 +181,7 @@ function* describeServices(
       schemas,
       describeSuccess: options.describeSuccess,
       describeHeader: options.describeHeader,
+      toolNames: options.mcp?.toolNamesOf(methods),
       errors: describeErrors(
         options.errors ?? standardErrors(schemas, errorFormOf(rest)),
         schemas,

@@ -78,7 +78,7 @@ export interface OpenApiResponse {
   readonly content?: OpenApiContent;
 }
 
-/** Our extension `x-rpc`: the RPC of an operation, for callers that use gRPC. */
+/** Our extension `x-rpc`: the RPC of an operation, for callers that use gRPC or MCP. */
 export interface OpenApiRpc {
   /** `/package.Service/Method`. */
   readonly procedure: string;
@@ -86,6 +86,8 @@ export interface OpenApiRpc {
   readonly path: string;
   /** The field that is the body; `*` for all fields that the path does not set. */
   readonly body?: string;
+  /** The name of the tool. */
+  readonly tool?: string;
 }
 
 /** The External Documentation Object. */

@@ -32,6 +32,8 @@ export interface OperationOptions {
   readonly describeSuccess: ((method: DescMethod) => string | undefined) | undefined;
   /** Returns the header fields that an RPC accepts. */
   readonly describeHeader: ((method: DescMethod) => readonly Omit<OpenApiParameter, "in">[]) | undefined;
+  /** The names of the RPCs that are tools of AI agents. */
+  readonly toolNames: ReadonlyMap<DescMethod, string> | undefined;
   /** The error responses, by status. */
   readonly errors: Readonly<Record<string, OpenApiResponse>>;
 }
@@ -70,17 +72,22 @@ export function describeOperation(
     ...(parameters.length > 0 && { parameters }),
     ...(requestBody !== undefined && { requestBody }),
     responses: { ...describeSuccess(binding, options), ...options.errors },
-    "x-rpc": describeRpc(binding, schemas),
+    "x-rpc": describeRpc(binding, options),
   };
 }
 
-function describeRpc({ method, procedure, template, pattern }: RestBinding, schemas: Schemas): OpenApiRpc {
+function describeRpc(
+  { method, procedure, template, pattern }: RestBinding,
+  { schemas, toolNames }: OperationOptions,
+): OpenApiRpc {
   const namesOf = (fieldPath: readonly string[]): readonly string[] =>
     resolveProtoPath(method.input, fieldPath)?.map((field) => escapeName(schemas.nameOf(field))) ?? fieldPath;
   const variables = template.variables.map((variable) => ({ ...variable, fieldPath: namesOf(variable.fieldPath) }));
   const field = findProtoField(method.input, pattern.body);
   const body = field === undefined ? pattern.body : schemas.nameOf(field);
-  return { procedure, path: printPathTemplate({ ...template, variables }), ...(body !== "" && { body }) };
+  const tool = toolNames?.get(method);
+  const path = printPathTemplate({ ...template, variables });
+  return { procedure, path, ...(body !== "" && { body }), ...(tool !== undefined && { tool }) };
 }
 
 // A JSON name may contain any character, including the syntax characters of a path template.

@@ -1,9 +1,12 @@
+import type { DescMethod } from "@bufbuild/protobuf";
 import type { Protocol, ProtocolParts } from "./protocol.ts";
 
 /** A protocol that is not part of every gateway. Its code is loaded only by the programs that create it. */
 export interface ProtocolExtension {
   /** The path of all its requests, without the gateway's prefix. */
   readonly path: string;
+  /** Returns the names of the tools among the RPCs of a gateway. RPCs that are not tools are missing. */
+  toolNamesOf(methods: readonly DescMethod[]): ReadonlyMap<DescMethod, string>;
 }
 
 /** Creates a protocol when routes are compiled; for a proxy, each time descriptors are read. */
@@ -13,8 +16,12 @@ type CreateProtocol = (parts: ProtocolParts) => Protocol;
 const creators = new WeakMap<ProtocolExtension, CreateProtocol>();
 
 /** Returns an extension for the options of a gateway. */
-export function createExtension(path: string, create: CreateProtocol): ProtocolExtension {
-  const extension: ProtocolExtension = { path };
+export function createExtension(
+  path: string,
+  toolNamesOf: ProtocolExtension["toolNamesOf"],
+  create: CreateProtocol,
+): ProtocolExtension {
+  const extension: ProtocolExtension = { path, toolNamesOf };
   creators.set(extension, create);
   return extension;
 }

@@ -15,6 +15,7 @@ import type {
   OpenApiSchema,
 } from "../../src/openapi/open-api-document.ts";
 import type { GatewayOptions } from "../../src/index.ts";
+import { createMcp } from "../../src/protocols/mcp/index.ts";
 import { compileRestRoutes } from "../../src/protocols/rest/rules/index.ts";
 import { Health } from "../../src/health/index.ts";
 import { OrderService } from "../../../testing/src/gen/orders/v1/orders_pb.ts";
@@ -478,6 +479,13 @@ describe("an RPC", () => {
     ["POST /v1/sinks", { body: "*" }],
   ])("of %s has x-rpc with the JSON names of its fields: %j", (at, want) => {
     expect(operation(at)["x-rpc"]).toMatchObject(want);
+  });
+
+  test("that is a tool has the name of the tool in x-rpc", () => {
+    const mcp = createMcp({ tools: ({ name }) => name === "Query" && { name: "query" } });
+    const { paths } = describeSink({ mcp });
+    expect(paths["/v1/query"]?.get?.["x-rpc"].tool).toBe("query");
+    expect(JSON.stringify(paths).split('"tool":')).toHaveLength(2);
   });
 });
 

@@ -17,7 +17,7 @@ export interface ProxyDocs {
 export function createProxyDocs(
   services: () => readonly DescService[],
   rest: RestOptions,
-  validation?: OpenApiOptions["validation"],
+  further: Pick<OpenApiOptions, "mcp" | "validation">,
 ): ProxyDocs {
   const create = (): readonly Endpoint[] =>
     createDocsPage({
@@ -27,7 +27,7 @@ export function createProxyDocs(
         return createOpenApiAsync(served, {
           info: { title, version: "1.0.0" },
           rest,
-          ...(validation && { validation }),
+          ...further,
         });
       },
       open: true,

@@ -49,8 +49,9 @@ export async function openParts(
   shared?.reload();
   try {
     const validation = await loadValidation(settings);
-    const docs = settings.hasDocs ? createProxyDocs(services, settings.rest, validation) : undefined;
     const mcp = await openMcp(settings, validation);
+    const described = { ...(mcp && { mcp }), ...(validation && { validation }) };
+    const docs = settings.hasDocs ? createProxyDocs(services, settings.rest, described) : undefined;
     return { settings, upstreams: openUpstreams(settings, previous), docs, admission, mcp, validation };
   } catch (error) {
     if (shared === undefined) admission.close();

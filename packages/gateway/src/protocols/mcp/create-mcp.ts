@@ -17,6 +17,7 @@ import { type McpOptions, mcpOptionNames, streamLimitsOf } from "./options.ts";
 import { isStateless } from "./revisions.ts";
 import { McpServer } from "./server.ts";
 import { type ToolCall, ToolWire } from "./tool-wire.ts";
+import { selectTools } from "./tools.ts";
 
 /** The bytes of a body in addition to the arguments of its tool. 64 KiB: `_meta` may describe the client at length. */
 const envelopeBytesMax = 64 * 1024;
@@ -40,7 +41,11 @@ export function createMcp(options: McpOptions): ProtocolExtension {
     throw withCode(new TypeError(wrongPath), "ERR_OPTIONS");
   }
   const complete = { ...options, path, stream: streamLimitsOf(options.stream) };
-  return createExtension(path, (parts) => {
+  const toolNamesOf: ProtocolExtension["toolNamesOf"] = (methods) => {
+    const named = methods.map((method) => ({ method }));
+    return new Map([...selectTools(options.tools, named, true).values()].map(({ name, rpc }) => [rpc.method, name]));
+  };
+  return createExtension(path, toolNamesOf, (parts) => {
     const server = new McpServer(complete, parts);
     const open = (exchange: Exchange, protocol: Protocol): BodyWire => openBody(exchange, protocol, server);
     return createBodyProtocol("mcp", path, open, (exchange, { error, httpStatus, fields }) =>
