@@ -116,7 +116,9 @@ export interface ProxyGateway extends Gateway {
 /**
  * Creates a gateway in front of gRPC services: callers use gRPC, gRPC-Web, Connect or REST, upstreams gRPC over HTTP/2.
  *
- * Binary messages are forwarded as bytes; only JSON is converted, by the descriptors. The remaining time of the
+ * Binary messages are forwarded as bytes; only JSON is converted, by the descriptors. Uncompressed gRPC messages above 64
+ * KiB are forwarded in the parts in which they arrive, without compression, unless there are interceptors or
+ * `validation`. The remaining time of the
  * caller's deadline is forwarded, and a caller that disconnects cancels the upstream's call. Calls that may have been
  * processed are never retried.
  *
@@ -283,7 +285,10 @@ function compileProxyRoutes(
     },
     report,
     {
-      createCodecs: (...rpc) => (proxied.has(rpc[0].parent) ? createServerCodecs(...rpc) : createMethodCodecs(...rpc)),
+      createCodecs: (...rpc) =>
+        proxied.has(rpc[0].parent)
+          ? createServerCodecs(rpc, options.validation !== undefined)
+          : createMethodCodecs(...rpc),
       // equivalent mutant: validating these messages again would only make calls slower.
       isValidated: (service) => proxied.has(service),
       decoderOf: (method, { binaryOptions }) =>

@@ -27,6 +27,8 @@ export interface BodyPlan {
    * proportion to what has arrived.
    */
   readonly announcedBytes: (firstPiece: Uint8Array) => number;
+  /** Returns whether a body that starts with these bytes is passed to {@link BodyReceiver.receivedLarge}. Default: none. */
+  readonly isLarge?: ((start: Uint8Array) => boolean) | undefined;
 }
 
 /** Returns the plan for a body that is passed to the program, and whose content announces no length. */
@@ -43,6 +45,8 @@ export function noAnnouncedLength(): number {
 export interface BodyReceiver {
   /** @param body - `undefined` when it exceeds the limit */
   received(body: Uint8Array | undefined): void;
+  /** Called instead of `received` with the start of a large body, and with the rest as it arrives. */
+  receivedLarge?(start: Uint8Array, rest: AsyncIterable<Uint8Array>): void;
   /**
    * Called instead of `received` when the rest of the body is dropped.
    *
@@ -78,6 +82,8 @@ export class RequestBody {
   #buffered: BufferedBody | undefined;
   #whole: WholeRead | undefined;
   #next: PieceRead | undefined;
+  /** Whether the whole body was requested, and is passed on in pieces because it is large. */
+  #isLarge = false;
   #closed = false;
   /** Whether a part of the body was or will be dropped, so that what was read is not the complete body. */
   #isCut = false;
@@ -94,9 +100,9 @@ export class RequestBody {
     return this.#buffered !== undefined && this.#buffered.byteLength > bufferedBytesMax;
   }
 
-  /** Whether a reader waits for the whole body, which then has a deadline. */
+  /** Whether a call waits for the end of the body, which then has a deadline. */
   get isAwaited(): boolean {
-    return this.#whole !== undefined;
+    return this.#whole !== undefined || (this.#isLarge && !this.ended);
   }
 
   /**
@@ -124,6 +130,10 @@ export class RequestBody {
    */
   pieces(): AsyncIterable<Uint8Array> {
     if (this.#buffered === undefined && !this.#closed) this.#source.startBody();
+    return this.#iterate();
+  }
+
+  #iterate(): AsyncIterable<Uint8Array> {
     const next = (): Promise<IteratorResult<Uint8Array>> => {
       const block = this.#buffered?.shift();
       if (block !== undefined) {
@@ -198,6 +208,11 @@ export class RequestBody {
     receiver.received(body);
   }
 
+  /** Passes on a large body, whose start has arrived. */
+  protected passLarge(receiver: BodyReceiver, start: Uint8Array): void {
+    receiver.receivedLarge?.(start, this.#iterate());
+  }
+
   #addToWhole(whole: WholeRead, piece: Uint8Array, last: boolean): boolean {
     this.#source.consumed(piece.byteLength);
     if (piece.byteLength + (whole.body?.byteLength ?? 0) > whole.plan.limitBytes) {
@@ -218,8 +233,16 @@ export class RequestBody {
 
   #collect(whole: WholeRead, piece: Uint8Array): void {
     const { plan } = whole;
-    whole.body ??= new CollectedBytes(this.#announcedBytes || plan.announcedBytes(piece), plan.limitBytes);
+    if (whole.body === undefined) {
+      const announcedBytes = this.#announcedBytes || plan.announcedBytes(piece);
+      // A large body is not collected, so no memory is allocated for the rest.
+      whole.body = new CollectedBytes(plan.isLarge?.(piece) === true ? 0 : announcedBytes, plan.limitBytes);
+    }
     whole.body.add(piece);
+    if (plan.isLarge?.(whole.body.bytes) !== true) return;
+    this.#isLarge = true;
+    this.#whole = undefined;
+    this.passLarge(whole.receiver, whole.body.bytes);
   }
 }
 

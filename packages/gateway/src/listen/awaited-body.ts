@@ -17,4 +17,9 @@ export class AwaitedBody extends RequestBody {
     if (this.#context === undefined) super.pass(receiver, body);
     else this.#context.runInAsyncScope(() => receiver.received(body));
   }
+
+  protected override passLarge(receiver: BodyReceiver, start: Uint8Array): void {
+    if (this.#context === undefined) super.passLarge(receiver, start);
+    else this.#context.runInAsyncScope(() => super.passLarge(receiver, start));
+  }
 }

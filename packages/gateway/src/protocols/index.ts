@@ -24,7 +24,7 @@ export type {
   UnaryWire,
   Wire,
 } from "./protocol.ts";
-export type { Codec, EnvelopeCodec } from "./formats/format.ts";
+export type { Codec, EnvelopeCodec, PartCodec } from "./formats/format.ts";
 export { createMethodCodecs, type MethodCodecs } from "./formats.ts";
 export { BodyCallWire, createBodyProtocol } from "./shared/body-protocol.ts";
 export {
@@ -38,6 +38,7 @@ export {
   envelopePrefixBytes,
   type Envelope,
   EnvelopeReader,
+  isLargeEnvelope,
   messageBytesMax,
   readSingleEnvelope,
   compressedFlag,

@@ -148,6 +148,16 @@ export interface Wire {
   readMessage(body: Uint8Array): Message | Promise<Message>;
 
   /**
+   * Reads a message whose parts are forwarded as they arrive ({@link BodyPlan.isLarge}).
+   *
+   * @throws ConnectError `ResourceExhausted` for a length over the limit
+   */
+  readLargeMessage?(start: Uint8Array, rest: AsyncIterable<Uint8Array>): Message;
+
+  /** Whether the response may consist of parts of messages, because the caller can detect a truncated message. */
+  readonly writesParts?: boolean;
+
+  /**
    * Responds with an error, and with the header and trailer that the handler has set. May be called a second time,
    * after {@link disableCompression}, while the promise of the first call is pending.
    */

@@ -30,6 +30,7 @@ export interface ViewedRequest extends AdmitRequest {
 export interface ViewedCall {
   readonly view: CallView;
   readonly request: ViewedRequest;
+  readonly wire: Wire;
 }
 
 /**

@@ -47,6 +47,17 @@ export function decodeBody(call: MessageCall, body: Uint8Array | undefined): voi
   );
 }
 
+/** Runs the call with a large message, whose parts are read while it is forwarded. */
+export function runLarge(call: MessageCall, start: Uint8Array, rest: AsyncIterable<Uint8Array>): void {
+  let message: Message | undefined;
+  try {
+    message = call.wire.readLargeMessage?.(start, rest);
+  } catch (error) {
+    return call.request.fail(error);
+  }
+  if (message !== undefined) runUnlessDone(call, message);
+}
+
 function runUnlessDone(call: MessageCall, message: Message): void {
   if (!call.request.isDone) call.run(message);
 }

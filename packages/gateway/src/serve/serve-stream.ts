@@ -9,15 +9,9 @@ import {
   startDeadline,
   startInterval,
 } from "../exchange/index.ts";
-import {
-  oneMessage,
-  type RequestMessages,
-  type StreamRpc,
-  type StreamTarget,
-  type StreamWire,
-} from "../protocols/index.ts";
+import { oneMessage, type RequestMessages, type Rpc, type StreamTarget, type StreamWire } from "../protocols/index.ts";
 import { CallView } from "./call-view.ts";
-import { decodeBody, type MessageCall, readBody } from "./read-message.ts";
+import { decodeBody, type MessageCall, readBody, runLarge } from "./read-message.ts";
 import { exchangeOf, headersToSend, type ServedCall, type ServedRequest } from "./request.ts";
 import { explainUnwritable } from "./wrong-value.ts";
 import { YieldedMessages } from "./yielded-messages.ts";
@@ -52,9 +46,9 @@ export function serveStream(request: ServedRequest, target: StreamTarget): void 
  * The messages of one turn of the event loop are sent in one write. Under backpressure, the handler is paused. A
  * response that completes within a turn is sent in one write, too.
  */
-class StreamCall implements ServedCall, MessageCall {
+export class StreamCall implements ServedCall, MessageCall {
   readonly request: ServedRequest;
-  readonly rpc: StreamRpc;
+  readonly rpc: Rpc;
   readonly wire: StreamWire;
   readonly view: CallView;
   #heartbeat: Interval | undefined;
@@ -82,11 +76,12 @@ class StreamCall implements ServedCall, MessageCall {
   /** Whether the handler is paused and must be resumed. */
   #isPaused = false;
 
-  constructor(request: ServedRequest, rpc: StreamRpc, wire: StreamWire) {
+  /** @param view - the view of the unary call whose response this writes */
+  constructor(request: ServedRequest, rpc: Rpc, wire: StreamWire, view?: CallView) {
     this.request = request;
     this.rpc = rpc;
     this.wire = wire;
-    this.view = new CallView(this, exchangeOf(request), rpc, wire, wire.timeoutMs);
+    this.view = view ?? new CallView(this, exchangeOf(request), rpc, wire, wire.timeoutMs);
     this.#header = wire.responseHeader;
     this.#trailer = wire.responseTrailer;
   }
@@ -101,17 +96,24 @@ class StreamCall implements ServedCall, MessageCall {
     decodeBody(this, body);
   }
 
+  receivedLarge(start: Uint8Array, rest: AsyncIterable<Uint8Array>): void {
+    runLarge(this, start, rest);
+  }
+
   run(message: Message): void {
     this.#invoke(oneMessage(message));
   }
 
   #invoke(messages: AsyncIterable<Message>): void {
+    const { rpc } = this;
+    if (rpc.kind === "unary") return;
     this.view.message = messages;
     const request = this.view as CallView & StreamRequest;
-    (async () => this.#respond(await this.rpc.invoke(request)))().catch(this.#onError);
+    (async () => this.respond(await rpc.invoke(request)))().catch(this.#onError);
   }
 
-  #respond({ header, trailer, message }: StreamResponse): void {
+  /** Sends a response as its messages arrive. */
+  respond({ header, trailer, message }: Pick<StreamResponse, "header" | "trailer" | "message">): void {
     this.#output = message instanceof YieldedMessages ? message : undefined;
     const messages = (this.#output?.source ?? message)[Symbol.asyncIterator]();
     const closeMessages = closerOf(messages);
@@ -327,6 +329,11 @@ class StreamCall implements ServedCall, MessageCall {
 export function beginResponse(context: HandlerContext): void {
   const { call } = context as Partial<CallView>;
   if (call instanceof StreamCall && call.wire.reportsErrorAtEnd) afterTurn(beginCall, call);
+}
+
+/** Returns whether the response of a call may consist of parts of messages ({@link Wire.writesParts}). */
+export function writesParts(context: HandlerContext): boolean {
+  return (context as Partial<CallView>).call?.wire.writesParts === true;
 }
 
 function flushCall(call: StreamCall): void {

@@ -12,16 +12,23 @@
 import type { Message } from "@bufbuild/protobuf";
 import type { ConnectError, ContextValues, UnaryRequest } from "@connectrpc/connect";
 import { type Exchange, toUtf8 } from "../exchange/index.ts";
-import { clientGoneError, type Reply, type ResponseParts, type UnaryRpc, type UnaryWire } from "../protocols/index.ts";
+import {
+  clientGoneError,
+  type Reply,
+  type ResponseParts,
+  type StreamWire,
+  type UnaryRpc,
+  type UnaryWire,
+} from "../protocols/index.ts";
 import type { CallTarget, UnaryTarget } from "../protocols/index.ts";
 import { CallView } from "./call-view.ts";
 import { respondToPreflight } from "./cors.ts";
 import { type Endpoint, type EndpointResponse, EndpointExchange } from "./endpoint.ts";
-import { decodeBody, type MessageCall, readBody } from "./read-message.ts";
+import { decodeBody, type MessageCall, readBody, runLarge } from "./read-message.ts";
 import { exchangeOf, headersToSend, type ServedCall, ServedRequest, serverOf } from "./request.ts";
 import { findTarget, type Target } from "./routes.ts";
 import { serveBody } from "./serve-body.ts";
-import { serveStream } from "./serve-stream.ts";
+import { serveStream, StreamCall } from "./serve-stream.ts";
 import type { Server } from "./server.ts";
 import { explainUnwritable } from "./wrong-value.ts";
 
@@ -106,6 +113,8 @@ class UnaryCall implements ServedCall, MessageCall, Reply {
   readonly rpc: UnaryRpc;
   readonly wire: UnaryWire;
   readonly view: CallView;
+  /** Writes a response whose message is forwarded in parts. */
+  #stream: StreamCall | undefined;
 
   constructor(request: ServedRequest, rpc: UnaryRpc, wire: UnaryWire, timeoutMs: number | undefined) {
     this.request = request;
@@ -122,6 +131,10 @@ class UnaryCall implements ServedCall, MessageCall, Reply {
   /** Decodes the message. */
   received(body: Uint8Array | undefined): void {
     decodeBody(this, body);
+  }
+
+  receivedLarge(start: Uint8Array, rest: AsyncIterable<Uint8Array>): void {
+    runLarge(this, start, rest);
   }
 
   /** Runs the interceptors and the handler. */
@@ -148,12 +161,22 @@ class UnaryCall implements ServedCall, MessageCall, Reply {
     this.request.succeed(written);
   }
 
+  stream(message: AsyncIterable<Message>): void {
+    const { request, rpc, wire, view } = this;
+    this.#stream = new StreamCall(request, rpc, wire as UnaryWire & StreamWire, view);
+    this.#stream.respond({ header: wire.responseHeader, trailer: wire.responseTrailer, message });
+  }
+
   reject(thrown: unknown): void {
     this.request.failHandling(thrown, this.view);
   }
 
   writeError(error: ConnectError): void | Promise<void> {
-    return this.wire.writeError(error);
+    return (this.#stream ?? this.wire).writeError(error);
+  }
+
+  close(): void {
+    this.#stream?.close();
   }
 }
 

@@ -4,7 +4,13 @@ import type { Compression } from "@connectrpc/connect/protocol";
 import { createBinaryReader, createBinaryWriter } from "@plantstore/gateway/internal/messages/binary";
 import type { BodyMemory } from "@plantstore/gateway/exchange";
 import { StableFields } from "@plantstore/http-engine/client";
-import { type Codec, compressedFlag, type Envelope, writeEnvelope } from "@plantstore/gateway/internal/protocols";
+import {
+  type Codec,
+  compressedFlag,
+  type Envelope,
+  type PartCodec,
+  writeEnvelope,
+} from "@plantstore/gateway/internal/protocols";
 import type { ResponseCoding } from "./response-head.ts";
 import { responseError } from "./call-status.ts";
 
@@ -56,6 +62,11 @@ export class ClientMethod {
   /** Whether messages of responses are copied to separate buffers or to shared blocks. */
   get memory(): BodyMemory {
     return this.#codec.envelopes?.memory ?? "own";
+  }
+
+  /** Opens a part of a large message; `undefined` if the codec needs complete messages. */
+  get openPart(): PartCodec["open"] | undefined {
+    return this.#codec.envelopes?.parts?.open;
   }
 
   /**

@@ -1,3 +1,4 @@
+import type { Message } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { ErrorCode, type HeaderFields, readHeaderField, startDeadline } from "@plantstore/gateway/exchange";
 import {
@@ -8,11 +9,13 @@ import {
   type ResponseSection,
   sectionTooLarge,
 } from "@plantstore/http-engine/client";
+import { type Envelope, EnvelopeReader } from "@plantstore/gateway/internal/protocols";
 import type { PendingCall, Upstream } from "../upstreams/index.ts";
 import { type ResponseCoding, readResponseHead } from "./response-head.ts";
 import { readStatus, requestHeaderTooLarge, resetError, responseHeaderTooLarge } from "./call-status.ts";
 import type { ClientMethod } from "./client-method.ts";
 import { encodeRequestFields, type RequestFields } from "./request-fields.ts";
+import type { ResponseMessages } from "./response-messages.ts";
 import { type Retries, transparentRetries } from "./retries.ts";
 
 /** Signals that the caller cancelled: an AbortSignal, or a cheaper equivalent. */
@@ -33,6 +36,8 @@ export interface CallInit {
   readonly timeoutMs: number | undefined;
   /** Decides about retries. Default: one retry if the call was certainly not processed. */
   readonly retries?: Retries;
+  /** Whether large messages of the response are read in parts, if the codec allows it. */
+  readonly readsParts?: boolean;
   /** Called once at the end of the call. Must not throw. */
   readonly onEnd?: ((end: CallEnd) => void) | undefined;
 }
@@ -197,9 +202,22 @@ export abstract class OutgoingCall implements PendingCall, ResponseReceiver {
   }
 
   /** Returns why the caller cancelled; `undefined` if it did not. */
-  protected get cancellation(): ConnectError | undefined {
+  get cancellation(): ConnectError | undefined {
     const { signal } = this.#init;
     return signal?.aborted === true ? ConnectError.from(signal.reason, Code.Canceled) : undefined;
+  }
+
+  /** Whether large messages of the response are read in parts. */
+  protected get readsParts(): boolean {
+    return this.#init.readsParts === true;
+  }
+
+  /** Returns the messages of the response as they arrive. */
+  protected readResponse(messages: ResponseMessages): AsyncIterable<Message> {
+    const { method, coding } = this;
+    const openPart = this.readsParts ? method.openPart : undefined;
+    const open = (envelope: Envelope): Message | Promise<Message> => method.open(envelope, coding);
+    return messages.read(this, new EnvelopeReader(method.settings.readMaxBytes, open, openPart));
   }
 
   #requestStream(): void {

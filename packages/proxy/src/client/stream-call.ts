@@ -1,11 +1,11 @@
 import { AsyncResource } from "node:async_hooks";
 import type { Message } from "@bufbuild/protobuf";
-import { Code, ConnectError } from "@connectrpc/connect";
-import { type HeaderFields, RequestBody, copyIfPooled } from "@plantstore/gateway/exchange";
+import { ConnectError } from "@connectrpc/connect";
+import { type HeaderFields, copyIfPooled } from "@plantstore/gateway/exchange";
 import type { ClientStream } from "@plantstore/http-engine/client";
-import { EnvelopeReader, LazyHeaders, readMessages } from "@plantstore/gateway/internal/protocols";
-import { responseError } from "./call-status.ts";
+import { LazyHeaders } from "@plantstore/gateway/internal/protocols";
 import { type CallInit, OutgoingCall } from "./outgoing-call.ts";
+import { ResponseMessages } from "./response-messages.ts";
 
 /** The response of a streaming call. */
 export interface StreamCallResponse {
@@ -32,13 +32,11 @@ export class StreamCall extends OutgoingCall {
   readonly #resolve: (response: StreamCallResponse) => void;
   readonly #reject: (error: ConnectError) => void;
   readonly #trailer: Headers = new Headers();
-  readonly #body: RequestBody;
+  readonly #messages = new ResponseMessages((bytes) => this.stream?.consumed(bytes));
   /** The envelopes that were sent, for a retry; `undefined` once the response has begun or they exceed the limit. */
   #retryMessages: Uint8Array[] | undefined = [];
   #keptBytes = 0;
   #inputState: "unread" | "reading" | "ended" = "unread";
-  /** Why the call failed. */
-  #error: ConnectError | undefined;
   /** Resumes reading the input once the queued bytes are sent. */
   #resume: (() => void) | undefined;
 
@@ -52,7 +50,6 @@ export class StreamCall extends OutgoingCall {
     this.#input = input[Symbol.asyncIterator]();
     this.#resolve = resolve;
     this.#reject = reject;
-    this.#body = new RequestBody({ startBody: () => undefined, consumed: (bytes) => this.stream?.consumed(bytes) }, 0);
   }
 
   protected get isRepeatable(): boolean {
@@ -71,11 +68,15 @@ export class StreamCall extends OutgoingCall {
   protected headReceived(head: HeaderFields): void {
     // equivalent mutant: a call with a response is not retried, so this only frees memory.
     this.#retryMessages = undefined;
-    this.#resolve({ header: new LazyHeaders(head), message: this.#messages(), trailer: this.#trailer });
+    this.#resolve({
+      header: new LazyHeaders(head),
+      message: this.readResponse(this.#messages),
+      trailer: this.#trailer,
+    });
   }
 
   onData(piece: Uint8Array): void {
-    this.#body.onData(piece, false);
+    this.#messages.onData(piece);
   }
 
   onWritable(): void {
@@ -84,25 +85,22 @@ export class StreamCall extends OutgoingCall {
 
   protected failed(error: ConnectError, trailer: HeaderFields | undefined): void {
     this.#reject(error);
-    this.#error = error;
-    this.#endStreams(trailer);
+    this.#endStreams(trailer, error);
   }
 
   protected completed(trailer: HeaderFields): void {
     // equivalent mutant: the caller reads the results of both later, in either order.
-    this.#endStreams(trailer);
+    this.#endStreams(trailer, undefined);
     // In a trailers-only response, no header was received before.
     if (this.head === undefined) this.headReceived(trailer);
   }
 
   /** Ends the messages in both directions. */
-  #endStreams(trailer: HeaderFields | undefined): void {
-    if (trailer === undefined) this.#body.close();
-    else {
-      // Messages that arrived before the trailer can still be read.
+  #endStreams(trailer: HeaderFields | undefined, error: ConnectError | undefined): void {
+    if (trailer !== undefined) {
       new LazyHeaders(trailer).forEach((value, name) => this.#trailer.append(name, value));
-      this.#body.onEnd();
-    }
+      this.#messages.end(error);
+    } else if (error !== undefined) this.#messages.fail(error);
     this.#stopInput();
   }
 
@@ -143,34 +141,5 @@ export class StreamCall extends OutgoingCall {
   /** Stops the caller's iterator. Rejects with its error, even if its `return` throws synchronously. */
   async #endInput(): Promise<void> {
     await this.#input.return?.();
-  }
-
-  #messages(): AsyncIterable<Message> {
-    const splitter = new EnvelopeReader(this.method.settings.readMaxBytes, (envelope) =>
-      this.method.open(envelope, this.coding),
-    );
-    const messages = readMessages(this.#body.pieces(), splitter)[Symbol.asyncIterator]();
-    const iterator: AsyncIterator<Message> = {
-      next: async () => {
-        // A cancelled call returns no more messages, even if the response is complete.
-        if (this.cancellation !== undefined) throw this.cancellation;
-        let result: IteratorResult<Message>;
-        try {
-          result = await messages.next();
-        } catch (error) {
-          const failure = this.#error ?? responseError(error);
-          this.fail(failure);
-          throw failure;
-        }
-        if (result.done === true && this.#error !== undefined) throw this.#error;
-        return result;
-      },
-      // The caller stopped reading, so the call is cancelled.
-      return: () => {
-        this.fail(new ConnectError("the caller stopped reading the response", Code.Canceled));
-        return Promise.resolve({ done: true, value: undefined });
-      },
-    };
-    return { [Symbol.asyncIterator]: () => iterator };
   }
 }

@@ -5,11 +5,13 @@ import type { ClientStream } from "@plantstore/http-engine/client";
 import {
   envelopeBytes,
   envelopePrefixBytes,
+  isLargeEnvelope,
   LazyHeaders,
   readSingleEnvelope,
 } from "@plantstore/gateway/internal/protocols";
 import { responseError } from "./call-status.ts";
 import { type CallInit, OutgoingCall } from "./outgoing-call.ts";
+import { ResponseMessages } from "./response-messages.ts";
 
 /** The response of a unary call. */
 export interface UnaryCallResponse {
@@ -24,6 +26,8 @@ export abstract class UnaryCall extends OutgoingCall {
   /** The first piece of the response body, and the entire body if no other piece arrives. */
   #first: Uint8Array = noBytes;
   #collected: CollectedBytes | undefined;
+  /** The response if its message is read in parts. */
+  #parts: ResponseMessages | undefined;
 
   constructor(init: CallInit, request: Uint8Array) {
     super(init);
@@ -35,6 +39,16 @@ export abstract class UnaryCall extends OutgoingCall {
 
   /** Called once when the status is success, but the message is missing or invalid. */
   protected abstract malformed(error: ConnectError): void;
+
+  /** Called instead of {@link succeeded} with the parts of a large message, which throw if the call fails. */
+  protected receivedLarge(_parts: AsyncIterable<Message>): void {}
+
+  /** Ends the parts with the error of the call. @returns `false` if the message is not read in parts */
+  protected failParts(error: ConnectError, isComplete: boolean): boolean {
+    if (isComplete) this.#parts?.end(error);
+    else this.#parts?.fail(error);
+    return this.#parts !== undefined;
+  }
 
   protected get isRepeatable(): boolean {
     return true;
@@ -49,11 +63,14 @@ export abstract class UnaryCall extends OutgoingCall {
   onWritable(): void {}
 
   onData(piece: Uint8Array): void {
-    this.stream?.consumed(piece.byteLength);
+    if (this.#parts !== undefined) return this.#parts.onData(piece);
+    const isStart = this.#collected === undefined && this.#first.byteLength === 0;
     const limitBytes = envelopePrefixBytes + this.method.settings.readMaxBytes;
-    if (this.#collected === undefined && this.#first.byteLength === 0) {
-      const announcedBytes = envelopeBytes(piece);
-      if (Math.max(piece.byteLength, announcedBytes) > limitBytes) return this.#failTooLarge();
+    const announcedBytes = isStart ? envelopeBytes(piece) : 0;
+    if (Math.max(piece.byteLength, announcedBytes) > limitBytes) return this.#failTooLarge();
+    if (isStart && this.readsParts && isLargeEnvelope(piece)) return this.#startParts(piece);
+    this.stream?.consumed(piece.byteLength);
+    if (isStart) {
       if (piece.byteLength >= announcedBytes) {
         this.#first = detachFromChunk(piece, this.method.memory);
         return; // equivalent mutant: without it, the piece is copied once more.
@@ -65,7 +82,14 @@ export abstract class UnaryCall extends OutgoingCall {
     else collected.add(piece);
   }
 
+  #startParts(piece: Uint8Array): void {
+    this.#parts = new ResponseMessages((bytes) => this.stream?.consumed(bytes));
+    this.#parts.onData(piece);
+    this.receivedLarge(this.readResponse(this.#parts));
+  }
+
   protected completed(trailer: HeaderFields): void {
+    if (this.#parts !== undefined) return this.#parts.end(undefined);
     try {
       const body = this.#collected?.bytes ?? this.#first;
       const message = this.method.open(readSingleEnvelope(body, this.method.settings.readMaxBytes), this.coding);

@@ -13,11 +13,12 @@ import {
 import { problem, errorCodeOf } from "@plantstore/gateway/internal/errors";
 import type { ProtocolName, Reply } from "@plantstore/gateway/internal/protocols";
 import { defaultRestTimeoutMs, type Upstream } from "../upstreams/index.ts";
-import { requestOf } from "@plantstore/gateway/internal/serve";
+import { requestOf, writesParts } from "@plantstore/gateway/internal/serve";
 import { cancelSignalOf } from "./call-abort.ts";
 import type { ForwardedFields } from "./forward-rules.ts";
 import { ResponseMetadata, forwardHeader } from "./forwarded-metadata.ts";
 import type { UpstreamCallObserver } from "./observe-calls.ts";
+import { LargeMessage, requireSingle } from "./opaque-message.ts";
 import { transportError, malformedResponse } from "./upstream-errors.ts";
 
 /** An RPC, and how its calls are forwarded. */
@@ -54,6 +55,9 @@ export function forwardUnary(target: ForwardTarget, message: Message, context: H
   // The server is shutting down, or the call was aborted.
   const { abortReason } = requestOf(context);
   if (abortReason !== undefined) throw abortReason;
+  if (message instanceof LargeMessage) {
+    return reply.stream(requireSingle(forwardStream(target, message.parts, context), wrongResponses));
+  }
   const request = target.method.envelop(message);
   // Messages to upstreams are never compressed, so `envelop` is synchronous.
   if (request instanceof Promise) throw new TypeError("a request to an upstream must not be compressed");
@@ -63,7 +67,10 @@ export function forwardUnary(target: ForwardTarget, message: Message, context: H
 /** Forwards a unary call, and returns the message of the response. Used if there are interceptors. */
 export function promiseUnary(target: ForwardTarget, message: Message, context: HandlerContext): Promise<Message> {
   return new Promise((resolve, reject) => {
-    forwardUnary(target, message, context, { resolve: (response) => resolve(response.message), reject });
+    const stream = (messages: AsyncIterable<Message>): void => {
+      readSingleResponse(messages).then(resolve, reject);
+    };
+    forwardUnary(target, message, context, { resolve: (response) => resolve(response.message), stream, reject });
   });
 }
 
@@ -95,12 +102,15 @@ export function forwardStream(
 export async function readSingleResponse(messages: AsyncIterable<Message>): Promise<Message> {
   let response: Message | undefined;
   for await (const message of messages) {
-    if (response !== undefined)
-      throw problem("ERR_UPSTREAM_RESPONSE", "the response of the service has more than one message");
+    if (response !== undefined) throw wrongResponses("more than one message");
     response = message;
   }
-  if (response === undefined) throw problem("ERR_UPSTREAM_RESPONSE", "the response of the service has no message");
+  if (response === undefined) throw wrongResponses("no message");
   return response;
+}
+
+function wrongResponses(what: string): ConnectError {
+  return problem("ERR_UPSTREAM_RESPONSE", `the response of the service has ${what}`);
 }
 
 function initOf(target: ForwardTarget, context: HandlerContext): CallInit {
@@ -109,7 +119,9 @@ function initOf(target: ForwardTarget, context: HandlerContext): CallInit {
   const onEnd = observe?.({ upstream, method: method.desc, contextValues: requestOf(context).contextValues });
   try {
     const fields = forwardHeader(context, target.requestFields);
-    return { upstream, method, fields, signal: cancelSignalOf(context), timeoutMs, retries, onEnd };
+    // The handler of a streaming client returns a complete message.
+    const readsParts = method.desc.methodKind !== "client_streaming" && writesParts(context);
+    return { upstream, method, fields, signal: cancelSignalOf(context), timeoutMs, retries, readsParts, onEnd };
   } catch (error) {
     onEnd?.({ error: ConnectError.from(error), durationMs: 0, queuedMs: 0, retries: 0 });
     throw error;
@@ -169,13 +181,20 @@ class ForwardedUnary extends UnaryCall {
     this.#async.runInAsyncScope(() => this.#reply.resolve({ message: decoded, header, trailer }));
   }
 
+  protected override receivedLarge(parts: AsyncIterable<Message>): void {
+    const response = Promise.resolve({ message: parts });
+    const messages = { [Symbol.asyncIterator]: () => new ForwardedMessages(response, undefined) };
+    this.#async.runInAsyncScope(() => this.#reply.stream(requireSingle(messages, wrongResponses)));
+  }
+
   protected override malformed(error: ConnectError): void {
     this.#fail(malformedResponse(error));
   }
 
   protected override failed(error: ConnectError, trailer: HeaderFields | undefined): void {
     if (trailer !== undefined) this.#metadata.trailer(trailer);
-    this.#fail(trailer === undefined ? transportError(error) : error);
+    const reported = trailer === undefined ? transportError(error) : error;
+    if (!this.failParts(reported, trailer !== undefined)) this.#fail(reported);
   }
 
   #fail(error: unknown): void {
@@ -218,11 +237,14 @@ const doneResult: IteratorResult<Message> = { done: true, value: undefined };
 
 /** The messages of a response, pulled one by one, so that a slow caller applies backpressure to the upstream. */
 class ForwardedMessages implements AsyncIterator<Message> {
-  readonly #response: Promise<StreamCallResponse>;
+  readonly #response: Promise<Pick<StreamCallResponse, "message">>;
   readonly #decode: ((message: Message) => Message) | undefined;
   #messages: AsyncIterator<Message> | undefined;
 
-  constructor(response: Promise<StreamCallResponse>, decode: ((message: Message) => Message) | undefined) {
+  constructor(
+    response: Promise<Pick<StreamCallResponse, "message">>,
+    decode: ((message: Message) => Message) | undefined,
+  ) {
     this.#response = response;
     this.#decode = decode;
   }

@@ -1,13 +1,14 @@
 import { type DescMethod, isMessage, type Message } from "@bufbuild/protobuf";
-import type { ConnectRouterOptions } from "@connectrpc/connect";
+import { Code, type ConnectError, type ConnectRouterOptions } from "@connectrpc/connect";
 import { createBinaryReader, createBinaryWriter } from "@plantstore/gateway/internal/messages/binary";
-import { type BodyMemory, markSingleUse } from "@plantstore/gateway/exchange";
+import { type BodyMemory, markSingleUse, noBytes } from "@plantstore/gateway/exchange";
 import type { ClientCodec } from "../client/index.ts";
 import {
   type Codec,
   createMethodCodecs,
   envelopePrefixBytes,
   type MethodCodecs,
+  type PartCodec,
 } from "@plantstore/gateway/internal/protocols";
 import { problem } from "@plantstore/gateway/internal/errors";
 import { responseDoesNotMatchDescriptor } from "./upstream-errors.ts";
@@ -44,13 +45,75 @@ class EnvelopedMessage extends OpaqueMessage {
   }
 }
 
-function envelopeOf(message: unknown): Uint8Array | undefined {
-  return message instanceof EnvelopedMessage ? message.envelope : undefined;
+/**
+ * A part of the envelope of a large message, forwarded as it arrives: flow control bounds the memory of a call, not the
+ * size of its messages. Interceptors and validation never get one.
+ */
+export class MessagePart extends OpaqueMessage {
+  /** Whether it is the prefix of a message. */
+  readonly isFirst: boolean;
+
+  constructor(typeName: string, part: Uint8Array, isFirst: boolean) {
+    super(typeName, part);
+    this.isFirst = isFirst;
+  }
 }
 
-/** Creates the codecs for the callers of a proxied RPC: binary messages stay bytes, JSON is converted by descriptors. */
+/** A large message whose parts are read while it is forwarded. */
+export class LargeMessage extends OpaqueMessage {
+  readonly parts: AsyncIterable<Message>;
+
+  constructor(typeName: string, parts: AsyncIterable<Message>) {
+    super(typeName, noBytes);
+    this.parts = parts;
+  }
+}
+
+/**
+ * Yields the only message of a stream, or its parts.
+ *
+ * @param createError - returns the error to throw if there is no message, or at the start of a second one
+ */
+export async function* requireSingle(
+  messages: AsyncIterable<Message>,
+  createError: (what: "no message" | "more than one message") => ConnectError,
+): AsyncGenerator<Message> {
+  let hasMessage = false;
+  for await (const message of messages) {
+    const isStart = !(message instanceof MessagePart) || message.isFirst;
+    if (isStart && hasMessage) throw createError("more than one message");
+    hasMessage = true;
+    yield message;
+  }
+  if (!hasMessage) throw createError("no message");
+}
+
+/** Returns the same error as for messages that are read completely. */
+function tooManyRequests(): ConnectError {
+  return problem("ERR_PROTOCOL", "a unary call must have exactly one message", { code: Code.Unimplemented });
+}
+
+function createPartCodec(typeName: string): PartCodec {
+  return {
+    open: (part, isFirst) => new MessagePart(typeName, part, isFirst),
+    join: (parts) => new LargeMessage(typeName, requireSingle(parts, tooManyRequests)),
+    isPart: (message) => message instanceof MessagePart,
+  };
+}
+
+function envelopeOf(message: unknown): Uint8Array | undefined {
+  if (message instanceof EnvelopedMessage) return message.envelope;
+  return message instanceof MessagePart ? message.bytes : undefined;
+}
+
+/**
+ * Creates the codecs for the callers of a proxied RPC: binary messages stay bytes, JSON is converted by descriptors.
+ *
+ * @param needsMessages - whether requests must be complete, because they are validated
+ */
 export function createServerCodecs(
-  ...[method, options, jsonRules]: Parameters<typeof createMethodCodecs>
+  [method, options, jsonRules]: Parameters<typeof createMethodCodecs>,
+  needsMessages: boolean,
 ): MethodCodecs {
   const codecs = createMethodCodecs(method, options, jsonRules);
   const decode = createResponseDecoder(method, options.binaryOptions);
@@ -71,6 +134,7 @@ export function createServerCodecs(
     envelopes: {
       memory: hasInterceptors ? "own" : "shared",
       open: (envelope) => new EnvelopedMessage(typeName, envelope),
+      parts: hasInterceptors || needsMessages ? undefined : createPartCodec(typeName),
       // equivalent mutant: without it, the envelope is created again.
       of: (message) => {
         const envelope = envelopeOf(message);
@@ -102,7 +166,12 @@ export function createUpstreamCodec(
     },
     decode: (bytes) => new OpaqueMessage(typeName, bytes),
     // equivalent mutant: without it, the envelope is created again, and small messages take more memory.
-    envelopes: { memory, open: (envelope) => new EnvelopedMessage(typeName, envelope), of: envelopeOf },
+    envelopes: {
+      memory,
+      open: (envelope) => new EnvelopedMessage(typeName, envelope),
+      parts: createPartCodec(typeName),
+      of: envelopeOf,
+    },
   };
 }
 

@@ -6,6 +6,7 @@ import {
   type DescMethodServerStreaming,
   type DescMethodUnary,
   type DescService,
+  type Message,
   type Registry,
 } from "@bufbuild/protobuf";
 import type { ConnectRouter, ConnectRouterOptions } from "@connectrpc/connect";
@@ -21,7 +22,7 @@ import { type DescriptorSource, type ServiceDescriptors, readDescriptors } from 
 import { forwardStream, type ForwardTarget, forwardUnary, readSingleResponse, promiseUnary } from "./forward-call.ts";
 import { compileForwardRules, type ForwardedFields, type ForwardRules, forwardRulesNames } from "./forward-rules.ts";
 import type { UpstreamCallObserver } from "./observe-calls.ts";
-import { createResponseDecoder, createUpstreamCodec } from "./opaque-message.ts";
+import { createResponseDecoder, createUpstreamCodec, LargeMessage } from "./opaque-message.ts";
 
 /** A gRPC service behind a proxy: its address, its descriptors, and how calls are forwarded to it. */
 export interface ProxiedUpstream {
@@ -68,7 +69,8 @@ export interface ProxiedUpstream {
   readonly timeoutMaxMs?: number;
   /**
    * Which failed calls are retried. `"transparent"`, the default: calls that were certainly not processed, once.
-   * `"off"`: none. A policy (gRFC A6): also calls that may have been processed, so that they may be processed twice.
+   * `"off"`: none. A policy (gRFC A6): also calls that may have been processed, so that they may be processed twice. A
+   * request that is forwarded in parts is not retried after 64 KiB of it were sent.
    */
   readonly retry?: RetryPolicy | "transparent" | "off";
   /** Returns the settings of a method that differ from those of its upstream. Called once per method. */
@@ -256,7 +258,7 @@ function registerMethod(router: ConnectRouter, method: AnyMethod, target: Forwar
       router.rpc(method, (message, context) => promiseUnary(target, message, context));
       break;
     case "server_streaming":
-      router.rpc(method, (message, context) => forwardStream(target, oneMessage(message), context));
+      router.rpc(method, (message, context) => forwardStream(target, partsOf(message), context));
       break;
     case "client_streaming":
       router.rpc(method, (messages, context) => readSingleResponse(forwardStream(target, messages, context)));
@@ -264,6 +266,10 @@ function registerMethod(router: ConnectRouter, method: AnyMethod, target: Forwar
     case "bidi_streaming":
       router.rpc(method, (messages, context) => forwardStream(target, messages, context));
   }
+}
+
+function partsOf(message: Message): AsyncIterable<Message> {
+  return message instanceof LargeMessage ? message.parts : oneMessage(message);
 }
 
 function requireTimeout(name: string, timeoutMs: number | undefined, least: 0 | 1): void {

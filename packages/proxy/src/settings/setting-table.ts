@@ -11,7 +11,7 @@ import { upstreamLimits } from "../upstreams/index.ts";
 import { boolean, integer, list, mapping, number, oneOf, text } from "./setting-types.ts";
 import { upstreamType } from "./upstream-table.ts";
 
-/** The upper bound of message sizes in bytes. 1 GiB: a message is held in memory, and is at most 2 GiB in protobuf. */
+/** The upper bound of message sizes in bytes. 1 GiB: most messages are held in memory, and they are at most 2 GiB in protobuf. */
 const messageBytesMax = 1_073_741_824;
 
 const port = integer(0, 65_535);
@@ -189,13 +189,13 @@ export const proxyFileType: SettingType<ProxyFile> = mapping<ProxyFile>({
   requestBytes: {
     type: integer(1_024, messageBytesMax),
     fallback: defaultReadMaxBytes,
-    about: "Largest request message in bytes, compressed or not; a message is held in memory.",
+    about: "Largest request message in bytes, compressed or not. gRPC messages above 64 KiB are forwarded in parts.",
     flags: [{ name: "request-bytes", placeholder: "NUMBER" }],
   },
   responseBytes: {
     type: integer(1_024, messageBytesMax),
     fallback: defaultReadMaxBytes,
-    about: "Largest response message of an upstream in bytes, compressed or not; a message is held in memory.",
+    about: "Largest response message of an upstream in bytes, compressed or not; forwarded as requests are.",
     flags: [{ name: "response-bytes", placeholder: "NUMBER" }],
   },
   docs: {

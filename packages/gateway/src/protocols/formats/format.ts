@@ -43,4 +43,16 @@ export interface EnvelopeCodec {
   open(envelope: Uint8Array): Message;
   /** Returns the received envelope of a message, to be sent unchanged; `undefined` if the message must be encoded. */
   of(message: unknown): Uint8Array | undefined;
+  /** Set if large messages need not be complete when they are forwarded. */
+  readonly parts?: PartCodec | undefined;
+}
+
+/** Forwards large messages in the parts in which they are received. {@link EnvelopeCodec.of} returns a part unchanged. */
+export interface PartCodec {
+  /** Returns a part of an envelope, which takes the place of a message. The first part is the prefix. */
+  open(part: Uint8Array, isFirst: boolean): Message;
+  /** Returns the message of a caller that must send exactly one, whose parts are read while it is forwarded. */
+  join(parts: AsyncIterable<Message>): Message;
+  /** Returns whether a message is a part, which is never compressed. */
+  isPart(message: unknown): boolean;
 }

@@ -16,6 +16,11 @@ export class GrpcWire extends EnvelopedWire {
     super(exchange, rpc, format, readGrpcHeader(exchange, rpc));
   }
 
+  // In other protocols, the end of the response is in the body, where it would be read as a part of a truncated message.
+  get writesParts(): boolean {
+    return this.codec.envelopes?.parts !== undefined;
+  }
+
   // Does the same as the base class, but sends a large uncompressed message without copying it into an envelope.
   override writeMessage({ message, header, trailer }: ResponseParts): void | Promise<void> {
     const respond = (body: Uint8Array): void => this.respond(this.headerToSend(header), body, trailer, undefined);

@@ -14,6 +14,12 @@ export const envelopePrefixBytes = 5;
 /** The most bytes of a message in an envelope: the largest length in 32 bits. */
 export const messageBytesMax: number = 2 ** 32 - 1;
 
+/**
+ * The size in bytes above which an uncompressed message may be forwarded in parts. 64 KiB: a smaller message arrives in
+ * one read of a socket, and parts would cost more than they save.
+ */
+export const wholeMessageBytesMax: number = 64 * 1024;
+
 /** Flag: the message is compressed with the encoding of the call. */
 export const compressedFlag = 0b0000_0001;
 
@@ -69,7 +75,8 @@ export function readSingleEnvelope(body: Uint8Array, readMaxBytes: number): Enve
 /** Returns the plan for reading a body with one envelope. */
 export function planEnvelope(codec: Codec, readMaxBytes: number): BodyPlan {
   const memory = codec.envelopes?.memory ?? "own";
-  return { limitBytes: envelopePrefixBytes + readMaxBytes, memory, announcedBytes: envelopeBytes };
+  const isLarge = codec.envelopes?.parts === undefined ? undefined : isLargeEnvelope;
+  return { limitBytes: envelopePrefixBytes + readMaxBytes, memory, announcedBytes: envelopeBytes, isLarge };
 }
 
 /** Returns the length in bytes of the envelope that starts at `at`; 0 if its prefix is incomplete. */
@@ -78,6 +85,11 @@ export function envelopeBytes(bytes: Uint8Array, at = 0): number {
   const low = ((bytes[at + 2] ?? 0) << 16) | ((bytes[at + 3] ?? 0) << 8) | (bytes[at + 4] ?? 0);
   // Multiplied, because the result of a shift would be signed.
   return envelopePrefixBytes + (bytes[at + 1] ?? 0) * 0x100_0000 + low;
+}
+
+/** Returns whether bytes start with the prefix of an uncompressed message that may be forwarded in parts. */
+export function isLargeEnvelope(bytes: Uint8Array): boolean {
+  return bytes[0] === 0 && envelopeBytes(bytes) > envelopePrefixBytes + wholeMessageBytesMax;
 }
 
 /** Writes an envelope. */
@@ -118,11 +130,22 @@ export class EnvelopeReader<T> implements MessageSplitter<T> {
   #at = 0;
   /** An incomplete envelope. `announcedBytes` is the length of the prefix until the prefix has arrived. */
   #partial: CollectedBytes | undefined;
+  readonly #readPart: ((part: Uint8Array, isFirst: boolean) => T) | undefined;
+  /** The bytes of a message that is read in parts that have not been taken. */
+  #missingBytes = 0;
 
-  /** @param read - converts an envelope to a message */
-  constructor(readMaxBytes: number, read: (envelope: Envelope) => T | Promise<T>) {
+  /**
+   * @param read - converts an envelope to a message
+   * @param readPart - converts a part of an envelope; if set, large uncompressed messages are read in parts
+   */
+  constructor(
+    readMaxBytes: number,
+    read: (envelope: Envelope) => T | Promise<T>,
+    readPart?: (part: Uint8Array, isFirst: boolean) => T,
+  ) {
     this.#readMaxBytes = readMaxBytes;
     this.#read = read;
+    this.#readPart = readPart;
   }
 
   add(piece: Uint8Array): void {
@@ -133,6 +156,7 @@ export class EnvelopeReader<T> implements MessageSplitter<T> {
   take(): T | Promise<T> | undefined {
     const at = this.#at;
     const piece = this.#piece;
+    if (this.#missingBytes > 0) return this.#takePart();
     if (this.#partial === undefined) {
       const end = at + envelopeBytes(piece, at);
       if (end > at && end <= piece.byteLength) {
@@ -141,15 +165,29 @@ export class EnvelopeReader<T> implements MessageSplitter<T> {
       }
       if (at === piece.byteLength) return undefined;
     }
-    const complete = this.#collect();
-    return complete && this.#read(toEnvelope(complete, 0, complete.byteLength, this.#readMaxBytes));
+    const collected = this.#collect();
+    if (collected === undefined) return undefined;
+    if (this.#missingBytes > 0) return this.#readPart?.(collected, true);
+    return this.#read(toEnvelope(collected, 0, collected.byteLength, this.#readMaxBytes));
   }
 
   end(): undefined {
-    if (this.#partial !== undefined) throw truncatedError();
+    if (this.#partial !== undefined || this.#missingBytes > 0) throw truncatedError();
   }
 
-  /** Collects the part of the envelope that is in the current piece. @returns the envelope once it is complete */
+  #takePart(): T | undefined {
+    const part = this.#piece.subarray(this.#at, this.#at + this.#missingBytes);
+    if (part.byteLength === 0) return undefined;
+    this.#missingBytes -= part.byteLength;
+    this.#advance(this.#at + part.byteLength);
+    return this.#readPart?.(part, false);
+  }
+
+  /**
+   * Collects the bytes of the envelope that are in the current piece.
+   *
+   * @returns the envelope once it is complete, or its prefix if the message is read in parts
+   */
   #collect(): Uint8Array | undefined {
     const limitBytes = envelopePrefixBytes + this.#readMaxBytes;
     const partial = (this.#partial ??= new CollectedBytes(envelopePrefixBytes, limitBytes));
@@ -158,6 +196,11 @@ export class EnvelopeReader<T> implements MessageSplitter<T> {
       if (partial.byteLength < envelopePrefixBytes) return undefined;
       partial.announcedBytes = envelopeBytes(partial.bytes);
       if (partial.announcedBytes > limitBytes) throw messageTooLarge(this.#readMaxBytes);
+      if (this.#readPart !== undefined && isLargeEnvelope(partial.bytes)) {
+        this.#missingBytes = partial.announcedBytes - envelopePrefixBytes;
+        this.#partial = undefined;
+        return partial.bytes;
+      }
     }
     this.#collectAnnounced(partial);
     if (partial.byteLength < partial.announcedBytes) return undefined;

@@ -5,7 +5,16 @@ import { type BodyPlan, type Exchange, type HeaderFields, noBytes } from "../../
 import type { Codec } from "../formats/format.ts";
 import type { CallFormat } from "./content-type.ts";
 import { decompressQueued } from "./queued-decompression.ts";
-import { compressedFlag, type Envelope, EnvelopeReader, readSingleEnvelope, writeEnvelope } from "./envelope.ts";
+import { messageTooLarge } from "./compression.ts";
+import {
+  compressedFlag,
+  type Envelope,
+  envelopeBytes,
+  envelopePrefixBytes,
+  EnvelopeReader,
+  readSingleEnvelope,
+  writeEnvelope,
+} from "./envelope.ts";
 import { headerFieldsToSend, LazyHeaders, withOwnReserved } from "./lazy-headers.ts";
 import { readMessages } from "./message-splitter.ts";
 import type { MessageEncodings } from "./message-encodings.ts";
@@ -59,9 +68,24 @@ export abstract class EnvelopedWire implements UnaryWire, StreamWire {
     return this.#decode(readSingleEnvelope(body, this.rpc.options.readMaxBytes));
   }
 
-  readMessages(): AsyncIterable<Message> {
+  readLargeMessage(start: Uint8Array, rest: AsyncIterable<Uint8Array>): Message {
+    const parts = this.codec.envelopes?.parts;
+    if (parts === undefined) throw new TypeError("the codec needs complete messages");
     const { readMaxBytes } = this.rpc.options;
-    return readMessages(this.pieces(), new EnvelopeReader(readMaxBytes, (envelope) => this.#decode(envelope)));
+    // Checked before the call is forwarded.
+    if (envelopeBytes(start) > envelopePrefixBytes + readMaxBytes) throw messageTooLarge(readMaxBytes);
+    const reader = this.#createReader();
+    reader.add(start);
+    return parts.join(readMessages(rest, reader));
+  }
+
+  readMessages(): AsyncIterable<Message> {
+    return readMessages(this.pieces(), this.#createReader());
+  }
+
+  #createReader(): EnvelopeReader<Message> {
+    const decode = (envelope: Envelope): Message | Promise<Message> => this.#decode(envelope);
+    return new EnvelopeReader(this.rpc.options.readMaxBytes, decode, this.codec.envelopes?.parts?.open);
   }
 
   #decode(envelope: Envelope): Message | Promise<Message> {
@@ -90,7 +114,9 @@ export abstract class EnvelopedWire implements UnaryWire, StreamWire {
 
   /** Returns the received envelope of a message, if it can be sent unchanged. */
   protected receivedEnvelope(message: Message): Uint8Array | undefined {
-    return this.encodings.response === undefined ? this.codec.envelopes?.of(message) : undefined;
+    const { envelopes } = this.codec;
+    const isUnchanged = this.encodings.response === undefined || envelopes?.parts?.isPart(message) === true;
+    return isUnchanged ? envelopes?.of(message) : undefined;
   }
 
   /** Writes an encoded message in an envelope, compressed if the client accepts it and the message is large enough. */

@@ -1,0 +1,69 @@
+import type { Message } from "@bufbuild/protobuf";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { RequestBody } from "@plantstore/gateway/exchange";
+import { type EnvelopeReader, readMessages } from "@plantstore/gateway/internal/protocols";
+import { responseError } from "./call-status.ts";
+
+/** The call whose response is read. */
+export interface ReadCall {
+  /** Returns why the caller cancelled; `undefined` if it did not. */
+  readonly cancellation: ConnectError | undefined;
+  /** Fails the call and resets its stream. */
+  fail(error: ConnectError): void;
+}
+
+/** The messages of a response, which the server sends as fast as they are read. */
+export class ResponseMessages {
+  readonly #body: RequestBody;
+  /** Why the call failed. */
+  #error: ConnectError | undefined;
+
+  /** @param consumed - called with a number of bytes when the server may send as many more */
+  constructor(consumed: (bytes: number) => void) {
+    this.#body = new RequestBody({ startBody: () => undefined, consumed }, 0);
+  }
+
+  /** Called with each piece of the body. */
+  onData(piece: Uint8Array): void {
+    this.#body.onData(piece, false);
+  }
+
+  /** Called when the response is complete. Messages that arrived before can still be read, and then the error. */
+  end(error: ConnectError | undefined): void {
+    this.#error = error;
+    this.#body.onEnd();
+  }
+
+  /** Called when the call fails before its response is complete. */
+  fail(error: ConnectError): void {
+    this.#error = error;
+    this.#body.close();
+  }
+
+  /** Returns the messages. May be called once. */
+  read(call: ReadCall, reader: EnvelopeReader<Message>): AsyncIterable<Message> {
+    const messages = readMessages(this.#body.pieces(), reader)[Symbol.asyncIterator]();
+    const iterator: AsyncIterator<Message> = {
+      next: async () => {
+        // A cancelled call returns no more messages, even if the response is complete.
+        if (call.cancellation !== undefined) throw call.cancellation;
+        let result: IteratorResult<Message>;
+        try {
+          result = await messages.next();
+        } catch (error) {
+          const failure = this.#error ?? responseError(error);
+          call.fail(failure);
+          throw failure;
+        }
+        if (result.done === true && this.#error !== undefined) throw this.#error;
+        return result;
+      },
+      // The caller stopped reading, so the call is cancelled.
+      return: () => {
+        call.fail(new ConnectError("the caller stopped reading the response", Code.Canceled));
+        return Promise.resolve({ done: true, value: undefined });
+      },
+    };
+    return { [Symbol.asyncIterator]: () => iterator };
+  }
+}
