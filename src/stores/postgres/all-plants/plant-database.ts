@@ -6,10 +6,9 @@ import { wrapErrors } from "../../wrap-errors.ts";
 import type { Deletion, DeletionFilter, PlantDatabase } from "../../plant-database.ts";
 import { checkStore } from "../check-store.ts";
 import { Citus } from "../citus/citus.ts";
-import { distributeByDay, distributedDays } from "../citus/by-day.ts";
-import { isCitus, refuseDistributedSchema } from "../citus/distribute.ts";
+import { distributeByDay } from "../citus/by-day.ts";
+import { refuseDistributedSchema } from "../citus/distribute.ts";
 import { problemOf } from "../delete/problem.ts";
-import { isByDay, createDayPartitions } from "../schema/by-day.ts";
 import { checkDatabase } from "../schema/check-database.ts";
 import { updateRenamedSchema } from "../schema/renamed-schema.ts";
 import { findSchema, type StoreSchema } from "../schema/store-schema.ts";
@@ -89,13 +88,12 @@ export async function migratePostgres(
     if (versions.to > schemaAfter(steps).version) return versions;
     await distributeByDay(session, schema, onWaiting);
     await retryTransientErrors(session, async () => {
-      if (!(await isByDay(session, schema))) return;
+      const { days } = await citus.placementOn(session);
+      if (days === undefined) return;
       await updateRenamedSchema(session, schema);
       // The retention is a setting of the servers, so it is not known here. A retention of 0 creates partitions of one
       // day.
-      await ((await isCitus(session))
-        ? distributedDays(schema).make(session, 0)
-        : createDayPartitions(session, schema));
+      await days.make(session, 0);
     });
     return versions;
   };

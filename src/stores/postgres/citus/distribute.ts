@@ -45,9 +45,9 @@ export async function distribute(session: Session, schema: StoreSchema): Promise
   if (!(await isCitus(session))) return;
   // If several processes run this, all but one wait here, and must then see the changes of the first.
   const lockSql = `SELECT version FROM ${schema.versionTable} FOR UPDATE`;
-  await session.begin(`${readCommitted}; ${searchPathSql(schema)}; ${lockSql}`);
-  for (const sql of await missingSql(session)) await session.run(sql);
-  await session.commit();
+  await session.transact(`${readCommitted}; ${searchPathSql(schema)}; ${lockSql}`, async () => {
+    for (const sql of await missingSql(session)) await session.run(sql);
+  });
 }
 
 /**
