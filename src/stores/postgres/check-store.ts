@@ -1,4 +1,4 @@
-import type { Citus } from "./citus/citus.ts";
+import type { TableLocation } from "./table-location.ts";
 import { checkDatabase, checkRights } from "./schema/check-database.ts";
 import { refuseRenamedSchema } from "./schema/renamed-schema.ts";
 import type { Session } from "./server/session.ts";
@@ -9,11 +9,11 @@ import type { Session } from "./server/session.ts";
  * @throws StoreOpenError when the schema or settings of the database or the privileges of the user are wrong; other
  * errors, which may be temporary, are rethrown
  */
-export async function checkStore(session: Session, citus: Citus): Promise<void> {
-  const schema = await citus.schemaOn(session);
+export async function checkStore(session: Session, location: TableLocation): Promise<void> {
+  const schema = await location.schemaOn(session);
   await checkDatabase(session, schema);
   await checkRights(session, schema);
   await refuseRenamedSchema(session, schema);
-  await citus.refresh(session);
-  await citus.placement.checkWorkers(session);
+  await location.refresh(session);
+  await location.placement.checkWorkers(session);
 }

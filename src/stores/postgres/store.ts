@@ -14,8 +14,8 @@ import { checkDeletionsKept, deletionsKeptMsDefault } from "../retention.ts";
 import { elapsedMsSince } from "../upkeep.ts";
 import { Retention } from "./all-plants/retention.ts";
 import { checkStore } from "./check-store.ts";
-import { UnavailableWorkers } from "./citus/unavailable-workers.ts";
-import { Citus } from "./citus/citus.ts";
+import { UnavailableWorkers } from "./delete/unavailable-workers.ts";
+import { TableLocation } from "./table-location.ts";
 import { type LockedDelete, LockedDeletes } from "./delete/locked-deletes.ts";
 import { problemOf } from "./delete/problem.ts";
 import { BatchFailure, batchTimeoutMs, runBatch } from "./delete/run-batch.ts";
@@ -67,17 +67,17 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
   checkDeletionsKept(options.deletionsKeptMs);
   const server =
     options.currentUrl === undefined ? readServerUrl(options.url) : followServerUrl(options.url, options.currentUrl);
-  const citus = new Citus();
-  const problem = await findFirstProblem(server, citus);
+  const location = new TableLocation();
+  const problem = await findFirstProblem(server, location);
   if (problem?.mayBeBrief === false) throw new StoreOpenError(`cannot use ${server.name}: ${problem.text}`);
-  return new PostgresStore(server, citus, problem, options);
+  return new PostgresStore(server, location, problem, options);
 }
 
-async function findFirstProblem(server: Server, citus: Citus): Promise<StoreProblem | undefined> {
-  const session = new Session(server, deleteTimeouts, citus);
+async function findFirstProblem(server: Server, location: TableLocation): Promise<StoreProblem | undefined> {
+  const session = new Session(server, deleteTimeouts, location.workers);
   session.deadlineMs = performance.now() + batchTimeoutMs;
   try {
-    await checkStore(session, citus);
+    await checkStore(session, location);
     return undefined;
   } catch (fault) {
     return problemOf(fault);
@@ -92,14 +92,14 @@ class PostgresStore implements PlantStore {
   readonly #sessions: Session[] = [];
   /** The sessions that are not in use; the last one used is reused first. */
   readonly #idle: Session[] = [];
-  readonly #citus: Citus;
+  readonly #location: TableLocation;
   /** The queues by the index of the worker; that at -1 is unused once the tables are distributed over workers. */
   readonly #queues = new Map<number, DeleteQueue>();
   #isClosed = false;
   readonly #onBatch: OnBatch | undefined;
   readonly #locked = new LockedDeletes({
     commit: (batch, deadlineMs) => this.#commit(batch, deadlineMs),
-    workerOf: (id) => this.#citus.placement.workerOf(id),
+    workerOf: (id) => this.#location.placement.workerOf(id),
     batchMax,
     waitingMax,
   });
@@ -114,17 +114,17 @@ class PostgresStore implements PlantStore {
 
   constructor(
     server: Server,
-    citus: Citus,
+    location: TableLocation,
     problem: StoreProblem | undefined,
     { deletionsKeptMs = deletionsKeptMsDefault, onBatch, onUpkeep }: PostgresStoreOptions,
   ) {
     this.#server = server;
-    this.#citus = citus;
+    this.#location = location;
     this.#onBatch = onBatch;
     if (problem !== undefined) this.#health.report(problem);
-    this.#retention = new Retention(new Session(server, deleteTimeouts, citus), {
+    this.#retention = new Retention(new Session(server, deleteTimeouts, location.workers), {
       keptMs: deletionsKeptMs,
-      placementOn: (retentionSession) => citus.placementOn(retentionSession),
+      placementOn: (retentionSession) => location.placementOn(retentionSession),
       hasDeletedSince: (timeMs) => this.#health.hasCommittedSince(timeMs),
       onUpkeep,
     });
@@ -142,7 +142,7 @@ class PostgresStore implements PlantStore {
 
   get waiting(): WaitingDeletions {
     const forBatch = [...this.#queues.values()].reduce((sum, { waiting }) => sum + waiting.forBatch, 0);
-    const inUse = [...this.#queues].filter(([worker]) => worker >= 0 === this.#citus.isDistributed);
+    const inUse = [...this.#queues].filter(([worker]) => worker >= 0 === this.#location.isDistributed);
     const forBatchMax = inUse.reduce((sum, [, { waiting }]) => sum + waiting.forBatchMax, 0);
     return {
       forBatch,
@@ -158,7 +158,7 @@ class PostgresStore implements PlantStore {
   delete(id: bigint, call: DeleteCall): Promise<boolean> {
     if (this.#health.problem !== undefined) return Promise.reject(storeUnavailable(this.problem));
     if (this.#isClosed) return Promise.reject(storeUnavailable());
-    return this.#queueOf(id).delete(id, this.#citus.placement.toRecordedCall(call, id));
+    return this.#queueOf(id).delete(id, this.#location.placement.toRecordedCall(call, id));
   }
 
   async close(): Promise<void> {
@@ -173,7 +173,7 @@ class PostgresStore implements PlantStore {
     // These deletions were queued before the server became unavailable.
     if (this.#health.problem !== undefined) throw storeUnavailable(this.problem);
     const begunMs = performance.now();
-    const { placement } = this.#citus;
+    const { placement } = this.#location;
     const [first] = batch;
     const worker = first === undefined ? 0 : placement.workerOf(first.id);
     // Retried only after the batch has succeeded: if it fails, these deletions fail with it.
@@ -220,15 +220,15 @@ class PostgresStore implements PlantStore {
   async #findProblem(hasCommitted: boolean, deadlineMs: number): Promise<StoreProblem | undefined> {
     return await this.#withSession(deadlineMs, async (session) => {
       try {
-        const schema = await this.#citus.schemaOn(session);
+        const schema = await this.#location.schemaOn(session);
         // Checked each time, because the pooler may have started to drop the settings since the last check.
         await checkRequestedSettings(session);
         await checkDatabase(session, schema);
         // The workers must be known before each of them is checked.
-        await this.#citus.refresh(session);
+        await this.#location.refresh(session);
         if (hasCommitted) return undefined;
         await checkRights(session, schema);
-        await this.#citus.placement.checkWrite(session);
+        await this.#location.placement.checkWrite(session);
         return undefined;
       } catch (fault) {
         // The next check uses a new connection, perhaps to a server that has become the primary.
@@ -239,7 +239,7 @@ class PostgresStore implements PlantStore {
   }
 
   #queueOf(id: bigint): DeleteQueue {
-    const { placement } = this.#citus;
+    const { placement } = this.#location;
     const worker = placement.workerOf(id);
     let queue = this.#queues.get(worker);
     if (queue === undefined) {
@@ -253,7 +253,7 @@ class PostgresStore implements PlantStore {
   }
 
   #addSession(): Session {
-    const session = new Session(this.#server, deleteTimeouts, this.#citus, this.#names);
+    const session = new Session(this.#server, deleteTimeouts, this.#location.workers, this.#names);
     this.#sessions.push(session);
     return session;
   }

@@ -1,15 +1,13 @@
 import { Client } from "pg";
 import { expect, test, vi } from "vitest";
 import { citusPlacement } from "../../../src/stores/postgres/citus/citus-placement.ts";
-import type { Placement } from "../../../src/stores/postgres/delete/placement.ts";
-import { Citus } from "../../../src/stores/postgres/citus/citus.ts";
+import { CitusWorkers } from "../../../src/stores/postgres/citus/workers.ts";
 import { Shards } from "../../../src/stores/postgres/citus/shards.ts";
 import { readServerUrl } from "../../../src/stores/postgres/server/server-url.ts";
 import { Session } from "../../../src/stores/postgres/server/session.ts";
 import { type CuttingProxy, startCuttingProxy } from "../../support/plants/cutting-proxy.ts";
 import { configOf, openClient, runSql } from "../../support/plants/postgres-server.ts";
 import { schemaOf } from "../../support/plants/schema-of.ts";
-import { storeSchema } from "../../../src/stores/postgres/schema/store-schema.ts";
 import { startPostgresOfFile } from "../../support/plants/postgres-of-file.ts";
 
 // Tests that need no worker. The tests with workers are in test/suites/citus.
@@ -17,16 +15,6 @@ import { startPostgresOfFile } from "../../support/plants/postgres-of-file.ts";
 const server = await startPostgresOfFile();
 
 const hashMax = 2 ** 31 - 1;
-
-/** The placement of tables on one worker. */
-class Spread extends Citus {
-  override get placement(): Placement {
-    return citusPlacement(storeSchema("public"), new Shards([hashMax], [0]), false);
-  }
-  override get isDistributed(): boolean {
-    return true;
-  }
-}
 
 /** Creates a schema in which statements for all workers run on this server. */
 async function createSchemaWith(onWorkers: string): Promise<string> {
@@ -51,13 +39,13 @@ async function connectStore(url: string): Promise<Client> {
 
 test("a timeout while cancelling waits delays only one connection, because all processes are forgotten", async () => {
   const url = await createSchemaWith("SELECT pg_sleep(600)::text");
-  const citus = new Spread();
+  const workers = new CitusWorkers(() => true);
   const stuck = await connectStore(url);
-  citus.addPossibleWait(stuck.processID);
-  const first = new Session(readServerUrl(url), undefined, citus);
+  workers.addPossibleWait(stuck.processID);
+  const first = new Session(readServerUrl(url), undefined, workers);
   first.deadlineMs = performance.now() + 1_500;
   await expect(first.connect()).rejects.toThrow("connecting timed out");
-  const second = new Session(readServerUrl(url), undefined, citus);
+  const second = new Session(readServerUrl(url), undefined, workers);
   const requested = vi.spyOn(second, "query");
   await second.connect();
   expect(requested).not.toHaveBeenCalled();
@@ -66,12 +54,12 @@ test("a timeout while cancelling waits delays only one connection, because all p
 
 test("the waits of the last hundred processes are cancelled, and no others", async () => {
   const url = await createSchemaWith("INSERT INTO asked VALUES ($1) RETURNING command");
-  const citus = new Spread();
+  const workers = new CitusWorkers(() => true);
   const [forgotten, oldest] = [await connectStore(url), await connectStore(url)];
-  citus.addPossibleWait(forgotten.processID);
-  citus.addPossibleWait(oldest.processID);
-  for (let i = 0; i < 99; i++) citus.addPossibleWait(-1 - i);
-  const session = new Session(readServerUrl(url), undefined, citus);
+  workers.addPossibleWait(forgotten.processID);
+  workers.addPossibleWait(oldest.processID);
+  for (let i = 0; i < 99; i++) workers.addPossibleWait(-1 - i);
+  const session = new Session(readServerUrl(url), undefined, workers);
   await session.connect();
   const requested = await runSql(url, "SELECT substring(command FROM 'gpid=(\\d+)') AS process FROM asked");
   expect(requested).toEqual([{ process: String(oldest.processID) }]);
@@ -80,10 +68,10 @@ test("the waits of the last hundred processes are cancelled, and no others", asy
 
 test("waits are cancelled with the view and the function of pg_catalog, whatever the search_path of a worker", async () => {
   const url = await createSchemaWith("INSERT INTO asked VALUES ($1) RETURNING command");
-  const citus = new Spread();
+  const workers = new CitusWorkers(() => true);
   const waiting = await connectStore(url);
-  citus.addPossibleWait(waiting.processID);
-  const session = new Session(readServerUrl(url), undefined, citus);
+  workers.addPossibleWait(waiting.processID);
+  const session = new Session(readServerUrl(url), undefined, workers);
   await session.connect();
   const [row] = await runSql(url, "SELECT command, current_schema() AS schema FROM asked");
   await runSql(
@@ -116,10 +104,10 @@ test.each([
   async ({ responseTimeoutMs, disconnect, expected }) => {
     const url = await server.createSchema();
     await using proxy = await startCuttingProxy(server.socketFolder);
-    const citus = new Spread();
-    const noted = vi.spyOn(citus, "addPossibleWait");
+    const workers = new CitusWorkers(() => true);
+    const noted = vi.spyOn(workers, "addPossibleWait");
     const through = readServerUrl(url.replace(server.socketFolder, proxy.socketFolder));
-    const session = new Session(through, { lockTimeoutMs: 0, statementTimeoutMs: 0, responseTimeoutMs }, citus);
+    const session = new Session(through, { lockTimeoutMs: 0, statementTimeoutMs: 0, responseTimeoutMs }, workers);
     await session.query("SELECT 1");
     await expect(session.query("SELECT 1 / 0")).rejects.toMatchObject({ code: "22012" });
     const { processId } = session;

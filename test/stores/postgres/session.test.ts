@@ -4,7 +4,7 @@ import { connect, createServer, type Server, type Socket } from "node:net";
 import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { Citus } from "../../../src/stores/postgres/citus/citus.ts";
+import { TableLocation } from "../../../src/stores/postgres/table-location.ts";
 import { assertSameDatabase, followServerUrl } from "../../../src/stores/postgres/server/follow-server-url.ts";
 import { readCommitted } from "../../../src/stores/postgres/server/pinned-settings.ts";
 import { readServerUrl } from "../../../src/stores/postgres/server/server-url.ts";
@@ -548,7 +548,7 @@ describe("a session", () => {
     const fields = `S${severity}\0VWARNING\0C${sqlState}\0M${message}\0R${routine}\0\0`;
     await using warning = await startWarningProxy(messageOf("N", fields));
     const through = readServerUrl(`postgres://tester@127.0.0.1:${warning.port}/postgres?sslmode=disable`);
-    const session = new Session(through, undefined, new Citus());
+    const session = new Session(through, undefined, new TableLocation().workers);
     const running = session.query("SELECT 1").finally(() => void session.close());
     if (row.expected === undefined) await expect(running).resolves.toEqual([["1"]]);
     else await expect(running).rejects.toThrow(row.expected);

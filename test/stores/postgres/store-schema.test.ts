@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { migratePostgres, openPostgresDatabase } from "../../../src/stores/postgres/all-plants/plant-database.ts";
-import { Citus } from "../../../src/stores/postgres/citus/citus.ts";
+import { TableLocation } from "../../../src/stores/postgres/table-location.ts";
 import { findSchema } from "../../../src/stores/postgres/schema/store-schema.ts";
 import { readServerUrl } from "../../../src/stores/postgres/server/server-url.ts";
 import { Session } from "../../../src/stores/postgres/server/session.ts";
@@ -146,11 +146,11 @@ describe("the schema of a store", () => {
     await runSql(url, `CREATE ROLE ${role} LOGIN SUPERUSER; ALTER ROLE ${role} SET search_path = ${nameOf(url)}`);
     const byRole = url.replace("user=tester", `user=${role}`).replace(/&options=.*/, "");
     const store = await openPostgresStore({ url: byRole });
-    const citus = new Citus();
+    const location = new TableLocation();
     const [first, second] = [new Session(readServerUrl(byRole)), new Session(readServerUrl(byRole))];
-    const schema = await citus.schemaOn(first);
+    const schema = await location.schemaOn(first);
     await runSql(url, `ALTER ROLE ${role} SET search_path = ${nameOf(other)}`);
-    await expect(citus.schemaOn(second)).resolves.toBe(schema);
+    await expect(location.schemaOn(second)).resolves.toBe(schema);
     await Promise.all([first.close(), second.close()]);
     await runSql(url, `SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE usename = '${role}'`);
     await expect(store.delete(1n, deleteCall())).resolves.toBe(true);

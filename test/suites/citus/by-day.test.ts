@@ -264,8 +264,8 @@ describe("partitioning records by day on Citus", () => {
   test("allows servers to delete, also with keys, and reuses no number", async () => {
     const url = await createUndividedStore();
     const store = await openPostgresStore({ url });
-    const { session, citus } = await openCitusSession(url);
-    expect(citus.placement.days).toBeUndefined();
+    const { session, location } = await openCitusSession(url);
+    expect(location.placement.days).toBeUndefined();
     await expect(store.delete(0n, deleteCall({ idempotencyKey: "key" }))).resolves.toBe(true);
     const migrated = new AbortController();
     const migrating = migratePostgres(url).finally(() => migrated.abort());
@@ -278,8 +278,8 @@ describe("partitioning records by day on Citus", () => {
     }
     await migrating;
     await store.close();
-    await citus.refresh(session);
-    expect(citus.placement.days).toBeDefined();
+    await location.refresh(session);
+    expect(location.placement.days).toBeDefined();
     await session.close();
     const later = await openPostgresStore({ url });
     await runSql(url, "INSERT INTO plants VALUES (0)");

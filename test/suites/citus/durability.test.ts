@@ -285,9 +285,9 @@ describe("a worker whose synchronous standby is gone", () => {
     );
     const waits = "SELECT application_name FROM pg_stat_activity WHERE wait_event = 'SyncRep'";
     await expect.poll(() => runSql(worker(), waits)).toHaveLength(2);
-    const { session, citus } = await openSession();
-    for (const { processID } of [stranger, store]) citus.addPossibleWait(processID);
-    await citus.cancelWaits(session);
+    const { session, location } = await openSession();
+    for (const { processID } of [stranger, store]) location.workers.addPossibleWait(processID);
+    await location.workers.cancelWaits(session);
     await own;
     expect(await runSql(worker(), waits)).toHaveLength(1);
     await cancelWaits();
@@ -380,9 +380,9 @@ test("workers with a collation warning on every new connection delete as usual",
 });
 
 test("a store does not open if the warnings of workers would not arrive", async () => {
-  const { session, citus } = await openSession();
+  const { session, location } = await openSession();
   await session.run("SET citus.worker_min_messages = notice");
-  await expect(citus.refresh(session)).rejects.toThrow(
+  await expect(location.refresh(session)).rejects.toThrow(
     /to debug1 for the role, because .* drops the values .* unnoticed$/,
   );
   await session.close();

@@ -1,4 +1,4 @@
-import { Citus } from "../../../src/stores/postgres/citus/citus.ts";
+import { TableLocation } from "../../../src/stores/postgres/table-location.ts";
 import type { Placement } from "../../../src/stores/postgres/delete/placement.ts";
 import type { SessionTimeouts } from "../../../src/stores/postgres/server/connect.ts";
 import { readServerUrl } from "../../../src/stores/postgres/server/server-url.ts";
@@ -8,9 +8,9 @@ import { Session } from "../../../src/stores/postgres/server/session.ts";
 export async function openCitusSession(
   url: string,
   timeouts?: SessionTimeouts,
-): Promise<{ readonly session: Session; readonly citus: Citus; readonly placement: Placement }> {
-  const citus = new Citus();
-  const session = new Session(readServerUrl(url), timeouts, citus);
-  await citus.refresh(session);
-  return { session, citus, placement: citus.placement };
+): Promise<{ readonly session: Session; readonly location: TableLocation; readonly placement: Placement }> {
+  const location = new TableLocation();
+  const session = new Session(readServerUrl(url), timeouts, location.workers);
+  await location.refresh(session);
+  return { session, location, placement: location.placement };
 }

@@ -238,10 +238,10 @@ describe("on Citus", () => {
 
   test("batches are formed per worker of the plants", async () => {
     const url = await createStore();
-    const { session, citus, placement } = await openCitusSession(url);
-    await citus.refresh(session);
+    const { session, location, placement } = await openCitusSession(url);
+    await location.refresh(session);
     // If no shard was moved, no id is searched again.
-    expect(citus.placement).toBe(placement);
+    expect(location.placement).toBe(placement);
     const asked = [...ids, -1n, 2n ** 63n - 1n, -(2n ** 63n), 2n ** 32n, -(2n ** 32n)];
     const rows = await session.query(
       `SELECT id, dense_rank() OVER (ORDER BY groupid) - 1 FROM unnest($1::bigint[]) AS id
@@ -339,7 +339,7 @@ describe("on Citus", () => {
     const tenant = 2n ** 31n;
     const url = await cluster.createSchema(1);
     await migratePostgres(url);
-    const { session, citus } = await openCitusSession(url);
+    const { session, location } = await openCitusSession(url);
     await runSql(url, `INSERT INTO plants VALUES (${tenant})`);
     await runSql(url, `SELECT isolate_tenant_to_new_shard('plants', ${tenant}, 'CASCADE', 'block_writes')`);
     const place = `shardid = get_shard_id_for_distribution_column('plants', ${tenant})`;
@@ -350,9 +350,9 @@ describe("on Citus", () => {
       `SELECT citus_move_shard_placement(shardid, nodename, nodeport, nodename, ${to}, 'block_writes')
        FROM citus_shards WHERE ${place}`,
     );
-    await citus.refresh(session);
+    await location.refresh(session);
     await session.close();
-    expect(citus.placement.workerOf(tenant)).not.toBe(citus.placement.workerOf(0n));
+    expect(location.placement.workerOf(tenant)).not.toBe(location.placement.workerOf(0n));
     const store = await openPostgresStore({ url });
     await expect(store.delete(tenant, deleteCall())).resolves.toBe(true);
     await store.close();

@@ -5,7 +5,7 @@ import { chunkRowsMax } from "../../in-chunks.ts";
 import { wrapErrors } from "../../wrap-errors.ts";
 import type { Deletion, DeletionFilter, PlantDatabase } from "../../plant-database.ts";
 import { checkStore } from "../check-store.ts";
-import { Citus } from "../citus/citus.ts";
+import { TableLocation } from "../table-location.ts";
 import { distributeByDay } from "../citus/by-day.ts";
 import { refuseDistributedSchema } from "../citus/distribute.ts";
 import { problemOf } from "../delete/problem.ts";
@@ -32,7 +32,7 @@ import { startImport } from "./import.ts";
 export async function openPostgresDatabase(url: string): Promise<PlantDatabase> {
   const server = readServerUrl(url);
   const schema = await onSession(server, (session) => retryTransientErrors(session, () => findStore(session)));
-  const openSession = (): Session => new Session(server, undefined, new Citus());
+  const openSession = (): Session => new Session(server, undefined, new TableLocation().workers);
   return wrapErrors(server.name, (fault) => problemOf(fault).text, {
     startImport: async (options = {}) => {
       await onSession(server, (session) => retryTransientErrors(session, () => checkDatabase(session, schema)));
@@ -79,16 +79,16 @@ export async function migratePostgres(
   steps: readonly Migration[] = migrations,
 ): Promise<Versions> {
   const server = readServerUrl(url);
-  const migrateAll = async (session: Session, citus: Citus): Promise<Versions> => {
+  const migrateAll = async (session: Session, location: TableLocation): Promise<Versions> => {
     const schema = await retryTransientErrors(session, () => findSchema(session));
     await retryTransientErrors(session, () => refuseDistributedSchema(session, schema));
-    const lock = new Session(server, unlimitedTimeouts, citus);
+    const lock = new Session(server, unlimitedTimeouts, location.workers);
     const versions = await migrate({ session, lock, schema, steps }, onWaiting);
     // Tables and functions of a newer release must not be changed.
     if (versions.to > schemaAfter(steps).version) return versions;
     await distributeByDay(session, schema, onWaiting);
     await retryTransientErrors(session, async () => {
-      const { days } = await citus.placementOn(session);
+      const { days } = await location.placementOn(session);
       if (days === undefined) return;
       await updateRenamedSchema(session, schema);
       // The retention is a setting of the servers, so it is not known here. A retention of 0 creates partitions of one
@@ -102,13 +102,13 @@ export async function migratePostgres(
 
 async function onSession<Result>(
   server: Server,
-  work: (session: Session, citus: Citus) => Promise<Result>,
+  work: (session: Session, location: TableLocation) => Promise<Result>,
   timeouts?: SessionTimeouts,
 ): Promise<Result> {
-  const citus = new Citus();
-  const session = new Session(server, timeouts, citus);
+  const location = new TableLocation();
+  const session = new Session(server, timeouts, location.workers);
   try {
-    return await work(session, citus);
+    return await work(session, location);
   } catch (fault) {
     throw new StoreOpenError(`cannot use ${server.name}: ${problemOf(fault).text}`, { cause: fault });
   } finally {

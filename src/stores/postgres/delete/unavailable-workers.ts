@@ -1,7 +1,7 @@
 import { elapsedMsSince, type OnUpkeep } from "../../upkeep.ts";
 
 /**
- * Reports once when a worker of Citus is unavailable and once when it has recovered. Readiness does not depend on it.
+ * Reports once when a worker is unavailable and once when it has recovered. Readiness does not depend on it.
  */
 export class UnavailableWorkers {
   readonly #onUpkeep: OnUpkeep | undefined;

@@ -1,0 +1,74 @@
+import type { Notice } from "../server/connect.ts";
+import { InDoubtError, type Session, type Workers } from "../server/session.ts";
+import { sqlStateOf } from "../server/sql-state.ts";
+
+// The part of the hint that is the same in all languages. After an upgrade of the C library, each new connection to a
+// worker starts with this warning. If it counted as a doubt, retries on new connections would stay in doubt forever.
+const collationHint = "REFRESH COLLATION VERSION";
+
+// The maximum number of remembered processes, about as many as a server has connections. The oldest are forgotten
+// first.
+const stuckMax = 100;
+
+/** The workers of Citus, if the tables are distributed. Shared by all sessions of a store. */
+export class CitusWorkers implements Workers {
+  readonly #isDistributed: () => boolean;
+  /** The ids of the server processes that may still wait for a worker. */
+  #stuckProcesses: readonly number[] = [];
+
+  /** @param isDistributed - returns whether the tables are distributed, as far as known */
+  constructor(isDistributed: () => boolean) {
+    this.#isDistributed = isDistributed;
+  }
+
+  // Citus forwards SQLSTATE and text of a worker's warning, but not the routine; `57P01` means that the waiting backend
+  // was terminated. So any warning of a worker may mean that a wait for standbys was cancelled.
+  doubtOf({ routine, code = "", message = "" }: Notice): string | undefined {
+    const isWarning = routine === "DefaultCitusNoticeReceiver" && (code.startsWith("01") || code === "57P01");
+    if (!isWarning || message.includes(collationHint)) return undefined;
+    return "a worker sent a warning, possibly that its synchronous standbys have not confirmed a commit";
+  }
+
+  addPossibleWait(processId: number | null): void {
+    if (processId !== null && this.#isDistributed())
+      this.#stuckProcesses = [...this.#stuckProcesses, processId].slice(-stuckMax);
+  }
+
+  // A statement cannot be cancelled while Citus is committing it on workers. Without this, each such statement would
+  // occupy a connection to the server and one to the worker until the standbys are back, or until no connections
+  // remain.
+  async cancelWaits(session: Session): Promise<void> {
+    const stuckProcesses = this.#stuckProcesses;
+    if (stuckProcesses.length === 0) return;
+    const ownProcess = session.processId;
+    // Cleared first, so that no other session cancels the same waits concurrently.
+    this.#stuckProcesses = [];
+    try {
+      const remaining = await session.query(cancelWaitsSql, [`{${stuckProcesses.join()}}`]);
+      // These processes may wait again later.
+      this.#stuckProcesses = [...remaining.map(([process]) => Number(process)), ...this.#stuckProcesses];
+    } catch (fault) {
+      // A worker that sent a warning, perhaps because the wait was already over, has run the statement.
+      if (fault instanceof InDoubtError)
+        return void (this.#stuckProcesses = [...stuckProcesses, ...this.#stuckProcesses]);
+      // After other errors the waits are not tried again, and neither is that of this statement: otherwise an
+      // unavailable worker would delay every new connection.
+      this.#stuckProcesses = this.#stuckProcesses.filter((process) => process !== ownProcess);
+      if (sqlStateOf(fault) === undefined) session.discard();
+    }
+  }
+}
+
+// A server process connects to workers with an application name that contains its process id. Meanwhile another process
+// may have this id, or the id may be from a host that was replaced. So only processes with this session's application
+// name are cancelled, because plant stores look up the outcome of a cancelled wait. The commands `import` and `migrate`
+// use the same application name. If the wait of such a command is cancelled by mistake, it reports that a worker sent a
+// warning, and can be run again; a migration that finds its step committed continues by itself.
+const cancelWaitsSql = `
+  SELECT DISTINCT pid FROM pg_catalog.pg_stat_activity CROSS JOIN LATERAL
+    pg_catalog.run_command_on_workers(pg_catalog.format(
+      $$ SELECT pg_catalog.pg_cancel_backend(pid) FROM pg_catalog.pg_stat_activity
+         WHERE wait_event = 'SyncRep' AND application_name = 'citus_internal gpid=%s' $$,
+      pg_catalog.citus_calculate_gpid(
+        pg_catalog.citus_nodeid_for_gpid(pg_catalog.citus_backend_gpid()), pid)))
+  WHERE pid = ANY($1::integer[]) AND application_name = pg_catalog.current_setting('application_name')`;

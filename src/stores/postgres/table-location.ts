@@ -1,0 +1,66 @@
+import { isDeepStrictEqual } from "node:util";
+import { citusPlacement } from "./citus/citus-placement.ts";
+import { refuseDistributedSchema } from "./citus/distribute.ts";
+import { findShards } from "./citus/find-shards.ts";
+import { Shards } from "./citus/shards.ts";
+import { CitusWorkers } from "./citus/workers.ts";
+import type { Placement } from "./delete/placement.ts";
+import { singleServer, singleServerByDay } from "./delete/single-server.ts";
+import { isByDay } from "./schema/by-day.ts";
+import { findSchema, type StoreSchema } from "./schema/store-schema.ts";
+import type { Session, Workers } from "./server/session.ts";
+
+/** The schema and placement of the tables of a store. Shared by all its sessions. */
+export class TableLocation {
+  /** The servers over which the tables may be distributed. */
+  readonly workers: Workers = new CitusWorkers(() => this.isDistributed);
+  #schema: StoreSchema | undefined;
+  #placement: Placement | undefined;
+  /** What the placement depends on. */
+  #layout: unknown;
+
+  /** The placement that {@link refresh} has found. */
+  get placement(): Placement {
+    if (this.#placement === undefined) throw new Error("the location of the tables is not known yet");
+    return this.#placement;
+  }
+
+  /** Whether the tables are distributed over workers, as far as known. */
+  get isDistributed(): boolean {
+    return this.#placement?.isDistributed ?? false;
+  }
+
+  /**
+   * Returns the schema. It is determined only once, so that a later change of the search_path does not move the store.
+   */
+  async schemaOn(session: Session): Promise<StoreSchema> {
+    const schema = this.#schema ?? (await findSchema(session));
+    return (this.#schema ??= schema);
+  }
+
+  /** Returns the placement, after {@link refresh} if it is not known yet. */
+  async placementOn(session: Session): Promise<Placement> {
+    if (this.#placement === undefined) await this.refresh(session);
+    return this.placement;
+  }
+
+  /**
+   * Reads the current placement: an operator may distribute the tables, or add workers, at any time.
+   *
+   * @throws StoreOpenError as {@link findShards} and {@link refuseDistributedSchema} do
+   */
+  async refresh(session: Session): Promise<void> {
+    const schema = await this.schemaOn(session);
+    const shards = await findShards(session, schema);
+    if (shards === undefined) await refuseDistributedSchema(session, schema);
+    const layout = { shards, isByDay: await isByDay(session, schema) };
+    // Skipped if nothing has changed, because finding an id on each worker takes a while.
+    if (isDeepStrictEqual(layout, this.#layout)) return;
+    const singlePlacement = layout.isByDay ? singleServerByDay : singleServer;
+    this.#placement =
+      shards === undefined
+        ? singlePlacement(schema)
+        : citusPlacement(schema, new Shards(shards.hashMax, shards.worker), layout.isByDay);
+    this.#layout = layout;
+  }
+}
