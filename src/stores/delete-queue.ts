@@ -157,7 +157,7 @@ export class DeleteQueue {
   }
 
   #takeBatch(): PendingDelete[] {
-    return this.#waiting.splice(0, this.#options.batchMax).filter(isNotAborted);
+    return this.#waiting.splice(0, Math.min(this.#options.batchMax, this.#limit.batchMax)).filter(isNotAborted);
   }
 }
 

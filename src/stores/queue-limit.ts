@@ -44,10 +44,31 @@ const ratesKept = 4;
 const ratesKnownMin = 3;
 
 /**
+ * How many times as large as the one before the first batches may be, so that their rates are known before many
+ * deletions are queued.
+ */
+const growthMax = 4;
+
+/**
  * The longest wait of a deletion before overload is certain, in milliseconds: long enough for a burst or a few slow
  * commits.
  */
 const burstMs = 250;
+
+/**
+ * The longest wait of a queued deletion once the rate of the store is known, in milliseconds: with the time until then,
+ * less than a second.
+ */
+const keptMs = 750;
+
+/**
+ * A batch that is at least this many times as large as the one before, but has about the same rate, shows the rate of
+ * the store: neither a pause nor the duration of a commit would be proportional to the size.
+ */
+const growthMin = 2;
+
+/** The factor by which the rate of such a batch may be higher; it may be half as high, because rates vary. */
+const rateRiseMax = 1.25;
 
 /**
  * Overload ends when no deletion was refused for this many milliseconds, or when the store is idle. A late batch lowers
@@ -72,9 +93,9 @@ interface Committed {
  * queue, and only if the delay persists.
  *
  * It takes a second to detect overload. Meanwhile, thousands of deletions would be queued, only to be refused
- * afterwards. So as soon as a batch is late although the store is as fast as before, which indicates load rather than a
- * pause, the limit is the number that the store deletes in a quarter of a second. Deletions that are already queued
- * stay.
+ * afterwards. So as soon as a growing batch shows the rate of the store, the limit is the number that the store deletes
+ * in three quarters of a second. As soon as a batch is late although the store is as fast as before, which indicates
+ * load rather than a pause, it is a third of this number.
  *
  * A store that is idle between bursts counts as keeping up, even if a burst takes long.
  */
@@ -85,7 +106,11 @@ export class QueueLimit {
   kept: number;
   readonly #max: number;
   readonly #commitsMs: number[] = [];
-  readonly #ratesPerMs: number[] = [];
+  #ratesPerMs: number[] = [];
+  /** The size of the last large batch. */
+  #lastSize = smallBatchMax;
+  /** When a growing batch has last shown the rate of the store. */
+  #rateKnownAtMs = -Infinity;
   #lateSinceMs: number | undefined;
   #lastLateAtMs = -Infinity;
   #isOverloaded = false;
@@ -94,6 +119,11 @@ export class QueueLimit {
   /** @param max - the limit while the store keeps up */
   constructor(max: number) {
     this.#max = this.current = this.kept = max;
+  }
+
+  /** The most deletions in the next batch. */
+  get batchMax(): number {
+    return this.#ratesPerMs.length < ratesKnownMin ? growthMax * this.#lastSize : Number.POSITIVE_INFINITY;
   }
 
   /** Records that a deletion was refused. */
@@ -109,17 +139,18 @@ export class QueueLimit {
     if (batch.isLast) this.#reset();
     const burstCapacity = this.#capacityIn(Math.max(burstMs, this.#batchMsMax));
     if (this.#isOverloaded) {
-      this.kept = burstCapacity;
+      this.kept = this.#capacityIn(Math.max(keptMs, this.#batchMsMax));
       this.current = this.#capacityIn(this.#batchMsMax);
     } else {
-      this.kept = this.#max;
-      this.current = nowMs - this.#lastLateAtMs > recoveryMs ? this.#max : burstCapacity;
+      const isRateKnown = nowMs - Math.max(this.#rateKnownAtMs, this.#lastLateAtMs) <= recoveryMs;
+      this.kept = isRateKnown ? this.#capacityIn(keptMs) : this.#max;
+      this.current = nowMs - this.#lastLateAtMs > recoveryMs ? this.kept : Math.min(this.kept, burstCapacity);
     }
   }
 
   #reset(): void {
     this.#isOverloaded = false;
-    this.#lastLateAtMs = -Infinity;
+    this.#lastLateAtMs = this.#rateKnownAtMs = -Infinity;
     this.#lateSinceMs = undefined;
   }
 
@@ -129,7 +160,17 @@ export class QueueLimit {
   }
 
   #recordLargeBatch(batch: Committed, nowMs: number): void {
-    keepLast(this.#ratesPerMs, batch.size / batch.durationMs, ratesKept);
+    const rate = batch.size / batch.durationMs;
+    const lastRate = this.#ratesPerMs.at(-1) ?? 0;
+    if (batch.size >= growthMin * this.#lastSize && rate >= lastRate / 2 && rate <= lastRate * rateRiseMax) {
+      // Forgets older rates, which are higher if the store has become slower.
+      this.#ratesPerMs = [lastRate, lastRate];
+      this.#rateKnownAtMs = nowMs;
+    }
+    keepLast(this.#ratesPerMs, rate, ratesKept);
+    this.#lastSize = batch.size;
+    // A connection may have been opened for the small batches.
+    if (batch.durationMs < Math.min(...this.#commitsMs)) keepLast(this.#commitsMs, batch.durationMs, commitTimesKept);
     if (!this.#isOverloaded) this.#checkOverload(batch, nowMs);
   }
 

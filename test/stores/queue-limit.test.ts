@@ -76,7 +76,8 @@ class ModelQueue {
     for (const batch of this.#inFlight.filter(({ untilMs }) => untilMs <= nowMs)) {
       this.#end(batch, nowMs);
       this.#inFlight = this.#inFlight.filter((other) => other !== batch);
-      if (this.#waiting.length > 0) this.#send(this.#waiting.splice(0, batchMax), nowMs);
+      if (this.#waiting.length > 0)
+        this.#send(this.#waiting.splice(0, Math.min(batchMax, this.#limit.batchMax)), nowMs);
     }
   }
 
@@ -178,6 +179,28 @@ describe("a store under three times the load that it can handle", () => {
       expect(received.p99Ms).toBeLessThan(1_000);
     },
   );
+
+  test.each([
+    { name: "one batch at a time", store: slow },
+    { name: "two batches at a time", store: { commitMs: 1.5, deletionMs: 1, inFlightMax: 2 } },
+    { name: "5,000 deletions a second", store: { ...slow, deletionMs: 0.2 } },
+    { name: "500 deletions a second", store: { ...slow, deletionMs: 2 } },
+    {
+      name: "a first batch that waits 100 ms for a connection",
+      store: { ...slow, deletionMs: 1, inFlightMax: 2, pauseMs: 100 },
+    },
+    {
+      name: "a store that was faster",
+      store: { ...slow, deletionMs: 0.05, later: { deletionMs: 0.5 } },
+      firstPerS: 3_000,
+    },
+  ])("keeps waits under a second from the start of six times the load, with $name", ({ store, firstPerS = 0 }) => {
+    const { deletionMs = store.deletionMs } = "later" in store ? store.later : {};
+    const canDoPerS = (store.inFlightMax * 1_000) / deletionMs;
+    const onset = { fromMs: changesAtMs, toMs: changesAtMs + 2_000 };
+    const received = offer(store, (nowMs) => (nowMs < changesAtMs ? firstPerS : 6 * canDoPerS), onset);
+    expect(received.p99Ms).toBeLessThan(1_000);
+  });
 
   test.each([
     { name: "the store becomes even slower", store: { ...slow, later: { deletionMs: 2 } }, firstPerS: 6_000 },
@@ -315,12 +338,12 @@ describe("a store that keeps up refuses no deletion", () => {
   });
 });
 
-test("a late batch lowers the limit for new deletions but keeps those already queued", () => {
+test("a late batch lowers the limit for new deletions, and keeps the queued ones that can be deleted in 0.75 s", () => {
   const limit = new QueueLimit(waitingMax);
   limit.recordCommit({ size: 1, durationMs: 1, isLast: false }, 0);
   const late = { size: 200, durationMs: 100, isLast: false };
   for (let nowMs = 0; nowMs < 900; nowMs += 100) limit.recordCommit(late, nowMs);
-  expect({ kept: limit.kept, current: limit.current }).toEqual({ kept: waitingMax, current: 500 });
+  expect({ kept: limit.kept, current: limit.current }).toEqual({ kept: 1_500, current: 500 });
 });
 
 test("a small late batch does not end the overload", () => {
