@@ -62,7 +62,10 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
     "proxy/upstreams",
     ...inGateway("exchange", "health", "protocols/rest/rules"),
   ],
-  "proxy/check": ["proxy/service-config", ...inGateway("", "command-line", "descriptors", "protocols/rest/rules")],
+  "proxy/check": [
+    "proxy/service-config",
+    ...inGateway("", "command-line", "descriptors", "protocols/mcp", "protocols/rest/rules"),
+  ],
   "proxy/forward": [
     "proxy/client",
     "proxy/upstreams",

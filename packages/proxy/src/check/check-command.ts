@@ -36,6 +36,11 @@ export const checkCommand: CommandOf<CommandOutput> = {
       about: `applies the options of this profile: ${profileNames.join(", ")}; default strict`,
     },
     omit: { value: "RPC", about: "adds this RPC to rest.omit, as package.Service.Method", multiple: true },
+    mcp: {
+      value: "RPC",
+      about: "lists which RPCs would be tools of AI agents, as --mcp of the proxy selects them",
+      multiple: true,
+    },
     rules: { value: "FILE", about: "HTTP rules that replace annotations: a service config in YAML or JSON" },
     json: { about: "prints the report as JSON" },
   },
@@ -62,16 +67,17 @@ async function check(file: string, flags: ParsedFlags, { out, err }: CommandOutp
   if (services.length === 0) throw new InputError(`${file} has no service that matches --service`);
   const rules = rulesFile === undefined ? [] : await readRules(rulesFile);
   const rest = { ...toRestOptions(switches, profile), omit: textsOf(flags["omit"]), rules, ignoreUnregistered: true };
-  const result = await surveyServices(services, rest);
+  const result = await surveyServices(services, rest, textsOf(flags["mcp"]));
   out(flags["json"] === true ? JSON.stringify(toJson(result)) : writeReport(file, result));
   return result.problems.length === 0 ? 0 : 1;
 }
 
-function toJson({ services, bindings, problems }: Survey): object {
+function toJson({ services, bindings, problems, tools }: Survey): object {
   return {
     services: services.map(({ typeName }) => typeName),
     routes: bindings.map(describeBinding),
     problems,
+    ...(tools && { tools: { ...tools, names: Object.fromEntries(tools.names) } }),
   };
 }
 

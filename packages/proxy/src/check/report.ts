@@ -1,7 +1,8 @@
+import type { ToolSurvey } from "./survey-tools.ts";
 import type { Survey } from "./survey.ts";
 
 /** Formats the result of a survey. */
-export function writeReport(file: string, { services, bindings, problems, unreadOptions }: Survey): string {
+export function writeReport(file: string, { services, bindings, problems, unreadOptions, tools }: Survey): string {
   const rpcs = services.flatMap((service) => service.methods);
   const lines = [`${file}: ${count(services.length, "service")}, ${count(rpcs.length, "RPC")}`, ""];
   if (problems.length > 0) {
@@ -22,7 +23,19 @@ export function writeReport(file: string, { services, bindings, problems, unread
     for (const [name, [first = "", ...others]] of unreadOptions)
       lines.push(`  ${name} of ${first}${others.length > 0 ? ` and ${others.length} more` : ""}`);
   }
+  if (tools !== undefined) lines.push("", ...describeTools(tools));
   return lines.join("\n");
+}
+
+function describeTools({ names, clientStreams, collisions, unmatched }: ToolSurvey): readonly string[] {
+  return [
+    `${count(names.size, "RPC")} would be tools of AI agents.`,
+    ...clientStreams.map((rpc) => `  ${rpc} is not a tool: its client sends a stream`),
+    ...collisions.flatMap((rpcs) =>
+      rpcs.map((rpc) => `  ${rpc} is ${names.get(rpc)}: ${rpcs.length} RPCs would have the same name`),
+    ),
+    ...unmatched.map((selector) => `  --mcp ${selector} matches no RPC`),
+  ];
 }
 
 function count(number: number, noun: string): string {

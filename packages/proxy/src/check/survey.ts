@@ -2,6 +2,7 @@ import type { DescService } from "@bufbuild/protobuf";
 import { unreadOpenApiOptions } from "@plantstore/gateway/internal/descriptors";
 import { messageOf } from "@plantstore/gateway/internal/errors";
 import { type RestBinding, type RestOptions, surveyRestRoutes } from "@plantstore/gateway/rest";
+import { surveyTools, type ToolSurvey } from "./survey-tools.ts";
 
 /** The routes and problems that a gateway with some services would have. */
 export interface Survey {
@@ -12,14 +13,21 @@ export interface Survey {
   readonly problems: readonly string[];
   /** The `openapiv2_*` fields that descriptions do not use, each with the descriptors that set it. */
   readonly unreadOptions: ReadonlyMap<string, readonly string[]>;
+  /** `undefined` without selectors of tools. */
+  readonly tools: ToolSurvey | undefined;
 }
 
-/** Surveys services with these options. */
-export async function surveyServices(services: readonly DescService[], rest: RestOptions): Promise<Survey> {
+/** Surveys services with these options. @param selectors - of the RPCs that are tools of AI agents */
+export async function surveyServices(
+  services: readonly DescService[],
+  rest: RestOptions,
+  selectors: readonly string[],
+): Promise<Survey> {
   const methods = services.flatMap((service) => service.methods);
   const { bindings } = surveyRestRoutes(methods, rest).routes;
   const unreadOptions = unreadOpenApiOptions(services);
-  return { services, bindings, problems: await problemsOf(services, rest), unreadOptions };
+  const tools = selectors.length === 0 ? undefined : await surveyTools(selectors, methods);
+  return { services, bindings, problems: await problemsOf(services, rest), unreadOptions, tools };
 }
 
 /** Returns the problems that the gateway itself reports. */

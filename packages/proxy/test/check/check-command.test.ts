@@ -292,6 +292,53 @@ describe("plantstore-proxy check", () => {
   });
 });
 
+/** Returns a definition with services `a.b.C` and `a.B_C`, whose RPCs have the same names as tools. */
+function sameNames(): string {
+  const message = { name: "M" };
+  const files = ["a.b", "a"].map((name, at) => {
+    const type = `.${name}.M`;
+    const method = [false, true].map((clientStreaming) => ({
+      name: clientStreaming ? "Send" : "Get",
+      inputType: type,
+      outputType: type,
+      clientStreaming,
+    }));
+    const service = [{ name: at === 0 ? "C" : "b_C", method }];
+    return create(FileDescriptorProtoSchema, {
+      name: `${at}.proto`,
+      package: name,
+      syntax: "proto3",
+      messageType: [message],
+      service,
+    });
+  });
+  return write("same.binpb", toBinary(FileDescriptorSetSchema, create(FileDescriptorSetSchema, { file: files })));
+}
+
+test("--mcp lists the RPCs that are not tools, names that would be equal, and selectors without an RPC", async () => {
+  const { exitCode, printed } = await check(sameNames(), "--mcp", "a.*", "--mcp", "c.*");
+  expect([exitCode, printed.split("\n\n").at(-1)?.split("\n")]).toEqual([
+    0,
+    [
+      "2 RPCs would be tools of AI agents.",
+      "  a.b.C.Send is not a tool: its client sends a stream",
+      "  a.b_C.Send is not a tool: its client sends a stream",
+      expect.stringMatching(/^  a\.b\.C\.Get is a_b_C_Get_[0-9a-f]{8}: 2 RPCs would have the same name$/),
+      expect.stringMatching(/^  a\.b_C\.Get is a_b_C_Get_[0-9a-f]{8}: 2 RPCs would have the same name$/),
+      "  --mcp c.* matches no RPC",
+    ],
+  ]);
+  const { printed: json } = await check(everything, "--mcp", "streams.*", "--json");
+  expect(JSON.parse(json)).toMatchObject({
+    tools: {
+      names: { "streams.v1.StreamService.Count": "streams_v1_StreamService_Count" },
+      clientStreams: ["streams.v1.StreamService.Echo"],
+      collisions: [],
+      unmatched: [],
+    },
+  });
+});
+
 test("--help lists every switch of --rest", async () => {
   const { exitCode, printed } = await check("--help");
   expect(exitCode).toBe(0);

@@ -1,0 +1,31 @@
+import type { DescMethod } from "@bufbuild/protobuf";
+import { createNameFilter, selectorOf, unmatchedPatterns } from "@plantstore/gateway/rest";
+
+/** The tools of AI agents that `--mcp` selects. RPCs are `package.Service.Method`. */
+export interface ToolSurvey {
+  /** The names of the tools, by RPC. */
+  readonly names: ReadonlyMap<string, string>;
+  /** The selected RPCs that are not tools, because the client sends a stream. */
+  readonly clientStreams: readonly string[];
+  /** The RPCs whose names would be equal and therefore end with a hash. */
+  readonly collisions: readonly (readonly string[])[];
+  /** The selectors that match no RPC. */
+  readonly unmatched: readonly string[];
+}
+
+/** Surveys the tools of RPCs. */
+export async function surveyTools(selectors: readonly string[], methods: readonly DescMethod[]): Promise<ToolSurvey> {
+  // A dynamic import, like that of the gateway.
+  const { createMcp } = await import("@plantstore/gateway/mcp");
+  const tools = createMcp({ tools: selectors }).toolNamesOf(methods);
+  const names = new Map([...tools].map(([method, name]) => [selectorOf(method), name]));
+  const isSelected = createNameFilter(selectors);
+  const selected = methods.map(selectorOf).filter((rpc) => isSelected?.(rpc) === true);
+  const byPlainName = Map.groupBy(names.keys(), (rpc) => rpc.replaceAll(".", "_"));
+  return {
+    names,
+    clientStreams: selected.filter((rpc) => !names.has(rpc)),
+    collisions: [...byPlainName.values()].filter(({ length }) => length > 1),
+    unmatched: unmatchedPatterns(selectors, methods.map(selectorOf)),
+  };
+}
