@@ -14,7 +14,7 @@ import {
   measureUpstreams,
   Metrics,
 } from "@plantstore/telemetry/metrics";
-import { createNameFilter, selectorOf } from "@plantstore/gateway/rest";
+import { createNameFilter, selectorOf, surveyRestRoutes } from "@plantstore/gateway/rest";
 import { createAccessLog } from "./access-log.ts";
 import { writeCheckReport } from "./check-report.ts";
 import { requireCertificates, ServedCertificate } from "./certificates.ts";
@@ -136,6 +136,7 @@ class ProxyServer {
       this.#reportMissingUpstreams(this.#proxy);
       this.#reportOmittedServices(this.#proxy);
       this.#reportUnusedRules(this.#proxy);
+      this.#reportMissingRoutes(this.#proxy);
       if (checksOnly) return this.#printReport(this.#proxy);
       await Promise.race([stopped, this.#serve(this.#proxy)]);
       await drainGracefully(this.#proxy, this.#readiness, this.#settings.drain);
@@ -328,6 +329,19 @@ class ProxyServer {
       if (methods.some((method) => createNameFilter([selector])?.(selectorOf(method)) === true)) continue;
       this.#terminal.printError(`--mcp ${selector} has no effect: no served RPC matches that can be a tool`);
     }
+  }
+
+  /** Prints why REST has no routes. The reflection of some servers, such as those of grpc-js, omits annotations. */
+  #reportMissingRoutes({ services }: ProxyGateway): void {
+    const { rest } = this.#settings;
+    // Unused rules are reported by name.
+    if (this.#client !== undefined || (rest.rules ?? []).length > 0) return;
+    const methods = services.flatMap((service) => service.methods);
+    if (methods.some((method) => surveyRestRoutes([method], rest).routes.bindings.length > 0)) return;
+    this.#terminal.printError(
+      "no RPC has a REST route: the descriptors lack google.api.http annotations; use --descriptors with a file that " +
+        "has them, or --rules",
+    );
   }
 
   /** Prints what would be served, and returns the exit code. */

@@ -33,8 +33,11 @@ export function readDescriptors(bytes: Uint8Array, isProxied: (name: string) => 
     .filter(([name]) => isProxied(name))
     .map(([name, reason]): [string, string] => [name, `${name}: ${reason}`]);
   if (proxied.length === 0) {
-    const reasons = unproxied.slice(0, 3).map(([, reason]) => reason);
-    throw problem(["they have no service to proxy", ...reasons].join("; "));
+    const reasons = [
+      ...unproxied.map(([, reason]) => reason),
+      ...services.map(({ typeName }) => `${typeName} is not selected`),
+    ];
+    throw problem(["they have no service to proxy", ...reasons.slice(0, 3)].join("; "));
   }
   return { services: proxied, types, omitted: new Map(unproxied) };
 }

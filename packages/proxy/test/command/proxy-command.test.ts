@@ -15,6 +15,7 @@ import {
 import { proxyCommand } from "../../src/command/program.ts";
 import type { Gateway, GatewayOptions, ListenOptions } from "../../../gateway/src/index.ts";
 import { createTestGateway } from "../../../testing/src/gateway/test-engine.ts";
+import { file_grpc_health_v1_health } from "../../../gateway/src/gen/grpc/health/v1/health_pb.ts";
 import { createReflectionService, ServerReflection } from "../../../gateway/src/reflection/index.ts";
 import { file_orders_v1_orders } from "../../../testing/src/gen/orders/v1/orders_pb.ts";
 import { file_streams_v1_stream_service } from "../../../testing/src/gen/streams/v1/stream_service_pb.ts";
@@ -448,6 +449,15 @@ test("rules that match no RPC are logged at the start and when descriptors chang
   expect(running.errors).toEqual([warning]);
   renameSync(write("next.binpb", both), file);
   await expect.poll(() => running.errors).toEqual([warning, warning]);
+});
+
+test("descriptors without annotations are reported, because REST has no routes", async () => {
+  const file = write("bare.binpb", descriptorSetOf(file_grpc_health_v1_health));
+  const args = ["--upstream", "http://127.0.0.1:1", "--descriptors", file, "--check"];
+  expect((await run(...args)).errorOutput).toMatch(/no service to proxy; grpc\.health\.v1\.Health is not selected$/);
+  const { exitCode, errorOutput } = await run(...args, "--service", "grpc.health.*");
+  expect(exitCode).toBe(0);
+  expect(errorOutput).toMatch(/^no RPC has a REST route: .*; use --descriptors .*, or --rules$/);
 });
 
 test("--check reports a key that does not match or is missing", async () => {
