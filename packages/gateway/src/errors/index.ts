@@ -7,6 +7,7 @@ export { type Failure, type RequestFailure, withCode } from "./failure.ts";
 export { toShortLine } from "./short-line.ts";
 export { messageOf } from "./message-of.ts";
 export {
+  type AcceptingOption,
   errorCodeOf,
   type GatewayErrorCode,
   optionOf,

@@ -139,8 +139,29 @@ export interface ProblemDetails {
   /** What was thrown. Never sent. */
   readonly cause?: unknown;
   /** The option that accepts the refused request; see {@link withOption}. */
-  readonly option?: string | undefined;
+  readonly option?: AcceptingOption | undefined;
 }
+
+/** The options that errors name. docs/reference/gateway-options.md lists what each accepts. */
+export type AcceptingOption =
+  | "acceptCompression"
+  | "cors.origins"
+  | "ignoreBodies"
+  | "jsonClientStreams"
+  | "jsonOptions.registry"
+  | "lenient"
+  | "lenient or ignoredQueryParameters"
+  | "limits.headerBytes"
+  | "limits.headerTimeoutMs"
+  | "limits.requestTimeoutMs"
+  | "limits.urlBytes"
+  | "mapsInQuery"
+  | "maxTimeoutMs"
+  | "readMaxBytes"
+  | "requireConnectProtocolHeader"
+  | "rest.json.canonicalIntegers"
+  | "rest.json.unknownFields"
+  | "sameValueAsPath or lenient";
 
 /** Creates an error for clients, who see its code and message but not its identifier. */
 export function problem(name: ProblemName, message: string, more: ProblemDetails = {}): ConnectError {
@@ -202,12 +223,12 @@ export function errorCodeOf(error: ConnectError): string | undefined {
  * Returns the options, such as `lenient` or `limits.urlBytes`, with which the server accepts what an error refuses;
  * `undefined` if there are none.
  */
-export function optionOf(error: ConnectError): string | undefined {
+export function optionOf(error: ConnectError): AcceptingOption | undefined {
   return acceptingOptions.get(error);
 }
 
 /** The options passed to {@link problem}. */
-const acceptingOptions = new WeakMap<ConnectError, string>();
+const acceptingOptions = new WeakMap<ConnectError, AcceptingOption>();
 
 /** Returns an error whose message names the option that accepts what the error refuses, if there is one. */
 export function withOption(error: ConnectError): ConnectError {

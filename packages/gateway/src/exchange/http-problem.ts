@@ -1,5 +1,5 @@
 import { Code } from "@connectrpc/connect";
-import { type ProblemName, problems } from "../errors/index.ts";
+import { type AcceptingOption, type ProblemName, problems } from "../errors/index.ts";
 import type { Limits } from "./limits.ts";
 
 /**
@@ -10,13 +10,13 @@ export class HttpProblem extends Error {
   readonly httpStatus: number;
   readonly code: Code;
   /** The option that accepts the request. */
-  readonly option: string | undefined;
+  readonly option: AcceptingOption | undefined;
 
   /** @param more - overrides of the status and code that {@link problems} has for the identifier */
   constructor(
     errorCode: ProblemName,
     reason: string,
-    more: { readonly httpStatus?: number; readonly code?: Code; readonly option?: string } = {},
+    more: { readonly httpStatus?: number; readonly code?: Code; readonly option?: AcceptingOption } = {},
   ) {
     super(reason);
     const defaults = problems[errorCode];

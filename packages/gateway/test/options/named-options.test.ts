@@ -10,7 +10,7 @@ import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenh
 import type { Field } from "../../../testing/src/carriers/exchange.ts";
 import { openHttp1 } from "../../../testing/src/carriers/http1-connection.ts";
 import { startKitchenSink } from "../../../testing/src/gateway/kitchen-sink.ts";
-import { type GatewayOptions, optionOf, type RestServiceOptions } from "../../src/index.ts";
+import { type AcceptingOption, type GatewayOptions, optionOf, type RestServiceOptions } from "../../src/index.ts";
 import { createMcp } from "../../src/protocols/mcp/index.ts";
 
 // Each request that an option accepts: without it, the error names the option; with it, the request is served.
@@ -19,7 +19,7 @@ import { createMcp } from "../../src/protocols/mcp/index.ts";
 interface Refusal {
   /** The row of docs/reference/gateway-options.md. */
   readonly row: string;
-  readonly option: string;
+  readonly option: AcceptingOption;
   readonly refuses?: Partial<GatewayOptions>;
   readonly accepts: Partial<GatewayOptions>;
   readonly request: string;
@@ -66,7 +66,7 @@ function withUpload(options: RestServiceOptions): Partial<GatewayOptions> {
   };
 }
 
-const refusals: readonly Refusal[] = [
+const cases = [
   {
     row: "an unknown query parameter",
     option: lenient,
@@ -267,7 +267,12 @@ const refusals: readonly Refusal[] = [
     header: [json, ["accept", "application/json, text/event-stream"], ["origin", "https://shop.example"]],
     body: list,
   },
-];
+] as const satisfies readonly Refusal[];
+const refusals: readonly Refusal[] = cases;
+
+type Untested = Exclude<AcceptingOption, (typeof cases)[number]["option"]>;
+// Does not compile while an option that errors name has no case.
+const isComplete: [Untested] extends [never] ? true : Untested = true;
 
 /** Sends the request, and returns the status, the text of the response and the error that `onError` got. */
 async function send(
@@ -307,6 +312,7 @@ test("nameOptions: false keeps the names out of responses, and onError still get
 });
 
 test("gateway-options.md lists these refusals and options, and no others", () => {
+  expect(isComplete).toBe(true);
   const page = readFileSync(join(import.meta.dirname, "../../../../docs/reference/gateway-options.md"), "utf8");
   const [, section = ""] = page.split("\n## Refused requests\n");
   const [table = ""] = section.split("\n## ");

@@ -1,4 +1,5 @@
 import type { DescField } from "@bufbuild/protobuf";
+import type { AcceptingOption } from "../../errors/index.ts";
 
 /**
  * Thrown when a text is not a valid value of its field.
@@ -8,9 +9,9 @@ import type { DescField } from "@bufbuild/protobuf";
 export class FieldProblem extends Error {
   override readonly name = "FieldProblem";
   /** The option that accepts the text; `undefined` if there is none. */
-  readonly option: string | undefined;
+  readonly option: AcceptingOption | undefined;
 
-  constructor(message: string, option?: string) {
+  constructor(message: string, option?: AcceptingOption) {
     super(message);
     this.option = option;
   }

@@ -1,5 +1,6 @@
 import type { JsonReadOptions, JsonWriteOptions, Registry } from "@bufbuild/protobuf";
 import type { CodegenOptions } from "../codegen/index.ts";
+import type { AcceptingOption } from "../../errors/index.ts";
 import type { OptionNames } from "../../options/index.ts";
 
 /** How JSON is read. */
@@ -35,5 +36,5 @@ export const jsonOptionNames: OptionNames<Partial<JsonReadOptions & JsonWriteOpt
 /** Options of one service. */
 export interface ReadServiceJsonOptions extends ReadJsonOptions, CodegenOptions {
   /** The option to name when an unknown field or enum name is refused. Default: that of {@link ReadJsonOptions}. */
-  readonly unknownOption?: string;
+  readonly unknownOption?: AcceptingOption;
 }
