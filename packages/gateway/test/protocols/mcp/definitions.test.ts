@@ -79,6 +79,34 @@ test("limits that are undefined have their defaults", () => {
   expect(streamLimitsOf(stream)).toEqual({ ...streamDefaults, timeoutMs: 7 });
 });
 
+/** Comments that count how often the comment of each RPC is read, which is once for each definition that is created. */
+class CountedComments extends Map<string, string> {
+  readonly reads: Record<string, number> = {};
+
+  override get(name: string): string | undefined {
+    if (name.startsWith("hostile.v1.S.")) this.reads[name] = (this.reads[name] ?? 0) + 1;
+    return super.get(name);
+  }
+}
+
+test.each([
+  { name: "all callers get the same list", isListed: undefined },
+  { name: "lists depend on the caller", isListed: () => true },
+])("tools/list creates each definition once if $name", async ({ isListed }) => {
+  const rpcs = Array.from({ length: 250 }, (_, at) => ({ name: `A${at}` }));
+  const comments = new CountedComments();
+  const fetch = serveDescribed(rpcs, { mcp: { tools: ["*"], comments, ...(isListed && { isListed }) } });
+  const readAll = async (): Promise<string[]> => {
+    const pages = [undefined, "100", "200"].map((cursor) => pageOf(fetch, cursor));
+    return (await Promise.all(pages)).map(({ text }) => text);
+  };
+  const first = await readAll();
+  expect(Object.keys(comments.reads)).toHaveLength(250);
+  expect(await readAll()).toEqual(first);
+  await pageOf(fetch, "50");
+  expect(new Set(Object.values(comments.reads))).toEqual(new Set([1]));
+});
+
 describe("a function isListed", () => {
   test.each([
     { name: "true", result: true, want: ["hostile_v1_S_A"] },

@@ -11,5 +11,8 @@ export function createNameFilter(patterns: readonly string[]): ((name: string) =
 
 /** Returns the patterns that match none of these names. */
 export function unmatchedPatterns(patterns: readonly string[], names: readonly string[]): readonly string[] {
-  return patterns.filter((pattern) => !names.some((name) => createNameFilter([pattern])?.(name) === true));
+  return patterns.filter((pattern) => {
+    const matches = createNameFilter([pattern]);
+    return !names.some((name) => matches?.(name));
+  });
 }
