@@ -56,9 +56,10 @@ export interface RunBatchOptions {
 type OutcomeOf = Map<PendingDelete, boolean>;
 
 /**
- * Deletes a batch on a session. Retries it while the fault table allows it, a caller waits for it, and the session has
- * time. Deletions that are cancelled meanwhile are rejected and excluded from the next attempt. Deletions of protected
- * plants are also rejected, and those of locked plants are deferred, so that they do not delay other callers.
+ * Deletes a batch on a session. The first attempt is a single statement. A batch that meets anything unusual is run
+ * again with the same token by careful attempts, while the fault table allows it, a caller waits, and the session has
+ * time. Deletions that are cancelled meanwhile or whose plants are protected are rejected, and those of locked plants
+ * are deferred, so that they do not delay other callers.
  *
  * @throws BatchFailure
  */
