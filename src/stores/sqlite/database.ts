@@ -38,7 +38,7 @@ export function openDatabase(options: DatabaseOptions, onMigrated?: OnMigrated, 
   const creates = migrates || plantsWhenCreated !== undefined;
   return withUsablePath(options.file, (path) => {
     if (!creates) assertFileExists(path);
-    repairLeftoverLog(path, { lockTimeoutMs: options.lockTimeoutMs, onCheck });
+    repairLeftoverLog(path, options.lockTimeoutMs, onCheck);
     createPrivateFile(path);
     // Without readBigInts, run() throws for a rowid above 2^53 after it has deleted the row.
     const db = new DatabaseSync(path, { readBigInts: true, timeout: options.lockTimeoutMs ?? lockTimeoutMsDefault });

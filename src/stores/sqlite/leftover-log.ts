@@ -7,14 +7,6 @@ import { runInTransaction, untilUnlocked } from "./transaction.ts";
 // milliseconds.
 const partBytes = 4 * 2 ** 20;
 
-/** Options of {@link repairLeftoverLog}. */
-export interface RepairLeftoverLogOptions {
-  /** How long to wait for other connections, in milliseconds. */
-  readonly lockTimeoutMs?: number | undefined;
-  /** Called before the file is checked, which reads all of it. */
-  readonly onCheck?: (() => void) | undefined;
-}
-
 /**
  * Makes durable what earlier processes have left in the write-ahead log of a file, and checks that the log belongs to
  * the file. Until then, the file must not be read. SQLite reads the log from the page cache of the system, which may
@@ -25,10 +17,12 @@ export interface RepairLeftoverLogOptions {
  * The check is necessary because SQLite copies any log with the right name into the file, even the log of an earlier
  * file. It is skipped if another process has the file open.
  *
+ * @param lockTimeoutMs - how long to wait for other connections, in milliseconds
+ * @param onCheck - called before the file is checked, which reads all of it
  * @throws when the log cannot be made durable or the check fails; the contents of the file and its log are then
  * unchanged
  */
-export function repairLeftoverLog(file: string, { lockTimeoutMs, onCheck }: RepairLeftoverLogOptions = {}): void {
+export function repairLeftoverLog(file: string, lockTimeoutMs?: number, onCheck?: () => void): void {
   const log = openLog(file);
   if (log === undefined) return;
   try {

@@ -39,8 +39,7 @@ export function prepareRetention(db: DatabaseSync, keptMs: number, onUpkeep: OnU
       count += changes;
       if (changes === sliceMax) return 0;
     } catch (fault) {
-      // Only reported, not thrown: if the file has a problem, the next batch of deletions fails too, and its callers
-      // get the error.
+      // Only reported: if the file has a problem, the next batch of deletions fails too.
       problem = fileProblemOf(fault).text;
     }
     reportDropped(onUpkeep, { count, problem, begunMs });

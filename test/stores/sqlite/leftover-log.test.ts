@@ -117,7 +117,7 @@ describe("a leftover log", () => {
     using other = isOpen ? new DatabaseSync(file) : undefined;
     other?.prepare("SELECT count(*) FROM plants").get();
     let checked = 0;
-    repairLeftoverLog(file, { onCheck: () => checked++ });
+    repairLeftoverLog(file, undefined, () => checked++);
     expect(checked).toBe(checks);
   });
 
@@ -126,7 +126,7 @@ describe("a leftover log", () => {
     const file = folder.file("plants.db");
     openDatabase({ file, migrates: true }).close();
     writeFileSync(`${file}-wal`, "");
-    repairLeftoverLog(file, { onCheck: () => expect.unreachable() });
+    repairLeftoverLog(file, undefined, () => expect.unreachable());
   });
 
   test("is not copied into another file, and the error includes what to do", async () => {

@@ -92,8 +92,7 @@ export class Retention {
           await this.#pauseForDeletions(sliceBegunMs, dropped);
         }
       } catch (fault) {
-        // Only reported, not rethrown: if the server has a problem, the next batch of deletions fails too, and its
-        // callers get the error.
+        // Only reported: if the server has a problem, the next batch of deletions fails too.
         if (!this.#stopping.signal.aborted) problem = problemOf(fault).text;
       }
     }

@@ -171,8 +171,5 @@ const partitionSql = `
     ALTER TABLE deletions_by_row DROP CONSTRAINT deletions_not_by_day;
   END $divide$`;
 
-/**
- * The steps to partition a distributed table of records by day. Each is one idempotent transaction, which locks the
- * table briefly.
- */
+/** The steps to partition a distributed table by day: idempotent transactions, which lock the table briefly. */
 export const partitionByDaySql: readonly string[] = [markSql, validateSql, partitionSql];

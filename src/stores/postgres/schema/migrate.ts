@@ -39,24 +39,22 @@ export interface Versions {
  */
 export async function migrate(sessions: Migrating, onWaiting?: OnWaiting): Promise<Versions> {
   const { session, schema, steps } = sessions;
-  const from = await retryTransientErrors(session, async () => {
-    await checkSettings(session, schema);
-    return await versionOf(session, schema);
-  });
+  const readVersion = (): Promise<SchemaVersion> =>
+    retryTransientErrors(session, async () => {
+      await checkSettings(session, schema);
+      return await versionOf(session, schema);
+    });
+  const from = await readVersion();
   while (await retryTransientErrors(session, () => runNextStep(sessions, onWaiting)));
-  const to = await retryTransientErrors(session, async () => {
-    await checkSettings(session, schema);
-    return await versionOf(session, schema);
-  });
+  const to = await readVersion();
   assertUsableSchema(to, schemaAfter(steps).version);
   return { from: from.version, to: to.version };
 }
 
-/** The sessions, schema and steps of a migration. */
+/** The sessions, which have no timeouts, the schema and the steps of a migration. */
 export interface Migrating {
-  /** Has no timeouts. */
   readonly session: Session;
-  /** A second session without timeouts, which blocks the other processes; disconnected at the end. */
+  /** Blocks the other processes; disconnected at the end. */
   readonly lock: Session;
   readonly schema: StoreSchema;
   /** The steps from version 1. */
@@ -71,7 +69,7 @@ async function runNextStep(migrating: Migrating, onWaiting?: OnWaiting): Promise
   const step = steps[version - 1];
   try {
     if (step === undefined) await createTables(session, schema);
-    else if (await lockVersion(lock, schema, version)) await runStep(migrating, { version, step, onWaiting });
+    else if (await lockVersion(lock, schema, version)) await runStep(migrating, version, step, onWaiting);
     else await sleep(lockIntervalMs);
   } catch (fault) {
     session.discard();
@@ -107,16 +105,12 @@ async function lockVersion(lock: Session, schema: StoreSchema, version: number):
   return row?.[0] === String(version);
 }
 
-interface PendingStep {
-  readonly version: number;
-  readonly step: Migration;
-  readonly onWaiting: OnWaiting | undefined;
-}
-
 /** Runs a step under the lock while servers are running, and then changes the version. */
 async function runStep(
   { session, lock, schema, steps }: Migrating,
-  { version, step, onWaiting }: PendingStep,
+  version: number,
+  step: Migration,
+  onWaiting?: OnWaiting,
 ): Promise<void> {
   const { table, index } = step;
   await runOnline(session, () => runWithLockTimeout(session, schema, step.sql), { schema, table }, onWaiting);

@@ -51,7 +51,6 @@ export async function runWithLockTimeout(session: Session, schema: StoreSchema, 
   await session.runInTransaction(begin, sql);
 }
 
-/** Runs a step, and returns whether it acquired its locks. */
 async function acquiresLocks(step: () => Promise<void>): Promise<boolean> {
   try {
     await step();

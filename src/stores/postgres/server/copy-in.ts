@@ -45,7 +45,6 @@ export class CopyIn implements Submittable {
     this.#done.resolve(this.#rows);
   }
 
-  /** Called before the server is ready for another query, or when the connection is lost. */
   handleError(fault: unknown): void {
     this.#done.reject(fault);
   }

@@ -37,7 +37,6 @@ export function assertSameDatabase(url: string, renewed: string): void {
     throw new StoreOpenError("the new URL must differ only in user and password");
 }
 
-/** Returns everything in a URL except user and password, as a string to compare. */
 function targetOf(url: string): string {
   const { user, password: _, dbname, ...others } = Object.fromEntries(parseUrl(url));
   // The default database has the name of the user.

@@ -32,7 +32,7 @@ export async function retryTransientErrors<Result>(session: Session, work: () =>
   }
 }
 
-/** Returns whether the error means that the outcome of the commit is unknown. */
+/** Whether the outcome of a commit is unknown. */
 export function isOutcomeUnknown(fault: unknown): boolean {
   return sqlStateOf(fault) === "40003";
 }

@@ -48,8 +48,7 @@ const portDefault = "5432";
 // In seconds. A running server responds within 10 ms; a network that drops packets never does.
 const connectTimeoutSDefault = 5;
 
-// In seconds. A slower host is useless to callers. 0, which means unlimited in libpq, is refused, because a host that
-// accepts connections but never responds would then block attempts with other hosts.
+// In seconds. 0, which means unlimited in libpq, is refused: a host that never responds would block the others.
 const connectTimeoutSMax = 60;
 
 // Milliseconds of inactivity before TCP checks the server. Imports and exports have no other timeout, and the default
@@ -120,11 +119,8 @@ function readPort(text: string | undefined): number {
   throw new StoreOpenError("a port in the database URL must be between 1 and 65535");
 }
 
-/** Returns the options that all hosts share. */
 function sharedWayOptions(parameters: Parameters): Omit<Way, "host" | "port" | "ssl"> {
-  const [user, password, database, options] = ["user", "password", "dbname", "options"].map((name) =>
-    parameters.get(name),
-  );
+  const [user, password, database, options] = ["user", "password", "dbname", "options"].map((n) => parameters.get(n));
   return {
     // Defaults are from the environment, as with libpq: PGUSER, PGPASSWORD, PGDATABASE.
     ...(database && { database }),
