@@ -318,11 +318,17 @@ test.each(["@connectrpc/connect-node", "@grpc/grpc-js"])("no package imports %s"
   expect(importing).toEqual([]);
 });
 
-test.each(["index.ts", "fetch/entry.ts"])("gateway/%s does not load modules that have a separate entry", (entry) => {
-  const loaded = new Set([`gateway/${entry}`]);
+const withSeparateEntry = /^gateway\/(?:gen\/grpc|health|protocols\/mcp|reflection)\//;
+test.each([
+  { entry: "gateway/index.ts", optional: withSeparateEntry },
+  { entry: "gateway/fetch/entry.ts", optional: withSeparateEntry },
+  { entry: "plantstore/server/index.ts", optional: /^gateway\/protocols\/mcp\// },
+  { entry: "proxy/command/proxy-server.ts", optional: /^gateway\/protocols\/mcp\// },
+])("$entry does not load optional modules of the gateway", ({ entry, optional }) => {
+  const loaded = new Set([entry]);
   for (const file of loaded) for (const other of loadedBy(file)) loaded.add(other);
   expect(loaded.size).toBeGreaterThan(50);
-  expect([...loaded].filter((file) => /^gateway\/(?:gen\/grpc|health|reflection)\//.test(file))).toEqual([]);
+  expect([...loaded].filter((file) => optional.test(file))).toEqual([]);
 });
 
 test("the Fetch gateway does not load Node.js modules, which create-gateway.ts passes in", () => {

@@ -37,6 +37,11 @@ describe("a server", () => {
     expect(server.stdout()).not.toMatch(/^(?:metrics|opentelemetry)\/|^server\/plant-telemetry\.ts$/m);
   });
 
+  test("does not load modules of MCP without tools", () => {
+    expect(server.stdout()).toMatch(/^protocols\/rest\/protocol\.ts$/m);
+    expect(server.stdout()).not.toMatch(/^protocols\/mcp\/|^server\/plant-tools\.ts$/m);
+  });
+
   test("reloads its credentials on SIGHUP and keeps running", async () => {
     // The address is logged just before the server has started; a reload before that does nothing.
     expect(await deletePlant(baseUrl, 1)).toBe(400);
