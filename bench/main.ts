@@ -11,9 +11,10 @@ import { measureStalls } from "./stalls.ts";
 import { checkOut } from "./revision.ts";
 import { libraryScenarios } from "./library-scenarios.ts";
 import { messageScenarios } from "./message-scenarios.ts";
+import { http1Probe } from "./probe.ts";
 import { proxyScenarios } from "./proxy-scenarios.ts";
 import { validationScenarios } from "./validation-scenarios.ts";
-import { against, type Scenario, scenarios, watched } from "./scenarios.ts";
+import { against, http1Load, type Scenario, scenarios, watched } from "./scenarios.ts";
 import { formatTable, toCallFigures } from "./table.ts";
 import { compareByTurns, type Contender } from "./turns.ts";
 import { measureWorkers } from "./workers.ts";
@@ -110,5 +111,10 @@ function record(part: Figures): void {
 }
 
 function contendersOf({ subjects, load, probe }: Scenario): readonly Contender[] {
-  return subjects.map((subject) => ({ subject, load, probe }));
+  return subjects.map((subject) => {
+    const { shape } = subject;
+    return shape === undefined
+      ? { subject, load, probe }
+      : { subject, load: http1Load(shape), probe: http1Probe(shape) };
+  });
 }

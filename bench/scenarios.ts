@@ -31,6 +31,8 @@ export interface Subject {
   /** The path of its program. */
   readonly program: string;
   readonly environment: NodeJS.ProcessEnv;
+  /** The load of this server, if it differs from that of the scenario: the same call over another protocol. */
+  readonly shape?: LoadShape;
   /** Builds the program, if it does not run from its source. Rejects when that fails. */
   readonly build?: () => Promise<void>;
 }
@@ -54,6 +56,39 @@ const connectShape: LoadShape = {
   body: Buffer.from('{"id":"7"}'),
   connections: 64,
   streams: 1,
+};
+
+const tool = "plantstore_v1_PlantService_DeletePlant";
+const revision = "2026-07-28";
+
+/** As clients of the stateless revision send it. */
+const toolShape: LoadShape = {
+  ...connectShape,
+  path: "/mcp",
+  header: {
+    authorization,
+    "content-type": "application/json",
+    accept: "application/json, text/event-stream",
+    "mcp-protocol-version": revision,
+    "mcp-method": "tools/call",
+    "mcp-name": tool,
+  },
+  body: Buffer.from(
+    JSON.stringify({
+      jsonrpc: "2.0",
+      id: 1,
+      method: "tools/call",
+      params: {
+        name: tool,
+        arguments: { id: "7" },
+        _meta: {
+          "io.modelcontextprotocol/protocolVersion": revision,
+          "io.modelcontextprotocol/clientInfo": { name: "bench", version: "1" },
+          "io.modelcontextprotocol/clientCapabilities": {},
+        },
+      },
+    }),
+  ),
 };
 
 const grpcShape: LoadShape = {
@@ -126,6 +161,18 @@ export const scenarios: readonly Scenario[] = [
       own,
       ownOnNode,
       server("connect-node", "servers/connect-node", { HTTP_VERSION: "1.1" }),
+    ],
+  },
+  {
+    name: "mcp",
+    title: "DeletePlant as a tool of MCP over HTTP/1.1, 64 connections; the floor is the same call as Connect JSON",
+    shape: toolShape,
+    load: http1Load(toolShape),
+    probe: http1Probe(toolShape),
+    subjects: [
+      { ...own, name: "plantstore, Connect JSON", shape: connectShape },
+      server(ownName, "servers/plantstore", { TOOLS: "on" }),
+      ...installedPeers("mcp-typescript-sdk"),
     ],
   },
   {

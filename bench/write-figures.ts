@@ -40,6 +40,7 @@ const blocks: Readonly<Record<string, (figures: Figures) => string | undefined>>
   measured: ({ calls }) => calls?.["rest"] && measuredLine(calls["rest"]),
   rest: ({ calls }) => callTable(calls?.["rest"], "`DELETE /plants/7`, HTTP/1.1, 64 connections"),
   connect: ({ calls }) => callTable(calls?.["connect"], "DeletePlant as Connect JSON, HTTP/1.1, 64 connections"),
+  tools: ({ calls }) => callTable(calls?.["mcp"], "DeletePlant as a tool, HTTP/1.1, 64 connections") ?? notYet,
   grpc: ({ calls }) => callTable(calls?.["grpc"], "DeletePlant as gRPC, h2c, 8 connections of 32 streams"),
   "few-calls": ({ calls }) => fewCallsTable(calls?.["grpc-8x8"], calls?.["grpc-64x1"]),
   books: ({ calls }) => calls && bookTables(calls),

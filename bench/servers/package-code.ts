@@ -9,6 +9,7 @@ const tree = process.env["PLANTSTORE_TREE"] ?? join(import.meta.dirname, "../.."
 /** The entries that these programs import, with their paths before packages/ existed. */
 const entries = {
   "src/index.ts": "src/plantstore/index.ts",
+  "src/server/plant-tools.ts": "src/plantstore/server/plant-tools.ts",
   "packages/gateway/src/index.ts": "src/gateway/index.ts",
   "packages/gateway/src/validation/index.ts": "src/gateway/validation/index.ts",
   "packages/http-engine/src/index.ts": "src/gateway/http-engine/index.ts",

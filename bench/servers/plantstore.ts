@@ -17,9 +17,18 @@ const server = createPlantServer({
   verifier: valueOf(await openTokenVerifier({ tokens: valueOf(parsePlainTokens(benchToken)) }, noLog)),
   store: fakeStore({ delete: (id) => Promise.resolve(plants.delete(id)) }),
   ...(process.env["HTTP_ENGINE"] === "node" && { httpEngine: "node" as const }),
+  ...(await tools()),
   ...(await measured()),
 });
 await serve(() => server.listen({ host: "127.0.0.1", handedOver: process.env["HANDED_OVER"] !== undefined }));
+
+/** Imported only when it is measured, like the telemetry below. */
+async function tools(): Promise<Pick<PlantServerOptions, "tools">> {
+  if (process.env["TOOLS"] !== "on") return {};
+  const { createPlantTools } =
+    await importEntry<typeof import("../../src/server/plant-tools.ts")>("src/server/plant-tools.ts");
+  return { tools: createPlantTools() };
+}
 
 /** Imported only when it is measured, because a checkout to compare with may not have it. */
 async function measured(): Promise<Partial<PlantServerOptions>> {
