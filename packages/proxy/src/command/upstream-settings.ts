@@ -28,7 +28,10 @@ export function toUpstreamSettings({ settings, problemAt }: ReadSettings): reado
     if (name === undefined) throw problemAt(`${path}.addresses`, "must contain at least one address");
     if (descriptors === undefined) throw problemAt(path, "requires descriptors: reflection, or a file");
     if (settings.validate && !settings.validateReflected && descriptors === "reflection")
-      throw problemAt(`${path}.descriptors`, "must be a file, or use validateReflected: the upstream sends the rules");
+      throw problemAt(
+        `${path}.descriptors`,
+        "must be a file unless validateReflected is set, because upstreams may be hostile",
+      );
     const isSelected = createNameFilter(services);
     return {
       name,
