@@ -47,10 +47,18 @@ const serveCommand: CommandOf<ProxyTerminal> = {
     if (flags["mcp-stdio"] !== true) return await serveProxy(settings, terminal, report, file);
     if (settings.tools === undefined) throw new UsageError("--mcp-stdio requires --mcp");
     const { printError } = terminal;
-    const client = { input: process.stdin, output: process.stdout, token: process.env["MCP_TOKEN"], printError };
+    const client = { input: process.stdin, output: process.stdout, token: readToken(), printError };
     return await serveProxy(settings, { ...terminal, print: printError }, report, file, client);
   },
 };
+
+/** Returns the token of the client of MCP. @throws InputError if it is not a bearer token, without its value */
+function readToken(): string | undefined {
+  const token = process.env["MCP_TOKEN"];
+  // RFC 6750 §2.1, "b64token".
+  if (token === undefined || /^[A-Za-z0-9._~+/-]+=*$/.test(token)) return token;
+  throw new InputError("MCP_TOKEN must be a bearer token of letters, digits and -._~+/, or be unset");
+}
 
 const schemaCommand: CommandOf<ProxyTerminal> = {
   name: "schema",

@@ -1,7 +1,7 @@
 import { PassThrough } from "node:stream";
 import { createInterface } from "node:readline";
 import { Code, ConnectError, type HandlerContext } from "@connectrpc/connect";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createGateway, type FetchGateway } from "../../../gateway/src/index.ts";
 import { createMcp } from "../../../gateway/src/protocols/mcp/index.ts";
@@ -9,6 +9,7 @@ import { within } from "../../../testing/src/deadline.ts";
 import { reasonOf } from "../../../testing/src/gateway/call-end.ts";
 import { statelessMeta } from "../../../testing/src/gateway/mcp.ts";
 import { serveStdio } from "../../src/command/mcp-stdio.ts";
+import { proxyCommand } from "../../src/command/program.ts";
 
 // MCP on the streams of a process: one message in each line.
 
@@ -207,4 +208,21 @@ describe("MCP on standard input and output", () => {
       error: { code: -32603, message: "the response was interrupted" },
     });
   });
+});
+
+test.each(["", "two words", "line\n", "ümlaut"])("an MCP_TOKEN of %j is invalid, and not printed", async (token) => {
+  vi.stubEnv("MCP_TOKEN", token);
+  onTestFinished(() => void vi.unstubAllEnvs());
+  const errors: string[] = [];
+  const exitCode = await proxyCommand(
+    ["--upstream", "http://127.0.0.1:1", "--reflection", "--mcp", "*", "--mcp-stdio"],
+    {
+      print: () => undefined,
+      printError: (text) => void errors.push(text),
+      stopRequested: () => Promise.resolve("SIGTERM"),
+      onHangup: () => undefined,
+    },
+  );
+  const message = "MCP_TOKEN must be a bearer token of letters, digits and -._~+/, or be unset";
+  expect([exitCode, errors]).toEqual([2, [message]]);
 });
