@@ -161,33 +161,42 @@ export class Upstream implements AsyncDisposable {
     return () => void this.#watchers.delete(onChange);
   }
 
-  /** The same as {@link drain} with {@link UpstreamLimits.closeTimeoutMs}. */
+  /**
+   * Accepts no more calls and fails queued calls. Resolves when the calls in flight have finished; they are aborted
+   * after {@link UpstreamLimits.closeTimeoutMs}.
+   */
   close(): Promise<void> {
-    return this.drain(this.#limits.closeTimeoutMs);
+    const closed = this.drain(this.#limits.closeTimeoutMs);
+    this.#failWaiting(closedError());
+    return closed;
   }
 
   /**
-   * Accepts no more calls and fails queued calls. Resolves when the calls in flight have finished; they are aborted
-   * after `timeoutMs`.
+   * Accepts no more calls. Resolves when the queued calls and those in flight have finished; they are aborted after
+   * `timeoutMs`.
    */
   drain(timeoutMs: number): Promise<void> {
     if (this.#closing !== undefined) return this.#closing;
     const { promise, resolve } = Promise.withResolvers<void>();
-    // Set before calls fail below, so that they are not retried.
     this.#closing = promise;
-    const servers = [...this.#byAddress.values()];
     // This timer keeps the process running until the drain ends; the sockets do not.
     const timer = setTimeout(() => {
-      for (const server of servers) server.destroy();
+      this.#failWaiting(closedError());
+      for (const server of this.#byAddress.values()) server.destroy();
     }, timeoutMs);
     this.#resolveClosing = () => {
       clearTimeout(timer);
       resolve();
     };
-    this.#failWaiting(closedError());
-    for (const server of servers) server.drain();
-    this.#resolveIfClosed();
+    this.#drainIfUnqueued();
     return promise;
+  }
+
+  /** Closes the connections of a draining upstream once no call is queued for them. */
+  #drainIfUnqueued(): void {
+    if (this.#resolveClosing === undefined || this.#queue.size > 0) return;
+    for (const server of this.#byAddress.values()) server.drain();
+    this.#resolveIfClosed();
   }
 
   /** The same as {@link close}. */
@@ -286,6 +295,7 @@ export class Upstream implements AsyncDisposable {
     clearInterval(this.#check);
     this.#check = undefined;
     this.#queue.refuseTimedOut(false);
+    this.#drainIfUnqueued();
   }
 
   #onLost(): void {
@@ -299,7 +309,8 @@ export class Upstream implements AsyncDisposable {
   }
 
   #resolveIfClosed(): void {
-    if (this.#resolveClosing !== undefined && this.load.connections === 0) this.#resolveClosing();
+    const { connections, waitingCalls } = this.load;
+    if (this.#resolveClosing !== undefined && connections + waitingCalls === 0) this.#resolveClosing();
   }
 
   #failWaiting(

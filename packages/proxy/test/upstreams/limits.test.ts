@@ -248,6 +248,28 @@ test("a drain waits for calls, and resolves when they have finished", async () =
   expect(server.frames.filter(({ type }) => type === frameType.goAway)).toHaveLength(1);
 });
 
+test("a drain starts calls that are queued for a stream, and fails the rest after its timeout", async () => {
+  const responders: (() => void)[] = [];
+  await using server = await startScriptedServer({
+    opening: [settingFrame(3, 1)],
+    request: (connection, id) => responders.push(() => connection.send(...grpcResponse(id, watered))),
+  });
+  const { greenhouse, upstream } = clientOf(server.baseUrl, { connections: 1 });
+  const first = outcomeOf(greenhouse.waterBed({}));
+  await expect.poll(() => responders.length).toBe(1);
+  const queued = [2, 3].map(() => outcomeOf(greenhouse.waterBed({})));
+  await expect.poll(() => upstream.load.waitingCalls).toBe(2);
+  const drained = upstream.drain(200);
+  responders[0]?.();
+  await within(drained, "the end", 5_000);
+  expect(await Promise.all([first, ...queued])).toEqual([
+    "ok",
+    "Unavailable: the connection was lost",
+    "Unavailable: the transport is closed",
+  ]);
+  expect(responders).toHaveLength(2);
+});
+
 test("an idle connection is closed, and the next call opens a new one", async () => {
   await using server = await startScriptedServer(respondWatered);
   await using client = clientOf(server.baseUrl, { limits: { idleTimeoutMs: 50 } });
