@@ -106,9 +106,10 @@ export interface ProxyGateway extends Gateway {
    */
   reload(): Promise<ReloadReport>;
   /**
-   * Serves by other options, without closing the port; calls in flight keep the old ones. Rejects, with the errors of
-   * {@link createProxy}, if the options are not valid or the descriptors of any upstream cannot be read; nothing changes
-   * then. The engine, `trustedProxies`, and the limits of connections stay those of the start.
+   * Serves by other options, without closing the port; calls in flight keep the old ones. An upstream that cannot be
+   * reached keeps the descriptors that were read from the same address. Rejects, with the errors of {@link createProxy},
+   * if the options are not valid or no upstream has descriptors; nothing changes then. The engine, `trustedProxies`, and
+   * the limits of connections stay those of the start.
    */
   reconfigure(options: ProxyOptions): Promise<void>;
 }
@@ -150,8 +151,12 @@ interface Serving {
   readonly watches: readonly (() => void)[];
 }
 
-/** Reads the descriptors of options, and compiles their routes. Rejects as {@link createProxy} does. */
-async function openServing(given: ProxyOptions): Promise<Serving> {
+/**
+ * Reads the descriptors of options, and compiles their routes. Rejects as {@link createProxy} does.
+ *
+ * @param previous - has the descriptors of upstreams that cannot be reached
+ */
+async function openServing(given: ProxyOptions, previous?: ProxyTable): Promise<Serving> {
   const options = { ...given, limits: { ...proxyLimits, ...given.limits } };
   refuseUnknownOptions(options, proxyOptionNames, "createProxy");
   for (const [at, upstream] of options.upstreams.entries()) {
@@ -178,7 +183,12 @@ async function openServing(given: ProxyOptions): Promise<Serving> {
       ...compileProxyRoutes(upstreams, descriptors, options, report),
       onUnknownPath,
     });
-    const table = new ProxyTable(upstreams, compile, report, options);
+    const known = upstreams.map(({ connections }) => {
+      const isSame = (old: OpenUpstream): boolean => old.connections === connections;
+      const hasSameAddress = (old: OpenUpstream): boolean => old.connections.authority === connections.authority;
+      return previous?.knownOf(isSame) ?? previous?.knownOf(hasSameAddress);
+    });
+    const table = new ProxyTable(upstreams, compile, report, options, known);
     await table.load().catch((error: unknown) => {
       // Reads in progress are aborted, because their result is not needed.
       table.close();
@@ -212,12 +222,11 @@ function openProxy(first: Serving, options: ProxyOptions): ProxyGateway {
     await closeAll(current.upstreams);
   };
   const reconfigure = async (next: ProxyOptions): Promise<void> => {
-    const opened = await openServing(next);
-    const problem = opened.table.reloads.find((reload) => reload.problem !== undefined)?.problem;
-    if (problem !== undefined || isStopped) {
+    const opened = await openServing(next, current.table);
+    if (isStopped) {
       stopReading(opened);
       await closeAll(opened.upstreams);
-      throw new Error(problem ?? "the proxy is closed");
+      throw new Error("the proxy is closed");
     }
     const old = current;
     // The listener and the handlers hold this object. Calls in flight hold their routes.

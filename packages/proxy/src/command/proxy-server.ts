@@ -276,6 +276,7 @@ class ProxyServer {
         this.#measure(parts);
         this.#terminal.print("configuration reloaded");
         if (proxy !== undefined) {
+          this.#reportMissingUpstreams(proxy);
           this.#reportOmittedServices(proxy);
           this.#reportUnusedRules(proxy);
         }
@@ -304,11 +305,13 @@ class ProxyServer {
     this.#terminal.print(["descriptors reloaded", ...changes].join("\n  "));
   }
 
-  /** Logs the upstreams whose descriptors have not been read yet, with the reason. */
+  /** Logs the upstreams whose descriptors cannot be read, with the reason. */
   #reportMissingUpstreams({ descriptorReloads }: ProxyGateway): void {
     for (const [at, { name }] of this.#settings.upstreams.entries()) {
-      const problem = descriptorReloads[at]?.problem;
-      if (problem !== undefined) this.#log.write(`serving without ${name}: ${problem}`);
+      const { problem, lastSuccessMs } = descriptorReloads[at] ?? {};
+      if (problem === undefined) continue;
+      const what = lastSuccessMs === undefined ? `without ${name}` : `${name} by its previous descriptors`;
+      this.#log.write(`serving ${what}: ${problem}`);
     }
   }
 

@@ -33,6 +33,12 @@ export interface DescriptorReload {
   readonly failures: number;
 }
 
+/** The descriptors of an upstream, and the last read of them. */
+export interface KnownDescriptors {
+  readonly set: Uint8Array;
+  readonly reload: DescriptorReload;
+}
+
 /** Options of {@link ProxyTable}. */
 interface ProxyTableOptions {
   readonly onReload?: (report: ReloadReport) => void;
@@ -83,8 +89,11 @@ export class ProxyTable {
     compileRoutes: (descriptors: readonly ServiceDescriptors[]) => Routes,
     report: FaultReporter,
     options: ProxyTableOptions,
+    known: readonly (KnownDescriptors | undefined)[] = [],
   ) {
     this.#upstreams = upstreams;
+    this.descriptorSets = upstreams.map((_, at) => known[at]?.set ?? noBytes);
+    this.reloads = upstreams.map((_, at) => known[at]?.reload ?? neverRead);
     this.#readers = upstreams.map(
       (upstream) =>
         new DescriptorReader(
@@ -112,9 +121,16 @@ export class ProxyTable {
     return this.descriptorSets.includes(noBytes);
   }
 
+  /** Returns the descriptors of an upstream; `undefined` if they have not been read yet. */
+  knownOf(isSame: (upstream: OpenUpstream) => boolean): KnownDescriptors | undefined {
+    const at = this.#upstreams.findIndex(isSame);
+    const [set, reload] = [this.descriptorSets[at], this.reloads[at]];
+    return set === undefined || set === noBytes || reload === undefined ? undefined : { set, reload };
+  }
+
   /**
    * Reads the descriptors of all upstreams and uses them. An upstream that cannot be reached keeps its descriptors and
-   * is retried with a backoff; at the start, one reachable upstream is enough. If any descriptors are invalid, all
+   * is retried with a backoff; at the start, one upstream with descriptors is enough. If any descriptors are invalid, all
    * upstreams keep theirs.
    *
    * @returns whether the descriptors in use have changed. Rejects if this fails before any are in use, or after
@@ -130,9 +146,10 @@ export class ProxyTable {
     clearTimeout(this.#retryTimer);
     const errors = read.filter((each) => each instanceof Error);
     const invalid = errors.find((error) => !isUnreachable(error));
-    const fatalError = invalid ?? (errors.length === read.length ? errors[0] : undefined);
-    if (fatalError !== undefined && this.#routes === undefined) throw fatalError;
     const previousSets = this.descriptorSets;
+    const hasDescriptors = errors.length < read.length || previousSets.some((set) => set !== noBytes);
+    const fatalError = invalid ?? (hasDescriptors ? undefined : errors[0]);
+    if (fatalError !== undefined && this.#routes === undefined) throw fatalError;
     const descriptorSets = read.map((each, at) => (each instanceof Error ? (previousSets[at] ?? noBytes) : each));
     const isChanged = descriptorSets.map((set, at) => isDifferent(set, previousSets[at] ?? noBytes));
     const hasChanges = this.#routes === undefined || isChanged.includes(true);
@@ -261,6 +278,8 @@ export class ProxyTable {
     return lines.map((line) => `${this.#upstreams[at]?.connections.authority}: ${line}`);
   }
 }
+
+const neverRead: DescriptorReload = { problem: undefined, lastSuccessMs: undefined, successes: 0, failures: 0 };
 
 /** The services of an upstream whose descriptors have not been read yet: none. */
 const noServices: ServiceDescriptors = { services: [], types: createFileRegistry(), omitted: new Map() };

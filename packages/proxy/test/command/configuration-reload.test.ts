@@ -1,9 +1,10 @@
-import { writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import type { ConnectRouter } from "@connectrpc/connect";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createReflectionService, ServerReflection } from "../../../gateway/src/reflection/index.ts";
 import { createSigningKey, startIdentityProvider, testAudience } from "../../../testing/src/auth/identity-provider.ts";
+import { OrderService } from "../../../testing/src/gen/orders/v1/orders_pb.ts";
 import { type ProxyProcess, startProxyProcess } from "../../../testing/src/gateway/proxy-process.ts";
 import { createTestGateway } from "../../../testing/src/gateway/test-engine.ts";
 import { projectFolder } from "../../../testing/src/process/child-program.ts";
@@ -104,6 +105,36 @@ test("a refused file leaves the previous configuration in use, with a log line a
   proxy.command.process.kill("SIGHUP");
   await expect.poll(() => read(proxy, 1)).toEqual([200, '{"sensor":"1","degreesCelsius":3}']);
   expect(await successful()).toEqual([1]);
+});
+
+test("an upstream that cannot be reached keeps its descriptors, and does not prevent a reload", async () => {
+  const orders = createTestGateway({
+    routes: (router: ConnectRouter) => {
+      router.service(OrderService, {});
+      router.service(ServerReflection, createReflectionService([OrderService, ServerReflection]));
+    },
+  });
+  const { port } = await orders.listen({ host: "127.0.0.1" });
+  const address = `http://127.0.0.1:${port}`;
+  const others = `- { addresses: ["${address}"], descriptors: reflection, connections: `;
+  const configureBoth = (connections: number, more: string): void => {
+    configure(addresses[0], "");
+    const first = readFileSync(file, "utf8").replace("upstreams: [{", "upstreams:\n- {").replace("}]", "}");
+    writeFileSync(file, `${first}${others}${connections} }\n${more}`);
+  };
+  configureBoth(1, "");
+  await using proxy = await startProxyProcess(["--config", file]);
+  await orders.close();
+  configureBoth(2, "docs: false\n");
+  proxy.command.process.kill("SIGHUP");
+  await expect.poll(proxy.command.stdout).toContain("configuration reloaded");
+  expect(proxy.command.stderr()).toContain(`serving ${address} by its previous descriptors: `);
+  expect(await read(proxy, 1)).toEqual([200, '{"sensor":"1","degreesCelsius":30}']);
+  expect((await fetch(`${proxy.baseUrl}/openapi.json`)).status).toBe(404);
+  const call = { method: "POST", headers: { "content-type": "application/json" }, body: "{}" };
+  const [method] = OrderService.methods;
+  expect((await fetch(`${proxy.baseUrl}/${OrderService.typeName}/${method?.name}`, call)).status).toBe(503);
+  expect(await metric(proxy, "gateway_descriptors_reload_successful")).toEqual([1, 0]);
 });
 
 test("an upstream that is configured as before keeps its connection", async () => {
