@@ -103,10 +103,12 @@ export async function closeParts(
 }
 
 function openUpstreams({ upstreams, problemAt }: ProxySettings, previous?: ServingParts): readonly NamedUpstream[] {
+  const shareable =
+    previous?.settings.upstreams.map((settings, at) => ({ settings, open: previous.upstreams[at] })) ?? [];
   return upstreams.map(({ name, connection }, at) => {
-    const known = previous?.settings.upstreams.findIndex((other) => isDeepStrictEqual(other.connection, connection));
-    const shared = previous?.upstreams[known ?? -1];
-    if (shared !== undefined) return { name, upstream: shared.upstream };
+    const known = shareable.findIndex(({ settings }) => isDeepStrictEqual(settings.connection, connection));
+    const [shared] = known < 0 ? [] : shareable.splice(known, 1);
+    if (shared?.open !== undefined) return { name, upstream: shared.open.upstream };
     try {
       return { name, upstream: createUpstream(connection) };
     } catch (error) {

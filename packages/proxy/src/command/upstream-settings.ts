@@ -8,7 +8,7 @@ import { readPem } from "./pem-files.ts";
 
 /** The settings of an upstream. */
 export interface UpstreamSettings {
-  /** The first address, for metrics and messages. */
+  /** The first address, for metrics and messages. The second upstream with the same one is named `ADDRESS#2`. */
   readonly name: string;
   readonly connection: UpstreamOptions;
   readonly proxied: Omit<ProxiedUpstream, "upstream">;
@@ -24,8 +24,8 @@ export function toUpstreamSettings({ settings, problemAt }: ReadSettings): reado
   return upstreams.map((upstream, at) => {
     const path = `upstreams[${at}]`;
     const { addresses, descriptors, services, timeoutMs, timeoutMaxMs, retry, reflectionHeader } = upstream;
-    const [name] = addresses;
-    if (name === undefined) throw problemAt(`${path}.addresses`, "must contain at least one address");
+    const [first] = addresses;
+    if (first === undefined) throw problemAt(`${path}.addresses`, "must contain at least one address");
     if (descriptors === undefined) throw problemAt(path, "requires descriptors: reflection, or a file");
     if (settings.validate && !settings.validateReflected && descriptors === "reflection")
       throw problemAt(
@@ -33,8 +33,9 @@ export function toUpstreamSettings({ settings, problemAt }: ReadSettings): reado
         "must be a file unless validateReflected is set, because upstreams may be hostile",
       );
     const isSelected = createNameFilter(services);
+    const others = upstreams.slice(0, at).filter((other) => other.addresses[0] === first).length;
     return {
-      name,
+      name: others === 0 ? first : `${first}#${others + 1}`,
       connection: { ...connectionOf(upstream), limits: { headerBytes }, ...tlsOf(upstream, path, problemAt) },
       proxied: {
         descriptors: descriptors === "reflection" ? descriptors : pathToFileURL(descriptors),

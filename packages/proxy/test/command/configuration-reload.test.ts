@@ -137,6 +137,40 @@ test("an upstream that cannot be reached keeps its descriptors, and does not pre
   expect(await metric(proxy, "gateway_descriptors_reload_successful")).toEqual([1, 0]);
 });
 
+test("upstreams with the same address have separate metrics, also after a reload", async () => {
+  const both = createTestGateway({
+    routes: (router: ConnectRouter) => {
+      router.service(GreenhouseService, {});
+      router.service(OrderService, {});
+      router.service(ServerReflection, createReflectionService([GreenhouseService, OrderService, ServerReflection]));
+    },
+  });
+  await using closing = new AsyncDisposableStack();
+  closing.defer(() => both.close());
+  const { port } = await both.listen({ host: "127.0.0.1" });
+  const address = `http://127.0.0.1:${port}`;
+  const upstreams = [GreenhouseService, OrderService].map(
+    ({ typeName }) => `- { addresses: ["${address}"], descriptors: reflection, services: [${typeName}] }\n`,
+  );
+  const content = `listen: { port: 0 }\nadmin: { port: 0 }\ndrain: { delayMs: 0 }\nupstreams:\n${upstreams.join("")}`;
+  writeFileSync(file, content);
+  await using proxy = await startProxyProcess(["--config", file]);
+  const labels = async (): Promise<unknown> => {
+    const samples = readSamples(await (await fetch(`${proxy.adminUrl}/metrics`)).text());
+    const connections = samples.filter(({ name }) => name === "gateway_upstream_connections");
+    return connections.map(({ labels: { upstream }, value }) => [upstream, value]);
+  };
+  const want = [
+    [address, 1],
+    [`${address}#2`, 1],
+  ];
+  expect(await labels()).toEqual(want);
+  writeFileSync(file, `${content}docs: false\n`);
+  proxy.command.process.kill("SIGHUP");
+  await expect.poll(proxy.command.stdout).toContain("configuration reloaded");
+  expect(await labels()).toEqual(want);
+});
+
 test("an upstream that is configured as before keeps its connection", async () => {
   configure(addresses[0], "");
   await using proxy = await startProxyProcess(["--config", file]);
