@@ -72,7 +72,7 @@ class StdioServer {
       else if (this.#calls.size < runningMax) this.#start({ message, line });
       else if (this.#queuedLength + line.length <= queuedLengthMax) this.#enqueue({ message, line });
       // Awaited, so that a client that does not read its responses is not read either.
-      else await this.#refuse(message).catch(() => undefined);
+      else await this.#writeError(message, -32_000, "too many requests are queued; wait for responses");
     }
     this.#queue.length = 0;
     for (const controller of this.#running.values()) controller.abort();
@@ -98,12 +98,6 @@ class StdioServer {
     this.#calls.add(call);
   }
 
-  async #refuse({ id }: StdioMessage): Promise<void> {
-    if (id === undefined) return;
-    const error = { code: -32_000, message: "too many requests are queued; wait for responses" };
-    await this.#write(JSON.stringify({ jsonrpc: "2.0", id, error }));
-  }
-
   async #handle({ message, line }: QueuedRequest): Promise<void> {
     const controller = new AbortController();
     const key = JSON.stringify(message.id);
@@ -122,11 +116,8 @@ class StdioServer {
         await this.#write(withId(text, message.id));
       }
     } catch {
-      const { id } = message;
-      if (controller.signal.aborted || (typeof id !== "string" && typeof id !== "number")) return;
       // The client would wait for the response.
-      const error = { code: -32603, message: "the response was interrupted" };
-      await this.#write(JSON.stringify({ jsonrpc: "2.0", id, error }));
+      if (!controller.signal.aborted) await this.#writeError(message, -32_603, "the response was interrupted");
     } finally {
       // Releases the listener that the request has added to the signal.
       controller.abort();
@@ -142,6 +133,12 @@ class StdioServer {
     const at = this.#queue.findIndex(({ message }) => JSON.stringify(message.id) === key);
     const [removed] = at < 0 ? [] : this.#queue.splice(at, 1);
     this.#queuedLength -= removed?.line.length ?? 0;
+  }
+
+  /** Responds with an error. Does not throw if the client has closed its end. */
+  async #writeError({ id }: StdioMessage, code: number, message: string): Promise<void> {
+    if (!isId(id)) return;
+    await this.#write(JSON.stringify({ jsonrpc: "2.0", id, error: { code, message } })).catch(() => undefined);
   }
 
   async #write(text: string): Promise<void> {
@@ -184,28 +181,30 @@ function encodeValue(value: string): string {
 
 /** Adds the id of a request to a refusal, which has none because the body was not read. */
 function withId(text: string, id: unknown): string {
-  if (typeof id !== "string" && typeof id !== "number") return text;
-  return text.startsWith('{"jsonrpc":"2.0","error":') ? text.replace("{", `{"id":${JSON.stringify(id)},`) : text;
+  return isId(id) && text.startsWith('{"jsonrpc":"2.0","error":')
+    ? text.replace("{", `{"id":${JSON.stringify(id)},`)
+    : text;
+}
+
+function isId(id: unknown): id is string | number {
+  return typeof id === "string" || typeof id === "number";
 }
 
 /** Yields the messages of a response: the events of a stream, or its body. */
-async function* messagesOf({ headers, body }: Response): AsyncGenerator<string, void> {
-  if (body === null) return;
-  const pieces = body.pipeThrough(new TextDecoderStream());
-  let text = "";
-  if (headers.get("content-type") !== "text/event-stream") {
-    for await (const piece of pieces) text += piece;
-    if (text !== "") yield text;
+async function* messagesOf(response: Response): AsyncGenerator<string, void> {
+  const { headers, body } = response;
+  if (body === null || headers.get("content-type") !== "text/event-stream") {
+    const message = await response.text();
+    if (message !== "") yield message;
     return;
   }
-  for await (const piece of pieces) {
+  let text = "";
+  for await (const piece of body.pipeThrough(new TextDecoderStream())) {
     text += piece;
     const events = text.split("\n\n");
     text = events.pop() ?? "";
-    for (const event of events) {
-      const data = event.split("\n").find((line) => line.startsWith("data: "));
-      if (data !== undefined) yield data.slice("data: ".length);
-    }
+    // The others are heartbeats.
+    for (const event of events) if (event.startsWith("data: ")) yield event.slice("data: ".length);
   }
 }
 
