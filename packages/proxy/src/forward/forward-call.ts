@@ -102,15 +102,17 @@ export function forwardStream(
 export async function readSingleResponse(messages: AsyncIterable<Message>): Promise<Message> {
   let response: Message | undefined;
   for await (const message of messages) {
-    if (response !== undefined) throw wrongResponses("more than one message");
+    if (response !== undefined) throw wrongResponses("several");
     response = message;
   }
-  if (response === undefined) throw wrongResponses("no message");
+  if (response === undefined) throw wrongResponses("none");
   return response;
 }
 
-function wrongResponses(what: string): ConnectError {
-  return problem("ERR_UPSTREAM_RESPONSE", `the response of the service has ${what}`);
+function wrongResponses(count: "none" | "several"): ConnectError {
+  return count === "none"
+    ? problem("ERR_UPSTREAM_RESPONSE", "the response of the service has no message")
+    : problem("ERR_UPSTREAM_RESPONSE", "the response of the service has more than one message");
 }
 
 function initOf(target: ForwardTarget, context: HandlerContext): CallInit {

@@ -76,16 +76,16 @@ export class LargeMessage extends OpaqueMessage {
  */
 export async function* requireSingle(
   messages: AsyncIterable<Message>,
-  createError: (what: "no message" | "more than one message") => ConnectError,
+  createError: (count: "none" | "several") => ConnectError,
 ): AsyncGenerator<Message> {
   let hasMessage = false;
   for await (const message of messages) {
     const isStart = !(message instanceof MessagePart) || message.isFirst;
-    if (isStart && hasMessage) throw createError("more than one message");
+    if (isStart && hasMessage) throw createError("several");
     hasMessage = true;
     yield message;
   }
-  if (!hasMessage) throw createError("no message");
+  if (!hasMessage) throw createError("none");
 }
 
 /** Returns the same error as for messages that are read completely. */
