@@ -148,9 +148,9 @@ export function bindOptionsOf({ host, port, socketMode }: Configuration): BindOp
 
 /** Returns the fields of the log line when the server starts. */
 function describeServing(configuration: Configuration): object {
-  const { database, tlsCertFile, publicUrl } = configuration;
+  const { database, mcp, tlsCertFile, publicUrl } = configuration;
   return {
-    protocols: "REST, Connect, gRPC, gRPC-Web",
+    protocols: `REST, Connect, gRPC, gRPC-Web${mcp === "on" ? ", MCP" : ""}`,
     tls: tlsCertFile !== undefined,
     store: database.kind,
     credentials: credentialSourcesOf(configuration),

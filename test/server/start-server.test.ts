@@ -116,13 +116,13 @@ test("a server logs that it has stopped after its store is closed", async () => 
   expect(isOpenAt).toContainEqual(["stopped", false]);
 });
 
-test("the log names the Unix socket that a server listens on, without a port", async () => {
+test("the log names the Unix socket that a server listens on, without a port, and the protocols", async () => {
   using folder = createTempFolder();
   const path = folder.file("socket");
-  const server = await startConfigured({ HOST: `unix:${path}` });
+  const server = await startConfigured({ HOST: `unix:${path}`, PLANTSTORE_MCP: "on" });
   await server.drain();
   const line = server.lines().find(({ msg }) => msg === "listening");
-  expect(line).toMatchObject({ address: path });
+  expect(line).toMatchObject({ address: path, protocols: "REST, Connect, gRPC, gRPC-Web, MCP" });
   expect(line).not.toHaveProperty("port");
 });
 
