@@ -207,7 +207,7 @@ describe.each(restWays)("a client stream on REST over $name", (way) => {
     );
     const response = await post(greenhouse, "/sensors/s/readings", '{"sensor":"s"}\n');
     expect(JSON.parse(response.body.toString())).toMatchObject({
-      message: "line 1: sensor: is already set by the path",
+      message: "line 1: sensor: is already set by the path; to accept it, set the server option lenient",
     });
   });
 
@@ -383,7 +383,7 @@ describe.each(restWays)("a client stream on REST over $name", (way) => {
     const response = await upload.readResponse();
     expect([response.httpStatus, JSON.parse(response.body.toString()).message]).toEqual([
       413,
-      "line 2: the message is larger than 65536 bytes",
+      "line 2: the message is larger than 65536 bytes; to accept it, set the server option readMaxBytes",
     ]);
   });
 

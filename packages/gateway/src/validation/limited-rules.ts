@@ -9,8 +9,11 @@ const ownersMax = 2000;
 const patternCharactersMax = 10_000;
 /** For compiling all rules: ten times as long as the most rules take. */
 const prepareMsMax = 5000;
-/** For one message: a large message takes some milliseconds, and other calls wait meanwhile. */
-const checkMsMax = 100;
+/**
+ * For one message: a large message takes some milliseconds, and a container may be suspended for 100 ms to enforce its
+ * CPU limit. Other calls wait meanwhile.
+ */
+const checkMsMax = 300;
 
 /** Runs a function, and interrupts it after a number of milliseconds: then returns `false`. */
 export type TimeLimit = (run: () => void, timeoutMs: number) => boolean;

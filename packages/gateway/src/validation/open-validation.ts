@@ -15,7 +15,7 @@ import { unevaluable, violationError } from "./violation-error.ts";
 export interface ValidationOptions {
   /**
    * Whether the rules come from a server that is not trusted, such as an upstream of a proxy with reflection. Then only
-   * standard rules are accepted, and checking a message is interrupted after 100 ms. Requires `node:vm`, and adds about
+   * standard rules are accepted, and checking a message is interrupted after 300 ms. Requires `node:vm`, and adds about
    * 0.15 ms to each message. Default false.
    */
   readonly untrusted?: boolean;

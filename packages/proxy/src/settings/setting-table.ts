@@ -230,7 +230,7 @@ export const proxyFileType: SettingType<ProxyFile> = mapping<ProxyFile>({
     type: boolean,
     fallback: false,
     about:
-      "Like `validate`, and accepts rules that upstreams send by reflection. Only standard rules; 100 ms for each message.",
+      "Like `validate`, and accepts rules that upstreams send by reflection. Only standard rules; 300 ms for each message.",
     flags: [{ name: "validate-reflected", value: true }],
   },
   accessLog: {

@@ -88,9 +88,14 @@ function readBoundField(context: ReadContext, reader: FieldReader, fields: Field
     refuseOtherValue(field, secondMessage, fields);
     return;
   }
-  if (context.rejectUnknown) throw new FieldProblem("is already set by the path", "sameValueAsPath or lenient");
+  if (context.rejectUnknown) throw setByPath(context);
   unknown.addField(field.name, path.slice(0, -1));
   scanner.skipValue();
+}
+
+function setByPath({ sameAsBound }: ReadContext): FieldProblem {
+  const option = sameAsBound === undefined ? "lenient" : "sameValueAsPath or lenient";
+  return new FieldProblem("is already set by the path", option);
 }
 
 function refuseOtherValue(field: DescField, repeated: MessageShape<DescMessage>, fields: FieldValues): void {

@@ -36,8 +36,11 @@ export interface ReadContext {
   readonly unknown: UnknownNames;
   /** The path to the value being read; after a reader has thrown, the path to the problem. */
   readonly path: PathStep[];
-  /** Whether bound fields may have the value that the path sets; otherwise they are refused or ignored. */
-  readonly sameAsBound: boolean;
+  /**
+   * Whether bound fields may have the value that the path sets; otherwise they are refused or ignored. `undefined` for
+   * a message of a stream, to which the option does not apply.
+   */
+  readonly sameAsBound: boolean | undefined;
   readonly notes: FieldNotes | undefined;
   readonly messages: MessageReaders;
   /** The number of google.protobuf.Any that enclose the value being read. */

@@ -50,7 +50,7 @@ export interface BodyRules {
   /** The fields that the path has set. */
   readonly bound: BoundFields;
   /** Whether the body may repeat these fields with the same value; otherwise it must not contain them. */
-  readonly sameAsBound: boolean;
+  readonly sameAsBound: boolean | undefined;
 }
 
 const noRules: BodyRules = { bound: new Map(), sameAsBound: false };

@@ -58,7 +58,7 @@ export function createRequestReader(
   const bound = variables.boundFields;
   const hasRequestStream = methodKind === "client_streaming" || methodKind === "bidi_streaming";
   // In a stream, only the first message has the fields of the path, so later ones cannot be compared with them.
-  const rules = { bound, sameAsBound: sameValueAsPath && !hasRequestStream };
+  const rules = { bound, sameAsBound: hasRequestStream ? undefined : sameValueAsPath };
   const { isRaw, createMessage, setFields } = createBodyReader(input, body, rules, readJson);
   if (hasRequestStream) requireStreamable(input, body, bound);
   const bodyFormat = bodyFormatOf(input, pattern, { isRaw, hasRequestStream }, options);
