@@ -36,7 +36,7 @@ import { PlantService } from "plantstore/connect";
 const headers = { authorization: \`Bearer \${token}\` };
 await createClient(PlantService, transport).deletePlant({ id: 42n }, { headers });
 console.log("deleted");`;
-const routes = 'import routes from "./routes.js";';
+const routes = 'import { routes } from "./routes.ts";';
 const listen = 'const { port } = await gateway.listen({ host: "127.0.0.1", port: 0 });';
 
 /** Returns code that calls a gateway of its process, prints the response and closes the gateway. */
@@ -242,10 +242,11 @@ beforeAll(async () => {
   tls = createIssuedCertificate("localhost");
   writeFileSync(join(folder, "authority.pem"), tls.authority);
   writeFileSync(
-    join(folder, "routes.js"),
-    `import { PlantService } from "plantstore/connect";
-const deletePlant = ({ id }) => (console.log(\`the handler has \${id}\`), {});
-export default (router) => router.service(PlantService, { deletePlant });
+    join(folder, "routes.ts"),
+    `import type { ConnectRouter } from "@connectrpc/connect";
+import { PlantService } from "plantstore/connect";
+const deletePlant = ({ id }: { id: bigint }) => (console.log(\`the handler has \${id}\`), {});
+export const routes = (router: ConnectRouter) => router.service(PlantService, { deletePlant });
 `,
   );
   execFileSync("buf", ["build", "-o", join(folder, "definition.binpb")], { cwd: projectFolder });

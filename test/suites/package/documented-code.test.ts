@@ -44,8 +44,7 @@ declare global {
 `;
 const routes = `
 import type { ConnectRouter } from "@connectrpc/connect";
-const routes = (router: ConnectRouter): ConnectRouter => router;
-export default routes;
+export const routes = (router: ConnectRouter): ConnectRouter => router;
 `;
 const configuration = { extends: "../../tsconfig.json", include: ["."], exclude: [] };
 
