@@ -116,7 +116,8 @@ const errorResponses: Readonly<Record<Protocol, (want: Want, contentType: string
   },
   mcp: ({ code, message = "", errorCode, fields }) => {
     // A refused credential is an error of HTTP and of JSON-RPC. It has no id if the body has not been read.
-    const isRead = code !== "unauthenticated" && errorCode !== "ERR_VERIFICATION_UNAVAILABLE";
+    const beforeBody = ["ERR_VERIFICATION_UNAVAILABLE", "ERR_RATE_LIMITED"];
+    const isRead = code !== "unauthenticated" && !beforeBody.includes(errorCode ?? "");
     if (!isRead || code === "permission_denied") {
       const { httpStatus } = codes[code];
       const error = { code: httpStatus < 500 ? -32_600 : -32_603, message };

@@ -1,8 +1,9 @@
 import { describe, expect, test } from "vitest";
+import { createPlantTools } from "../../src/server/plant-tools.ts";
 import { openMemoryStore } from "../../src/stores/index.ts";
 import { type Field, fieldValue, type HttpResponse } from "../../packages/testing/src/carriers/exchange.ts";
 import { readOutcome, readWebTrailer } from "../../packages/testing/src/gateway/outcome.ts";
-import { type Carriage, carriages, exchange } from "../../packages/testing/src/gateway/wire-format.ts";
+import { type Carriage, carriagesWithTools, exchange } from "../../packages/testing/src/gateway/wire-format.ts";
 import { deletePlantRequest } from "../support/plants/delete-plant.ts";
 import { expectedResponse, actualResponse } from "../contract/expected-response.ts";
 import type { TokenVerifier } from "../../packages/auth/src/index.ts";
@@ -18,7 +19,7 @@ import {
 // One call in 1,000 s, so that the second call of a test is always above the limit, even on a slow machine.
 const rate = 0.001;
 
-const [rest] = carriages;
+const [rest] = carriagesWithTools;
 const from = (address: string): Field => ["x-forwarded-for", address];
 const trustedProxies = ["127.0.0.1"];
 
@@ -36,13 +37,13 @@ function call(
   return exchange(server.address, carriage.httpVersion, deletePlantRequest(carriage.format, 7n, header));
 }
 
-describe.each(carriages)("$name", (carriage) => {
+describe.each(carriagesWithTools)("$name", (carriage) => {
   const testCases = (["principal", "address"] as const).flatMap((name) => verifiers.map((each) => ({ name, ...each })));
   test.each(testCases)("refuses a call above the rate of the $name, with a token verified $how", async (testCase) => {
     const { name, verifier } = testCase;
     const rates = name === "principal" ? { ratePerPrincipal: rate } : { ratePerAddress: rate };
     const store = openMemoryStore(new Set([7n]));
-    await using server = await startPlantServer({ store, verifier, ...rates });
+    await using server = await startPlantServer({ store, verifier, tools: createPlantTools(), ...rates });
     const first = await call(server, carriage, [authorized]);
     expect(readOutcome(carriage.format, first).code).toBe(0);
     const response = await call(server, carriage, [authorized]);
@@ -51,6 +52,7 @@ describe.each(carriages)("$name", (carriage) => {
     expect(actualResponse(carriage.format, response)).toEqual(
       expectedResponse(carriage.format, {
         code: "resource_exhausted",
+        errorCode: "ERR_RATE_LIMITED",
         message: `too many calls: the ${name} limit is 0.001 per second`,
         fields: {
           "retry-after": waitS,

@@ -1,8 +1,9 @@
 import { afterAll, describe, expect, test } from "vitest";
 import type { PresentedToken, TokenOutcome, TokenVerifier } from "../../packages/auth/src/token-verifier.ts";
+import { createPlantTools } from "../../src/server/plant-tools.ts";
 import { openMemoryStore } from "../../src/stores/index.ts";
 import type { Field } from "../../packages/testing/src/carriers/exchange.ts";
-import { type Carriage, carriages, exchange } from "../../packages/testing/src/gateway/wire-format.ts";
+import { type Carriage, carriagesWithTools, exchange } from "../../packages/testing/src/gateway/wire-format.ts";
 import { deletePlantRequest } from "../support/plants/delete-plant.ts";
 import { openLogLines } from "../../packages/testing/src/operations/log-lines.ts";
 import { bearer, startPlantServer, testVerifier, tokens } from "../support/server/plant-server.ts";
@@ -54,7 +55,13 @@ type Ask = (carriage: Carriage, credential: readonly Field[]) => Promise<unknown
 async function serveWith(verifier: TokenVerifier): Promise<Ask> {
   const { log, lines } = openLogLines("info");
   const plants = new Set<bigint>();
-  const server = await startPlantServer({ store: openMemoryStore(plants), verifier, log, ratePerPrincipal: 1_000 });
+  const server = await startPlantServer({
+    store: openMemoryStore(plants),
+    verifier,
+    tools: createPlantTools(),
+    log,
+    ratePerPrincipal: 1_000,
+  });
   afterAll(() => server[Symbol.asyncDispose]());
   return async ({ format, httpVersion }, credential) => {
     const earlier = lines().length;
@@ -80,7 +87,7 @@ const askAsynchronous = await Promise.all(
   Object.entries(asynchronous).map(async ([name, verifier]) => [name, await serveWith(verifier)] as const),
 );
 
-describe.each(carriages)("$name", (carriage) => {
+describe.each(carriagesWithTools)("$name", (carriage) => {
   test.each(Object.entries(credentials))(
     "%s has the same outcome with each form of verifier",
     async (_, credential) => {
