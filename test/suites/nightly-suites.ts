@@ -47,6 +47,16 @@ export const nightlySuites: readonly Suite[] = [
     needs: ["go", "python3", "python3-venv"],
   },
   {
+    kind: "files",
+    name: "model",
+    about: "random deletions, imports, sweeps, restores and crashes of stores, compared with a model",
+    occasion: "nightly",
+    whySeparate: "takes a minute",
+    files: ["test/suites/model/**/*.test.ts"],
+    workers: 1,
+    needs: ["postgres"],
+  },
+  {
     kind: "program",
     name: "cluster",
     about:

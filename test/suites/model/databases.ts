@@ -1,0 +1,76 @@
+import { migratePlants, backUp, restore } from "../../../src/stores/index.ts";
+import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
+import { type PostgresServer, runSql } from "../../support/plants/postgres-server.ts";
+import { readSqlite } from "../../support/plants/sqlite-file.ts";
+import type { Database, StoredRecord } from "./store-host.ts";
+
+const ageDays = 3;
+
+/** Creates a store in an SQLite file. */
+export async function createSqlite(): Promise<Database> {
+  const folder = createTempFolder();
+  const path = folder.file("plants.db");
+  const location = { kind: "sqlite", path } as const;
+  await migratePlants(location);
+  let backups = 0;
+  const query = (sql: string) => Promise.resolve(readSqlite(path, sql));
+  return {
+    location,
+    query,
+    keepsNewest: true,
+    records: async () =>
+      toRecords(
+        await query(
+          `SELECT plant_id, subject, request_id, idempotency_key
+           FROM deletions LEFT JOIN idempotency_keys USING (seq, deleted_at) ORDER BY seq`,
+        ),
+      ),
+    age: async () => {
+      for (const table of ["deletions", "idempotency_keys"])
+        await query(`UPDATE ${table} SET deleted_at = deleted_at - ${ageDays * 86_400_000}`);
+    },
+    settle: () => Promise.resolve(),
+    backUp: () => {
+      const copy = folder.file(`backup-${++backups}.db`);
+      backUp(path, copy);
+      return () => restore(path, copy);
+    },
+    [Symbol.asyncDispose]: () => Promise.resolve(folder[Symbol.dispose]()),
+  };
+}
+
+/** Creates a store in a separate schema of a PostgreSQL server. */
+export async function createPostgres(server: PostgresServer): Promise<Database> {
+  const url = await server.createPlants();
+  const query = (sql: string) => runSql(url, sql);
+  return {
+    location: { kind: "postgres", url },
+    query,
+    keepsNewest: false,
+    records: async () =>
+      toRecords(await query("SELECT plant_id, subject, request_id, idempotency_key FROM deletions ORDER BY seq")),
+    age: async () => void (await query(`UPDATE deletions SET deleted_at = deleted_at - interval '${ageDays} days'`)),
+    settle: async () => {
+      const running = "SELECT FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()";
+      while ((await query(`${running} AND state <> 'idle'`)).length > 0)
+        await new Promise((resolve) => setTimeout(resolve, 5));
+    },
+    crash: async () => {
+      await server.stop("kill");
+      await server.start();
+    },
+    [Symbol.asyncDispose]: () => Promise.resolve(),
+  };
+}
+
+function toRecords(rows: readonly Record<string, unknown>[]): readonly StoredRecord[] {
+  return rows.map((row) => {
+    const key = row["idempotency_key"];
+    return {
+      id: Number(row["plant_id"]),
+      subject: String(row["subject"]),
+      key: typeof key === "string" ? key : undefined,
+      requestId: String(row["request_id"]),
+    };
+  });
+}
