@@ -68,7 +68,7 @@ const keptMs = 750;
 const growthMin = 2;
 
 /** The factor by which the rate of such a batch may be higher; it may be half as high, because rates vary. */
-const rateRiseMax = 1.25;
+const rateRiseMax = 1.5;
 
 /**
  * Overload ends when no deletion was refused for this many milliseconds, or when the store is idle. A late batch lowers
