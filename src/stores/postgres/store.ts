@@ -38,8 +38,11 @@ export interface PostgresStoreOptions extends DurableStoreOptions {
 // About 10 ms of work for the server.
 const batchMax = 1_024;
 
-// About a tenth of a second of work. Callers that would have to wait longer get an error and should retry later.
-const waitingMax = 16_384;
+/**
+ * The most deletions that wait for a batch: about a tenth of a second of work. Callers that would have to wait longer
+ * get an error and should retry later.
+ */
+export const waitingMax = 16_384;
 
 /**
  * How often the database server is checked, in milliseconds. The check includes a write if no deletion was committed

@@ -24,8 +24,11 @@ import { StorageThread } from "./storage-thread.ts";
 // About 15 ms of work for the storage thread: long enough to share an fsync, short enough for a low latency.
 const batchMax = 1_024;
 
-// About a third of a second of work. Callers that would have to wait longer get an error and should retry later.
-const waitingMax = 16_384;
+/**
+ * The most deletions that wait for a batch: about a third of a second of work. Callers that would have to wait longer
+ * get an error and should retry later.
+ */
+export const waitingMax = 16_384;
 
 /** How often the file is checked with a write, in milliseconds, to detect a full disk or a removed file. */
 export const watchIntervalMs = 10_000;

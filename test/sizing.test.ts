@@ -1,0 +1,68 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { singleServer } from "../src/stores/postgres/delete/single-server.ts";
+import { waitingMax } from "../src/stores/postgres/store.ts";
+import { waitingMax as fileWaitingMax } from "../src/stores/sqlite/store.ts";
+import { storeSchema } from "../src/stores/postgres/schema/store-schema.ts";
+
+// The figures by which an operator sizes a deployment: the same in the code, the pages and the files of deploy/.
+
+/** The connections of a process for locked plants, checks and retention. */
+const otherConnections = 3;
+
+const words: readonly string[] = ["zero", "one", "two", "three", "four", "five", "six"];
+
+function read(path: string): string {
+  return readFileSync(join(import.meta.dirname, "..", path), "utf8").replaceAll(/\s+/g, " ");
+}
+
+/** Returns the number that a pattern captures in a file. */
+function numberIn(path: string, pattern: RegExp): number {
+  const [, captured = ""] = pattern.exec(read(path)) ?? [];
+  return Number(captured.replaceAll(",", ""));
+}
+
+describe("the connections of a process", () => {
+  const { inFlightMax } = singleServer(storeSchema("plants"));
+  const connections = words[inFlightMax + otherConnections] ?? "";
+
+  test.each([
+    {
+      path: "docs/explanation/storage.md",
+      text: `up to ${words[inFlightMax]} connections for deletions, and up to ${words[otherConnections]} more`,
+    },
+    { path: "docs/how-to/scaling.md", text: `allow ${connections} per process` },
+    { path: "docs/how-to/citus.md", text: `needs ${words[otherConnections]} connections to the coordinator` },
+    { path: "deploy/postgresql.conf", text: `# ${connections[0]?.toUpperCase()}${connections.slice(1)} per process` },
+    { path: "deploy/pgbouncer.ini", text: `; ${connections[0]?.toUpperCase()}${connections.slice(1)} per process` },
+  ])("are documented in $path", ({ path, text }) => {
+    expect(read(path)).toContain(text);
+  });
+
+  test("of a rolling upgrade fit into max_connections, which is the same in each file", () => {
+    const allowed = numberIn("deploy/postgresql.conf", /max_connections = (\d+)/);
+    expect(numberIn("deploy/cluster/patroni.yml", /max_connections: (\d+)/)).toBe(allowed);
+    const replicas = numberIn("deploy/kubernetes/overlay/kustomization.yaml", /count: (\d+)/);
+    const surge = numberIn("deploy/kubernetes/base/plantstore.yaml", /maxSurge: (\d+)/);
+    expect((replicas + surge) * (inFlightMax + otherConnections)).toBeLessThan(allowed);
+  });
+});
+
+test.each([
+  { path: "docs/how-to/operations.md", pattern: /Up to ([\d,]+) deletions are queued/ },
+  { path: "docs/how-to/citus.md", pattern: /\*\*The queue\*\* holds ([\d,]+) calls/ },
+])("the size of the queue is documented in $path", ({ path, pattern }) => {
+  expect([waitingMax, fileWaitingMax]).toEqual([numberIn(path, pattern), numberIn(path, pattern)]);
+});
+
+test.each(["deploy/kubernetes/base/plantstore.yaml", "deploy/proxy/kubernetes/base/proxy.yaml"])(
+  "the memory limit in %s is more than an idle process and the largest row of SECURITY.md need",
+  (path) => {
+    const [idle, limit] = [/requests: {[^}]*memory: (\d+)Mi/, /limits: { memory: (\d+)Mi/].map((it) =>
+      numberIn(path, it),
+    );
+    const rows = [...read("SECURITY.md").matchAll(/\| ([\d.]+) MiB in all \|/g)].map(([, mib]) => Number(mib));
+    expect(Math.max(...rows) + Number(idle)).toBeLessThanOrEqual(Number(limit));
+  },
+);
