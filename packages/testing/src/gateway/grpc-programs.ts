@@ -53,8 +53,18 @@ export async function startGrpcProgram({ file, args, folder }: GrpcProgram): Pro
 
 /** The servers of {@link echoFiles} and {@link sinkFiles}, and their builds, which are reused by later runs. */
 export const echoServers: readonly EchoServer[] = [
-  { name: "grpc-go", build: () => buildGo("echo"), knownFailing: [] },
-  { name: "grpc-java", build: () => buildJava(), knownFailing: [] },
+  {
+    name: "grpc-go",
+    build: () => buildGo("echo"),
+    knownFailing: [],
+    argsAt: (port) => ["-port", String(port), definitionsFile],
+  },
+  {
+    name: "grpc-java",
+    build: () => buildJava(),
+    knownFailing: [],
+    argsAt: (port, args) => [...args, String(port)],
+  },
   { name: "grpcio", build: () => buildPython(), knownFailing: [] },
   // Returns its request as null, because prost-reflect does not support NaN in JSON.
   { name: "tonic", build: () => buildRust(), knownFailing: ["type.wrapper.double"] },
@@ -66,6 +76,8 @@ interface EchoServer {
   readonly build: () => Promise<GrpcProgram>;
   /** The cases of the transcoding suite that fail because of its JSON of the request. */
   readonly knownFailing: readonly string[];
+  /** Returns the arguments for a port. Only of servers that SIGTERM stops gracefully. */
+  readonly argsAt?: (port: number, args: readonly string[]) => readonly string[];
 }
 
 /** Builds a program of `packages/proxy/test/suites/interop/go/`. */

@@ -29,9 +29,10 @@ public final class Echo {
 
   public static void main(String[] args) throws Exception {
     FileDescriptorSet set = FileDescriptorSet.parseFrom(Files.readAllBytes(Path.of(args[0])));
+    int port = args.length > 1 ? Integer.parseInt(args[1]) : 0;
     Map<String, FileDescriptor> files = new HashMap<>();
     JsonFormat.TypeRegistry.Builder types = JsonFormat.TypeRegistry.newBuilder();
-    NettyServerBuilder builder = NettyServerBuilder.forAddress(new InetSocketAddress("127.0.0.1", 0));
+    NettyServerBuilder builder = NettyServerBuilder.forAddress(new InetSocketAddress("127.0.0.1", port));
     // Each file comes after those that it imports.
     for (FileDescriptorProto proto : set.getFileList()) {
       FileDescriptor[] imports = proto.getDependencyList().stream().map(files::get).toArray(FileDescriptor[]::new);
@@ -42,8 +43,18 @@ public final class Echo {
     }
     printer = JsonFormat.printer().usingTypeRegistry(types.build());
     Server server = builder.build().start();
+    Runtime.getRuntime().addShutdownHook(new Thread(() -> stop(server)));
     System.out.println(server.getPort());
     server.awaitTermination();
+  }
+
+  /** Stops at SIGTERM, after the calls in flight. */
+  private static void stop(Server server) {
+    try {
+      server.shutdown().awaitTermination();
+    } catch (InterruptedException error) {
+      throw new IllegalStateException(error);
+    }
   }
 
   private static ServerServiceDefinition define(ServiceDescriptor service) {
