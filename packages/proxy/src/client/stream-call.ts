@@ -17,9 +17,10 @@ export interface StreamCallResponse {
 
 /**
  * Maximum bytes of sent messages that are kept until the response header arrives, so that a refused call can be retried.
- * 64 KiB: a call that sent more is not retried.
+ * 96 KiB, after which a call is not retried: the initial window of HTTP/2, which is full when a server refuses a large
+ * message, and two frames that are queued.
  */
-const keptBytesMax = 64 * 1024;
+const keptBytesMax = 96 * 1024;
 
 /** A call with a stream of messages in one or both directions. */
 export class StreamCall extends OutgoingCall {

@@ -70,7 +70,7 @@ export interface ProxiedUpstream {
   /**
    * Which failed calls are retried. `"transparent"`, the default: calls that were certainly not processed, once.
    * `"off"`: none. A policy (gRFC A6): also calls that may have been processed, so that they may be processed twice. A
-   * request that is forwarded in parts is not retried after 64 KiB of it were sent.
+   * request that is forwarded in parts is not retried after 96 KiB of it were sent.
    */
   readonly retry?: RetryPolicy | "transparent" | "off";
   /** Returns the settings of a method that differ from those of its upstream. Called once per method. */

@@ -52,7 +52,7 @@ const failures = [
 ];
 
 /** A message that is larger than the bytes kept for a retry, and windows that are large enough for it. */
-const large = "x".repeat(70_000);
+const large = "x".repeat(100_000);
 const windowsForLarge = [settingFrame(4, 1_000_000), frame(frameType.windowUpdate, 0, 0, Buffer.of(0, 16, 0, 0))];
 
 test.each(failures)("a stream that is $how loses no message, even if the next one is large", async ({ failFrame }) => {

@@ -20,7 +20,7 @@ import { startProxy } from "../../../testing/src/gateway/proxy.ts";
 const kibibyte = 1024;
 const mebibyte = 1024 * kibibyte;
 const readMaxBytes = 64 * mebibyte;
-const { NGHTTP2_CANCEL, NGHTTP2_INTERNAL_ERROR } = constants;
+const { NGHTTP2_CANCEL, NGHTTP2_INTERNAL_ERROR, NGHTTP2_REFUSED_STREAM } = constants;
 
 const rpcs = {
   unary: "WaterBed",
@@ -175,6 +175,25 @@ describe.each(invalidRequests)("$name", ({ body, code, isForwarded }) => {
     if (isForwarded) await expect.poll(() => requests.length).toBe(1);
     for (const request of requests) expect(await request).toEqual({ resetCode: NGHTTP2_CANCEL });
   });
+});
+
+test("a large request of a unary call that is refused when the initial window is full is retried", async () => {
+  let calls = 0;
+  await using proxied = await startCalls((stream) => {
+    const isRefused = ++calls === 1;
+    let bytes = 0;
+    stream.on("data", (piece: Buffer) => {
+      bytes += piece.byteLength;
+      if (isRefused && bytes > 60_000) stream.close(NGHTTP2_REFUSED_STREAM);
+    });
+    stream.on("end", () => {
+      if (!isRefused) respond(stream, messageOf(bytes));
+    });
+  });
+  const stream = proxied.open(rpcs.unary);
+  stream.end(messageOf(mebibyte));
+  const response = await readHttp2Response(stream);
+  expect([statusOf(response), response.body.byteLength, calls]).toEqual([0, mebibyte + 10, 2]);
 });
 
 test("a second message after a large one of a unary call resets the request at the upstream", async () => {

@@ -281,7 +281,7 @@ test("an idle connection is closed, and the next call opens a new one", async ()
 
 test.each([
   { sentBytes: 60_000, attempts: 2, want: "ok" },
-  { sentBytes: 70_000, attempts: 1, want: "Unavailable: the server refused the call" },
+  { sentBytes: 100_000, attempts: 1, want: "Unavailable: the server refused the call" },
 ])("a refused stream of $sentBytes bytes is sent $attempts times", async ({ sentBytes, attempts, want }) => {
   let received = 0;
   const refused = Promise.withResolvers<void>();
