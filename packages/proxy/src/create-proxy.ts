@@ -119,9 +119,8 @@ export interface ProxyGateway extends Gateway {
  *
  * Binary messages are forwarded as bytes; only JSON is converted, by the descriptors. Uncompressed gRPC messages above 64
  * KiB are forwarded in the parts in which they arrive, without compression, unless there are interceptors or
- * `validation`. The remaining time of the
- * caller's deadline is forwarded, and a caller that disconnects cancels the upstream's call. Calls that may have been
- * processed are never retried.
+ * `validation`. The remaining time of the caller's deadline is forwarded, and a caller that disconnects cancels the
+ * upstream's call. Calls that may have been processed are never retried.
  *
  * If there are several upstreams, the proxy starts even if some cannot be reached for `"reflection"`: it retries them
  * with a backoff, and serves them once their descriptors are read.
