@@ -23,8 +23,8 @@ export type ResponseParts = Pick<UnaryResponse, "message" | "header" | "trailer"
 export interface Reply {
   /** Receives the response; an untyped interceptor may pass a value of any type. */
   resolve(response: ResponseParts): void;
-  /** Receives the message of a response, or its parts as they arrive. Only for wires of envelopes, without interceptors. */
-  stream(messages: AsyncIterable<Message>): void;
+  /** Receives the message of a response, or its parts as they arrive. Only without interceptors. */
+  stream?(messages: AsyncIterable<Message>): void;
   /** Receives the thrown value. */
   reject(thrown: unknown): void;
 }

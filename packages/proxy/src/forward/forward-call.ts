@@ -56,7 +56,7 @@ export function forwardUnary(target: ForwardTarget, message: Message, context: H
   const { abortReason } = requestOf(context);
   if (abortReason !== undefined) throw abortReason;
   if (message instanceof LargeMessage) {
-    return reply.stream(requireSingle(forwardStream(target, message.parts, context), wrongResponses));
+    return reply.stream?.(requireSingle(forwardStream(target, message.parts, context), wrongResponses));
   }
   const request = target.method.envelop(message);
   // Messages to upstreams are never compressed, so `envelop` is synchronous.
@@ -67,10 +67,7 @@ export function forwardUnary(target: ForwardTarget, message: Message, context: H
 /** Forwards a unary call, and returns the message of the response. Used if there are interceptors. */
 export function promiseUnary(target: ForwardTarget, message: Message, context: HandlerContext): Promise<Message> {
   return new Promise((resolve, reject) => {
-    const stream = (messages: AsyncIterable<Message>): void => {
-      readSingleResponse(messages).then(resolve, reject);
-    };
-    forwardUnary(target, message, context, { resolve: (response) => resolve(response.message), stream, reject });
+    forwardUnary(target, message, context, { resolve: (response) => resolve(response.message), reject });
   });
 }
 
@@ -186,7 +183,7 @@ class ForwardedUnary extends UnaryCall {
   protected override receivedLarge(parts: AsyncIterable<Message>): void {
     const response = Promise.resolve({ message: parts });
     const messages = { [Symbol.asyncIterator]: () => new ForwardedMessages(response, undefined) };
-    this.#async.runInAsyncScope(() => this.#reply.stream(requireSingle(messages, wrongResponses)));
+    this.#async.runInAsyncScope(() => this.#reply.stream?.(requireSingle(messages, wrongResponses)));
   }
 
   protected override malformed(error: ConnectError): void {
