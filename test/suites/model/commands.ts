@@ -67,7 +67,7 @@ function deleteCommand(asked: readonly Asked[], crash: Crash | undefined): Comma
 /** Repeats a performed deletion with a key, whose plant may have been restored. */
 function repeatCommand(which: number): Command {
   return command(`repeat(${which})`, async (model, host) => {
-    const keyed = model.records.filter(({ key }) => key !== undefined);
+    const keyed = model.lasting.filter(({ key }) => key !== undefined);
     const earlier = keyed[which % Math.max(1, keyed.length)];
     if (earlier === undefined) return;
     const call = { ...earlier, requestId: `request-${++requests}` };

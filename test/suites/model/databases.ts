@@ -1,10 +1,13 @@
+import { DatabaseSync } from "node:sqlite";
 import { migratePlants, backUp, restore } from "../../../src/stores/index.ts";
 import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
 import { type PostgresServer, runSql } from "../../support/plants/postgres-server.ts";
-import { readSqlite } from "../../support/plants/sqlite-file.ts";
 import type { Database, StoredRecord } from "./store-host.ts";
 
 const ageDays = 3;
+
+/** How long to wait for the lock of a store, in milliseconds. */
+const lockTimeoutMs = 10_000;
 
 /** Creates a store in an SQLite file. */
 export async function createSqlite(): Promise<Database> {
@@ -13,7 +16,11 @@ export async function createSqlite(): Promise<Database> {
   const location = { kind: "sqlite", path } as const;
   await migratePlants(location);
   let backups = 0;
-  const query = (sql: string) => Promise.resolve(readSqlite(path, sql));
+  // With a timeout, because a store that starts after a crash locks the file.
+  const query = (sql: string): Promise<readonly Record<string, unknown>[]> => {
+    using db = new DatabaseSync(path, { readBigInts: true, timeout: lockTimeoutMs });
+    return Promise.resolve(db.prepare(sql).all());
+  };
   return {
     location,
     query,

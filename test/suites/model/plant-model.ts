@@ -32,6 +32,11 @@ export class PlantModel {
     for (const { requestId } of this.records) this.#expired.add(requestId);
   }
 
+  /** The records that no store may have dropped. */
+  get lasting(): readonly StoredRecord[] {
+    return this.records.filter(({ requestId }) => !this.#expired.has(requestId));
+  }
+
   /** Removes the expired records that a store has dropped. */
   forget(stored: readonly StoredRecord[]): void {
     const kept = new Set(stored.map(({ requestId }) => requestId));
@@ -85,11 +90,19 @@ export class PlantModel {
 
   #allowed(call: Call, usedBefore: StoredRecord | undefined): readonly string[] {
     if (this.#isPerformed(call)) return ["deleted"];
-    const used = usedBefore ?? this.recordOf(call.key);
+    // An expired record may have been dropped before or after its key was looked up.
+    const isDropped = usedBefore !== undefined && !this.records.includes(usedBefore);
+    return isDropped
+      ? [...this.#allowedWith(call, usedBefore, true), ...this.#allowedWith(call, this.recordOf(call.key), false)]
+      : this.#allowedWith(call, usedBefore ?? this.recordOf(call.key), usedBefore !== undefined);
+  }
+
+  /** @param wasUsed - whether the key already had this record before */
+  #allowedWith(call: Call, used: StoredRecord | undefined, wasUsed: boolean): readonly string[] {
     if (used?.id === call.id && used.subject === call.subject) return ["deleted"];
     const notFound = this.plants.has(call.id) ? [] : ["not found"];
     if (used === undefined) return notFound;
     // A concurrent deletion with the key may have been performed after this one found no plant.
-    return ["ERR_IDEMPOTENCY_KEY_REUSED", ...(usedBefore === undefined ? notFound : [])];
+    return ["ERR_IDEMPOTENCY_KEY_REUSED", ...(wasUsed ? [] : notFound)];
   }
 }
