@@ -62,10 +62,13 @@ const burstMs = 250;
 const keptMs = 750;
 
 /**
- * A batch that is at least this many times as large as the one before, but has about the same rate, shows the rate of
- * the store: neither a pause nor the duration of a commit would be proportional to the size.
+ * A long batch that is at least this many times as large as the one before, but has about the same rate, shows the rate
+ * of the store: neither a pause nor the duration of a commit would be proportional to the size.
  */
 const growthMin = 2;
+
+/** A long batch takes more than this many commits. The durations of shorter ones vary as those of commits do. */
+const longCommits = 3;
 
 /** The factor by which the rate of such a batch may be higher; it may be half as high, because rates vary. */
 const rateRiseMax = 1.5;
@@ -162,7 +165,9 @@ export class QueueLimit {
   #recordLargeBatch(batch: Committed, nowMs: number): void {
     const rate = batch.size / batch.durationMs;
     const lastRate = this.#ratesPerMs.at(-1) ?? 0;
-    if (batch.size >= growthMin * this.#lastSize && rate >= lastRate / 2 && rate <= lastRate * rateRiseMax) {
+    const isLong = batch.durationMs > Math.max(batchMsMin, longCommits * Math.min(...this.#commitsMs));
+    const hasGrown = batch.size >= growthMin * this.#lastSize;
+    if (isLong && hasGrown && rate >= lastRate / 2 && rate <= lastRate * rateRiseMax) {
       // Forgets older rates, which are higher if the store has become slower.
       this.#ratesPerMs = [lastRate, lastRate];
       this.#rateKnownAtMs = nowMs;

@@ -322,6 +322,17 @@ describe("a store that keeps up refuses no deletion", () => {
     expect(offer(store, offeredPerS, always)).toMatchObject({ refusedPerS: 0 });
   });
 
+  test.each([
+    { commit: "4 to 8 ms", durationsMs: [4, 4.5, 9] },
+    { commit: "40 to 90 ms", durationsMs: [40, 41, 90] },
+  ])("with commits of $commit, of which a larger batch happens to have a slower one", ({ durationsMs }) => {
+    const limit = new QueueLimit(waitingMax);
+    for (const [i, durationMs] of durationsMs.entries()) {
+      limit.recordCommit({ size: [1, 9, 20][i] ?? 0, durationMs, isLast: false }, 100 * i);
+    }
+    expect({ kept: limit.kept, current: limit.current }).toEqual({ kept: waitingMax, current: waitingMax });
+  });
+
   const lone = { size: 1, durationMs: 1.5, isLast: false };
   const late = { size: 200, durationMs: 100, isLast: false };
 
