@@ -124,9 +124,11 @@ export class QueueLimit {
     this.#max = this.current = this.kept = max;
   }
 
-  /** The most deletions in the next batch. */
+  /** The most deletions in the next batch. While the limit is lowered, a batch is short: its deletions also wait. */
   get batchMax(): number {
-    return this.#ratesPerMs.length < ratesKnownMin ? growthMax * this.#lastSize : Number.POSITIVE_INFINITY;
+    if (this.#ratesPerMs.length < ratesKnownMin) return growthMax * this.#lastSize;
+    if (this.kept === this.#max) return Number.POSITIVE_INFINITY;
+    return Math.max(smallBatchMax, this.#capacityIn(Math.max(burstMs, this.#batchMsMax)));
   }
 
   /** Records that a deletion was refused. */
