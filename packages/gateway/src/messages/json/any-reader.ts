@@ -51,7 +51,7 @@ function skipAndNoteTypes(scanner: JsonScanner, typeUrls: Map<number, string>): 
   const kind = scanner.peek();
   if (kind === "array") return scanner.readArray(() => skipAndNoteTypes(scanner, typeUrls));
   if (kind !== "object") return scanner.skipValue();
-  const { at } = scanner.mark();
+  const { at } = scanner;
   scanner.readObject((key) => {
     if (key === "@type" && scanner.peek() === "string") typeUrls.set(at, scanner.readString());
     else skipAndNoteTypes(scanner, typeUrls);

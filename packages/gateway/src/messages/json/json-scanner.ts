@@ -174,6 +174,11 @@ export class JsonScanner {
     else this.readText();
   }
 
+  /** The position in the text, in characters. After {@link peek}, it is the start of the next value. */
+  get at(): number {
+    return this.#at;
+  }
+
   /** Returns the current position, for {@link rewind}. */
   mark(): JsonMark {
     return { at: this.#at, depth: this.#depth };

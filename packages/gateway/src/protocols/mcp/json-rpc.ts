@@ -2,7 +2,14 @@ import type { JsonValue } from "@bufbuild/protobuf";
 import { Code, type ConnectError } from "@connectrpc/connect";
 import { problem } from "../../errors/index.ts";
 import { type Exchange, type HeaderFields, prepareHeaderFields, toUtf8 } from "../../exchange/index.ts";
-import { FieldProblem, type JsonMembers, JsonScanner, readMembers, toText } from "../../messages/json/index.ts";
+import {
+  FieldProblem,
+  type JsonMembers,
+  JsonScanner,
+  noMembers,
+  readMembers,
+  toText,
+} from "../../messages/json/index.ts";
 import { metadataFields } from "../index.ts";
 import { httpStatusOf } from "../rest/rules/index.ts";
 
@@ -40,10 +47,9 @@ export function readMcpMessage(body: Uint8Array): McpMessage {
 }
 
 function readText(text: string): McpMessage {
-  // The members of an array, a batch, are not read.
-  const message = new JsonScanner(text).peek() === "array" ? noMembers : readMembers(text);
-  const params = membersOf(message.get("params"));
-  const meta = membersOf(params.get("_meta"));
+  const isBatch = new JsonScanner(text).peek() === "array";
+  const levels = isBatch ? [] : readMembers(text, ["params", "_meta"]);
+  const [message = noMembers, params = noMembers, meta = noMembers] = levels;
   const [id, method, key] = [message.get("id"), message.get("method"), meta.get("idempotencyKey")];
   // Some clients send null for a tool without parameters.
   const args = (params.get("arguments") ?? "null").replace(/^null$/, "{}");
@@ -67,12 +73,6 @@ function readText(text: string): McpMessage {
     idempotencyKey: stringOf(key),
     error,
   };
-}
-
-const noMembers: JsonMembers = new Map();
-
-function membersOf(text = ""): JsonMembers {
-  return text.startsWith("{") ? readMembers(text) : noMembers;
 }
 
 /** Returns the value of a JSON text if it is a string. */

@@ -2,7 +2,7 @@ import type { Message } from "@bufbuild/protobuf";
 import { Code, type ConnectError } from "@connectrpc/connect";
 import { problem } from "../../errors/index.ts";
 import { concatBytes, type Exchange, type HeaderFields, noBytes, toUtf8 } from "../../exchange/index.ts";
-import { isJsonObject, readMembers } from "../../messages/json/index.ts";
+import { isJsonObject, noMembers, readMembers } from "../../messages/json/index.ts";
 import {
   BodyCallWire,
   LazyHeaders,
@@ -60,7 +60,7 @@ export class ToolWire extends BodyCallWire implements UnaryWire, StreamWire {
 
   /** Returns the argument `value`, which is the message if its JSON is not an object. */
   #valueOf(args: string): string {
-    const members = readMembers(args);
+    const [members = noMembers] = readMembers(args);
     const value = members.get("value");
     if (value === undefined) throw problem("ERR_MESSAGE_INVALID", 'the argument "value" is missing');
     if (members.size === 1 || this.codec.refusesUnknownFields !== true) return value;
