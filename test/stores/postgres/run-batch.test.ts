@@ -7,7 +7,7 @@ import { readServerUrl } from "../../../src/stores/postgres/server/server-url.ts
 import { Session } from "../../../src/stores/postgres/server/session.ts";
 import { SettledByKey } from "../../../src/stores/postgres/delete/settled-by-key.ts";
 import { deleteCall } from "../../support/plants/delete-call.ts";
-import { countAttempts, failAttempts } from "../../support/plants/failing-attempts.ts";
+import { countAttempts, failAlways, failAttempts } from "../../support/plants/failing-attempts.ts";
 import { runSql, withoutStandby } from "../../support/plants/postgres-server.ts";
 import {
   runBatchWith,
@@ -256,6 +256,26 @@ test.each(["RETURN NULL", "RAISE 'no'", "RAISE 'no' USING ERRCODE = '55P03'"])(
     await session.close();
   },
 );
+
+test.each([
+  { name: "is refused", sqlStates: [], ends: "the database does not allow deleting plant 2" },
+  { name: "fails", sqlStates: ["", "42P01"], ends: undefined },
+])("a batch looks up no records if a trigger keeps a plant, whose next attempt $name", async ({ sqlStates, ends }) => {
+  const url = await createPlantsUpTo(server, 3);
+  await failAlways(url, "UPDATE ON deletions", "P0001");
+  await failAttempts(url, "DELETE ON plants", sqlStates);
+  await runSql(
+    url,
+    `CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$;
+     CREATE TRIGGER keep BEFORE DELETE ON plants FOR EACH ROW WHEN (OLD.id = 2) EXECUTE FUNCTION keep()`,
+  );
+  const session = new Session(readServerUrl(url));
+  const { deletions, results } = listenersOf(1n, 2n, 3n, 1n, 2n, 9n);
+  const outcomes = await runBatch(session, deletions).catch(({ server: state }: BatchFailure) => state);
+  await session.close();
+  expect(outcomes).toEqual(ends === undefined ? "refusing" : [true, undefined, true, false, undefined, false]);
+  expect(results).toEqual([true, ends, true, false, ends, false]);
+});
 
 test("a batch does not report a plant that a trigger keeps as missing after its first call is cancelled", async () => {
   const url = await createPlantsUpTo(server, 1);

@@ -34,12 +34,11 @@ export type Attempt =
       readonly fates: ReadonlyMap<bigint, PlantFate>;
       /** Which of the plants of postponed deletions exist. */
       readonly existing: ReadonlySet<bigint>;
+      /** The plants that exist although the statement was to delete them: they need a careful attempt. */
+      readonly remaining: ReadonlySet<bigint>;
     }
-  /**
-   * The batch needs a careful attempt: deletions were settled by their key before anything was deleted, or the batch
-   * was committed and some of its plants still exist.
-   */
-  | { readonly kind: "incomplete"; readonly mayBeDone: boolean }
+  /** Deletions were settled by their key before anything was deleted. The others need another attempt. */
+  | { readonly kind: "settled" }
   | {
       readonly kind: "failed";
       readonly verdict: Verdict;
@@ -66,17 +65,18 @@ export async function attemptBatch(session: Session, batch: PreparedBatch, mode:
   }
   let hasBegun = false;
   try {
-    if (isCareful && (await settled.settle(session, placement, batch.keyed))) return { kind: "incomplete", mayBeDone };
+    if (isCareful && (await settled.settle(session, placement, batch.keyed))) return { kind: "settled" };
     hasBegun = true;
     const fates = isCareful
       ? await deleteUnlocked(session, batch, mode)
       : fatesOf(await placement.deletePlants(session, batch), "deleted");
     // The deletions are committed now.
     mayBeDone = true;
-    const remaining = [...(isCareful ? [] : missingIn(batch, fates)), ...[...batch.postponed].map(({ id }) => id)];
+    const missing = isCareful ? [] : missingIn(batch, fates);
+    const ids = [...missing, ...[...batch.postponed].map(({ id }) => id)];
     // Plants first, then keys: if another process has deleted a plant for the same key, the record of the key exists
     // once the plant no longer does.
-    const existing = new Set(remaining.length === 0 ? [] : await placement.findPlants(session, remaining));
+    const existing = new Set(ids.length === 0 ? [] : await placement.findPlants(session, ids));
     const isDeleted = (one: PendingDelete): boolean =>
       batch.firstOf.get(one.id) === one && fates.get(one.id) === "deleted";
     await settled.settle(
@@ -85,11 +85,11 @@ export async function attemptBatch(session: Session, batch: PreparedBatch, mode:
       batch.keyed.filter((one) => !isDeleted(one)),
     );
     // A trigger may have kept a plant, or another process may have used its key while the statement waited for a lock.
-    const isKept = ([id, first]: [bigint, PendingDelete]): boolean =>
-      existing.has(id) && !fates.has(id) && !settled.has(first);
-    return !isCareful && [...batch.firstOf].some(isKept)
-      ? { kind: "incomplete", mayBeDone }
-      : { kind: "done", fates, existing };
+    const isKept = (id: bigint): boolean => {
+      const first = batch.firstOf.get(id);
+      return existing.has(id) && first !== undefined && !settled.has(first);
+    };
+    return { kind: "done", fates, existing, remaining: new Set(missing.filter(isKept)) };
   } catch (fault) {
     const verdict = verdictOn(fault);
     // A worker may still commit after its coordinator was cancelled.

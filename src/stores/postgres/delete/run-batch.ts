@@ -56,9 +56,9 @@ export interface RunBatchOptions {
 type OutcomeOf = Map<PendingDelete, boolean>;
 
 /**
- * Deletes a batch on a session. The first attempt is a single statement. A batch that meets anything unusual is run
- * again with the same token by careful attempts, while the fault table allows it, a caller waits, and the session has
- * time. Deletions that are cancelled meanwhile or whose plants are protected are rejected, and those of locked plants
+ * Deletes a batch on a session. The first attempt is a single statement. A batch that fails is run again with the same
+ * token by careful attempts, while the fault table allows it, a caller waits, and the session has time. If plants remain
+ * after the first attempt, careful attempts follow only for these. Deletions that are cancelled meanwhile or whose plants are protected are rejected, and those of locked plants
  * are deferred, so that they do not delay other callers.
  *
  * @throws BatchFailure
@@ -93,12 +93,20 @@ async function runPart(session: Session, pending: readonly PendingDelete[], opti
     }
     const attempt = await attemptBatch(session, batch, { placement, settled, isCareful, mayBeDone });
     lastFailure = undefined;
-    if (attempt.kind === "done") return outcomesOf(batch, pending, attempt, mayBeDone, options);
+    if (attempt.kind === "settled") continue;
+    if (attempt.kind === "done") {
+      const { remaining } = attempt;
+      const outcomeOf = outcomesOf(batch, pending, attempt, mayBeDone, options);
+      if (remaining.size === 0) return outcomeOf;
+      // These outcomes are final, even if the rest fails.
+      for (const [one, isDeleted] of outcomeOf) one.resolve(isDeleted);
+      const rest = pending.filter((one) => remaining.has(one.id) && !settled.has(one) && !batch.postponed.has(one));
+      return new Map([...outcomeOf, ...(await settlePart(session, rest, { ...options, isCareful: true }))]);
+    }
     const hasUnreadKeys = batch.keyed.length > 0 && !isCareful;
     isCareful = true;
-    ({ mayBeDone } = attempt);
-    if (attempt.kind === "incomplete") continue;
     const { verdict, fault } = attempt;
+    ({ mayBeDone } = attempt);
     const { reconnects, server } = consequences[verdict];
     const step = nextStep(verdict, fault, hasTimedOut, hasUnreadKeys);
     hasTimedOut ||= verdict === "skip";
@@ -123,7 +131,7 @@ function reasonOf(fault: unknown, mayBeDone: boolean): Error {
 function outcomesOf(
   { firstOf, postponed, token }: PreparedBatch,
   pending: readonly PendingDelete[],
-  { fates, existing }: Extract<Attempt, { kind: "done" }>,
+  { fates, existing, remaining }: Extract<Attempt, { kind: "done" }>,
   mayBeDone: boolean,
   { defer, settled }: PartOptions,
 ): OutcomeOf {
@@ -142,7 +150,8 @@ function outcomesOf(
       defer(mayBeDone && first === pendingDelete ? markInDoubt(pendingDelete, token) : pendingDelete);
     else if (fate === "kept") pendingDelete.reject(plantProtected(pendingDelete.id));
     // Of several deletions of one plant, only the first has deleted it.
-    else outcomeOf.set(pendingDelete, fate === "deleted" && first === pendingDelete);
+    else if (!remaining.has(pendingDelete.id))
+      outcomeOf.set(pendingDelete, fate === "deleted" && first === pendingDelete);
   }
   return outcomeOf;
 }
@@ -173,20 +182,20 @@ async function splitBatch(
   for (const half of [parts.slice(0, middle), parts.slice(middle)]) {
     // There is no time left for this half, and other batches are queued.
     if (!session.hasTime) rejectAll(half, reasonOf(fault, token !== undefined));
-    else for (const [one, isDeleted] of await runHalf(session, half, options)) outcomeOf.set(one, isDeleted);
+    else for (const [one, isDeleted] of await settlePart(session, half, options)) outcomeOf.set(one, isDeleted);
   }
   return outcomeOf;
 }
 
-/** Runs a half and settles its deletions immediately, because they do not depend on the other half. */
-async function runHalf(session: Session, half: readonly PendingDelete[], options: PartOptions): Promise<OutcomeOf> {
+/** Runs a part and settles its deletions immediately, because they do not depend on the other parts. */
+async function settlePart(session: Session, part: readonly PendingDelete[], options: PartOptions): Promise<OutcomeOf> {
   try {
-    const outcomeOf = await runPart(session, half, options);
+    const outcomeOf = await runPart(session, part, options);
     for (const [one, isDeleted] of outcomeOf) one.resolve(isDeleted);
     return outcomeOf;
   } catch (fault) {
     if (!(fault instanceof BatchFailure) || fault.server === "refusing" || fault.server === "unavailable") throw fault;
-    rejectAll(half, fault.reason);
+    rejectAll(part, fault.reason);
     return new Map();
   }
 }
