@@ -368,3 +368,10 @@ test("a small late batch does not end the overload", () => {
   commit(100, 1_000, 12_100);
   expect(limit.current).toBeLessThan(waitingMax);
 });
+
+test("a pause of a first large batch does not lower the limit", () => {
+  const limit = new QueueLimit(waitingMax);
+  limit.recordCommit({ size: 9, durationMs: 1, isLast: false }, 0);
+  limit.recordCommit({ size: 18, durationMs: 1_000, isLast: false }, 1_000);
+  expect(limit.kept).toBe(waitingMax);
+});

@@ -109,6 +109,7 @@ export class ExternalChanges {
       now?.salts === index.salts &&
       now.frames === index.frames &&
       now.backfilled === index.backfilled &&
+      // equivalent mutant: no checkpoint of SQLite fulfils a condition while it runs.
       !isCheckpointRunning(now)
     );
   }

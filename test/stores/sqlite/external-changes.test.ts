@@ -110,6 +110,7 @@ describe("a store whose file another program changes", () => {
     expect(deleteBatch(batchOf(2n))).toMatchObject({ kind: "unknown", problem: { text: row.problem } });
     expect(deleteBatch(batchOf(3n))).toMatchObject({ kind: "nothing-done", problem: { text: row.problem } });
     identity.close();
+    expect(folder.open()).toEqual([]);
   });
 
   test.each(["its log is truncated to zero bytes", "an older copy is copied over the file"])(
