@@ -92,6 +92,14 @@ describe("above the limit of all connections, the budget closes", () => {
   });
 });
 
+test("a client is stalled from when the socket begins to buffer", () => {
+  const socket = { writableLength: 0 };
+  const backlog = new BacklogBudget(100 * kib).open(socket, () => undefined);
+  socket.writableLength = kib;
+  const begunMs = performance.now();
+  expect(backlog.stalledMs(begunMs)).toBeLessThanOrEqual(0);
+});
+
 /** Requests a response that is not read, and waits until the server holds it. */
 async function leaveAnswer(connection: FrameConnection): Promise<void> {
   connection.send(settingFrame(4, 0), whole(1), ping);

@@ -8,10 +8,12 @@ import {
   clientPreface,
   dataFrame,
   frame,
+  frameBytes,
   type Frame,
   frameFlag,
   frameType,
   type FrameConnection,
+  headersFrame,
   openFrames,
   resetFrame,
 } from "../../../testing/src/carriers/http2-frames.ts";
@@ -22,6 +24,8 @@ import {
   getBlock,
   goAwayWith,
   hold,
+  postHeader,
+  resetWith,
   settingFrame,
   uint32,
   whole,
@@ -192,6 +196,20 @@ describe("flood limits", () => {
     await using engine = await startEngine({ serve: echoUnlessHeld, limits: { resets: 0, rapidResetMs: 0 } });
     using connection = await openFrames(engine.address);
     for (let streamId = 1; streamId < 50; streamId += 2) connection.send(begun(streamId), resetFrame(streamId, 8));
+    expect(await isAlive(connection, ping)).toBe(true);
+  });
+
+  test("the parts of a late DATA frame count once", async () => {
+    await using engine = await startEngine({ serve: echoUnlessHeld, limits: { ignoredFrames: 5 } });
+    using connection = await openFrames(engine.address);
+    connection.send(headersFrame(1, postHeader(["connection", "close"])));
+    expect(await connection.readEnd(1)).toStrictEqual(resetWith(ErrorCode.protocolError));
+    const late = frameBytes(dataFrame(1, Buffer.alloc(16_384)));
+    const parts = [0, 5_000, 10_000, 15_000].map((at) => late.subarray(at, at + 5_000));
+    for (const part of [...parts, ...parts, ...parts]) {
+      connection.socket.write(part);
+      await nextTurn();
+    }
     expect(await isAlive(connection, ping)).toBe(true);
   });
 });
