@@ -94,7 +94,7 @@ export class CallQueue {
   refuseTimedOut(isServing: boolean): void {
     const nowMs = performance.now();
     const { queueTimeoutMs } = this.#limits;
-    if (!isServing || this.#calls.size === 0) this.#servingSinceMs = undefined;
+    if (!isServing) this.#servingSinceMs = undefined;
     else this.#servingSinceMs ??= nowMs;
     const timedOutMs = nowMs - queueTimeoutMs;
     if (this.#servingSinceMs === undefined || this.#servingSinceMs > timedOutMs) return;
