@@ -81,6 +81,15 @@ describe("query parameters", () => {
     expect(queryOf(document).length).toBe(operationFieldsMax / 100);
   });
 
+  test("fields that are nested too deep to be listed do not count", () => {
+    const levels = Array.from({ length: 101 }, (_, level) => ({
+      name: `L${level}`,
+      field: level < 100 ? [message("n", 1, `L${level + 1}`)] : texts(operationFieldsMax),
+    }));
+    const document = describeBy({ get: "/nested" }, { messageType: levels });
+    expect(document.paths["/nested"]?.get?.description).not.toContain(fieldsOmittedNote);
+  });
+
   test("a name of more than 100 fields, which requests must not have, is not listed", async () => {
     const withTexts = Array.from({ length: 110 }, (_, level) => ({
       name: `L${level}`,
