@@ -1,6 +1,7 @@
 import { Code, createContextValues } from "@connectrpc/connect";
 import { expect, test } from "vitest";
 import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { durationBounds } from "../../src/conventions/index.ts";
 import { Metrics } from "../../src/metrics/metrics.ts";
 import { measureDescriptors, measureUpstreams } from "../../src/metrics/upstream-metrics.ts";
 
@@ -82,7 +83,11 @@ test("the callback of measureUpstreams records calls by upstream, method and cod
     { attributes: { ...rpc, "rpc.method": watering, ...failed("UNAVAILABLE") }, sum: 0.02 },
   ]);
   expect(families.get("gateway.upstream.queue.duration")).toMatchObject([
-    { attributes: { upstream: "dns:a:1" }, sum: 0.004 },
+    {
+      attributes: { upstream: "dns:a:1" },
+      counts: [...durationBounds.map((bound) => Number(bound === 0.005)), 0],
+      sum: 0.004,
+    },
   ]);
   expect(families.get("gateway.upstream.retries")).toEqual(series([{ upstream: "dns:a:1" }, 2]));
 });
