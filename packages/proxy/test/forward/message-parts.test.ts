@@ -290,10 +290,13 @@ test.each(downloads)("a response of %s above the limit fails before any of it is
   expect([statusOf(response), response.body.byteLength]).toEqual([Code.ResourceExhausted, 0]);
 });
 
-test("a second message after a large response of a unary call is reported to the caller", async () => {
-  await using proxied = await startCalls((stream) => respond(stream.resume(), messageOf(mebibyte), messageOf(1)));
+test.each([
+  { name: "a second message after a large one", request: messageOf(0), response: [messageOf(mebibyte), messageOf(1)] },
+  { name: "no message after a large request", request: messageOf(mebibyte), response: [] },
+])("a unary response with $name is reported to the caller", async ({ request, response }) => {
+  await using proxied = await startCalls((stream) => respond(stream.resume(), ...response));
   const stream = proxied.open(rpcs.unary);
-  stream.end(messageOf(0));
+  stream.end(request);
   expect(statusOf(await readHttp2Response(stream))).toBe(Code.Internal);
 });
 
