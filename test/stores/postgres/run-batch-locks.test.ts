@@ -121,7 +121,9 @@ test("a batch that is the victim of a deadlock is retried", async () => {
   await other.query("SELECT FROM plants WHERE id = 3 FOR UPDATE");
   const timeouts = { lockTimeoutMs: minuteMs, statementTimeoutMs: minuteMs, responseTimeoutMs: minuteMs };
   const session = new Session(readServerUrl(url), timeouts);
-  const outcomes = runBatch(session, callersOf(1n, 2n, 3n));
+  // A plant that is still locked at the retry is deferred.
+  const deferred: LockedDelete[] = [];
+  const outcomes = runBatchWith(session, callersOf(1n, 2n, 3n), { defer: (one) => void deferred.push(one) });
   await expect.poll(() => isWaiting(`<> ${otherPid}`)).not.toEqual([]);
   // … the other transaction, which holds plant 3, waits for plant 1 …
   const locked = other.query("SELECT FROM plants WHERE id = 1 FOR UPDATE");
@@ -133,7 +135,8 @@ test("a batch that is the victim of a deadlock is retried", async () => {
   await other.query("COMMIT");
   await Promise.all([first.end(), other.end()]);
 
-  await expect(outcomes).resolves.toEqual([true, true, true]);
+  const all = [...(await outcomes), ...(await runBatch(session, deferred))];
+  expect(all.filter((outcome) => outcome !== undefined)).toEqual([true, true, true]);
   await session.close();
   expect(await runSql(url, "SELECT count(*) FROM deletions")).toEqual([{ count: "3" }]);
 });
