@@ -115,3 +115,14 @@ test("without untrusted, the proxy does not evaluate rules from reflection", asy
     "validation by rules of a server, upstreams[0], requires openValidation({ untrusted: true })",
   );
 });
+
+test("documents describe rules from reflection without evaluating them", async () => {
+  // Backtracking takes hours to match this with one of the usual examples.
+  const slow = string({ pattern: "^(.|.|.|.|.|.|.|.|.|.)*#$" });
+  await using upstreamRules = await start(notesWith(slow, string({ minLen: 1n }), { required: true }));
+  const [note] = upstreamRules.proxy.services.flatMap(({ methods }) => methods.map(({ input }) => input));
+  if (note === undefined) return expect.unreachable("no service");
+  expect(note.fields.map((each) => untrusted.isRequired(each))).toEqual([false, false, true]);
+  expect(note.fields.slice(0, 1).map((each) => untrusted.exampleOf(each))).toEqual([[]]);
+  expect(untrusted.accepts(note, { text1: "a", text2: "a" })).toBe(false);
+});

@@ -46,7 +46,7 @@ export async function openValidation(options: ValidationOptions = {}): Promise<V
   ]).catch(refuseMissing);
   const protovalidate: Protovalidate = { ...library, ...schemas };
   const limit = untrusted ? await openTimeLimit() : undefined;
-  return Object.assign(new DescribedRules(protovalidate), {
+  return Object.assign(new DescribedRules(protovalidate, untrusted), {
     isUntrusted: untrusted,
     prepare: (services: readonly DescService[], registry: Registry) => {
       const prepare = (): Checks => prepareChecks(protovalidate, services, registry);
