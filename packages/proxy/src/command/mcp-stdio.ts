@@ -182,7 +182,7 @@ function encodeValue(value: string): string {
 /** Adds the id of a request to a refusal, which has none because the body was not read. */
 function withId(text: string, id: unknown): string {
   return isId(id) && text.startsWith('{"jsonrpc":"2.0","error":')
-    ? text.replace("{", `{"id":${JSON.stringify(id)},`)
+    ? `{"id":${JSON.stringify(id)},${text.slice(1)}`
     : text;
 }
 

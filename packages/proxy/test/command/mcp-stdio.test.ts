@@ -156,13 +156,13 @@ describe("MCP on standard input and output", () => {
     expect(await client.read()).toMatchObject({ result: { structuredContent: { sensor: "Bearer secret" } } });
   });
 
-  test("reports a refusal with the id of the request", async () => {
+  test.each([1, "$'"])("reports a refusal with the id %j of the request", async (id) => {
     const gateway = createGreenhouse((authorization) => {
       if (authorization === null) throw new ConnectError("who are you", Code.Unauthenticated);
     });
     await using client = open(gateway);
-    client.send(call(1, "GetReading", {}));
-    expect(await client.read()).toEqual({ jsonrpc: "2.0", id: 1, error: { code: -32600, message: "who are you" } });
+    client.send(call(id, "GetReading", {}));
+    expect(await client.read()).toEqual({ jsonrpc: "2.0", id, error: { code: -32600, message: "who are you" } });
   });
 
   test("cancels calls in progress when its input ends", async () => {
