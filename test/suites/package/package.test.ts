@@ -183,7 +183,7 @@ test("the gateway loads no code of the optional entries", () => {
     const text = readFileSync(file, "utf8");
     // Comments may name modules that are not loaded.
     expect(text.replaceAll(/\/\*.*?\*\//gs, ""), file).not.toMatch(
-      /(?:checkCommand|create(?:DocsPage|HealthService|Mcp|MetricsEndpoint|Proxy|ReflectionService|Tracing))\b/,
+      /(?:checkCommand|McpServer|create(?:DocsPage|HealthService|MetricsEndpoint|Proxy|ReflectionService|Tracing))\b/,
     );
     for (const [, name = ""] of text.matchAll(/^(?:import|export) [^;]*?"(\.[^"]+)";/gm))
       files.add(join(dirname(file), name));
