@@ -139,7 +139,9 @@ class ProxyServer {
       this.#reportMissingRoutes(this.#proxy);
       if (checksOnly) return this.#printReport(this.#proxy);
       await Promise.race([stopped, this.#serve(this.#proxy)]);
-      await drainGracefully(this.#proxy, this.#readiness, this.#settings.drain);
+      // The client of standard input has ended it, and there is no load balancer that has to notice.
+      const delayMs = this.#client === undefined ? this.#settings.drain.delayMs : 0;
+      await drainGracefully(this.#proxy, this.#readiness, { ...this.#settings.drain, delayMs });
       return 0;
     } finally {
       // The proxy is drained. Only reflection calls made before the proxy was created can remain.

@@ -1,12 +1,21 @@
+import { spawnSync } from "node:child_process";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { PassThrough } from "node:stream";
 import { createInterface } from "node:readline";
 import { Code, ConnectError, type HandlerContext } from "@connectrpc/connect";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import {
+  file_greenhouse_v1_greenhouse,
+  GreenhouseService,
+} from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createGateway, type FetchGateway } from "../../../gateway/src/index.ts";
 import { createMcp } from "../../../gateway/src/protocols/mcp/index.ts";
 import { within } from "../../../testing/src/deadline.ts";
 import { reasonOf } from "../../../testing/src/gateway/call-end.ts";
+import { descriptorSetOf } from "../../../testing/src/gateway/descriptor-set.ts";
+import { projectFolder } from "../../../testing/src/process/child-program.ts";
+import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
 import { statelessMeta } from "../../../testing/src/gateway/mcp.ts";
 import { serveStdio } from "../../src/command/mcp-stdio.ts";
 import { proxyCommand } from "../../src/command/program.ts";
@@ -14,6 +23,8 @@ import { proxyCommand } from "../../src/command/program.ts";
 // MCP on the streams of a process: one message in each line.
 
 const service = "greenhouse_v1_GreenhouseService";
+
+const program = join(projectFolder, "packages/proxy/src/command/main.ts");
 
 /** A client that has started a server. Disposing of it ends the input, and waits for the server. */
 interface Client extends AsyncDisposable {
@@ -207,6 +218,19 @@ describe("MCP on standard input and output", () => {
       error: { code: -32603, message: "the response was interrupted" },
     });
   });
+});
+
+test("the command stops without a delay when its input ends", async () => {
+  using folder = createTempFolder();
+  writeFileSync(folder.file("set.binpb"), descriptorSetOf(file_greenhouse_v1_greenhouse));
+  const upstream = ["--upstream", "http://127.0.0.1:1", "--descriptors", folder.file("set.binpb")];
+  const flags = [...upstream, "--mcp", "*", "--mcp-stdio", "--drain-delay-ms", "3600000"];
+  const { status, stderr } = spawnSync(process.execPath, [program, ...flags], {
+    input: "",
+    encoding: "utf8",
+    timeout: 20_000,
+  });
+  expect([status, stderr]).toEqual([0, ""]);
 });
 
 test.each(["", "two words", "line\n", "ümlaut"])("an MCP_TOKEN of %j is invalid, and not printed", async (token) => {
