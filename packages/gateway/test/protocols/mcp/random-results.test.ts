@@ -55,19 +55,21 @@ const cases: readonly { name: string; desc: DescMessage; path: string; procedure
 test.each(cases)(
   "the result of a tool is the JSON of REST for random messages: $name",
   async ({ desc, path, procedure, request }) => {
-    const outcomes = { equal: 0, refused: 0 };
+    const runs = numRunsOf(200);
+    let written = 0;
     const body = Buffer.from(JSON.stringify(request));
     const rest = { httpMethod: "POST", path, header: [["content-type", "application/json"]] as const, body };
     const tool = statelessRequest("tools/call", { name: toolNameOf(procedure), arguments: request });
-    for (let run = 0; run < numRunsOf(200); run += 1) {
+    for (let run = 0; run < runs; run += 1) {
       message = rollMessage(new Dice(testSeed * 1_000_003 + run), desc, 2);
       const expected = await send(rest);
       const { httpStatus, text } = await send(tool);
       const isWritten = expected.httpStatus === 200;
       expect(httpStatus).toBe(200);
       expect(text).toContain(isWritten ? resultOf(expected.text) : '"isError":true');
-      outcomes[isWritten ? "equal" : "refused"] += 1;
+      if (isWritten) written += 1;
     }
-    expect(outcomes.equal).toBeGreaterThan(outcomes.refused);
+    // The oldest protobuf-es also refuses to write unknown values of closed enums, which most messages have.
+    expect(written).toBeGreaterThan(runs / 10);
   },
 );
