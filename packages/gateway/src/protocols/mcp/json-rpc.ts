@@ -52,18 +52,19 @@ function readText(text: string): McpMessage {
   const [message = noMembers, params = noMembers, meta = noMembers] = levels;
   const [id, method, key] = [message.get("id"), message.get("method"), meta.get("idempotencyKey")];
   // Some clients send null for a tool without parameters.
-  const args = (params.get("arguments") ?? "null").replace(/^null$/, "{}");
+  const sent = params.get("arguments") ?? "null";
+  const args = sent === "null" ? "{}" : sent;
   const version = stringOf(message.get("jsonrpc"));
   const isKey = key === undefined || idempotencyKeys.test(stringOf(key) ?? "");
-  const checks = [
-    ["invalidRequest", version === "2.0", 'the message must be one object with "jsonrpc": "2.0"'],
-    ["invalidRequest", isId(id ?? "0"), '"id" must be a string or an integer of at most 256 characters'],
-    ["invalidRequest", (method ?? '"').startsWith('"'), '"method" must be a string'],
-    ["invalidParams", args.startsWith("{"), '"arguments" must be an object'],
-    ["invalidParams", (params.get("_meta") ?? "{").startsWith("{"), '"_meta" must be an object'],
-    ["invalidParams", isKey, '"idempotencyKey" must be a string of 1 to 256 ASCII characters'],
-  ] as const;
-  const [error] = checks.filter(([, isValid]) => !isValid).map(([name, , reason]) => jsonRpcError(name, reason, 400));
+  const check = (isValid: boolean, name: ErrorName, reason: string): ConnectError | undefined =>
+    isValid ? undefined : jsonRpcError(name, reason, 400);
+  const error =
+    check(version === "2.0", "invalidRequest", 'the message must be one object with "jsonrpc": "2.0"') ??
+    check(isId(id ?? "0"), "invalidRequest", '"id" must be a string or an integer of at most 256 characters') ??
+    check((method ?? '"').startsWith('"'), "invalidRequest", '"method" must be a string') ??
+    check(args.startsWith("{"), "invalidParams", '"arguments" must be an object') ??
+    check((params.get("_meta") ?? "{").startsWith("{"), "invalidParams", '"_meta" must be an object') ??
+    check(isKey, "invalidParams", '"idempotencyKey" must be a string of 1 to 256 ASCII characters');
   return {
     id: id !== undefined && isId(id) ? id : undefined,
     method: stringOf(method),
@@ -77,7 +78,8 @@ function readText(text: string): McpMessage {
 
 /** Returns the value of a JSON text if it is a string. */
 export function stringOf(text: string | undefined): string | undefined {
-  return text?.startsWith('"') === true ? String(JSON.parse(text)) : undefined;
+  if (text?.startsWith('"') !== true) return undefined;
+  return text.includes("\\") ? String(JSON.parse(text)) : text.slice(1, -1);
 }
 
 /** Returns whether a JSON text is a valid id or progress token. */
