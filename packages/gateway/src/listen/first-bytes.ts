@@ -1,6 +1,6 @@
 import type { Socket } from "node:net";
 import { readProxyHeader } from "../trusted-proxies/index.ts";
-import { type Peer, startDeadline } from "../exchange/index.ts";
+import { afterTurn, type Peer, startDeadline } from "../exchange/index.ts";
 
 /** The protocol of a connection, by its first bytes. */
 export type FirstProtocol = "http1" | "http2" | "tls";
@@ -62,9 +62,15 @@ function readFirstBytes(socket: Socket, timeoutMs: number, parse: (bytes: Buffer
     stop();
     socket.destroy();
   };
-  // A separate timer, because `socket.setTimeout` would stay set and close the connection later.
-  const stopTimer = startDeadline(timeoutMs, close);
+  let isWaiting = true;
+  const expire = (): void => {
+    if (isWaiting) close();
+  };
+  // A separate timer, because `socket.setTimeout` would stay set and close the connection later. Bytes that have arrived
+  // during a pause of the process are read first.
+  const stopTimer = startDeadline(timeoutMs, () => afterTurn(expire, undefined));
   const stop = (): void => {
+    isWaiting = false;
     stopTimer();
     socket.off("readable", read).off("end", close).off("close", stop);
   };

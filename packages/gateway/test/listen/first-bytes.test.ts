@@ -94,6 +94,18 @@ describe("a connection is passed on with all its bytes", () => {
     client.destroy();
   });
 
+  test("when it arrives while the process is paused for longer than the timeout", async () => {
+    timeoutMs = 50;
+    const { client, socket, spoken } = await open();
+    timeoutMs = 10_000;
+    if (client.connecting) await within(once(client, "connect"), "the client");
+    client.write("GET / HTTP/1.1\r\n");
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 100);
+    await within(Promise.race([spoken, once(socket, "close")]), "the connection");
+    expect(socket.destroyed).toBe(false);
+    client.destroy();
+  });
+
   test("at the first byte of TLS", async () => {
     const { client, spoken } = await open();
     client.write(Buffer.of(22));
