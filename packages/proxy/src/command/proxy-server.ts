@@ -139,7 +139,7 @@ class ProxyServer {
       this.#reportMissingRoutes(this.#proxy);
       if (checksOnly) return this.#printReport(this.#proxy);
       await Promise.race([stopped, this.#serve(this.#proxy)]);
-      // The client of standard input has ended it, and there is no load balancer that has to notice.
+      // A client on standard input has ended it. The delay is for load balancers.
       const delayMs = this.#client === undefined ? this.#settings.drain.delayMs : 0;
       await drainGracefully(this.#proxy, this.#readiness, { ...this.#settings.drain, delayMs });
       return 0;

@@ -1,10 +1,9 @@
 import { once } from "node:events";
 import type { ClientHttp2Stream } from "node:http2";
-import { create, toBinary } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createUpstream, type Upstream } from "../../../src/upstreams/index.ts";
-import { type Field, fieldValue, type HttpRequest } from "../../../../testing/src/carriers/exchange.ts";
+import { fieldValue, type HttpRequest } from "../../../../testing/src/carriers/exchange.ts";
 import {
   exchangeHttp2,
   type Http2Connection,
@@ -19,20 +18,19 @@ import {
   startGrpcProgram,
 } from "../../../../testing/src/gateway/grpc-programs.ts";
 import { startProxy, type TestProxy } from "../../../../testing/src/gateway/proxy.ts";
-import { LegacySchema } from "../../../../testing/src/gen/kitchensink/v1/legacy_pb.ts";
-import { envelope } from "../../../../testing/src/gateway/scripted-http2-server.ts";
 import { buildLimitMs } from "../../../../testing/src/process/build-step.ts";
+import { message, stream, unary } from "./legacy-calls.ts";
 
 // Faults of servers of other implementations: silence, freezing, and the loss of the process.
 
-const header: readonly Field[] = [
-  ["content-type", "application/grpc+proto"],
-  ["te", "trailers"],
-];
-const message = envelope(toBinary(LegacySchema, create(LegacySchema, { name: "a" })));
-const service = "/kitchensink.v1.LegacySink";
-const unary: HttpRequest = { httpMethod: "POST", path: `${service}/Keep`, header, body: message };
-const stream: HttpRequest = { httpMethod: "POST", path: `${service}/KeepAll`, header };
+/** Opens a stream without messages, and returns the promise of its status. */
+const openStream = (connection: Http2Connection): { call: ClientHttp2Stream; end: Promise<string | undefined> } => {
+  const call = connection.open(stream, { endStream: false });
+  const end = readHttp2Response(call).then((response) =>
+    fieldValue([...response.header, ...response.trailer], "grpc-status"),
+  );
+  return { call, end };
+};
 
 describe.each(echoServers)("a proxy in front of $name", ({ build }) => {
   const opened = new AsyncDisposableStack();
@@ -52,15 +50,6 @@ describe.each(echoServers)("a proxy in front of $name", ({ build }) => {
   const statusOf = async (request: HttpRequest): Promise<string | undefined> => {
     const response = await within(exchangeHttp2(proxy.address, request), "a response");
     return fieldValue([...response.header, ...response.trailer], "grpc-status");
-  };
-
-  /** Opens a stream without messages, and returns the promise of its status. */
-  const openStream = (connection: Http2Connection): { call: ClientHttp2Stream; end: Promise<string | undefined> } => {
-    const call = connection.open(stream, { endStream: false });
-    const end = readHttp2Response(call).then((response) =>
-      fieldValue([...response.header, ...response.trailer], "grpc-status"),
-    );
-    return { call, end };
   };
 
   test("keeps a stream open on which both sides are silent for five keepalive intervals", async () => {

@@ -1,10 +1,9 @@
 import { once } from "node:events";
 import { setTimeout as pause } from "node:timers/promises";
-import { create, toBinary } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
 import { beforeAll, expect, test } from "vitest";
 import { createUpstream } from "../../../src/upstreams/index.ts";
-import { fieldValue, type Field, type HttpRequest } from "../../../../testing/src/carriers/exchange.ts";
+import { fieldValue } from "../../../../testing/src/carriers/exchange.ts";
 import {
   type Http2Connection,
   openHttp2,
@@ -20,20 +19,10 @@ import {
   startGrpcProgram,
 } from "../../../../testing/src/gateway/grpc-programs.ts";
 import { startProxy } from "../../../../testing/src/gateway/proxy.ts";
-import { envelope } from "../../../../testing/src/gateway/scripted-http2-server.ts";
-import { LegacySchema } from "../../../../testing/src/gen/kitchensink/v1/legacy_pb.ts";
 import { buildLimitMs } from "../../../../testing/src/process/build-step.ts";
+import { message, stream, unary } from "./legacy-calls.ts";
 
 // Servers that close their connections with GOAWAY: at a graceful stop, and at their maximum age.
-
-const header: readonly Field[] = [
-  ["content-type", "application/grpc+proto"],
-  ["te", "trailers"],
-];
-const message = envelope(toBinary(LegacySchema, create(LegacySchema, { name: "a" })));
-const service = "/kitchensink.v1.LegacySink";
-const unary: HttpRequest = { httpMethod: "POST", path: `${service}/Keep`, header, body: message };
-const stream: HttpRequest = { httpMethod: "POST", path: `${service}/KeepAll`, header };
 
 let program: GrpcProgram;
 

@@ -1,0 +1,21 @@
+import { create, toBinary } from "@bufbuild/protobuf";
+import type { Field, HttpRequest } from "../../../../testing/src/carriers/exchange.ts";
+import { envelope } from "../../../../testing/src/gateway/scripted-http2-server.ts";
+import { LegacySchema } from "../../../../testing/src/gen/kitchensink/v1/legacy_pb.ts";
+
+// Calls that the echo servers of all languages respond to.
+
+const header: readonly Field[] = [
+  ["content-type", "application/grpc+proto"],
+  ["te", "trailers"],
+];
+const service = "/kitchensink.v1.LegacySink";
+
+/** A message in its envelope. */
+export const message: Buffer = envelope(toBinary(LegacySchema, create(LegacySchema, { name: "a" })));
+
+/** A unary call with {@link message}. */
+export const unary: HttpRequest = { httpMethod: "POST", path: `${service}/Keep`, header, body: message };
+
+/** A bidirectional stream, without its messages. */
+export const stream: HttpRequest = { httpMethod: "POST", path: `${service}/KeepAll`, header };
