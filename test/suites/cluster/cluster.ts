@@ -99,7 +99,8 @@ export class Cluster {
     while (!isWhole(members)) {
       const lastedMs = performance.now() - sinceMs;
       if (lastedMs > recoveryLimitMs) throw new Error(`the cluster has not recovered: ${JSON.stringify(members)}`);
-      if (lastedMs > patienceMs) for (const { name } of members.filter(isAstray)) await this.#renew(name, renewed);
+      if (lastedMs > patienceMs)
+        for (const { name } of members.filter((one) => isAstray(one, members))) await this.#renew(name, renewed);
       await sleep(pollIntervalMs);
       members = await this.#members();
     }
@@ -140,14 +141,16 @@ export class Cluster {
 const pollIntervalMs = 250;
 
 function isWhole(members: readonly Member[]): boolean {
-  const roles = members.filter((member) => !isAstray(member)).map(({ role }) => role);
+  const roles = members.filter((member) => !isAstray(member, members)).map(({ role }) => role);
   return ["leader", "sync_standby", "replica"].every((role) => roles.includes(role));
 }
 
-// A standby that cannot start stays in the state "starting", and one without a primary lags behind.
-function isAstray({ role, state, lag }: Member): boolean {
+// A standby that cannot start stays in the state "starting", one without a primary lags behind, and a former primary
+// whose log diverged stays on its timeline. While such a log is ahead of the others, Patroni elects no primary.
+function isAstray({ role, state, lag, timeline }: Member, members: readonly Member[]): boolean {
   const isRunning = state === "running" || state === "streaming";
-  return role !== "leader" && (!isRunning || lag === "unknown");
+  const leader = members.find((member) => member.role === "leader");
+  return role !== "leader" && (!isRunning || lag === "unknown" || timeline !== leader?.timeline);
 }
 
 function folderFor(folder: string, name: string): string {

@@ -41,6 +41,8 @@ export interface Member {
   readonly state: string;
   /** The lag of a standby, in bytes. */
   readonly lag?: number | "unknown";
+  /** The timeline of its log; each new primary starts another one. */
+  readonly timeline?: number;
 }
 
 /** A machine with etcd, Patroni and its PostgreSQL, HAProxy, and a replica of the plant store. */
