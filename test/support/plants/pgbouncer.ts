@@ -12,6 +12,8 @@ export interface Pgbouncer extends AsyncDisposable {
   readonly url: string;
   /** Kills it; responses that it has not forwarded are lost. */
   kill(): Promise<void>;
+  /** Sends it a signal: SIGHUP makes it read its configuration again. */
+  signal(name: NodeJS.Signals): void;
   /** Starts it again, unless it runs. */
   start(): Promise<void>;
 }
@@ -75,6 +77,7 @@ export async function startPgbouncer(serverFolder: string, options: PgbouncerOpt
   return {
     url: `postgres:///plantstore?host=${folder}&port=${port}&user=tester`,
     kill,
+    signal: (name) => void pooler?.kill(name),
     start,
     [Symbol.asyncDispose]: async () => {
       await kill();
@@ -120,6 +123,7 @@ unix_socket_dir = ${folder}
 listen_port = ${port}
 auth_type = trust
 auth_file = ${join(folder, "users")}
+stats_users = tester
 server_tls_sslmode = disable
 client_tls_sslmode = disable
 default_pool_size = ${serverConnections}
@@ -137,10 +141,13 @@ plantstore = host=${serverFolder} port=5432 dbname=plantstore
  */
 export async function leaveOnConnections(url: string, sql: string): Promise<void> {
   // Each in a transaction, so that no two have the same connection.
-  const clients = await Promise.all(Array.from({ length: serverConnections }, () => openClient(url, "BEGIN")));
-  for (const client of clients) {
-    await client.query(`${sql}; COMMIT`);
-    await client.end();
+  const opened = await Promise.allSettled(Array.from({ length: serverConnections }, () => openClient(url, "BEGIN")));
+  const clients = opened.flatMap((each) => (each.status === "fulfilled" ? each.value : []));
+  try {
+    for (const each of opened) if (each.status === "rejected") throw each.reason;
+    for (const client of clients) await client.query(`${sql}; COMMIT`);
+  } finally {
+    await Promise.all(clients.map((client) => client.end()));
   }
 }
 

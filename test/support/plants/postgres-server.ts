@@ -16,7 +16,7 @@ import { createInterface } from "node:readline";
 import { Client, type ClientConfig } from "pg";
 import { tablesSql } from "../../../src/stores/postgres/schema/tables.ts";
 import type { Certificate } from "../../../packages/testing/src/carriers/certificate.ts";
-import { killFamily } from "../../../packages/testing/src/process/kill-family.ts";
+import { killFamily, signalFamily } from "../../../packages/testing/src/process/kill-family.ts";
 import { toolsFolder } from "../../../packages/testing/src/process/tools-folder.ts";
 import { postgresBinaries } from "./postgres-binaries.ts";
 import { closeConnection, giveBackConnection, keepConnection, takeConnection } from "./sql-connection.ts";
@@ -42,6 +42,8 @@ export interface PostgresServer extends AsyncDisposable {
    * of its processes.
    */
   stop(mode: "fast" | "immediate" | "kill"): Promise<void>;
+  /** Sends a signal such as SIGSTOP to all of its processes. */
+  signal(name: NodeJS.Signals): void;
   /** Starts it again, unless it runs. */
   start(): Promise<void>;
 }
@@ -66,7 +68,8 @@ export async function runSql(url: string, sql: string): Promise<Record<string, u
 
 /** Opens a connection and runs SQL on it, such as the start of a transaction, which ends with the connection. */
 export async function openClient(url: string, sql: string): Promise<Client> {
-  const client = new Client(configOf(url));
+  // Queries report errors themselves, and errors of an idle connection are ignored.
+  const client = new Client(configOf(url)).on("error", () => undefined);
   await client.connect();
   await client.query(sql);
   return client;
@@ -281,6 +284,10 @@ async function runServer(
     await Promise.all([exit, closeConnection(folder)]);
   };
 
+  const signal = (name: NodeJS.Signals): void => {
+    if (server?.pid !== undefined && isRunning()) signalFamily(server.pid, name);
+  };
+
   const createSchemaWith = async (contentSql: string): Promise<string> => {
     const name = `plants_${++schemas}`;
     await runSql(url, `CREATE SCHEMA ${name}; SET search_path = ${name}, pg_temp; ${contentSql}`);
@@ -296,6 +303,7 @@ async function runServer(
       createSchemaWith(`${tablesSql(true)}; INSERT INTO plants SELECT unnest('{${ids.join()}}'::bigint[])`),
     start,
     stop,
+    signal,
     [Symbol.asyncDispose]: async () => {
       await stop("immediate");
       rmSync(folder, { recursive: true, force: true });

@@ -1,5 +1,9 @@
 import { readFileSync } from "node:fs";
-import { expect } from "vitest";
+import { setTimeout as sleep } from "node:timers/promises";
+import { within } from "../deadline.ts";
+
+/** Milliseconds between two checks of processes. */
+const pollIntervalMs = 10;
 
 /**
  * Kills a process and its children with SIGKILL, so that none can react to the exit of another. Resolves once the children
@@ -8,14 +12,34 @@ import { expect } from "vitest";
 export async function killFamily(pid: number): Promise<void> {
   // A stopped process starts no more children.
   process.kill(pid, "SIGSTOP");
-  await expect.poll(() => stateOf(pid)).toBe("T");
+  await untilAll([pid], (state) => state === "T");
   const children = childrenOf(pid);
   for (const one of [...children, pid]) process.kill(one, "SIGKILL");
   // A zombie has released everything but its process id.
-  await expect.poll(() => children.map(stateOf).filter((state) => state !== undefined && state !== "Z")).toEqual([]);
+  await untilAll(children, (state) => state === undefined || state === "Z");
 }
 
-function childrenOf(pid: number): readonly number[] {
+/** Sends a signal such as SIGSTOP to a process and its children. */
+export function signalFamily(pid: number, name: NodeJS.Signals): void {
+  for (const one of [...childrenOf(pid), pid]) {
+    try {
+      process.kill(one, name);
+    } catch {
+      // It has exited in the meantime.
+    }
+  }
+}
+
+/** Resolves once all processes have an accepted state. */
+async function untilAll(pids: readonly number[], accepts: (state: string | undefined) => boolean): Promise<void> {
+  const check = async (): Promise<void> => {
+    while (!pids.map(stateOf).every(accepts)) await sleep(pollIntervalMs);
+  };
+  await within(check(), `the states of the processes ${pids.join(", ")}`);
+}
+
+/** Returns the child processes of a process. */
+export function childrenOf(pid: number): readonly number[] {
   return readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").split(" ").filter(Boolean).map(Number);
 }
 
