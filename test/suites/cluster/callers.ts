@@ -8,20 +8,39 @@ import type { Call, Outcome } from "./check-history.ts";
 /** The credential of the callers. */
 export const callerToken = "token-of-the-cluster-test";
 
+/** A connection of a caller. */
+export interface Connection {
+  /**
+   * Deletes a plant; never rejects.
+   *
+   * @param name - the request id of the call
+   * @param key - its idempotency key, if it has one
+   */
+  delete(plant: number, name: string, key?: string): Promise<Outcome>;
+  close(): void;
+}
+
 /** A replica of the plant store, with the URL at which callers reach it. */
 export interface Replica {
   readonly machine: { readonly name: string };
   readonly replicaUrl: string;
+  /** Opens a connection to it. Default: REST. */
+  readonly open?: () => Connection;
 }
 
-/** Callers on each replica. */
-const callersPerReplica = 4;
+/** The number and speed of {@link Callers}. */
+export interface CallerOptions {
+  /** Callers on each replica. Default 4. */
+  readonly perReplica?: number;
+  /** The pause between a response and the next call, in ms. Default 10, because a cluster shares the machine. */
+  readonly pauseMs?: number;
+}
 
-/** The pause between a response and the next call, in ms, because the whole cluster shares the machine. */
-const pauseMs = 10;
-
-/** The timeout of a call in ms, after which the caller sends another one without knowing the outcome of the first. */
-const patienceMs = 8_000;
+/**
+ * The timeout of a call in ms, after which the caller sends another one without knowing the outcome of the first. Longer
+ * than the ten seconds after which a store responds that the outcome is unknown.
+ */
+export const patienceMs = 12_000;
 
 /** The time limit in ms for a replica to delete again after the cluster has recovered; it retries each second. */
 const deletionLimitMs = 60_000;
@@ -37,13 +56,17 @@ export class Callers {
   readonly #fresh: number[] = [];
   readonly #nodes: readonly Replica[];
   readonly #dice: Dice;
+  readonly #perReplica: number;
+  readonly #pauseMs: number;
   readonly #stopped = new AbortController();
   #running: Promise<unknown> = Promise.resolve();
   #count = 0;
 
-  constructor(nodes: readonly Replica[], dice: Dice) {
+  constructor(nodes: readonly Replica[], dice: Dice, { perReplica = 4, pauseMs = 10 }: CallerOptions = {}) {
     this.#nodes = nodes;
     this.#dice = dice;
+    this.#perReplica = perReplica;
+    this.#pauseMs = pauseMs;
   }
 
   /** Adds plants to delete, whose creation was acknowledged. */
@@ -58,7 +81,7 @@ export class Callers {
 
   /** Starts the callers. */
   start(): void {
-    const all = this.#nodes.flatMap((node) => Array.from({ length: callersPerReplica }, () => this.#callOn(node)));
+    const all = this.#nodes.flatMap((node) => Array.from({ length: this.#perReplica }, () => this.#callOn(node)));
     this.#running = Promise.all(all);
   }
 
@@ -89,16 +112,16 @@ export class Callers {
   }
 
   async #callOn(node: Replica): Promise<void> {
-    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    const connection = (node.open ?? (() => openRest(node.replicaUrl)))();
     while (!this.#stopped.signal.aborted) {
       const plant = this.#choosePlant();
       const name = `${node.machine.name}/${++this.#count}`;
       const startedMs = performance.now();
-      const outcome = await deletePlant(node.replicaUrl, agent, plant, name);
+      const outcome = await connection.delete(plant, name);
       this.calls.push({ name, plant, startedMs, endedMs: performance.now(), outcome });
-      await sleep(pauseMs);
+      await sleep(this.#pauseMs);
     }
-    agent.destroy();
+    connection.close();
   }
 
   /** Seven of ten plants are new; for the others, another call exists, which may still be running on another replica. */
@@ -114,15 +137,36 @@ function isDeletionOn(node: Replica, call: Call): boolean {
   return call.outcome === "deleted" && call.name.startsWith(`${node.machine.name}/`);
 }
 
+/** The header fields of a call. */
+export function callHeader(name: string, key?: string): Record<string, string> {
+  const header = { authorization: `Bearer ${callerToken}`, "x-request-id": name };
+  return key === undefined ? header : { ...header, "idempotency-key": `"${key}"` };
+}
+
+/** Opens a connection that is kept alive, for REST. @param onStatus - is called with the status of each response */
+export function openRest(base: string, onStatus: (status: number) => void = () => undefined): Connection {
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  return {
+    delete: (plant, name, key) => deletePlant(`${base}/plants/${plant}`, agent, callHeader(name, key), onStatus),
+    close: () => agent.destroy(),
+  };
+}
+
 // Does not use fetch, which may retry a request.
-async function deletePlant(base: string, agent: Agent, plant: number, name: string): Promise<Outcome> {
+async function deletePlant(
+  url: string,
+  agent: Agent,
+  headers: Record<string, string>,
+  onStatus: (status: number) => void,
+): Promise<Outcome> {
   const { promise, resolve } = Promise.withResolvers<Outcome>();
-  const headers = { authorization: `Bearer ${callerToken}`, "x-request-id": name };
   const options = { agent, method: "DELETE", headers, signal: AbortSignal.timeout(patienceMs) };
-  request(`${base}/plants/${plant}`, options)
+  request(url, options)
     .on("error", (fault: NodeJS.ErrnoException) => resolve(fault.code === "ECONNREFUSED" ? "refused" : "unknown"))
     .on("response", (response) => {
-      if (response.statusCode === 204) resolve("deleted");
+      onStatus(response.statusCode ?? 0);
+      // The proxy sends the empty message with 200.
+      if (response.statusCode === 204 || response.statusCode === 200) resolve("deleted");
       json(response).then(
         (record) => resolve(outcomeOf(Object(record).message)),
         () => resolve("unknown"),
@@ -132,7 +176,8 @@ async function deletePlant(base: string, agent: Agent, plant: number, name: stri
   return await promise;
 }
 
-function outcomeOf(message: unknown): Outcome {
+/** Returns the outcome of a call that failed with a message. */
+export function outcomeOf(message: unknown): Outcome {
   if (message === "the plant store cannot delete at the moment") return "refused";
   return String(message).endsWith(" not found") ? "not found" : "unknown";
 }

@@ -1,7 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { openPlantDatabase, type PlantDatabase } from "../../../src/stores/index.ts";
 import type { Callers } from "./callers.ts";
-import { databaseUrl } from "./node.ts";
 
 /** How many plants are created in a batch. */
 const batch = 500;
@@ -21,12 +19,15 @@ export class PlantSupply {
   /** The plants whose creation has an unknown outcome. */
   readonly perhapsCreated: Set<number> = new Set();
   readonly #callers: Callers;
+  readonly #store: (ids: readonly bigint[]) => Promise<void>;
   #isStopped = false;
   #running: Promise<void> = Promise.resolve();
   #last = 0;
 
-  constructor(callers: Callers) {
+  /** @param store - imports plants; rejects if the outcome is unknown */
+  constructor(callers: Callers, store: (ids: readonly bigint[]) => Promise<void>) {
     this.#callers = callers;
+    this.#store = store;
   }
 
   /** Starts to create plants. */
@@ -50,7 +51,7 @@ export class PlantSupply {
   async #create(): Promise<void> {
     const plants = Array.from({ length: batch }, () => ++this.#last);
     for (const plant of plants) this.perhapsCreated.add(plant);
-    const stored = store(plants.map(BigInt));
+    const stored = this.#store(plants.map(BigInt));
     const isStored = await Promise.race([stored.then(() => true), sleep(patienceMs, false, { ref: false })]);
     if (!isStored) return;
     for (const plant of plants) {
@@ -59,10 +60,4 @@ export class PlantSupply {
     }
     this.#callers.offer(plants);
   }
-}
-
-async function store(ids: readonly bigint[]): Promise<void> {
-  const database: PlantDatabase = await openPlantDatabase({ kind: "postgres", url: databaseUrl("hosts") });
-  await using plantImport = await database.startImport();
-  await plantImport.add(ids);
 }

@@ -4,10 +4,12 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { Dice } from "../../../packages/testing/src/dice.ts";
 import { testSeed } from "../../../packages/testing/src/test-seed.ts";
+import { openPlantDatabase, type PlantDatabase } from "../../../src/stores/index.ts";
 import { Callers } from "./callers.ts";
 import { checkHistory, type FinalTables } from "./check-history.ts";
 import { Cluster } from "./cluster.ts";
 import { type Fault, faults } from "./faults.ts";
+import { databaseUrl } from "./node.ts";
 import { PlantSupply } from "./plants.ts";
 
 // Started by run.ts in separate namespaces.
@@ -32,7 +34,7 @@ if (logs !== undefined) process.on("exit", () => cpSync(folder, logs, { recursiv
 if (Number(values.workers) > 2) throw new RangeError(`--workers must be between 0 and 2, got ${values.workers}`);
 const cluster = await Cluster.start(folder, Number(values.workers));
 const callers = new Callers(cluster.nodes, new Dice(Number(values.seed)));
-const supply = new PlantSupply(callers);
+const supply = new PlantSupply(callers, storePlants);
 supply.start();
 callers.start();
 await callers.untilAllDelete();
@@ -67,6 +69,12 @@ async function measure(fault: Fault): Promise<void> {
 
 function isFolderOrLog(path: string): boolean {
   return path.endsWith(".log") || path === folder || /^node-\d$/.test(basename(path));
+}
+
+async function storePlants(ids: readonly bigint[]): Promise<void> {
+  const database: PlantDatabase = await openPlantDatabase({ kind: "postgres", url: databaseUrl("hosts") });
+  await using plantImport = await database.startImport();
+  await plantImport.add(ids);
 }
 
 async function readTables(): Promise<FinalTables> {
