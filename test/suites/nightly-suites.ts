@@ -67,6 +67,16 @@ export const nightlySuites: readonly Suite[] = [
     needs: ["etcd", "patroni", "haproxy", "ip", "postgres"],
   },
   {
+    kind: "program",
+    name: "soak",
+    about:
+      "a proxy in front of two replicas on SQLite, PostgreSQL behind PgBouncer, and Citus, which are killed, frozen, reloaded and upgraded",
+    occasion: "nightly",
+    whySeparate: "takes minutes",
+    program: "test/suites/soak/run.ts",
+    needs: ["pgbouncer", "postgres", "git", "cc", "flex", "postgresql-15", "lz4", "zstd", "gssapi", "openssl headers"],
+  },
+  {
     kind: "files",
     name: "recipe",
     about: "the recipe for a new RPC in CONTRIBUTING.md, on a copy of the project",

@@ -1,0 +1,54 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Dice } from "../../../packages/testing/src/dice.ts";
+import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
+import { freeze, killAndStart, type StoreDatabase } from "./store-database.ts";
+
+/** Returns the location of an SQLite file, which another program uses too. */
+export async function openSqliteDatabase(dice: Dice): Promise<StoreDatabase> {
+  const folder = createTempFolder();
+  const file = folder.file("plants.db");
+  let child: ChildProcess | undefined;
+  const other = {
+    start: async () => {
+      const program = join(import.meta.dirname, "other-sqlite-program.ts");
+      child = spawn(process.execPath, [program, file, String(dice.roll(1_000_000))], { stdio: "ignore" });
+    },
+    kill: async () => {
+      if (child === undefined || child.exitCode !== null) return;
+      child.kill("SIGKILL");
+      await once(child, "exit");
+    },
+    signal: (name: NodeJS.Signals) => void child?.kill(name),
+  };
+  return {
+    url: `sqlite:${file}`,
+    directUrl: `sqlite:${file}`,
+    prepare: () => other.start(),
+    faults: [
+      // Perhaps while it holds the lock of writers.
+      { name: "other program frozen", inject: () => freeze(other, dice) },
+      { name: "other program killed", inject: () => killAndStart(other, dice) },
+    ],
+    signal: other.signal,
+    // The other program does it all the time.
+    disturb: () => sleep(1_000),
+    readTables: async () => {
+      using db = new DatabaseSync(file, { readOnly: true, timeout: 5_000 });
+      const plants = db.prepare("SELECT id FROM plants").all();
+      const records = db.prepare("SELECT plant_id, request_id FROM deletions").all();
+      return {
+        plants: new Set(plants.map(({ id }) => Number(id))),
+        records: records.map((row) => ({ plant: Number(row["plant_id"]), call: String(row["request_id"]) })),
+      };
+    },
+    countConnections: async () => 0,
+    [Symbol.asyncDispose]: async () => {
+      await other.kill();
+      folder[Symbol.dispose]();
+    },
+  };
+}

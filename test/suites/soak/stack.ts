@@ -1,0 +1,94 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Dice } from "../../../packages/testing/src/dice.ts";
+import { descriptorSetOf } from "../../../packages/testing/src/gateway/descriptor-set.ts";
+import { projectFolder } from "../../../packages/testing/src/process/child-program.ts";
+import { freePort } from "../../../packages/testing/src/process/free-port.ts";
+import { PlantService } from "../../../src/gen/es/plantstore/v1/plant_service_pb.ts";
+import { callerToken } from "../cluster/callers.ts";
+import { type LossyLink, startLossyLink } from "./lossy-link.ts";
+import { Service } from "./service.ts";
+
+/** Two replicas of the plant store and a proxy in front of them. Dispose of it with `await using`. */
+export interface Stack extends AsyncDisposable {
+  readonly replicas: readonly [Service, Service];
+  readonly replicaPorts: readonly number[];
+  readonly proxy: Service;
+  readonly proxyPort: number;
+  /** The link from the proxy to the second replica. */
+  readonly lossy: LossyLink;
+  /** Changes the configuration of the proxy and makes it read it. */
+  reloadProxy(): void;
+}
+
+/**
+ * Starts the replicas and the proxy.
+ *
+ * @param folder - for logs and the configuration
+ * @param url - `DATABASE_URL` of the replicas
+ * @param release - the command `plantstore` of the replicas
+ */
+export async function startStack(
+  folder: string,
+  url: string,
+  release: string,
+  dice: Dice,
+  onProblem: (problem: string) => void,
+): Promise<Stack> {
+  const [one, other, proxyPort, adminPort] = [await freePort(), await freePort(), await freePort(), await freePort()];
+  const lossy = await startLossyLink(other, dice);
+  const serviceOf = (name: string, command: readonly string[], probePort: number, environment = {}): Service => {
+    const probeUrl = `http://127.0.0.1:${probePort}/readyz`;
+    return new Service(command, { name, probeUrl, logFile: join(folder, `${name}.log`), environment, onProblem });
+  };
+  const settings = {
+    DATABASE_URL: url,
+    PLANTSTORE_TOKENS: callerToken,
+    PLANTSTORE_AUDIT: "by-level",
+    PLANTSTORE_DRAIN_DELAY_MS: "500",
+    LOG_LEVEL: "warn",
+  };
+  const replicaOf = (name: string, port: number): Service =>
+    serviceOf(name, [release, "serve"], port, { ...settings, PORT: String(port) });
+  const replicas = [replicaOf("replica-0", one), replicaOf("replica-1", other)] as const;
+
+  const descriptors = join(folder, "plants.binpb");
+  const credential = join(folder, "credential");
+  const file = join(folder, "proxy.yaml");
+  writeFileSync(descriptors, descriptorSetOf(PlantService.file));
+  writeFileSync(credential, `Bearer ${callerToken}`);
+  /** Writes a configuration that differs from those of the previous versions. */
+  const configure = (version: number): void => {
+    const upstream = {
+      addresses: [one, lossy.port].map((port) => `http://127.0.0.1:${port}`),
+      descriptors: version % 2 === 0 ? descriptors : "reflection",
+      reflectionHeader: { authorization: { file: credential } },
+      keepaliveMs: 1_000 + (version % 10),
+      ...(version % 3 === 0 ? {} : { healthService: "" }),
+    };
+    const ports = { listen: { port: proxyPort }, admin: { port: adminPort } };
+    // JSON is YAML.
+    writeFileSync(file, JSON.stringify({ ...ports, upstreams: [upstream], drain: { delayMs: 0 }, wait: true }));
+  };
+  let version = 0;
+  configure(version);
+  const main = join(projectFolder, "packages/proxy/src/command/main.ts");
+  const proxy = serviceOf("proxy", [process.execPath, main, "--config", file], adminPort);
+  const services = [...replicas, proxy];
+  await Promise.all(services.map((service) => service.start()));
+  return {
+    replicas,
+    replicaPorts: [one, other],
+    proxy,
+    proxyPort,
+    lossy,
+    reloadProxy: () => {
+      configure(++version);
+      proxy.signal("SIGHUP");
+    },
+    [Symbol.asyncDispose]: async () => {
+      await Promise.all(services.map((service) => service.kill()));
+      await lossy[Symbol.asyncDispose]();
+    },
+  };
+}

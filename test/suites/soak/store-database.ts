@@ -1,0 +1,55 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Dice } from "../../../packages/testing/src/dice.ts";
+import type { FinalTables } from "../cluster/check-history.ts";
+
+/** A fault that ends by itself. */
+export interface Fault {
+  readonly name: string;
+  /** Injects the fault, and resolves when it has ended. */
+  inject(): Promise<unknown>;
+}
+
+/** The database of a plant store, which other programs use too. Dispose of it with `await using`. */
+export interface StoreDatabase extends AsyncDisposable {
+  /** `DATABASE_URL` of the servers. */
+  readonly url: string;
+  /** `DATABASE_URL` of `migrate`, which does not use a pooler. */
+  readonly directUrl: string;
+  /** Creates what {@link disturb} requires, after `migrate`. */
+  prepare(): Promise<void>;
+  readonly faults: readonly Fault[];
+  /** Sends a signal to the program that can block deletions: SIGSTOP freezes it. */
+  signal(name: NodeJS.Signals): void;
+  /** Does once what another program may do to the database; may reject, as the database may be down. */
+  disturb(): Promise<unknown>;
+  readTables(): Promise<FinalTables>;
+  /** Returns how many connections of servers are open, after all of them have stopped. */
+  countConnections(): Promise<number>;
+}
+
+/** Sleeps between 0.1 s and a maximum. */
+export function sleepUpTo(maxMs: number, dice: Dice): Promise<void> {
+  return sleep(100 + dice.roll(maxMs - 100));
+}
+
+/** Something that can be frozen. */
+interface Freezable {
+  signal(name: NodeJS.Signals): void;
+}
+
+/** Freezes a program for up to `maxMs`; by default for less time than callers wait. */
+export async function freeze(program: Freezable, dice: Dice, maxMs: number = 6_000): Promise<void> {
+  program.signal("SIGSTOP");
+  await sleepUpTo(maxMs, dice);
+  program.signal("SIGCONT");
+}
+
+/** Kills a program and starts it again after up to 2 s. */
+export async function killAndStart(
+  program: { kill(): Promise<void>; start(): Promise<void> },
+  dice: Dice,
+): Promise<void> {
+  await program.kill();
+  await sleepUpTo(2_000, dice);
+  await program.start();
+}
