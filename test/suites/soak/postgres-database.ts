@@ -14,7 +14,7 @@ const clientBackends = "FROM pg_stat_activity WHERE backend_type = 'client backe
 const longFreezeMs = 15_000;
 
 /** The number of plants in the store of a neighbor. */
-const neighborPlants = 100_000;
+const neighborPlants = 300_000;
 
 /** Opens an empty PostgreSQL behind PgBouncer, whose server connections the store shares with other programs. */
 export async function openPostgresDatabase(dice: Dice): Promise<StoreDatabase> {

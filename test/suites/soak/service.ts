@@ -95,9 +95,10 @@ export class Service {
     await this.start();
   }
 
-  /** Returns the current usage of a running program. */
-  usage(): Usage {
-    const pid = this.#child?.pid;
+  /** Returns the current usage; `undefined` if the program does not run. */
+  usage(): Usage | undefined {
+    if (this.#child === undefined || !isRunning(this.#child)) return undefined;
+    const { pid } = this.#child;
     const openFiles = readdirSync(`/proc/${String(pid)}/fd`).length;
     return { residentMiB: Math.round(residentBytes(pid) / 2 ** 20), openFiles };
   }

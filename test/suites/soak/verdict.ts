@@ -1,6 +1,15 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { checkHistory, type FinalTables, type History, type Outcome } from "../cluster/check-history.ts";
 import type { Usage } from "./service.ts";
+
+/** The result of a check. */
+export interface Judgement {
+  /** A sentence for each broken guarantee. */
+  readonly problems: readonly string[];
+  /** Lines for people. */
+  readonly summary: readonly string[];
+}
 
 /** MiB. An idle server has 100, one with 64 concurrent calls 190 (docs/how-to/proxy.md); twice of that is a leak. */
 const residentMiBMax = 400;
@@ -26,14 +35,35 @@ export function checkLogs(folder: string): readonly string[] {
     });
 }
 
-/** Returns a sentence for each resource of a server that grows without bound. */
-export function checkUsage(name: string, before: Usage, after: Usage): readonly string[] {
-  const { residentMiB, openFiles } = after;
-  return [
-    ...(residentMiB > residentMiBMax ? [`${name} has ${residentMiB} MiB of memory`] : []),
-    ...(residentMiB - before.residentMiB > growthMiBMax
-      ? [`${name} grew from ${before.residentMiB} to ${residentMiB} MiB of memory`]
-      : []),
-    ...(openFiles > openFilesMax ? [`${name} has ${openFiles} open files`] : []),
-  ];
+/** Judges what a server uses, before and after a time in which only calls happened. */
+export function judgeUsage(name: string, before: Usage | undefined, after: Usage | undefined): Judgement {
+  if (before === undefined || after === undefined) return { problems: [`${name} was not measured`], summary: [] };
+  const memory = `${name} grew from ${before.residentMiB} to ${after.residentMiB} MiB of memory`;
+  const files = `${name} has ${after.openFiles} open files`;
+  const isLarge = after.residentMiB > residentMiBMax || after.residentMiB - before.residentMiB > growthMiBMax;
+  return {
+    problems: [...(isLarge ? [memory] : []), ...(after.openFiles > openFilesMax ? [files] : [])],
+    summary: [`${memory} in the second half; ${files}`],
+  };
+}
+
+/** Judges all calls by the final tables. */
+export function judgeCalls(history: History, tables: FinalTables): Judgement {
+  const { created, calls } = history;
+  const { lost, doubled, wrong } = checkHistory(history, tables);
+  const countOf = (outcome: Outcome): number => calls.filter((call) => call.outcome === outcome).length;
+  const outcomes = (["deleted", "not found", "refused", "unknown"] as const).map(
+    (outcome) => `${countOf(outcome)} ${outcome}`,
+  );
+  // Only calls like these show whether a repeated call gets a false response.
+  const deleters = new Set(tables.records.map(({ call }) => call));
+  const hidden = calls.filter(({ name, outcome }) => outcome === "unknown" && deleters.has(name)).length;
+  const isAvailable = 2 * (countOf("deleted") + countOf("not found")) >= calls.length;
+  return {
+    problems: [...lost, ...doubled, ...wrong, ...(isAvailable ? [] : ["less than half of the calls succeeded"])],
+    summary: [
+      `${calls.length} calls on ${created.size} plants: ${outcomes.join(", ")}, of which ${hidden} deleted`,
+      `${lost.length} lost, ${doubled.length} doubled, ${wrong.length} wrong responses`,
+    ],
+  };
 }
