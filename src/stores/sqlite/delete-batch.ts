@@ -20,72 +20,66 @@ export interface DeleteBatch {
  * Why a batch, or the rest of it, was not committed. With `nothing-done`, it certainly was not; with `unknown`, the
  * error occurred during the commit, so it may have been.
  */
-export interface BatchStop {
+interface BatchStop {
   readonly kind: "nothing-done" | "unknown";
   readonly problem: StoreProblem;
 }
 
 /**
- * The outcome of a deletion that neither deleted its plant nor found it missing: `kept`, because a constraint or
- * trigger of the file protects the plant; `replayed`, because an earlier deletion with the same key is recorded;
- * `key-taken`, because the recorded deletion was of another plant or by another subject.
+ * The outcome of a deletion: whether it has durably deleted its plant; `kept`, because a constraint or trigger of the
+ * file protects the plant; `replayed`, because an earlier deletion with the same key is recorded; `key-taken`, because
+ * the recorded deletion was of another plant or by another subject.
  */
-export interface OtherOutcome {
-  readonly index: number;
-  readonly outcome: "kept" | "replayed" | "key-taken";
-}
+export type DeleteOutcome = boolean | "kept" | "replayed" | "key-taken";
 
 /**
- * The result of a batch. `outcomes` contains, for each call, whether it has durably deleted its plant. If the batch was
- * stopped, `outcomes` contains only the first calls, and the stop applies to the rest.
+ * The result of a batch. If the batch was stopped, `outcomes` contains only the outcomes of the first deletions, and
+ * the stop applies to the rest.
  */
 export type BatchResult = ({ readonly kind: "committed" } | BatchStop) & {
-  readonly outcomes: readonly boolean[];
-  readonly otherOutcomes: readonly OtherOutcome[];
+  readonly outcomes: readonly DeleteOutcome[];
 };
 
 /**
  * Prepares the statements of a batch once, and returns a function that runs a batch. It does not throw.
  *
- * A batch is one transaction. If SQLite rejects one of its deletions, the transaction is rolled back and its
- * parts run in separate transactions, so that only the rejected deletions fail.
+ * A batch is one transaction. If SQLite rejects one of its deletions, the transaction is rolled back, and the batch is
+ * divided into two ranges, which are deleted in the same way. So only the rejected deletions fail.
  */
 export function prepareDeleteBatch(db: DatabaseSync, lockTimeoutMs?: number): (batch: DeleteBatch) => BatchResult {
-  const runPart = preparePart(db, lockTimeoutMs);
+  const runTransaction = prepareTransaction(db, lockTimeoutMs);
   return (batch) => {
-    const outcomes: boolean[] = [];
-    const otherOutcomes: OtherOutcome[] = [];
-    // The end indexes of the remaining parts; the last element is that of the next part.
-    const partEnds: number[] = [];
-    for (let to: number | undefined = batch.ids.length; to !== undefined; to = partEnds.pop()) {
-      const from = outcomes.length;
-      const result = runPart(batch, to, outcomes, otherOutcomes);
-      if (result.kind === "committed") continue;
-      if (result.kind !== "refused") return { ...result, outcomes, otherOutcomes };
-      if (to - from > 1) {
-        partEnds.push(to, result.splitAt);
-      } else {
-        otherOutcomes.push({ index: from, outcome: "kept" });
-        outcomes.push(false);
+    const outcomes: DeleteOutcome[] = [];
+    /** Deletes the plants from an index up to another, and appends their outcomes. Returns why it stopped, if it did. */
+    const deleteRange = (from: number, to: number): BatchStop | undefined => {
+      const result = runTransaction(batch, from, to);
+      if (result.kind === "committed") {
+        for (const outcome of result.outcomes) outcomes.push(outcome);
+        return undefined;
       }
-    }
-    return { kind: "committed", outcomes, otherOutcomes };
+      if (result.kind !== "refused") return result;
+      if (to - from > 1) return deleteRange(from, result.splitAt) ?? deleteRange(result.splitAt, to);
+      outcomes.push("kept");
+      return undefined;
+    };
+    const stop = deleteRange(0, batch.ids.length);
+    return stop === undefined ? { kind: "committed", outcomes } : { ...stop, outcomes };
   };
 }
 
 /** A trigger has silently skipped the record of a deletion, or its key, as RAISE(IGNORE) does. */
 class RecordRefused extends Error {}
 
-/** The result of a part of a batch. A refused part has done nothing, and is split at an index within it. */
-type PartResult = BatchStop | { readonly kind: "committed" } | { readonly kind: "refused"; readonly splitAt: number };
-
-/** The outcome of a deletion: whether it has deleted its plant, or another outcome. */
-type Outcome = boolean | OtherOutcome["outcome"];
+/** The result of a transaction. One that was refused has done nothing; its range is to be split at an index. */
+type TransactionResult =
+  | BatchStop
+  | { readonly kind: "committed"; readonly outcomes: readonly DeleteOutcome[] }
+  | { readonly kind: "refused"; readonly splitAt: number };
 
 /** Prepares the function that deletes the plant of one call of a batch, in a transaction, and records that. */
 function prepareDelete(
   db: DatabaseSync,
-): (batch: DeleteBatch, i: number, deletedAt: number, number: bigint) => Outcome {
+): (batch: DeleteBatch, i: number, deletedAt: number, number: bigint) => DeleteOutcome {
   const deletePlant = db.prepare("DELETE FROM plants WHERE id = ?");
   const findPlant = db.prepare("SELECT 1 FROM plants WHERE id = ?");
   const record = db.prepare(
@@ -117,40 +111,26 @@ function prepareDelete(
   };
 }
 
-/**
- * Prepares the function that runs one part of a batch in one transaction. The part is from the first plant without an
- * outcome up to an index. The function appends the outcomes of the part once they are durable.
- */
-function preparePart(
+/** Prepares the function that deletes the plants of a batch from an index up to another in one transaction. */
+function prepareTransaction(
   db: DatabaseSync,
   lockTimeoutMs?: number,
-): (batch: DeleteBatch, to: number, outcomes: boolean[], otherOutcomes: OtherOutcome[]) => PartResult {
+): (batch: DeleteBatch, from: number, to: number) => TransactionResult {
   const deleteOne = prepareDelete(db);
   const commit = db.prepare("COMMIT");
   let batchNumber = readLastBatch(db);
 
-  const deleteAll = (batch: DeleteBatch, to: number, outcomes: boolean[], otherOutcomes: OtherOutcome[]): void => {
-    const deletedAt = Date.now();
-    batchNumber++;
-    for (let i = outcomes.length; i < to; i++) {
-      const outcome = deleteOne(batch, i, deletedAt, batchNumber);
-      if (typeof outcome === "string") otherOutcomes.push({ index: i, outcome });
-      outcomes.push(outcome === true);
-    }
-  };
-
-  return (batch, to, outcomes, otherOutcomes) => {
-    const from = outcomes.length;
-    const otherOutcomesBefore = otherOutcomes.length;
+  return (batch, from, to) => {
+    const outcomes: DeleteOutcome[] = [];
     try {
       beginWrite(db, lockTimeoutMs);
-      deleteAll(batch, to, outcomes, otherOutcomes);
+      const deletedAt = Date.now();
+      batchNumber++;
+      for (let i = from; i < to; i++) outcomes.push(deleteOne(batch, i, deletedAt, batchNumber));
       commit.run();
-      return { kind: "committed" };
+      return { kind: "committed", outcomes };
     } catch (fault) {
-      const stoppedAt = outcomes.length;
-      outcomes.length = from;
-      otherOutcomes.length = otherOutcomesBefore;
+      const stoppedAt = from + outcomes.length;
       // Every deletion has an outcome, so it was the COMMIT that failed.
       const isCommitting = stoppedAt === to;
       const isRefused = fault instanceof RecordRefused || isConstraintFault(fault);
@@ -162,8 +142,8 @@ function preparePart(
       if (!isCertain || !isRefused) {
         return { kind: isCertain ? "nothing-done" : "unknown", problem: fileProblemOf(fault) };
       }
-      // A refused commit does not show which plant is refused, so the part is halved. A refused statement does, so its
-      // plant becomes a separate part.
+      // A refused statement shows which plant is refused, so that plant is the first of the second range. A refused
+      // commit does not, so the range is halved.
       const splitAt = isCommitting ? Math.floor((from + to) / 2) : Math.max(stoppedAt, from + 1);
       return { kind: "refused", splitAt };
     }

@@ -121,10 +121,10 @@ export function onlyWhileSameFile(
 ): (batch: DeleteBatch) => BatchResult {
   return (batch) => {
     const before = identity.findProblem();
-    if (before !== undefined) return { kind: "nothing-done", problem: before, outcomes: [], otherOutcomes: [] };
+    if (before !== undefined) return { kind: "nothing-done", problem: before, outcomes: [] };
     const result = deleteBatch(batch);
     const after = identity.findProblem();
-    return after === undefined ? result : { kind: "unknown", problem: after, outcomes: [], otherOutcomes: [] };
+    return after === undefined ? result : { kind: "unknown", problem: after, outcomes: [] };
   };
 }
 

@@ -1,4 +1,3 @@
-import type { ConnectError } from "@connectrpc/connect";
 import { type OptionNames, refuseUnknownOptions, required } from "@plantstore/gateway/options";
 import { DeleteQueue, type Outcomes, type PendingDelete } from "../delete-queue.ts";
 import {
@@ -17,7 +16,7 @@ import { toStorableText } from "../storable-text.ts";
 import { checkDeletionsKept } from "../retention.ts";
 import type { OnUpkeep } from "../upkeep.ts";
 import type { DatabaseOptions } from "./database.ts";
-import type { BatchResult, DeleteBatch, OtherOutcome } from "./delete-batch.ts";
+import type { DeleteBatch, DeleteOutcome } from "./delete-batch.ts";
 import { fileProblemOf } from "./problem.ts";
 import { StorageThread } from "./storage-thread.ts";
 
@@ -140,27 +139,22 @@ class SqliteStore implements PlantStore {
     const result = await this.#thread.deleteBatch(toBatch(pending)).catch((fault: unknown) => {
       throw outcomeUnknown(fault);
     });
-    // Settled before the outcomes are returned, because only the first settlement of a deletion counts.
-    for (const otherOutcome of result.otherOutcomes) settleOther(otherOutcome, pending);
-    if (result.kind === "committed") return result.outcomes;
-    throw this.#stopped(result, pending);
-  }
-
-  /** Settles the deletions that were durable before a batch stopped, and returns the error for the rest. */
-  #stopped({ kind, problem, outcomes }: StoppedBatch, pending: readonly PendingDelete[]): ConnectError {
-    outcomes.forEach((isDeleted, i) => pending[i]?.resolve(isDeleted));
-    this.#health.report(problem);
-    return kind === "unknown" ? outcomeUnknown(this.problem) : storeUnavailable(this.problem);
+    const outcomes = result.outcomes.map((outcome, i) => deletedOrRejected(outcome, pending[i]));
+    if (result.kind === "committed") return outcomes;
+    // Settles the deletions that were durable before the batch stopped. The error is for the rest, because only the
+    // first settlement of a deletion counts.
+    outcomes.forEach((isDeleted, i) => isDeleted !== undefined && pending[i]?.resolve(isDeleted));
+    this.#health.report(result.problem);
+    throw result.kind === "unknown" ? outcomeUnknown(this.problem) : storeUnavailable(this.problem);
   }
 }
 
-type StoppedBatch = Exclude<BatchResult, { readonly kind: "committed" }>;
-
-function settleOther({ index, outcome }: OtherOutcome, pending: readonly PendingDelete[]): void {
-  const pendingDelete = pending[index];
-  if (outcome === "replayed") pendingDelete?.resolve(true);
-  else if (outcome === "kept") pendingDelete?.reject(plantProtected(pendingDelete.id));
-  else pendingDelete?.reject(idempotencyKeyReused());
+/** Returns whether a deletion has deleted its plant; rejects it and returns `undefined` if it was refused. */
+function deletedOrRejected(outcome: DeleteOutcome, pending: PendingDelete | undefined): boolean | undefined {
+  if (typeof outcome === "boolean") return outcome;
+  if (outcome === "replayed") return true;
+  pending?.reject(outcome === "kept" ? plantProtected(pending.id) : idempotencyKeyReused());
+  return undefined;
 }
 
 function toBatch(pending: readonly PendingDelete[]): DeleteBatch {

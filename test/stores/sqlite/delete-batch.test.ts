@@ -1,7 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
 import { openDatabase } from "../../../src/stores/sqlite/database.ts";
-import { type DeleteBatch, type OtherOutcome, prepareDeleteBatch } from "../../../src/stores/sqlite/delete-batch.ts";
+import { type DeleteBatch, prepareDeleteBatch } from "../../../src/stores/sqlite/delete-batch.ts";
 import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
 
 function batchOf(...ids: bigint[]): DeleteBatch {
@@ -11,10 +11,6 @@ function batchOf(...ids: bigint[]): DeleteBatch {
     subjects: ids.map(() => "s".repeat(2_000)),
     requestIds: ids.map(() => "request"),
   };
-}
-
-function keptAt(...indexes: readonly number[]): readonly OtherOutcome[] {
-  return indexes.map((index) => ({ index, outcome: "kept" }));
 }
 
 function countOf(db: DatabaseSync, table: string): unknown {
@@ -29,7 +25,6 @@ describe("committing a batch", () => {
     expect(deleteBatch(batchOf(2n, 2n, 9n, 3n))).toEqual({
       kind: "committed",
       outcomes: [true, false, false, true],
-      otherOutcomes: [],
     });
     db.close();
   });
@@ -45,11 +40,10 @@ describe("committing a batch", () => {
       kind: "nothing-done",
       problem: { text: "the disk is full", isTemporary: true },
       outcomes: [],
-      otherOutcomes: [],
     });
     expect([countOf(db, "plants"), countOf(db, "deletions")]).toEqual([{ rows: 100n }, { rows: 0n }]);
     db.exec("PRAGMA max_page_count = 1000000");
-    expect(deleteBatch(batch)).toEqual({ kind: "committed", outcomes: batch.ids.map(() => true), otherOutcomes: [] });
+    expect(deleteBatch(batch)).toEqual({ kind: "committed", outcomes: batch.ids.map(() => true) });
     expect([countOf(db, "plants"), countOf(db, "deletions")]).toEqual([{ rows: 0n }, { rows: 100n }]);
     db.close();
   });
@@ -66,14 +60,7 @@ describe("committing a batch", () => {
     const keys = ["used", "kept", "used", undefined, "new", "new", "new"];
     expect(deleteBatch({ ...batchOf(1n, 2n, 3n, 4n, 5n, 5n, 6n), keys })).toEqual({
       kind: "committed",
-      outcomes: [false, false, false, true, true, false, false],
-      otherOutcomes: [
-        { index: 0, outcome: "replayed" },
-        { index: 1, outcome: "kept" },
-        { index: 2, outcome: "key-taken" },
-        { index: 5, outcome: "replayed" },
-        { index: 6, outcome: "key-taken" },
-      ],
+      outcomes: ["replayed", "kept", "key-taken", true, true, "replayed", "key-taken"],
     });
     expect(idsIn(db, "SELECT id FROM plants ORDER BY id")).toEqual([1n, 2n, 3n, 6n, 7n, 8n]);
     const keysKept =
@@ -97,9 +84,9 @@ describe("committing a batch", () => {
     db.exec(sql);
     const deleteBatch = prepareDeleteBatch(db);
     const keys = ["used"];
-    expect(deleteBatch({ ...batchOf(1n), keys })).toEqual({ kind: "committed", outcomes: [true], otherOutcomes: [] });
-    expect(deleteBatch({ ...batchOf(1n), keys }).otherOutcomes).toEqual([{ index: 0, outcome: "replayed" }]);
-    expect(deleteBatch({ ...batchOf(2n), keys }).otherOutcomes).toEqual([{ index: 0, outcome: "key-taken" }]);
+    expect(deleteBatch({ ...batchOf(1n), keys })).toEqual({ kind: "committed", outcomes: [true] });
+    expect(deleteBatch({ ...batchOf(1n), keys }).outcomes).toEqual(["replayed"]);
+    expect(deleteBatch({ ...batchOf(2n), keys }).outcomes).toEqual(["key-taken"]);
     expect(idsIn(db, "SELECT id FROM plants")).toEqual([2n]);
     db.close();
   });
@@ -111,7 +98,7 @@ describe("committing a batch", () => {
              BEGIN UPDATE deletions SET deleted_at = 1000 * (deleted_at / 1000) - 1 WHERE seq = new.seq; END`);
     const deleteBatch = prepareDeleteBatch(db);
     expect(deleteBatch({ ...batchOf(1n), keys: ["k"] }).outcomes).toEqual([true]);
-    expect(deleteBatch({ ...batchOf(2n), keys: ["k"] }).otherOutcomes).toEqual([{ index: 0, outcome: "key-taken" }]);
+    expect(deleteBatch({ ...batchOf(2n), keys: ["k"] }).outcomes).toEqual(["key-taken"]);
     db.close();
   });
 
@@ -122,8 +109,7 @@ describe("committing a batch", () => {
              BEGIN SELECT RAISE(IGNORE); END`);
     expect(prepareDeleteBatch(db)({ ...batchOf(1n, 2n, 3n), keys: ["yes", "no", undefined] })).toEqual({
       kind: "committed",
-      outcomes: [true, false, true],
-      otherOutcomes: keptAt(1),
+      outcomes: [true, "kept", true],
     });
     expect(idsIn(db, "SELECT id FROM plants")).toEqual([2n]);
     expect(idsIn(db, "SELECT plant_id AS id FROM deletions ORDER BY seq")).toEqual([1n, 3n]);
@@ -199,18 +185,16 @@ describe("a batch with plants that the file protects", () => {
     // The second call for a plant does not delete it, even when its batch is split.
     expect(deleteBatch(batchOf(...eight, 1n, 99n))).toEqual({
       kind: "committed",
-      outcomes: [true, true, false, true, true, false, true, true, false, false],
-      otherOutcomes: keptAt(2, 5),
+      outcomes: [true, true, "kept", true, true, "kept", true, true, false, false],
     });
     expect(db.isTransaction).toBe(false);
     expect(idsIn(db, "SELECT id FROM plants ORDER BY id")).toEqual([3n, 6n]);
     expect(idsIn(db, "SELECT plant_id AS id FROM deletions ORDER BY seq")).toEqual([1n, 2n, 4n, 5n, 7n, 8n]);
     // A single plant, and then the batch.
-    expect(deleteBatch(batchOf(3n))).toEqual({ kind: "committed", outcomes: [false], otherOutcomes: keptAt(0) });
+    expect(deleteBatch(batchOf(3n))).toEqual({ kind: "committed", outcomes: ["kept"] });
     expect(deleteBatch(batchOf(6n, 3n))).toEqual({
       kind: "committed",
-      outcomes: [false, false],
-      otherOutcomes: keptAt(0, 1),
+      outcomes: ["kept", "kept"],
     });
     expect(idsIn(db, "SELECT id FROM plants ORDER BY id")).toEqual([3n, 6n]);
     expect(countOf(db, "deletions")).toEqual({ rows: 6n });
@@ -228,8 +212,7 @@ describe("a batch with plants that the file protects", () => {
     expect(prepareDeleteBatch(db)(batchOf(...ids))).toEqual({
       kind: "nothing-done",
       problem: { text: "the disk is full", isTemporary: true },
-      outcomes: [true, true, false],
-      otherOutcomes: keptAt(2),
+      outcomes: [true, true, "kept"],
     });
     expect(idsIn(db, "SELECT id FROM plants ORDER BY id")).toEqual(ids.filter((id) => id > 2n));
     expect(idsIn(db, "SELECT plant_id AS id FROM deletions ORDER BY seq")).toEqual([1n, 2n]);
@@ -248,8 +231,7 @@ describe("a batch with plants that the file protects", () => {
     const ids = Array.from({ length: 1_000 }, (_, i) => BigInt(i + 1));
     expect(prepareDeleteBatch(db)(batchOf(...ids))).toEqual({
       kind: "committed",
-      outcomes: ids.map(() => false),
-      otherOutcomes: keptAt(...ids.keys()),
+      outcomes: ids.map(() => "kept"),
     });
     expect(requested).toBeLessThanOrEqual(3 * ids.length);
     expect([countOf(db, "plants"), countOf(db, "deletions")]).toEqual([{ rows: 1_000n }, { rows: 0n }]);
@@ -267,7 +249,7 @@ test("a batch is split in half when its commit fails because of one plant", () =
     INSERT INTO beds VALUES (1);
     CREATE TRIGGER count BEFORE DELETE ON plants BEGIN SELECT count(); END`);
   const ids = Array.from({ length: 256 }, (_, i) => BigInt(i + 1));
-  expect(prepareDeleteBatch(db)(batchOf(...ids)).otherOutcomes).toEqual(keptAt(0));
+  expect(prepareDeleteBatch(db)(batchOf(...ids)).outcomes).toEqual(ids.map((id) => (id === 1n ? "kept" : true)));
   // At most the whole batch, its halves, the halves of these, and so on.
   expect(requested).toBeLessThanOrEqual(3 * ids.length);
   db.close();
@@ -278,7 +260,7 @@ test("a batch is split at the plant that a statement refuses, into two commits",
   const db = openDatabase({ file: folder.file("plants.db"), plantsWhenCreated: { first: 1n, last: 256n } });
   db.exec("CREATE TRIGGER keep BEFORE DELETE ON plants WHEN old.id = 200 BEGIN SELECT RAISE(ABORT, 'no'); END");
   const ids = Array.from({ length: 256 }, (_, i) => BigInt(i + 1));
-  expect(prepareDeleteBatch(db)(batchOf(...ids)).otherOutcomes).toEqual(keptAt(199));
+  expect(prepareDeleteBatch(db)(batchOf(...ids)).outcomes).toEqual(ids.map((id) => (id === 200n ? "kept" : true)));
   expect(db.prepare("SELECT count(DISTINCT batch) AS batches FROM deletions").get()).toEqual({ batches: 2n });
   db.close();
 });

@@ -193,9 +193,9 @@ describe("a file whose write-ahead log is removed", () => {
       remove(file);
       return result;
     });
-    expect(deleteBatch(batchOf(1n))).toEqual({ kind: "unknown", problem, outcomes: [], otherOutcomes: [] });
+    expect(deleteBatch(batchOf(1n))).toEqual({ kind: "unknown", problem, outcomes: [] });
     // The next batch detects the removal before it writes.
-    expect(deleteBatch(batchOf(2n))).toEqual({ kind: "nothing-done", problem, outcomes: [], otherOutcomes: [] });
+    expect(deleteBatch(batchOf(2n))).toEqual({ kind: "nothing-done", problem, outcomes: [] });
     expect(db.prepare("SELECT id FROM plants").all()).toEqual([{ id: 2n }, { id: 3n }, { id: 4n }]);
     identity.close();
   });
