@@ -2,36 +2,30 @@
  * The thread that owns the file. A commit waits for the disk, and must not block anything else: the main thread only
  * sends batches here and receives their outcomes.
  */
-import { availableParallelism } from "node:os";
 import type { DatabaseSync } from "node:sqlite";
 import { type MessagePort, parentPort, workerData } from "node:worker_threads";
 import type { StoreProblem } from "../store-health.ts";
 import { StoreOpenError } from "../store-open-error.ts";
 import { deletionsKeptMsDefault, retentionIntervalMs } from "../retention.ts";
 import { elapsedMsSince, type Upkeep } from "../upkeep.ts";
-import { SpinWait } from "./spin-wait.ts";
 import { type DatabaseOptions, openDatabase } from "./database.ts";
-import { DropPace } from "./drop-pace.ts";
 import { type BatchResult, type DeleteBatch, prepareDeleteBatch } from "./delete-batch.ts";
-import { ThreadWakeUp } from "./thread-wake-up.ts";
+import { spinMsAfter, ThreadWakeUp } from "./thread-wake-up.ts";
 import { FileIdentity, onlyWhileSameFile } from "./file-identity.ts";
 import { assertUsable } from "./migrate.ts";
 import { fileProblemOf } from "./problem.ts";
 import { prepareRetention } from "./retention.ts";
 import { runInTransaction } from "./transaction.ts";
-import type { StorageRequest, StorageReply } from "./storage-messages.ts";
+import type { StorageRequest, StorageReply } from "./storage-thread.ts";
 
 const port = parentPort;
 if (port === null) throw new Error("this module must run in a worker thread");
 
 const reply = (message: StorageReply): void => port.postMessage(message);
 
-/**
- * How long the thread spins after a single deletion that arrived soon after the last one, in milliseconds: a caller
- * that deletes one plant after another sends the next request after about 0.1 ms. Zero on a single core, where spinning
- * would delay the response.
- */
-const spinMsMax = availableParallelism() > 1 ? 0.15 : 0;
+// The pause after a slice of expired records, as a multiple of its duration. So dropping takes at most a tenth of the
+// time, in which more records are dropped than deletions add (bench/storage/retention.ts).
+const pauseFactor = 9;
 
 // Uses the memory that is shared with the main thread.
 const wakeUp = new ThreadWakeUp(workerData);
@@ -73,32 +67,37 @@ function prepareOrReport(options: DatabaseOptions): Work | undefined {
 
 /** Replies to requests until `close`, and drops expired records while there are none. */
 function serve({ db, identity, deleteBatch, checkWrite, dropOldDeletions }: Work, requests: MessagePort): void {
-  const dropPace = new DropPace();
-  dropSlice();
-  const spinWait = new SpinWait(spinMsMax);
+  let hasDeleted = false;
+  let nextSliceMs = dropSlice();
+  let repliedMs = Number.NEGATIVE_INFINITY;
+  let spinMs = 0;
   reply({ kind: "open" });
   while (db.isOpen) {
-    const timeoutMs = dropPace.nextMs - performance.now();
-    const request: StorageRequest | undefined = wakeUp.nextRequest(requests, timeoutMs, spinWait.spinMs)?.message;
-    spinWait.requested(request?.kind === "deleteBatch" && request.batch.ids.length === 1, performance.now());
+    const timeoutMs = nextSliceMs - performance.now();
+    const request: StorageRequest | undefined = wakeUp.nextRequest(requests, timeoutMs, spinMs)?.message;
+    const isSingle = request?.kind === "deleteBatch" && request.batch.ids.length === 1;
+    spinMs = spinMsAfter(isSingle, performance.now() - repliedMs);
     if (request !== undefined) {
       handle(request);
-      spinWait.replied(performance.now());
-    } else if (performance.now() >= dropPace.nextMs) dropSlice();
+      repliedMs = performance.now();
+    } else if (performance.now() >= nextSliceMs) nextSliceMs = dropSlice();
   }
 
-  function dropSlice(): void {
+  /** Drops a slice of expired records, and returns when the next one is due, with a pause if plants are deleted. */
+  function dropSlice(): number {
     const begunMs = performance.now();
     // If the file has a problem, nothing is dropped; the next batch or check reports the problem.
     const dueMs = identity.findProblem() === undefined ? dropOldDeletions(Date.now()) : retentionIntervalMs;
     const nowMs = performance.now();
-    dropPace.recordSlice(nowMs - begunMs, dueMs, nowMs);
+    const pauseMs = hasDeleted ? pauseFactor * (nowMs - begunMs) : 0;
+    hasDeleted = false;
+    return nowMs + Math.max(dueMs, pauseMs);
   }
 
   function handle(request: StorageRequest): void {
     switch (request.kind) {
       case "deleteBatch":
-        dropPace.recordDeletions(request.batch.ids.length);
+        hasDeleted = true;
         return reply({ kind: "ran", result: deleteBatch(request.batch) });
       case "checkWrite":
         return reply({ kind: "checked", problem: checkWrite() });

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { MessageChannel, Worker } from "node:worker_threads";
 import { describe, expect, test, vi } from "vitest";
-import { ThreadWakeUp } from "../../../src/stores/sqlite/thread-wake-up.ts";
+import { spinMsAfter, spinMsMax, ThreadWakeUp } from "../../../src/stores/sqlite/thread-wake-up.ts";
 
 // Enough to show an error that occurs once in a thousand rounds.
 const rounds = 2_000;
@@ -61,7 +61,7 @@ describe("ThreadWakeUp", () => {
   ])("wakes $name repeatedly", async ({ arguments: patience }) => {
     const program = `
       import { parentPort, workerData } from "node:worker_threads";
-      import { ThreadWakeUp } from ${JSON.stringify(new URL("../../../src/stores/sqlite/thread-wake-up.ts", import.meta.url).href)};
+      import { spinMsAfter, spinMsMax, ThreadWakeUp } from ${JSON.stringify(new URL("../../../src/stores/sqlite/thread-wake-up.ts", import.meta.url).href)};
       const wakeUp = new ThreadWakeUp(workerData);
       let spurious = 0;
       for (let sent = 0; sent < ${rounds}; ) {
@@ -89,4 +89,13 @@ describe("ThreadWakeUp", () => {
     }
     expect(await ended).toEqual([0]);
   });
+});
+
+test.each([
+  { name: "spins after a single deletion right after the previous reply", isSingle: true, afterMs: 0.18, spins: true },
+  { name: "does not spin for a slow caller", isSingle: true, afterMs: 0.3, spins: false },
+  { name: "does not spin after its first request", isSingle: true, afterMs: Infinity, spins: false },
+  { name: "does not spin after a batch of several deletions", isSingle: false, afterMs: 0.1, spins: false },
+])("the storage thread $name", ({ isSingle, afterMs, spins }) => {
+  expect(spinMsAfter(isSingle, afterMs)).toBe(spins ? spinMsMax : 0);
 });
