@@ -1,4 +1,4 @@
-import { closeSync, fstatSync, openSync, readSync, type Stats } from "node:fs";
+import { closeSync, openSync, readSync, type Stats, statSync } from "node:fs";
 import { type WalIndex, WalIndexFile } from "./wal-index.ts";
 
 /** A change in place to a file or its log that SQLite did not make. */
@@ -23,25 +23,18 @@ const hasTimes = process.platform !== "win32";
 export class ExternalChanges {
   readonly #indexFile: WalIndexFile;
   readonly #log: number;
-  readonly #statFile: () => Stats;
-  readonly #saltsOfLog = Buffer.alloc(8);
-  /** The state of the file at the last check. */
-  #file: { readonly size: number; readonly writtenMs: number };
-  /** The state of the index before that check. */
-  #indexBefore: WalIndex | undefined;
-  #lastIndex: WalIndex | undefined;
+  readonly #saltsOfLog = new BigUint64Array(1);
+  /** The state of the file at the last check, and the index before that. */
+  #file: Stats;
+  #index: WalIndex | undefined;
   #found: ExternalChange | undefined;
 
-  /**
-   * @param path - the real path of the file; a connection must have read from its log
-   * @param statFile - returns the `stat` of the file
-   */
-  constructor(path: string, statFile: () => Stats) {
+  /** @param path - the real path of the file; a connection must have read from its log */
+  constructor(path: string) {
     this.#indexFile = new WalIndexFile(`${path}-shm`);
     this.#log = openSync(`${path}-wal`, "r");
-    this.#statFile = statFile;
-    this.#indexBefore = this.#lastIndex = this.#indexFile.read();
-    this.#file = toFileState(statFile());
+    this.#index = this.#indexFile.read();
+    this.#file = statSync(path);
   }
 
   /** The change that was detected, if any. */
@@ -49,36 +42,29 @@ export class ExternalChanges {
     return this.#found;
   }
 
-  /** Whether a checkpoint was running, or was interrupted, at the last check. */
-  get isCheckpointing(): boolean {
-    return this.#lastIndex !== undefined && isCheckpointRunning(this.#lastIndex);
+  /** Returns the index of the log. Read it before the `stat` of the file and of the log, and call {@link find} then. */
+  readIndex(): WalIndex | undefined {
+    return this.#indexFile.read();
   }
 
   /**
-   * Checks the current `stat` of the file and size of its log. Returns the change that this or an earlier check has
-   * found.
+   * Checks the `stat` of the file and the size of its log with the index before them. Returns the change that this or
+   * an earlier check has found.
    */
-  find(file: Stats, logBytes: number): ExternalChange | undefined {
-    const index = this.#indexFile.read();
+  find(index: WalIndex | undefined, file: Stats, logBytes: number): ExternalChange | undefined {
     if (index === undefined) return this.#found;
-    if (!this.#isLogComplete(index, logBytes) && this.#isExternalChange(index, () => !this.#isLogComplete(index))) {
-      this.#found = "log-cut";
-    } else if (
-      !hasExpectedLength(file, index) &&
-      this.#isExternalChange(index, () => !hasExpectedLength(this.#statFile(), index))
-    ) {
-      this.#found = "file-written";
-    } else if (file.size !== this.#file.size || timeOf(file) !== this.#file.writtenMs) {
-      if (this.#indexBefore !== undefined && !mayHaveBackfilled(this.#indexBefore, index)) this.#found = "file-written";
-      // Read after the index: if a checkpoint finishes in between, it changes the index again, so the next check sees
-      // it.
-      this.#file = toFileState(this.#statFile());
-      this.#indexBefore = index;
-    } else {
-      // The previous index, because a checkpoint may have finished between the `stat` and the current index.
-      this.#indexBefore = this.#lastIndex;
+    const isComplete = this.#isLogComplete(index, logBytes);
+    const hasLength = hasExpectedLength(file, index);
+    if (!isComplete || !hasLength || hasChanged(this.#file, file)) {
+      // If SQLite is the cause, it has changed the index between the reads before and after.
+      const now = this.#indexFile.read();
+      if (now === undefined) return this.#found;
+      const before = hasLength ? this.#index : index;
+      if (!isComplete && now.salts === index.salts) this.#found = "log-cut";
+      else if (before !== undefined && !mayHaveBackfilled(before, now)) this.#found = "file-written";
     }
-    this.#lastIndex = index;
+    this.#file = file;
+    this.#index = index;
     return this.#found;
   }
 
@@ -92,39 +78,16 @@ export class ExternalChanges {
    * Returns whether the log contains all frames of the index. If the index has no frames, the log may contain older
    * ones.
    */
-  #isLogComplete(index: WalIndex, logBytes: number = fstatSync(this.#log).size): boolean {
-    if (index.frames === 0) return true;
-    if (logBytes < logHeaderBytes + index.frames * (frameHeaderBytes + index.pageBytes)) return false;
-    readSync(this.#log, this.#saltsOfLog, 0, this.#saltsOfLog.length, saltsAt);
-    return this.#saltsOfLog.readBigUint64BE() === index.salts;
-  }
-
-  /**
-   * Returns whether a condition still holds and the index has not changed meanwhile, so that SQLite is not the cause.
-   */
-  #isExternalChange(index: WalIndex, holds: () => boolean): boolean {
-    if (!holds()) return false;
-    const now = this.#indexFile.read();
-    return (
-      now?.salts === index.salts &&
-      now.frames === index.frames &&
-      now.backfilled === index.backfilled &&
-      // equivalent mutant: no checkpoint of SQLite fulfils a condition while it runs.
-      !isCheckpointRunning(now)
-    );
+  #isLogComplete({ frames, pageBytes, salts }: WalIndex, logBytes: number): boolean {
+    if (frames === 0) return true;
+    if (logBytes < logHeaderBytes + frames * (frameHeaderBytes + pageBytes)) return false;
+    readSync(this.#log, this.#saltsOfLog, 0, this.#saltsOfLog.byteLength, saltsAt);
+    return this.#saltsOfLog[0] === salts;
   }
 }
 
-function toFileState(file: Stats): { readonly size: number; readonly writtenMs: number } {
-  return { size: file.size, writtenMs: timeOf(file) };
-}
-
-function timeOf({ mtimeMs }: Stats): number {
-  return hasTimes ? mtimeMs : 0;
-}
-
-function isCheckpointRunning({ backfilled, backfillAttempted }: WalIndex): boolean {
-  return backfillAttempted !== backfilled;
+function hasChanged(before: Stats, now: Stats): boolean {
+  return now.size !== before.size || (hasTimes && now.mtimeMs !== before.mtimeMs);
 }
 
 /**
@@ -136,7 +99,8 @@ function hasExpectedLength({ size }: Stats, { frames, backfilled, pages, pageByt
 
 /** Returns whether a checkpoint may have written to the file between two states of the index. */
 function mayHaveBackfilled(before: WalIndex, now: WalIndex): boolean {
-  if (isCheckpointRunning(now)) return true;
+  // A checkpoint is running, or was interrupted.
+  if (now.backfillAttempted !== now.backfilled) return true;
   if (now.salts === before.salts) return now.backfilled !== before.backfilled;
   // The log was restarted, so it had been backfilled completely. Nothing was backfilled since if no commit followed, or
   // a single one, which restarted the log and still has frames in it. If the log has no frames after a commit, a

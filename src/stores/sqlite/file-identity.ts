@@ -6,23 +6,19 @@ import { type ExternalChange, ExternalChanges } from "./external-changes.ts";
 import type { BatchResult, DeleteBatch } from "./delete-batch.ts";
 import { lockTimeoutMsDefault } from "./transaction.ts";
 
+function forOperator(text: string): StoreProblem {
+  return { text, isTemporary: false, needsOperator: true };
+}
+
 // After a restart, the server would use the file that has this name now, or an empty store.
-const fileGone: StoreProblem = {
-  text: "the file was moved, replaced or deleted",
-  isTemporary: false,
-  needsOperator: true,
-};
+const fileGone = forOperator("the file was moved, replaced or deleted");
 
 const logMissing = "its write-ahead log was moved, replaced or deleted";
 const checkpointedLogMissing: StoreProblem = {
   text: `${logMissing}; every acknowledged deletion is in the file`,
   isTemporary: false,
 };
-const uncheckpointedLogMissing: StoreProblem = {
-  text: `${logMissing}; a restart without it may undo acknowledged deletions`,
-  isTemporary: false,
-  needsOperator: true,
-};
+const uncheckpointedLogMissing = forOperator(`${logMissing}; a restart without it may undo acknowledged deletions`);
 
 // The next process that opens the file creates another -shm file, so that the processes do not see each other's locks.
 const locksMissing: StoreProblem = {
@@ -31,16 +27,8 @@ const locksMissing: StoreProblem = {
 };
 
 const externalChangeProblems: Readonly<Record<ExternalChange, StoreProblem>> = {
-  "file-written": {
-    text: 'another program, such as cp, wrote to the file; run "plantstore restore" with a backup',
-    isTemporary: false,
-    needsOperator: true,
-  },
-  "log-cut": {
-    text: "its write-ahead log was truncated or overwritten; a restart may undo acknowledged deletions",
-    isTemporary: false,
-    needsOperator: true,
-  },
+  "file-written": forOperator('another program, such as cp, wrote to the file; run "plantstore restore" with a backup'),
+  "log-cut": forOperator("its write-ahead log was truncated or overwritten; a restart may undo acknowledged deletions"),
 };
 
 /**
@@ -66,16 +54,15 @@ export class FileIdentity {
   constructor(file: string, db: DatabaseSync, lockTimeoutMs: number = lockTimeoutMsDefault) {
     this.#db = db;
     this.#lockTimeoutMs = lockTimeoutMs;
-    // SQLite opens the log at the first read.
-    db.exec("SELECT 1 FROM sqlite_schema");
+    // SQLite opens the log at the first read. After a crash, the index may indicate a running checkpoint until the next
+    // checkpoint, and changes to the file would not be detected.
+    db.exec("SELECT 1 FROM sqlite_schema; PRAGMA wal_checkpoint(PASSIVE)");
     this.#file = new NamedFile(resolve(file));
     // SQLite puts the log next to the real file, even when it was opened through a link.
     const realPath = db.location() ?? resolve(file);
     this.#log = new NamedFile(`${realPath}-wal`);
     this.#locks = new NamedFile(`${realPath}-shm`);
-    this.#changes = new ExternalChanges(realPath, () => statSync(realPath));
-    // After a crash, the index may indicate a running checkpoint until the next checkpoint.
-    if (this.#changes.isCheckpointing) db.exec("PRAGMA wal_checkpoint(PASSIVE)");
+    this.#changes = new ExternalChanges(realPath);
     this.#reader = new DatabaseSync(realPath, { readOnly: true });
     this.#reader.exec("SELECT 1 FROM sqlite_schema");
   }
@@ -87,6 +74,7 @@ export class FileIdentity {
    * @throws the error of the system when the log cannot be read
    */
   findProblem(): StoreProblem | undefined {
+    const index = this.#changes.readIndex();
     const file = this.#file.find();
     if (typeof file === "string") return fileGone;
     const log = this.#log.find();
@@ -96,7 +84,7 @@ export class FileIdentity {
     if (log === "missing")
       return checkpointLog(this.#db, this.#lockTimeoutMs) ? checkpointedLogMissing : uncheckpointedLogMissing;
     if (typeof this.#locks.find() === "string") return locksMissing;
-    const change = this.#changes.find(file, log.size);
+    const change = this.#changes.find(index, file, log.size);
     return change && externalChangeProblems[change];
   }
 

@@ -10,7 +10,7 @@ export interface WalIndex {
   readonly frames: number;
   /** The size of a page, in bytes. */
   readonly pageBytes: number;
-  /** The salts of the log, which change when it is restarted. */
+  /** The salts of the log, as eight bytes in native order. They change when the log is restarted. */
   readonly salts: bigint;
   /** The number of frames that checkpoints have copied into the file. */
   readonly backfilled: number;
@@ -18,9 +18,9 @@ export interface WalIndex {
   readonly backfillAttempted: number;
 }
 
-// Two copies of a header of 48 bytes, and the state of checkpoints up to nBackfillAttempted.
-const headerBytes = 48;
-const indexBytes = 2 * headerBytes + 36;
+// Two copies of a header of 48 bytes, and the state of checkpoints up to nBackfillAttempted, as words of 4 bytes.
+const headerWords = 12;
+const indexWords = 34;
 
 // A writer needs less than a microsecond to change both copies. If it was killed in between, they differ until the next
 // connection reads and repairs them.
@@ -29,8 +29,10 @@ const attemptsMax = 1_000;
 /** Reads the -shm file, in which all connections share the index of a write-ahead log. */
 export class WalIndexFile {
   readonly #descriptor: number;
-  readonly #bytes = Buffer.alloc(indexBytes);
-  readonly #view = new DataView(this.#bytes.buffer, this.#bytes.byteOffset);
+  // In native byte order, except for the salts, which are only compared.
+  readonly #words = new Uint32Array(indexWords);
+  readonly #halfWords = new Uint16Array(this.#words.buffer);
+  readonly #doubleWords = new BigUint64Array(this.#words.buffer);
 
   /** Opens the file; a connection must have read from the log. */
   constructor(path: string) {
@@ -40,9 +42,9 @@ export class WalIndexFile {
   /** Returns the current state; `undefined` if the two copies of the header still differ after all attempts. */
   read(): WalIndex | undefined {
     for (let attempts = 0; attempts < attemptsMax; attempts++) {
-      readSync(this.#descriptor, this.#bytes, 0, indexBytes, 0);
+      readSync(this.#descriptor, this.#words, 0, this.#words.byteLength, 0);
       // A writer changes one copy after the other.
-      if (this.#bytes.compare(this.#bytes, headerBytes, 2 * headerBytes, 0, headerBytes) === 0) return this.#parse();
+      if (this.#areCopiesEqual()) return this.#parse();
     }
     return undefined;
   }
@@ -55,28 +57,22 @@ export class WalIndexFile {
     closeSync(this.#descriptor);
   }
 
+  #areCopiesEqual(): boolean {
+    for (let i = 0; i < headerWords; i++) if (this.#words[i] !== this.#words[headerWords + i]) return false;
+    return true;
+  }
+
   #parse(): WalIndex {
-    const pageBytes = this.#native16(14);
+    const pageBytes = this.#halfWords[7] ?? 0;
     return {
-      commits: this.#native32(8),
-      frames: this.#native32(16),
-      pages: this.#native32(20),
+      commits: this.#words[2] ?? 0,
+      frames: this.#words[4] ?? 0,
+      pages: this.#words[5] ?? 0,
       // 65,536 does not fit into two bytes, and is stored as 1.
       pageBytes: pageBytes === 1 ? 65_536 : pageBytes,
-      // Salts are in the byte order of the log, big-endian.
-      salts: this.#view.getBigUint64(32),
-      backfilled: this.#native32(96),
-      backfillAttempted: this.#native32(128),
+      salts: this.#doubleWords[4] ?? 0n,
+      backfilled: this.#words[24] ?? 0,
+      backfillAttempted: this.#words[32] ?? 0,
     };
   }
-
-  #native16(at: number): number {
-    return this.#view.getUint16(at, isLittleEndian);
-  }
-
-  #native32(at: number): number {
-    return this.#view.getUint32(at, isLittleEndian);
-  }
 }
-
-const isLittleEndian = new Uint8Array(new Uint16Array([1]).buffer)[0] === 1;
