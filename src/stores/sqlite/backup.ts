@@ -3,7 +3,7 @@ import { dirname, resolve } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import { StoreOpenError } from "../store-open-error.ts";
 import { openDatabase } from "./database.ts";
-import { createPrivateFile } from "./private-file.ts";
+import { createPrivateFile } from "./file-path.ts";
 import { fileProblemOf } from "./problem.ts";
 
 /**

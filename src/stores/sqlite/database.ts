@@ -3,10 +3,9 @@ import { resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { pathToFileURL } from "node:url";
 import { StoreOpenError } from "../store-open-error.ts";
-import { assertFileExists, assertUsablePath } from "./file-path.ts";
+import { assertFileExists, assertUsablePath, createPrivateFile } from "./file-path.ts";
 import { repairLeftoverLog } from "./leftover-log.ts";
 import { assertUsable, type IdRange, migrate, type OnMigrated, versionOf } from "./migrate.ts";
-import { createPrivateFile } from "./private-file.ts";
 import { fileProblemOf } from "./problem.ts";
 import { lockPollMs, lockTimeoutMsDefault, untilUnlocked } from "./transaction.ts";
 
@@ -84,15 +83,11 @@ export function checkDatabaseFile(file: string): void {
 }
 
 /**
- * Returns the version of the schema in a file, without writing to it; 0 for an empty file.
+ * Opens a file without writing to it or to its directory, and returns the result of `read`.
  *
- * @throws StoreOpenError naming the file and what is wrong with it, such as the tables of another program
+ * @throws StoreOpenError naming the file and what is wrong with it
  */
-export function schemaVersionOfFile(file: string): number {
-  return readDatabaseFile(file, versionOf).version;
-}
-
-function readDatabaseFile<Result>(file: string, read: (db: DatabaseSync) => Result): Result {
+export function readDatabaseFile<Result>(file: string, read: (db: DatabaseSync) => Result): Result {
   return withUsablePath(file, (path) => {
     assertFileExists(path);
     using db = new DatabaseSync(readOnlyUrl(path), { readOnly: true, readBigInts: true });

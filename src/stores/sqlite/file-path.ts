@@ -1,6 +1,9 @@
-import { accessSync, constants, existsSync, lstatSync, readlinkSync, statSync } from "node:fs";
+import { accessSync, closeSync, constants, existsSync, lstatSync, openSync, readlinkSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { StoreOpenError } from "../store-open-error.ts";
+
+/** Only the owner has access, because the file contains names of callers and idempotency keys. */
+const ownerOnly = 0o600;
 
 /**
  * Checks that an absolute path can be the file of a store, whether or not it exists. SQLite itself would only report
@@ -22,6 +25,19 @@ export function assertUsablePath(path: string): void {
 export function assertFileExists(path: string): void {
   if (existsSync(path)) return;
   throw new StoreOpenError(`file not found in ${dirname(path)}: run "plantstore migrate" to create it`);
+}
+
+/**
+ * Creates a file that only its owner may read and write, unless it exists; SQLite gives its log the same mode. An
+ * existing file is not opened: closing it would release the locks that this process holds on it.
+ */
+export function createPrivateFile(path: string): void {
+  if (existsSync(path)) return;
+  try {
+    closeSync(openSync(path, "wx", ownerOnly));
+  } catch {
+    // Another process has created the file meanwhile, or SQLite will report why it cannot be opened.
+  }
 }
 
 function pathProblemOf(path: string): string | undefined {

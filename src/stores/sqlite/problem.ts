@@ -1,3 +1,4 @@
+import type { DatabaseSync } from "node:sqlite";
 import type { StoreProblem } from "../store-health.ts";
 
 const busyCode = 5;
@@ -22,6 +23,12 @@ const problems: ReadonlyMap<number, StoreProblem> = new Map([
 export function fileProblemOf(fault: unknown): StoreProblem {
   const known = problems.get(primaryCodeOf(fault) ?? 0);
   return known ?? { text: fault instanceof Error ? fault.message : String(fault), isTemporary: false };
+}
+
+/** Reads a whole file with its log, and describes the first inconsistent page, row or index. */
+export function findDamage(db: DatabaseSync): string | undefined {
+  const result = String(db.prepare("PRAGMA quick_check(1)").get()?.["quick_check"]);
+  return result === "ok" ? undefined : result.split("\n").at(-1);
 }
 
 /** Returns whether a statement failed because another connection holds the lock. */

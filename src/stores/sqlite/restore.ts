@@ -3,9 +3,10 @@ import { resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { StoreOpenError } from "../store-open-error.ts";
 import { copyInto, syncFolderOf } from "./backup.ts";
-import { checkDatabaseFile, schemaVersionOfFile, readOnlyUrl } from "./database.ts";
+import { readDatabaseFile, readOnlyUrl } from "./database.ts";
 import { assertUsablePath } from "./file-path.ts";
-import { fileProblemOf, isLocked } from "./problem.ts";
+import { assertUsable, versionOf } from "./migrate.ts";
+import { fileProblemOf, findDamage, isLocked } from "./problem.ts";
 
 /**
  * Replaces a store that no process has open by a copy of a backup. The old store is unchanged until the copy is
@@ -15,16 +16,13 @@ import { fileProblemOf, isLocked } from "./problem.ts";
  */
 export function restore(file: string, backup: string): void {
   if (!existsSync(backup)) throw new StoreOpenError(`cannot open ${backup}: file not found`);
-  if (schemaVersionOfFile(backup) === 0) {
-    throw new StoreOpenError(`cannot restore ${file}: ${backup} is not a plant store; use another backup`);
-  }
-  checkDatabaseFile(backup);
+  readDatabaseFile(backup, assertSoundBackup);
   // If the path is a link, its target is replaced, because the log is next to the real file.
   const path = existsSync(file) ? realpathSync(file) : resolve(file);
   const unfinished = `${path}.${process.pid}.unfinished`;
   try {
     assertUsablePath(path);
-    copyVerified(backup, unfinished);
+    copyBackup(backup, unfinished);
     replace(path, unfinished);
   } catch (fault) {
     const text = fault instanceof StoreOpenError ? fault.message : fileProblemOf(fault).text;
@@ -34,11 +32,15 @@ export function restore(file: string, backup: string): void {
   }
 }
 
-function copyVerified(backup: string, copy: string): void {
+function assertSoundBackup(db: DatabaseSync): void {
+  if (versionOf(db).version === 0) throw new StoreOpenError("it is not a plant store; use another backup");
+  assertUsable(db);
+  const damage = findDamage(db);
+  if (damage !== undefined) throw new StoreOpenError(`the file is damaged (${damage})`);
+}
+
+function copyBackup(backup: string, copy: string): void {
   using db = new DatabaseSync(readOnlyUrl(resolve(backup)), { readOnly: true });
-  const checkResult = db.prepare("PRAGMA quick_check(1)").get()?.["quick_check"];
-  if (checkResult !== "ok")
-    throw new StoreOpenError(`${backup} is damaged (${String(checkResult).split("\n").at(-1)})`);
   copyInto(db, copy);
 }
 

@@ -212,7 +212,7 @@ describe("restoring a backup", () => {
     {
       name: "is empty",
       spoil: (backup: string) => truncateSync(backup),
-      problem: /^cannot restore .*plants\.db: .*backup\.db is not a plant store; use another backup$/,
+      problem: /^cannot open .*backup\.db: it is not a plant store; use another backup$/,
     },
     {
       name: "is a database without tables",
@@ -221,12 +221,12 @@ describe("restoring a backup", () => {
         using db = new DatabaseSync(backup);
         db.exec("PRAGMA user_version = 1");
       },
-      problem: /^cannot restore .*plants\.db: .*backup\.db is not a plant store; use another backup$/,
+      problem: /^cannot open .*backup\.db: it is not a plant store; use another backup$/,
     },
     {
       name: "has an unused page",
       spoil: addUnusedPage,
-      problem: /^cannot restore .*plants\.db: .*backup\.db is damaged \(Page \d+: never used\)$/,
+      problem: /^cannot open .*backup\.db: the file is damaged \(Page \d+: never used\)$/,
     },
     {
       name: "belongs to another program",
