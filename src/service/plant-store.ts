@@ -26,7 +26,7 @@ export interface WaitingDeletions {
   readonly forBatch: number;
   /** The current limit of {@link forBatch}, above which deletions are refused. Lower while the store is overloaded. */
   readonly forBatchMax: number;
-  /** Deletions that wait because another transaction has locked their plants. */
+  /** Deletions that wait for a locked plant, or for another use of their idempotency key. */
   readonly forLock: number;
 }
 

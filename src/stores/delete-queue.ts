@@ -21,8 +21,9 @@ export interface PendingDelete {
 }
 
 /**
- * Whether each deletion of a batch has removed its plant, in the order of the batch. `undefined` for a deletion for
- * which the store itself calls `resolve` or `reject`, before or after it returns the outcomes.
+ * Whether each deletion of a batch has removed its plant, in the order of the batch. `undefined` means that the queue
+ * must not settle the deletion: the store has already resolved or rejected it, or attempts it in a later batch and then
+ * settles it.
  */
 export type Outcomes = readonly (boolean | undefined)[];
 

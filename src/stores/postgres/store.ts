@@ -16,7 +16,7 @@ import { Retention } from "./all-plants/retention.ts";
 import { checkStore } from "./check-store.ts";
 import { UnavailableWorkers } from "./delete/unavailable-workers.ts";
 import { TableLocation } from "./table-location.ts";
-import { type LockedDelete, LockedDeletes } from "./delete/locked-deletes.ts";
+import { type DeferredDelete, DeferredDeletes } from "./delete/deferred-deletes.ts";
 import { problemOf } from "./delete/problem.ts";
 import { BatchFailure, batchTimeoutMs, runBatch } from "./delete/run-batch.ts";
 import { checkRequestedSettings } from "./schema/check-requested-settings.ts";
@@ -91,7 +91,7 @@ async function findFirstProblem(server: Server, location: TableLocation): Promis
 
 class PostgresStore implements PlantStore {
   readonly #server: Server;
-  /** All sessions, as many as were ever in use at the same time: for batches, locked plants, and checks. */
+  /** All sessions, as many as were ever in use at the same time: for batches, deferred deletions, and checks. */
   readonly #sessions: Session[] = [];
   /** The sessions that are not in use; the last one used is reused first. */
   readonly #idle: Session[] = [];
@@ -100,7 +100,7 @@ class PostgresStore implements PlantStore {
   readonly #queues = new Map<number, DeleteQueue>();
   #isClosed = false;
   readonly #onBatch: OnBatch | undefined;
-  readonly #locked = new LockedDeletes({
+  readonly #deferred = new DeferredDeletes({
     commit: (batch, deadlineMs) => this.#commit(batch, deadlineMs),
     workerOf: (id) => this.#location.placement.workerOf(id),
     batchMax,
@@ -150,7 +150,7 @@ class PostgresStore implements PlantStore {
     return {
       forBatch,
       forBatchMax: inUse.length === 0 ? waitingMax : forBatchMax,
-      forLock: this.#locked.waiting,
+      forLock: this.#deferred.waiting,
     };
   }
 
@@ -167,12 +167,12 @@ class PostgresStore implements PlantStore {
   async close(): Promise<void> {
     this.#isClosed = true;
     await Promise.all([...this.#queues.values()].map((queue) => queue.close()));
-    await this.#locked.close();
+    await this.#deferred.close();
     this.#health.report({ text: "the store is closed", isTemporary: false });
     await Promise.all([this.#retention.stop(), ...this.#sessions.map((session) => session.close())]);
   }
 
-  async #commit(batch: readonly LockedDelete[], deadlineMs: number): Promise<Outcomes> {
+  async #commit(batch: readonly DeferredDelete[], deadlineMs: number): Promise<Outcomes> {
     // These deletions were queued before the server became unavailable.
     if (this.#health.problem !== undefined) throw storeUnavailable(this.problem);
     const begunMs = performance.now();
@@ -180,17 +180,17 @@ class PostgresStore implements PlantStore {
     const [first] = batch;
     const worker = first === undefined ? 0 : placement.workerOf(first.id);
     // Retried only after the batch has succeeded: if it fails, these deletions fail with it.
-    const locked: LockedDelete[] = [];
+    const deferred: DeferredDelete[] = [];
     try {
       const options = {
-        defer: (one: LockedDelete) => void locked.push(one),
+        defer: (one: DeferredDelete) => void deferred.push(one),
         placement,
-        isCareful: !this.#locked.isEmpty,
+        isCareful: !this.#deferred.isEmpty,
         // The same for all deletions of a batch.
         token: first?.token,
       };
       const outcomes = await this.#withSession(deadlineMs, (session) => runBatch(session, batch, options));
-      for (const lockedDelete of locked) this.#locked.add(lockedDelete, deadlineMs);
+      for (const one of deferred) this.#deferred.add(one, deadlineMs);
       // A batch that deletes nothing writes nothing, so it does not show that commits work.
       if (outcomes.includes(true)) this.#health.recordCommit();
       this.#unavailableWorkers.recordSuccess(worker);
@@ -201,7 +201,7 @@ class PostgresStore implements PlantStore {
       if (mayBeOneWorker) void this.#reportWorker(worker, fault, begunMs);
       else if (this.#isServerAtFault(fault, begunMs)) this.#health.report(problemOf(fault.fault));
       // For deletions in doubt, `reject` replaces this by an error with an unknown outcome.
-      for (const lockedDelete of locked) lockedDelete.reject(fault.reason);
+      for (const one of deferred) one.reject(fault.reason);
       throw fault.reason;
     }
   }

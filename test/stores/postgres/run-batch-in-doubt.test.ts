@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import type { PendingDelete } from "../../../src/stores/delete-queue.ts";
-import type { LockedDelete } from "../../../src/stores/postgres/delete/locked-deletes.ts";
+import type { DeferredDelete } from "../../../src/stores/postgres/delete/deferred-deletes.ts";
 import { readServerUrl } from "../../../src/stores/postgres/server/server-url.ts";
 import { Session } from "../../../src/stores/postgres/server/session.ts";
 import { startCuttingProxy } from "../../support/plants/cutting-proxy.ts";
@@ -132,8 +132,8 @@ describe("a deletion in doubt that is refused when it is retried", () => {
     await failAttempts(url, "DELETE ON plants", sqlStates);
     const other = await openClient(url, `BEGIN; ${lock}`);
     const token = randomUUID();
-    const defer: LockedDelete[] = [];
-    const options = { defer: (one: LockedDelete) => void defer.push(one), token };
+    const defer: DeferredDelete[] = [];
+    const options = { defer: (one: DeferredDelete) => void defer.push(one), token };
     const session = new Session(readServerUrl(url), lockTimeouts);
     const [before] = await session.query("SELECT pg_backend_pid()");
     await expect(runBatchWith(session, callersOf(1n), options)).resolves.toEqual([undefined]);

@@ -3,7 +3,7 @@ import { ConnectError } from "@connectrpc/connect";
 import { Client } from "pg";
 import { describe, expect, test } from "vitest";
 import { storeUnavailable } from "../../../src/service/errors.ts";
-import type { LockedDelete } from "../../../src/stores/postgres/delete/locked-deletes.ts";
+import type { DeferredDelete } from "../../../src/stores/postgres/delete/deferred-deletes.ts";
 import { readServerUrl } from "../../../src/stores/postgres/server/server-url.ts";
 import { Session } from "../../../src/stores/postgres/server/session.ts";
 import { deleteCall } from "../../support/plants/delete-call.ts";
@@ -74,8 +74,8 @@ describe("a batch with plants that another transaction has locked", () => {
     await lost.query(`INSERT INTO deletions (plant_id, subject, request_id, batch) VALUES (1, '', '', '${recorded}')`);
     const session = new Session(readServerUrl(url), lockTimeouts);
     const { deletions, results } = listenersOf(1n, 1n, 3n, 2n);
-    const defer: LockedDelete[] = [];
-    const options = { defer: (one: LockedDelete) => void defer.push(one), token };
+    const defer: DeferredDelete[] = [];
+    const options = { defer: (one: DeferredDelete) => void defer.push(one), token };
     await expect(runBatchWith(session, deletions, options)).resolves.toEqual([undefined, undefined, false, true]);
     // The first deletion is in doubt, so it is never reported as not done.
     defer.forEach(({ reject }) => reject(storeUnavailable()));
@@ -122,7 +122,7 @@ test("a batch that is the victim of a deadlock is retried", async () => {
   const timeouts = { lockTimeoutMs: minuteMs, statementTimeoutMs: minuteMs, responseTimeoutMs: minuteMs };
   const session = new Session(readServerUrl(url), timeouts);
   // A plant that is still locked at the retry is deferred.
-  const deferred: LockedDelete[] = [];
+  const deferred: DeferredDelete[] = [];
   const outcomes = runBatchWith(session, callersOf(1n, 2n, 3n), { defer: (one) => void deferred.push(one) });
   await expect.poll(() => isWaiting(`<> ${otherPid}`)).not.toEqual([]);
   // … the other transaction, which holds plant 3, waits for plant 1 …
@@ -184,8 +184,26 @@ test("a split batch excludes cancelled calls from its other parts", async () => 
       controller.abort("too late");
     },
   }));
-  await expect(runBatch(session, deletions)).resolves.toEqual([undefined, true, true, false]);
+  await expect(runBatch(session, deletions)).resolves.toEqual([undefined, true, true, undefined]);
   await session.close();
   expect(results).toEqual(["the database does not allow deleting plant 1", "too late"]);
   expect(await plantsOf(url)).toEqual(["1", "4"]);
+});
+
+test("a split batch does not report a plant as protected because the call for the refused one is cancelled", async () => {
+  const url = await createPlantsUpTo(server, 2);
+  await failAttempts(url, "DELETE ON plants", ["P0001"]);
+  const session = new Session(readServerUrl(url));
+  const controller = new AbortController();
+  const { deletions, results } = listenersOf(1n, 2n);
+  const calls = [deleteCall(), deleteCall({ signal: controller.signal })];
+  const outcomes = runBatch(
+    session,
+    deletions.map((one, i) => ({ ...one, call: calls[i] ?? one.call })),
+  );
+  // The first attempt reads no signals.
+  controller.abort(new Error("too late"));
+  await expect(outcomes).resolves.toEqual([true, undefined]);
+  await session.close();
+  expect(results).toEqual([true, "too late"]);
 });

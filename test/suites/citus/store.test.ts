@@ -3,6 +3,7 @@ import { Code } from "@connectrpc/connect";
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { attemptBatch } from "../../../src/stores/postgres/delete/attempt-batch.ts";
 import { prepareBatch } from "../../../src/stores/postgres/delete/prepared-batch.ts";
+import { EndedDeletes } from "../../../src/stores/postgres/delete/ended-deletes.ts";
 import type { Placement, PlantFate } from "../../../src/stores/postgres/delete/placement.ts";
 import {
   checkPostgresDatabase,
@@ -10,7 +11,6 @@ import {
   openPostgresDatabase,
 } from "../../../src/stores/postgres/all-plants/plant-database.ts";
 import { tablesSql } from "../../../src/stores/postgres/schema/tables.ts";
-import { SettledByKey } from "../../../src/stores/postgres/delete/settled-by-key.ts";
 import { deleteTimeouts, openPostgresStore } from "../../../src/stores/postgres/store.ts";
 import { collect } from "../../../packages/testing/src/collect.ts";
 import { deleteCall } from "../../support/plants/delete-call.ts";
@@ -647,9 +647,8 @@ describe("on Citus", () => {
     const { session, placement } = await openCitusSession(url);
     const attempt = async (id: bigint): Promise<unknown> => {
       const pending = [{ id, call: deleteCall(), resolve: () => undefined, reject: () => undefined }];
-      const settled = new SettledByKey();
-      const mode = { placement, mayBeDone: false, isCareful: false, settled };
-      return await attemptBatch(session, prepareBatch(randomUUID(), pending), mode);
+      const mode = { placement, token: randomUUID(), mayBeDone: false, isCareful: false, ended: new EndedDeletes() };
+      return await attemptBatch(session, pending, mode);
     };
     const locking = await openClient(url, "BEGIN; SELECT FROM plants WHERE id = 7 FOR UPDATE");
     await session.run("SET statement_timeout = '100ms'");

@@ -2,8 +2,8 @@ import type { PendingDelete } from "../../delete-queue.ts";
 import type { StoreSchema } from "../schema/store-schema.ts";
 import type { Session } from "../server/session.ts";
 import { sqlStateOf } from "../server/sql-state.ts";
-import type { SettledByKey } from "./settled-by-key.ts";
-import type { PreparedBatch } from "./prepared-batch.ts";
+import type { EndedDeletes } from "./ended-deletes.ts";
+import { type PreparedBatch, prepareBatch } from "./prepared-batch.ts";
 import { type Verdict, verdictOn } from "./fault-table.ts";
 import { toId, toIds } from "./single-server.ts";
 import type { Placement, PlantFate } from "./placement.ts";
@@ -11,8 +11,9 @@ import type { Placement, PlantFate } from "./placement.ts";
 /** Options of {@link attemptBatch}. */
 export interface AttemptMode {
   readonly placement: Placement;
-  /** Settles the deletions whose key has a record. */
-  readonly settled: SettledByKey;
+  /** The token by which records of earlier attempts are found. */
+  readonly token: string;
+  readonly ended: EndedDeletes;
   /**
    * Whether idempotency keys are looked up before anything is deleted, and plants that other transactions have locked
    * are skipped. Otherwise the statement waits for locks, and only the keys of deletions that deleted no plant are
@@ -27,18 +28,14 @@ export interface AttemptMode {
 export type Attempt =
   | {
       readonly kind: "done";
-      /**
-       * The fates of the plants of the statement. A plant without a fate did not exist, unless its deletion was
-       * settled.
-       */
+      readonly batch: PreparedBatch;
+      /** The fates of the plants of the statement. A plant without a fate did not exist, unless it is `remaining`. */
       readonly fates: ReadonlyMap<bigint, PlantFate>;
       /** Which of the plants of postponed deletions exist. */
       readonly existing: ReadonlySet<bigint>;
       /** The plants that exist although the statement was to delete them: they need a careful attempt. */
       readonly remaining: ReadonlySet<bigint>;
     }
-  /** Deletions were settled by their key before anything was deleted. The others need another attempt. */
-  | { readonly kind: "settled" }
   | {
       readonly kind: "failed";
       readonly verdict: Verdict;
@@ -54,8 +51,12 @@ export type Attempt =
  * A batch that may be done is run again before its records are read. If the earlier attempt is still running, the plants
  * that it has locked are `locked`, and in doubt. For all other plants the records are then complete.
  */
-export async function attemptBatch(session: Session, batch: PreparedBatch, mode: AttemptMode): Promise<Attempt> {
-  const { placement, settled, isCareful } = mode;
+export async function attemptBatch(
+  session: Session,
+  pending: readonly PendingDelete[],
+  mode: AttemptMode,
+): Promise<Attempt> {
+  const { placement, token, ended, isCareful } = mode;
   let { mayBeDone } = mode;
   try {
     await session.connect();
@@ -65,7 +66,10 @@ export async function attemptBatch(session: Session, batch: PreparedBatch, mode:
   }
   let hasBegun = false;
   try {
-    if (isCareful && (await settled.settle(session, placement, batch.keyed))) return { kind: "settled" };
+    if (isCareful) await ended.settleByKey(session, placement, pending.filter(hasKey));
+    const batch = prepareBatch(token, isCareful ? ended.openOf(pending) : pending);
+    if (batch.firstOf.size === 0)
+      return { kind: "done", batch, fates: new Map(), existing: new Set(), remaining: new Set() };
     hasBegun = true;
     const fates = isCareful
       ? await deleteUnlocked(session, batch, mode)
@@ -79,17 +83,14 @@ export async function attemptBatch(session: Session, batch: PreparedBatch, mode:
     const existing = new Set(ids.length === 0 ? [] : await placement.findPlants(session, ids));
     const isDeleted = (one: PendingDelete): boolean =>
       batch.firstOf.get(one.id) === one && fates.get(one.id) === "deleted";
-    await settled.settle(
-      session,
-      placement,
-      batch.keyed.filter((one) => !isDeleted(one)),
-    );
+    const notDeleted = batch.keyed.filter((one) => !isDeleted(one));
+    await ended.settleByKey(session, placement, notDeleted);
     // A trigger may have kept a plant, or another process may have used its key while the statement waited for a lock.
     const isKept = (id: bigint): boolean => {
       const first = batch.firstOf.get(id);
-      return existing.has(id) && first !== undefined && !settled.has(first);
+      return existing.has(id) && first !== undefined && !ended.has(first);
     };
-    return { kind: "done", fates, existing, remaining: new Set(missing.filter(isKept)) };
+    return { kind: "done", batch, fates, existing, remaining: new Set(missing.filter(isKept)) };
   } catch (fault) {
     const verdict = verdictOn(fault);
     // A worker may still commit after its coordinator was cancelled.
@@ -97,6 +98,11 @@ export async function attemptBatch(session: Session, batch: PreparedBatch, mode:
     mayBeDone ||= hasBegun && (verdict === "unknown" || wasCancelled);
     return { kind: "failed", verdict, fault, mayBeDone };
   }
+}
+
+/** Returns whether a deletion has an idempotency key. */
+export function hasKey({ call }: PendingDelete): boolean {
+  return call.idempotencyKey !== undefined;
 }
 
 /**

@@ -4,12 +4,12 @@ import type { Outcomes, PendingDelete } from "../../delete-queue.ts";
 import { outcomeUnknown, plantProtected, storeUnavailable } from "../../../service/index.ts";
 import { backoffMs } from "../server/backoff.ts";
 import type { Session } from "../server/session.ts";
-import { SettledByKey } from "./settled-by-key.ts";
-import { type Attempt, attemptBatch, findRefused } from "./attempt-batch.ts";
-import { type PreparedBatch, prepareBatch } from "./prepared-batch.ts";
+import { type Attempt, attemptBatch, findRefused, hasKey } from "./attempt-batch.ts";
+import { type DeferredDelete, markInDoubt } from "./deferred-deletes.ts";
+import { EndedDeletes } from "./ended-deletes.ts";
 import { consequences, nextStep, type ServerState, verdictOn } from "./fault-table.ts";
-import { markInDoubt, type LockedDelete } from "./locked-deletes.ts";
 import type { Placement, PlantFate } from "./placement.ts";
+import { prepareBatch } from "./prepared-batch.ts";
 
 /** The timeout of a batch with all its retries and parts, in milliseconds: longer than a restart or failover takes. */
 export const batchTimeoutMs = 10_000;
@@ -34,11 +34,10 @@ export class BatchFailure extends Error {
 /** Options of {@link runBatch}. */
 export interface RunBatchOptions {
   /**
-   * Receives a deletion whose plant another transaction has locked, or whose outcome depends on another deletion of the
-   * batch, with the same plant or idempotency key. The deletion must not be retried or settled before the batch is
-   * settled: if the batch fails, all of its deletions fail.
+   * Receives a deletion to attempt in a later batch, which must not start before this batch has ended: if this one
+   * fails, all of its deletions fail.
    */
-  readonly defer: (pending: LockedDelete) => void;
+  readonly defer: (pending: DeferredDelete) => void;
   /** The placement of the plants of the batch. */
   readonly placement: Placement;
   /** The token of an earlier batch that may have deleted these plants, if any. */
@@ -48,18 +47,23 @@ export interface RunBatchOptions {
    * By default, only attempts after anything unusual and those with a `token` are.
    */
   readonly isCareful?: boolean;
-  /** The deletions that are already settled by their key. By default none. */
-  readonly settled?: SettledByKey;
 }
 
-/** Whether each deletion has removed its plant. A deletion without an outcome is settled or deferred. */
-type OutcomeOf = Map<PendingDelete, boolean>;
+/** How a part of a batch begins. */
+type Start = Pick<RunBatchOptions, "token" | "isCareful">;
 
 /**
- * Deletes a batch on a session. The first attempt is a single statement. A batch that fails is run again with the same
- * token by careful attempts, while the fault table allows it, a caller waits, and the session has time. If plants remain
- * after the first attempt, careful attempts follow only for these. Deletions that are cancelled meanwhile or whose plants are protected are rejected, and those of locked plants
- * are deferred, so that they do not delay other callers.
+ * Deletes a batch on a session. The first attempt is a single statement. What follows an attempt:
+ *
+ * | attempt | next |
+ * |---|---|
+ * | deletes plants | its deletions end as `#endDone` lists; for plants that remain, a careful attempt follows |
+ * | fails, with the step `retry` | after a pause, a careful attempt with the same token |
+ * | fails, with the step `split` | each half is run separately; a deletion that is refused alone ends as a protected plant |
+ * | fails, with the step `fail` or without time for another attempt | the deletions of this part fail |
+ *
+ * The fault table determines the step. A part that fails ends the batch only if the server is the cause. Before each
+ * careful attempt, the deletions whose call was cancelled are rejected.
  *
  * @throws BatchFailure
  */
@@ -68,176 +72,175 @@ export async function runBatch(
   pending: readonly PendingDelete[],
   options: RunBatchOptions,
 ): Promise<Outcomes> {
-  const { settled = new SettledByKey() } = options;
-  const outcomeOf = await runPart(session, pending, { ...options, settled });
-  return pending.map((one) => outcomeOf.get(one));
+  const run = new BatchRun(session, options);
+  await run.attempt(pending, options);
+  return pending.map((one) => run.ended.get(one));
 }
 
-interface PartOptions extends RunBatchOptions {
-  readonly settled: SettledByKey;
-}
+class BatchRun {
+  readonly ended = new EndedDeletes();
+  readonly #session: Session;
+  readonly #placement: Placement;
+  readonly #defer: RunBatchOptions["defer"];
 
-/** Runs a batch, or a part of a batch that was split. */
-async function runPart(session: Session, pending: readonly PendingDelete[], options: PartOptions): Promise<OutcomeOf> {
-  const { token = randomUUID(), placement, settled } = options;
-  // Invariant: stays true from the first attempt that may have been committed.
-  let mayBeDone = options.token !== undefined;
-  let isCareful = mayBeDone || options.isCareful === true;
-  let hasTimedOut = options.isCareful === true;
-  let lastFailure: BatchFailure | undefined;
-  for (let attempts = 0; ; attempts++) {
-    const batch = prepareBatch(token, pending, isCareful, settled);
-    if (batch.firstOf.size === 0) {
-      if (lastFailure !== undefined) throw lastFailure;
-      return new Map();
+  constructor(session: Session, { placement, defer }: RunBatchOptions) {
+    this.#session = session;
+    this.#placement = placement;
+    this.#defer = defer;
+  }
+
+  /** Attempts a part of the batch until all of its deletions have ended. */
+  async attempt(part: readonly PendingDelete[], start: Start): Promise<void> {
+    const { token = randomUUID() } = start;
+    const [session, placement, ended] = [this.#session, this.#placement, this.ended];
+    // Invariant: stays true from the first attempt that may have been committed.
+    let mayBeDone = start.token !== undefined;
+    let isCareful = mayBeDone || start.isCareful === true;
+    let hasTimedOut = start.isCareful === true;
+    let lastFailure: BatchFailure | undefined;
+    for (let attempts = 0; ; attempts++) {
+      // The first attempt reads no signals, which would create them: the queue has just checked the deletions.
+      const open = isCareful ? ended.openOf(part) : part;
+      if (open.length === 0 && lastFailure !== undefined) throw lastFailure;
+      if (open.length === 0) return;
+      const attempt = await attemptBatch(session, open, { placement, token, ended, isCareful, mayBeDone });
+      if (attempt.kind === "done") {
+        this.#endDone(open, attempt, mayBeDone ? token : undefined);
+        if (attempt.remaining.size === 0) return;
+        // These outcomes are final, even if the rest fails.
+        ended.resolve(part);
+        return await this.#attemptSeparately(ended.openOf(part), { ...start, isCareful: true });
+      }
+      const { verdict, fault } = attempt;
+      ({ mayBeDone } = attempt);
+      const { reconnects, server } = consequences[verdict];
+      const step = nextStep(verdict, fault, hasTimedOut, !isCareful && open.some(hasKey));
+      isCareful = true;
+      hasTimedOut ||= verdict === "skip";
+      if (reconnects) session.discard();
+      if (step === "split") {
+        // With those that were cancelled meanwhile: the refused statement contained them.
+        const refused = open.filter((one) => !ended.has(one));
+        return await this.#split(refused, fault, mayBeDone ? token : undefined);
+      }
+      if (step === "retry") await sleep(Math.max(0, Math.min(backoffMs(attempts), session.remainingMs)));
+      const reason = reasonOf(fault, mayBeDone);
+      // equivalent mutant: after this throw, lastFailure is never read.
+      if (step === "fail" || !session.hasTime) throw new BatchFailure(reason, fault, server);
+      // Used if all calls are cancelled meanwhile, which does not mean that the server has a problem.
+      lastFailure = new BatchFailure(reason, fault, "healthy");
     }
-    const attempt = await attemptBatch(session, batch, { placement, settled, isCareful, mayBeDone });
-    lastFailure = undefined;
-    if (attempt.kind === "settled") continue;
-    if (attempt.kind === "done") {
-      const { remaining } = attempt;
-      const outcomeOf = outcomesOf(batch, pending, attempt, mayBeDone, options);
-      if (remaining.size === 0) return outcomeOf;
-      // These outcomes are final, even if the rest fails.
-      for (const [one, isDeleted] of outcomeOf) one.resolve(isDeleted);
-      const rest = pending.filter((one) => remaining.has(one.id) && !settled.has(one) && !batch.postponed.has(one));
-      return new Map([...outcomeOf, ...(await settlePart(session, rest, { ...options, isCareful: true }))]);
+  }
+
+  /** Attempts a part whose end does not depend on the rest of the batch, and settles its deletions immediately. */
+  async #attemptSeparately(part: readonly PendingDelete[], start: Start): Promise<void> {
+    try {
+      await this.attempt(part, start);
+      this.ended.resolve(part);
+    } catch (fault) {
+      if (!(fault instanceof BatchFailure) || fault.server === "refusing" || fault.server === "unavailable")
+        throw fault;
+      for (const one of part) this.ended.reject(one, fault.reason);
     }
-    const hasUnreadKeys = batch.keyed.length > 0 && !isCareful;
-    isCareful = true;
-    const { verdict, fault } = attempt;
-    ({ mayBeDone } = attempt);
-    const { reconnects, server } = consequences[verdict];
-    const step = nextStep(verdict, fault, hasTimedOut, hasUnreadKeys);
-    hasTimedOut ||= verdict === "skip";
-    if (reconnects) session.discard();
-    if (step === "split") {
-      const tokenInDoubt = mayBeDone ? token : undefined;
-      return await splitBatch(session, batch, pending, fault, { ...options, token: tokenInDoubt, isCareful });
+  }
+
+  /**
+   * Splits a part to find the deletion that the server refuses, so that a protected plant does not prevent deleting the
+   * others.
+   *
+   * @param token - only if the part may be done
+   */
+  async #split(part: readonly PendingDelete[], fault: unknown, token: string | undefined): Promise<void> {
+    // If an earlier attempt was committed, it recorded only the first deletion of each plant. For the other deletions
+    // nothing was done.
+    const { firstOf } = prepareBatch("", part);
+    const isIncluded = (one: PendingDelete): boolean => token === undefined || firstOf.get(one.id) === one;
+    const included = part.filter(isIncluded);
+    for (const one of part) if (!isIncluded(one)) this.#deferOne(one);
+    const [only] = included;
+    if (only !== undefined && included.length === 1) return await this.#endRefused(only, fault, token);
+    const middle = Math.floor(included.length / 2);
+    for (const half of [included.slice(0, middle), included.slice(middle)]) {
+      if (this.#session.hasTime) await this.#attemptSeparately(half, { token, isCareful: true });
+      // There is no time left for this half, and other batches are queued.
+      else for (const one of half) this.ended.reject(one, reasonOf(fault, token !== undefined));
     }
-    if (step !== "fail") await sleep(Math.max(0, Math.min(backoffMs(attempts), session.remainingMs)));
-    const reason = reasonOf(fault, mayBeDone);
-    // equivalent mutant: after this throw, lastFailure is never read.
-    if (step === "fail" || !session.hasTime) throw new BatchFailure(reason, fault, server);
-    // Used if all calls are cancelled meanwhile, which does not mean that the server has a problem.
-    lastFailure = new BatchFailure(reason, fault, "healthy");
+  }
+
+  /** Ends a deletion that the server refuses even alone. An earlier attempt may have succeeded. */
+  async #endRefused(only: PendingDelete, fault: unknown, token: string | undefined): Promise<void> {
+    if (verdictOn(fault) === "skip") return this.#end(only, "locked", token);
+    const fate = token === undefined ? "kept" : await this.#findRefused(only, token);
+    if (!this.ended.has(only)) this.#end(only, fate, token, fault);
+  }
+
+  async #findRefused(only: PendingDelete, token: string): Promise<PlantFate | undefined> {
+    const [session, placement] = [this.#session, this.#placement];
+    try {
+      const batch = prepareBatch(token, [only]);
+      const fate = await findRefused(session, placement, batch);
+      if (fate === undefined) await this.ended.settleByKey(session, placement, batch.keyed);
+      return fate;
+    } catch (fault) {
+      const verdict = verdictOn(fault);
+      if (verdict === "skip") return "locked";
+      session.discard();
+      throw new BatchFailure(outcomeUnknown(fault), fault, consequences[verdict].server);
+    }
+  }
+
+  /**
+   * Ends the deletions of an attempt that has deleted plants:
+   *
+   * | plant | first deletion of the plant | other deletions of the plant |
+   * |---|---|---|
+   * | deleted | `true` | `false` |
+   * | did not exist | `false` | `false` |
+   * | locked | deferred, in doubt if an earlier attempt may have deleted it | deferred |
+   * | its key is used | settled by the key, or deferred until its record is visible | deferred |
+   * | kept by a trigger | rejected as protected | rejected as protected |
+   * | remains | attempted again | attempted again |
+   *
+   * A postponed deletion, whose key another deletion of the batch has, is deferred if its plant exists: the key is
+   * unused if the other deletion has found no plant. Otherwise it ends with `false`.
+   *
+   * @param token - only if an earlier attempt may be done
+   */
+  #endDone(
+    part: readonly PendingDelete[],
+    { batch, fates, existing, remaining }: Extract<Attempt, { kind: "done" }>,
+    token: string | undefined,
+  ): void {
+    for (const one of part) {
+      if (this.ended.has(one)) continue;
+      const first = batch.firstOf.get(one.id);
+      const fate = fates.get(one.id);
+      if (batch.postponed.has(one)) {
+        if (existing.has(one.id)) this.#deferOne(one);
+        else this.ended.set(one, false);
+      } else if (remaining.has(one.id)) continue;
+      else if (first === one || fate === "kept") this.#end(one, fate, token);
+      // The first deletion of the plant was deferred or settled by its key.
+      else if (first === undefined || this.ended.get(first) === undefined) this.#deferOne(one);
+      else this.ended.set(one, false);
+    }
+  }
+
+  /** Ends the first deletion of a plant with this fate. */
+  #end(one: PendingDelete, fate: PlantFate | undefined, token: string | undefined, fault?: unknown): void {
+    if (fate === "locked") this.#deferOne(one, token);
+    else if (fate === "used") this.#deferOne(one);
+    else if (fate === "kept") this.ended.reject(one, plantProtected(one.id, fault));
+    else this.ended.set(one, fate === "deleted");
+  }
+
+  /** @param token - that of an attempt that may have deleted the plant */
+  #deferOne(one: PendingDelete, token?: string): void {
+    this.ended.set(one, undefined);
+    this.#defer(token === undefined ? one : markInDoubt(one, token));
   }
 }
 
 function reasonOf(fault: unknown, mayBeDone: boolean): Error {
   return mayBeDone ? outcomeUnknown(fault) : storeUnavailable(fault);
-}
-
-function outcomesOf(
-  { firstOf, postponed, token }: PreparedBatch,
-  pending: readonly PendingDelete[],
-  { fates, existing, remaining }: Extract<Attempt, { kind: "done" }>,
-  mayBeDone: boolean,
-  { defer, settled }: PartOptions,
-): OutcomeOf {
-  const outcomeOf: OutcomeOf = new Map();
-  for (const pendingDelete of pending) {
-    if (settled.has(pendingDelete)) continue;
-    const first = firstOf.get(pendingDelete.id);
-    const fate = fates.get(pendingDelete.id);
-    // The key of a postponed deletion is unused if the other deletion with the same key has found no plant. If the
-    // first deletion of a plant was settled by its key, the plant may still exist for the next deletion.
-    const isRetried = postponed.has(pendingDelete)
-      ? existing.has(pendingDelete.id)
-      : fate === "used" || (first !== undefined && settled.has(first));
-    if (isRetried) defer(pendingDelete);
-    else if (fate === "locked")
-      defer(mayBeDone && first === pendingDelete ? markInDoubt(pendingDelete, token) : pendingDelete);
-    else if (fate === "kept") pendingDelete.reject(plantProtected(pendingDelete.id));
-    // Of several deletions of one plant, only the first has deleted it.
-    else if (!remaining.has(pendingDelete.id))
-      outcomeOf.set(pendingDelete, fate === "deleted" && first === pendingDelete);
-  }
-  return outcomeOf;
-}
-
-/**
- * Splits a batch to find the part that the server refuses, so that a protected plant does not prevent deleting the
- * others.
- *
- * @param options - with a `token` only if the batch may be done
- */
-async function splitBatch(
-  session: Session,
-  { firstOf }: PreparedBatch,
-  pending: readonly PendingDelete[],
-  fault: unknown,
-  options: PartOptions,
-): Promise<OutcomeOf> {
-  const { token, settled, defer } = options;
-  // If an earlier attempt was committed, it recorded only the first deletion of each plant. For the other deletions
-  // nothing was done, and they are retried.
-  const mayBeOf = (one: PendingDelete): boolean => token === undefined || firstOf.get(one.id) === one;
-  const parts = pending.filter(mayBeOf);
-  for (const pendingDelete of pending) if (!mayBeOf(pendingDelete) && !settled.has(pendingDelete)) defer(pendingDelete);
-  const [only] = parts;
-  if (only !== undefined && parts.length === 1) return await finishRefused(session, only, fault, options);
-  const middle = Math.floor(parts.length / 2);
-  const outcomeOf: OutcomeOf = new Map();
-  for (const half of [parts.slice(0, middle), parts.slice(middle)]) {
-    // There is no time left for this half, and other batches are queued.
-    if (!session.hasTime) rejectAll(half, reasonOf(fault, token !== undefined));
-    else for (const [one, isDeleted] of await settlePart(session, half, options)) outcomeOf.set(one, isDeleted);
-  }
-  return outcomeOf;
-}
-
-/** Runs a part and settles its deletions immediately, because they do not depend on the other parts. */
-async function settlePart(session: Session, part: readonly PendingDelete[], options: PartOptions): Promise<OutcomeOf> {
-  try {
-    const outcomeOf = await runPart(session, part, options);
-    for (const [one, isDeleted] of outcomeOf) one.resolve(isDeleted);
-    return outcomeOf;
-  } catch (fault) {
-    if (!(fault instanceof BatchFailure) || fault.server === "refusing" || fault.server === "unavailable") throw fault;
-    rejectAll(part, fault.reason);
-    return new Map();
-  }
-}
-
-function rejectAll(half: readonly PendingDelete[], reason: Error): void {
-  for (const pending of half) pending.reject(reason);
-}
-
-/**
- * Settles or defers a deletion that the server refuses even in a batch with only this deletion. An earlier attempt may
- * have succeeded.
- */
-async function finishRefused(
-  session: Session,
-  only: PendingDelete,
-  fault: unknown,
-  options: PartOptions,
-): Promise<OutcomeOf> {
-  const { token, defer, settled } = options;
-  let fate: PlantFate | undefined = verdictOn(fault) === "skip" ? "locked" : "kept";
-  if (fate === "kept" && token !== undefined) fate = await lookUpRefused(session, only, token, options);
-  if (fate === "locked") defer(token === undefined ? only : markInDoubt(only, token));
-  else if (fate === "kept") only.reject(plantProtected(only.id, fault));
-  else if (!settled.has(only)) return new Map([[only, fate === "deleted"]]);
-  return new Map();
-}
-
-async function lookUpRefused(
-  session: Session,
-  only: PendingDelete,
-  token: string,
-  { placement, settled }: PartOptions,
-): Promise<PlantFate | undefined> {
-  try {
-    const batch = prepareBatch(token, [only]);
-    const fate = await findRefused(session, placement, batch);
-    if (fate === undefined) await settled.settle(session, placement, batch.keyed);
-    return fate;
-  } catch (fault) {
-    const verdict = verdictOn(fault);
-    if (verdict === "skip") return "locked";
-    session.discard();
-    throw new BatchFailure(outcomeUnknown(fault), fault, consequences[verdict].server);
-  }
 }

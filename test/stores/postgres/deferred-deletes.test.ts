@@ -2,7 +2,11 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import type { Outcomes } from "../../../src/stores/delete-queue.ts";
 import { outcomeUnknown, plantProtected, queueFull, storeUnavailable } from "../../../src/service/errors.ts";
-import { markInDoubt, type LockedDelete, LockedDeletes } from "../../../src/stores/postgres/delete/locked-deletes.ts";
+import {
+  markInDoubt,
+  type DeferredDelete,
+  DeferredDeletes,
+} from "../../../src/stores/postgres/delete/deferred-deletes.ts";
 import { deleteCall } from "../../support/plants/delete-call.ts";
 
 const never = Number.POSITIVE_INFINITY;
@@ -11,7 +15,7 @@ const never = Number.POSITIVE_INFINITY;
 function lockedDelete(
   id: bigint,
   signal?: AbortSignal,
-): { readonly pending: LockedDelete; readonly outcome: Promise<boolean> } {
+): { readonly pending: DeferredDelete; readonly outcome: Promise<boolean> } {
   const { promise, resolve, reject } = Promise.withResolvers<boolean>();
   promise.catch(() => undefined);
   return { pending: { id, call: deleteCall(signal && { signal }), resolve, reject }, outcome: promise };
@@ -19,13 +23,13 @@ function lockedDelete(
 
 /** Opens locked deletions, and records the batches in which they are attempted. */
 function openLocked(
-  commit: (batch: readonly LockedDelete[]) => Outcomes,
+  commit: (batch: readonly DeferredDelete[]) => Outcomes,
   limits: { batchMax?: number; waitingMax?: number } = {},
 ) {
   const attempts: (readonly bigint[])[] = [];
   const limitsMs: number[] = [];
   let running = 0;
-  const locked: LockedDeletes = new LockedDeletes({
+  const locked: DeferredDeletes = new DeferredDeletes({
     batchMax: 100,
     waitingMax: 100,
     workerOf: () => 0,
@@ -46,7 +50,7 @@ function openLocked(
 describe("deletions of locked plants", () => {
   test("are attempted in batches up to the maximum size, each with its own outcome", async () => {
     const waiting: number[] = [];
-    const commit = (batch: readonly LockedDelete[]): Outcomes => {
+    const commit = (batch: readonly DeferredDelete[]): Outcomes => {
       waiting.push(locked.waiting);
       return batch.map(({ id }) => id !== 2n);
     };
@@ -94,7 +98,7 @@ describe("deletions of locked plants", () => {
     locked.add(pending, never);
     await expect(outcome).rejects.toMatchObject({
       rawMessage: "the plant store cannot delete at the moment",
-      cause: "another transaction holds a lock on the plant",
+      cause: "another transaction holds a lock on the plant, or uses the same idempotency key",
     });
     expect(performance.now() - begunMs).toBeGreaterThanOrEqual(2_000);
     // There are pauses between the attempts.
@@ -113,7 +117,9 @@ describe("deletions of locked plants", () => {
     locked.add(first.pending, deadlineMs + 1);
     locked.add(second.pending, deadlineMs);
     for (const { outcome } of [late, short])
-      await expect(outcome).rejects.toMatchObject({ cause: "another transaction holds a lock on the plant" });
+      await expect(outcome).rejects.toMatchObject({
+        cause: "another transaction holds a lock on the plant, or uses the same idempotency key",
+      });
     await locked.close();
     expect(attempts).toEqual([[2n, 3n]]);
     expect(limitsMs).toEqual([deadlineMs]);

@@ -4,14 +4,17 @@ import type { Outcomes, PendingDelete } from "../../delete-queue.ts";
 import { outcomeUnknown, queueFull, storeUnavailable } from "../../../service/index.ts";
 import { attemptTotalMs } from "../server/session.ts";
 
-/** How long a deletion waits for a locked plant, in milliseconds: a transaction that takes longer is probably stuck. */
-export const lockedForMsMax = 2_000;
+/** How long a deletion is deferred, in milliseconds: a transaction that locks its plant for longer is probably stuck. */
+export const deferredMsMax = 2_000;
 
 /** Milliseconds between two attempts: short enough for callers to wait, and long enough to cost the server little. */
 const attemptIntervalMs = 50;
 
-/** A deletion that is attempted again in a later batch, usually because another transaction has locked its plant. */
-export interface LockedDelete extends PendingDelete {
+/**
+ * A deletion that is attempted again in a later batch: another transaction has locked its plant or uses its idempotency
+ * key, or it depends on another deletion of its batch, with the same plant or key.
+ */
+export interface DeferredDelete extends PendingDelete {
   /** The token of the batch that may have deleted the plant; `undefined` if nothing was done. */
   readonly token?: string;
 }
@@ -20,7 +23,7 @@ export interface LockedDelete extends PendingDelete {
  * Marks a deletion as one that a batch with this token may have committed, or may still commit. In the returned
  * deletion, errors that would mean that nothing was done are replaced by an error with an unknown outcome.
  */
-export function markInDoubt(pending: LockedDelete, token: string): LockedDelete {
+export function markInDoubt(pending: DeferredDelete, token: string): DeferredDelete {
   if (pending.token === token) return pending;
   const { id, call, resolve } = pending;
   return { id, call, resolve, reject: (reason) => pending.reject(withUnknownOutcome(reason)), token };
@@ -32,33 +35,33 @@ function withUnknownOutcome(reason: unknown): unknown {
   return code === Code.Unavailable || code === Code.ResourceExhausted ? outcomeUnknown(reason) : reason;
 }
 
-/** Options of {@link LockedDeletes}. */
-export interface LockWaitOptions {
+/** Options of {@link DeferredDeletes}. */
+export interface DeferredDeletesOptions {
   /**
-   * Deletes the plants that are no longer locked and hands the rest back to {@link LockedDeletes.add}. All deletions
-   * have the same token, and their plants are on the same worker. Must settle by `deadlineMs`, on the clock of
-   * `performance.now()`.
+   * Attempts deletions and hands those that must wait longer back to {@link DeferredDeletes.add}. All have the same
+   * token, and their plants are on the same worker. Must settle by `deadlineMs`, on the clock of `performance.now()`.
    */
-  readonly commit: (batch: readonly LockedDelete[], deadlineMs: number) => Promise<Outcomes>;
+  readonly commit: (batch: readonly DeferredDelete[], deadlineMs: number) => Promise<Outcomes>;
   readonly workerOf: (id: bigint) => number;
   readonly batchMax: number;
-  /** The most deletions that wait for a lock; further ones are refused. */
+  /** The most deletions that wait; further ones are refused. */
   readonly waitingMax: number;
 }
 
 /**
- * Deletions of plants that other transactions have locked. They are retried separately from the queue, so that they do
- * not delay other deletions. After two seconds their callers get `Unavailable`.
+ * Deletions that wait for a locked plant, or for the outcome of another use of their idempotency key. They are attempted
+ * again every 50 ms, separately from the queue, so that they do not delay other deletions. After two seconds their
+ * callers get `Unavailable`.
  */
-export class LockedDeletes {
-  readonly #options: LockWaitOptions;
-  readonly #waiting: LockedDelete[] = [];
-  /** For each deletion, the end of its wait for the lock and its deadline, on the clock of `performance.now()`. */
-  readonly #limits = new WeakMap<LockedDelete, { readonly lockEndMs: number; readonly deadlineMs: number }>();
+export class DeferredDeletes {
+  readonly #options: DeferredDeletesOptions;
+  readonly #waiting: DeferredDelete[] = [];
+  /** For each deletion, the end of its wait and its deadline, on the clock of `performance.now()`. */
+  readonly #limits = new WeakMap<DeferredDelete, { readonly waitEndMs: number; readonly deadlineMs: number }>();
   #attempting: Promise<void> | undefined;
   #attempted = 0;
 
-  constructor(options: LockWaitOptions) {
+  constructor(options: DeferredDeletesOptions) {
     this.#options = options;
   }
 
@@ -70,7 +73,7 @@ export class LockedDeletes {
     return this.#attempting === undefined;
   }
 
-  /** The number of deletions that wait for a lock or are being attempted. */
+  /** The number of deletions that wait or are being attempted. */
   get waiting(): number {
     return this.#waiting.length + this.#attempted;
   }
@@ -79,10 +82,10 @@ export class LockedDeletes {
    * Adds a deletion, which is settled by `deadlineMs`, on the clock of `performance.now()`. A deletion that is handed
    * back keeps its deadline.
    */
-  add(pending: LockedDelete, deadlineMs: number): void {
+  add(pending: DeferredDelete, deadlineMs: number): void {
     if (this.#waiting.length >= this.#options.waitingMax) return pending.reject(queueFull());
     if (!this.#limits.has(pending)) {
-      this.#limits.set(pending, { lockEndMs: performance.now() + lockedForMsMax, deadlineMs });
+      this.#limits.set(pending, { waitEndMs: performance.now() + deferredMsMax, deadlineMs });
     }
     this.#waiting.push(pending);
     this.#attempting ??= this.#attemptAll();
@@ -108,17 +111,20 @@ export class LockedDeletes {
   }
 
   /** Returns whether there is time to attempt a deletion; rejects it otherwise. */
-  #hasTime(pending: LockedDelete): boolean {
+  #hasTime(pending: DeferredDelete): boolean {
     const { aborted, reason } = pending.call.context.signal;
-    const { lockEndMs = 0, deadlineMs = 0 } = this.#limits.get(pending) ?? {};
+    const { waitEndMs = 0, deadlineMs = 0 } = this.#limits.get(pending) ?? {};
     // With less time than an attempt takes, its batch would be cancelled with an unknown outcome.
-    const isTimeOver = performance.now() >= Math.min(lockEndMs, deadlineMs - attemptTotalMs);
+    const isTimeOver = performance.now() >= Math.min(waitEndMs, deadlineMs - attemptTotalMs);
     if (aborted) pending.reject(reason);
-    else if (isTimeOver) pending.reject(storeUnavailable("another transaction holds a lock on the plant"));
+    else if (isTimeOver)
+      pending.reject(
+        storeUnavailable("another transaction holds a lock on the plant, or uses the same idempotency key"),
+      );
     return !aborted && !isTimeOver;
   }
 
-  async #attempt(batch: readonly LockedDelete[]): Promise<void> {
+  async #attempt(batch: readonly DeferredDelete[]): Promise<void> {
     try {
       const deadlineMs = Math.min(...batch.map((one) => this.#limits.get(one)?.deadlineMs ?? 0));
       const outcomes = await this.#options.commit(batch, deadlineMs);
