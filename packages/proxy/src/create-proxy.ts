@@ -10,6 +10,7 @@ import {
   gatewayOptionNames,
   type GatewayOptions,
 } from "@plantstore/gateway/internal/create-gateway";
+import { drainTimesDefault } from "@plantstore/gateway/health";
 import { createHttpEngine } from "@plantstore/http-engine";
 import { type OptionNames, refuseUnknownOptions, required } from "@plantstore/gateway/options";
 import { withCode } from "@plantstore/gateway/internal/errors";
@@ -234,7 +235,8 @@ function openProxy(first: Serving, options: ProxyOptions): ProxyGateway {
     opened.table.server = server;
     current = opened;
     stopReading(old);
-    await closeAll(old.upstreams);
+    // They still serve the calls that hold the old routes.
+    for (const upstream of old.upstreams) upstream.drain(drainTimesDefault.timeoutMs);
   };
   return {
     handler: gateway.handler,

@@ -183,6 +183,11 @@ export class OpenUpstream {
     return this.#ownsConnections ? this.connections.close() : Promise.resolve();
   }
 
+  /** Closes the connections as soon as they have no calls, unless the application opened them. */
+  drain(timeoutMs: number): void {
+    if (this.#ownsConnections) void this.connections.drain(timeoutMs);
+  }
+
   /** Reads the current binary FileDescriptorSet of the upstream. Rejects with the error of the source. */
   readDescriptors(signal: AbortSignal): Promise<Uint8Array> {
     return this.#source.read(signal);

@@ -62,6 +62,9 @@ export class Upstream implements AsyncDisposable {
    */
   #check: NodeJS.Timeout | undefined;
   #closing: Promise<void> | undefined;
+  /** When calls are aborted and refused, in milliseconds of `performance.now()`. */
+  #closesAtMs = Number.POSITIVE_INFINITY;
+  #abortTimer: NodeJS.Timeout | undefined;
   #resolveClosing: (() => void) | undefined;
   readonly #events: ServerEvents = {
     onStreamAvailable: (connection) => this.#startQueued(connection),
@@ -101,7 +104,7 @@ export class Upstream implements AsyncDisposable {
 
   /**
    * Whether a call would be attempted now. `false` if all known servers are unhealthy or in backoff, or if the upstream
-   * is closed.
+   * is draining or closed.
    */
   get ready(): boolean {
     if (this.#closing !== undefined) return false;
@@ -109,9 +112,9 @@ export class Upstream implements AsyncDisposable {
     return this.#servers.some(({ isServing, isPending, mayConnect }) => isServing || isPending || mayConnect);
   }
 
-  /** Whether the upstream was closed and accepts no more calls. */
+  /** Whether the upstream was closed and accepts no more calls, including retries. */
   get isClosed(): boolean {
-    return this.#closing !== undefined;
+    return this.#closing !== undefined && performance.now() >= this.#closesAtMs;
   }
 
   /** Maximum bytes of the header or the trailer of a response. */
@@ -134,7 +137,8 @@ export class Upstream implements AsyncDisposable {
 
   /** Assigns a stream to a call as soon as one is free. For transports. */
   call(call: PendingCall): void {
-    if (this.#closing !== undefined) return call.refuse(closedError());
+    if (this.isClosed) return call.refuse(closedError());
+    if (this.#closing !== undefined) this.#startAbortTimer();
     const { queuedBytes } = this.#limits;
     if (this.#budget.bytes > queuedBytes) {
       return this.#queue.refuse(call, "unsent_bytes", `more than ${queuedBytes} bytes are queued`);
@@ -167,29 +171,37 @@ export class Upstream implements AsyncDisposable {
    */
   close(): Promise<void> {
     const closed = this.drain(this.#limits.closeTimeoutMs);
+    this.#closesAtMs = 0;
     this.#failWaiting(closedError());
     return closed;
   }
 
   /**
-   * Accepts no more calls. Resolves when the queued calls and those in flight have finished; they are aborted after
-   * `timeoutMs`.
+   * Closes each connection when its calls have finished. Resolves when no call is queued or in flight. Calls that still
+   * arrive, such as retries or calls whose request was incomplete, are served too. After `timeoutMs`, all are aborted.
    */
   drain(timeoutMs: number): Promise<void> {
     if (this.#closing !== undefined) return this.#closing;
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#closing = promise;
-    // This timer keeps the process running until the drain ends; the sockets do not.
-    const timer = setTimeout(() => {
-      this.#failWaiting(closedError());
-      for (const server of this.#byAddress.values()) server.destroy();
-    }, timeoutMs);
+    this.#closesAtMs = performance.now() + timeoutMs;
+    this.#startAbortTimer();
     this.#resolveClosing = () => {
-      clearTimeout(timer);
+      clearTimeout(this.#abortTimer);
+      this.#abortTimer = undefined;
       resolve();
     };
     this.#drainIfUnqueued();
     return promise;
+  }
+
+  /** Starts a timer that keeps the process running until the drain ends, because the sockets do not. */
+  #startAbortTimer(): void {
+    this.#abortTimer ??= setTimeout(() => {
+      this.#closesAtMs = 0;
+      this.#failWaiting(closedError());
+      for (const server of this.#byAddress.values()) server.destroy();
+    }, this.#closesAtMs - performance.now());
   }
 
   /** Closes the connections of a draining upstream once no call is queued for them. */

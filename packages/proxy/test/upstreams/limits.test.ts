@@ -230,22 +230,30 @@ test("calls without a response fail after closeTimeoutMs", async () => {
   expect(upstream.load).toMatchObject({ connections: 0, calls: 0 });
 });
 
-test("a drain waits for calls, and resolves when they have finished", async () => {
+test("a drain waits for calls, serves late ones over other connections, and resolves when all have finished", async () => {
   const responder = Promise.withResolvers<() => void>();
   await using server = await startScriptedServer({
-    request: (connection, id) => responder.resolve(() => connection.send(...grpcResponse(id, watered))),
+    request: (connection, id) => {
+      const respond = (): void => connection.send(...grpcResponse(id, watered));
+      if (connection.index === 0) responder.resolve(respond);
+      else respond();
+    },
   });
   const { greenhouse, upstream } = clientOf(server.baseUrl, {});
   const call = outcomeOf(greenhouse.waterBed({}));
   const respond = await responder.promise;
   const drained = upstream.drain(60_000);
   expect(upstream.ready).toBe(false);
-  expect(await outcomeOf(greenhouse.waterBed({}))).toMatch(/^Unavailable/);
+  expect(await outcomeOf(greenhouse.waterBed({}))).toBe("ok");
   respond();
   await within(drained, "the end", 5_000);
   expect(await call).toBe("ok");
   await expect.poll(() => server.open).toBe(0);
-  expect(server.frames.filter(({ type }) => type === frameType.goAway)).toHaveLength(1);
+  expect(await outcomeOf(greenhouse.waterBed({}))).toBe("ok");
+  await expect.poll(() => server.open).toBe(0);
+  expect(server.frames.filter(({ type }) => type === frameType.goAway)).toHaveLength(3);
+  await upstream.close();
+  expect(await outcomeOf(greenhouse.waterBed({}))).toMatch(/^Unavailable/);
 });
 
 test("a drain starts calls that are queued for a stream, and fails the rest after its timeout", async () => {

@@ -1,0 +1,60 @@
+import { Code } from "@connectrpc/connect";
+import { expect, test } from "vitest";
+import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { openHttp1 } from "../../../testing/src/carriers/http1-connection.ts";
+import { frameFlag, headersFrame, resetFrame } from "../../../testing/src/carriers/http2-frames.ts";
+import { descriptorSetOf } from "../../../testing/src/gateway/descriptor-set.ts";
+import { respondWatered, watered } from "../../../testing/src/gateway/greenhouse-client.ts";
+import { startProxy } from "../../../testing/src/gateway/proxy.ts";
+import {
+  grpcHead,
+  grpcResponse,
+  type ScriptedConnection,
+  startScriptedServer,
+} from "../../../testing/src/gateway/scripted-http2-server.ts";
+
+// Calls that began before `reconfigure` has replaced their upstream.
+
+const head = "POST /beds/7:water HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n";
+const ok = (connection: ScriptedConnection, id: number): void => connection.send(...grpcResponse(id, watered));
+const unavailable = headersFrame(1, [...grpcHead, ["grpc-status", "14"]], frameFlag.endStream);
+const retry = {
+  maxAttempts: 2,
+  initialBackoffMs: 30,
+  maxBackoffMs: 30,
+  backoffMultiplier: 1,
+  retryableCodes: [Code.Unavailable],
+};
+
+test.each<{ name: string; body: string; first: "now" | "after"; send: (connection: ScriptedConnection) => void }>([
+  { name: "in flight", body: "{}", first: "after", send: (connection) => ok(connection, 1) },
+  { name: "in its retry backoff", body: "{}", first: "now", send: (connection) => connection.send(unavailable) },
+  { name: "that fails afterwards", body: "{}", first: "after", send: (connection) => connection.send(unavailable) },
+  { name: "that is refused", body: "{}", first: "after", send: (connection) => connection.send(resetFrame(1, 7)) },
+  { name: "whose body is incomplete", body: "{", first: "now", send: (connection) => ok(connection, 1) },
+])("a call $name finishes at its upstream", async ({ body, first, send }) => {
+  const received = Promise.withResolvers<ScriptedConnection>();
+  await using old = await startScriptedServer({
+    request: (connection, id) => {
+      if (connection.index + connection.requests > 1) return ok(connection, id);
+      received.resolve(connection);
+      if (first === "now") send(connection);
+    },
+  });
+  await using next = await startScriptedServer(respondWatered);
+  await using proxy = await startProxy(old.baseUrl, [GreenhouseService.file], { upstreamOptions: { retry } });
+  using connection = await openHttp1(proxy.address);
+  connection.write(head + body);
+  if (body === "{}") await received.promise;
+  else await expect.poll(() => proxy.proxy.load.requests.http1).toBe(1);
+  const descriptors = descriptorSetOf(GreenhouseService.file);
+  await proxy.proxy.reconfigure({ upstreams: [{ upstream: next.baseUrl, descriptors }] });
+  connection.write("{}".slice(body.length));
+  if (first === "after") send(await received.promise);
+  expect((await connection.readResponse("POST")).httpStatus).toBe(200);
+  expect(next.requests).toBe(0);
+  connection.write(`${head}{}`);
+  expect((await connection.readResponse("POST")).httpStatus).toBe(200);
+  expect(next.requests).toBe(1);
+  await expect.poll(() => old.open).toBe(0);
+});
