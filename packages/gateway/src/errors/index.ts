@@ -16,6 +16,7 @@ export {
   type ProblemName,
   problems,
   problemStatusOf,
+  type ShownNames,
   withMessage,
   withOption,
 } from "./problems.ts";

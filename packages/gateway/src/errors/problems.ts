@@ -230,9 +230,17 @@ export function optionOf(error: ConnectError): AcceptingOption | undefined {
 /** The options passed to {@link problem}. */
 const acceptingOptions = new WeakMap<ConnectError, AcceptingOption>();
 
-/** Returns an error whose message names the option that accepts what the error refuses, if there is one. */
-export function withOption(error: ConnectError): ConnectError {
+/** The names that messages show for options; an option that is not a member is not named. */
+export type ShownNames = Readonly<Partial<Record<AcceptingOption, string | undefined>>>;
+
+/**
+ * Returns an error whose message names the option that accepts what the error refuses, if there is one.
+ *
+ * @param names - the names to show. Default: those of the options
+ */
+export function withOption(error: ConnectError, names?: ShownNames): ConnectError {
   const option = optionOf(error);
-  if (option === undefined) return error;
-  return withMessage(error, `${error.rawMessage}; to accept it, set the server option ${option}`);
+  const shown = option === undefined || names === undefined ? option : names[option];
+  if (shown === undefined) return error;
+  return withMessage(error, `${error.rawMessage}; to accept it, set the server option ${shown}`);
 }

@@ -1,7 +1,7 @@
 import type { ConnectError, ConnectRouter, ConnectRouterOptions, HandlerContext } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
 import { defaultLimits, defaultReadMaxBytes, type Limits } from "../exchange/index.ts";
-import { type RequestFailure, withCode, withOption } from "../errors/index.ts";
+import { type RequestFailure, type ShownNames, withCode, withOption } from "../errors/index.ts";
 import type { ReadJsonOptions } from "../messages/json/index.ts";
 import { type OptionNames, refusePromise, required } from "../options/index.ts";
 import type { TrustedProxies } from "../trusted-proxies/index.ts";
@@ -74,10 +74,10 @@ export interface ServingOptions extends ConnectRouterOptions {
   /** Called before an error response is sent. Errors that it throws are passed to {@link onFault}, once per cause. */
   readonly onError?: (request: AdmitRequest, error: ConnectError) => void;
   /**
-   * Whether the message of a refused request names the option that accepts it. Default true. In any case, `optionOf`
-   * returns the name for the error that {@link onError} gets.
+   * Whether the message of a refused request names the option that accepts it, default true, or the names to show instead
+   * of those of the options. In any case, `optionOf` returns the option for the error that {@link onError} gets.
    */
-  readonly nameOptions?: boolean;
+  readonly nameOptions?: boolean | ShownNames;
   /** Called after every response. Errors that it throws are passed to {@link onFault}, once per cause. */
   readonly onResponse?: (request: CompletedRequest) => void;
   /**
@@ -129,6 +129,8 @@ export function createServer(
   trustedProxies: TrustedProxies | undefined,
 ): Server {
   const limits: Limits = { ...defaultLimits, ...options.limits };
+  const { nameOptions = true } = options;
+  const shownNames = typeof nameOptions === "object" ? nameOptions : nameOptions ? undefined : {};
   return {
     routes,
     admit: options.admit,
@@ -136,7 +138,7 @@ export function createServer(
     onRequest: guardCallback("onRequest", options.onRequest, report),
     onError: guardCallback("onError", options.onError, report),
     onResponse: guardCallback("onResponse", options.onResponse, report),
-    explain: options.nameOptions === false ? (error) => error : withOption,
+    explain: (error) => withOption(error, shownNames),
     report,
     limits,
     defaultTimeoutMs: limits.defaultTimeoutMs > 0 ? limits.defaultTimeoutMs : undefined,

@@ -24,6 +24,7 @@ import { serveStdio, type StdioClient } from "./mcp-stdio.ts";
 import type { ProxySettings } from "./proxy-settings.ts";
 import { ReloadLog } from "./reload-log.ts";
 import { closeParts, type NamedUpstream, openParts, readinessOf, type ServingParts } from "./serving-parts.ts";
+import { shownNames } from "./shown-names.ts";
 import type { Terminal } from "./terminal.ts";
 import { toUrl } from "./to-url.ts";
 import type { UpstreamSettings } from "./upstream-settings.ts";
@@ -213,6 +214,7 @@ class ProxyServer {
       }),
       limits: { headerBytes },
       readMaxBytes: requestBytes,
+      nameOptions: shownNames,
       rest,
       ...(trustedProxies && { trustedProxies: { addresses: trustedProxies } }),
       endpoints: docs?.endpoints ?? [],

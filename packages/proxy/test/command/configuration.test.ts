@@ -157,12 +157,16 @@ test("methodConfig sets timeouts and retries of single methods", async () => {
   expect(performance.now() - startedAtMs).toBeLessThan(10_000);
 });
 
-test("rest.services sets the profile and options of single services", async () => {
+test("rest.services sets the profile and options of single services, and refused requests name settings", async () => {
   await using proxy = await start(
     "services.yaml",
     "",
-    "rest: { services: [{ name: greenhouse.*, profile: google, options: [lenient] }] }",
+    "requestBytes: 1024\nrest: { services: [{ name: greenhouse.*, profile: google, options: [lenient] }] }",
   );
+  const headers = { "content-type": "application/json" };
+  const body = JSON.stringify({ unknown: "x".repeat(1024) });
+  const refused = await fetch(`${proxy.baseUrl}/beds/7:water`, { method: "POST", headers, body });
+  expect(await refused.text()).toContain("; to accept it, set the server option requestBytes");
   expect((await get(`${proxy.baseUrl}/sensors/4/reading?unknown=1`)).status).toBe(200);
 });
 

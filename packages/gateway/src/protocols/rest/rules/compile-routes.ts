@@ -147,9 +147,7 @@ class Compiler {
       !options.streamInResults &&
       isAmbiguousWithError(method.output, pattern.responseBody, options.errors)
     ) {
-      throw new RuleProblem(
-        "messages of this stream could be mistaken for an error; set streamInResults in rest.service",
-      );
+      throw new RuleProblem("messages of this stream could be mistaken for an error; set the option streamInResults");
     }
     const binding = compileBinding(method, pattern, options);
     const { template } = binding;
