@@ -10,7 +10,6 @@ import {
   gatewayOptionNames,
   type GatewayOptions,
 } from "@plantstore/gateway/internal/create-gateway";
-import { drainTimesDefault } from "@plantstore/gateway/health";
 import { createHttpEngine } from "@plantstore/http-engine";
 import { type OptionNames, refuseUnknownOptions, required } from "@plantstore/gateway/options";
 import { withCode } from "@plantstore/gateway/internal/errors";
@@ -144,6 +143,9 @@ const proxyLimits = {
   connectionWindowBytes: 64 * 1024 * 1024,
 };
 
+/** Milliseconds for which replaced upstreams serve the calls that hold them. 20 s, like the command's drain timeout. */
+const replacedDrainMs = 20_000;
+
 /** What the options of a proxy determine. */
 interface Serving {
   readonly table: ProxyTable;
@@ -236,7 +238,7 @@ function openProxy(first: Serving, options: ProxyOptions): ProxyGateway {
     current = opened;
     stopReading(old);
     // They still serve the calls that hold the old routes.
-    for (const upstream of old.upstreams) upstream.drain(drainTimesDefault.timeoutMs);
+    for (const upstream of old.upstreams) upstream.drain(replacedDrainMs);
   };
   return {
     handler: gateway.handler,
