@@ -43,9 +43,8 @@ export interface DeleteQueueOptions {
 }
 
 /**
- * The most deletions of a batch that are settled in one turn of the event loop: about half a millisecond of work, so
- * that other requests do not wait for the whole batch, and the first callers can join the next batch. The last of 1,024
- * deletions is settled 15 turns later.
+ * The most deletions that are settled in one turn of the event loop: about half a millisecond of work, so that other
+ * requests do not wait for the whole batch, and the first callers can join the next batch.
  */
 const settledPerTurn = 64;
 
@@ -163,10 +162,8 @@ export class DeleteQueue {
 }
 
 /**
- * Returns whether the call has not been cancelled; rejects the deletion otherwise.
- *
- * This is checked only once, when the deletion leaves the queue; after that, the plant may be deleted. A listener on
- * every signal would cost as much as the queue itself, only to reject a call earlier that no caller waits for. A
+ * Returns whether the call has not been cancelled; rejects the deletion otherwise. Checked when a deletion leaves the
+ * queue: a listener on every signal would cost as much as the queue itself, for a call that no caller waits for. A
  * deletion that was not queued is not checked, because reading its signal would create it.
  */
 function isNotAborted({ call, reject }: PendingDelete): boolean {

@@ -23,10 +23,7 @@ export interface PostgresLocation {
 
 /** Options of {@link openPlantStore}. */
 export interface StoreOptions extends DurableStoreOptions {
-  /**
-   * The plants of an SQLite store that is created if it does not exist. Without this option, a missing store is
-   * refused.
-   */
+  /** The plants of an SQLite store that is created if it is missing. By default, a missing store is refused. */
   readonly plantsWhenCreated?: IdRange;
 }
 

@@ -1,64 +1,34 @@
-/**
- * The most deletions in a small batch. It takes about as long as a single deletion, so its duration is that of a
- * commit.
- */
+/** The most deletions in a small batch, which takes about as long as a commit. */
 const smallBatchMax = 8;
 
-/**
- * The number of small batches whose durations are kept. The shortest one is used, so that a pause in one of them has no
- * effect.
- */
+/** The number of small batches whose durations are kept. The shortest counts, so that a single pause has no effect. */
 const commitTimesKept = 8;
 
-/**
- * A batch of at most this duration, in milliseconds, is never late. Including the batch before it, callers then wait at
- * most 50 ms.
- */
+/** A batch of at most this duration, in milliseconds, is never late: with the batch before it, callers wait 50 ms. */
 const batchMsMin = 25;
 
-/**
- * The longest duration of a batch, as a multiple of that of a commit. The commit is then less than a tenth of the
- * batch.
- */
+/** The longest duration of a batch, in commits. A commit is then less than a tenth of the batch. */
 const commitsPerBatch = 12;
 
 /** Milliseconds per deletion above which a store is slow. A faster store empties a full queue in one or two seconds. */
 const slowDeletionMs = 0.1;
 
-/**
- * How long all batches must have been late, in milliseconds, before this counts as overload rather than a pause or a
- * failover.
- */
+/** For how long all batches must be late, in milliseconds, to count as overload rather than a pause or a failover. */
 const overloadedAfterMs = 1_000;
 
-/**
- * The number of larger batches whose rates are kept. The highest rate is used, so that a pause is not mistaken for a
- * slow store. The number is small, so that a store that has become slow is detected soon.
- */
+/** The number of larger batches whose rates are kept: few, to notice a slower store soon. The highest counts. */
 const ratesKept = 4;
 
-/**
- * The minimum number of known rates before a batch is compared with them: more than two, because one pause can lower
- * two of them.
- */
+/** The fewest rates with which a batch is compared: more than two, because one pause can lower two of them. */
 const ratesKnownMin = 3;
 
-/**
- * How many times as large as the one before the first batches may be, so that their rates are known before many
- * deletions are queued.
- */
+/** The growth of the first batches, so that their rates are known before many deletions are queued. */
 const growthMax = 4;
 
-/**
- * The longest wait of a deletion before overload is certain, in milliseconds: long enough for a burst or a few slow
- * commits.
- */
+/** The longest wait before overload is certain, in milliseconds: that of a burst or a few slow commits. */
 const burstMs = 250;
 
-/**
- * The longest wait of a queued deletion once the rate of the store is known, in milliseconds: with the time until then,
- * less than a second.
- */
+/** The longest wait once the rate of the store is known, in milliseconds: with the time until then, under a second. */
 const keptMs = 750;
 
 /**

@@ -2,10 +2,7 @@
 export interface StoreProblem {
   /** A clause for an operator, without the name of the store. */
   readonly text: string;
-  /**
-   * Whether the store can recover while the process runs. A full disk can be emptied; after a failed fsync or a damaged
-   * page the state in memory cannot be trusted any more.
-   */
+  /** Whether the store can recover while the process runs: not after a failed fsync or a damaged page. */
   readonly isTemporary: boolean;
   /**
    * Whether an operator must act before a restart, which would otherwise serve another file or restore deleted plants.

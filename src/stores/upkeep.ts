@@ -4,9 +4,7 @@ export type Upkeep =
   | { readonly kind: "migrated"; readonly from: number; readonly to: number; readonly lastedMs: number }
   /** Expired deletion records were dropped. */
   | { readonly kind: "records-dropped"; readonly count: number; readonly lastedMs: number }
-  /**
-   * Not all expired records could be dropped; `problem` is the reason, for an operator. Retried at the next interval.
-   */
+  /** Not all expired records could be dropped; `problem` is the reason. Retried at the next interval. */
   | { readonly kind: "retention-failed"; readonly problem: string; readonly lastedMs: number }
   /** A worker of Citus cannot delete; `problem` is the reason, for an operator. Other workers are not affected. */
   | { readonly kind: "worker-unavailable"; readonly lastedMs: number; readonly problem: string }

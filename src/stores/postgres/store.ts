@@ -38,16 +38,10 @@ export interface PostgresStoreOptions extends DurableStoreOptions {
 // About 10 ms of work for the server.
 const batchMax = 1_024;
 
-/**
- * The most deletions that wait for a batch: about a tenth of a second of work. Callers that would have to wait longer
- * get an error and should retry later.
- */
+/** The most deletions that wait for a batch: about a tenth of a second of work. Further callers get an error. */
 export const waitingMax = 16_384;
 
-/**
- * How often the database server is checked, in milliseconds. The check includes a write if no deletion was committed
- * meanwhile.
- */
+/** How often the server is checked, in milliseconds: by a write if no deletion was committed meanwhile. */
 export const watchIntervalMs = 5_000;
 
 /** The timeouts of deletions. Batches hold their locks for a few milliseconds, and statements take as long. */
@@ -71,22 +65,12 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
   const server =
     options.currentUrl === undefined ? readServerUrl(options.url) : followServerUrl(options.url, options.currentUrl);
   const location = new TableLocation();
-  const problem = await findFirstProblem(server, location);
-  if (problem?.mayBeBrief === false) throw new StoreOpenError(`cannot use ${server.name}: ${problem.text}`);
-  return new PostgresStore(server, location, problem, options);
-}
-
-async function findFirstProblem(server: Server, location: TableLocation): Promise<StoreProblem | undefined> {
   const session = new Session(server, deleteTimeouts, location.workers);
   session.deadlineMs = performance.now() + batchTimeoutMs;
-  try {
-    await checkStore(session, location);
-    return undefined;
-  } catch (fault) {
-    return problemOf(fault);
-  } finally {
-    await session.close();
-  }
+  const problem = await checkStore(session, location).then(() => undefined, problemOf);
+  await session.close();
+  if (problem?.mayBeBrief === false) throw new StoreOpenError(`cannot use ${server.name}: ${problem.text}`);
+  return new PostgresStore(server, location, problem, options);
 }
 
 class PostgresStore implements PlantStore {
@@ -147,11 +131,7 @@ class PostgresStore implements PlantStore {
     const forBatch = [...this.#queues.values()].reduce((sum, { waiting }) => sum + waiting.forBatch, 0);
     const inUse = [...this.#queues].filter(([worker]) => worker >= 0 === this.#location.isDistributed);
     const forBatchMax = inUse.reduce((sum, [, { waiting }]) => sum + waiting.forBatchMax, 0);
-    return {
-      forBatch,
-      forBatchMax: inUse.length === 0 ? waitingMax : forBatchMax,
-      forLock: this.#deferred.waiting,
-    };
+    return { forBatch, forBatchMax: inUse.length === 0 ? waitingMax : forBatchMax, forLock: this.#deferred.waiting };
   }
 
   get connections(): StoreConnections {
@@ -182,13 +162,9 @@ class PostgresStore implements PlantStore {
     // Retried only after the batch has succeeded: if it fails, these deletions fail with it.
     const deferred: DeferredDelete[] = [];
     try {
-      const options = {
-        defer: (one: DeferredDelete) => void deferred.push(one),
-        placement,
-        isCareful: !this.#deferred.isEmpty,
-        // The same for all deletions of a batch.
-        token: first?.token,
-      };
+      const defer = (one: DeferredDelete): void => void deferred.push(one);
+      // All deletions of a batch have the same token.
+      const options = { defer, placement, isCareful: !this.#deferred.isEmpty, token: first?.token };
       const outcomes = await this.#withSession(deadlineMs, (session) => runBatch(session, batch, options));
       for (const one of deferred) this.#deferred.add(one, deadlineMs);
       // A batch that deletes nothing writes nothing, so it does not show that commits work.

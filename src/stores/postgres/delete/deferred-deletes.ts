@@ -4,7 +4,7 @@ import type { Outcomes, PendingDelete } from "../../delete-queue.ts";
 import { outcomeUnknown, queueFull, storeUnavailable } from "../../../service/index.ts";
 import { attemptTotalMs } from "../server/session.ts";
 
-/** How long a deletion is deferred, in milliseconds: a transaction that locks its plant for longer is probably stuck. */
+/** How long a deletion is deferred, in milliseconds: a transaction that holds its lock for longer is probably stuck. */
 export const deferredMsMax = 2_000;
 
 /** Milliseconds between two attempts: short enough for callers to wait, and long enough to cost the server little. */
@@ -49,8 +49,8 @@ export interface DeferredDeletesOptions {
 }
 
 /**
- * Deletions that wait for a locked plant, or for the outcome of another use of their idempotency key. They are attempted
- * again every 50 ms, separately from the queue, so that they do not delay other deletions. After two seconds their
+ * Deletions that wait for a locked plant, or for another use of their idempotency key to end. They are attempted again
+ * every 50 ms, separately from the queue, so that they do not delay other deletions. After two seconds their
  * callers get `Unavailable`.
  */
 export class DeferredDeletes {

@@ -22,23 +22,17 @@ export type Verdict = "retry" | "skip" | "wait" | "reconnect" | "unknown" | "spl
  */
 export type ServerState = "refusing" | "unavailable" | "busy" | "healthy";
 
-/** The next step of a batch, on another connection if it `reconnects`; the state of the server if the batch fails. */
-interface Consequence {
-  readonly next: Step;
-  readonly reconnects: boolean;
-  readonly server: ServerState;
-}
-
 /** The next step of a batch: another attempt, which is careful like all further ones, its halves, or failure. */
 export type Step = "retry" | "split" | "fail";
 
 /**
- * The consequences of each verdict. They do not depend on whether the batch is in doubt. A batch stays in doubt from
- * its first `unknown` to its end, because a later statement that did nothing does not show what an earlier attempt did.
- *
- * Two steps depend on more than the verdict, see {@link nextStep}.
+ * The consequences of each verdict: the next step, see {@link nextStep}; whether it uses another connection; and the
+ * state of the server if the batch fails. They do not depend on whether the batch is in doubt. A batch stays in doubt
+ * from its first `unknown` to its end, because a later statement that did nothing does not show what others did.
  */
-export const consequences: Readonly<Record<Verdict, Consequence>> = {
+export const consequences: Readonly<
+  Record<Verdict, { readonly next: Step; readonly reconnects: boolean; readonly server: ServerState }>
+> = {
   retry: { next: "retry", reconnects: false, server: "busy" },
   skip: { next: "retry", reconnects: false, server: "busy" },
   wait: { next: "retry", reconnects: false, server: "unavailable" },
@@ -82,11 +76,7 @@ export const faultTable: readonly FaultRow[] = [
   { sqlState: "53", verdict: "wait", why: "the server is out of memory, disk space or another resource" },
   { sqlState: "53300", verdict: "reconnect", why: "too many connections" },
   { sqlState: "57P03", verdict: "reconnect", why: "the server is starting, stopping or recovering" },
-  {
-    sqlState: "25006",
-    verdict: "reconnect",
-    why: "the server is read-only: a standby, or a primary that was replaced",
-  },
+  { sqlState: "25006", verdict: "reconnect", why: "the server is read-only: a standby, or a replaced primary" },
   { sqlState: "57P01", verdict: "unknown", why: "the server is shutting down; it may have committed" },
   { sqlState: "57P02", verdict: "unknown", why: "another server process crashed" },
   { sqlState: "57P05", verdict: "unknown", why: "the idle connection was closed" },

@@ -43,8 +43,8 @@ export interface RunBatchOptions {
   /** The token of an earlier batch that may have deleted these plants, if any. */
   readonly token?: string | undefined;
   /**
-   * Whether the first attempt is already careful: it drops cancelled calls, looks up keys first, and skips locked plants.
-   * By default, only attempts after anything unusual and those with a `token` are.
+   * Whether the first attempt is already careful: it drops cancelled calls, looks up keys, and skips locked plants. By
+   * default, only attempts after anything unusual and those with a `token` are.
    */
   readonly isCareful?: boolean;
 }
@@ -59,7 +59,7 @@ type Start = Pick<RunBatchOptions, "token" | "isCareful">;
  * |---|---|
  * | deletes plants | its deletions end as `#endDone` lists; for plants that remain, a careful attempt follows |
  * | fails, with the step `retry` | after a pause, a careful attempt with the same token |
- * | fails, with the step `split` | each half is run separately; a deletion that is refused alone ends as a protected plant |
+ * | fails, with the step `split` | each half is run separately; a deletion that is refused alone ends as protected |
  * | fails, with the step `fail` or without time for another attempt | the deletions of this part fail |
  *
  * The fault table determines the step. A part that fails ends the batch only if the server is the cause. Before each
