@@ -539,6 +539,7 @@ describe("a session", () => {
       notice: ["DEBUG", "57P01", "m", "DefaultCitusNoticeReceiver"],
       expected: "a worker sent a warning, possibly that",
     },
+    { notice: ["WARNUNG", "01000", "m", "FinishRemoteTransactionCommit"], expected: "a worker did not confirm" },
     { notice: ["DEBUG", "00000", "m", "DefaultCitusNoticeReceiver"] },
     { notice: ["WARNUNG", "01000", "ALTER DATABASE p REFRESH COLLATION VERSION", "DefaultCitusNoticeReceiver"] },
     { notice: ["WARNUNG", "01000", "m", "exec_stmt_raise"] },

@@ -23,7 +23,11 @@ export class CitusWorkers implements Workers {
 
   // Citus forwards SQLSTATE and text of a worker's warning, but not the routine; `57P01` means that the waiting backend
   // was terminated. So any warning of a worker may mean that a wait for standbys was cancelled.
+  //
+  // Citus only warns if a worker does not commit a prepared transaction. A coordinator that was replaced without noticing
+  // rolls back the prepared transactions of its successor, which it does not know.
   doubtOf({ routine, code = "", message = "" }: Notice): string | undefined {
+    if (routine === "FinishRemoteTransactionCommit") return "a worker did not confirm its part of a commit";
     const isWarning = routine === "DefaultCitusNoticeReceiver" && (code.startsWith("01") || code === "57P01");
     if (!isWarning || message.includes(collationHint)) return undefined;
     return "a worker sent a warning, possibly that its synchronous standbys have not confirmed a commit";
