@@ -48,14 +48,10 @@ function pathProblemOf(path: string): string | undefined {
   // The journal files are next to the database.
   if (deniedTo(folder)) return `the directory ${folder} is not writable`;
   const stat = statSync(path, { throwIfNoEntry: false });
-  if (stat === undefined) return linkProblemOf(path);
-  if (stat.isDirectory()) return "the path is a directory";
-  return deniedTo(path) ? "the file is not writable" : undefined;
-}
-
-// A link whose target is missing is refused: the target may be on a volume that is not mounted yet, and must not be
-// created elsewhere. The link is checked again, because another process may have created the file meanwhile.
-function linkProblemOf(path: string): string | undefined {
+  if (stat?.isDirectory() === true) return "the path is a directory";
+  if (stat !== undefined) return deniedTo(path) ? "the file is not writable" : undefined;
+  // A link whose target is missing is refused: the target may be on a volume that is not mounted yet, and must not be
+  // created elsewhere. The link is checked again, because another process may have created the file meanwhile.
   const isLink = lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true;
   return isLink ? `the path is a symbolic link to ${readlinkSync(path)}, which does not exist` : undefined;
 }
