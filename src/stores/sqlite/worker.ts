@@ -24,7 +24,7 @@ if (port === null) throw new Error("this module must run in a worker thread");
 const reply = (message: StorageReply): void => port.postMessage(message);
 
 // The pause after a slice of expired records, as a multiple of its duration. So dropping takes at most a seventh of the
-// time, in which 1.5 to 3 times as many records are dropped as deletions add; with a factor of 9 it is only 1.05 times.
+// time, in which twice as many records are dropped as deletions add at full load. With a factor of 9, it is 1.05 times.
 const pauseFactor = 6;
 
 // Uses the memory that is shared with the main thread.
