@@ -81,6 +81,18 @@ describe("openTokenHashes", () => {
     expect(accepts(verifier, "alpha")).toBe(true);
   });
 
+  test.concurrent("refuses every token and logs a warning when the file becomes empty", async () => {
+    using folder = createTempFolder();
+    const path = folder.file("tokens");
+    writeFileSync(path, line("alpha"));
+    const { log, next } = loggedLines();
+    using verifier = await opened(path, log);
+    const warning = next("warn");
+    writeFileSync(path, "");
+    expect(await warning).toEqual({ path, message: "file of token hashes is empty; none of its tokens is accepted" });
+    expect(accepts(verifier, "alpha")).toBe(false);
+  });
+
   test.each([
     { name: "does not exist", make: () => {}, want: /does not exist$/ },
     { name: "has invalid lines", make: (path: string) => writeFileSync(path, "a\nb\n"), want: /tokens: line 1: / },
