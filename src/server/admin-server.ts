@@ -25,7 +25,9 @@ export async function serveMetrics(
     ...httpEngineOf(httpEngine),
   });
   const bound = await admin.listen(at).catch((cause: unknown) => {
-    const reason = cause instanceof Error ? cause.message : String(cause);
+    const isInUse = cause instanceof Error && "code" in cause && cause.code === "EADDRINUSE";
+    const message = cause instanceof Error ? cause.message : String(cause);
+    const reason = isInUse ? `port ${at.port} of ${at.host} is in use; choose another port` : message;
     throw new Error(`cannot listen on PLANTSTORE_ADMIN_ADDRESS: ${reason}`, { cause });
   });
   log.info(bound, "serving metrics");

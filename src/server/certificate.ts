@@ -102,6 +102,15 @@ function checkPair(cert: Buffer, key: Buffer): ParseResult<KeyPair> {
     const { validFromDate, validToDate } = new X509Certificate(cert);
     return parsed({ cert, key, notBeforeMs: validFromDate.getTime(), notAfterMs: validToDate.getTime() });
   } catch (reason) {
-    return notParsed(reason instanceof Error ? reason.message : String(reason));
+    return notParsed(explainPairError(reason));
   }
+}
+
+/** Returns a readable problem for an error of OpenSSL. */
+function explainPairError(reason: unknown): string {
+  const code = reason instanceof Error && "code" in reason ? String(reason.code) : "";
+  if (code === "ERR_OSSL_X509_KEY_VALUES_MISMATCH") return "the private key does not belong to the certificate";
+  const message = reason instanceof Error ? reason.message : String(reason);
+  if (!/^ERR_OSSL_(PEM|UNSUPPORTED)/.test(code)) return message;
+  return `the files must be a PEM certificate and its PEM private key, in this order (${message})`;
 }

@@ -1,6 +1,9 @@
 import { nearestName } from "@plantstore/gateway/options";
 import { variablePrefix, withoutPrefix } from "./setting-readers.ts";
 
+/** The prefixes of variables that only this program is expected to have. A misspelt `TLS_CERT_FILE` would turn TLS off. */
+const prefixes = [variablePrefix, "TLS_CERT", "TLS_KEY"];
+
 /**
  * Returns a problem for every unknown variable with the prefix of a setting, so that a misspelt setting is not ignored.
  *
@@ -11,7 +14,7 @@ export function unknownVariables(
   known: readonly string[],
 ): string[] {
   const setVariables = Object.entries(environment).filter(
-    ([name, value]) => name.startsWith(variablePrefix) && value !== "",
+    ([name, value]) => prefixes.some((prefix) => name.startsWith(prefix)) && value !== "",
   );
   return setVariables
     .filter(([name, value = ""]) => !known.includes(name) && !isServiceLink(name, value))
@@ -21,7 +24,7 @@ export function unknownVariables(
 // Compares names without the prefix, so that PLANTSTORE_PORT matches PORT.
 function suggestionText(name: string, known: readonly string[]): string {
   const nearest = nearestName(withoutPrefix(name), known.map(withoutPrefix));
-  const suggestion = known.find((variable) => withoutPrefix(variable) === nearest);
+  const suggestion = known.find((variable) => withoutPrefix(variable) === nearest || variable === `${name}_FILE`);
   return suggestion === undefined ? "" : `, did you mean "${suggestion}"?`;
 }
 

@@ -71,25 +71,32 @@ test("new connections get a renewed certificate, and open ones continue", async 
   expect(String(response)).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
 });
 
-test.each<{ name: string; spoil: (folder: TempFolder) => void }>([
+test.each<{ name: string; spoil: (folder: TempFolder) => void; problem: RegExp }>([
   {
     name: "a key of another certificate",
     spoil: (folder) => writeFileSync(folder.file("key.pem"), createCertificate("other").key),
+    problem: /^the private key does not belong to the certificate$/,
   },
-  { name: "a truncated certificate", spoil: (folder) => writeFileSync(folder.file("cert.pem"), "-----BEGIN CERT") },
+  {
+    name: "a truncated certificate",
+    spoil: (folder) => writeFileSync(folder.file("cert.pem"), "-----BEGIN CERT"),
+    problem: /^the files must be a PEM certificate and its PEM private key, in this order \(/,
+  },
   {
     name: "a file of more than 1 MiB",
     spoil: (folder) => appendFileSync(folder.file("cert.pem"), "\n".repeat(1_048_576)),
+    problem: /1048576 bytes/,
   },
-  { name: "an empty key", spoil: (folder) => writeFileSync(folder.file("key.pem"), "") },
-])("a server keeps the old certificate after a reload of $name", async ({ spoil }) => {
+  { name: "an empty key", spoil: (folder) => writeFileSync(folder.file("key.pem"), ""), problem: /PEM private key/ },
+])("a server keeps the old certificate after a reload of $name", async ({ spoil, problem }) => {
   using folder = createTempFolder();
   const certificate = createCertificate("plants");
   put(folder, certificate);
   await using server = await serve(folder);
   spoil(folder);
   await server.reload();
-  expect(messagesOf(server)).toContain("certificate not reloaded, keeping the previous one");
+  const refused = server.lines().find(({ msg }) => msg === "certificate not reloaded, keeping the previous one");
+  expect(refused?.["problems"]).toEqual([expect.stringMatching(problem)]);
   using socket = disposable(await connectTls(server, certificate.cert));
   expect(socket.authorized).toBe(true);
 });

@@ -308,6 +308,11 @@ test.each<[name: string, environment: Texts, want: string, flags?: Texts]>([
     'unknown setting "PLANTSTORE_PORT", did you mean "PORT"?',
   ],
   [
+    "a certificate without the end of its name",
+    { TLS_CERT: someFile },
+    'unknown setting "TLS_CERT", did you mean "TLS_CERT_FILE"?',
+  ],
+  [
     "an unknown setting without a similar one",
     { PLANTSTORE_WATERING_CAN: "1" },
     'unknown setting "PLANTSTORE_WATERING_CAN"',
