@@ -217,7 +217,9 @@ test("the command exits before it starts workers when the admin address is in us
     PLANTSTORE_ADMIN_ADDRESS: String(usedPort),
   });
   expect(await server.end()).toBe(1);
-  expect(server.stderr()).toContain(`cannot listen on PLANTSTORE_ADMIN_ADDRESS: port ${usedPort} of 127.0.0.1 is in use`);
+  expect(server.stderr()).toContain(
+    `cannot listen on PLANTSTORE_ADMIN_ADDRESS: port ${usedPort} of 127.0.0.1 is in use`,
+  );
   other.close();
 });
 

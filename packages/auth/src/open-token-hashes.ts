@@ -37,7 +37,8 @@ export async function openTokenHashes(
       // Outcomes are cached nowhere else, so removing a line revokes its token immediately.
       verifier.replace(tokens.value);
       // An empty file is valid, because the last token may be revoked, but it may also have been truncated by mistake.
-      if (tokens.value.length === 0) log.warn({ path }, "file of token hashes is empty; none of its tokens is accepted");
+      if (tokens.value.length === 0)
+        log.warn({ path }, "file of token hashes is empty; none of its tokens is accepted");
       return parsed({ tokens: tokens.value.length });
     },
   });
