@@ -13,7 +13,6 @@ import { StoreHealth, type StoreProblem } from "../store-health.ts";
 import { checkDeletionsKept, deletionsKeptMsDefault } from "../retention.ts";
 import { elapsedMsSince } from "../upkeep.ts";
 import { Retention } from "./all-plants/retention.ts";
-import { checkStore } from "./check-store.ts";
 import { UnavailableWorkers } from "./delete/unavailable-workers.ts";
 import { TableLocation } from "./table-location.ts";
 import { type DeferredDelete, DeferredDeletes } from "./delete/deferred-deletes.ts";
@@ -67,7 +66,7 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
   const location = new TableLocation();
   const session = new Session(server, deleteTimeouts, location.workers);
   session.deadlineMs = performance.now() + batchTimeoutMs;
-  const problem = await checkStore(session, location).then(() => undefined, problemOf);
+  const problem = await location.check(session).then(() => undefined, problemOf);
   await session.close();
   if (problem?.mayBeBrief === false) throw new StoreOpenError(`cannot use ${server.name}: ${problem.text}`);
   return new PostgresStore(server, location, problem, options);

@@ -1,14 +1,16 @@
 import { isDeepStrictEqual } from "node:util";
 import { citusPlacement } from "./citus/citus-placement.ts";
 import { refuseDistributedSchema } from "./citus/distribute.ts";
-import { findShards } from "./citus/find-shards.ts";
-import { Shards } from "./citus/shards.ts";
+import { findShards } from "./citus/shards.ts";
 import { CitusWorkers } from "./citus/workers.ts";
 import type { Placement } from "./delete/placement.ts";
 import { singleServer, singleServerByDay } from "./delete/single-server.ts";
-import { isByDay } from "./schema/by-day.ts";
+import { checkDatabase, checkRights } from "./schema/check-database.ts";
+import { refuseRenamedSchema } from "./schema/renamed-schema.ts";
 import { findSchema, type StoreSchema } from "./schema/store-schema.ts";
 import type { Session, Workers } from "./server/session.ts";
+
+const isPartitionedSql = "SELECT FROM pg_catalog.pg_class WHERE oid = pg_catalog.to_regclass($1) AND relkind = 'p'";
 
 /** The schema and placement of the tables of a store. Shared by all its sessions. */
 export class TableLocation {
@@ -53,14 +55,27 @@ export class TableLocation {
     const schema = await this.schemaOn(session);
     const shards = await findShards(session, schema);
     if (shards === undefined) await refuseDistributedSchema(session, schema);
-    const layout = { shards, isByDay: await isByDay(session, schema) };
-    // Skipped if nothing has changed, because finding an id on each worker takes a while.
+    const isByDay = (await session.query(isPartitionedSql, [schema.deletions])).length > 0;
+    const layout = { shards, isByDay };
+    // Kept if nothing has changed, because building its statements and finding an id on each worker take a while.
     if (isDeepStrictEqual(layout, this.#layout)) return;
-    const singlePlacement = layout.isByDay ? singleServerByDay : singleServer;
-    this.#placement =
-      shards === undefined
-        ? singlePlacement(schema)
-        : citusPlacement(schema, new Shards(shards.hashMax, shards.worker), layout.isByDay);
+    const singlePlacement = isByDay ? singleServerByDay : singleServer;
+    this.#placement = shards === undefined ? singlePlacement(schema) : citusPlacement(schema, shards, isByDay);
     this.#layout = layout;
+  }
+
+  /**
+   * Checks, without a write, that plants can be deleted, after {@link refresh}.
+   *
+   * @throws StoreOpenError when the schema or settings of the database or the privileges of the user are wrong; other
+   * errors, which may be temporary, are rethrown
+   */
+  async check(session: Session): Promise<void> {
+    const schema = await this.schemaOn(session);
+    await checkDatabase(session, schema);
+    await checkRights(session, schema);
+    await refuseRenamedSchema(session, schema);
+    await this.refresh(session);
+    await this.placement.checkWorkers(session);
   }
 }

@@ -2,7 +2,6 @@ import { describe, expect, test } from "vitest";
 import { migratePostgres, openPostgresDatabase } from "../../../src/stores/postgres/all-plants/plant-database.ts";
 import { Retention } from "../../../src/stores/postgres/all-plants/retention.ts";
 import { singleServerByDay } from "../../../src/stores/postgres/delete/single-server.ts";
-import { createDayPartitions } from "../../../src/stores/postgres/schema/by-day.ts";
 import { readServerUrl } from "../../../src/stores/postgres/server/server-url.ts";
 import { Session } from "../../../src/stores/postgres/server/session.ts";
 import { openPostgresStore } from "../../../src/stores/postgres/store.ts";
@@ -157,7 +156,7 @@ describe("deletion records partitioned by day", () => {
   test("have each day partition created once by concurrent processes", async () => {
     const url = await server.createPlants();
     const sessions = Array.from({ length: 8 }, () => new Session(readServerUrl(url)));
-    await Promise.all(sessions.map((session) => createDayPartitions(session, schemaOf(session))));
+    await Promise.all(sessions.map((session) => singleServerByDay(schemaOf(session)).days?.make(session, 0)));
     await Promise.all(sessions.map((session) => session.close()));
     const days = await Promise.all([0, 1, 2, 3].map((ahead) => dayFromNow(url, ahead)));
     expect(await partitionsOf(url)).toEqual([...days, "deletions_by_row", "deletions_other_days"]);

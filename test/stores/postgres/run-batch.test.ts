@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { Code } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { BatchFailure } from "../../../src/stores/postgres/delete/run-batch.ts";
-import { backoffMs } from "../../../src/stores/postgres/server/backoff.ts";
+import { backoffMs } from "../../../src/stores/postgres/server/retry-transient-errors.ts";
 import { readServerUrl } from "../../../src/stores/postgres/server/server-url.ts";
 import { Session } from "../../../src/stores/postgres/server/session.ts";
 import { deleteCall } from "../../support/plants/delete-call.ts";

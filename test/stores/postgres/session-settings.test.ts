@@ -9,7 +9,6 @@ import { singleServer, singleServerByDay } from "../../../src/stores/postgres/de
 import type { Placement } from "../../../src/stores/postgres/delete/placement.ts";
 import { runBatch, type RunBatchOptions } from "../../../src/stores/postgres/delete/run-batch.ts";
 import { runWithLockTimeout } from "../../../src/stores/postgres/schema/online-migration.ts";
-import { createDayPartitions } from "../../../src/stores/postgres/schema/by-day.ts";
 import { updateRenamedSchema } from "../../../src/stores/postgres/schema/renamed-schema.ts";
 import type { StoreSchema } from "../../../src/stores/postgres/schema/store-schema.ts";
 import { readServerUrl } from "../../../src/stores/postgres/server/server-url.ts";
@@ -115,7 +114,10 @@ const upkeep: readonly {
     name: "a step of migrate",
     work: (session, schema) => runWithLockTimeout(session, schema, "CREATE TABLE step (id int)"),
   },
-  { name: "creating partitions of days", work: createDayPartitions },
+  {
+    name: "creating partitions of days",
+    work: async (session, schema) => await singleServerByDay(schema).days?.make(session, 0),
+  },
   {
     name: "updating the functions of a renamed schema",
     before: "ALTER FUNCTION plantstore_make_days SET search_path = elsewhere, pg_temp",

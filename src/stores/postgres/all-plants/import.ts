@@ -10,9 +10,8 @@ import type { Session } from "../server/session.ts";
 import { sqlStateOf } from "../server/sql-state.ts";
 import { int64Copy } from "./int64-copy.ts";
 
-// The ids are a parameter rather than a temporary table: distributed engines lack those, or do not join them with
-// distributed tables. The inner SELECT hides the number of ids from the planner, so that it uses the index; otherwise
-// it may read all records for each batch.
+// The ids are a parameter, because distributed engines may not support temporary tables here. The inner SELECT hides
+// their number from the planner, so that it uses the index instead of reading all records.
 const findDeleted = ({ deletions }: StoreSchema): string => `
   SELECT DISTINCT plant_id
   FROM pg_catalog.unnest((SELECT $1::bigint[])) AS line (id) JOIN ${deletions} ON plant_id = id`;
@@ -79,7 +78,7 @@ async function addBatch(
   return await retryTransientErrors(session, async () => {
     const isCopied = mayBeNew && (await copyNew(target, lines, restore));
     if (!isCopied) await session.begin(readCommitted);
-    const inserted = isCopied ? undefined : await (restore ? insertAll : insertUndeleted)(target, lines);
+    const inserted = isCopied ? undefined : await insertLines(target, lines, restore);
     try {
       await session.commit();
     } catch (fault) {
@@ -130,11 +129,8 @@ interface InsertedLines {
   readonly deleted: ReadonlySet<string>;
 }
 
-async function insertAll(target: Target, lines: BigInt64Array): Promise<InsertedLines> {
-  return { added: await insertIds(target, lines), deleted: new Set() };
-}
-
-async function insertUndeleted(target: Target, lines: BigInt64Array): Promise<InsertedLines> {
+async function insertLines(target: Target, lines: BigInt64Array, restore: boolean): Promise<InsertedLines> {
+  if (restore) return { added: await insertIds(target, lines), deleted: new Set() };
   const recordedBefore = await idsWithRecord(target, lines);
   const undeleted = recordedBefore.size === 0 ? lines : lines.filter((id) => !recordedBefore.has(String(id)));
   const added = await insertIds(target, undeleted);

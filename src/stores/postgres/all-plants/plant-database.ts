@@ -4,7 +4,6 @@ import { StoreOpenError } from "../../store-open-error.ts";
 import { chunkRowsMax } from "../../in-chunks.ts";
 import { wrapErrors } from "../../wrap-errors.ts";
 import type { Deletion, DeletionFilter, PlantDatabase } from "../../plant-database.ts";
-import { checkStore } from "../check-store.ts";
 import { TableLocation } from "../table-location.ts";
 import { distributeByDay } from "../citus/by-day.ts";
 import { refuseDistributedSchema } from "../citus/distribute.ts";
@@ -58,7 +57,7 @@ async function findStore(session: Session): Promise<StoreSchema> {
  */
 export async function checkPostgresDatabase(url: string): Promise<void> {
   // Uses the same timeouts as a server, which override those of the URL.
-  await onSession(readServerUrl(url), checkStore, deleteTimeouts);
+  await onSession(readServerUrl(url), (session, location) => location.check(session), deleteTimeouts);
 }
 
 // No timeouts, because building an index waits for older snapshots. This overrides the timeouts of the role, which may
@@ -91,8 +90,7 @@ export async function migratePostgres(
       const { days } = await location.placementOn(session);
       if (days === undefined) return;
       await updateRenamedSchema(session, schema);
-      // The retention is a setting of the servers, so it is not known here. A retention of 0 creates partitions of one
-      // day.
+      // The retention is a setting of the servers, so it is not known here; with 0, partitions are of one day.
       await days.make(session, 0);
     });
     return versions;

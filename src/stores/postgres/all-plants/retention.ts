@@ -69,14 +69,14 @@ export class Retention {
     let problem: string | undefined;
     let fromUs: number | undefined;
     // Separate tasks: while a dump blocks dropping days, records can still be dropped row by row.
-    const tasks = [
-      async () => {
-        await (await placementOn(session)).days?.make(session, keptMs);
+    const tasks: readonly ((placement: Placement) => Promise<Dropped>)[] = [
+      async ({ days }) => {
+        await days?.make(session, keptMs);
         return noneDropped;
       },
-      async () => (await placementOn(session)).days?.dropOld(session, keptMs) ?? noneDropped,
-      async () => {
-        const dropped = await (await placementOn(session)).dropOldRecords(session, keptMs, { max: sliceMax, fromUs });
+      async ({ days }) => (await days?.dropOld(session, keptMs)) ?? noneDropped,
+      async (placement) => {
+        const dropped = await placement.dropOldRecords(session, keptMs, { max: sliceMax, fromUs });
         fromUs = dropped.reachedTimeUs;
         return dropped;
       },
@@ -86,7 +86,7 @@ export class Retention {
         // The loop ends when the session is closed, because the task then rejects.
         for (let isMore = true; isMore;) {
           const sliceBegunMs = performance.now();
-          const dropped = await this.#retryWhileLocked(task);
+          const dropped = await this.#retryWhileLocked(async () => task(await placementOn(session)));
           ({ isMore } = dropped);
           count += dropped.count;
           await this.#pauseForDeletions(sliceBegunMs, dropped);

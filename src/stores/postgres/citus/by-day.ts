@@ -3,12 +3,12 @@ import type { RecordDays } from "../delete/placement.ts";
 import { type OnWaiting, runOnline, tableLockMs } from "../schema/online-migration.ts";
 import { closeSql } from "../schema/day-functions.ts";
 import { grantsSql, isByDaySql } from "../schema/merge-partitions.ts";
-import { queryIn, searchPathSql, type StoreSchema } from "../schema/store-schema.ts";
+import { searchPathSql, type StoreSchema } from "../schema/store-schema.ts";
 import { readCommitted } from "../server/pinned-settings.ts";
 import { retryTransientErrors } from "../server/retry-transient-errors.ts";
 import type { Row, Session } from "../server/session.ts";
 import { dayFunctionsSql } from "./day-functions.ts";
-import { distribute, isCitus } from "./distribute.ts";
+import { distribute, isCitus, lockedBegin } from "./distribute.ts";
 
 // The lock timeout for changing the partitions, in milliseconds. It is short because deletions queue behind the lock.
 const dayLockMs = 50;
@@ -97,23 +97,19 @@ export async function distributeByDay(session: Session, schema: StoreSchema, onW
  * @throws StoreOpenError naming the objects that prevent replacing the table
  */
 async function partitionByDay(session: Session, schema: StoreSchema, onWaiting?: OnWaiting): Promise<void> {
-  if (!(await isCitus(session)) || (await queryIn(session, schema, canPartitionSql)).length === 0) return;
-  const dependentObjects = [
-    ...(await queryIn(session, schema, dependentsSql)),
-    ...(await queryIn(session, schema, triggersSql)),
-  ];
-  const dependents = dependentObjects.flatMap(([what]) => what ?? []);
-  if (dependents.length > 0) {
-    const dependentNames = dependents.join(", ");
+  const queryInSchema = (sql: string): Promise<readonly Row[]> =>
+    session.transact(`${readCommitted}; ${searchPathSql(schema)}`, () => session.query(sql));
+  if (!(await isCitus(session)) || (await queryInSchema(canPartitionSql)).length === 0) return;
+  const dependents = [...(await queryInSchema(dependentsSql)), ...(await queryInSchema(triggersSql))];
+  const names = dependents.flatMap(([name]) => name ?? []).join(", ");
+  if (names !== "") {
     throw new StoreOpenError(
-      `cannot replace the table deletions: drop ${dependentNames}, and create it again after the migration`,
+      `cannot replace the table deletions: drop ${names}, and create it again after the migration`,
     );
   }
   for (const sql of partitionByDaySql) {
-    // If several processes run this, all but one wait here, and then see the changes of the first.
-    const lockSql = `SELECT version FROM ${schema.versionTable} FOR UPDATE`;
-    const begin = `${readCommitted}; ${searchPathSql(schema)}; ${lockSql}`;
-    const step = (): Promise<void> => lockingOnWorkers(session, tableLockMs, begin, () => session.run(sql));
+    const step = (): Promise<void> =>
+      lockingOnWorkers(session, tableLockMs, lockedBegin(schema), () => session.run(sql));
     await runOnline(session, step, { schema, table: "deletions" }, onWaiting);
   }
 }

@@ -36,9 +36,8 @@ const oldRecordsSql = ({ deletions }: StoreSchema, condition: string): string =>
 const dropSql = ({ deletions }: StoreSchema, condition: string): string =>
   `DELETE FROM ${deletions} WHERE ${condition} AND plant_id = ANY($1::bigint[]) AND seq = ANY($2::bigint[]) RETURNING 1`;
 
-// The `seq` is a random number. A default would come from a sequence of the coordinator, so that the check would also
-// wait for the coordinator's standbys, which a deletion on a worker does not do. With equal numbers, one of two
-// concurrent checks would wait for the other to roll back. It is negative because those of deletions start at 1.
+// The default of `seq` would come from the coordinator, so that the check would also wait for the coordinator's
+// standbys. It is random, so that concurrent checks do not wait for each other, and negative, unlike those of deletions.
 const probeRecordSql = ({ deletions }: StoreSchema, id: bigint): string => `
   INSERT INTO ${deletions} (seq, plant_id, subject, request_id, batch) OVERRIDING SYSTEM VALUE
   VALUES (-(1 + pg_catalog.random() * 1e15)::bigint, ${id}, '', '', '00000000-0000-0000-0000-000000000000')`;
@@ -129,9 +128,8 @@ function toFates(row: Row | undefined): Map<bigint, PlantFate> {
 }
 
 /**
- * Runs a check on each worker, with an id that belongs to it. An unavailable worker does not affect the plants of
- * others, so the function rejects only if all workers are unavailable, and each check gets only a part of the time. It
- * also rejects if any worker refuses the check, which only the operator can fix.
+ * Runs a check on each worker, with an id that belongs to it and a part of the time. Rejects only if all workers are
+ * unavailable, or if any worker refuses the check, which only the operator can fix.
  */
 async function checkEachWorker(
   session: Session,

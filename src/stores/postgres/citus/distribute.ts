@@ -43,11 +43,17 @@ const distributedDifferently =
  */
 export async function distribute(session: Session, schema: StoreSchema): Promise<void> {
   if (!(await isCitus(session))) return;
-  // If several processes run this, all but one wait here, and must then see the changes of the first.
-  const lockSql = `SELECT version FROM ${schema.versionTable} FOR UPDATE`;
-  await session.transact(`${readCommitted}; ${searchPathSql(schema)}; ${lockSql}`, async () => {
+  await session.transact(lockedBegin(schema), async () => {
     for (const sql of await missingSql(session)) await session.run(sql);
   });
+}
+
+/**
+ * Returns the beginning of a transaction whose unqualified names refer to a schema. If several processes distribute its
+ * tables, all but one wait here, and then see the changes of the first.
+ */
+export function lockedBegin(schema: StoreSchema): string {
+  return `${readCommitted}; ${searchPathSql(schema)}; SELECT version FROM ${schema.versionTable} FOR UPDATE`;
 }
 
 /**

@@ -1,3 +1,9 @@
+import { StoreOpenError } from "../../store-open-error.ts";
+import type { StoreSchema } from "../schema/store-schema.ts";
+import type { Session } from "../server/session.ts";
+import { deleteFunction } from "./delete-function.ts";
+import { distributedByHand, isCitus } from "./distribute.ts";
+
 // The maximum number of ids tried to find one on each worker: enough for a worker with one of thousands of shards. For
 // a shard with a single one of the 2^32 hashes, such as that of an isolated tenant, the search would take hours.
 const searchedIdsMax = 100_000;
@@ -8,16 +14,11 @@ export class Shards {
   readonly hashMax: readonly number[];
   /** The index of the worker of each shard. */
   readonly worker: readonly number[];
-  /**
-   * One id on each worker, whether or not the plant exists. A worker with very few of all possible ids may be missing;
-   * it is not checked.
-   */
-  readonly oneOfEach: readonly bigint[];
+  #oneOfEach: readonly bigint[] | undefined;
 
   constructor(hashMax: readonly number[], worker: readonly number[]) {
     this.hashMax = hashMax;
     this.worker = worker;
-    this.oneOfEach = this.#findOneOfEach();
   }
 
   /**
@@ -29,15 +30,53 @@ export class Shards {
     return this.worker[this.hashMax.findIndex((max) => hash <= max)] ?? 0;
   }
 
+  /**
+   * One id on each worker, whether or not the plant exists. A worker with very few of all possible ids may be missing;
+   * it is not checked. Searched once, because that takes up to some ten milliseconds.
+   */
+  get oneOfEach(): readonly bigint[] {
+    return (this.#oneOfEach ??= this.#findOneOfEach());
+  }
+
   #findOneOfEach(): readonly bigint[] {
     const remaining = new Set(this.worker);
-    const foundPlants: bigint[] = [];
+    const found: bigint[] = [];
     for (let id = 0n; remaining.size > 0 && id < searchedIdsMax; id++) {
-      if (remaining.delete(this.workerOf(id))) foundPlants.push(id);
+      if (remaining.delete(this.workerOf(id))) found.push(id);
     }
-    return foundPlants;
+    return found;
   }
 }
+
+/**
+ * Finds the shards of the tables; `undefined` if they are not distributed. An operator may add workers at any time.
+ *
+ * @throws StoreOpenError when the tables were not distributed by `migrate`, or warnings of workers would not arrive
+ */
+export async function findShards(session: Session, { quoted, plants }: StoreSchema): Promise<Shards | undefined> {
+  if (!(await isCitus(session))) return undefined;
+  const rows = await session.query(shardsSql, [plants, `${quoted}.${deleteFunction}`]);
+  if (rows.length === 0) return undefined;
+  if (rows.some(([, , canDelete]) => canDelete === "f")) throw new StoreOpenError(distributedByHand);
+  if (rows.some(([, , , showsAll]) => showsAll === "f")) throw new StoreOpenError(warningsHidden);
+  return new Shards(
+    rows.map(([max]) => Number(max)),
+    rows.map(([, index]) => Number(index)),
+  );
+}
+
+// A table on a single node has a shard without hashes, and is used as on any other server.
+const shardsSql = `
+  SELECT shardmaxvalue, pg_catalog.dense_rank() OVER (ORDER BY groupid) - 1,
+    pg_catalog.to_regprocedure($2) IS NOT NULL,
+    pg_catalog.current_setting('client_min_messages') LIKE 'debug%'
+      AND pg_catalog.current_setting('citus.worker_min_messages') LIKE 'debug%'
+  FROM pg_catalog.pg_dist_shard JOIN pg_catalog.pg_dist_placement USING (shardid)
+  WHERE logicalrelid = pg_catalog.to_regclass($1) AND shardmaxvalue IS NOT NULL ORDER BY shardmaxvalue::integer`;
+
+const warningsHidden =
+  "set client_min_messages and citus.worker_min_messages to debug1 for the role, because a connection pooler drops the " +
+  "values that the connection sets; otherwise a commit missing on the standbys of a worker would go unnoticed";
 
 /**
  * Returns the hash of an id by which Citus chooses its shard: `hashint8` of PostgreSQL, which is the final mix of Bob

@@ -38,9 +38,8 @@ export class CitusWorkers implements Workers {
       this.#stuckProcesses = [...this.#stuckProcesses, processId].slice(-stuckMax);
   }
 
-  // A statement cannot be cancelled while Citus is committing it on workers. Without this, each such statement would
-  // occupy a connection to the server and one to the worker until the standbys are back, or until no connections
-  // remain.
+  // A statement cannot be cancelled while Citus is committing it on workers. Without this, each would occupy its
+  // connections until the standbys are back.
   async cancelWaits(session: Session): Promise<void> {
     const stuckProcesses = this.#stuckProcesses;
     if (stuckProcesses.length === 0) return;
@@ -64,10 +63,8 @@ export class CitusWorkers implements Workers {
 }
 
 // A server process connects to workers with an application name that contains its process id. Meanwhile another process
-// may have this id, or the id may be from a host that was replaced. So only processes with this session's application
-// name are cancelled, because plant stores look up the outcome of a cancelled wait. The commands `import` and `migrate`
-// use the same application name. If the wait of such a command is cancelled by mistake, it reports that a worker sent a
-// warning, and can be run again; a migration that finds its step committed continues by itself.
+// may have this id, so only processes with this session's application name are cancelled: plant stores look up the
+// outcome of a cancelled wait, and the commands `import` and `migrate` can be run again.
 const cancelWaitsSql = `
   SELECT DISTINCT pid FROM pg_catalog.pg_stat_activity CROSS JOIN LATERAL
     pg_catalog.run_command_on_workers(pg_catalog.format(

@@ -1,4 +1,4 @@
-import { ownCitusContext } from "../citus/error-context.ts";
+import { ownCitusContext } from "../citus/delete-function.ts";
 import { sqlStateOf } from "../server/sql-state.ts";
 
 /**

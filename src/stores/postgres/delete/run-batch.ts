@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Outcomes, PendingDelete } from "../../delete-queue.ts";
 import { outcomeUnknown, plantProtected, storeUnavailable } from "../../../service/index.ts";
-import { backoffMs } from "../server/backoff.ts";
+import { backoffMs } from "../server/retry-transient-errors.ts";
 import type { Session } from "../server/session.ts";
 import { type Attempt, attemptBatch, findRefused, hasKey } from "./attempt-batch.ts";
 import { type DeferredDelete, markInDoubt } from "./deferred-deletes.ts";

@@ -1,7 +1,6 @@
 import { type NamedStatement, nameStatement } from "../server/named-statements.ts";
 import { ownRole, pinnedByRow, pinnedCondition } from "../server/pinned-settings.ts";
 import type { Row } from "../server/session.ts";
-import { createDayPartitions } from "../schema/by-day.ts";
 import type { StoreSchema } from "../schema/store-schema.ts";
 import { keysOf, toArrayLiteral } from "./array-literals.ts";
 import type { PreparedBatch } from "./prepared-batch.ts";
@@ -151,6 +150,7 @@ export function singleServer(schema: StoreSchema): Placement {
 
 /** Returns the same with records that are partitioned by day. */
 export function singleServerByDay(schema: StoreSchema): Placement {
+  const makeDaysSql = `SELECT ${schema.quoted}.plantstore_make_days() WHERE ${pinnedCondition}`;
   const dropDaySql = `SELECT ${schema.quoted}.plantstore_drop_day($1::interval) WHERE ${pinnedCondition}`;
   return {
     ...createPlacement(schema, true),
@@ -159,7 +159,7 @@ export function singleServerByDay(schema: StoreSchema): Placement {
     // a fifth lower.
     dropPause: 12,
     days: {
-      make: (session) => createDayPartitions(session, schema),
+      make: async (session) => void (await session.query(makeDaysSql)),
       dropOld: async (session, keptMs) => {
         const [[count = null] = []] = await session.query(dropDaySql, [`${keptMs} milliseconds`]);
         return { count: Number(count), isMore: count !== null };

@@ -11,7 +11,6 @@ import {
   runOnline,
   runWithLockTimeout,
 } from "./online-migration.ts";
-import { isPostgres } from "./by-day.ts";
 import { checkSettings, versionOf } from "./check-database.ts";
 import type { Migration } from "./migrations.ts";
 import { searchPathSql, type StoreSchema } from "./store-schema.ts";
@@ -20,6 +19,12 @@ import { tablesSql } from "./tables.ts";
 // Milliseconds between two attempts to become the process that migrates. A statement that waits for the lock would hold
 // a snapshot, and building an index waits for snapshots.
 const lockIntervalMs = 100;
+
+// Whether the server is PostgreSQL itself, of a release that supports row triggers on partitioned tables. Other engines
+// that speak its protocol have another name in their version.
+const isPostgresSql = `
+  SELECT WHERE pg_catalog.version() ~ '^PostgreSQL [0-9]+[a-z0-9.]* '
+    AND pg_catalog.current_setting('server_version_num')::integer >= 130000`;
 
 const allTablesSql = "SELECT FROM pg_catalog.pg_publication WHERE puballtables";
 
@@ -88,7 +93,7 @@ async function runNextStep(migrating: Migrating, onWaiting?: OnWaiting): Promise
  * exist. Records are partitioned by day now if the server is PostgreSQL itself; on Citus, when they are distributed.
  */
 async function createTables(session: Session, schema: StoreSchema): Promise<void> {
-  const isByDay = (await isPostgres(session)) && !(await isCitus(session));
+  const isByDay = (await hasRows(session, isPostgresSql)) && !(await isCitus(session));
   await session.runInTransaction(`${readCommitted}; ${searchPathSql(schema)}`, tablesSql(isByDay));
 }
 
@@ -131,7 +136,11 @@ async function setVersion(
   { versionTable }: StoreSchema,
   { version, oldestServer }: SchemaVersion,
 ): Promise<string> {
-  const publishes = (await isPostgres(session)) && (await session.query(allTablesSql)).length > 0;
+  const publishes = (await hasRows(session, isPostgresSql)) && (await hasRows(session, allTablesSql));
   const identity = publishes ? `ALTER TABLE ${versionTable} REPLICA IDENTITY FULL; ` : "";
   return `${identity}UPDATE ${versionTable} SET version = ${version}, oldest_server = ${oldestServer}`;
+}
+
+async function hasRows(session: Session, sql: string): Promise<boolean> {
+  return (await session.query(sql)).length > 0;
 }

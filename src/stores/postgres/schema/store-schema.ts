@@ -1,7 +1,7 @@
 import { escapeIdentifier } from "pg";
 import { StoreOpenError } from "../../store-open-error.ts";
 import { readCommitted } from "../server/pinned-settings.ts";
-import type { Row, Session } from "../server/session.ts";
+import type { Session } from "../server/session.ts";
 import { checkRequestedSettings, setSql } from "./check-requested-settings.ts";
 
 /**
@@ -72,14 +72,4 @@ const findSchemaSql = `
  */
 export function searchPathSql({ quoted }: StoreSchema): string {
   return `SET LOCAL search_path = ${quoted}, pg_temp`;
-}
-
-/** Runs a query whose unqualified names refer to a schema. */
-export async function queryIn(
-  session: Session,
-  schema: StoreSchema,
-  sql: string,
-  values: readonly unknown[] = [],
-): Promise<readonly Row[]> {
-  return await session.transact(`${readCommitted}; ${searchPathSql(schema)}`, () => session.query(sql, values));
 }

@@ -1,5 +1,5 @@
 import { connect as connectSocket } from "node:net";
-import { Client, type ClientConfig } from "pg";
+import { Client } from "pg";
 import { droppedSetting, parseSettings } from "./requested-settings.ts";
 import { beginSql, readCommitted } from "./pinned-settings.ts";
 import type { Host } from "./server-url.ts";
@@ -57,7 +57,10 @@ export const closeTimeoutMs = 500;
 export async function connectTo({ ways, connectTimeoutMs }: Host, options: ConnectOptions): Promise<Client> {
   let fault: unknown;
   // PgBouncer refuses unknown start-up parameters; behind it the settings of the server apply.
-  const waysWithSettings = ways.map((way) => ({ ...way, ...settingsOf(options, way.options) }));
+  const waysWithSettings = ways.map((way) => ({
+    ...way,
+    options: `${way.options ?? ""} ${sessionOptions(options)}`.trimStart(),
+  }));
   const limitMs = (): number => Math.max(1, Math.min(connectTimeoutMs, options.deadlineMs - performance.now()));
   for (const way of [...waysWithSettings, ...ways]) {
     const client = new Client({ ...way, connectionTimeoutMillis: limitMs() });
@@ -87,9 +90,8 @@ export async function disconnect(client: Client): Promise<void> {
   await client.end().catch(() => undefined);
 }
 
-// The warning that a commit is not on the standbys must arrive, even if the role or the URL sets other levels. Citus
-// forwards the warning of a worker as a debug message in some transactions, and always if it comes from another worker.
-// Other servers ignore the second setting; debug messages caused by the first setting are ignored here.
+// Shows the warning that a commit is not on the standbys, even if the role or the URL sets other levels. Citus forwards
+// the warning of a worker as a debug message in some transactions. Other servers ignore the second setting.
 const showWarnings = "-c client_min_messages=debug1 -c citus.worker_min_messages=debug1";
 
 // CancelRequest (postgresql.org/docs/current/protocol-message-formats.html): its length, its code, and the process id
@@ -98,20 +100,17 @@ const cancelBytes = 16;
 const cancelCode = 80_877_102;
 
 /**
- * Asks the server to cancel the statement that it runs for a connection. Otherwise the statement continues after the
- * connection is closed, and may occupy its backend forever: no timeout covers a wait for synchronous standbys.
- *
- * Resolves to whether the server accepted the request; false if it does not respond in time. The caller must keep the
- * connection open until then, because PgBouncer forgets which statement belongs to a connection when it is closed.
+ * Asks the server to cancel the statement of a connection, which may otherwise wait for synchronous standbys forever,
+ * even after the connection is closed. Resolves to whether the server accepted the request within
+ * {@link closeTimeoutMs}. Keep the connection open until then, because PgBouncer forgets its statement when it is closed.
  */
 export async function cancelStatement({ host, port, processID, secretKey }: Client): Promise<boolean> {
   const request = Buffer.alloc(cancelBytes);
   [cancelBytes, cancelCode, processID, secretKey].forEach((number, i) => request.writeInt32BE(number ?? 0, 4 * i));
   const socket = host.startsWith("/") ? connectSocket(`${host}/.s.PGSQL.${port}`) : connectSocket(port, host);
   const { promise: isAccepted, resolve } = Promise.withResolvers<boolean>();
-  // Errors are ignored: a stopped server runs no statement. A running server only closes the connection, which is
-  // detected only if the socket is read. The socket is not half-closed here, because a pooler may treat that as a
-  // disconnected client.
+  // Errors are ignored: a stopped server runs no statement. A running server responds by closing the connection. The
+  // socket is not half-closed here, because a pooler may treat that as a disconnected client.
   socket
     .on("error", () => undefined)
     .once("close", () => resolve(socket.readableEnded))
@@ -121,10 +120,7 @@ export async function cancelStatement({ host, port, processID, secretKey }: Clie
   return await isAccepted;
 }
 
-/**
- * Cancels a statement that takes too long, as {@link cancelStatement} does. If the server does not respond to the
- * statement, the connection is closed.
- */
+/** Calls {@link cancelStatement}, and closes the connection if the server does not respond to the statement. */
 export async function abortStatement(client: Client): Promise<boolean> {
   setTimeout(() => client.connection.stream.destroy(), closeTimeoutMs).unref();
   return await cancelStatement(client);
@@ -140,16 +136,9 @@ export function sessionOptions({ timeouts, cachesPlans }: Pick<ConnectOptions, "
   // Set in `options`, because node-postgres cannot send a timeout of 0, which is needed to override that of the role.
   const limits =
     timeouts && `-c lock_timeout=${timeouts.lockTimeoutMs} -c statement_timeout=${timeouts.statementTimeoutMs}`;
-  return [showWarnings, limits, cachesPlans ? cachedPlanOptions : undefined]
-    .filter((part) => part !== undefined)
-    .join(" ");
+  return [showWarnings, limits ?? "", cachesPlans ? cachedPlanOptions : ""].filter(Boolean).join(" ");
 }
 
-function settingsOf(connectOptions: ConnectOptions, options?: string): ClientConfig {
-  return { options: [options, sessionOptions(connectOptions)].filter((part) => part !== undefined).join(" ") };
-}
-
-// Only one of several hosts is the primary; the others are its standbys, or former primaries.
 async function assertWritable(client: Client, limitMs: number): Promise<void> {
   // Read in a transaction, which starts with the initial settings of the connection.
   const text = `${beginSql(readCommitted)}; SHOW transaction_read_only; ROLLBACK`;
@@ -168,7 +157,7 @@ function isTimeout(fault: unknown): boolean {
   return fault instanceof Error && (fault.message === "timeout expired" || fault.message === "Query read timeout");
 }
 
-// Ways differ in TLS and in start-up parameters. If the server is down or rejects the password, all of them fail.
+// Ways differ in TLS and in start-up parameters, so other errors would be the same for all of them.
 function canTryNextWay(fault: unknown): boolean {
   const sqlState = sqlStateOf(fault);
   // 28000: pg_hba.conf has no entry for this kind of connection.

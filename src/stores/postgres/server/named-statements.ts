@@ -8,8 +8,7 @@ export interface NamedStatement {
 }
 
 /**
- * Names a statement by a hash of its text. Behind a pooler, another release or program may have prepared statements on
- * the same connection. Theirs must never run instead of this one.
+ * Names a statement by a hash of its text, so that one that another client of a pooler has prepared never runs instead.
  */
 export function nameStatement(text: string): NamedStatement {
   return { name: `${namePrefix}${createHash("sha256").update(text).digest("base64url")}`, text };
@@ -19,11 +18,9 @@ export function nameStatement(text: string): NamedStatement {
 export const namePrefix = "plantstore_";
 
 /**
- * Tracks whether the connections of a store keep prepared statements. If they do, each statement is parsed and planned
- * only once, which otherwise is more than half of the server's work for a single deletion.
- *
- * PgBouncer before 1.21, or with `max_prepared_statements = 0`, does not support them, because it sends each
- * transaction to any free connection. After the first such error, the store prepares no more statements.
+ * Tracks whether the connections of a store keep prepared statements, which saves more than half of the server's work
+ * for a single deletion. PgBouncer before 1.21, or with `max_prepared_statements = 0`, does not keep them. After the
+ * first such error, the store prepares no more statements.
  */
 export class NamedStatements {
   readonly #onRefused: (problem: string) => void;

@@ -1,7 +1,19 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { backoffMs } from "./backoff.ts";
 import type { Session } from "./session.ts";
 import { sqlStateOf } from "./sql-state.ts";
+
+// In milliseconds. Short at first, so that the victim of a deadlock is retried almost immediately; longer later, so
+// that a starting server is not flooded.
+const backoffMsFirst = 5;
+const backoffMsMax = 1_000;
+
+/**
+ * Returns the wait before the next attempt, in milliseconds. Uses full jitter, so that replicas that failed at the same
+ * time do not retry at the same time.
+ */
+export function backoffMs(attempts: number): number {
+  return Math.random() * Math.min(backoffMsMax, backoffMsFirst * 2 ** attempts);
+}
 
 /** How long the work of an operator's command is retried, in milliseconds from its first error. */
 export const retryForMs = 10_000;
@@ -10,9 +22,8 @@ export const retryForMs = 10_000;
 const rolledBack: ReadonlySet<string | undefined> = new Set(["40001", "40P01"]);
 
 /**
- * Runs the work of an operator's command. For ten seconds from the first error, retries it if the server rolls it back
- * because of concurrent transactions, or reports that the outcome is unknown. Distributed engines may report either at
- * any statement, including the COMMIT.
+ * Runs the work of an operator's command. For {@link retryForMs} from the first error, retries it if the server rolls
+ * it back, or reports that the outcome is unknown, which distributed engines may do at any statement.
  *
  * @param work - must leave no transaction open, and must be idempotent
  */

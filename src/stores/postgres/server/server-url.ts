@@ -144,31 +144,31 @@ function readConnectTimeoutS(parameters: Parameters): number {
   );
 }
 
-function readWord(parameters: Parameters, name: string, words: readonly string[]): string | undefined {
-  const word = parameters.get(name);
-  if (word === undefined || words.includes(word)) return word;
-  // Created only here, because the first use of Intl takes 15 ms.
-  const disjunction = new Intl.ListFormat("en-GB", { type: "disjunction" });
+function readWord<Word extends string>(
+  parameters: Parameters,
+  name: string,
+  words: readonly Word[],
+): Word | undefined {
+  const text = parameters.get(name);
+  const word = words.find((each) => each === text);
+  if (word !== undefined || text === undefined) return word;
   throw new StoreOpenError(
-    `${name} in the database URL must be ${words.length > 2 ? "one of " : ""}${disjunction.format(words)}`,
+    `${name} in the database URL must be one of ${words.join(", ")}, got ${JSON.stringify(text)}`,
   );
 }
 
-// Servers do not offer TLS on Unix sockets.
-function tlsModesOf(host: string, parameters: Parameters): readonly Tls[] {
-  return host.startsWith("/") ? [false] : tlsOf(parameters, host);
-}
-
 // postgresql.org/docs/current/libpq-ssl.html, table 34.1.
-function tlsOf(parameters: Parameters, host: string): readonly Tls[] {
+function tlsModesOf(host: string, parameters: Parameters): readonly Tls[] {
+  // Servers do not offer TLS on Unix sockets.
+  if (host.startsWith("/")) return [false];
   const ca = readPem(parameters.get("sslrootcert"));
   const cert = readPem(parameters.get("sslcert"));
   const key = readPem(parameters.get("sslkey"));
   const files = { ...(ca && { ca }), ...(cert && { cert }), ...(key && { key }) };
   const unverified = { ...files, rejectUnauthorized: false };
   const withAuthority = { ...files, rejectUnauthorized: true, checkServerIdentity: () => undefined };
-  const sslMode = parameters.get("sslmode") ?? (parameters.get("ssl") === "true" ? "require" : "prefer");
-  switch (sslMode) {
+  const sslMode = readWord(parameters, "sslmode", ["disable", "prefer", "require", "verify-ca", "verify-full"]);
+  switch (sslMode ?? (parameters.get("ssl") === "true" ? "require" : "prefer")) {
     case "disable":
       return [false];
     case "prefer":
@@ -184,10 +184,6 @@ function tlsOf(parameters: Parameters, host: string): readonly Tls[] {
       return [
         { ...files, rejectUnauthorized: true, checkServerIdentity: (_, peer) => tls().checkServerIdentity(host, peer) },
       ];
-    default:
-      throw new StoreOpenError(
-        `sslmode in the database URL must be one of disable, prefer, require, verify-ca or verify-full, got ${JSON.stringify(sslMode)}`,
-      );
   }
 }
 

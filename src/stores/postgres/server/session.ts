@@ -147,8 +147,8 @@ export class Session {
   }
 
   /**
-   * Runs a statement. {@link verdictOn} classifies its errors. A statement is run again in a separate transaction if
-   * the server may have refused it because of a setting that another client of a pooler left on the connection.
+   * Runs a statement; in a separate transaction if the server may have refused it because of a setting that another
+   * client of a pooler left on the connection.
    */
   async query(statement: string | NamedStatement, values: readonly unknown[] = []): Promise<readonly Row[]> {
     try {
@@ -161,15 +161,7 @@ export class Session {
 
   /** Runs a statement in a separate transaction, which starts with {@link beginSql}. */
   async queryInTransaction(text: string, values: readonly unknown[]): Promise<readonly Row[]> {
-    await this.begin(readCommitted);
-    try {
-      const { rows } = await this.#query({ text }, values);
-      await this.commit();
-      return rows;
-    } catch (fault) {
-      await this.rollBack().catch(() => this.discard());
-      throw fault;
-    }
+    return await this.transact(readCommitted, async () => (await this.#query({ text }, values)).rows);
   }
 
   async #queryByName(statement: string | NamedStatement, values: readonly unknown[]): Promise<readonly Row[]> {
@@ -215,9 +207,8 @@ export class Session {
   }
 
   /**
-   * Begins a transaction as {@link beginSql} does. Until {@link commit}, everything runs on this connection. If the
-   * connection is lost, everything fails, because the rest of a transaction must not run without its beginning. An
-   * error disconnects.
+   * Begins a transaction as {@link beginSql} does. If its connection is lost, everything fails until {@link discard}, so
+   * that the rest of a transaction does not run without its beginning. An error disconnects.
    */
   async begin(characteristics: string): Promise<void> {
     try {
@@ -243,7 +234,7 @@ export class Session {
     }
   }
 
-  /** Runs `work` in a transaction of {@link begin}, and commits it. An error rolls back, and disconnects. */
+  /** Runs `work` in a transaction of {@link begin}, and commits it. An error rolls back, or else disconnects. */
   async transact<Result>(characteristics: string, work: () => Promise<Result>): Promise<Result> {
     await this.begin(characteristics);
     try {
@@ -251,12 +242,12 @@ export class Session {
       await this.commit();
       return result;
     } catch (fault) {
-      this.discard();
+      await this.rollBack().catch(() => this.discard());
       throw fault;
     }
   }
 
-  /** Commits. After an error, call {@link discard} instead, which rolls back. */
+  /** Commits. After an error, call {@link discard}. */
   async commit(): Promise<void> {
     await this.run("COMMIT");
     this.#isInTransaction = false;
@@ -314,9 +305,8 @@ export class Session {
   }
 
   /**
-   * Closes the connection, immediately if a statement is running. The next statement opens another connection, to the
-   * next host if there are several. A primary that was replaced without noticing would wait forever for its standbys,
-   * which now follow the new primary.
+   * Closes the connection, immediately if a statement is running. The next statement connects to the next host, because
+   * a primary that was replaced without noticing would wait forever for its standbys.
    */
   discard(): void {
     this.#host++;
