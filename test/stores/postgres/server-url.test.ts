@@ -79,7 +79,7 @@ describe("readServerUrl", () => {
     })),
     {
       url: "postgres://ann:secret@db/p?channel_binding=require",
-      message: "channel_binding in the database URL must be one of disable, prefer, got \"require\"",
+      message: 'channel_binding in the database URL must be one of disable, prefer, got "require"',
     },
     ...["sslmode", "=1"].map((parameter) => ({
       url: `postgres://ann:secret@db/p?${parameter}`,
@@ -93,12 +93,11 @@ describe("readServerUrl", () => {
     },
     {
       url: "postgres://ann:secret@a,b/p?target_session_attrs=standby",
-      message: "target_session_attrs in the database URL must be one of any, read-write, primary, got \"standby\"",
+      message: 'target_session_attrs in the database URL must be one of any, read-write, primary, got "standby"',
     },
     {
       url: "postgres://ann:secret@db/p?sslmode=yes",
-      message:
-        'sslmode in the database URL must be one of disable, prefer, require, verify-ca, verify-full, got "yes"',
+      message: 'sslmode in the database URL must be one of disable, prefer, require, verify-ca, verify-full, got "yes"',
     },
     {
       url: "postgres://ann:secret@db/p?sslmode=allow",

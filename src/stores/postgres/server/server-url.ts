@@ -144,11 +144,7 @@ function readConnectTimeoutS(parameters: Parameters): number {
   );
 }
 
-function readWord<Word extends string>(
-  parameters: Parameters,
-  name: string,
-  words: readonly Word[],
-): Word | undefined {
+function readWord<Word extends string>(parameters: Parameters, name: string, words: readonly Word[]): Word | undefined {
   const text = parameters.get(name);
   const word = words.find((each) => each === text);
   if (word !== undefined || text === undefined) return word;
