@@ -114,10 +114,9 @@ async function partitionByDay(session: Session, schema: StoreSchema, onWaiting?:
   }
 }
 
-// Adds the column to partition by, which is NULL in all existing records. The table becomes the partition whose records
-// are dropped row by row: existing records, and those with an idempotency key, because its index prevents using a key
-// twice on any day. The constraint is validated while servers run, so that attaching the partition does not read its
-// rows.
+// Adds the column to partition by. The table becomes the partition for NULL, whose records are dropped row by row:
+// existing ones, and those with an idempotency key, because its index prevents using a key twice on any day. The
+// constraint is validated while servers run, so that attaching the partition does not read its rows.
 const markSql = `
   DO $$ BEGIN
     IF EXISTS (${isByDaySql}) THEN RETURN; END IF;

@@ -26,19 +26,18 @@ const todayWithoutKey = ", CASE WHEN NULLIF(key, '') IS NULL THEN (now() AT TIME
 /**
  * The body of the function, which `migrate` compares with that in the database.
  *
- * On a worker, the settings come from its role and configuration, and are checked. On the coordinator, another client
- * of a pooler may have changed them, so the function resets them for its transaction.
+ * The settings of a worker are checked. Those of the coordinator, which another client of a pooler may have changed, are
+ * reset for the transaction.
  *
  * The function is one transaction on one worker. Without a token it only checks that worker. With `skips` it does not
  * wait for locks; on Citus, SKIP LOCKED works only on one shard at a time. As on other servers, "not found" is returned
  * only after a wait for the standbys. A batch that was sent to the wrong worker is a two-phase commit, in which every
- * worker waits for its standbys, also for plants that it has not found; the warnings of other workers must be
- * forwarded. The setting for that is changed last, because Citus would otherwise report each statement, which costs
- * time. Ids are collected in a loop, because Citus writes the rows of a CTE to a file.
+ * worker waits for its standbys; their warnings are forwarded by the last setting, which would slow down statements
+ * after it. Ids are collected in a loop, because Citus writes the rows of a CTE to a file.
  *
- * The function fails if a trigger drops records, as on other servers. The row count of Citus includes records that a
- * trigger on a shard drops. Counting the stored records takes as long as everything else together, so it is done only
- * if this server has such a trigger, or if plants are on another server, whose triggers are unknown.
+ * The function fails if a trigger drops records, which the row count of Citus includes if the trigger is on a shard.
+ * Counting the stored records takes as long as everything else together, so it is done only if this server has such a
+ * trigger, or if plants are on another server, whose triggers are unknown.
  *
  * After a change of its nodes, such as a failover, Citus runs the function on the coordinator until all nodes know the
  * change. Its deletions are then committed on the workers of the plants. For plants that it has not found, it writes

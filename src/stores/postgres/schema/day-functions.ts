@@ -43,18 +43,15 @@ export const closeSql = (tables: string): string => `
  * Creates the functions that create and drop partitions of a day (UTC). They run with the privileges of their owner,
  * because servers have privileges on rows only. Their `search_path` is the current one.
  *
- * `plantstore_make_days` creates the partitions of the next days. If a day begins without a partition, for example
- * after a jump of the clock, none is created for it, because attaching it could fail a concurrent deletion. Its records
- * are in the default partition, and are dropped row by row. Attaching a partition in advance blocks only readers of the
- * default partition. The bounds are literals in UTC and ISO format, independent of the caller's time zone and date
- * style, because abbreviations are ambiguous: `IST` is the time of India or of Israel. The replica identity is FULL
- * because a table without a key in a publication of all tables could not be updated, and an update is necessary to find
- * the record of a deletion in doubt.
+ * `plantstore_make_days` creates the partitions of the next days, which blocks only readers of the default partition.
+ * If a day has begun without a partition, none is created for it, because attaching it could fail a concurrent
+ * deletion: its records are in the default partition. The bounds are in UTC and ISO format, independent of the caller's
+ * settings, because abbreviated time zones are ambiguous. The replica identity is FULL because a table without a key in
+ * a publication of all tables could not be updated, as is necessary to find the record of a deletion in doubt.
  *
- * `plantstore_drop_day` drops the oldest day whose records have all expired according to the bound of its partition,
- * which the server enforces. If there is no such day, it drops a slice of the expired records in the default partition.
- * It returns the number of records, or NULL when no expired records remain. Partitions that were moved to another
- * schema are kept.
+ * `plantstore_drop_day` drops the oldest day whose records have all expired according to the bound of its partition;
+ * without one, a slice of the expired records in the default partition. It returns the number of records, or NULL when
+ * no expired records remain. Partitions that were moved to another schema are kept.
  */
 export const dayFunctionsSql: string = `
   CREATE FUNCTION plantstore_make_day(day date) RETURNS void LANGUAGE plpgsql

@@ -31,7 +31,12 @@ export async function runOnline(
   { schema, table }: { readonly schema: StoreSchema; readonly table: string },
   onWaiting?: OnWaiting,
 ): Promise<void> {
-  for (let attempts = 0; !(await acquiresLocks(step)); attempts++) {
+  for (let attempts = 0; ; attempts++) {
+    try {
+      return await step();
+    } catch (fault) {
+      if (sqlStateOf(fault) !== "55P03") throw fault;
+    }
     if (attempts % attemptsPerReport === 0) onWaiting?.(await describeLockHolder(session, schema, table));
     await sleep(lockRetryIntervalMs);
   }
@@ -51,16 +56,6 @@ export async function runWithLockTimeout(session: Session, schema: StoreSchema, 
   await session.runInTransaction(begin, sql);
 }
 
-async function acquiresLocks(step: () => Promise<void>): Promise<boolean> {
-  try {
-    await step();
-    return true;
-  } catch (fault) {
-    if (sqlStateOf(fault) === "55P03") return false;
-    throw fault;
-  }
-}
-
 /** Describes the oldest transaction that uses a table. */
 async function describeLockHolder(session: Session, { quoted }: StoreSchema, table: string): Promise<string> {
   const [found] = await session.query(
@@ -76,9 +71,8 @@ async function describeLockHolder(session: Session, { quoted }: StoreSchema, tab
 }
 
 /**
- * Builds an index, unless it exists. An index of an interrupted attempt is invalid, and is rebuilt. An index cannot be
- * built concurrently in a transaction, so no settings are pinned. They are unnecessary: the following commit of the
- * version makes the index durable, and the server refuses to build it for another role or in read-only transactions.
+ * Builds an index, unless it exists. An index of an interrupted attempt is invalid, and is rebuilt. It is built outside
+ * of a transaction, so no settings are pinned: the following commit of the version makes the index durable.
  */
 export async function buildIndex(
   session: Session,

@@ -104,8 +104,8 @@ export class Session {
 
   /** The {@link settings} that the session does not override. */
   get requestedSettings(): ReadonlyMap<string, string> {
-    const requestedSettings = parseSettings(sessionOptions(this.#connectOptions));
-    return new Map([...this.settings].filter(([name]) => !requestedSettings.has(name)));
+    const overridden = parseSettings(sessionOptions(this.#connectOptions));
+    return new Map([...this.settings].filter(([name]) => !overridden.has(name)));
   }
 
   /** The time for a statement that is sent now, in milliseconds, without the time for its cancellation. */
