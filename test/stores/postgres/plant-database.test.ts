@@ -205,6 +205,21 @@ describe("importing into PostgreSQL", () => {
     });
   });
 
+  test.each([{}, { restore: true }])(
+    "does not report plants as present before its synchronous standbys have them, with %j",
+    async (options) => {
+      // Added by an import that has failed, because its wait for the standby was cancelled.
+      const url = await server.createPlants([1n]);
+      await withoutStandby(url, async () => {
+        await using database = await openPostgresDatabase(url);
+        await using running = await database.startImport(options);
+        const rejection = expect(running.add([1n])).rejects.toThrow(/not confirmed by its synchronous standbys/);
+        await expect.poll(() => cancelWaitsForStandby(url)).not.toEqual([]);
+        await rejection;
+      });
+    },
+  );
+
   test("reports missing privileges on its tables, and uses no other tables", async () => {
     const url = await server.createPlants();
     await runSql(url, "CREATE ROLE gardener LOGIN; REVOKE TEMPORARY ON DATABASE postgres FROM PUBLIC");
