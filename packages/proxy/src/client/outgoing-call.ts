@@ -148,8 +148,12 @@ export abstract class OutgoingCall implements PendingCall, ResponseReceiver {
    */
   protected abstract failed(error: ConnectError, trailer: HeaderFields | undefined): void;
 
-  /** Called once when the response is complete and its status is success. */
-  protected abstract completed(trailer: HeaderFields): void;
+  /**
+   * Called once when the response is complete and its status is success.
+   *
+   * @returns the error of the call, if its message is not valid
+   */
+  protected abstract completed(trailer: HeaderFields): ConnectError | undefined;
 
   /** Called when the header arrives, except for a trailers-only response. */
   protected abstract headReceived(head: HeaderFields): void;
@@ -162,7 +166,8 @@ export abstract class OutgoingCall implements PendingCall, ResponseReceiver {
   fail(error: ConnectError): void {
     if (this.isDone) return;
     const { stream } = this;
-    this.#finish(error);
+    this.#finish();
+    this.#reportEnd(error);
     this.#init.upstream.dequeue(this);
     if (stream !== undefined) dropStream(stream);
     this.failed(error, undefined);
@@ -233,12 +238,15 @@ export abstract class OutgoingCall implements PendingCall, ResponseReceiver {
     this.#queuedSinceMs = undefined;
   }
 
-  /** Marks the call as done, stops its timers and the abort listener, and calls `onEnd`. */
-  #finish(error: ConnectError | undefined): void {
+  /** Marks the call as done, and stops its timers and the abort listener. */
+  #finish(): void {
     this.isDone = true;
     this.#stopDeadline?.();
     clearTimeout(this.#retryTimer);
     this.#init.signal?.removeEventListener("abort", this);
+  }
+
+  #reportEnd(error: ConnectError | undefined): void {
     const { onEnd } = this.#init;
     if (onEnd === undefined) return;
     this.#countQueued();
@@ -249,9 +257,9 @@ export abstract class OutgoingCall implements PendingCall, ResponseReceiver {
   #complete(trailer: HeaderFields, header: HeaderFields): void {
     const error = readStatus(trailer, header);
     if (error !== undefined) return this.#attemptFailed(error, trailer);
-    this.#finish(undefined);
+    this.#finish();
     this.#retries.succeeded();
-    this.completed(trailer);
+    this.#reportEnd(this.completed(trailer));
   }
 
   /** Fails the call, or schedules a retry. A call is never retried after its response has begun. */
@@ -259,7 +267,8 @@ export abstract class OutgoingCall implements PendingCall, ResponseReceiver {
     const delayMs = this.head === undefined && this.isRepeatable ? this.#retryAfter(error, trailer) : undefined;
     if (delayMs === undefined) {
       if (trailer === undefined) return this.fail(error);
-      this.#finish(error);
+      this.#finish();
+      this.#reportEnd(error);
       return this.failed(error, trailer);
     }
     const { stream } = this;

@@ -89,11 +89,12 @@ export class StreamCall extends OutgoingCall {
     this.#endStreams(trailer, error);
   }
 
-  protected completed(trailer: HeaderFields): void {
+  protected completed(trailer: HeaderFields): ConnectError | undefined {
     // equivalent mutant: the caller reads the results of both later, in either order.
     this.#endStreams(trailer, undefined);
     // In a trailers-only response, no header was received before.
     if (this.head === undefined) this.headReceived(trailer);
+    return undefined;
   }
 
   /** Ends the messages in both directions. */

@@ -88,8 +88,9 @@ export abstract class UnaryCall extends OutgoingCall {
     this.receivedLarge(this.readResponse(this.#parts));
   }
 
-  protected completed(trailer: HeaderFields): void {
-    if (this.#parts !== undefined) return this.#parts.end(undefined);
+  protected completed(trailer: HeaderFields): ConnectError | undefined {
+    this.#parts?.end(undefined);
+    if (this.#parts !== undefined) return undefined;
     try {
       const body = this.#collected?.bytes ?? this.#first;
       const message = this.method.open(readSingleEnvelope(body, this.method.settings.readMaxBytes), this.coding);
@@ -99,8 +100,11 @@ export abstract class UnaryCall extends OutgoingCall {
           (error: ConnectError) => this.malformed(error),
         );
       else this.succeeded(message, trailer);
-    } catch (error) {
-      this.malformed(responseError(error));
+      return undefined;
+    } catch (thrown) {
+      const error = responseError(thrown);
+      this.malformed(error);
+      return error;
     }
   }
 

@@ -164,9 +164,9 @@ class ForwardedUnary extends UnaryCall {
     this.#metadata.header(head);
   }
 
-  protected override completed(trailer: HeaderFields): void {
+  protected override completed(trailer: HeaderFields): ConnectError | undefined {
     this.#metadata.trailer(trailer);
-    super.completed(trailer);
+    return super.completed(trailer);
   }
 
   protected override succeeded(message: Message): void {
@@ -220,9 +220,9 @@ class ForwardedStream extends StreamCall {
     super.headReceived(head);
   }
 
-  protected override completed(trailer: HeaderFields): void {
+  protected override completed(trailer: HeaderFields): ConnectError | undefined {
     this.#metadata.trailer(trailer);
-    super.completed(trailer);
+    return super.completed(trailer);
   }
 
   protected override failed(error: ConnectError, trailer: HeaderFields | undefined): void {

@@ -90,6 +90,13 @@ const retryCases: readonly RetryCase[] = [
     attempts: 2,
   },
   { name: "a server that does not recover", steps: [unavailable], want: "Unavailable", attempts: 4 },
+  {
+    name: "a server of grpcio that stops, whose status CANCELLED is in the policy",
+    steps: [fails(1), ok],
+    retry: { ...policy, retryableCodes: [Code.Unavailable, Code.Canceled] },
+    want: "ok",
+    attempts: 2,
+  },
   { name: "a code that is not retryable", steps: [fails(5), ok], want: "NotFound", attempts: 1 },
   {
     name: "an error without a policy",

@@ -1,13 +1,19 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { expect, test } from "vitest";
+import type { CompletedRequest } from "../../../gateway/src/index.ts";
 import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import type { CallEnd, ProxyOptions, UpstreamCallObserver } from "../../src/create-proxy.ts";
 import { createUpstream } from "../../src/upstreams/index.ts";
 import { exchangeHttp2 } from "../../../testing/src/carriers/http2-connection.ts";
-import { resetFrame } from "../../../testing/src/carriers/http2-frames.ts";
+import { dataFrame, headersFrame, resetFrame } from "../../../testing/src/carriers/http2-frames.ts";
 import { respondWatered, watered } from "../../../testing/src/gateway/greenhouse-client.ts";
 import { startProxy } from "../../../testing/src/gateway/proxy.ts";
-import { grpcResponse, type Script, startScriptedServer } from "../../../testing/src/gateway/scripted-http2-server.ts";
+import {
+  grpcHead,
+  grpcResponse,
+  type Script,
+  startScriptedServer,
+} from "../../../testing/src/gateway/scripted-http2-server.ts";
 
 // What `onUpstreamCall` gets.
 
@@ -65,6 +71,18 @@ test.each<{ name: string; request: typeof water | typeof watch; respond: Script[
     want: { error: { code: Code.Unavailable }, retries: 0 },
   },
   {
+    name: "a message that is incomplete although the status is OK",
+    request: water,
+    respond: (connection, id) => connection.send(...grpcResponse(id, watered.subarray(0, -1))),
+    want: { error: { code: Code.Internal }, retries: 0 },
+  },
+  {
+    name: "a stream that is reset after its first message",
+    request: watch,
+    respond: (connection, id) => connection.send(headersFrame(id, grpcHead), dataFrame(id, watered), resetFrame(id, 2)),
+    want: { error: { code: Code.Internal }, retries: 0 },
+  },
+  {
     name: "a retry",
     request: water,
     respond: (connection, id) =>
@@ -79,7 +97,11 @@ test.each<{ name: string; request: typeof water | typeof watch; respond: Script[
   },
 ])("$name is reported once, when the call ends", async ({ request, respond, want }) => {
   const { observer, calls, ends } = recorder();
-  await send(respond === undefined ? {} : { request: respond }, request, { onUpstreamCall: observer });
+  const codes: (Code | undefined)[] = [];
+  const onResponse = ({ error }: CompletedRequest): void => void codes.push(error?.code);
+  await send(respond === undefined ? {} : { request: respond }, request, { onUpstreamCall: observer, onResponse });
+  // The access log and the metrics of callers record the same status.
+  expect(codes).toEqual(ends.map(({ error }) => error?.code));
   expect(calls).toEqual([request === water ? "WaterBed" : "WatchReadings"]);
   expect(ends).toMatchObject([{ ...want, durationMs: expect.any(Number) }]);
 });
