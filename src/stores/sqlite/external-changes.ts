@@ -55,13 +55,15 @@ export class ExternalChanges {
     if (index === undefined) return this.#found;
     const isComplete = this.#isLogComplete(index, logBytes);
     const hasLength = hasExpectedLength(file, index);
-    if (!isComplete || !hasLength || hasChanged(this.#file, file)) {
+    const isWritten = !hasLength || hasChanged(this.#file, file);
+    if (!isComplete || isWritten) {
       // If SQLite is the cause, it has changed the index between the reads before and after.
       const now = this.#indexFile.read();
       if (now === undefined) return this.#found;
       const before = hasLength ? this.#index : index;
+      // Only a restart of the log changes the salts.
       if (!isComplete && now.salts === index.salts) this.#found = "log-cut";
-      else if (before !== undefined && !mayHaveBackfilled(before, now)) this.#found = "file-written";
+      else if (isWritten && before !== undefined && !mayHaveBackfilled(before, now)) this.#found = "file-written";
     }
     this.#file = file;
     this.#index = index;

@@ -271,6 +271,8 @@ describe("the detection of external changes", () => {
     };
     expect(findAfter(() => watched.other.exec("CREATE TABLE other AS SELECT randomblob(100000)"))).toBeUndefined();
     expect(findAfter(watched.checkpoint)).toBeUndefined();
+    expect(findAfter(() => {})).toBeUndefined();
+    // Restarts the log.
     expect(findAfter(() => watched.deletePlant(1n))).toBeUndefined();
     expect(findAfter(() => watched.other.exec("PRAGMA wal_checkpoint(TRUNCATE)"))).toBeUndefined();
     expect(findAfter(() => {})).toBeUndefined();
