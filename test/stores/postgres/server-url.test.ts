@@ -1,9 +1,12 @@
 import { readFileSync, writeFileSync } from "node:fs";
-import type { ClientConfig } from "pg";
-import { describe, expect, test } from "vitest";
+import { Client, type ClientConfig } from "pg";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { StoreOpenError } from "../../../src/stores/store-open-error.ts";
 import { readServerUrl } from "../../../src/stores/postgres/server/server-url.ts";
 import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
+
+const misspelt =
+  "the database URL must be postgres://user:password@host:port/database, with %40 for @ and %2F for / in a password";
 
 describe("readServerUrl", () => {
   test.each([
@@ -23,7 +26,7 @@ describe("readServerUrl", () => {
     { url: "postgres://%2Frun%2Fpg/p", name: "/run/pg:5432/p", way: { host: "/run/pg" } },
     { url: "postgres://:7/p", name: "localhost:7/p", way: { host: "localhost", port: 7 } },
     { url: "postgres://db:65535/p", name: "db:65535/p", way: { port: 65_535 } },
-    { url: "postgres://ann:a+b%2B?@db", name: "db:5432/", way: { user: "ann", password: "a+b+?" } },
+    { url: "postgres://ann:a+b%2B?@db", name: "db:5432/ann", way: { user: "ann", password: "a+b+?" } },
     { url: "postgres://db/p?dbname=q&port=6&port=7", name: "db:7/q", way: { database: "q", port: 7 } },
     { url: "postgres://db/p?channel_binding=prefer", name: "db:5432/p", way: { enableChannelBinding: true } },
     { url: "postgres://db/p?channel_binding=disable", name: "db:5432/p", way: { enableChannelBinding: false } },
@@ -44,20 +47,20 @@ describe("readServerUrl", () => {
   test.each([
     ...["mysql://db/p", "a postgres://db/p"].map((url) => ({
       url,
-      message: "the database URL must be postgres://user:password@host:port/database",
+      message: misspelt,
     })),
-    { url: "db/p", message: "the database URL must be postgres://user:password@host:port/database" },
+    { url: "db/p", message: misspelt },
     {
       url: "postgres://ann:secret@db@b/p",
-      message: "the database URL must be postgres://user:password@host:port/database",
+      message: misspelt,
     },
     {
       url: "postgres://ann:sec/ret@db/p",
-      message: "the database URL must be postgres://user:password@host:port/database",
+      message: misspelt,
     },
     {
       url: "postgres://ann:1/secret@db",
-      message: "the database URL must be postgres://user:password@host:port/database",
+      message: misspelt,
     },
     ...["db:99999/p", "db:65536/p", "db:0/p", "db:1e3/p", "db:abc/p", "db/p?port=abc", "a,b/p?port=1,x"].map(
       (rest) => ({
@@ -71,7 +74,7 @@ describe("readServerUrl", () => {
     })),
     ...["[::1]x", "x[::1]", "[::1]x:1"].map((host) => ({
       url: `postgres://ann:secret@${host}/p`,
-      message: "the database URL must be postgres://user:password@host:port/database",
+      message: misspelt,
     })),
     ...["0", "61", "5s", "-1", "1.5", ""].map((seconds) => ({
       url: `postgres://ann:secret@db/p?connect_timeout=${seconds}`,
@@ -263,3 +266,17 @@ function refusalOf(url: string): string {
     return String(fault);
   }
 }
+
+test.each([
+  { url: "postgres://ann@db/p", environment: { PGDATABASE: "q" }, name: "db:5432/p" },
+  { url: "postgres://ann@db", environment: { PGDATABASE: "q" }, name: "db:5432/q" },
+  { url: "postgres://ann@db", environment: { PGUSER: "bob" }, name: "db:5432/ann" },
+  { url: "postgres://db", environment: { PGUSER: "bob" }, name: "db:5432/bob" },
+])("names the database of $url with $environment", ({ url, environment, name }) => {
+  for (const [variable, value] of Object.entries(environment)) vi.stubEnv(variable, value);
+  onTestFinished(() => void vi.unstubAllEnvs());
+  expect(readServerUrl(url).name).toBe(name);
+  // As the client of the driver, which connects to it.
+  const [way] = readServerUrl(url).hosts[0]?.ways ?? [];
+  expect(`db:5432/${new Client(way).database}`).toBe(name);
+});

@@ -20,7 +20,9 @@ export function parseUrl(text: string): ReadonlyMap<string, string> {
   const [matched, user = "", password = "", hosts = "", database = "", query = ""] = form.exec(text) ?? [];
   const parsedHosts = hosts.split(",").map((host) => hostForm.exec(host));
   if (matched === undefined || parsedHosts.includes(null)) {
-    throw new StoreOpenError("the database URL must be postgres://user:password@host:port/database");
+    throw new StoreOpenError(
+      "the database URL must be postgres://user:password@host:port/database, with %40 for @ and %2F for / in a password",
+    );
   }
   return new Map([
     ["user", decode(user)],

@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import type { ConnectionOptions } from "node:tls";
+import { defaults } from "pg";
 import { StoreOpenError } from "../../store-open-error.ts";
 import { parseSettings } from "./requested-settings.ts";
 import { parseUrl } from "./parse-url.ts";
@@ -92,7 +93,7 @@ export function readServerUrl(text: string): Server {
   const connectTimeoutMs = 1_000 * readConnectTimeoutS(parameters);
   const names = hosts.map(({ host, port }) => `${host.includes(":") ? `[${host}]` : host}:${port}`);
   return {
-    name: `${names.join()}/${parameters.get("dbname")}`,
+    name: `${names.join()}/${databaseOf(parameters)}`,
     mustBeWritable: target === undefined ? hosts.length > 1 : target !== "any",
     settings: parseSettings(sharedOptions.options ?? ""),
     hosts: hosts.map(({ host, port }) => ({
@@ -100,6 +101,12 @@ export function readServerUrl(text: string): Server {
       connectTimeoutMs,
     })),
   };
+}
+
+/** Returns the name of the database; by default that of the environment or the user, as with libpq. */
+function databaseOf(parameters: Parameters): string {
+  const { PGDATABASE, PGUSER } = process.env;
+  return parameters.get("dbname") || PGDATABASE || parameters.get("user") || PGUSER || defaults.user || "";
 }
 
 /** Returns the hosts with their ports. A single port applies to all hosts. */
