@@ -32,7 +32,7 @@ export class Shards {
 
   /**
    * One id on each worker, whether or not the plant exists. A worker with very few of all possible ids may be missing;
-   * it is not checked. Searched once, because that takes up to some ten milliseconds.
+   * it is not checked. Searched once, because a worker with few ids takes thousands of tries.
    */
   get oneOfEach(): readonly bigint[] {
     return (this.#oneOfEach ??= this.#findOneOfEach());
