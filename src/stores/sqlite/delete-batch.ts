@@ -17,11 +17,11 @@ export interface DeleteBatch {
 }
 
 /**
- * Why a batch, or the rest of it, was not committed. With `nothing-done`, it certainly was not; with `unknown`, the
- * error occurred during the commit, so it may have been.
+ * Why a batch, or the rest of it, was stopped. With `not-committed`, it certainly was not committed; with `unknown`,
+ * the error occurred during the commit or after it, so it may have been.
  */
 interface BatchStop {
-  readonly kind: "nothing-done" | "unknown";
+  readonly kind: "not-committed" | "unknown";
   readonly problem: StoreProblem;
 }
 
@@ -140,7 +140,7 @@ function prepareTransaction(
       if (db.isTransaction) db.exec("ROLLBACK");
       // equivalent mutant: SQLite never refuses a commit after it has closed the transaction.
       if (!isCertain || !isRefused) {
-        return { kind: isCertain ? "nothing-done" : "unknown", problem: fileProblemOf(fault) };
+        return { kind: isCertain ? "not-committed" : "unknown", problem: fileProblemOf(fault) };
       }
       // A refused statement shows which plant is refused, so that plant is the first of the second range. A refused
       // commit does not, so the range is halved.

@@ -109,7 +109,7 @@ export function onlyWhileSameFile(
 ): (batch: DeleteBatch) => BatchResult {
   return (batch) => {
     const before = identity.findProblem();
-    if (before !== undefined) return { kind: "nothing-done", problem: before, outcomes: [] };
+    if (before !== undefined) return { kind: "not-committed", problem: before, outcomes: [] };
     const result = deleteBatch(batch);
     const after = identity.findProblem();
     return after === undefined ? result : { kind: "unknown", problem: after, outcomes: [] };

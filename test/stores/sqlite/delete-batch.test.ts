@@ -37,7 +37,7 @@ describe("committing a batch", () => {
     // SQLite returns the same error at the size limit of a database as for a full disk: SQLITE_FULL.
     db.exec("PRAGMA max_page_count = 1");
     expect(deleteBatch(batch)).toEqual({
-      kind: "nothing-done",
+      kind: "not-committed",
       problem: { text: "the disk is full", isTemporary: true },
       outcomes: [],
     });
@@ -210,7 +210,7 @@ describe("a batch with plants that the file protects", () => {
     db.exec(`PRAGMA max_page_count = ${Number(pages) + 2}`);
     const ids = Array.from({ length: 100 }, (_, i) => BigInt(i + 1));
     expect(prepareDeleteBatch(db)(batchOf(...ids))).toEqual({
-      kind: "nothing-done",
+      kind: "not-committed",
       problem: { text: "the disk is full", isTemporary: true },
       outcomes: [true, true, "kept"],
     });

@@ -108,7 +108,7 @@ describe("a store whose file another program changes", () => {
     expect(deleteBatch(batchOf(1n))).toMatchObject({ kind: "committed" });
     isChanged = true;
     expect(deleteBatch(batchOf(2n))).toMatchObject({ kind: "unknown", problem: { text: row.problem } });
-    expect(deleteBatch(batchOf(3n))).toMatchObject({ kind: "nothing-done", problem: { text: row.problem } });
+    expect(deleteBatch(batchOf(3n))).toMatchObject({ kind: "not-committed", problem: { text: row.problem } });
     identity.close();
     expect(folder.open()).toEqual([]);
   });

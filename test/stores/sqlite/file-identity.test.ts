@@ -195,7 +195,7 @@ describe("a file whose write-ahead log is removed", () => {
     });
     expect(deleteBatch(batchOf(1n))).toEqual({ kind: "unknown", problem, outcomes: [] });
     // The next batch detects the removal before it writes.
-    expect(deleteBatch(batchOf(2n))).toEqual({ kind: "nothing-done", problem, outcomes: [] });
+    expect(deleteBatch(batchOf(2n))).toEqual({ kind: "not-committed", problem, outcomes: [] });
     expect(db.prepare("SELECT id FROM plants").all()).toEqual([{ id: 2n }, { id: 3n }, { id: 4n }]);
     identity.close();
   });
