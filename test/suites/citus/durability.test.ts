@@ -190,7 +190,7 @@ describe("a worker whose synchronous standby is gone", () => {
       const pending = pendingDeletes(await plants());
       await cluster.delegate(isDelegated);
       onTestFinished(() => cluster.delegate(true));
-      const mode = { placement, token, mayBeDone: false, isCareful, ended: new EndedDeletes() };
+      const mode = { placement, token, isInDoubt: false, isCareful, ended: new EndedDeletes() };
       const attempt = attemptBatch(session, pending, mode);
       const fault = { message: expect.stringMatching(/a worker sent a warning/) };
       expect(await whileCancelling(attempt)).toMatchObject({ kind: "failed", fault });

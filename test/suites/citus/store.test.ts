@@ -647,16 +647,16 @@ describe("on Citus", () => {
     const { session, placement } = await openCitusSession(url);
     const attempt = async (id: bigint): Promise<unknown> => {
       const pending = [{ id, call: deleteCall(), resolve: () => undefined, reject: () => undefined }];
-      const mode = { placement, token: randomUUID(), mayBeDone: false, isCareful: false, ended: new EndedDeletes() };
+      const mode = { placement, token: randomUUID(), isInDoubt: false, isCareful: false, ended: new EndedDeletes() };
       return await attemptBatch(session, pending, mode);
     };
     const locking = await openClient(url, "BEGIN; SELECT FROM plants WHERE id = 7 FOR UPDATE");
     await session.run("SET statement_timeout = '100ms'");
-    expect(await attempt(7n)).toMatchObject({ kind: "failed", verdict: "skip", mayBeDone: true });
+    expect(await attempt(7n)).toMatchObject({ kind: "failed", verdict: "skip", isInDoubt: true });
     await locking.query("ROLLBACK");
     await locking.end();
     await session.run("RESET statement_timeout");
-    expect(await attempt(8n)).toMatchObject({ kind: "failed", verdict: "split", mayBeDone: false });
+    expect(await attempt(8n)).toMatchObject({ kind: "failed", verdict: "split", isInDoubt: false });
     await session.close();
   });
 

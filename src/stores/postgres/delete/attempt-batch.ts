@@ -20,14 +20,14 @@ export interface AttemptMode {
    * looked up, afterwards.
    */
   readonly isCareful: boolean;
-  /** Whether an earlier attempt may have been committed, or may still be running. Requires `isCareful`. */
-  readonly mayBeDone: boolean;
+  /** Whether an earlier attempt may have been committed, or may still be committed. Requires `isCareful`. */
+  readonly isInDoubt: boolean;
 }
 
 /** The result of an attempt. */
 export type Attempt =
   | {
-      readonly kind: "done";
+      readonly kind: "succeeded";
       readonly batch: PreparedBatch;
       /** The fates of the plants of the statement. A plant without a fate did not exist, unless it is `remaining`. */
       readonly fates: ReadonlyMap<bigint, PlantFate>;
@@ -41,14 +41,14 @@ export type Attempt =
       readonly verdict: Verdict;
       readonly fault: unknown;
       /** Whether this attempt, or an earlier one, may have been committed. */
-      readonly mayBeDone: boolean;
+      readonly isInDoubt: boolean;
     };
 
 /**
  * Attempts to delete the plants of a batch, and settles the deletions whose key already has a record. Before a deletion
  * with a key is reported as not found, its key is looked up.
  *
- * A batch that may be done is run again before its records are read. If the earlier attempt is still running, the plants
+ * A batch in doubt is run again before its records are read. If the earlier attempt is still running, the plants
  * that it has locked are `locked`, and in doubt. For all other plants the records are then complete.
  */
 export async function attemptBatch(
@@ -57,25 +57,25 @@ export async function attemptBatch(
   mode: AttemptMode,
 ): Promise<Attempt> {
   const { placement, token, ended, isCareful } = mode;
-  let { mayBeDone } = mode;
+  let { isInDoubt } = mode;
   try {
     await session.connect();
   } catch (fault) {
     // Without a connection, nothing has been sent.
-    return { kind: "failed", verdict: verdictOn(fault) === "fail" ? "fail" : "reconnect", fault, mayBeDone };
+    return { kind: "failed", verdict: verdictOn(fault) === "fail" ? "fail" : "reconnect", fault, isInDoubt };
   }
   let hasBegun = false;
   try {
     if (isCareful) await ended.settleByKey(session, placement, pending.filter(hasKey));
     const batch = prepareBatch(token, isCareful ? ended.openOf(pending) : pending);
     if (batch.firstOf.size === 0)
-      return { kind: "done", batch, fates: new Map(), existing: new Set(), remaining: new Set() };
+      return { kind: "succeeded", batch, fates: new Map(), existing: new Set(), remaining: new Set() };
     hasBegun = true;
     const fates = isCareful
       ? await deleteUnlocked(session, batch, mode)
       : fatesOf(await placement.deletePlants(session, batch), "deleted");
-    // The deletions are committed now.
-    mayBeDone = true;
+    // The deletions are committed. If a lookup below fails, the next attempt finds their records.
+    isInDoubt = true;
     const missing = isCareful ? [] : missingIn(batch, fates);
     const ids = [...missing, ...[...batch.postponed].map(({ id }) => id)];
     // Plants first, then keys: if another process has deleted a plant for the same key, the record of the key exists
@@ -90,13 +90,13 @@ export async function attemptBatch(
       const first = batch.firstOf.get(id);
       return existing.has(id) && first !== undefined && !ended.has(first);
     };
-    return { kind: "done", batch, fates, existing, remaining: new Set(missing.filter(isKept)) };
+    return { kind: "succeeded", batch, fates, existing, remaining: new Set(missing.filter(isKept)) };
   } catch (fault) {
     const verdict = verdictOn(fault);
     // A worker may still commit after its coordinator was cancelled.
     const wasCancelled = placement.isDistributed && sqlStateOf(fault) === "57014";
-    mayBeDone ||= hasBegun && (verdict === "unknown" || wasCancelled);
-    return { kind: "failed", verdict, fault, mayBeDone };
+    isInDoubt ||= hasBegun && (verdict === "unknown" || wasCancelled);
+    return { kind: "failed", verdict, fault, isInDoubt };
   }
 }
 
@@ -112,10 +112,10 @@ export function hasKey({ call }: PendingDelete): boolean {
 async function deleteUnlocked(
   session: Session,
   batch: PreparedBatch,
-  { placement, mayBeDone }: AttemptMode,
+  { placement, isInDoubt }: AttemptMode,
 ): Promise<Map<bigint, PlantFate>> {
   const fates = await placement.deleteUnlockedPlants(session, batch);
-  if (mayBeDone) for (const id of await findRecorded(session, placement, batch)) fates.set(id, "deleted");
+  if (isInDoubt) for (const id of await findRecorded(session, placement, batch)) fates.set(id, "deleted");
   const missing = missingIn(batch, fates);
   // If a plant was deleted or its record was found, a commit has already waited for the standbys.
   const hasCommitted = [...fates.values()].includes("deleted");

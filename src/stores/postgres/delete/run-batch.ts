@@ -57,7 +57,7 @@ type Start = Pick<RunBatchOptions, "token" | "isCareful">;
  *
  * | attempt | next |
  * |---|---|
- * | deletes plants | its deletions end as `#endDone` lists; for plants that remain, a careful attempt follows |
+ * | succeeds | its deletions end as `#endSucceeded` lists; for plants that remain, a careful attempt follows |
  * | fails, with the step `retry` | after a pause, a careful attempt with the same token |
  * | fails, with the step `split` | each half is run separately; a deletion that is refused alone ends as protected |
  * | fails, with the step `fail` or without time for another attempt | the deletions of this part fail |
@@ -94,8 +94,9 @@ class BatchRun {
     const { token = randomUUID() } = start;
     const [session, placement, ended] = [this.#session, this.#placement, this.ended];
     // Invariant: stays true from the first attempt that may have been committed.
-    let mayBeDone = start.token !== undefined;
-    let isCareful = mayBeDone || start.isCareful === true;
+    let isInDoubt = start.token !== undefined;
+    let isCareful = isInDoubt || start.isCareful === true;
+    // A batch starts careful while others wait for locks, so that one timeout is enough to look for the locked plant.
     let hasTimedOut = start.isCareful === true;
     let lastFailure: BatchFailure | undefined;
     for (let attempts = 0; ; attempts++) {
@@ -103,16 +104,16 @@ class BatchRun {
       const open = isCareful ? ended.openOf(part) : part;
       if (open.length === 0 && lastFailure !== undefined) throw lastFailure;
       if (open.length === 0) return;
-      const attempt = await attemptBatch(session, open, { placement, token, ended, isCareful, mayBeDone });
-      if (attempt.kind === "done") {
-        this.#endDone(open, attempt, mayBeDone ? token : undefined);
+      const attempt = await attemptBatch(session, open, { placement, token, ended, isCareful, isInDoubt });
+      if (attempt.kind === "succeeded") {
+        this.#endSucceeded(open, attempt, isInDoubt ? token : undefined);
         if (attempt.remaining.size === 0) return;
         // These outcomes are final, even if the rest fails.
         ended.resolve(part);
         return await this.#attemptSeparately(ended.openOf(part), { ...start, isCareful: true });
       }
       const { verdict, fault } = attempt;
-      ({ mayBeDone } = attempt);
+      ({ isInDoubt } = attempt);
       const { reconnects, server } = consequences[verdict];
       const step = nextStep(verdict, fault, hasTimedOut, !isCareful && open.some(hasKey));
       isCareful = true;
@@ -121,10 +122,10 @@ class BatchRun {
       if (step === "split") {
         // With those that were cancelled meanwhile: the refused statement contained them.
         const refused = open.filter((one) => !ended.has(one));
-        return await this.#split(refused, fault, mayBeDone ? token : undefined);
+        return await this.#split(refused, fault, isInDoubt ? token : undefined);
       }
       if (step === "retry") await sleep(Math.max(0, Math.min(backoffMs(attempts), session.remainingMs)));
-      const reason = reasonOf(fault, mayBeDone);
+      const reason = reasonOf(fault, isInDoubt);
       // equivalent mutant: after this throw, lastFailure is never read.
       if (step === "fail" || !session.hasTime) throw new BatchFailure(reason, fault, server);
       // Used if all calls are cancelled meanwhile, which does not mean that the server has a problem.
@@ -148,7 +149,7 @@ class BatchRun {
    * Splits a part to find the deletion that the server refuses, so that a protected plant does not prevent deleting the
    * others.
    *
-   * @param token - only if the part may be done
+   * @param token - only if the part is in doubt
    */
   async #split(part: readonly PendingDelete[], fault: unknown, token: string | undefined): Promise<void> {
     // If an earlier attempt was committed, it recorded only the first deletion of each plant. For the other deletions
@@ -190,7 +191,7 @@ class BatchRun {
   }
 
   /**
-   * Ends the deletions of an attempt that has deleted plants:
+   * Ends the deletions of an attempt that has succeeded:
    *
    * | plant | first deletion of the plant | other deletions of the plant |
    * |---|---|---|
@@ -204,11 +205,11 @@ class BatchRun {
    * A postponed deletion, whose key another deletion of the batch has, is deferred if its plant exists: the key is
    * unused if the other deletion has found no plant. Otherwise it ends with `false`.
    *
-   * @param token - only if an earlier attempt may be done
+   * @param token - only if the batch was in doubt before this attempt
    */
-  #endDone(
+  #endSucceeded(
     part: readonly PendingDelete[],
-    { batch, fates, existing, remaining }: Extract<Attempt, { kind: "done" }>,
+    { batch, fates, existing, remaining }: Extract<Attempt, { kind: "succeeded" }>,
     token: string | undefined,
   ): void {
     for (const one of part) {
@@ -241,6 +242,6 @@ class BatchRun {
   }
 }
 
-function reasonOf(fault: unknown, mayBeDone: boolean): Error {
-  return mayBeDone ? outcomeUnknown(fault) : storeUnavailable(fault);
+function reasonOf(fault: unknown, isInDoubt: boolean): Error {
+  return isInDoubt ? outcomeUnknown(fault) : storeUnavailable(fault);
 }
