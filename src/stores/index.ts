@@ -1,9 +1,9 @@
 /**
  * Stores of plants: in memory, SQLite or PostgreSQL.
  *
- * The service calls a {@link PlantStore}, which resolves once the result is durable. Stores group concurrent deletions
- * into one commit, which is invisible to callers. This module does not depend on protocols, credentials or the process;
- * values from them are passed as arguments.
+ * The service calls a `PlantStore` (src/service/plant-store.ts), which resolves once the result is durable. Stores
+ * group concurrent deletions into one commit, which is invisible to callers. This module does not depend on protocols,
+ * credentials or the process; values from them are passed as arguments.
  */
 export { StoreOpenError } from "./store-open-error.ts";
 export { importPlants } from "./import-plants.ts";

@@ -10,8 +10,8 @@ export interface StoreProblem {
    */
   readonly needsOperator?: boolean;
   /**
-   * Whether it may be over in a few seconds, like a restart or a failover. Meanwhile callers wait. So the problem is
-   * reported only if it lasts for {@link StoreHealthOptions.graceMs} from the start of the check that found it.
+   * Whether it may be over in a few seconds, like a restart or a failover. Meanwhile callers wait. So a check reports
+   * the problem only if it lasts for {@link StoreHealthOptions.graceMs} from the start of the check that found it.
    */
   readonly mayBeBrief?: boolean;
 }
@@ -70,7 +70,10 @@ export class StoreHealth {
     return this.problem === undefined && this.#graceEndMs === undefined && (await this.#checkAndReport());
   }
 
-  /** Records a problem. Unless it is permanent, the store is checked until it can delete again. */
+  /**
+   * Records a problem immediately, without a grace period. Unless it is permanent, the store is checked until it can
+   * delete again.
+   */
   report(problem: StoreProblem): void {
     // Problems after a permanent problem are consequences of it, and ignored.
     if (this.problem?.isTemporary === false) return;

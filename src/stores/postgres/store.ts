@@ -53,9 +53,12 @@ export const deleteTimeouts: SessionTimeouts = {
 /**
  * Opens a plant store in a PostgreSQL database, which any number of processes can share. The schema must exist.
  *
- * Errors are handled as in the fault table, for at most ten seconds after a deletion is sent. Then the store reports a
- * `problem` and refuses deletions until the server responds again. If the server is unavailable from the start, the
- * store opens in this state.
+ * A batch that fails is attempted again as the fault table determines, for at most ten seconds after it was first
+ * sent. If it still fails and no other batch has succeeded meanwhile, the store reports a `problem` and refuses
+ * deletions until a check succeeds. The same happens immediately if the server refuses everything. If the server is
+ * unavailable from the start, the store opens in this state.
+ *
+ * If a worker of Citus is unavailable, only the deletions on it fail; the store has no `problem`.
  *
  * @throws StoreOpenError naming the server, for a problem that will not resolve itself within seconds
  */

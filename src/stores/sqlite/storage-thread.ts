@@ -98,7 +98,7 @@ export class StorageThread {
     return this.#exited.promise;
   }
 
-  /** Commits a batch. Rejects when the thread exits before it has replied. */
+  /** Commits a batch. Rejects when the thread exits before it has replied, or has exited before. */
   async deleteBatch(batch: DeleteBatch): Promise<BatchResult> {
     const reply = await this.#request({ kind: "deleteBatch", batch });
     if (reply.kind !== "ran") throw unexpected(reply);

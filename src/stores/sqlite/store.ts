@@ -52,8 +52,8 @@ const sqliteStoreOptionNames: OptionNames<SqliteStoreOptions> = {
  * Opens a plant store in an SQLite file: one process, one file, and a thread that owns it. A missing store is refused,
  * unless `migrates` or `plantsWhenCreated` is set; then it is created.
  *
- * After a crash, the whole file is checked. The store is returned when the check starts; deletions wait until it is
- * finished.
+ * After a crash, the whole file is checked. The store is returned when the check starts; it already accepts deletions,
+ * which wait until the check is finished.
  *
  * After an error of the file, the store stops writing, reports a `problem` and refuses deletions. After a temporary
  * error, such as a full disk, it resumes by itself.
@@ -133,8 +133,9 @@ class SqliteStore implements PlantStore {
   }
 
   async #commit(pending: readonly PendingDelete[]): Promise<Outcomes> {
+    // These deletions have left the queue, so they are sent after the check even if their call is cancelled meanwhile.
     if (this.#isChecking) await this.#thread.opened.catch(() => undefined);
-    // These deletions were queued before the store stopped writing.
+    // These deletions were requested before the store stopped writing.
     if (this.#health.problem !== undefined) throw storeUnavailable(this.problem);
     const result = await this.#thread.deleteBatch(toBatch(pending)).catch((fault: unknown) => {
       throw outcomeUnknown(fault);

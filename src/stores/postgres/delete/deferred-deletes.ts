@@ -80,7 +80,7 @@ export class DeferredDeletes {
 
   /**
    * Adds a deletion, which is settled by `deadlineMs`, on the clock of `performance.now()`. A deletion that is handed
-   * back keeps its deadline.
+   * back keeps its deadline; its two seconds start again only if it has become in doubt meanwhile.
    */
   add(pending: DeferredDelete, deadlineMs: number): void {
     if (this.#waiting.length >= this.#options.waitingMax) return pending.reject(queueFull());

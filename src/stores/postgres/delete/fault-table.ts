@@ -5,7 +5,8 @@ import { sqlStateOf } from "../server/sql-state.ts";
  * The meaning of an error for the statement that failed.
  *
  * - `retry`: it did nothing because of concurrent transactions on the same rows, and is run again.
- * - `skip`: it did nothing because of a timeout, probably for a lock, and is run again without locked plants.
+ * - `skip`: it did nothing because of a timeout, probably for a lock, and is run again without locked plants. On Citus,
+ *   a worker may have committed a cancelled statement (57014), so its batch is in doubt.
  * - `wait`: it did nothing because the server lacks a resource, and is run again.
  * - `reconnect`: it did nothing, and is run again on a new connection.
  * - `unknown`: it may have been committed. It is run again on a new connection; then the deletion records show which
@@ -27,8 +28,9 @@ export type Step = "retry" | "split" | "fail";
 
 /**
  * The consequences of each verdict: the next step, see {@link nextStep}; whether it uses another connection; and the
- * state of the server if the batch fails. They do not depend on whether the batch is in doubt. A batch stays in doubt
- * from its first `unknown` to its end, because a later statement that did nothing does not show what others did.
+ * state of the server if the batch fails. They do not depend on whether the batch is in doubt: whether an attempt may
+ * have been committed. From its first `unknown`, a batch is in doubt until it succeeds, because a later statement that
+ * did nothing does not show what others did.
  */
 export const consequences: Readonly<
   Record<Verdict, { readonly next: Step; readonly reconnects: boolean; readonly server: ServerState }>

@@ -1,6 +1,9 @@
 import { elapsedMsSince, type OnUpkeep } from "../../upkeep.ts";
 
-/** Reports once when a worker is unavailable and once when it has recovered. Readiness does not depend on it. */
+/**
+ * Reports once when a worker is unavailable and once when it has recovered. Readiness does not depend on it, and
+ * deletions are still sent to the worker.
+ */
 export class UnavailableWorkers {
   readonly #onUpkeep: OnUpkeep | undefined;
   /** When each worker was found to be unavailable, on the clock of `performance.now()`. */

@@ -31,7 +31,7 @@ const unresponsive = "the server does not respond, not even to a cancel request"
 const stillRunning =
   "the server accepted a cancel request, but the statement is still running; its disk or a standby may not respond";
 
-/** The error of a statement whose success is not certain. */
+/** The error of a statement whose success is not certain. Without a SQLSTATE, like the loss of a connection. */
 export class InDoubtError extends Error {}
 
 /** The servers to which a server forwards statements. */
