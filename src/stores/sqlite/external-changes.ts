@@ -96,7 +96,8 @@ function hasChanged(before: Stats, now: Stats): boolean {
  * Returns whether a file has the length that the last checkpoint has set. Only a complete checkpoint sets the length.
  */
 function hasExpectedLength({ size }: Stats, { frames, backfilled, pages, pageBytes }: WalIndex): boolean {
-  return frames === 0 || backfilled < frames || size === pages * pageBytes;
+  // More backfilled frames than there are: a commit and a checkpoint took place during the read of the index.
+  return frames === 0 || backfilled !== frames || size === pages * pageBytes;
 }
 
 /** Returns whether a checkpoint may have written to the file between two states of the index. */

@@ -264,14 +264,17 @@ describe("the detection of external changes", () => {
     using folder = createTempFolder();
     using watched = watch(folder);
     const check = new ExternalChanges(watched.file);
-    const findAfter = (write: () => void): unknown => {
-      const index = check.readIndex();
+    const findAfter = (write: () => void, index = check.readIndex()): unknown => {
       write();
       return check.find(index, statSync(watched.file), statSync(`${watched.file}-wal`).size);
     };
     expect(findAfter(() => watched.other.exec("CREATE TABLE other AS SELECT randomblob(100000)"))).toBeUndefined();
     expect(findAfter(watched.checkpoint)).toBeUndefined();
     expect(findAfter(() => {})).toBeUndefined();
+    // The first half was read before a commit and a checkpoint, the second half after them.
+    const index = check.readIndex();
+    const torn = index && { ...index, frames: index.frames - 1, pages: index.pages - 1 };
+    expect(findAfter(() => {}, torn)).toBeUndefined();
     // Restarts the log.
     expect(findAfter(() => watched.deletePlant(1n))).toBeUndefined();
     expect(findAfter(() => watched.other.exec("PRAGMA wal_checkpoint(TRUNCATE)"))).toBeUndefined();
