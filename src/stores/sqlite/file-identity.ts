@@ -54,9 +54,9 @@ export class FileIdentity {
   constructor(file: string, db: DatabaseSync, lockTimeoutMs: number = lockTimeoutMsDefault) {
     this.#db = db;
     this.#lockTimeoutMs = lockTimeoutMs;
-    // SQLite opens the log at the first read. After a crash, the index may indicate a running checkpoint until the next
-    // checkpoint, and changes to the file would not be detected.
-    db.exec("SELECT 1 FROM sqlite_schema; PRAGMA wal_checkpoint(PASSIVE)");
+    // SQLite opens the log at the first read.
+    db.exec("SELECT 1 FROM sqlite_schema");
+    endCheckpoint(db);
     this.#file = new NamedFile(resolve(file));
     // SQLite puts the log next to the real file, even when it was opened through a link.
     const realPath = db.location() ?? resolve(file);
@@ -137,6 +137,18 @@ class NamedFile {
       // The path no longer leads to the file: a folder is not readable, or a link is broken.
       return "other";
     }
+  }
+}
+
+/**
+ * Checkpoints once. After a crash, the index may indicate a running checkpoint until the next one, and changes to the
+ * file would not be detected.
+ */
+function endCheckpoint(db: DatabaseSync): void {
+  try {
+    db.exec("PRAGMA wal_checkpoint(PASSIVE)");
+  } catch {
+    // The disk is full, for example. The store opens, and its next write reports the problem.
   }
 }
 

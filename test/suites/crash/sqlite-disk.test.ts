@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { readdirSync, renameSync, rmSync } from "node:fs";
+import { copyFileSync, readdirSync, renameSync, rmSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
@@ -87,6 +87,18 @@ test.runIf(canTrace())(
     expect(problem).toBe(`${file}: the disk is full`);
   },
 );
+
+test.runIf(canTrace())("a store on SQLite with a leftover log opens on a full disk", { timeout }, async () => {
+  using folder = createTempFolder();
+  const file = folder.file("left.db");
+  const store = await openSqliteStore({ file: folder.file("plants.db"), plantsWhenCreated: { first: 1n, last: 30n } });
+  await store.delete(1n, deleteCall());
+  for (const end of ["", "-wal"]) copyFileSync(`${folder.file("plants.db")}${end}`, `${file}${end}`);
+  await store.close();
+  const full = "write,pwrite64,ftruncate:error=ENOSPC";
+  const opened = runWithFault(full, file, [deleting, file, "2", "0"]);
+  expect(JSON.parse(opened)).toEqual({ outcomes: [false, true], problems: [] });
+});
 
 /** The program that creates a backup in a separate process. */
 function backingUp(file: string, copy: string): string[] {
