@@ -19,8 +19,9 @@ interface DistributedProxy extends PostgresProxy {
   failOneIn: number;
 }
 
-// Features that CockroachDB or YugabyteDB lack, at least in some releases, according to their documentation.
-const lacking = /\bTEMP(?:ORARY)?\b|\bON COMMIT DROP\b|pg_(?:try_)?advisory_|\bLOCK TABLE\b|\bLISTEN\b/i;
+// Features that CockroachDB or YugabyteDB lack, at least in some releases, or do not document.
+const lacking =
+  /\bTEMP(?:ORARY)?\b|\bON COMMIT DROP\b|pg_(?:try_)?advisory_|\bLOCK TABLE\b|\bLISTEN\b|pg_logical_emit_message/i;
 
 // The header of a message in the PostgreSQL protocol ("Message Formats"): its type, and its length, which includes the
 // length field.

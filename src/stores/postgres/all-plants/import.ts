@@ -39,7 +39,9 @@ const batchMax = 10_000;
 // The SQLSTATEs of a COPY that failed because of other transactions, the server or the connection.
 const unrelatedToIds = /^(?:08|40|53|57)/;
 
-// Existing plants may be from an import whose commit did not wait for its standbys. The commit of a message waits.
+// Existing plants may be from an import whose commit did not wait for its standbys. The commit of a message waits, but
+// distributed engines may not support messages.
+const hasStandbysSql = "SELECT WHERE pg_catalog.current_setting('synchronous_standby_names', true) <> ''";
 const awaitStandbysSql = "SELECT pg_catalog.pg_logical_emit_message(true, 'plantstore', '')";
 
 const removeIds = ({ plants }: StoreSchema): string => `DELETE FROM ${plants} WHERE id = ANY($1::bigint[])`;
@@ -82,7 +84,8 @@ async function addBatch(
     const isCopied = mayBeNew && (await copyNew(target, lines, restore));
     if (!isCopied) await session.begin(readCommitted);
     const inserted = isCopied ? undefined : await insertLines(target, lines, restore);
-    if (inserted?.added.length === 0) await session.query(awaitStandbysSql);
+    if (inserted?.added.length === 0 && (await session.query(hasStandbysSql)).length > 0)
+      await session.query(awaitStandbysSql);
     try {
       await session.commit();
     } catch (fault) {
