@@ -197,11 +197,12 @@ export class Upstream implements AsyncDisposable {
 
   /** Starts a timer that keeps the process running until the drain ends, because the sockets do not. */
   #startAbortTimer(): void {
+    const remainingMs = Math.max(0, this.#closesAtMs - performance.now());
     this.#abortTimer ??= setTimeout(() => {
       this.#closesAtMs = 0;
       this.#failWaiting(closedError());
       for (const server of this.#byAddress.values()) server.destroy();
-    }, this.#closesAtMs - performance.now());
+    }, remainingMs);
   }
 
   /** Closes the connections of a draining upstream once no call is queued for them. */
