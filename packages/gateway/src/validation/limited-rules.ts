@@ -14,6 +14,8 @@ const prepareMsMax = 5000;
  * CPU limit. Other calls wait meanwhile.
  */
 const checkMsMax = 300;
+/** For one message on a busy machine, which may not run this process for as long as that. */
+const attemptsMax = 4;
 
 /** Runs a function, and interrupts it after a number of milliseconds: then returns `false`. */
 export type TimeLimit = (run: () => void, timeoutMs: number) => boolean;
@@ -71,7 +73,11 @@ export function prepareLimited(
     return (
       check &&
       ((message, context) => {
-        if (!limit(() => check(message, context), checkMsMax)) throw tooSlow();
+        const before = process.threadCpuUsage();
+        for (let attempts = 1; !limit(() => check(message, context), checkMsMax); attempts++) {
+          const { user, system } = process.threadCpuUsage(before);
+          if (attempts === attemptsMax || user + system > (checkMsMax * 1000) / 2) throw tooSlow();
+        }
       })
     );
   };
