@@ -6,6 +6,7 @@ import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 import { runSql, serverOwner } from "../../support/plants/postgres-server.ts";
 import { freePort } from "../../../packages/testing/src/process/free-port.ts";
+import { childrenOf, signalFamily } from "../../../packages/testing/src/process/kill-family.ts";
 
 /** Milliseconds between two checks of running processes. */
 const lookIntervalMs = 10;
@@ -54,14 +55,14 @@ export async function startNode(programs: string, folder: string, name: string):
     await isReady(server);
   };
   const signal = (signalName: NodeJS.Signals): void => {
-    for (const pid of [...childrenOf(server.pid), server.pid]) send(pid, signalName);
+    if (server.pid !== undefined) signalFamily(server.pid, signalName);
   };
   const kill = async (): Promise<void> => {
     if (server.exitCode !== null || server.signalCode !== null) return;
     const ended = once(server, "exit");
     // So that it starts no further process.
     server.kill("SIGSTOP");
-    const children = childrenOf(server.pid);
+    const children = childrenOf(server.pid ?? 0);
     signal("SIGKILL");
     await ended;
     // Remaining processes hold the shared memory, which prevents the server from starting.
@@ -99,12 +100,6 @@ async function isReady(server: ChildProcess): Promise<void> {
   });
 }
 
-/** Returns the running child processes of a process. */
-function childrenOf(pid: number | undefined): number[] {
-  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, "latin1");
-  return children.split(" ").filter(Boolean).map(Number);
-}
-
 function isRunning(pid: number): boolean {
   try {
     // Z: a process that has exited remains until its exit code is read.
@@ -112,13 +107,5 @@ function isRunning(pid: number): boolean {
     return stat.at(stat.lastIndexOf(")") + 2) !== "Z";
   } catch {
     return false;
-  }
-}
-
-function send(pid: number | undefined, name: NodeJS.Signals): void {
-  try {
-    if (pid !== undefined) process.kill(pid, name);
-  } catch {
-    // It has exited by itself.
   }
 }

@@ -38,9 +38,13 @@ async function untilAll(pids: readonly number[], accepts: (state: string | undef
   await within(check(), `the states of the processes ${pids.join(", ")}`);
 }
 
-/** Returns the child processes of a process. */
+/** Returns the child processes of a process; none if it has exited. */
 export function childrenOf(pid: number): readonly number[] {
-  return readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").split(" ").filter(Boolean).map(Number);
+  try {
+    return readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").split(" ").filter(Boolean).map(Number);
+  } catch {
+    return [];
+  }
 }
 
 /** Returns the state letter of a process (proc_pid_stat(5)); `undefined` if it has exited. */
