@@ -27,6 +27,22 @@ export interface FinalTables {
   readonly records: readonly { readonly plant: number; readonly call: string }[];
 }
 
+/**
+ * Reads the final tables.
+ *
+ * @param query - runs a statement, and returns its rows
+ */
+export async function readTables(
+  query: (sql: string) => Promise<readonly Readonly<Record<string, unknown>>[]>,
+): Promise<FinalTables> {
+  const plants = await query("SELECT id FROM plants");
+  const records = await query("SELECT plant_id, request_id FROM deletions");
+  return {
+    plants: new Set(plants.map(({ id }) => Number(id))),
+    records: records.map((row) => ({ plant: Number(row["plant_id"]), call: String(row["request_id"]) })),
+  };
+}
+
 /** All calls and created plants of a run. */
 export interface History {
   /** The plants whose import was acknowledged, which happened before any call for them. */

@@ -6,7 +6,7 @@ import { Dice } from "../../../packages/testing/src/dice.ts";
 import { testSeed } from "../../../packages/testing/src/test-seed.ts";
 import { openPlantDatabase, type PlantDatabase } from "../../../src/stores/index.ts";
 import { Callers } from "./callers.ts";
-import { checkHistory, type FinalTables } from "./check-history.ts";
+import { checkHistory, readTables } from "./check-history.ts";
 import { Cluster } from "./cluster.ts";
 import { type Fault, faults } from "./faults.ts";
 import { databaseUrl } from "./node.ts";
@@ -77,19 +77,10 @@ async function storePlants(ids: readonly bigint[]): Promise<void> {
   await plantImport.add(ids);
 }
 
-async function readTables(): Promise<FinalTables> {
-  const plants = await cluster.query("SELECT id FROM plants");
-  const records = await cluster.query("SELECT plant_id, request_id FROM deletions");
-  return {
-    plants: new Set(plants.map(({ id }) => Number(id))),
-    records: records.map((row) => ({ plant: Number(row["plant_id"]), call: String(row["request_id"]) })),
-  };
-}
-
 async function report(): Promise<void> {
   const { created, perhapsCreated } = supply;
   const { calls } = callers;
-  const verdict = checkHistory({ created, perhapsCreated, calls }, await readTables());
+  const verdict = checkHistory({ created, perhapsCreated, calls }, await readTables((sql) => cluster.query(sql)));
   const broken = Object.values(verdict).flat();
   for (const sentence of broken.slice(0, shownMax)) process.stderr.write(`${sentence}\n`);
   const counts = (["deleted", "not found", "refused", "unknown"] as const).map(

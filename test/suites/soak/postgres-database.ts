@@ -5,7 +5,7 @@ import { leftOnConnections } from "../../support/plants/left-on-connections.ts";
 import { leaveOnConnections, startPooledDatabase } from "../../support/plants/pgbouncer.ts";
 import { openClient, runSql } from "../../support/plants/postgres-server.ts";
 import { startCitus } from "../citus/citus-cluster.ts";
-import type { FinalTables } from "../cluster/check-history.ts";
+import { readTables } from "../cluster/check-history.ts";
 import { freeze, killAndStart, sleepUpTo, type StoreDatabase } from "./store-database.ts";
 
 const clientBackends = "FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()";
@@ -59,7 +59,7 @@ export async function openPostgresDatabase(dice: Dice): Promise<StoreDatabase> {
         () => holdOpen(direct, "SELECT id FROM public.plants ORDER BY id DESC LIMIT 500 FOR SHARE", dice),
       ])();
     },
-    readTables: () => readTables(direct),
+    readTables: () => readTables((sql) => runSql(direct, sql)),
     countConnections: async () => {
       const clients = await runSql(pooler.url.replace("/plantstore?", "/pgbouncer?"), "SHOW CLIENTS");
       return clients.filter((client) => client["database"] === "plantstore").length;
@@ -104,7 +104,7 @@ export async function openCitusDatabase(dice: Dice): Promise<StoreDatabase> {
       const lock = `SELECT id FROM plants WHERE id = ${Number(row?.["id"])} FOR UPDATE`;
       await holdOpen(url, dice.oneOf([lock, "SELECT count(*) FROM plants"]), dice);
     },
-    readTables: () => readTables(url),
+    readTables: () => readTables((sql) => runSql(url, sql)),
     countConnections: async () =>
       (
         await runSql(
@@ -127,15 +127,6 @@ async function holdOpen(url: string, sql: string, dice: Dice): Promise<void> {
   } finally {
     await client.end();
   }
-}
-
-async function readTables(url: string): Promise<FinalTables> {
-  const plants = await runSql(url, "SELECT id FROM plants");
-  const records = await runSql(url, "SELECT plant_id, request_id FROM deletions");
-  return {
-    plants: new Set(plants.map(({ id }) => Number(id))),
-    records: records.map((row) => ({ plant: Number(row["plant_id"]), call: String(row["request_id"]) })),
-  };
 }
 
 // Commands of an operator fail while the database is down because of another fault.

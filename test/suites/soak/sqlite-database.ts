@@ -5,6 +5,7 @@ import { DatabaseSync } from "node:sqlite";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Dice } from "../../../packages/testing/src/dice.ts";
 import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
+import { readTables } from "../cluster/check-history.ts";
 import { freeze, killAndStart, type StoreDatabase } from "./store-database.ts";
 
 /** Returns the location of an SQLite file, which another program uses too. */
@@ -38,12 +39,7 @@ export async function openSqliteDatabase(dice: Dice): Promise<StoreDatabase> {
     disturb: () => sleep(1_000),
     readTables: async () => {
       using db = new DatabaseSync(file, { readOnly: true, timeout: 5_000 });
-      const plants = db.prepare("SELECT id FROM plants").all();
-      const records = db.prepare("SELECT plant_id, request_id FROM deletions").all();
-      return {
-        plants: new Set(plants.map(({ id }) => Number(id))),
-        records: records.map((row) => ({ plant: Number(row["plant_id"]), call: String(row["request_id"]) })),
-      };
+      return await readTables(async (sql) => db.prepare(sql).all());
     },
     countConnections: async () => 0,
     [Symbol.asyncDispose]: async () => {
