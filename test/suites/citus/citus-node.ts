@@ -1,15 +1,10 @@
 import { execFileSync, spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { setTimeout as sleep } from "node:timers/promises";
 import { runSql, serverOwner } from "../../support/plants/postgres-server.ts";
 import { freePort } from "../../../packages/testing/src/process/free-port.ts";
-import { childrenOf, signalFamily } from "../../../packages/testing/src/process/kill-family.ts";
-
-/** Milliseconds between two checks of running processes. */
-const lookIntervalMs = 10;
+import { killFamily, signalFamily } from "../../../packages/testing/src/process/kill-family.ts";
 
 /** A server of a cluster, on a port of 127.0.0.1. */
 export interface CitusNode {
@@ -58,15 +53,11 @@ export async function startNode(programs: string, folder: string, name: string):
     if (server.pid !== undefined) signalFamily(server.pid, signalName);
   };
   const kill = async (): Promise<void> => {
-    if (server.exitCode !== null || server.signalCode !== null) return;
+    const { pid, exitCode, signalCode } = server;
+    if (pid === undefined || exitCode !== null || signalCode !== null) return;
     const ended = once(server, "exit");
-    // So that it starts no further process.
-    server.kill("SIGSTOP");
-    const children = childrenOf(server.pid ?? 0);
-    signal("SIGKILL");
+    await killFamily(pid);
     await ended;
-    // Remaining processes hold the shared memory, which prevents the server from starting.
-    while (children.some(isRunning)) await sleep(lookIntervalMs);
   };
   const configure = async (setting: string): Promise<void> => {
     await runSql(url, `ALTER SYSTEM ${setting}`);
@@ -98,14 +89,4 @@ async function isReady(server: ChildProcess): Promise<void> {
     });
     lines.on("close", () => reject(new Error(`PostgreSQL did not start:\n${log.join("\n")}`)));
   });
-}
-
-function isRunning(pid: number): boolean {
-  try {
-    // Z: a process that has exited remains until its exit code is read.
-    const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
-    return stat.at(stat.lastIndexOf(")") + 2) !== "Z";
-  } catch {
-    return false;
-  }
 }

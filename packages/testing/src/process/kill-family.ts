@@ -39,7 +39,7 @@ async function untilAll(pids: readonly number[], accepts: (state: string | undef
 }
 
 /** Returns the child processes of a process; none if it has exited. */
-export function childrenOf(pid: number): readonly number[] {
+function childrenOf(pid: number): readonly number[] {
   try {
     return readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").split(" ").filter(Boolean).map(Number);
   } catch {
