@@ -3,6 +3,7 @@ import { StoreOpenError } from "../../store-open-error.ts";
 import { parseIdArray, toArrayLiteral } from "../delete/array-literals.ts";
 import { verdictOn } from "../delete/fault-table.ts";
 import { problemOf } from "../delete/problem.ts";
+import { emitMessageSql } from "../delete/single-server.ts";
 import type { StoreSchema } from "../schema/store-schema.ts";
 import { readCommitted } from "../server/pinned-settings.ts";
 import { isOutcomeUnknown, retryTransientErrors } from "../server/retry-transient-errors.ts";
@@ -42,7 +43,6 @@ const unrelatedToIds = /^(?:08|40|53|57)/;
 // Existing plants may be from an import whose commit did not wait for its standbys. The commit of a message waits, but
 // distributed engines may not support messages.
 const hasStandbysSql = "SELECT WHERE pg_catalog.current_setting('synchronous_standby_names', true) <> ''";
-const awaitStandbysSql = "SELECT pg_catalog.pg_logical_emit_message(true, 'plantstore', '')";
 
 const removeIds = ({ plants }: StoreSchema): string => `DELETE FROM ${plants} WHERE id = ANY($1::bigint[])`;
 
@@ -85,7 +85,7 @@ async function addBatch(
     if (!isCopied) await session.begin(readCommitted);
     const inserted = isCopied ? undefined : await insertLines(target, lines, restore);
     if (inserted?.added.length === 0 && (await session.query(hasStandbysSql)).length > 0)
-      await session.query(awaitStandbysSql);
+      await session.query(emitMessageSql);
     try {
       await session.commit();
     } catch (fault) {

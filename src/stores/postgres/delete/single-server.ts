@@ -126,8 +126,10 @@ const existingPlantsSql = ({ plants }: StoreSchema): string => `
   SELECT id FROM ${plants} WHERE id = ANY($1::bigint[]) AND ${ownRole}
   UNION ALL SELECT NULL WHERE pg_catalog.current_setting('synchronous_standby_names', true) <> ''`;
 
-// Writes a message that nobody reads, because a transaction that writes nothing does not wait for standbys.
-const waitForStandbysSql = `SELECT pg_catalog.pg_logical_emit_message(true, 'plantstore', '') WHERE ${pinnedCondition}`;
+/** Writes a message that nobody reads, because a transaction that writes nothing does not wait for standbys. */
+export const emitMessageSql = "SELECT pg_catalog.pg_logical_emit_message(true, 'plantstore', '')";
+
+const waitForStandbysSql = `${emitMessageSql} WHERE ${pinnedCondition}`;
 
 /**
  * Looks up records by their idempotency keys. An UPDATE that changes nothing, instead of a SELECT: its commit waits for
