@@ -89,8 +89,10 @@ export abstract class UnaryCall extends OutgoingCall {
   }
 
   protected completed(trailer: HeaderFields): ConnectError | undefined {
-    this.#parts?.end(undefined);
-    if (this.#parts !== undefined) return undefined;
+    if (this.#parts !== undefined) {
+      this.#parts.end(undefined);
+      return undefined;
+    }
     try {
       const body = this.#collected?.bytes ?? this.#first;
       const message = this.method.open(readSingleEnvelope(body, this.method.settings.readMaxBytes), this.coding);
