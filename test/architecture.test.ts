@@ -138,6 +138,8 @@ const always = inGateway("errors", "options");
 
 /** Entry files of modules in addition to their indexes. */
 const entries: readonly string[] = [
+  // Independent of RPC, so that HTTP does not load Connect.
+  "gateway/errors/identifiers/index.ts",
   // Used by the proxy, which assembles a gateway differently.
   "gateway/create-gateway.ts",
   "proxy/create-proxy.ts",

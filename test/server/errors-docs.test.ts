@@ -111,7 +111,7 @@ test.each(documented)(
 
 /** The identifiers of each package, by the file that declares them. */
 const unions = [
-  { file: "gateway/errors/problems.ts", codes: Object.keys(problems) },
+  { file: "gateway/errors/identifiers/problems.ts", codes: Object.keys(problems) },
   ...["auth/inputs/error-code.ts", "telemetry/logs/error-code.ts", "plantstore/service/error-code.ts"].map((file) => ({
     file,
     codes: [...(sources.get(file) ?? "").matchAll(/"(ERR_\w+)"/g)].map(([, code = ""]) => code),
@@ -136,7 +136,7 @@ test.each(declared)("a test covers %s", (code) => {
 
 test("docs/reference/identifiers.md has exactly the gateway identifiers of problems.ts", () => {
   const [, ofGateway = ""] = readPage("docs/reference/identifiers.md").split(/^## /m);
-  const source = sources.get("gateway/errors/problems.ts") ?? "";
+  const source = sources.get("gateway/errors/identifiers/problems.ts") ?? "";
   const comments = source.matchAll(/^ {2}\/\*\* (?<sentence>.+) \*\/\n {2}(?<name>ERR_\w+): /gm);
   const sentences = new Map([...comments].map(({ groups }) => [groups?.["name"], groups?.["sentence"]]));
   const rows = Object.entries(problems).map(([name, row]) => {
@@ -150,7 +150,7 @@ test("docs/reference/identifiers.md has exactly the gateway identifiers of probl
 const codesInSource: ReadonlyMap<string, ReadonlySet<Code>> = new Map(
   Object.entries(problems).flatMap(([name, row]) => {
     if (!("code" in row)) return [];
-    const passed = new RegExp(String.raw`[pP]roblem\(\s*"${name}",[^;]*?\bcode: Code\.(?<code>\w+)`, "g");
+    const passed = new RegExp(String.raw`[pP]roblem\(\s*"${name}",[^;]*?\bcode: (?:Code\.|")(?<code>\w+)`, "g");
     const others = [...sources.values()].flatMap((source) => [...source.matchAll(passed)].map(codeIn));
     return [[name, new Set([Code[row.code], ...others])] as const];
   }),

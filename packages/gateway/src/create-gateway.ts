@@ -112,7 +112,7 @@ export function createGateway(options: GatewayOptions): Gateway {
 export function compileNodeRoutes(
   options: GatewayOptions,
   report: FaultReporter,
-  rpcs?: Pick<Platform, "createCodecs" | "decoderOf" | "isValidated" | "runOf">,
+  rpcs?: Pick<Platform, "forwarderOf" | "isValidated">,
 ): Routes {
   const platform = { compressions: [gzip, brotli, zstd], parsedMethods, commonJsPrototype };
   return compileRoutes(options, { ...platform, ...rpcs }, report);

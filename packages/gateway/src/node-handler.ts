@@ -2,7 +2,7 @@ import { AsyncResource } from "node:async_hooks";
 import type { ContextValues } from "@connectrpc/connect";
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from "node:http";
 import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
-import { bodyWasRead, CommonHeaderFields, type Exchange, HttpProblem } from "./exchange/index.ts";
+import { bodyWasRead, CommonHeaderFields, type Exchange, HttpProblem, readHeaderField } from "./exchange/index.ts";
 import { findTarget, refuseProblem, serve, type Server, type Target } from "./serve/index.ts";
 import { refusePromise } from "./options/index.ts";
 import { NodeHttp1Exchange, NodeHttp2Exchange, readNodeTarget, readParsedBody, willEnd } from "./node/index.ts";
@@ -53,7 +53,8 @@ export function createNodeHandler(server: Server, options: NodeHandlerOptions): 
     const common = new CommonHeaderFields(request.rawHeaders);
     const urlOrProblem = readNodeTarget(request, common, server.limits);
     const url = typeof urlOrProblem === "string" ? urlOrProblem : originalUrl;
-    const target = findTarget(server.routes, { httpMethod: request.method ?? "", target: url, common });
+    const get = (name: string): string | null => readHeaderField(request.rawHeaders, name);
+    const target = findTarget(server.routes, { httpMethod: request.method ?? "", target: url, common, get });
     // Requests that match no route, and `OPTIONS *`, are passed on to the other server unchanged.
     if (url === "*" || (target.kind === "unmatched" && target.unknown)) {
       if (next !== undefined) return next();

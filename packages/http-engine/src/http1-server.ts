@@ -1,12 +1,6 @@
 import type { Socket } from "node:net";
 import { Http1Connection, type Http1RequestHead } from "./http1/index.ts";
-import {
-  headerTooLarge,
-  type HttpProblem,
-  type Limits,
-  lingerMsMax,
-  readRequestTarget,
-} from "@plantstore/gateway/exchange";
+import { type HttpProblem, type Limits, lingerMsMax, readRequestTarget } from "@plantstore/gateway/exchange";
 import {
   checkIntervalMs,
   createConnectionClock,
@@ -51,7 +45,5 @@ export function createHttp1Server({ limits, budget, serve, refuse, report }: Htt
 function readTarget({ problem, httpMethod, target, section }: Http1RequestHead, limits: Limits): string | HttpProblem {
   if (problem !== undefined) return problem;
   const { common, httpVersion } = section;
-  // The connection limits the bytes as sent, but many small fields take more memory than their bytes.
-  if (common.listBytes > limits.headerBytes) return headerTooLarge(limits);
-  return readRequestTarget(httpMethod, target, common.host, httpVersion === "1.1", limits);
+  return readRequestTarget(httpMethod, target, common.host, httpVersion === "1.1", common.listBytes, limits);
 }

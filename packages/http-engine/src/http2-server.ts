@@ -2,7 +2,7 @@ import type { Socket } from "node:net";
 import { defaultHttp2Limits, Http2Connection, type Http2Limits } from "./http2/index.ts";
 import { SocketHttp2Exchange } from "./http2-exchange.ts";
 import { type HttpServer, type HttpServerOptions, peerOf, TrackedHttpServer } from "@plantstore/gateway/listen";
-import { errorName, headerTooLarge, type Limits, readRequestTarget } from "@plantstore/gateway/exchange";
+import { errorName, type Limits, readRequestTarget } from "@plantstore/gateway/exchange";
 
 /** Creates an HTTP/2 server. A drain loses no stream that the client opens before it receives the GOAWAY. */
 export function createHttp2Server({
@@ -22,14 +22,10 @@ export function createHttp2Server({
     const connection = new Http2Connection(socket, {
       limits: http2Limits,
       budget,
-      onStream: (stream, head, headTooLarge) => {
+      onStream: (stream, head, listBytes) => {
         const exchange = new SocketHttp2Exchange(stream, head, key, peer);
-        if (headTooLarge) {
-          refuse(exchange, headerTooLarge(limits));
-          return;
-        }
         const authority = head.authority ?? exchange.common.host;
-        const target = readRequestTarget(exchange.httpMethod, exchange.target, authority, true, limits);
+        const target = readRequestTarget(exchange.httpMethod, exchange.target, authority, true, listBytes, limits);
         if (typeof target !== "string") return refuse(exchange, target);
         serve(exchange, socket);
       },

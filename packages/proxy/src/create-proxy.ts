@@ -1,6 +1,12 @@
 import type { DescMethod, DescService } from "@bufbuild/protobuf";
 import type { ConnectError, ConnectRouter } from "@connectrpc/connect";
-import { createFaultReporter, type FaultReporter, type Routes, type Server } from "@plantstore/gateway/internal/serve";
+import {
+  createFaultReporter,
+  type FaultReporter,
+  type Forwarder,
+  type Routes,
+  type Server,
+} from "@plantstore/gateway/internal/serve";
 import type { HttpEngine } from "@plantstore/gateway/listen";
 import {
   assembleGateway,
@@ -13,10 +19,7 @@ import {
 import { createHttpEngine } from "@plantstore/http-engine";
 import { type OptionNames, refuseUnknownOptions, required } from "@plantstore/gateway/options";
 import { withCode } from "@plantstore/gateway/internal/errors";
-import { createMethodCodecs, type UnaryRpc } from "@plantstore/gateway/internal/protocols";
 import {
-  createRequestDecoder,
-  createServerCodecs,
   type ServiceDescriptors,
   type DescriptorReload,
   guardObserver,
@@ -37,7 +40,6 @@ export type {
   DescriptorSource,
   ForwardRules,
   MethodSettings,
-  OpaqueMessage,
   ProxiedUpstream,
   ReloadReport,
   RetryPolicy,
@@ -119,8 +121,8 @@ export interface ProxyGateway extends Gateway {
  * Creates a gateway in front of gRPC services: callers use gRPC, gRPC-Web, Connect or REST, upstreams gRPC over HTTP/2.
  *
  * Binary messages are forwarded as bytes; only JSON is converted, by the descriptors. Uncompressed gRPC messages above 64
- * KiB are forwarded in the parts in which they arrive, without compression, unless there are interceptors or
- * `validation`. The remaining time of the caller's deadline is forwarded, and a caller that disconnects cancels the
+ * KiB are forwarded in the parts in which they arrive, without compression, unless there is `validation`. With
+ * interceptors, all messages are decoded for them. The remaining time of the caller's deadline is forwarded, and a caller that disconnects cancels the
  * upstream's call. Calls that may have been processed are never retried.
  *
  * If there are several upstreams, the proxy starts even if some cannot be reached for `"reflection"`: it retries them
@@ -277,11 +279,12 @@ function compileProxyRoutes(
 ): Routes {
   const { routes, rest = {}, jsonOptions } = options;
   const proxied = new Set(descriptors.flatMap(({ services }) => services));
-  const runs = new Map<DescMethod, UnaryRpc["run"]>();
+  const forwarders = new Map<DescMethod, Forwarder>();
   const register = (router: ConnectRouter): unknown => {
     const registered: unknown = routes?.(router);
     for (const [at, upstream] of upstreams.entries()) {
-      for (const [method, run] of upstream.register(router, descriptors[at]?.services ?? [])) runs.set(method, run);
+      const services = descriptors[at]?.services ?? [];
+      for (const [method, forwarder] of upstream.register(router, services)) forwarders.set(method, forwarder);
     }
     // Returned so that the router can refuse a promise.
     return registered;
@@ -298,16 +301,10 @@ function compileProxyRoutes(
     },
     report,
     {
-      createCodecs: (...rpc) =>
-        proxied.has(rpc[0].parent)
-          ? createServerCodecs(rpc, options.validation !== undefined)
-          : createMethodCodecs(...rpc),
       // equivalent mutant: validating these messages again would only make calls slower.
       isValidated: (service) => proxied.has(service),
-      decoderOf: (method, { binaryOptions }) =>
-        proxied.has(method.parent) ? createRequestDecoder(method, binaryOptions) : undefined,
-      // equivalent mutant: without it, each call allocates one more promise.
-      runOf: (method) => runs.get(method),
+      // equivalent mutant: handlers forward the same calls, with decoded messages.
+      forwarderOf: (method) => forwarders.get(method),
     },
   );
 }

@@ -120,7 +120,7 @@ export abstract class BaseExchange implements Exchange {
     this.aborted = true;
     this.body?.close(problem);
     this.onWritable();
-    this.abortReceiver?.aborted(problem);
+    this.abortReceiver?.clientAborted(problem);
   }
 
   /** Drops the unread part of the request body now, and the rest as it arrives. */

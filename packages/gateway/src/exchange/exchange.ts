@@ -70,7 +70,7 @@ export interface Exchange extends HeaderReader {
  * call.
  */
 export interface AbortReceiver {
-  aborted(problem: HttpProblem): void;
+  clientAborted(problem: HttpProblem): void;
 }
 
 /** The statuses of responses that consist of a header section alone (RFC 9110 §15.3.5, §15.3.6, §15.4.5). */

@@ -1,4 +1,4 @@
-import { withCode } from "../errors/index.ts";
+import { withCode } from "../errors/identifiers/index.ts";
 
 /**
  * Header or trailer fields as on the wire: name, value, name, value, …, in the order sent.
@@ -100,13 +100,7 @@ export class CommonHeaderFields {
   transferEncoding: string | null = null;
   expect: string | null = null;
   connection: string | null = null;
-  connectProtocolVersion: string | null = null;
-  connectTimeoutMs: string | null = null;
-  grpcTimeout: string | null = null;
-  grpcEncoding: string | null = null;
-  grpcAcceptEncoding: string | null = null;
   xRequestId: string | null = null;
-  xServerTimeout: string | null = null;
 
   constructor(fields: HeaderFields) {
     for (let i = 0; i < fields.length; i += 2) {

@@ -1,5 +1,4 @@
-import { Code } from "@connectrpc/connect";
-import { type AcceptingOption, type ProblemName, problems } from "../errors/index.ts";
+import { type AcceptingOption, type CodeName, type ProblemName, problems } from "../errors/identifiers/index.ts";
 import type { Limits } from "./limits.ts";
 
 /**
@@ -8,7 +7,7 @@ import type { Limits } from "./limits.ts";
 export class HttpProblem extends Error {
   readonly errorCode: ProblemName;
   readonly httpStatus: number;
-  readonly code: Code;
+  readonly code: CodeName;
   /** The option that accepts the request. */
   readonly option: AcceptingOption | undefined;
 
@@ -16,13 +15,13 @@ export class HttpProblem extends Error {
   constructor(
     errorCode: ProblemName,
     reason: string,
-    more: { readonly httpStatus?: number; readonly code?: Code; readonly option?: AcceptingOption } = {},
+    more: { readonly httpStatus?: number; readonly code?: CodeName; readonly option?: AcceptingOption } = {},
   ) {
     super(reason);
     const defaults = problems[errorCode];
     this.errorCode = errorCode;
     this.httpStatus = more.httpStatus ?? defaults.httpStatus;
-    this.code = more.code ?? Code[defaults.code];
+    this.code = more.code ?? defaults.code;
     this.option = more.option;
   }
 }

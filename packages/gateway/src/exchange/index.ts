@@ -27,6 +27,7 @@ export {
   setByGrpcClient,
   setByHttp1,
 } from "./field-kinds.ts";
+export { withCode } from "../errors/identifiers/index.ts";
 export { freeBuffer, freeChunk, freedBytesMin, isSingleUse, markSingleUse } from "./free-memory.ts";
 export {
   CommonHeaderFields,

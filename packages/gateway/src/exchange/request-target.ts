@@ -1,11 +1,14 @@
-import { HttpProblem, urlTooLong } from "./http-problem.ts";
+import { headerTooLarge, HttpProblem, urlTooLong } from "./http-problem.ts";
 import type { Limits } from "./limits.ts";
 
 /**
- * Checks the target and the authority of a request (RFC 9112 §3.2, RFC 9113 §8.3.1). `*` is valid only with OPTIONS.
+ * Checks the size of a header, and the target and the authority of a request (RFC 9112 §3.2, RFC 9113 §8.3.1). `*` is
+ * valid only with OPTIONS. Each HTTP implementation calls this for each request.
  *
  * @param target - the request target as sent
  * @param authority - Host or :authority; `null` if absent
+ * @param listBytes - the size of the fields ({@link CommonHeaderFields.listBytes}): many small ones take more memory than
+ * their bytes
  * @returns the target in origin form, or the problem
  */
 export function readRequestTarget(
@@ -13,8 +16,10 @@ export function readRequestTarget(
   target: string,
   authority: string | null,
   authorityRequired: boolean,
+  listBytes: number,
   limits: Limits,
 ): string | HttpProblem {
+  if (listBytes > limits.headerBytes) return headerTooLarge(limits);
   if (target.length > limits.urlBytes) return urlTooLong(limits);
   if (authority === null) {
     if (authorityRequired) return new HttpProblem("ERR_HTTP_INVALID", "the Host header is missing");

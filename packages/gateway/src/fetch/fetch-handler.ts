@@ -1,14 +1,7 @@
 import type { ContextValues } from "@connectrpc/connect";
 import { problem } from "../errors/index.ts";
 import { findTarget, refuseProblem, serve, type Server, type Target, unmatchedTarget } from "../serve/index.ts";
-import {
-  bodyWasRead,
-  headerTooLarge,
-  type HttpProblem,
-  type Limits,
-  type Peer,
-  readRequestTarget,
-} from "../exchange/index.ts";
+import { bodyWasRead, type HttpProblem, type Limits, type Peer, readRequestTarget } from "../exchange/index.ts";
 import { FetchExchange } from "./exchange/index.ts";
 
 /** What a server knows about a request, in addition to the `Request`. */
@@ -45,8 +38,7 @@ export function createFetchHandler(server: Server): FetchHandler {
 }
 
 function problemOf({ common, host, httpMethod, target }: FetchExchange, limits: Limits): HttpProblem | undefined {
-  if (common.listBytes > limits.headerBytes) return headerTooLarge(limits);
-  const targetOrProblem = readRequestTarget(httpMethod, target, host, true, limits);
+  const targetOrProblem = readRequestTarget(httpMethod, target, host, true, common.listBytes, limits);
   return typeof targetOrProblem === "string" ? undefined : targetOrProblem;
 }
 

@@ -1,5 +1,5 @@
 import type { Socket } from "node:net";
-import { withCode } from "../errors/index.ts";
+import { withCode } from "../errors/identifiers/index.ts";
 import type { BoundAddress } from "./bind.ts";
 import type { SharedPortMessage, WorkerMessage } from "./share-connections.ts";
 

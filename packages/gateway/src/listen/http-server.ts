@@ -1,5 +1,5 @@
 import type { Socket } from "node:net";
-import type { Failure } from "../errors/index.ts";
+import type { Failure } from "../errors/identifiers/index.ts";
 import type { BacklogBudget, BaseExchange, ErrorScope, Exchange, HttpProblem, Limits } from "../exchange/index.ts";
 
 /** The version of HTTP that a connection speaks, inside TLS if there is any. */

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { createServer, type Server, type Socket } from "node:net";
 import type { SecureContextOptions, TlsOptions } from "node:tls";
-import { withCode } from "../errors/index.ts";
+import { withCode } from "../errors/identifiers/index.ts";
 import { BacklogBudget, clientClosedRequest, type Exchange, type Peer } from "../exchange/index.ts";
 import { type OptionNames, refuseUnknownOptions } from "../options/index.ts";
 import { createTrustedProxies, type TrustedProxies, unixAddress } from "../trusted-proxies/index.ts";

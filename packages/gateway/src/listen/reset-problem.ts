@@ -1,4 +1,3 @@
-import { Code } from "@connectrpc/connect";
 import { clientGone, ErrorCode, errorName, HttpProblem } from "../exchange/index.ts";
 
 /** The sender of the RST_STREAM that closed a stream, which node's HTTP/2 does not report. */
@@ -48,12 +47,12 @@ export function resetProblem(rstCode: number | undefined, sender: ResetSender): 
     case "server":
       return new HttpProblem("ERR_CLIENT_GONE", `HTTP/2 error caused by the server: ${errorName(rstCode ?? 0)}`, {
         httpStatus: 500,
-        code: Code.Internal,
+        code: "Internal",
       });
     case "excess":
       return new HttpProblem("ERR_CLIENT_GONE", "the client stopped reading the response", {
         httpStatus: 429,
-        code: Code.ResourceExhausted,
+        code: "ResourceExhausted",
       });
     default:
       return clientGone();

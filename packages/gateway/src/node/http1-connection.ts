@@ -6,7 +6,6 @@ import {
   CommonHeaderFields,
   expectationProblem,
   type HeaderFields,
-  headerTooLarge,
   type HttpProblem,
   type Limits,
   retiredIdleMs,
@@ -232,13 +231,10 @@ export class NodeHttp1Connection implements HttpConnection, CheckedConnection, E
 }
 
 function readTarget(request: IncomingMessage, common: CommonHeaderFields, limits: Limits): string | HttpProblem {
-  const { expect, listBytes } = common;
+  const { expect } = common;
   const httpVersion = request.httpVersionMinor === 0 ? "1.0" : "1.1";
   const unmetExpectation = expect === null ? undefined : expectationProblem(expect, httpVersion);
-  if (unmetExpectation !== undefined) return unmetExpectation;
-  // Node limits only the bytes as sent, but many small fields cost more memory than their text.
-  if (listBytes > limits.headerBytes) return headerTooLarge(limits);
-  return readNodeTarget(request, common, limits);
+  return unmetExpectation ?? readNodeTarget(request, common, limits);
 }
 
 /**

@@ -4,8 +4,6 @@ import {
   type Backlog,
   CommonHeaderFields,
   type HeaderFields,
-  headerTooLarge,
-  type HttpProblem,
   type Limits,
   readRequestTarget,
 } from "../exchange/index.ts";
@@ -107,7 +105,8 @@ export class NodeHttp2Connection implements HttpConnection, CheckedConnection, E
       const exchange = new NodeHttp2Exchange(stream, header, fields, common, noHost, this);
       this.#open.set(exchange, performance.now());
       stream.once("close", () => this.#forget(exchange));
-      const target = readTarget(exchange, header, limits);
+      const authority = header[":authority"] ?? common.host;
+      const target = readRequestTarget(exchange.httpMethod, exchange.target, authority, true, common.listBytes, limits);
       if (typeof target === "string") serve(exchange, this.#socket);
       else refuse(exchange, target);
     } catch (error) {
@@ -128,15 +127,6 @@ export class NodeHttp2Connection implements HttpConnection, CheckedConnection, E
     for (const { bufferedBytes } of this.#open.keys()) bytes += bufferedBytes;
     return bytes;
   }
-}
-
-function readTarget(
-  { common, httpMethod, target }: NodeHttp2Exchange,
-  header: IncomingHttpHeaders,
-  limits: Limits,
-): string | HttpProblem {
-  if (common.listBytes > limits.headerBytes) return headerTooLarge(limits);
-  return readRequestTarget(httpMethod, target, header[":authority"] ?? common.host, true, limits);
 }
 
 function sessionOptions(limits: Limits): ServerOptions {

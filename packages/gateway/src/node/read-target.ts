@@ -15,8 +15,8 @@ export function readNodeTarget(
   limits: Limits,
 ): string | HttpProblem {
   const { httpVersion, method = "", url = "" } = request;
-  const { transferEncoding, host } = common;
+  const { transferEncoding, host, listBytes } = common;
   const problem = transferEncoding === null ? undefined : transferEncodingProblem(transferEncoding, httpVersion);
   const authority = ("authority" in request && request.authority) || host;
-  return problem ?? readRequestTarget(method, url, authority, httpVersion !== "1.0", limits);
+  return problem ?? readRequestTarget(method, url, authority, httpVersion !== "1.0", listBytes, limits);
 }

@@ -1,4 +1,4 @@
-import { withCode } from "../errors/index.ts";
+import { withCode } from "../errors/identifiers/index.ts";
 import { nearestName } from "./nearest-name.ts";
 
 /** Marks a required option. */

@@ -1,4 +1,4 @@
-import { withCode } from "../errors/index.ts";
+import { withCode } from "../errors/identifiers/index.ts";
 
 /**
  * Returns the result of a callback, and refuses a promise: the decision of an async callback would be ignored, and an

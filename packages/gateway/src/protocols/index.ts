@@ -6,6 +6,8 @@
  * `shared`, are common to several protocols. Independent of authentication and authorization.
  */
 export type {
+  BinaryStreamWire,
+  BinaryUnaryWire,
   BodyCaller,
   BodyReply,
   BodyTarget,
@@ -24,7 +26,7 @@ export type {
   UnaryWire,
   Wire,
 } from "./protocol.ts";
-export type { Codec, EnvelopeCodec, PartCodec } from "./formats/format.ts";
+export type { Codec } from "./formats/format.ts";
 export { createMethodCodecs, type MethodCodecs } from "./formats.ts";
 export { BodyCallWire, createBodyProtocol } from "./shared/body-protocol.ts";
 export {
@@ -36,11 +38,14 @@ export {
 export {
   envelopeBytes,
   envelopePrefixBytes,
-  type Envelope,
+  Envelope,
   EnvelopeReader,
+  type ForwardedMessage,
   isLargeEnvelope,
   messageBytesMax,
+  readLargeEnvelope,
   readSingleEnvelope,
+  toEnvelope,
   compressedFlag,
   writeEnvelope,
 } from "./shared/envelope.ts";
@@ -54,7 +59,7 @@ export { type AcceptItem, negotiateCoding, readAccept } from "./shared/negotiati
 export { oneMessage } from "./shared/one-message.ts";
 export { isOriginAllowed } from "./shared/origin.ts";
 export { readRestTimeout } from "./shared/timeouts.ts";
-export type { MessageInit, Rpc, Reply, ResponseParts, StreamRpc, UnaryRpc } from "./rpc.ts";
+export type { ForwardedRpc, MessageInit, Rpc, Reply, ResponseParts, StreamRpc, UnaryRpc } from "./rpc.ts";
 export { createExtension, creatorOf, type ProtocolExtension } from "./extension.ts";
 export { claimedBy, createProtocols, type Protocols } from "./protocols.ts";
 export { JsonValueReader } from "./rest/json-value-reader.ts";

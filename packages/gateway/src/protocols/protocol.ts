@@ -2,6 +2,7 @@ import type { Message, Registry } from "@bufbuild/protobuf";
 import type { ConnectError, ContextValues } from "@connectrpc/connect";
 import type { BodyPlan, CommonHeaderFields, Exchange, HeaderFields, HeaderReader, Peer } from "../exchange/index.ts";
 import type { ErrorRecordWriter, RestRoutes } from "./rest/rules/index.ts";
+import type { Envelope, ForwardedMessage } from "./shared/envelope.ts";
 import type { LazyHeaders } from "./shared/lazy-headers.ts";
 import type { ResponseParts, Rpc, StreamRpc, UnaryRpc } from "./rpc.ts";
 
@@ -55,7 +56,7 @@ export interface Protocol {
 }
 
 /** The parts of a request that decide its target. */
-export interface RequestHead {
+export interface RequestHead extends HeaderReader {
   readonly httpMethod: string;
   readonly target: string;
   readonly common: Readonly<CommonHeaderFields>;
@@ -148,16 +149,6 @@ export interface Wire {
   readMessage(body: Uint8Array): Message | Promise<Message>;
 
   /**
-   * Reads a message whose parts are forwarded as they arrive ({@link BodyPlan.isLarge}).
-   *
-   * @throws ConnectError `ResourceExhausted` for a length over the limit
-   */
-  readLargeMessage?(start: Uint8Array, rest: AsyncIterable<Uint8Array>): Message;
-
-  /** Whether the response may consist of parts of messages, because the caller can detect a truncated message. */
-  readonly writesParts?: boolean;
-
-  /**
    * Responds with an error, and with the header and trailer that the handler has set. May be called a second time,
    * after {@link disableCompression}, while the promise of the first call is pending.
    */
@@ -172,8 +163,24 @@ export interface Wire {
 
 /** The wire of a unary call. */
 export interface UnaryWire extends Wire {
+  /** Set if its messages are binary, and can be forwarded without being decoded. */
+  readonly binary?: BinaryUnaryWire | undefined;
   /** Responds with a message. Throws before anything is sent if the message cannot be written. */
   writeMessage(response: ResponseParts): void | Promise<void>;
+}
+
+/** Reads and writes the messages of a unary call that are forwarded as bytes. Its methods correspond to those of the wire. */
+export interface BinaryUnaryWire {
+  /** Whether the response may be parts of a message, because the caller can detect a truncated message. */
+  readonly writesParts: boolean;
+  readEnvelope(body: Uint8Array): Envelope | Promise<Envelope>;
+  writeEnvelope(message: Envelope, header: Headers, trailer: Headers): void | Promise<void>;
+}
+
+/** Reads and writes the messages of a streaming call that are forwarded as bytes. */
+export interface BinaryStreamWire extends Pick<BinaryUnaryWire, "readEnvelope" | "writesParts"> {
+  readEnvelopes(): AsyncIterable<ForwardedMessage>;
+  encodeEnvelope(message: ForwardedMessage): Uint8Array | Promise<Uint8Array>;
 }
 
 /** The sender of a request whose body names the RPC. */
@@ -217,6 +224,8 @@ export interface RequestMessages extends AsyncIterable<Message> {
  * A response is written by {@link begin}, {@link write} … and {@link end}, or by {@link respond} alone.
  */
 export interface StreamWire extends Wire {
+  /** Set if its messages are binary, and can be forwarded without being decoded. */
+  readonly binary?: BinaryStreamWire | undefined;
   /** Bytes to send when the call has been idle for a while; `undefined` for none. */
   readonly heartbeat?: Uint8Array | undefined;
   /**

@@ -1,4 +1,4 @@
-import type { DescMessage, DescMethodStreaming, DescMethodUnary, Message, MessageInitShape } from "@bufbuild/protobuf";
+import type { DescMessage, DescMethodStreaming, DescMethodUnary, MessageInitShape } from "@bufbuild/protobuf";
 import type {
   ConnectRouterOptions,
   HandlerContext,
@@ -23,8 +23,6 @@ export type ResponseParts = Pick<UnaryResponse, "message" | "header" | "trailer"
 export interface Reply {
   /** Receives the response; an untyped interceptor may pass a value of any type. */
   resolve(response: ResponseParts): void;
-  /** Receives the message of a response, or its parts as they arrive. Only without interceptors. */
-  stream?(messages: AsyncIterable<Message>): void;
   /** Receives the thrown value. */
   reject(thrown: unknown): void;
 }
@@ -37,6 +35,14 @@ interface AnyRpc {
   readonly httpMethods: readonly string[];
   readonly options: RpcOptions;
   readonly codecs: MethodCodecs;
+  /** Set if its calls are forwarded to another server instead of being handled (`serve/forward.ts`). */
+  readonly forward?: ForwardedRpc | undefined;
+}
+
+/** What wires must know of an RPC whose calls are forwarded. */
+export interface ForwardedRpc {
+  /** Whether a large message may be forwarded in the parts in which it arrives, because nothing needs all of it. */
+  readonly takesParts: boolean;
 }
 
 /** What a handler returns: a message, or the fields to create it from. */

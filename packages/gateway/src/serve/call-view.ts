@@ -4,26 +4,20 @@ import type { Exchange } from "../exchange/index.ts";
 import type { LazyHeaders, Rpc, Wire } from "../protocols/index.ts";
 import type { AdmitRequest } from "./hooks.ts";
 
-/** Called when a call has ended or the server shuts down. */
-export interface AbortListener {
-  handleEvent(): void;
+/** The part of an AbortSignal that forwarding a call needs. An AbortSignal would cost a tenth of the call. */
+export interface CallSignal {
+  readonly aborted: boolean;
+  readonly reason: unknown;
+  addEventListener(type: "abort", listener: { handleEvent(): void }): void;
+  removeEventListener(type: "abort", listener: { handleEvent(): void }): void;
 }
 
 /** The request of a call, as handlers see it. */
-export interface ViewedRequest extends AdmitRequest {
+export interface ViewedRequest extends AdmitRequest, CallSignal {
   /** Aborts when the call ends for any reason, or when the server shuts down. */
   readonly signal: AbortSignal;
   /** The abort reason of {@link signal}, set even if the signal was never read; `undefined` until it aborts. */
   readonly abortReason: unknown;
-  /**
-   * Adds a listener that is called when {@link signal} aborts. A listener of the signal itself costs a tenth of a
-   * forwarded call; this costs nothing, but supports only one listener.
-   *
-   * @returns whether the listener was added; `false` if there already is one
-   */
-  addAbortListener(listener: AbortListener): boolean;
-  /** Removes a listener. Returns `false` if it was not added. */
-  removeAbortListener(listener: AbortListener): boolean;
 }
 
 /** The call that has a view. */

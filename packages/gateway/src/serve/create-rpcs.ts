@@ -27,6 +27,7 @@ import { validateServices } from "../descriptors/index.ts";
 import { problem } from "../errors/index.ts";
 import { createReachableRegistry, memoize, type ReadJsonOptions } from "../messages/json/index.ts";
 import type { CallView, ViewedRequest } from "./call-view.ts";
+import { type Forwarder, Forwarding } from "./forward.ts";
 import {
   createMethodCodecs,
   type MessageInit,
@@ -41,7 +42,7 @@ import {
 import { refusePromise, refuseUnknownOptions } from "../options/index.ts";
 import { refuseMisspelledHandlers, routerOptionNames } from "./router-options.ts";
 import { requireOwnDescriptors } from "./own-descriptors.ts";
-import { withDecoding, withCheck, checkRequests, type Validation } from "./validation.ts";
+import { checkRequests, type Validation } from "./validation.ts";
 import { YieldedMessages } from "./yielded-messages.ts";
 
 /** The parts of preparing RPCs that depend on the platform. */
@@ -52,16 +53,8 @@ export interface RpcPlatform {
   readonly createCodecs?: typeof createMethodCodecs;
   /** Returns whether the descriptors of a service were already validated when they were read. Default: `false`. */
   readonly isValidated?: (service: DescService) => boolean;
-  /**
-   * Returns the function that decodes request messages of an RPC for their validation; `undefined` if its codecs decode
-   * them.
-   */
-  readonly decoderOf?: (
-    method: DescMethod,
-    options: UniversalHandlerOptions,
-  ) => ((message: Message) => Message) | undefined;
-  /** Returns the function that runs a unary RPC without interceptors; `undefined` to run its handler. */
-  readonly runOf?: (method: DescMethodUnary) => UnaryRpc["run"] | undefined;
+  /** Returns what forwards the calls of an RPC without interceptors; `undefined` to run its handler. */
+  readonly forwarderOf?: (method: DescMethod) => Forwarder | undefined;
 }
 
 /** An RPC registered with a router, and its options, which override those of the router. */
@@ -85,7 +78,7 @@ export function createRpcs(
   routes: (router: ConnectRouter) => void,
   options: ConnectRouterOptions,
   jsonRules: (options: UniversalHandlerOptions) => ReadJsonOptions,
-  { commonJsPrototype, createCodecs = createMethodCodecs, isValidated = () => false, decoderOf, runOf }: RpcPlatform,
+  { commonJsPrototype, createCodecs = createMethodCodecs, isValidated = () => false, forwarderOf }: RpcPlatform,
   validation?: Validation,
 ): { readonly rpcs: readonly Rpc[]; readonly registry: Registry } {
   const base = optionsOf(options, undefined);
@@ -126,11 +119,9 @@ export function createRpcs(
     const { withTypes, rules } = prepare(own);
     const codecs = createCodecs(spec.method, withTypes, rules);
     const check = checkOf?.(spec.method.input);
-    if (check === undefined) return createRpc(spec, withTypes, codecs, runOf);
-    const checkDecoded = withDecoding(check, decoderOf?.(spec.method, withTypes));
-    return createRpc(checkRequests(spec, checkDecoded), withTypes, codecs, (method) =>
-      withCheck(runOf?.(method), checkDecoded),
-    );
+    const rpc = createRpc(check === undefined ? spec : checkRequests(spec, check), withTypes, codecs);
+    const forwarder = withTypes.interceptors.length === 0 ? forwarderOf?.(spec.method) : undefined;
+    return forwarder === undefined ? rpc : { ...rpc, forward: new Forwarding(forwarder, check) };
   });
   return { rpcs, registry };
 }
@@ -165,12 +156,7 @@ function handlersOf(registered: readonly RegisteredRpc[]): ConnectRouter["handle
   return connect.handlers;
 }
 
-function createRpc(
-  spec: MethodImplSpec,
-  options: RouterOptions,
-  codecs: MethodCodecs,
-  runOf: RpcPlatform["runOf"],
-): Rpc {
+function createRpc(spec: MethodImplSpec, options: RouterOptions, codecs: MethodCodecs): Rpc {
   const { parent, name, idempotency } = spec.method;
   const { connect = true } = options;
   const common = {
@@ -182,8 +168,9 @@ function createRpc(
   };
   if (spec.kind === "unary") {
     const { method } = spec;
-    const run = options.interceptors.length > 0 ? undefined : (runOf?.(method) ?? withoutInterceptors(spec));
-    return { ...common, kind: "unary", method, run: run ?? withInterceptors(spec, options.interceptors) };
+    const { interceptors } = options;
+    const run = interceptors.length === 0 ? withoutInterceptors(spec) : withInterceptors(spec, interceptors);
+    return { ...common, kind: "unary", method, run };
   }
   return { ...common, kind: "stream", method: spec.method, invoke: composeStream(spec, options.interceptors) };
 }

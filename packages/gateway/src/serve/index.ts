@@ -21,5 +21,6 @@ export type { Server } from "./server.ts";
 export type { MessageCheck, Validation } from "./validation.ts";
 export { CallView } from "./call-view.ts";
 export { createFaultReporter, type FaultReporter, guardCallback, type OnFault } from "./faults.ts";
-export { beginResponse, writesParts } from "./serve-stream.ts";
+export { beginResponse } from "./serve-stream.ts";
+export type { Caller, Forwarder, ForwardReply } from "./forward.ts";
 export { type Admit, type AdmitRequest, type CompletedRequest, type FaultyRequest } from "./hooks.ts";

@@ -1,14 +1,14 @@
-import type { Message } from "@bufbuild/protobuf";
 import { type BodyReceiver, noBytes } from "../exchange/index.ts";
 import { messageTooLarge, type Rpc, type Wire } from "../protocols/index.ts";
 import { exchangeOf, type ServedRequest } from "./request.ts";
 
 /** A call whose client sends one message. */
-export interface MessageCall extends BodyReader {
+export interface MessageCall<M> extends BodyReader {
   readonly rpc: Rpc;
-  readonly wire: Wire;
+  /** Decodes the message. Returns a promise only if it must be decompressed. */
+  decode(body: Uint8Array): M | Promise<M>;
   /** Runs the call with the message. */
-  run(message: Message): void;
+  run(message: M): void;
 }
 
 /** A reader of a body: a call, or the search for the call that the body names. */
@@ -30,12 +30,12 @@ export function readBody(reader: BodyReader): void {
  *
  * @param body - `undefined` if it exceeds the limit
  */
-export function decodeBody(call: MessageCall, body: Uint8Array | undefined): void {
+export function decodeBody<M>(call: MessageCall<M>, body: Uint8Array | undefined): void {
   const { request } = call;
   if (body === undefined) return request.fail(messageTooLarge(call.rpc.options.readMaxBytes));
-  let message: Message | Promise<Message>;
+  let message: M | Promise<M>;
   try {
-    message = call.wire.readMessage(body);
+    message = call.decode(body);
   } catch (error) {
     return request.fail(error);
   }
@@ -47,17 +47,6 @@ export function decodeBody(call: MessageCall, body: Uint8Array | undefined): voi
   );
 }
 
-/** Runs the call with a large message, whose parts are read while it is forwarded. */
-export function runLarge(call: MessageCall, start: Uint8Array, rest: AsyncIterable<Uint8Array>): void {
-  let message: Message | undefined;
-  try {
-    message = call.wire.readLargeMessage?.(start, rest);
-  } catch (error) {
-    return call.request.fail(error);
-  }
-  if (message !== undefined) runUnlessDone(call, message);
-}
-
-function runUnlessDone(call: MessageCall, message: Message): void {
+function runUnlessDone<M>(call: MessageCall<M>, message: M): void {
   if (!call.request.isDone) call.run(message);
 }

@@ -6,7 +6,6 @@ import {
   HttpProblem,
   notAdded,
   type Peer,
-  readHeaderField,
   startDeadline,
 } from "../exchange/index.ts";
 import { type Failure, problem } from "../errors/index.ts";
@@ -25,10 +24,11 @@ import type { Client } from "../trusted-proxies/index.ts";
 import { LazyCompletedRequest } from "./lazy-completed-request.ts";
 import { completedReason, takeFault, toConnectError, toFault } from "./to-connect-error.ts";
 import { CallValues } from "./context-values.ts";
-import type { CallView, AbortListener, ViewedRequest } from "./call-view.ts";
+import type { CallView, ViewedRequest } from "./call-view.ts";
 import { requestFailed, responseNotWritten } from "./faults.ts";
 import { fullPathOf, type Target } from "./routes.ts";
 import { refuse } from "./refuse.ts";
+import { requestIdOf } from "./request-id.ts";
 import type { Server } from "./server.ts";
 
 /** A call, or the reading of a body that names the call. */
@@ -49,6 +49,7 @@ export interface AnyCall {
 
 /** The part of a call that its request uses. */
 export interface ServedCall extends AnyCall {
+  readonly request: ServedRequest;
   readonly wire: Wire;
   readonly view: CallView;
 }
@@ -93,7 +94,7 @@ export class ServedRequest implements ViewedRequest, AbortReceiver {
   /** The client that trusted proxies report; `undefined` until first use, and without trusted proxies. */
   #trustedClient: Client | undefined;
   #controller: AbortController | undefined;
-  #abortListener: AbortListener | undefined;
+  #abortListener: { handleEvent(): void } | undefined;
   #stopDeadline: (() => void) | undefined;
   #ignoreShutdown: (() => void) | undefined;
 
@@ -162,16 +163,22 @@ export class ServedRequest implements ViewedRequest, AbortReceiver {
     return this.#controller.signal;
   }
 
-  addAbortListener(listener: AbortListener): boolean {
-    if (this.#abortListener !== undefined) return false;
-    this.#abortListener = listener;
-    return true;
+  get aborted(): boolean {
+    return this.abortReason !== undefined;
   }
 
-  removeAbortListener(listener: AbortListener): boolean {
-    if (this.#abortListener !== listener) return false;
-    this.#abortListener = undefined;
-    return true;
+  get reason(): unknown {
+    return this.abortReason;
+  }
+
+  addEventListener(type: "abort", listener: { handleEvent(): void }): void {
+    if (this.#abortListener === undefined) this.#abortListener = listener;
+    else this.signal.addEventListener(type, listener);
+  }
+
+  removeEventListener(type: "abort", listener: { handleEvent(): void }): void {
+    if (this.#abortListener === listener) this.#abortListener = undefined;
+    else this.#controller?.signal.removeEventListener(type, listener);
   }
 
   /**
@@ -305,7 +312,7 @@ export class ServedRequest implements ViewedRequest, AbortReceiver {
     this.#onSettled(error);
   }
 
-  aborted(reason: HttpProblem): void {
+  clientAborted(reason: HttpProblem): void {
     this.#abandon(httpError(reason));
   }
 
@@ -386,12 +393,3 @@ class RequestHeader implements HeaderReader {
     return this.#exchange.get(name);
   }
 }
-
-/** Returns the id of a request that the client knows: that of the response, or the one that it has sent. */
-function requestIdOf({ addedFields, common }: Exchange): string | undefined {
-  const requestId = readHeaderField(addedFields, "x-request-id") ?? common.xRequestId;
-  return requestId !== null && printableId.test(requestId) ? requestId : undefined;
-}
-
-// Prevents a client from injecting line breaks or long strings into logs.
-const printableId = /^[!-~]{1,128}$/;

@@ -12,23 +12,17 @@
 import type { Message } from "@bufbuild/protobuf";
 import type { ConnectError, ContextValues, UnaryRequest } from "@connectrpc/connect";
 import { type Exchange, toUtf8 } from "../exchange/index.ts";
-import {
-  clientGoneError,
-  type Reply,
-  type ResponseParts,
-  type StreamWire,
-  type UnaryRpc,
-  type UnaryWire,
-} from "../protocols/index.ts";
+import { clientGoneError, type Reply, type ResponseParts, type UnaryRpc, type UnaryWire } from "../protocols/index.ts";
 import type { CallTarget, UnaryTarget } from "../protocols/index.ts";
 import { CallView } from "./call-view.ts";
 import { respondToPreflight } from "./cors.ts";
 import { type Endpoint, type EndpointResponse, EndpointExchange } from "./endpoint.ts";
-import { decodeBody, type MessageCall, readBody, runLarge } from "./read-message.ts";
+import { forwardCall, Forwarding } from "./forward.ts";
+import { decodeBody, type MessageCall, readBody } from "./read-message.ts";
 import { exchangeOf, headersToSend, type ServedCall, ServedRequest, serverOf } from "./request.ts";
 import { findTarget, type Target } from "./routes.ts";
 import { serveBody } from "./serve-body.ts";
-import { serveStream, StreamCall } from "./serve-stream.ts";
+import { serveStream } from "./serve-stream.ts";
 import type { Server } from "./server.ts";
 import { explainUnwritable } from "./wrong-value.ts";
 
@@ -95,7 +89,9 @@ function open(request: ServedRequest): void {
 }
 
 function serveCall(request: ServedRequest, target: CallTarget): void {
-  if (target.kind === "stream") serveStream(request, target);
+  const { forward } = target.rpc;
+  if (forward instanceof Forwarding) forwardCall(request, target, forward);
+  else if (target.kind === "stream") serveStream(request, target);
   else serveUnary(request, target);
 }
 
@@ -108,13 +104,11 @@ function serveUnary(request: ServedRequest, target: UnaryTarget): void {
 }
 
 /** A unary call, from its open wire to its response: one message in each direction. */
-class UnaryCall implements ServedCall, MessageCall, Reply {
+class UnaryCall implements ServedCall, MessageCall<Message>, Reply {
   readonly request: ServedRequest;
   readonly rpc: UnaryRpc;
   readonly wire: UnaryWire;
   readonly view: CallView;
-  /** Writes a response whose message is forwarded in parts. */
-  #stream: StreamCall | undefined;
 
   constructor(request: ServedRequest, rpc: UnaryRpc, wire: UnaryWire, timeoutMs: number | undefined) {
     this.request = request;
@@ -128,13 +122,12 @@ class UnaryCall implements ServedCall, MessageCall, Reply {
     readBody(this);
   }
 
-  /** Decodes the message. */
   received(body: Uint8Array | undefined): void {
     decodeBody(this, body);
   }
 
-  receivedLarge(start: Uint8Array, rest: AsyncIterable<Uint8Array>): void {
-    runLarge(this, start, rest);
+  decode(body: Uint8Array): Message | Promise<Message> {
+    return this.wire.readMessage(body);
   }
 
   /** Runs the interceptors and the handler. */
@@ -161,22 +154,12 @@ class UnaryCall implements ServedCall, MessageCall, Reply {
     this.request.succeed(written);
   }
 
-  stream(message: AsyncIterable<Message>): void {
-    const { request, rpc, wire, view } = this;
-    this.#stream = new StreamCall(request, rpc, wire as UnaryWire & StreamWire, view);
-    this.#stream.respond({ header: wire.responseHeader, trailer: wire.responseTrailer, message });
-  }
-
   reject(thrown: unknown): void {
     this.request.failHandling(thrown, this.view);
   }
 
   writeError(error: ConnectError): void | Promise<void> {
-    return (this.#stream ?? this.wire).writeError(error);
-  }
-
-  close(): void {
-    this.#stream?.close();
+    return this.wire.writeError(error);
   }
 }
 

@@ -1,6 +1,5 @@
 import type { DescMessage, DescService, Message, Registry } from "@bufbuild/protobuf";
 import type { HandlerContext, MethodImplSpec } from "@connectrpc/connect";
-import type { UnaryRpc } from "../protocols/index.ts";
 
 /** Checks request messages by the rules of their definition, such as those of `buf.validate`. */
 export interface Validation {
@@ -52,20 +51,6 @@ export function checkRequests(spec: MethodImplSpec, check: MessageCheck): Method
           spec.impl(validMessages(messages, check, context), context),
       };
   }
-}
-
-/** Returns a check of messages that are decoded for it; the check itself if they are decoded already. */
-export function withDecoding(check: MessageCheck, decode: ((message: Message) => Message) | undefined): MessageCheck {
-  return decode === undefined ? check : (message, context) => check(decode(message), context);
-}
-
-/** Returns a function that runs an RPC for requests that pass the check, as {@link checkRequests} does. */
-export function withCheck(run: UnaryRpc["run"] | undefined, check: MessageCheck): UnaryRpc["run"] | undefined {
-  if (run === undefined) return undefined;
-  return (call, reply) => {
-    check(call.message, call);
-    run(call, reply);
-  };
 }
 
 /** Returns a message that passes the check. Throws if it does not. */

@@ -1,5 +1,5 @@
 import { BlockList, isIP } from "node:net";
-import { withCode } from "../errors/index.ts";
+import { withCode } from "../errors/identifiers/index.ts";
 import { toIpAddress } from "./ip-address.ts";
 
 /** A set of IP addresses. */

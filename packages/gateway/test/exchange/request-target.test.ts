@@ -5,7 +5,7 @@ import { authorityOf, readRequestTarget } from "../../src/exchange/request-targe
 const limits = { ...defaultLimits, urlBytes: 40 };
 
 function read(target: string, authority: string | null = "localhost", required = true, httpMethod = "GET"): unknown {
-  return readRequestTarget(httpMethod, target, authority, required, limits);
+  return readRequestTarget(httpMethod, target, authority, required, 0, limits);
 }
 
 describe("the target of a request", () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { CommonHeaderFields } from "../../src/exchange/index.ts";
+import { CommonHeaderFields, readHeaderField } from "../../src/exchange/index.ts";
 import { FetchExchange } from "../../src/fetch/exchange/index.ts";
 import { createRpcs } from "../../src/serve/create-rpcs.ts";
 import { connect } from "../../src/protocols/connect/protocol.ts";
@@ -112,7 +112,12 @@ describe("the protocol of a request without a match", () => {
     { name: "an empty content type", contentType: "", want: "rest" },
   ])("is $want with $name", ({ contentType, hasConnectVersion = false, want }) => {
     const fields = ["content-type", contentType, ...(hasConnectVersion ? ["connect-protocol-version", "1"] : [])];
-    const head = { httpMethod: "POST", target: "/", common: new CommonHeaderFields(fields) };
+    const head = {
+      httpMethod: "POST",
+      target: "/",
+      common: new CommonHeaderFields(fields),
+      get: (name: string) => readHeaderField(fields, name),
+    };
     expect(protocols.find((protocol) => protocol.handlesUnmatched(head))?.name ?? "rest").toBe(want);
   });
 });

@@ -10,7 +10,7 @@ test.each([
   { name: "has the specified status", more: { httpStatus: 417 }, code: Code.ResourceExhausted, httpStatus: 417 },
   {
     name: "has the specified code and status",
-    more: { code: Code.Internal, httpStatus: 502 },
+    more: { code: "Internal" as const, httpStatus: 502 },
     code: Code.Internal,
     httpStatus: 502,
   },

@@ -24,7 +24,7 @@ function openSlow(): {
 
 /** The exchange of a call that has not ended. */
 function openExchange(): Parameters<typeof decompressQueued>[3] {
-  return { abortReceiver: { aborted: () => {} } };
+  return { abortReceiver: { clientAborted: () => {} } };
 }
 
 test("eight messages are decompressed at the same time, whether they succeed or fail", async () => {

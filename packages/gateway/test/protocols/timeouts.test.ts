@@ -1,6 +1,5 @@
 import { Code } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
-import { CommonHeaderFields } from "../../src/exchange/index.ts";
 import { readRestTimeout } from "../../src/protocols/shared/timeouts.ts";
 
 describe("readRestTimeout()", () => {
@@ -22,7 +21,7 @@ describe("readRestTimeout()", () => {
     { header: { "x-server-timeout": "10" }, want: 10_000 },
     { header: { "x-server-timeout": "10", "grpc-timeout": "2S", "connect-timeout-ms": "3000" }, want: 2000 },
   ])("reads $header as $want ms", ({ header, want }) => {
-    expect(readRestTimeout(new CommonHeaderFields(Object.entries(header).flat()), Number.POSITIVE_INFINITY)).toEqual(
+    expect(readRestTimeout(new Headers(header), Number.POSITIVE_INFINITY)).toEqual(
       want === undefined ? {} : { timeoutMs: want },
     );
   });
@@ -49,7 +48,7 @@ describe("readRestTimeout()", () => {
     ["x-server-timeout", "NaN"],
     ["x-server-timeout", "Infinity"],
   ])("refuses %s: %j", (name, value) => {
-    const { error } = readRestTimeout(new CommonHeaderFields([name, value]), Number.POSITIVE_INFINITY);
+    const { error } = readRestTimeout({ get: (one) => (one === name ? value : null) }, Number.POSITIVE_INFINITY);
     expect(error?.code).toBe(Code.InvalidArgument);
     expect(error?.rawMessage).toContain(`timeout value: ${value}`);
   });
@@ -59,7 +58,7 @@ describe("readRestTimeout()", () => {
     { header: { "grpc-timeout": "2S", "connect-timeout-ms": "1001" }, refused: true },
     { header: { "x-server-timeout": "1.001" }, refused: true },
   ])("the shortest timeout of $header must be within the limit of 1000 ms", ({ header, refused }) => {
-    const { error } = readRestTimeout(new CommonHeaderFields(Object.entries(header).flat()), 1000);
+    const { error } = readRestTimeout(new Headers(header), 1000);
     expect(error !== undefined).toBe(refused);
   });
 });

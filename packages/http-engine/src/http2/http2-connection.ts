@@ -85,7 +85,7 @@ export class Http2Connection
 
   protected createRules(parts: ConnectionParts<Http2Stream>, streamFailed: (code: ErrorCode) => void): ServerRules {
     return new ServerRules(parts, {
-      opened: (streamId, head, headTooLarge, endStream) => this.#open(streamId, head, headTooLarge, endStream),
+      opened: (streamId, head, listBytes, endStream) => this.#open(streamId, head, listBytes, endStream),
       pingAcknowledged: (payload) => {
         if (payload.equals(drainPing)) this.#finalGoAway();
       },
@@ -127,13 +127,13 @@ export class Http2Connection
     this.#probePeer();
   }
 
-  #open(streamId: number, head: Http2RequestHead, headTooLarge: boolean, endStream: boolean): void {
+  #open(streamId: number, head: Http2RequestHead, listBytes: number, endStream: boolean): void {
     const sendWindow = this.rules.peer.initialWindowSize;
     const { contentLength, expectsContinue } = head;
     const nowMs = this.deadlines.lastReceivedAtMs;
     const stream = new Http2Stream(this, streamId, { contentLength, endStream, expectsContinue, sendWindow, nowMs });
     this.streams.open.set(streamId, stream);
-    const begin = (): void => stream.begin(this.#options.onStream, head, headTooLarge);
+    const begin = (): void => stream.begin(this.#options.onStream, head, listBytes);
     // Each request has a separate resource: on Node 22, a store that a handler sets with `enterWith` stays in the
     // resource in which the handler was called.
     this.#context.runInAsyncScope(() => new AsyncResource("Http2Request").runInAsyncScope(begin));

@@ -27,9 +27,9 @@ export interface ServerStreamConnection extends FlowConnection {
  * Serves a stream whose header has arrived.
  *
  * @param head - not kept by the stream, because a response may wait for a window long after its call has ended
- * @param headTooLarge - whether the field list exceeds the limit; the head then has only the fields that fit
+ * @param listBytes - the size of the field list; above the limit, the head has only the fields that fit
  */
-export type ServeStream = (stream: Http2Stream, head: Http2RequestHead, headTooLarge: boolean) => void;
+export type ServeStream = (stream: Http2Stream, head: Http2RequestHead, listBytes: number) => void;
 
 /** Options of a new {@link Http2Stream}. */
 export interface StreamInit {
@@ -103,9 +103,9 @@ export class Http2Stream extends StreamFlow<StreamReceiver> {
   }
 
   /** Passes the stream to the code that serves it. */
-  begin(serve: ServeStream, head: Http2RequestHead, headTooLarge: boolean): void {
+  begin(serve: ServeStream, head: Http2RequestHead, listBytes: number): void {
     try {
-      serve(this, head, headTooLarge);
+      serve(this, head, listBytes);
     } catch (error) {
       this.fault(error);
     }

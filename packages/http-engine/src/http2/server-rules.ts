@@ -11,7 +11,7 @@ import { PeerSettings } from "./settings.ts";
 /** The events of {@link ServerRules} for a connection. */
 export interface ServerCallbacks extends FrameCallbacks {
   /** Called with the header of each request; `endStream` if it has no body. */
-  opened(streamId: number, head: Http2RequestHead, headTooLarge: boolean, endStream: boolean): void;
+  opened(streamId: number, head: Http2RequestHead, listBytes: number, endStream: boolean): void;
 }
 
 /** Handles frames of a client: a header section is a request, and GOAWAY has no effect. */
@@ -72,7 +72,7 @@ export class ServerRules extends FrameRules<Http2Stream, Http2RequestHead> {
       // §5.1.2: a peer that has not received our limit yet cannot respect it.
       if (this.settingsAcknowledged) guard.count("resets");
     } else if (sendFlow.queuedBytes >= limits.queuedBytes) this.#rejectNew(streamId, ErrorCode.refusedStream);
-    else this.#callbacks.opened(streamId, head, decoded.listBytes > limits.headerListBytes, endStream);
+    else this.#callbacks.opened(streamId, head, decoded.listBytes, endStream);
   }
 
   /** Resets a stream that was not opened. */

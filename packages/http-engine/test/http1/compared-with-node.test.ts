@@ -242,7 +242,7 @@ function toKnownVersion(text: string): Buffer {
 }
 
 function isTarget(httpMethod: string, target: string): boolean {
-  return typeof readRequestTarget(httpMethod, target, null, false, defaultLimits) === "string";
+  return typeof readRequestTarget(httpMethod, target, null, false, 0, defaultLimits) === "string";
 }
 
 test.each([

@@ -4,13 +4,7 @@ import type { Compression } from "@connectrpc/connect/protocol";
 import { createBinaryReader, createBinaryWriter } from "@plantstore/gateway/internal/messages/binary";
 import type { BodyMemory } from "@plantstore/gateway/exchange";
 import { StableFields } from "@plantstore/http-engine/client";
-import {
-  type Codec,
-  compressedFlag,
-  type Envelope,
-  type PartCodec,
-  writeEnvelope,
-} from "@plantstore/gateway/internal/protocols";
+import { compressedFlag, type Envelope, toEnvelope, writeEnvelope } from "@plantstore/gateway/internal/protocols";
 import type { ResponseCoding } from "./response-head.ts";
 import { responseError } from "./call-status.ts";
 
@@ -33,25 +27,18 @@ export interface CallSettings {
   readonly codegen?: boolean;
 }
 
-/** Converts the messages of one RPC to and from bytes. Its errors are reported as `Internal`. */
-export interface ClientCodec extends Pick<Codec, "decode" | "envelopes"> {
-  encode(init: unknown): Uint8Array;
-}
-
-/** One RPC of a transport, and the state that its calls share. */
-export class ClientMethod {
+/** One RPC whose calls are sent, with messages in the form `T`, and the state that its calls share. */
+export abstract class ClientMethod<T> {
   readonly desc: DescMethod;
   readonly settings: CallSettings;
   /** The first fields of each header section, including `user-agent`. */
   readonly stableFields: StableFields;
-  readonly #codec: ClientCodec;
   #stableWithoutUserAgent: StableFields | undefined;
 
-  constructor(desc: DescMethod, settings: CallSettings, codec: ClientCodec = createMessageCodec(desc, settings)) {
+  constructor(desc: DescMethod, settings: CallSettings) {
     this.desc = desc;
     this.settings = settings;
     this.stableFields = new StableFields([...this.#fields(), "user-agent", userAgent]);
-    this.#codec = codec;
   }
 
   /** The same fields without `user-agent`, for calls whose caller sets it. */
@@ -61,65 +48,32 @@ export class ClientMethod {
 
   /** Whether messages of responses are copied to separate buffers or to shared blocks. */
   get memory(): BodyMemory {
-    return this.#codec.envelopes?.memory ?? "own";
+    return "own";
   }
 
-  /** Opens a part of a large message; `undefined` if the codec needs complete messages. */
-  get openPart(): PartCodec["open"] | undefined {
-    return this.#codec.envelopes?.parts?.open;
+  /** Converts a part of a large message; `undefined` if messages must be complete. */
+  get openPart(): ((part: Uint8Array) => T) | undefined {
+    return undefined;
   }
 
-  /**
-   * Encodes a message in its envelope; returns a promise if it is compressed.
-   *
-   * @throws ConnectError `Internal` if the message cannot be encoded, `ResourceExhausted` if it exceeds `writeMaxBytes`
-   */
-  envelop(init: unknown): Uint8Array | Promise<Uint8Array> {
-    const { sendCompression, compressMinBytes, writeMaxBytes } = this.settings;
-    const unchanged = sendCompression === undefined ? this.#codec.envelopes?.of(init) : undefined;
-    if (unchanged !== undefined) return unchanged;
-    const bytes = this.#serialize(init);
-    if (bytes.byteLength > writeMaxBytes) {
-      throw new ConnectError(`the message is larger than ${writeMaxBytes} bytes`, Code.ResourceExhausted);
-    }
-    if (sendCompression === undefined || bytes.byteLength < compressMinBytes) return writeEnvelope(0, bytes);
-    return sendCompression.compress(bytes).then((compressed) => writeEnvelope(compressedFlag, compressed));
-  }
+  /** Returns a message of a request in its envelope; a promise if it is compressed. Throws a ConnectError. */
+  abstract envelop(message: unknown): Uint8Array | Promise<Uint8Array>;
 
-  /**
-   * Decodes the message of an envelope; returns a promise if it is compressed. Throws, or rejects with, a ConnectError.
-   */
-  open(envelope: Envelope, coding: ResponseCoding): Message | Promise<Message> {
-    if (!envelope.compressed) {
-      const { envelopes } = this.#codec;
-      return envelopes === undefined ? this.#parse(envelope.bytes) : envelopes.open(envelope.withPrefix);
-    }
+  /** Converts a message of a response, which is not compressed. Throws a ConnectError. */
+  protected abstract read(envelope: Envelope): T;
+
+  /** Converts a message of a response; returns a promise if it is compressed. Throws, or rejects with, a ConnectError. */
+  open(envelope: Envelope, coding: ResponseCoding): T | Promise<T> {
+    if (!envelope.compressed) return this.read(envelope);
     if (coding === undefined) {
       throw new ConnectError("a message is compressed, but the header declares no compression", Code.Internal);
     }
     return coding.decompress(envelope.bytes, this.settings.readMaxBytes).then(
-      (decompressed) => this.#parse(decompressed),
+      (decompressed) => this.read(toEnvelope(decompressed)),
       (error: unknown) => {
         throw responseError(error);
       },
     );
-  }
-
-  #serialize(init: unknown): Uint8Array {
-    try {
-      return this.#codec.encode(init);
-    } catch (error) {
-      throw new ConnectError("cannot encode the message", Code.Internal, undefined, undefined, error);
-    }
-  }
-
-  #parse(bytes: Uint8Array): Message {
-    try {
-      return this.#codec.decode(bytes);
-    } catch (error) {
-      const message = `the response is not a valid ${this.desc.output.typeName}`;
-      throw new ConnectError(message, Code.Internal, undefined, undefined, error);
-    }
   }
 
   #fields(): string[] {
@@ -134,12 +88,51 @@ export class ClientMethod {
   }
 }
 
-function createMessageCodec({ input, output }: DescMethod, { codegen = true }: CallSettings): ClientCodec {
-  const write = createBinaryWriter(input, { codegen });
-  return {
-    encode: (init) => write(isMessage(init, input) ? init : create(input, init as MessageInitShape<typeof input>)),
-    decode: createBinaryReader(output, { codegen }),
-  };
+/** Returns the error for a message of a request that cannot be encoded. */
+export function cannotEncode(cause: unknown): ConnectError {
+  return new ConnectError("cannot encode the message", Code.Internal, undefined, undefined, cause);
+}
+
+/** One RPC of a transport. */
+export class MessageMethod extends ClientMethod<Message> {
+  readonly #write: ReturnType<typeof createBinaryWriter>;
+  readonly #read: ReturnType<typeof createBinaryReader>;
+
+  constructor(desc: DescMethod, settings: CallSettings) {
+    const { codegen = true } = settings;
+    super(desc, settings);
+    this.#write = createBinaryWriter(desc.input, { codegen });
+    this.#read = createBinaryReader(desc.output, { codegen });
+  }
+
+  /** @throws ConnectError `Internal` if the message cannot be encoded, `ResourceExhausted` if it exceeds `writeMaxBytes` */
+  envelop(init: unknown): Uint8Array | Promise<Uint8Array> {
+    const { sendCompression, compressMinBytes, writeMaxBytes } = this.settings;
+    const bytes = this.#serialize(init);
+    if (bytes.byteLength > writeMaxBytes) {
+      throw new ConnectError(`the message is larger than ${writeMaxBytes} bytes`, Code.ResourceExhausted);
+    }
+    if (sendCompression === undefined || bytes.byteLength < compressMinBytes) return writeEnvelope(0, bytes);
+    return sendCompression.compress(bytes).then((compressed) => writeEnvelope(compressedFlag, compressed));
+  }
+
+  #serialize(init: unknown): Uint8Array {
+    const { input } = this.desc;
+    try {
+      return this.#write(isMessage(init, input) ? init : create(input, init as MessageInitShape<typeof input>));
+    } catch (error) {
+      throw cannotEncode(error);
+    }
+  }
+
+  protected read({ bytes }: Envelope): Message {
+    try {
+      return this.#read(bytes);
+    } catch (error) {
+      const message = `the response is not a valid ${this.desc.output.typeName}`;
+      throw new ConnectError(message, Code.Internal, undefined, undefined, error);
+    }
+  }
 }
 
 const userAgent = "grpc-node-plantstore-gateway";

@@ -3,6 +3,7 @@ import type {
   DescMethod,
   DescMethodStreaming,
   DescMethodUnary,
+  Message,
   MessageInitShape,
 } from "@bufbuild/protobuf";
 import {
@@ -28,11 +29,11 @@ import {
   type UpstreamTls,
 } from "../upstreams/index.ts";
 import { brotli, gzip, zstd } from "@plantstore/gateway/internal/compression";
-import { type CallSettings, ClientMethod } from "./client-method.ts";
+import { type CallSettings, MessageMethod } from "./client-method.ts";
 import type { CallInit } from "./outgoing-call.ts";
 import { type HeadersInit, readRequestFields } from "./request-fields.ts";
 import { Retries, type RetryPolicy, retryPolicyNames } from "./retries.ts";
-import { type StreamCallResponse, StreamCall } from "./stream-call.ts";
+import { PromisedStream, type StreamCallResponse } from "./stream-call.ts";
 import { PromisedCall, type UnaryCallResponse } from "./unary-call.ts";
 
 /** Options of {@link createGrpcTransport}. */
@@ -125,7 +126,7 @@ class Http2GrpcTransport implements GrpcTransport {
   readonly #upstream: Upstream;
   readonly #ownsUpstream: boolean;
   readonly #retries: Retries;
-  readonly #methods = new WeakMap<DescMethod, ClientMethod>();
+  readonly #methods = new WeakMap<DescMethod, MessageMethod>();
 
   constructor(options: GrpcTransportOptions) {
     const { baseUrl, interceptors = [], tls, defaultTimeoutMs = 0 } = options;
@@ -230,9 +231,9 @@ class Http2GrpcTransport implements GrpcTransport {
     signal: AbortSignal | undefined,
     timeoutMs: number | undefined,
     header: HeadersInit | undefined,
-  ): CallInit {
+  ): CallInit<Message> {
     let method = this.#methods.get(desc);
-    if (method === undefined) this.#methods.set(desc, (method = new ClientMethod(desc, this.#settings)));
+    if (method === undefined) this.#methods.set(desc, (method = new MessageMethod(desc, this.#settings)));
     const fields = readRequestFields(header);
     return { upstream: this.#upstream, method, fields, signal, timeoutMs, retries: this.#retries };
   }
@@ -269,14 +270,14 @@ type DecodedStream<O extends DescMessage> = Pick<StreamResponse<DescMessage, O>,
 type Interception = Pick<Parameters<typeof runUnaryCall>[0], "interceptors" | "signal" | "timeoutMs">;
 type InterceptedRequest = Pick<UnaryRequest, "service" | "requestMethod" | "url" | "header" | "contextValues">;
 
-async function callUnary(init: CallInit, input: unknown): Promise<UnaryCallResponse> {
+async function callUnary(init: CallInit<Message>, input: unknown): Promise<UnaryCallResponse> {
   const enveloped = init.method.envelop(input);
   const request = enveloped instanceof Promise ? await enveloped : enveloped;
   return new Promise((resolve, reject) => new PromisedCall(init, request, resolve, reject).start());
 }
 
-function callStream(init: CallInit, input: AsyncIterable<unknown>): Promise<StreamCallResponse> {
-  return new Promise((resolve, reject) => new StreamCall(init, input, resolve, reject).start());
+function callStream(init: CallInit<Message>, input: AsyncIterable<unknown>): Promise<StreamCallResponse> {
+  return new Promise((resolve, reject) => new PromisedStream(init, input, resolve, reject).start());
 }
 
 /** The compressions that responses may use, in order of preference. */

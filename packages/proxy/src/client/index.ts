@@ -5,12 +5,12 @@
  * `create-grpc-transport.ts` starts a call for each request of a client; a call (`outgoing-call.ts`) gets a stream from an
  * upstream, sends its messages and completes once.
  */
-export { type CallSettings, type ClientCodec, ClientMethod } from "./client-method.ts";
-export type { CallEnd, CallInit, CancelSignal } from "./outgoing-call.ts";
+export { type CallSettings, cannotEncode, ClientMethod } from "./client-method.ts";
+export type { CallEnd, CallInit } from "./outgoing-call.ts";
 export { createGrpcTransport, type GrpcTransport, type GrpcTransportOptions } from "./create-grpc-transport.ts";
 export type { RequestFields } from "./request-fields.ts";
 export { Retries, type RetryPolicy, retryPolicyNames } from "./retries.ts";
-export { type StreamCallResponse, StreamCall } from "./stream-call.ts";
+export { StreamCall } from "./stream-call.ts";
 export { UnaryCall } from "./unary-call.ts";
 export {
   createUpstream,

@@ -1,4 +1,3 @@
-import type { Message } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { ErrorCode, type HeaderFields, readHeaderField, startDeadline } from "@plantstore/gateway/exchange";
 import {
@@ -27,17 +26,19 @@ export interface CancelSignal {
 }
 
 /** The parameters of a call. */
-export interface CallInit {
+export interface CallInit<T> {
   readonly upstream: Upstream;
-  readonly method: ClientMethod;
+  readonly method: ClientMethod<T>;
   readonly fields: RequestFields;
   readonly signal: CancelSignal | undefined;
   /** Milliseconds; `undefined` for no deadline. */
   readonly timeoutMs: number | undefined;
   /** Decides about retries. Default: one retry if the call was certainly not processed. */
   readonly retries?: Retries;
-  /** Whether large messages of the response are read in parts, if the codec allows it. */
+  /** Whether large messages of the response are read in parts, if the method allows it. */
   readonly readsParts?: boolean;
+  /** Gets the header of the response, unless it is trailers-only, and the trailer of a complete response. */
+  readonly metadata?: { header(fields: HeaderFields): void; trailer(fields: HeaderFields): void };
   /** Called once at the end of the call. Must not throw. */
   readonly onEnd?: ((end: CallEnd) => void) | undefined;
 }
@@ -56,14 +57,14 @@ export interface CallEnd {
 /**
  * A call: waits for a stream, sends the request, and completes once, by a response, deadline, cancellation or failure.
  */
-export abstract class OutgoingCall implements PendingCall, ResponseReceiver {
-  protected readonly method: ClientMethod;
+export abstract class OutgoingCall<T> implements PendingCall, ResponseReceiver {
+  protected readonly method: ClientMethod<T>;
   protected stream: ClientStream | undefined;
   protected coding: ResponseCoding;
   /** The header of the response; `undefined` before it arrives, and for a trailers-only response. */
   protected head: HeaderFields | undefined;
   protected isDone = false;
-  readonly #init: CallInit;
+  readonly #init: CallInit<T>;
   /** The connection of the current attempt. */
   #connection: ClientConnection | undefined;
   readonly #startedAtMs: number;
@@ -83,7 +84,7 @@ export abstract class OutgoingCall implements PendingCall, ResponseReceiver {
   #retryTimer: NodeJS.Timeout | undefined;
   #stopDeadline: (() => void) | undefined;
 
-  constructor(init: CallInit) {
+  constructor(init: CallInit<T>) {
     this.#init = init;
     this.method = init.method;
     this.#retries = init.retries ?? transparentRetries;
@@ -156,11 +157,16 @@ export abstract class OutgoingCall implements PendingCall, ResponseReceiver {
   protected abstract completed(trailer: HeaderFields): ConnectError | undefined;
 
   /** Called when the header arrives, except for a trailers-only response. */
-  protected abstract headReceived(head: HeaderFields): void;
+  protected headReceived(_head: HeaderFields): void {}
 
   abstract onData(piece: Uint8Array): void;
 
   abstract onWritable(): void;
+
+  /** Returns the error to report for a complete response that is not valid. */
+  malformed(error: ConnectError): ConnectError {
+    return error;
+  }
 
   /** Fails the call and resets its stream. */
   fail(error: ConnectError): void {
@@ -179,6 +185,7 @@ export abstract class OutgoingCall implements PendingCall, ResponseReceiver {
     if (ended) return this.#complete(section.fields, noFields);
     this.head = section.fields;
     this.coding = coding;
+    this.#init.metadata?.header(section.fields);
     this.headReceived(section.fields);
   }
 
@@ -218,10 +225,10 @@ export abstract class OutgoingCall implements PendingCall, ResponseReceiver {
   }
 
   /** Returns the messages of the response as they arrive. */
-  protected readResponse(messages: ResponseMessages): AsyncIterable<Message> {
-    const { method, coding } = this;
+  protected readResponse(messages: ResponseMessages): AsyncIterable<T> {
+    const { method } = this;
     const openPart = this.readsParts ? method.openPart : undefined;
-    const open = (envelope: Envelope): Message | Promise<Message> => method.open(envelope, coding);
+    const open = (envelope: Envelope): T | Promise<T> => method.open(envelope, this.coding);
     return messages.read(this, new EnvelopeReader(method.settings.readMaxBytes, open, openPart));
   }
 
@@ -259,6 +266,7 @@ export abstract class OutgoingCall implements PendingCall, ResponseReceiver {
     if (error !== undefined) return this.#attemptFailed(error, trailer);
     this.#finish();
     this.#retries.succeeded();
+    this.#init.metadata?.trailer(trailer);
     this.#reportEnd(this.completed(trailer));
   }
 
@@ -269,6 +277,7 @@ export abstract class OutgoingCall implements PendingCall, ResponseReceiver {
       if (trailer === undefined) return this.fail(error);
       this.#finish();
       this.#reportEnd(error);
+      this.#init.metadata?.trailer(trailer);
       return this.failed(error, trailer);
     }
     const { stream } = this;

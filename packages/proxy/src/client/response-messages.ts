@@ -1,4 +1,3 @@
-import type { Message } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { RequestBody } from "@plantstore/gateway/exchange";
 import { type EnvelopeReader, readMessages } from "@plantstore/gateway/internal/protocols";
@@ -10,6 +9,8 @@ export interface ReadCall {
   readonly cancellation: ConnectError | undefined;
   /** Fails the call and resets its stream. */
   fail(error: ConnectError): void;
+  /** Returns the error to report for a response that is not valid. */
+  malformed(error: ConnectError): ConnectError;
 }
 
 /** The messages of a response, which the server sends as fast as they are read. */
@@ -41,19 +42,20 @@ export class ResponseMessages {
   }
 
   /** Returns the messages. May be called once. */
-  read(call: ReadCall, reader: EnvelopeReader<Message>): AsyncIterable<Message> {
+  read<T>(call: ReadCall, reader: EnvelopeReader<T>): AsyncIterable<T> {
     const messages = readMessages(this.#body.pieces(), reader)[Symbol.asyncIterator]();
-    const iterator: AsyncIterator<Message> = {
+    const iterator: AsyncIterator<T> = {
       next: async () => {
         // A cancelled call returns no more messages, even if the response is complete.
         if (call.cancellation !== undefined) throw call.cancellation;
-        let result: IteratorResult<Message>;
+        let result: IteratorResult<T>;
         try {
           result = await messages.next();
         } catch (error) {
-          const failure = this.#error ?? responseError(error);
+          if (this.#error !== undefined) throw this.#error;
+          const failure = responseError(error);
           call.fail(failure);
-          throw failure;
+          throw call.malformed(failure);
         }
         if (result.done === true && this.#error !== undefined) throw this.#error;
         return result;

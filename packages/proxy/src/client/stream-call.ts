@@ -23,17 +23,16 @@ export interface StreamCallResponse {
 const keptBytesMax = 96 * 1024;
 
 /** A call with a stream of messages in one or both directions. */
-export class StreamCall extends OutgoingCall {
+export abstract class StreamCall<T> extends OutgoingCall<T> {
   /**
    * The caller's async context, in which its messages are read. Socket events run in that of the call that opened the
    * connection.
    */
   readonly #context = new AsyncResource("StreamCall");
   readonly #input: AsyncIterator<unknown>;
-  readonly #resolve: (response: StreamCallResponse) => void;
-  readonly #reject: (error: ConnectError) => void;
-  readonly #trailer: Headers = new Headers();
-  readonly #messages = new ResponseMessages((bytes) => this.stream?.consumed(bytes));
+  readonly #received = new ResponseMessages((bytes) => this.stream?.consumed(bytes));
+  /** The messages of the response as they arrive. Throw if the call fails. */
+  readonly messages: AsyncIterable<T>;
   /** The envelopes that were sent, for a retry; `undefined` once the response has begun or they exceed the limit. */
   #retryMessages: Uint8Array[] | undefined = [];
   #keptBytes = 0;
@@ -41,16 +40,10 @@ export class StreamCall extends OutgoingCall {
   /** Resumes reading the input once the queued bytes are sent. */
   #resume: (() => void) | undefined;
 
-  constructor(
-    init: CallInit,
-    input: AsyncIterable<unknown>,
-    resolve: (response: StreamCallResponse) => void,
-    reject: (error: ConnectError) => void,
-  ) {
+  constructor(init: CallInit<T>, input: AsyncIterable<unknown>) {
     super(init);
     this.#input = input[Symbol.asyncIterator]();
-    this.#resolve = resolve;
-    this.#reject = reject;
+    this.messages = this.readResponse(this.#received);
   }
 
   protected get isRepeatable(): boolean {
@@ -66,18 +59,13 @@ export class StreamCall extends OutgoingCall {
     inputSent.catch((error: unknown) => this.fail(ConnectError.from(error)));
   }
 
-  protected headReceived(head: HeaderFields): void {
+  protected override headReceived(_head: HeaderFields): void {
     // equivalent mutant: a call with a response is not retried, so this only frees memory.
     this.#retryMessages = undefined;
-    this.#resolve({
-      header: new LazyHeaders(head),
-      message: this.readResponse(this.#messages),
-      trailer: this.#trailer,
-    });
   }
 
   onData(piece: Uint8Array): void {
-    this.#messages.onData(piece);
+    this.#received.onData(piece);
   }
 
   onWritable(): void {
@@ -85,25 +73,15 @@ export class StreamCall extends OutgoingCall {
   }
 
   protected failed(error: ConnectError, trailer: HeaderFields | undefined): void {
-    this.#reject(error);
-    this.#endStreams(trailer, error);
-  }
-
-  protected completed(trailer: HeaderFields): ConnectError | undefined {
-    // equivalent mutant: the caller reads the results of both later, in either order.
-    this.#endStreams(trailer, undefined);
-    // In a trailers-only response, no header was received before.
-    if (this.head === undefined) this.headReceived(trailer);
-    return undefined;
-  }
-
-  /** Ends the messages in both directions. */
-  #endStreams(trailer: HeaderFields | undefined, error: ConnectError | undefined): void {
-    if (trailer !== undefined) {
-      new LazyHeaders(trailer).forEach((value, name) => this.#trailer.append(name, value));
-      this.#messages.end(error);
-    } else if (error !== undefined) this.#messages.fail(error);
+    if (trailer === undefined) this.#received.fail(error);
+    else this.#received.end(error);
     this.#stopInput();
+  }
+
+  protected completed(_trailer: HeaderFields): ConnectError | undefined {
+    this.#received.end(undefined);
+    this.#stopInput();
+    return undefined;
   }
 
   async #sendInput(): Promise<void> {
@@ -143,5 +121,46 @@ export class StreamCall extends OutgoingCall {
   /** Stops the caller's iterator. Rejects with its error, even if its `return` throws synchronously. */
   async #endInput(): Promise<void> {
     await this.#input.return?.();
+  }
+}
+
+/** A streaming call of a transport that settles a promise with the header of the response. */
+export class PromisedStream extends StreamCall<Message> {
+  readonly #resolve: (response: StreamCallResponse) => void;
+  readonly #reject: (error: ConnectError) => void;
+  readonly #trailer: Headers = new Headers();
+
+  constructor(
+    init: CallInit<Message>,
+    input: AsyncIterable<unknown>,
+    resolve: (response: StreamCallResponse) => void,
+    reject: (error: ConnectError) => void,
+  ) {
+    super(init, input);
+    this.#resolve = resolve;
+    this.#reject = reject;
+  }
+
+  protected override headReceived(head: HeaderFields): void {
+    super.headReceived(head);
+    this.#resolve({ header: new LazyHeaders(head), message: this.messages, trailer: this.#trailer });
+  }
+
+  protected override failed(error: ConnectError, trailer: HeaderFields | undefined): void {
+    this.#reject(error);
+    this.#addTrailer(trailer ?? []);
+    super.failed(error, trailer);
+  }
+
+  protected override completed(trailer: HeaderFields): ConnectError | undefined {
+    this.#addTrailer(trailer);
+    super.completed(trailer);
+    // In a trailers-only response, no header was received before.
+    if (this.head === undefined) this.headReceived(trailer);
+    return undefined;
+  }
+
+  #addTrailer(trailer: HeaderFields): void {
+    new LazyHeaders(trailer).forEach((value, name) => this.#trailer.append(name, value));
   }
 }

@@ -21,7 +21,7 @@ export interface UnaryCallResponse {
 }
 
 /** A call with one request message and one response message. */
-export abstract class UnaryCall extends OutgoingCall {
+export abstract class UnaryCall<T> extends OutgoingCall<T> {
   readonly #request: Uint8Array;
   /** The first piece of the response body, and the entire body if no other piece arrives. */
   #first: Uint8Array = noBytes;
@@ -29,19 +29,19 @@ export abstract class UnaryCall extends OutgoingCall {
   /** The response if its message is read in parts. */
   #parts: ResponseMessages | undefined;
 
-  constructor(init: CallInit, request: Uint8Array) {
+  constructor(init: CallInit<T>, request: Uint8Array) {
     super(init);
     this.#request = request;
   }
 
   /** Called once when the call has succeeded. */
-  protected abstract succeeded(message: Message, trailer: HeaderFields): void;
+  protected abstract succeeded(message: T, trailer: HeaderFields): void;
 
   /** Called once when the status is success, but the message is missing or invalid. */
-  protected abstract malformed(error: ConnectError): void;
+  protected abstract rejected(error: ConnectError): void;
 
   /** Called instead of {@link succeeded} with the parts of a large message, which throw if the call fails. */
-  protected receivedLarge(_parts: AsyncIterable<Message>): void {}
+  protected receivedLarge(_parts: AsyncIterable<T>): void {}
 
   /** Ends the parts with the error of the call. @returns `false` if the message is not read in parts */
   protected failParts(error: ConnectError, isComplete: boolean): boolean {
@@ -57,8 +57,6 @@ export abstract class UnaryCall extends OutgoingCall {
   protected send(stream: ClientStream): void {
     stream.end(this.#request);
   }
-
-  protected headReceived(_head: HeaderFields): void {}
 
   onWritable(): void {}
 
@@ -99,13 +97,13 @@ export abstract class UnaryCall extends OutgoingCall {
       if (message instanceof Promise)
         message.then(
           (opened) => this.succeeded(opened, trailer),
-          (error: ConnectError) => this.malformed(error),
+          (error: ConnectError) => this.rejected(this.malformed(error)),
         );
       else this.succeeded(message, trailer);
       return undefined;
     } catch (thrown) {
       const error = responseError(thrown);
-      this.malformed(error);
+      this.rejected(this.malformed(error));
       return error;
     }
   }
@@ -125,12 +123,12 @@ export abstract class UnaryCall extends OutgoingCall {
 }
 
 /** A unary call of a transport that settles a promise. */
-export class PromisedCall extends UnaryCall {
+export class PromisedCall extends UnaryCall<Message> {
   readonly #resolve: (response: UnaryCallResponse) => void;
   readonly #reject: (error: ConnectError) => void;
 
   constructor(
-    init: CallInit,
+    init: CallInit<Message>,
     request: Uint8Array,
     resolve: (response: UnaryCallResponse) => void,
     reject: (error: ConnectError) => void,
@@ -144,7 +142,7 @@ export class PromisedCall extends UnaryCall {
     this.#resolve({ header: new LazyHeaders(this.head ?? []), message, trailer: new LazyHeaders(trailer) });
   }
 
-  protected malformed(error: ConnectError): void {
+  protected rejected(error: ConnectError): void {
     this.#reject(error);
   }
 

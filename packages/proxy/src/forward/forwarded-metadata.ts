@@ -1,15 +1,13 @@
-import type { HandlerContext } from "@connectrpc/connect";
-import { beginResponse, requestOf } from "@plantstore/gateway/internal/serve";
+import type { Caller } from "@plantstore/gateway/internal/serve";
 import type { HeaderFields } from "@plantstore/gateway/exchange";
 import type { RequestFields } from "../client/index.ts";
 import { LazyHeaders } from "@plantstore/gateway/internal/protocols";
 import { type AddedFields, type ForwardedFields, noAddedFields } from "./forward-rules.ts";
 
 /** Returns the fields of a call's header to forward to the upstream. */
-export function forwardHeader(context: HandlerContext, fields: ForwardedFields): RequestFields {
-  const { requestHeader } = context;
+export function forwardHeader({ request, headers }: Caller, fields: ForwardedFields): RequestFields {
+  const { requestHeader } = headers;
   const fieldList = requestHeader instanceof LazyHeaders ? requestHeader.fields : [...requestHeader].flat();
-  const request = requestOf(context);
   const added = fields.added(request);
   const isHidden = request.protocol === "mcp" && !fields.forwardsMcpCredential;
   return fields.of(isHidden ? withoutCredential(fieldList) : fieldList, added);
@@ -22,7 +20,7 @@ function withoutCredential(fields: HeaderFields): HeaderFields {
 
 /** Forwards the header and trailer of an upstream's response to the caller. */
 export class ResponseMetadata {
-  readonly #context: HandlerContext;
+  readonly #caller: Caller;
   readonly #fields: ForwardedFields;
   /**
    * Computed before the call is sent, so that an error of the application's `set` is not reported as one of the
@@ -31,23 +29,23 @@ export class ResponseMetadata {
   readonly #added: AddedFields;
   #isComplete = false;
 
-  constructor(context: HandlerContext, fields: ForwardedFields) {
-    this.#context = context;
+  constructor(caller: Caller, fields: ForwardedFields) {
+    this.#caller = caller;
     this.#fields = fields;
-    this.#added = fields.added(requestOf(context));
+    this.#added = fields.added(caller.request);
   }
 
   /** Forwards the header section. A trailers-only response has none. */
   header(fields: HeaderFields): void {
     if (this.#isComplete) return;
-    append(this.#context.responseHeader, this.#fields.of(fields, this.#added).fields);
-    beginResponse(this.#context);
+    append(this.#caller.headers.responseHeader, this.#fields.of(fields, this.#added).fields);
+    this.#caller.begin();
   }
 
   /** Forwards the trailer section. */
   trailer(fields: HeaderFields): void {
     this.#isComplete = true;
-    append(this.#context.responseTrailer, this.#fields.of(fields, noAddedFields).fields);
+    append(this.#caller.headers.responseTrailer, this.#fields.of(fields, noAddedFields).fields);
   }
 }
 

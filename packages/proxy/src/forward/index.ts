@@ -1,7 +1,7 @@
 /**
- * How is a call forwarded to its upstream? `proxied-upstream.ts` registers a handler for each RPC of the descriptors;
- * `forward-call.ts` forwards each call, with the fields that `forward-rules.ts` allows. Messages of binary protocols stay
- * bytes (`opaque-message.ts`).
+ * How is a call forwarded to its upstream? `proxied-upstream.ts` registers each RPC of the descriptors; `forward-call.ts`
+ * forwards each call, with the fields that `forward-rules.ts` allows. With interceptors, handlers do, with decoded
+ * messages (`forwarding-handlers.ts`).
  *
  * Independent of sockets and of the protocols of callers.
  */
@@ -9,7 +9,6 @@ export type { DescriptorSource, ServiceDescriptors } from "./descriptors.ts";
 export type { CallEnd, RetryPolicy } from "../client/index.ts";
 export type { ForwardRules } from "./forward-rules.ts";
 export { guardObserver, type UpstreamCall, type UpstreamCallObserver } from "./observe-calls.ts";
-export { createRequestDecoder, createServerCodecs, OpaqueMessage } from "./opaque-message.ts";
 export {
   type MethodSettings,
   OpenUpstream,

@@ -1,28 +1,19 @@
-import {
-  createRegistry,
-  type DescMethod,
-  type DescMethodBiDiStreaming,
-  type DescMethodClientStreaming,
-  type DescMethodServerStreaming,
-  type DescMethodUnary,
-  type DescService,
-  type Message,
-  type Registry,
-} from "@bufbuild/protobuf";
+import { createRegistry, type DescMethod, type DescService, type Registry } from "@bufbuild/protobuf";
 import type { ConnectRouter, ConnectRouterOptions } from "@connectrpc/connect";
 import { defaultReadMaxBytes, requireField } from "@plantstore/gateway/exchange";
-import { type CallSettings, ClientMethod, Retries, type RetryPolicy, retryPolicyNames } from "../client/index.ts";
+import { type CallSettings, Retries, type RetryPolicy, retryPolicyNames } from "../client/index.ts";
 import { type OptionNames, refuseUnknownOptions, required } from "@plantstore/gateway/options";
-import { messageBytesMax, oneMessage, type UnaryRpc } from "@plantstore/gateway/internal/protocols";
+import { messageBytesMax } from "@plantstore/gateway/internal/protocols";
+import type { Forwarder } from "@plantstore/gateway/internal/serve";
 import type { ExternalHttpRule } from "@plantstore/gateway/rest";
 import { createUpstream, requireRange, type Upstream, type UpstreamTls } from "../upstreams/index.ts";
 import { brotli, gzip, zstd } from "@plantstore/gateway/internal/compression";
 import { toDescriptorSource } from "./descriptor-sources.ts";
 import { type DescriptorSource, type ServiceDescriptors, readDescriptors } from "./descriptors.ts";
-import { forwardStream, type ForwardTarget, forwardUnary, readSingleResponse, promiseUnary } from "./forward-call.ts";
+import { ForwardedMethod, UpstreamForwarder } from "./forward-call.ts";
 import { compileForwardRules, type ForwardedFields, type ForwardRules, forwardRulesNames } from "./forward-rules.ts";
+import { registerForwarder } from "./forwarding-handlers.ts";
 import type { UpstreamCallObserver } from "./observe-calls.ts";
-import { createResponseDecoder, createUpstreamCodec, LargeMessage } from "./opaque-message.ts";
 
 /** A gRPC service behind a proxy: its address, its descriptors, and how calls are forwarded to it. */
 export interface ProxiedUpstream {
@@ -208,17 +199,15 @@ export class OpenUpstream {
     return { ...descriptors, omitted: new Map([...unread, ...descriptors.omitted]) };
   }
 
-  /** Registers handlers that forward all calls of services. @returns functions that run unary RPCs without interceptors */
-  register(router: ConnectRouter, services: readonly DescService[]): ReadonlyMap<DescMethod, UnaryRpc["run"]> {
-    const runs = new Map<DescMethod, UnaryRpc["run"]>();
+  /** Registers the RPCs of services. @returns what forwards their calls */
+  register(router: ConnectRouter, services: readonly DescService[]): ReadonlyMap<DescMethod, Forwarder> {
+    const forwarders = new Map<DescMethod, Forwarder>();
     for (const method of services.flatMap(({ methods }) => methods)) {
-      const target = this.#target(method);
-      registerMethod(router, method, target);
-      if (method.methodKind === "unary") {
-        runs.set(method, (call, reply) => forwardUnary(target, call.message, call, reply));
-      }
+      const forwarder = this.#forwarderOf(method);
+      registerForwarder(router, method, forwarder);
+      forwarders.set(method, forwarder);
     }
-    return runs;
+    return forwarders;
   }
 
   /** Returns the retries of a policy, which share one budget. */
@@ -228,53 +217,29 @@ export class OpenUpstream {
     return retries;
   }
 
-  #target(method: DescMethod): ForwardTarget {
+  #forwarderOf(method: DescMethod): Forwarder {
     const own = this.options.methodSettings?.(method) ?? {};
     refuseUnknownOptions(own, methodSettingsNames, "methodSettings of createProxy");
     requireTimeout("timeoutMs of methodSettings", own.timeoutMs, 0);
     requireTimeout("timeoutMaxMs of methodSettings", own.timeoutMaxMs, 1);
     const { binaryOptions, interceptors = [], observe } = this.#call;
-    const codec = createUpstreamCodec(method, binaryOptions, interceptors.length === 0 ? "shared" : "own");
-    return {
+    return new UpstreamForwarder({
       upstream: this.connections,
-      method: new ClientMethod(method, this.#settings, codec),
-      decode: createResponseDecoder(method, binaryOptions),
+      method: new ForwardedMethod(method, this.#settings, interceptors.length === 0 ? "shared" : "own"),
+      binaryOptions,
       retries: this.#retriesOf(own.retry ?? this.options.retry),
       requestFields: this.#requestFields,
       responseFields: this.#responseFields,
       timeoutMs: own.timeoutMs ?? this.options.timeoutMs,
       timeoutMaxMs: own.timeoutMaxMs ?? this.options.timeoutMaxMs,
       observe,
-    };
+    });
   }
 }
 
 /** Returns a registry of all types, for Any messages and error details in JSON. */
 export function typesOf(descriptors: readonly ServiceDescriptors[]): Registry {
   return createRegistry(...descriptors.map(({ types }) => types));
-}
-
-/** Any RPC, as a union discriminated by `methodKind`. */
-type AnyMethod = DescMethodUnary | DescMethodServerStreaming | DescMethodClientStreaming | DescMethodBiDiStreaming;
-
-function registerMethod(router: ConnectRouter, method: AnyMethod, target: ForwardTarget): void {
-  switch (method.methodKind) {
-    case "unary":
-      router.rpc(method, (message, context) => promiseUnary(target, message, context));
-      break;
-    case "server_streaming":
-      router.rpc(method, (message, context) => forwardStream(target, partsOf(message), context));
-      break;
-    case "client_streaming":
-      router.rpc(method, (messages, context) => readSingleResponse(forwardStream(target, messages, context)));
-      break;
-    case "bidi_streaming":
-      router.rpc(method, (messages, context) => forwardStream(target, messages, context));
-  }
-}
-
-function partsOf(message: Message): AsyncIterable<Message> {
-  return message instanceof LargeMessage ? message.parts : oneMessage(message);
 }
 
 function requireTimeout(name: string, timeoutMs: number | undefined, least: 0 | 1): void {

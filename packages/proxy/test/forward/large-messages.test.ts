@@ -1,14 +1,7 @@
-import { create, toBinary } from "@bufbuild/protobuf";
 import { createClient, type Interceptor } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
 import { describe, expect, test } from "vitest";
-import {
-  GreenhouseService,
-  WaterBedRequestSchema,
-  WaterBedResponseSchema,
-} from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { createGrpcTransport as createProxyTransport } from "../../src/client/index.ts";
-import { OpaqueMessage } from "../../src/forward/index.ts";
+import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { collect } from "../../../testing/src/collect.ts";
 import { startGreenhouse } from "../../../testing/src/gateway/greenhouse.ts";
 import { startProxy } from "../../../testing/src/gateway/proxy.ts";
@@ -62,41 +55,17 @@ test("a large message that an interceptor keeps is not overwritten", async () =>
   const transport = createGrpcTransport({ baseUrl: proxy.baseUrl, acceptCompression });
   const client = createClient(GreenhouseService, transport);
   for (const note of notes) await client.waterBed({ note });
-  const bytes = kept.map((message) => (message instanceof OpaqueMessage ? message.bytes.byteLength : 0));
-  expect(bytes.map((length, at) => length > (notes[at]?.length ?? 0))).toEqual(notes.map(() => true));
-});
-
-test("an interceptor may transfer the buffers of small messages, because each message has its own", async () => {
-  const buffers: ArrayBufferLike[] = [];
-  const collectBuffers: Interceptor = (next) => async (request) => {
-    const response = await next(request);
-    for (const { message } of [request, response])
-      if (message instanceof OpaqueMessage) buffers.push(message.bytes.buffer);
-    return response;
-  };
-  await using upstream = await startGreenhouse({ waterBed: ({ note }) => ({ note }) });
-  await using proxy = await startProxy(`http://127.0.0.1:${upstream.address.port}`, files, {
-    interceptors: [collectBuffers],
-  });
-  // This transport sends several calls in one write, each with END_STREAM.
-  await using transport = createProxyTransport({ baseUrl: proxy.baseUrl });
-  const client = createClient(GreenhouseService, transport);
-  await Promise.all(Array.from({ length: 32 }, () => client.waterBed({ note: "oak ".repeat(50) })));
-  expect(new Set(buffers).size).toBe(64);
+  expect(kept).toMatchObject(notes.map((note) => ({ note })));
 });
 
 const replace: Interceptor = (next) => async (request) => {
-  Object.assign(request.message, {
-    bytes: toBinary(WaterBedRequestSchema, create(WaterBedRequestSchema, { note: "a" })),
-  });
+  Object.assign(request.message, { note: "a" });
   const response = await next(request);
-  Object.assign(response.message, {
-    bytes: toBinary(WaterBedResponseSchema, create(WaterBedResponseSchema, { note: "b" })),
-  });
+  Object.assign(response.message, { note: "b" });
   return response;
 };
 
-test("bytes that an interceptor sets are forwarded instead of the received ones", async () => {
+test("what an interceptor sets in a message is forwarded", async () => {
   const received: string[] = [];
   await using upstream = await startGreenhouse({
     waterBed: ({ note }) => {

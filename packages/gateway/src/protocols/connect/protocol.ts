@@ -20,7 +20,7 @@ export const connect: Protocol = {
         const [contentType, format] = callFormat(`application/${name}`, codec, planBody(readMaxBytes));
         return [contentType, unaryTarget(rpc, format, undefined)];
       }
-      const plan = planEnvelope(codec, readMaxBytes);
+      const plan = planEnvelope(codec, rpc);
       const [contentType, format] = callFormat(`application/connect+${name}`, codec, plan);
       return [contentType, createTarget(connect, rpc, (exchange) => new ConnectStreamWire(exchange, rpc, format))];
     });
@@ -33,8 +33,12 @@ export const connect: Protocol = {
     const [, format] = callFormat(`application/${name}`, codec, planBody(rpc.options.readMaxBytes));
     return unaryTarget(rpc, format, parameters);
   },
-  handlesUnmatched({ common: { contentType, connectProtocolVersion } }) {
-    return connectProtocolVersion !== null || contentType?.toLowerCase().startsWith("application/connect+") === true;
+  handlesUnmatched(head) {
+    const { contentType } = head.common;
+    return (
+      head.get("connect-protocol-version") !== null ||
+      contentType?.toLowerCase().startsWith("application/connect+") === true
+    );
   },
   refuse(exchange, { httpStatus, error, fields, target }) {
     if (target?.kind === "stream") {

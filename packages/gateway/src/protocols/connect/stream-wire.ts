@@ -24,7 +24,7 @@ export class ConnectStreamWire extends EnvelopedWire {
     const accepted = exchange.get("connect-accept-encoding");
     super(exchange, rpc, format, {
       encodings: negotiateEncodings(acceptCompression, contentEncoding, accepted, "connect-accept-encoding"),
-      timeout: readConnectTimeout(exchange.common, maxTimeoutMs),
+      timeout: readConnectTimeout(exchange.get("connect-timeout-ms"), maxTimeoutMs),
       encodingName: "connect-content-encoding",
       problem: versionProblem(exchange, rpc, undefined),
     });

@@ -10,14 +10,15 @@ import { decompressQueued } from "../shared/queued-decompression.ts";
 import type { Codec } from "../formats/format.ts";
 import { headerFieldsToSend, LazyHeaders } from "../shared/lazy-headers.ts";
 import { type MessageEncodings, negotiateEncodings } from "../shared/message-encodings.ts";
-import type { UnaryWire } from "../protocol.ts";
+import { type Envelope, toEnvelope } from "../shared/envelope.ts";
+import type { BinaryUnaryWire, UnaryWire } from "../protocol.ts";
 import type { ResponseParts, UnaryRpc } from "../rpc.ts";
 import { readConnectTimeout } from "../shared/timeouts.ts";
 import { unaryError } from "./unary-error.ts";
 import { versionProblem } from "./version.ts";
 
 /** A unary call of the Connect protocol: POST, and GET for RPCs without side effects. */
-export class ConnectUnaryWire implements UnaryWire {
+export class ConnectUnaryWire implements UnaryWire, BinaryUnaryWire {
   readonly timeoutMs: number | undefined;
   readonly problem: ConnectError | undefined;
   readonly body: BodyPlan;
@@ -37,7 +38,7 @@ export class ConnectUnaryWire implements UnaryWire {
     const { options } = rpc;
     const encoding = query === undefined ? exchange.common.contentEncoding : query.get("compression");
     const accepted = exchange.get("accept-encoding");
-    const timeout = readConnectTimeout(exchange.common, options.maxTimeoutMs);
+    const timeout = readConnectTimeout(exchange.get("connect-timeout-ms"), options.maxTimeoutMs);
     this.requestHeader = new LazyHeaders(exchange.fields);
     this.#exchange = exchange;
     this.#rpc = rpc;
@@ -53,19 +54,43 @@ export class ConnectUnaryWire implements UnaryWire {
     this.responseHeader = new LazyHeaders(this.#headerFields);
   }
 
+  get writesParts(): boolean {
+    return false;
+  }
+
+  get binary(): BinaryUnaryWire | undefined {
+    return this.#codec.isBinary === true ? this : undefined;
+  }
+
   readMessage(body: Uint8Array): Message | Promise<Message> {
+    const bytes = this.#readBytes(body);
+    if (!(bytes instanceof Promise)) return this.#codec.decode(bytes);
+    return bytes.then((decompressed) => this.#codec.decode(decompressed));
+  }
+
+  readEnvelope(body: Uint8Array): Envelope | Promise<Envelope> {
+    const bytes = this.#readBytes(body);
+    return bytes instanceof Promise ? bytes.then(toEnvelope) : toEnvelope(bytes);
+  }
+
+  #readBytes(body: Uint8Array): Uint8Array | Promise<Uint8Array> {
     const { readMaxBytes } = this.#rpc.options;
     const bytes = this.#query === undefined ? body : messageOfQuery(this.#query);
     if (bytes.byteLength > readMaxBytes) throw messageTooLarge(readMaxBytes);
     const compression = this.#encodings.request;
-    if (compression === undefined) return this.#codec.decode(bytes);
-    const decompressed = decompressQueued(compression, bytes, readMaxBytes, this.#exchange);
-    return decompressed.then((message) => this.#codec.decode(message));
+    return compression === undefined ? bytes : decompressQueued(compression, bytes, readMaxBytes, this.#exchange);
   }
 
-  writeMessage(response: ResponseParts): void | Promise<void> {
-    const header = headerFieldsToSend(response.header, this.#headerFields);
-    return this.#respond(200, header, response.trailer, this.#codec.encode(response.message));
+  writeMessage({ message, header, trailer }: ResponseParts): void | Promise<void> {
+    return this.#respondWith(this.#codec.encode(message), header, trailer);
+  }
+
+  writeEnvelope({ bytes }: Envelope, header: Headers, trailer: Headers): void | Promise<void> {
+    return this.#respondWith(bytes, header, trailer);
+  }
+
+  #respondWith(bytes: Uint8Array, header: Headers, trailer: Headers): void | Promise<void> {
+    return this.#respond(200, headerFieldsToSend(header, this.#headerFields), trailer, bytes);
   }
 
   writeError(error: ConnectError): void | Promise<void> {

@@ -16,6 +16,6 @@ export function versionProblem(
     if (query.get("connect") === "v1") return undefined;
     return problem("ERR_PROTOCOL", 'query parameter "connect" must be "v1"', { option });
   }
-  if (exchange.common.connectProtocolVersion === "1") return undefined;
+  if (exchange.get("connect-protocol-version") === "1") return undefined;
   return problem("ERR_PROTOCOL", 'the header Connect-Protocol-Version must be "1"', { option });
 }

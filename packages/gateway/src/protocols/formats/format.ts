@@ -1,6 +1,5 @@
 import type { DescMethod, Message } from "@bufbuild/protobuf";
 import type { UniversalHandlerOptions } from "@connectrpc/connect/protocol";
-import type { BodyMemory } from "../../exchange/index.ts";
 import type { ReadJsonOptions } from "../../messages/json/index.ts";
 
 /**
@@ -31,28 +30,6 @@ export interface Codec {
   encode(message: Message): Uint8Array;
   /** Whether requests with unknown fields are refused. */
   readonly refusesUnknownFields?: boolean | undefined;
-  /** Set if received messages are forwarded without being decoded. */
-  readonly envelopes?: EnvelopeCodec | undefined;
-}
-
-/** Forwards messages in their received envelopes. Compressed messages are decoded instead. */
-export interface EnvelopeCodec {
-  /** The memory of received envelopes. "shared" is allowed only if no application gets their bytes. */
-  readonly memory: BodyMemory;
-  /** Returns a message that keeps its envelope. */
-  open(envelope: Uint8Array): Message;
-  /** Returns the received envelope of a message, to be sent unchanged; `undefined` if the message must be encoded. */
-  of(message: unknown): Uint8Array | undefined;
-  /** Set if large messages need not be complete when they are forwarded. */
-  readonly parts?: PartCodec | undefined;
-}
-
-/** Forwards large messages in the parts in which they are received. {@link EnvelopeCodec.of} returns a part unchanged. */
-export interface PartCodec {
-  /** Returns a part of an envelope, which takes the place of a message. The first part is the prefix. */
-  open(part: Uint8Array, isFirst: boolean): Message;
-  /** Returns the message of a caller that must send exactly one, whose parts are read while it is forwarded. */
-  join(parts: AsyncIterable<Message>): Message;
-  /** Returns whether a message is a part, which is never compressed. */
-  isPart(message: unknown): boolean;
+  /** Whether the bytes are those of the binary format, in which messages are forwarded. */
+  readonly isBinary?: boolean;
 }

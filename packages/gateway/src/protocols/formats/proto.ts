@@ -15,6 +15,7 @@ export const proto: Format = {
 
 /** The reader and the writer are created on first use, because many RPCs may never be called. */
 class ProtoCodec implements Codec {
+  readonly isBinary = true;
   readonly #method: DescMethod;
   readonly #options: UniversalHandlerOptions;
   #read: ReturnType<typeof createBinaryReader> | undefined;

@@ -16,12 +16,12 @@ export const grpcWeb: Protocol = {
   name: "grpc-web",
   hasHttpStatus: false,
   targetsOf(rpc) {
-    const { grpcWeb: isServed = true, readMaxBytes } = rpc.options;
+    const { grpcWeb: isServed = true } = rpc.options;
     if (!isServed) return [];
     return [baseType, textType].flatMap((base) => {
       const isText = base === textType;
       const formats = callFormatsOf(base, rpc.codecs, (codec) => {
-        const plan = planEnvelope(codec, readMaxBytes);
+        const plan = planEnvelope(codec, rpc);
         return isText ? planText(plan) : plan;
       });
       return formats.map(([contentType, format]) => {

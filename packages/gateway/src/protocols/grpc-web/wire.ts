@@ -1,7 +1,7 @@
-import type { Message } from "@bufbuild/protobuf";
 import type { ConnectError } from "@connectrpc/connect";
 import type { Exchange, HeaderFields } from "../../exchange/index.ts";
 import type { CallFormat } from "../shared/content-type.ts";
+import type { Envelope } from "../shared/envelope.ts";
 import { EnvelopedWire } from "../shared/enveloped-wire.ts";
 import { readGrpcHeader } from "../grpc/header.ts";
 import { statusOk } from "../grpc/status.ts";
@@ -20,8 +20,8 @@ export class GrpcWebWire extends EnvelopedWire {
     this.#isText = isText;
   }
 
-  override readMessage(body: Uint8Array): Message | Promise<Message> {
-    return super.readMessage(this.#isText ? decodeGrpcWebText(body) : body);
+  override readEnvelope(body: Uint8Array): Envelope | Promise<Envelope> {
+    return super.readEnvelope(this.#isText ? decodeGrpcWebText(body) : body);
   }
 
   protected override pieces(): AsyncIterable<Uint8Array> {

@@ -2,17 +2,16 @@ import type { Exchange } from "../../exchange/index.ts";
 import type { EnvelopedHeader } from "../shared/enveloped-wire.ts";
 import { negotiateEncodings } from "../shared/message-encodings.ts";
 import type { Rpc } from "../rpc.ts";
-import { noTimeout, readGrpcTimeout } from "../shared/timeouts.ts";
+import { readGrpcTimeout } from "../shared/timeouts.ts";
 
 /** Reads the header of a call of gRPC or gRPC-Web. */
-export function readGrpcHeader({ common }: Exchange, { options }: Rpc): EnvelopedHeader {
-  const { grpcEncoding, grpcAcceptEncoding } = common;
+export function readGrpcHeader(exchange: Exchange, { options }: Rpc): EnvelopedHeader {
   const encodings = negotiateEncodings(
     options.acceptCompression,
-    grpcEncoding,
-    grpcAcceptEncoding,
+    exchange.get("grpc-encoding"),
+    exchange.get("grpc-accept-encoding"),
     "grpc-accept-encoding",
   );
-  const timeout = common.grpcTimeout === null ? noTimeout : readGrpcTimeout(common, options.maxTimeoutMs);
+  const timeout = readGrpcTimeout(exchange.get("grpc-timeout"), options.maxTimeoutMs);
   return { encodings, timeout, encodingName: "grpc-encoding" };
 }

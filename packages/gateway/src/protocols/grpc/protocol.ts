@@ -13,9 +13,9 @@ export const grpc: Protocol = {
   name: "grpc",
   hasHttpStatus: false,
   targetsOf(rpc) {
-    const { grpc: isServed = true, readMaxBytes } = rpc.options;
+    const { grpc: isServed = true } = rpc.options;
     if (!isServed) return [];
-    const formats = callFormatsOf(baseType, rpc.codecs, (codec) => planEnvelope(codec, readMaxBytes));
+    const formats = callFormatsOf(baseType, rpc.codecs, (codec) => planEnvelope(codec, rpc));
     return formats.map(([contentType, format]) => {
       return [contentType, createTarget(grpc, rpc, (exchange) => new GrpcWire(exchange, rpc, format))];
     });

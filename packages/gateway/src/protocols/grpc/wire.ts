@@ -17,20 +17,16 @@ export class GrpcWire extends EnvelopedWire {
   }
 
   // In other protocols, the end of the response is in the body, where it would be read as a part of a truncated message.
-  get writesParts(): boolean {
-    return this.codec.envelopes?.parts !== undefined;
+  override get writesParts(): boolean {
+    return true;
   }
 
   // Does the same as the base class, but sends a large uncompressed message without copying it into an envelope.
   override writeMessage({ message, header, trailer }: ResponseParts): void | Promise<void> {
-    const respond = (body: Uint8Array): void => this.respond(this.headerToSend(header), body, trailer, undefined);
-    const received = this.receivedEnvelope(message);
-    if (received !== undefined) return respond(received);
     const bytes = this.codec.encode(message);
     const isSentUncopied = this.encodings.response === undefined && bytes.byteLength >= uncopiedBytesMin;
     if (isSentUncopied) return this.#respondUncopied(header, bytes, trailer);
-    const envelope = this.envelop(bytes);
-    return envelope instanceof Promise ? envelope.then(respond) : respond(envelope);
+    return this.respondWith(this.envelop(bytes), header, trailer);
   }
 
   #respondUncopied(header: Headers, message: Uint8Array, trailer: Headers): void {

@@ -42,7 +42,7 @@ export class RestUnaryWire implements UnaryWire {
     this.exchange = exchange;
     this.selection = selection;
     this.body = body;
-    const timeout = readRestTimeout(exchange.common, maxTimeoutMs);
+    const timeout = readRestTimeout(exchange, maxTimeoutMs);
     this.timeoutMs = timeout.timeoutMs;
     let error: unknown = timeout.error;
     const hasBody = exchange.body !== undefined && body !== undefined;

@@ -54,7 +54,7 @@ export abstract class BodyCallWire implements Omit<Wire, "readMessage" | "writeE
    */
   constructor(exchange: Exchange, rpc: Rpc, fields: HeaderFields, defaultTimeoutMs?: number) {
     const { maxTimeoutMs, readMaxBytes } = rpc.options;
-    const { timeoutMs = defaultTimeoutMs, error } = readRestTimeout(exchange.common, maxTimeoutMs);
+    const { timeoutMs = defaultTimeoutMs, error } = readRestTimeout(exchange, maxTimeoutMs);
     const codec = rpc.codecs.get("json");
     if (codec === undefined) throw new TypeError("there is no codec for JSON");
     this.timeoutMs = timeoutMs;

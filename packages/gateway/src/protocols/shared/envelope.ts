@@ -1,8 +1,10 @@
 import { Code, type ConnectError } from "@connectrpc/connect";
 import { problem } from "../../errors/index.ts";
-import { allocateBytes, type BodyPlan, CollectedBytes, noBytes } from "../../exchange/index.ts";
+import { allocateBytes, type BodyPlan, CollectedBytes, HttpProblem, noBytes } from "../../exchange/index.ts";
 import { messageTooLarge } from "./compression.ts";
 import type { Codec } from "../formats/format.ts";
+import type { Rpc } from "../rpc.ts";
+import { httpError } from "./http-error.ts";
 import type { MessageSplitter } from "./message-splitter.ts";
 
 /**
@@ -64,19 +66,62 @@ export function readSingleEnvelope(body: Uint8Array, readMaxBytes: number): Enve
   if (body.byteLength === 0) throw problem("ERR_PROTOCOL", "the message is missing", { code: Code.Unimplemented });
   const end = envelopeBytes(body);
   if (end === 0) throw truncatedError();
-  const envelope = toEnvelope(body, 0, end, readMaxBytes);
+  const envelope = envelopeAt(body, 0, end, readMaxBytes);
   if (body.byteLength < end) throw truncatedError();
-  if (body.byteLength > end) {
-    throw problem("ERR_PROTOCOL", "a unary call must have exactly one message", { code: Code.Unimplemented });
-  }
+  if (body.byteLength > end) throw severalMessages();
   return envelope;
 }
 
+/** A message of a forwarded call: uncompressed, in binary form. A large one may be several pieces of its envelope. */
+export type ForwardedMessage = Envelope | Uint8Array;
+
+/** Returns an encoded message in an envelope. */
+export function toEnvelope(message: Uint8Array): Envelope {
+  const envelope = writeEnvelope(0, message);
+  return new Envelope(false, envelope, 0, envelope.byteLength);
+}
+
 /** Returns the plan for reading a body with one envelope. */
-export function planEnvelope(codec: Codec, readMaxBytes: number): BodyPlan {
-  const memory = codec.envelopes?.memory ?? "own";
-  const isLarge = codec.envelopes?.parts === undefined ? undefined : isLargeEnvelope;
-  return { limitBytes: envelopePrefixBytes + readMaxBytes, memory, announcedBytes: envelopeBytes, isLarge };
+export function planEnvelope(codec: Codec, { options, forward }: Rpc): BodyPlan {
+  const plan = { limitBytes: envelopePrefixBytes + options.readMaxBytes, announcedBytes: envelopeBytes };
+  if (forward === undefined || codec.isBinary !== true) return { ...plan, memory: "own" };
+  return { ...plan, memory: "shared", isLarge: forward.takesParts ? isLargeEnvelope : undefined };
+}
+
+/**
+ * Yields the pieces of a body with one large envelope.
+ *
+ * @throws ConnectError `ResourceExhausted` for a length over the limit, before the first piece; later, the errors of
+ * {@link readSingleEnvelope}, and why the body was aborted
+ */
+export function readLargeEnvelope(
+  start: Uint8Array,
+  rest: AsyncIterable<Uint8Array>,
+  readMaxBytes: number,
+): AsyncIterable<Uint8Array> {
+  const bytes = envelopeBytes(start);
+  if (bytes > envelopePrefixBytes + readMaxBytes) throw messageTooLarge(readMaxBytes);
+  return piecesOf(start, rest, bytes);
+}
+
+async function* piecesOf(
+  start: Uint8Array,
+  rest: AsyncIterable<Uint8Array>,
+  bytes: number,
+): AsyncGenerator<Uint8Array> {
+  let missingBytes = bytes - start.byteLength;
+  if (missingBytes < 0) throw severalMessages();
+  yield start;
+  try {
+    for await (const piece of rest) {
+      missingBytes -= piece.byteLength;
+      if (missingBytes < 0) throw severalMessages();
+      yield piece;
+    }
+  } catch (error) {
+    throw error instanceof HttpProblem ? httpError(error) : error;
+  }
+  if (missingBytes > 0) throw truncatedError();
 }
 
 /** Returns the length in bytes of the envelope that starts at `at`; 0 if its prefix is incomplete. */
@@ -130,7 +175,7 @@ export class EnvelopeReader<T> implements MessageSplitter<T> {
   #at = 0;
   /** An incomplete envelope. `announcedBytes` is the length of the prefix until the prefix has arrived. */
   #partial: CollectedBytes | undefined;
-  readonly #readPart: ((part: Uint8Array, isFirst: boolean) => T) | undefined;
+  readonly #readPart: ((part: Uint8Array) => T) | undefined;
   /** The bytes of a message that is read in parts that have not been taken. */
   #missingBytes = 0;
 
@@ -138,11 +183,7 @@ export class EnvelopeReader<T> implements MessageSplitter<T> {
    * @param read - converts an envelope to a message
    * @param readPart - converts a part of an envelope; if set, large uncompressed messages are read in parts
    */
-  constructor(
-    readMaxBytes: number,
-    read: (envelope: Envelope) => T | Promise<T>,
-    readPart?: (part: Uint8Array, isFirst: boolean) => T,
-  ) {
+  constructor(readMaxBytes: number, read: (envelope: Envelope) => T | Promise<T>, readPart?: (part: Uint8Array) => T) {
     this.#readMaxBytes = readMaxBytes;
     this.#read = read;
     this.#readPart = readPart;
@@ -161,14 +202,14 @@ export class EnvelopeReader<T> implements MessageSplitter<T> {
       const end = at + envelopeBytes(piece, at);
       if (end > at && end <= piece.byteLength) {
         this.#advance(end);
-        return this.#read(toEnvelope(piece, at, end, this.#readMaxBytes));
+        return this.#read(envelopeAt(piece, at, end, this.#readMaxBytes));
       }
       if (at === piece.byteLength) return undefined;
     }
     const collected = this.#collect();
     if (collected === undefined) return undefined;
-    if (this.#missingBytes > 0) return this.#readPart?.(collected, true);
-    return this.#read(toEnvelope(collected, 0, collected.byteLength, this.#readMaxBytes));
+    if (this.#missingBytes > 0) return this.#readPart?.(collected);
+    return this.#read(envelopeAt(collected, 0, collected.byteLength, this.#readMaxBytes));
   }
 
   end(): undefined {
@@ -180,7 +221,7 @@ export class EnvelopeReader<T> implements MessageSplitter<T> {
     if (part.byteLength === 0) return undefined;
     this.#missingBytes -= part.byteLength;
     this.#advance(this.#at + part.byteLength);
-    return this.#readPart?.(part, false);
+    return this.#readPart?.(part);
   }
 
   /**
@@ -222,13 +263,18 @@ export class EnvelopeReader<T> implements MessageSplitter<T> {
 }
 
 /** @throws ConnectError `ResourceExhausted` for a length over the limit, `InvalidArgument` for reserved flags */
-function toEnvelope(bytes: Uint8Array, at: number, end: number, readMaxBytes: number): Envelope {
+function envelopeAt(bytes: Uint8Array, at: number, end: number, readMaxBytes: number): Envelope {
   if (end - at > envelopePrefixBytes + readMaxBytes) throw messageTooLarge(readMaxBytes);
   const flags = bytes[at] ?? 0;
   if ((flags & ~compressedFlag) !== 0) {
     throw problem("ERR_PROTOCOL", `the message has reserved flags 0b${flags.toString(2)}`);
   }
   return new Envelope(flags === compressedFlag, bytes, at, end);
+}
+
+function severalMessages(): ConnectError {
+  // gRPC, "Status codes": a call with too few or too many messages is unimplemented.
+  return problem("ERR_PROTOCOL", "a unary call must have exactly one message", { code: Code.Unimplemented });
 }
 
 function truncatedError(): ConnectError {

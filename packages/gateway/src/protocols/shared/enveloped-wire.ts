@@ -1,25 +1,24 @@
 import type { Message } from "@bufbuild/protobuf";
 import { Code, type ConnectError } from "@connectrpc/connect";
 import { problem } from "../../errors/index.ts";
-import { type BodyPlan, type Exchange, type HeaderFields, noBytes } from "../../exchange/index.ts";
+import { type BodyPlan, type Exchange, type HeaderFields, markSingleUse, noBytes } from "../../exchange/index.ts";
 import type { Codec } from "../formats/format.ts";
 import type { CallFormat } from "./content-type.ts";
 import { decompressQueued } from "./queued-decompression.ts";
-import { messageTooLarge } from "./compression.ts";
 import {
   compressedFlag,
-  type Envelope,
-  envelopeBytes,
-  envelopePrefixBytes,
+  Envelope,
   EnvelopeReader,
+  type ForwardedMessage,
   readSingleEnvelope,
+  toEnvelope,
   writeEnvelope,
 } from "./envelope.ts";
 import { headerFieldsToSend, LazyHeaders, withOwnReserved } from "./lazy-headers.ts";
 import { readMessages } from "./message-splitter.ts";
 import type { MessageEncodings } from "./message-encodings.ts";
 import type { Rpc, ResponseParts } from "../rpc.ts";
-import type { StreamWire, UnaryWire } from "../protocol.ts";
+import type { BinaryStreamWire, BinaryUnaryWire, StreamWire, UnaryWire } from "../protocol.ts";
 import type { Timeout } from "./timeouts.ts";
 
 /** The parsed header of a call with envelopes. */
@@ -33,7 +32,7 @@ export interface EnvelopedHeader {
 }
 
 /** A call whose messages have envelopes: every call of gRPC and gRPC-Web, and the streams of Connect. */
-export abstract class EnvelopedWire implements UnaryWire, StreamWire {
+export abstract class EnvelopedWire implements UnaryWire, StreamWire, BinaryUnaryWire, BinaryStreamWire {
   abstract readonly responseTrailer: LazyHeaders;
   readonly reportsErrorAtEnd = true;
   readonly timeoutMs: number | undefined;
@@ -64,35 +63,44 @@ export abstract class EnvelopedWire implements UnaryWire, StreamWire {
     this.responseHeader = new LazyHeaders(this.headerFields);
   }
 
-  readMessage(body: Uint8Array): Message | Promise<Message> {
-    return this.#decode(readSingleEnvelope(body, this.rpc.options.readMaxBytes));
+  get writesParts(): boolean {
+    return false;
   }
 
-  readLargeMessage(start: Uint8Array, rest: AsyncIterable<Uint8Array>): Message {
-    const parts = this.codec.envelopes?.parts;
-    if (parts === undefined) throw new TypeError("the codec needs complete messages");
-    const { readMaxBytes } = this.rpc.options;
-    // Checked before the call is forwarded.
-    if (envelopeBytes(start) > envelopePrefixBytes + readMaxBytes) throw messageTooLarge(readMaxBytes);
-    const reader = this.#createReader();
-    reader.add(start);
-    return parts.join(readMessages(rest, reader));
+  get binary(): (BinaryUnaryWire & BinaryStreamWire) | undefined {
+    return this.codec.isBinary === true ? this : undefined;
+  }
+
+  readMessage(body: Uint8Array): Message | Promise<Message> {
+    return this.#decode(this.readEnvelope(body));
   }
 
   readMessages(): AsyncIterable<Message> {
-    return readMessages(this.pieces(), this.#createReader());
+    const decode = (envelope: Envelope): Message | Promise<Message> => this.#decode(this.#decompress(envelope));
+    return readMessages(this.pieces(), new EnvelopeReader(this.rpc.options.readMaxBytes, decode));
   }
 
-  #createReader(): EnvelopeReader<Message> {
-    const decode = (envelope: Envelope): Message | Promise<Message> => this.#decode(envelope);
-    return new EnvelopeReader(this.rpc.options.readMaxBytes, decode, this.codec.envelopes?.parts?.open);
+  readEnvelope(body: Uint8Array): Envelope | Promise<Envelope> {
+    return this.#decompress(readSingleEnvelope(body, this.rpc.options.readMaxBytes));
   }
 
-  #decode(envelope: Envelope): Message | Promise<Message> {
-    const { envelopes } = this.codec;
-    if (!envelope.compressed) {
-      return envelopes === undefined ? this.codec.decode(envelope.bytes) : envelopes.open(envelope.withPrefix);
-    }
+  readEnvelopes(): AsyncIterable<ForwardedMessage> {
+    const { options, forward } = this.rpc;
+    const readPart = forward?.takesParts === true ? (part: Uint8Array): ForwardedMessage => part : undefined;
+    const decompress = (envelope: Envelope): Envelope | Promise<Envelope> => this.#decompress(envelope);
+    return readMessages(
+      this.pieces(),
+      new EnvelopeReader<ForwardedMessage>(options.readMaxBytes, decompress, readPart),
+    );
+  }
+
+  #decode(envelope: Envelope | Promise<Envelope>): Message | Promise<Message> {
+    if (!(envelope instanceof Promise)) return this.codec.decode(envelope.bytes);
+    return envelope.then(({ bytes }) => this.codec.decode(bytes));
+  }
+
+  #decompress(envelope: Envelope): Envelope | Promise<Envelope> {
+    if (!envelope.compressed) return envelope;
     const { request } = this.encodings;
     // The compression document of gRPC requires Internal for a compressed message without an encoding.
     if (request === undefined)
@@ -100,7 +108,7 @@ export abstract class EnvelopedWire implements UnaryWire, StreamWire {
         code: Code.Internal,
       });
     const decompressed = decompressQueued(request, envelope.bytes, this.rpc.options.readMaxBytes, this.exchange);
-    return decompressed.then((message) => this.codec.decode(message));
+    return decompressed.then(toEnvelope);
   }
 
   /** Returns the body of a streaming client as it arrives. */
@@ -109,14 +117,13 @@ export abstract class EnvelopedWire implements UnaryWire, StreamWire {
   }
 
   encode(message: Message): Uint8Array | Promise<Uint8Array> {
-    return this.receivedEnvelope(message) ?? this.envelop(this.codec.encode(message));
+    return this.envelop(this.codec.encode(message));
   }
 
-  /** Returns the received envelope of a message, if it can be sent unchanged. */
-  protected receivedEnvelope(message: Message): Uint8Array | undefined {
-    const { envelopes } = this.codec;
-    const isUnchanged = this.encodings.response === undefined || envelopes?.parts?.isPart(message) === true;
-    return isUnchanged ? envelopes?.of(message) : undefined;
+  encodeEnvelope(message: ForwardedMessage): Uint8Array | Promise<Uint8Array> {
+    // Nothing uses a forwarded message after it is sent. A part is never compressed.
+    if (!(message instanceof Envelope)) return markSingleUse(message);
+    return this.encodings.response === undefined ? markSingleUse(message.withPrefix) : this.envelop(message.bytes);
   }
 
   /** Writes an encoded message in an envelope, compressed if the client accepts it and the message is large enough. */
@@ -132,7 +139,18 @@ export abstract class EnvelopedWire implements UnaryWire, StreamWire {
   }
 
   writeMessage({ message, header, trailer }: ResponseParts): void | Promise<void> {
-    const envelope = this.encode(message);
+    return this.respondWith(this.encode(message), header, trailer);
+  }
+
+  writeEnvelope(message: Envelope, header: Headers, trailer: Headers): void | Promise<void> {
+    return this.respondWith(this.encodeEnvelope(message), header, trailer);
+  }
+
+  protected respondWith(
+    envelope: Uint8Array | Promise<Uint8Array>,
+    header: Headers,
+    trailer: Headers,
+  ): void | Promise<void> {
     const respond = (body: Uint8Array): void => this.respond(this.headerToSend(header), body, trailer, undefined);
     return envelope instanceof Promise ? envelope.then(respond) : respond(envelope);
   }

@@ -1,10 +1,10 @@
-import type { ConnectError } from "@connectrpc/connect";
+import { Code, type ConnectError } from "@connectrpc/connect";
 import { problem } from "../../errors/index.ts";
 import { clientGone, type HttpProblem } from "../../exchange/index.ts";
 
 /** Returns the error for a problem of HTTP. */
 export function httpError({ errorCode, message, code, httpStatus, option }: HttpProblem): ConnectError {
-  return problem(errorCode, message, { code, httpStatus, option });
+  return problem(errorCode, message, { code: Code[code], httpStatus, option });
 }
 
 /** Returns the error of a call whose client has disconnected or cancelled it. */

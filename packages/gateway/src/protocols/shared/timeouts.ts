@@ -2,7 +2,7 @@ import type { ConnectError } from "@connectrpc/connect";
 import { parseTimeout as parseConnectTimeout } from "@connectrpc/connect/protocol-connect";
 import { parseTimeout as parseGrpcTimeout } from "@connectrpc/connect/protocol-grpc";
 import { problem, type ProblemDetails } from "../../errors/index.ts";
-import type { CommonHeaderFields } from "../../exchange/index.ts";
+import type { HeaderReader } from "../../exchange/index.ts";
 
 /** The timeout of a request: milliseconds from now, an error (`InvalidArgument`), or neither. */
 export interface Timeout {
@@ -21,14 +21,14 @@ function optionFor({ timeoutMs }: Timeout): Pick<ProblemDetails, "option"> {
   return timeoutMs === undefined ? {} : { option: "maxTimeoutMs" };
 }
 
-/** Reads `Connect-Timeout-Ms`. */
-export function readConnectTimeout({ connectTimeoutMs }: CommonHeaderFields, maxTimeoutMs: number): Timeout {
-  return withErrorCode(parseConnectTimeout(connectTimeoutMs?.slice(0, charactersMax) ?? null, maxTimeoutMs));
+/** Reads the value of `Connect-Timeout-Ms`. */
+export function readConnectTimeout(text: string | null, maxTimeoutMs: number): Timeout {
+  return text === null ? noTimeout : withErrorCode(parseConnectTimeout(text.slice(0, charactersMax), maxTimeoutMs));
 }
 
-/** Reads `Grpc-Timeout`. */
-export function readGrpcTimeout({ grpcTimeout }: CommonHeaderFields, maxTimeoutMs: number): Timeout {
-  return withErrorCode(parseGrpcTimeout(grpcTimeout?.slice(0, charactersMax) ?? null, maxTimeoutMs));
+/** Reads the value of `Grpc-Timeout`. */
+export function readGrpcTimeout(text: string | null, maxTimeoutMs: number): Timeout {
+  return text === null ? noTimeout : withErrorCode(parseGrpcTimeout(text.slice(0, charactersMax), maxTimeoutMs));
 }
 
 /** Adds the identifier to an error of Connect's parsers. */
@@ -42,13 +42,15 @@ function withErrorCode(timeout: Timeout): Timeout {
  * `Grpc-Timeout` and `X-Server-Timeout`. The shortest one applies, because its sender waits no longer. A timeout of
  * zero has already passed.
  */
-export function readRestTimeout(common: CommonHeaderFields, maxTimeoutMs: number): Timeout {
-  const { connectTimeoutMs, grpcTimeout, xServerTimeout } = common;
+export function readRestTimeout(header: HeaderReader, maxTimeoutMs: number): Timeout {
+  const connectTimeoutMs = header.get("connect-timeout-ms");
+  const grpcTimeout = header.get("grpc-timeout");
+  const xServerTimeout = header.get("x-server-timeout");
   // Most requests set no timeout.
   if (connectTimeoutMs === null && grpcTimeout === null && xServerTimeout === null) return noTimeout;
   const timeouts = [
-    readConnectTimeout(common, Number.POSITIVE_INFINITY),
-    readGrpcTimeout(common, Number.POSITIVE_INFINITY),
+    readConnectTimeout(connectTimeoutMs, Number.POSITIVE_INFINITY),
+    readGrpcTimeout(grpcTimeout, Number.POSITIVE_INFINITY),
     readServerTimeout(xServerTimeout),
   ];
   const invalid = timeouts.find(({ error }) => error !== undefined);

@@ -1,5 +1,4 @@
-import { withCode } from "@plantstore/gateway/internal/errors";
-import { notInHttp2, requireField } from "@plantstore/gateway/exchange";
+import { notInHttp2, requireField, withCode } from "@plantstore/gateway/exchange";
 import { staticIndexOfName, staticTable } from "./static-table.ts";
 
 /**

@@ -1,0 +1,263 @@
+/**
+ * The third kind of call: forwarded to another server, instead of handled by unary and streaming handlers.
+ *
+ * Its messages are envelopes of the binary format. If the caller's format is binary, they pass as they were received;
+ * others are decoded and encoded again. Large messages pass in the pieces in which they arrive.
+ */
+import type { Message } from "@bufbuild/protobuf";
+import type { ConnectError, HandlerContext } from "@connectrpc/connect";
+import { noBytes } from "../exchange/index.ts";
+import {
+  type CallTarget,
+  Envelope,
+  type ForwardedMessage,
+  type ForwardedRpc,
+  oneMessage,
+  readLargeEnvelope,
+  type RequestMessages,
+  type Rpc,
+  type StreamWire,
+  type UnaryWire,
+} from "../protocols/index.ts";
+import { type CallSignal, CallView } from "./call-view.ts";
+import type { AdmitRequest } from "./hooks.ts";
+import { decodeBody, type MessageCall, readBody } from "./read-message.ts";
+import { exchangeOf, type ServedRequest, serverOf } from "./request.ts";
+import { type StreamedCall, StreamResponse } from "./stream-response.ts";
+import type { MessageCheck } from "./validation.ts";
+import { explainUnwritable } from "./wrong-value.ts";
+
+/** Sends the calls of an RPC to another server. Errors are thrown or passed on; either way they end the call. */
+export interface Forwarder {
+  /** Sends a call with one message in each direction. Never calls `reply` after the caller has aborted. */
+  unary(caller: Caller, request: Envelope, reply: ForwardReply): void;
+  /** Sends any other call, or one whose message is large. Returns the messages of the response as they arrive. */
+  stream(caller: Caller, requests: AsyncIterable<ForwardedMessage>): AsyncIterable<ForwardedMessage>;
+  /** Encodes a message of a caller whose format is not binary. */
+  encode(message: Message): Envelope;
+  /** Decodes a message for such a caller. Throws a ConnectError if the server's message is not valid. */
+  decode(message: Envelope): Message;
+}
+
+/** The caller of a forwarded call. */
+export interface Caller {
+  readonly request: AdmitRequest;
+  /** The request header, and the response header and trailer, which get those of the other server. */
+  readonly headers: Pick<HandlerContext, "requestHeader" | "responseHeader" | "responseTrailer">;
+  /** Aborts when the call ends for any reason, or when this server shuts down. */
+  readonly signal: CallSignal;
+  /** Whether a large message of the response may be passed on in pieces. */
+  readonly takesParts: boolean;
+  /** Returns the milliseconds until the caller's deadline; `undefined` without one. */
+  timeoutMs(): number | undefined;
+  /** Called when the response header is complete, so that it can be sent before the first message. */
+  begin(): void;
+}
+
+/** Receives the response of {@link Forwarder.unary}: one of its methods is called once. */
+export interface ForwardReply {
+  resolve(message: Envelope): void;
+  /** Receives the pieces of a large message. Only if {@link Caller.takesParts}. */
+  resolveParts(parts: AsyncIterable<ForwardedMessage>): void;
+  reject(error: unknown): void;
+}
+
+/** How the calls of an RPC are forwarded. */
+export class Forwarding implements ForwardedRpc {
+  readonly forwarder: Forwarder;
+  readonly check: MessageCheck | undefined;
+  readonly takesParts: boolean;
+
+  /** @param check - checks requests, which must then be complete */
+  constructor(forwarder: Forwarder, check: MessageCheck | undefined) {
+    this.forwarder = forwarder;
+    this.check = check;
+    this.takesParts = check === undefined;
+  }
+}
+
+/** Opens a forwarded call and starts its deadline. */
+export function forwardCall(request: ServedRequest, target: CallTarget, forwarding: Forwarding): void {
+  const { rpc } = target;
+  const wire = target.open(exchangeOf(request));
+  const timeoutMs = wire.timeoutMs ?? (target.kind === "unary" ? serverOf(request).defaultTimeoutMs : undefined);
+  request.begin(new ForwardedCall(request, rpc, wire, forwarding, timeoutMs), rpc, timeoutMs);
+}
+
+/** A forwarded call, from its open wire to its response. */
+class ForwardedCall
+  implements MessageCall<Message | Envelope>, StreamedCall<Message | ForwardedMessage>, Caller, ForwardReply
+{
+  readonly request: ServedRequest;
+  readonly rpc: Rpc;
+  readonly wire: UnaryWire | StreamWire;
+  readonly #forwarding: Forwarding;
+  readonly #deadlineMs: number | undefined;
+  #view: CallView | undefined;
+  /** The messages of a streaming client that are decoded. */
+  #requests: RequestMessages | undefined;
+  /** The response if it is a stream, or a message in pieces. */
+  #response: StreamResponse<Message | ForwardedMessage> | undefined;
+
+  constructor(
+    request: ServedRequest,
+    rpc: Rpc,
+    wire: UnaryWire | StreamWire,
+    forwarding: Forwarding,
+    timeoutMs: number | undefined,
+  ) {
+    this.request = request;
+    this.rpc = rpc;
+    this.wire = wire;
+    this.#forwarding = forwarding;
+    this.#deadlineMs = timeoutMs === undefined ? undefined : performance.now() + timeoutMs;
+    if (!isUnary(wire, rpc)) this.#response = new StreamResponse(this, wire);
+  }
+
+  /** Created on first use: only hooks see a call without interceptors. */
+  get view(): CallView {
+    return (this.#view ??= new CallView(this, exchangeOf(this.request), this.rpc, this.wire, this.timeoutMs()));
+  }
+
+  get headers(): Caller["headers"] {
+    return this.wire;
+  }
+
+  get takesParts(): boolean {
+    // The response to a streaming client is sent once it is complete.
+    return this.wire.binary?.writesParts === true && this.rpc.method.methodKind !== "client_streaming";
+  }
+
+  // Rounded down, so that the other server's call does not outlive this one.
+  timeoutMs(): number | undefined {
+    return this.#deadlineMs === undefined ? undefined : Math.floor(this.#deadlineMs - performance.now());
+  }
+
+  get signal(): CallSignal {
+    return this.request;
+  }
+
+  read(): void {
+    const { wire, rpc } = this;
+    if (isUnary(wire, rpc) || rpc.method.methodKind === "server_streaming") return readBody(this);
+    const { binary } = wire;
+    if (binary === undefined) this.#sendAll(this.#forwarded((this.#requests = wire.readMessages())));
+    else if (this.#forwarding.takesParts) this.#sendAll(binary.readEnvelopes());
+    else this.#sendAll(this.#forwarded(binary.readEnvelopes()));
+  }
+
+  received(body: Uint8Array | undefined): void {
+    decodeBody(this, body);
+  }
+
+  decode(body: Uint8Array): Message | Envelope | Promise<Message | Envelope> {
+    return this.wire.binary === undefined ? this.wire.readMessage(body) : this.wire.binary.readEnvelope(body);
+  }
+
+  receivedLarge(start: Uint8Array, rest: AsyncIterable<Uint8Array>): void {
+    try {
+      this.#sendAll(readLargeEnvelope(start, rest, this.rpc.options.readMaxBytes));
+    } catch (error) {
+      this.request.fail(error);
+    }
+  }
+
+  run(message: Message | Envelope): void {
+    try {
+      // The server is shutting down.
+      if (this.request.aborted) throw this.request.reason;
+      const forwarded = this.#toForwarded(message);
+      if (this.rpc.kind === "unary") this.#forwarding.forwarder.unary(this, forwarded, this);
+      else this.#sendAll(oneMessage(forwarded));
+    } catch (error) {
+      this.reject(error);
+    }
+  }
+
+  #sendAll(messages: AsyncIterable<ForwardedMessage>): void {
+    this.resolveParts(this.#forwarding.forwarder.stream(this, messages));
+  }
+
+  /** Returns a message as it is forwarded. Throws if it fails the check. */
+  #toForwarded(message: Message | Envelope): Envelope {
+    const { check, forwarder } = this.#forwarding;
+    if (!(message instanceof Envelope)) {
+      check?.(message, this.view);
+      return forwarder.encode(message);
+    }
+    const decoded = check && this.rpc.codecs.get("proto")?.decode(message.bytes);
+    if (decoded !== undefined) check?.(decoded, this.view);
+    return message;
+  }
+
+  async *#forwarded(messages: AsyncIterable<Message | ForwardedMessage>): AsyncGenerator<ForwardedMessage> {
+    // A message that is checked is never in pieces.
+    for await (const message of messages) yield message instanceof Uint8Array ? message : this.#toForwarded(message);
+  }
+
+  begin(): void {
+    if (this.rpc.kind === "stream") this.#response?.beginSoon();
+  }
+
+  resolve(envelope: Envelope): void {
+    const { request, rpc, wire } = this;
+    if (request.isDone || !isUnary(wire, rpc)) return;
+    const { binary, responseHeader: header, responseTrailer: trailer } = wire;
+    let message: Message | undefined;
+    let written: void | Promise<void>;
+    try {
+      message = binary === undefined ? this.#forwarding.forwarder.decode(envelope) : undefined;
+    } catch (error) {
+      return this.reject(error);
+    }
+    try {
+      written =
+        message === undefined
+          ? binary?.writeEnvelope(envelope, header, trailer)
+          : wire.writeMessage({ message, header, trailer });
+    } catch (error) {
+      return request.failToWrite(explainUnwritable(error, rpc, { message }));
+    }
+    request.succeed(written);
+  }
+
+  resolveParts(messages: AsyncIterable<ForwardedMessage>): void {
+    const { responseHeader, responseTrailer } = this.wire;
+    // Only wires of envelopes read or write pieces of a unary call; they write streams too.
+    this.#response ??= new StreamResponse(this, this.wire as StreamWire);
+    this.#response.respond(responseHeader, responseTrailer, messages);
+  }
+
+  reject(error: unknown): void {
+    this.request.failHandling(error, this.view);
+  }
+
+  toMessage(message: ForwardedMessage): Message | ForwardedMessage {
+    const isDecoded = this.wire.binary === undefined && message instanceof Envelope;
+    return isDecoded ? this.#forwarding.forwarder.decode(message) : message;
+  }
+
+  encode(message: Message | ForwardedMessage): Uint8Array | Promise<Uint8Array> {
+    const wire = this.wire as StreamWire;
+    if (!(message instanceof Envelope || message instanceof Uint8Array)) return wire.encode(message);
+    return wire.binary?.encodeEnvelope(message) ?? noBytes;
+  }
+
+  writeError(error: ConnectError): void | Promise<void> {
+    return (this.#response ?? this.wire).writeError(error);
+  }
+
+  get errorCompressionMsMax(): number | undefined {
+    return this.#response?.errorCompressionMsMax;
+  }
+
+  close(): void {
+    this.#requests?.close?.();
+    this.#response?.close();
+  }
+}
+
+/** Returns whether the wire of an RPC is that of a unary call. */
+function isUnary(_wire: UnaryWire | StreamWire, rpc: Rpc): _wire is UnaryWire {
+  return rpc.kind === "unary";
+}
