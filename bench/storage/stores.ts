@@ -65,7 +65,7 @@ function openSingleSqlite(file: string): PlantStore {
     delete: (id, { subject, requestId }) => {
       const result = deleteBatch({ ids: [id], subjects: [subject], requestIds: [requestId] });
       if (result.kind !== "committed") return Promise.reject(new Error(result.problem.text));
-      return Promise.resolve(result.outcomes[0] === true);
+      return Promise.resolve(result.outcomes[0] === "deleted");
     },
     close: () => Promise.resolve(db.close()),
   });

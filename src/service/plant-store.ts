@@ -74,7 +74,7 @@ export interface PlantStore {
   readonly waiting?: WaitingDeletions;
 
   /** The connections to the server; `undefined` for a store without a server. */
-  readonly connections?: StoreConnections;
+  readonly connections?: StoreConnections | undefined;
 
   /** Finishes accepted deletions, then closes files and connections. Later deletions get `Unavailable`. */
   close(): Promise<void>;

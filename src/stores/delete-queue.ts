@@ -1,36 +1,14 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import type { ConnectError } from "@connectrpc/connect";
-import {
-  queueFull,
-  storeUnavailable,
-  subjectNotRecordable,
-  type DeleteCall,
-  type WaitingDeletions,
-} from "../service/index.ts";
+import { storeUnavailable, subjectNotRecordable, type DeleteCall, type WaitingDeletions } from "../service/index.ts";
+import { Deletion, endings, endRest, type ErrorEnding, type FailedEnding } from "./deletion.ts";
 import type { OnBatch } from "./durable-store-options.ts";
 import { isStorable } from "./storable-text.ts";
 import { QueueLimit } from "./queue-limit.ts";
 
-/** A deletion that is queued or being committed. */
-export interface PendingDelete {
-  readonly id: bigint;
-  readonly call: DeleteCall;
-  /** Reports the outcome. Only the first call of `resolve` or `reject` counts. */
-  readonly resolve: (deleted: boolean) => void;
-  readonly reject: (reason: unknown) => void;
-}
-
-/**
- * Whether each deletion of a batch has removed its plant, in the order of the batch. `undefined` means that the queue
- * must not settle the deletion: the store has already resolved or rejected it, or attempts it in a later batch and then
- * settles it.
- */
-export type Outcomes = readonly (boolean | undefined)[];
-
 /** Options of a {@link DeleteQueue}. */
 export interface DeleteQueueOptions {
-  /** Makes one batch durable. If it rejects, every caller of the batch gets the reason, a `ConnectError`. */
-  readonly commit: (batch: readonly PendingDelete[]) => Promise<Outcomes>;
+  /** Commits one batch, as `Backend.commit` does. */
+  readonly commit: (batch: readonly Deletion[]) => Promise<FailedEnding | undefined>;
   /** The maximum number of deletions in one batch. */
   readonly batchMax: number;
   /** The most deletions that may wait for a batch; further ones are refused. Under overload, the limit is lower. */
@@ -43,10 +21,10 @@ export interface DeleteQueueOptions {
 }
 
 /**
- * The most deletions that are settled in one turn of the event loop: about half a millisecond of work, so that other
+ * The most deletions that are answered in one turn of the event loop: about half a millisecond of work, so that other
  * requests do not wait for the whole batch, and the first callers can join the next batch.
  */
-const settledPerTurn = 64;
+const answeredPerTurn = 64;
 
 /**
  * Groups concurrent deletions into batches, so that many share one commit.
@@ -57,12 +35,12 @@ const settledPerTurn = 64;
  */
 export class DeleteQueue {
   readonly #options: DeleteQueueOptions;
-  readonly #waiting: PendingDelete[] = [];
+  readonly #waiting: Deletion[] = [];
   readonly #limit: QueueLimit;
   readonly #nowMs: () => number;
   #inFlight = 0;
-  /** The number of batches with unsettled deletions. */
-  #unsettledBatches = 0;
+  /** The number of batches whose deletions are not yet answered, or deferred. */
+  #openBatches = 0;
   readonly #drained = Promise.withResolvers<void>();
   #closed = false;
 
@@ -85,12 +63,12 @@ export class DeleteQueue {
     if (BigInt.asIntN(64, id) !== id) return Promise.resolve(false);
     // A key belongs to one subject, so two subjects must not have the same record.
     if (call.idempotencyKey !== undefined && !isStorable(call.subject)) return Promise.reject(subjectNotRecordable());
-    if (this.#waiting.length >= this.#limit.current) return Promise.reject(this.#refuse());
+    if (this.#waiting.length >= this.#limit.current) return Promise.reject(this.#refuse().error);
     return new Promise((resolve, reject) => {
-      const pending = { id, call, resolve, reject };
+      const deletion = new Deletion(id, call, resolve, reject);
       // Invariant: no deletion waits while fewer than `inFlightMax` batches are in flight.
-      if (this.#inFlight < this.#options.inFlightMax) void this.#commit([pending]);
-      else this.#waiting.push(pending);
+      if (this.#inFlight < this.#options.inFlightMax) void this.#commit([deletion]);
+      else this.#waiting.push(deletion);
     });
   }
 
@@ -99,41 +77,33 @@ export class DeleteQueue {
     return { forBatch: this.#waiting.length, forBatchMax: this.#limit.current };
   }
 
-  /** Refuses new deletions. Resolves once every earlier deletion is settled, or left to the store to settle. */
+  /** Refuses new deletions. Resolves once every earlier deletion is answered or deferred. */
   close(): Promise<void> {
     this.#closed = true;
-    if (this.#unsettledBatches === 0) this.#drained.resolve();
+    if (this.#openBatches === 0) this.#drained.resolve();
     return this.#drained.promise;
   }
 
-  async #commit(batch: readonly PendingDelete[]): Promise<void> {
+  async #commit(batch: readonly Deletion[]): Promise<void> {
     this.#inFlight++;
-    this.#unsettledBatches++;
+    this.#openBatches++;
+    for (const one of batch) one.send();
     const onEnd = this.#options.onBatch?.(batch.map(({ call }) => call));
     const sentMs = this.#nowMs();
-    const settle = await this.#options.commit(batch).then(
-      (outcomes) => {
-        this.#updateLimit(batch.length, sentMs);
-        onEnd?.();
-        return (pending: PendingDelete, i: number) => {
-          const outcome = outcomes[i];
-          if (outcome !== undefined) pending.resolve(outcome);
-        };
-      },
-      (reason: unknown) => {
-        onEnd?.(reason);
-        return (pending: PendingDelete) => pending.reject(reason);
-      },
-    );
+    const failure = await this.#options.commit(batch).catch(endings.unknown);
+    if (failure === undefined) this.#updateLimit(batch.length, sentMs);
+    onEnd?.(failure?.error);
+    endRest(batch, failure);
+    const ended = batch.filter(({ state }) => state === "ended");
     this.#inFlight--;
     // The next batch is sent before the callers of this batch continue, so that the store never waits for them.
     this.#commitWaiting();
-    for (const [i, pending] of batch.entries()) {
-      if (i > 0 && i % settledPerTurn === 0) await nextTurn();
-      settle(pending, i);
+    for (const [i, one] of ended.entries()) {
+      if (i > 0 && i % answeredPerTurn === 0) await nextTurn();
+      one.answer();
     }
-    this.#unsettledBatches--;
-    if (this.#closed && this.#unsettledBatches === 0) this.#drained.resolve();
+    this.#openBatches--;
+    if (this.#closed && this.#openBatches === 0) this.#drained.resolve();
   }
 
   #updateLimit(size: number, sentMs: number): void {
@@ -141,12 +111,12 @@ export class DeleteQueue {
     const isLast = this.#inFlight === 1 && this.#waiting.length === 0;
     this.#limit.recordCommit({ size, durationMs: nowMs - sentMs, isLast }, nowMs);
     // The newest ones are refused, because they have waited for the shortest time.
-    for (const pending of this.#waiting.splice(this.#limit.kept)) pending.reject(this.#refuse());
+    for (const one of this.#waiting.splice(this.#limit.kept)) one.end(this.#refuse());
   }
 
-  #refuse(): ConnectError {
+  #refuse(): ErrorEnding {
     this.#limit.recordRefusal(this.#nowMs());
-    return queueFull();
+    return endings.queueFull();
   }
 
   #commitWaiting(): void {
@@ -156,18 +126,11 @@ export class DeleteQueue {
     }
   }
 
-  #takeBatch(): PendingDelete[] {
-    return this.#waiting.splice(0, Math.min(this.#options.batchMax, this.#limit.batchMax)).filter(isNotAborted);
+  // Checked when a deletion leaves the queue: a listener on every signal would cost as much as the queue itself, for a
+  // call that no caller waits for. A deletion that was not queued is not checked, because reading its signal would
+  // create it.
+  #takeBatch(): Deletion[] {
+    const taken = this.#waiting.splice(0, Math.min(this.#options.batchMax, this.#limit.batchMax));
+    return taken.filter((one) => !one.endIfCancelled());
   }
-}
-
-/**
- * Returns whether the call has not been cancelled; rejects the deletion otherwise. Checked when a deletion leaves the
- * queue: a listener on every signal would cost as much as the queue itself, for a call that no caller waits for. A
- * deletion that was not queued is not checked, because reading its signal would create it.
- */
-function isNotAborted({ call, reject }: PendingDelete): boolean {
-  const { aborted, reason } = call.context.signal;
-  if (aborted) reject(reason);
-  return !aborted;
 }

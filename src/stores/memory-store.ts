@@ -1,29 +1,38 @@
-import { idempotencyKeyReused, storeUnavailable, type PlantStore } from "../service/index.ts";
+import type { PlantStore } from "../service/index.ts";
+import type { Backend } from "./backend.ts";
+import { type Deletion, type Ending, endings } from "./deletion.ts";
+import { queuedStore } from "./queued-store.ts";
+import type { StoreProblem } from "./store-health.ts";
 
 /**
  * Opens a store that uses the given set, for benchmarks and tests. Nothing is persistent, and only deletions with an
- * idempotency key are recorded. Deletions are never queued, so cancelled calls are not dropped.
+ * idempotency key are recorded.
  */
 export function openMemoryStore(plants: Set<bigint> = new Set()): PlantStore {
-  const deletionsByKey = new Map<string, { readonly plantId: bigint; readonly subject: string }>();
-  let closed = false;
+  return queuedStore(memoryBackend(plants));
+}
+
+function memoryBackend(plants: Set<bigint>): Backend {
+  const records = new Map<string, { readonly plantId: bigint; readonly subject: string }>();
+  let problem: StoreProblem | undefined;
+  const endingOf = ({ id, call: { subject, idempotencyKey } }: Deletion): Ending => {
+    const record = idempotencyKey === undefined ? undefined : records.get(idempotencyKey);
+    if (record !== undefined && (record.plantId !== id || record.subject !== subject)) return endings.keyReused();
+    const isDeleted = record !== undefined || plants.delete(id);
+    if (isDeleted && idempotencyKey !== undefined) records.set(idempotencyKey, { plantId: id, subject });
+    return isDeleted ? endings.deleted : endings.absent;
+  };
   return {
-    delete: (id, { subject, idempotencyKey }) => {
-      if (closed) return Promise.reject(storeUnavailable());
-      if (idempotencyKey === undefined) return Promise.resolve(plants.delete(id));
-      const record = deletionsByKey.get(idempotencyKey);
-      const isReused = record !== undefined && (record.plantId !== id || record.subject !== subject);
-      if (isReused) return Promise.reject(idempotencyKeyReused());
-      const isDeleted = record !== undefined || plants.delete(id);
-      if (isDeleted) deletionsByKey.set(idempotencyKey, { plantId: id, subject });
-      return Promise.resolve(isDeleted);
-    },
+    name: "memory",
     get problem() {
-      return closed ? "the store is closed" : undefined;
+      return problem;
     },
-    close: () => {
-      closed = true;
-      return Promise.resolve();
+    batchMax: 1_024,
+    waitingMax: Number.MAX_SAFE_INTEGER,
+    commit: async (batch) => {
+      for (const one of batch) one.decide(endingOf(one));
+      return undefined;
     },
+    close: async () => void (problem = { text: "the store is closed", isTemporary: false }),
   };
 }

@@ -7,8 +7,14 @@ import type { PlantDatabase } from "./plant-database.ts";
 import type { PlantStore } from "../service/index.ts";
 import type { DurableStoreOptions } from "./durable-store-options.ts";
 
+/** The locations of plants by the kind of their store. */
+interface Locations {
+  readonly sqlite: { readonly kind: "sqlite"; readonly path: string };
+  readonly postgres: PostgresLocation;
+}
+
 /** Where plants are stored persistently. */
-export type PlantLocation = { readonly kind: "sqlite"; readonly path: string } | PostgresLocation;
+export type PlantLocation = Locations[keyof Locations];
 
 /** A PostgreSQL database. */
 export interface PostgresLocation {
@@ -27,7 +33,7 @@ export interface StoreOptions extends DurableStoreOptions {
   readonly plantsWhenCreated?: IdRange;
 }
 
-const locationNames: { readonly [Kind in PlantLocation["kind"]]: OptionNames<PlantLocation & { kind: Kind }> } = {
+const locationNames: { readonly [Kind in keyof Locations]: OptionNames<Locations[Kind]> } = {
   sqlite: { kind: required, path: required },
   postgres: { kind: required, url: required, urlFile: true, currentUrl: true },
 };
@@ -39,9 +45,43 @@ const storeOptionNames: OptionNames<StoreOptions> = {
   plantsWhenCreated: { first: true, last: true },
 };
 
+/** The versions of a schema before and after a migration. */
+interface Versions {
+  readonly from: number;
+  readonly to: number;
+}
+
+/** What the stores of one kind do at a location. */
+interface StoreKind<Location> {
+  openStore(location: Location, options: StoreOptions): Promise<PlantStore>;
+  openDatabase(location: Location): Promise<PlantDatabase>;
+  check(location: Location): Promise<void>;
+  migrate(location: Location, onWaiting?: (what: string) => void): Promise<Versions>;
+}
+
 // Loaded on demand: a server on SQLite starts in two thirds of the time without it.
 const loadPostgres = (): Promise<typeof import("./postgres/all-plants/plant-database.ts")> =>
   import("./postgres/all-plants/plant-database.ts");
+
+const storeKinds: { readonly [Kind in keyof Locations]: StoreKind<Locations[Kind]> } = {
+  sqlite: {
+    openStore: ({ path }, options) => openSqliteStore({ file: path, ...options }),
+    openDatabase: ({ path }) => openSqliteDatabase(path),
+    check: async ({ path }) => checkDatabaseFile(path),
+    migrate: async ({ path }) => migrateSqlite(path),
+  },
+  postgres: {
+    openStore: async (location, options) =>
+      await (await import("./postgres/store.ts")).openPostgresStore({ ...location, ...options }),
+    openDatabase: async ({ url }) => await (await loadPostgres()).openPostgresDatabase(url),
+    check: async ({ url }) => await (await loadPostgres()).checkPostgresDatabase(url),
+    migrate: async ({ url }, onWaiting) => await (await loadPostgres()).migratePostgres(url, onWaiting),
+  },
+};
+
+function kindOf({ kind }: PlantLocation): StoreKind<PlantLocation> {
+  return storeKinds[kind];
+}
 
 /**
  * Opens the store of a server, which {@link migratePlants} has created before.
@@ -51,9 +91,7 @@ const loadPostgres = (): Promise<typeof import("./postgres/all-plants/plant-data
 export async function openPlantStore(location: PlantLocation, options: StoreOptions = {}): Promise<PlantStore> {
   refuseUnknownOptions(location, locationNames[location.kind], "a location of openPlantStore");
   refuseUnknownOptions(options, storeOptionNames, "openPlantStore");
-  if (location.kind === "sqlite") return await openSqliteStore({ file: location.path, ...options });
-  const { openPostgresStore } = await import("./postgres/store.ts");
-  return await openPostgresStore({ ...location, ...options });
+  return await kindOf(location).openStore(location, options);
 }
 
 /**
@@ -62,8 +100,7 @@ export async function openPlantStore(location: PlantLocation, options: StoreOpti
  * @throws StoreOpenError with a message for the operator
  */
 export async function openPlantDatabase(location: PlantLocation): Promise<PlantDatabase> {
-  if (location.kind === "sqlite") return await openSqliteDatabase(location.path);
-  return await (await loadPostgres()).openPostgresDatabase(location.url);
+  return await kindOf(location).openDatabase(location);
 }
 
 /**
@@ -72,8 +109,7 @@ export async function openPlantDatabase(location: PlantLocation): Promise<PlantD
  * @throws StoreOpenError with a message for the operator
  */
 export async function checkPlantStore(location: PlantLocation): Promise<void> {
-  if (location.kind === "sqlite") return checkDatabaseFile(location.path);
-  await (await loadPostgres()).checkPostgresDatabase(location.url);
+  await kindOf(location).check(location);
 }
 
 /**
@@ -83,10 +119,6 @@ export async function checkPlantStore(location: PlantLocation): Promise<void> {
  * @param onWaiting - called every few seconds with what a migration of PostgreSQL waits for
  * @throws StoreOpenError with a message for the operator, also when this release cannot use the schema
  */
-export async function migratePlants(
-  location: PlantLocation,
-  onWaiting?: (what: string) => void,
-): Promise<{ readonly from: number; readonly to: number }> {
-  if (location.kind === "sqlite") return migrateSqlite(location.path);
-  return await (await loadPostgres()).migratePostgres(location.url, onWaiting);
+export async function migratePlants(location: PlantLocation, onWaiting?: (what: string) => void): Promise<Versions> {
+  return await kindOf(location).migrate(location, onWaiting);
 }

@@ -1,32 +1,36 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { array, assert, asyncProperty, constant, constantFrom, integer, nat, oneof, record } from "fast-check";
 import { describe, expect, test } from "vitest";
-import { DeleteQueue, type DeleteQueueOptions, type Outcomes } from "../../src/stores/delete-queue.ts";
+import { DeleteQueue, type DeleteQueueOptions } from "../../src/stores/delete-queue.ts";
+import { type Deletion, endings, type FailedEnding } from "../../src/stores/deletion.ts";
 import type { OnBatch } from "../../src/stores/index.ts";
 import { deleteCall } from "../support/plants/delete-call.ts";
 import { refusalOf } from "../support/plants/refusal.ts";
 
 /** Opens a queue whose batches stay in flight until the test resolves them. */
 function openQueue(options: Partial<Omit<DeleteQueueOptions, "commit">> = {}) {
-  const sent: { readonly ids: bigint[]; readonly end: PromiseWithResolvers<Outcomes> }[] = [];
+  const sent: { readonly batch: readonly Deletion[]; readonly end: PromiseWithResolvers<FailedEnding | undefined> }[] =
+    [];
   const queue = new DeleteQueue({
     batchMax: 100,
     waitingMax: 100,
     inFlightMax: 1,
     ...options,
     commit: (batch) => {
-      const end = Promise.withResolvers<Outcomes>();
-      sent.push({ ids: batch.map(({ id }) => id), end });
+      const end = Promise.withResolvers<FailedEnding | undefined>();
+      sent.push({ batch, end });
       return end.promise;
     },
   });
-  const endBatch = (index: number, outcomes: readonly number[]): void =>
-    sent[index]?.end.resolve(outcomes.map((outcome) => outcome === 1));
+  const endBatch = (index: number, outcomes: readonly number[]): void => {
+    sent[index]?.batch.forEach((one, i) => one.decide(outcomes[i] === 1 ? endings.deleted : endings.absent));
+    sent[index]?.end.resolve(undefined);
+  };
   return {
     queue,
     endBatch,
-    sentIds: () => sent.map(({ ids }) => ids),
-    failBatch: (index: number, fault: Error) => sent[index]?.end.reject(fault),
+    sentIds: () => sent.map(({ batch }) => batch.map(({ id }) => id)),
+    failBatch: (index: number, error: Error) => sent[index]?.end.resolve({ kind: "unavailable", error }),
   };
 }
 
@@ -320,14 +324,19 @@ describe("a queue of deletions under random steps", () => {
         nat(2),
         async (steps, batchMax, more) => {
           const inFlightMax = 1 + more;
-          const batches: { readonly ids: readonly bigint[]; readonly end: PromiseWithResolvers<Outcomes> }[] = [];
+          const batches: {
+            readonly pending: readonly Deletion[];
+            readonly ids: readonly bigint[];
+            readonly end: PromiseWithResolvers<FailedEnding | undefined>;
+          }[] = [];
           const open = new Set<(typeof batches)[number]>();
           const queue = new DeleteQueue({
             batchMax,
             waitingMax: 20_000,
             inFlightMax,
             commit: (pending) => {
-              const batch = { ids: pending.map(({ id }) => id), end: Promise.withResolvers<Outcomes>() };
+              const end = Promise.withResolvers<FailedEnding | undefined>();
+              const batch = { pending, ids: pending.map(({ id }) => id), end };
               batches.push(batch);
               open.add(batch);
               expect(open.size).toBeLessThanOrEqual(inFlightMax);
@@ -339,8 +348,8 @@ describe("a queue of deletions under random steps", () => {
             const batch = [...open][which % Math.max(1, open.size)];
             if (batch === undefined) return;
             open.delete(batch);
-            if (fails) batch.end.reject(new Error("failed"));
-            else batch.end.resolve(batch.ids.map(() => true));
+            if (!fails) for (const one of batch.pending) one.decide(endings.deleted);
+            batch.end.resolve(fails ? { kind: "unavailable", error: new Error("failed") } : undefined);
             await new Promise(setImmediate);
           };
           const calls: { readonly controller: AbortController; readonly outcome: Promise<string> }[] = [];

@@ -1,10 +1,8 @@
 import { isDeepStrictEqual } from "node:util";
-import { citusPlacement } from "./citus/citus-placement.ts";
-import { refuseDistributedSchema } from "./citus/distribute.ts";
-import { findShards } from "./citus/shards.ts";
-import { CitusWorkers } from "./citus/workers.ts";
+import { citus } from "./citus/index.ts";
 import type { Placement } from "./delete/placement.ts";
 import { singleServer, singleServerByDay } from "./delete/single-server.ts";
+import type { Distribution } from "./distribution.ts";
 import { checkDatabase, checkRights } from "./schema/check-database.ts";
 import { refuseRenamedSchema } from "./schema/renamed-schema.ts";
 import { findSchema, type StoreSchema } from "./schema/store-schema.ts";
@@ -12,10 +10,13 @@ import type { Session, Workers } from "./server/session.ts";
 
 const isPartitionedSql = "SELECT FROM pg_catalog.pg_class WHERE oid = pg_catalog.to_regclass($1) AND relkind = 'p'";
 
+/** The only import of Citus. */
+export const distribution: Distribution = citus;
+
 /** The schema and placement of the tables of a store. Shared by all its sessions. */
 export class TableLocation {
   /** The servers over which the tables may be distributed. */
-  readonly workers: Workers = new CitusWorkers(() => this.isDistributed);
+  readonly workers: Workers = distribution.createWorkers(() => this.isDistributed);
   #schema: StoreSchema | undefined;
   #placement: Placement | undefined;
   /** What the placement depends on. */
@@ -49,18 +50,17 @@ export class TableLocation {
   /**
    * Reads the current placement: an operator may distribute the tables, or add workers, at any time.
    *
-   * @throws StoreOpenError as {@link findShards} and {@link refuseDistributedSchema} do
+   * @throws StoreOpenError as {@link Distribution.find} does
    */
   async refresh(session: Session): Promise<void> {
     const schema = await this.schemaOn(session);
-    const shards = await findShards(session, schema);
-    if (shards === undefined) await refuseDistributedSchema(session, schema);
+    const found = await distribution.find(session, schema);
     const isByDay = (await session.query(isPartitionedSql, [schema.deletions])).length > 0;
-    const layout = { shards, isByDay };
+    const layout = { distributed: found?.layout, isByDay };
     // Kept if nothing has changed, because building its statements and finding an id on each worker take a while.
     if (isDeepStrictEqual(layout, this.#layout)) return;
     const singlePlacement = isByDay ? singleServerByDay : singleServer;
-    this.#placement = shards === undefined ? singlePlacement(schema) : citusPlacement(schema, shards, isByDay);
+    this.#placement = found?.place(isByDay) ?? singlePlacement(schema);
     this.#layout = layout;
   }
 

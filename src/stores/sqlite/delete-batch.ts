@@ -1,4 +1,5 @@
 import type { DatabaseSync } from "node:sqlite";
+import type { EndingKind } from "../deletion.ts";
 import type { StoreProblem } from "../store-health.ts";
 import { fileProblemOf, isConstraintFault } from "./problem.ts";
 import { beginWrite } from "./transaction.ts";
@@ -25,12 +26,8 @@ interface BatchStop {
   readonly problem: StoreProblem;
 }
 
-/**
- * The outcome of a deletion: whether it has durably deleted its plant; `kept`, because a constraint or trigger of the
- * file protects the plant; `replayed`, because an earlier deletion with the same key is recorded; `key-taken`, because
- * the recorded deletion was of another plant or by another subject.
- */
-export type DeleteOutcome = boolean | "kept" | "replayed" | "key-taken";
+/** The ending of a deletion that has not failed. */
+export type DeleteOutcome = Exclude<EndingKind, "queue-full" | "unavailable" | "unknown" | "cancelled">;
 
 /**
  * The result of a batch. If the batch was stopped, `outcomes` contains only the outcomes of the first deletions, and
@@ -59,7 +56,7 @@ export function prepareDeleteBatch(db: DatabaseSync, lockTimeoutMs?: number): (b
       }
       if (result.kind !== "refused") return result;
       if (to - from > 1) return deleteRange(from, result.splitAt) ?? deleteRange(result.splitAt, to);
-      outcomes.push("kept");
+      outcomes.push("protected");
       return undefined;
     };
     const stop = deleteRange(0, batch.ids.length);
@@ -100,14 +97,14 @@ function prepareDelete(
     // The key is looked up before the deletion, because the plant may have been restored since the key was used.
     const earlier = key === undefined ? undefined : findKey.get(key);
     if (earlier !== undefined) {
-      return earlier["plant_id"] === id && earlier["subject"] === subject ? "replayed" : "key-taken";
+      return earlier["plant_id"] === id && earlier["subject"] === subject ? "deleted" : "key-reused";
     }
     // RAISE(IGNORE) in a trigger silently keeps a plant.
-    if (deletePlant.run(id).changes === 0n) return findPlant.get(id) === undefined ? false : "kept";
+    if (deletePlant.run(id).changes === 0n) return findPlant.get(id) === undefined ? "absent" : "protected";
     const isRecorded = record.run(id, deletedAt, subject, requestId, number).changes !== 0n;
     const isKeyKept = isRecorded && (key === undefined || keepKey.run(key).changes !== 0n);
     if (!isKeyKept) throw new RecordRefused();
-    return true;
+    return "deleted";
   };
 }
 

@@ -1,16 +1,10 @@
 import { type OptionNames, refuseUnknownOptions, required } from "@plantstore/gateway/options";
-import { DeleteQueue, type Outcomes, type PendingDelete } from "../delete-queue.ts";
-import {
-  idempotencyKeyReused,
-  outcomeUnknown,
-  plantProtected,
-  storeUnavailable,
-  type DeleteCall,
-  type PlantStore,
-  type WaitingDeletions,
-} from "../../service/index.ts";
+import type { PlantStore } from "../../service/index.ts";
+import { type Backend, problemOf, refusalOf } from "../backend.ts";
+import { type Deletion, type Ending, endings, type FailedEnding } from "../deletion.ts";
+import { queuedStore } from "../queued-store.ts";
 import type { OnBatch } from "../durable-store-options.ts";
-import { StoreHealth } from "../store-health.ts";
+import { StoreHealth, type StoreProblem } from "../store-health.ts";
 import { StoreOpenError } from "../store-open-error.ts";
 import { toStorableText } from "../storable-text.ts";
 import { checkDeletionsKept } from "../retention.ts";
@@ -64,24 +58,23 @@ export async function openSqliteStore(storeOptions: SqliteStoreOptions): Promise
   refuseUnknownOptions(storeOptions, sqliteStoreOptionNames, "openSqliteStore");
   const { onBatch, onUpkeep, ...options } = storeOptions;
   checkDeletionsKept(options.deletionsKeptMs);
-  return new SqliteStore(options.file, await StorageThread.start(options, onUpkeep), onBatch);
+  return queuedStore(new SqliteBackend(options.file, await StorageThread.start(options, onUpkeep)), onBatch);
 }
 
-class SqliteStore implements PlantStore {
-  readonly #file: string;
-  readonly #thread: StorageThread;
-  readonly #queue: DeleteQueue;
-  #isChecking = true;
+class SqliteBackend implements Backend {
+  readonly name: string;
+  readonly batchMax = batchMax;
+  readonly waitingMax = waitingMax;
   readonly #health = new StoreHealth({
     findProblem: () => this.#thread.checkWrite().catch(fileProblemOf),
     watchIntervalMs,
   });
+  readonly #thread: StorageThread;
+  #isChecking = true;
 
-  constructor(file: string, thread: StorageThread, onBatch: OnBatch | undefined) {
-    this.#file = file;
+  constructor(file: string, thread: StorageThread) {
+    this.name = file;
     this.#thread = thread;
-    const commit = (batch: readonly PendingDelete[]): Promise<Outcomes> => this.#commit(batch);
-    this.#queue = new DeleteQueue({ commit, batchMax, waitingMax, inFlightMax: 1, onBatch });
     // Waits for the check first: the thread may exit in the same turn in which its check fails, and the failed check is
     // then the reason.
     void this.#waitForCheck()
@@ -89,33 +82,31 @@ class SqliteStore implements PlantStore {
       .then((reason) => this.#health.report({ text: reason, isTemporary: false }));
   }
 
-  get problem(): string | undefined {
-    const problem = this.#health.problem;
-    if (problem === undefined && this.#isChecking)
-      return `${this.#file}: the file is being checked, because a crash left its write-ahead log`;
-    return problem && `${this.#file}: ${problem.text}`;
+  get problem(): StoreProblem | undefined {
+    return this.#health.problem;
   }
 
-  get isChecking(): boolean {
-    return this.#isChecking;
+  get pending(): string | undefined {
+    return this.#isChecking ? "the file is being checked, because a crash left its write-ahead log" : undefined;
   }
 
-  get needsRestart(): boolean {
-    const { problem } = this.#health;
-    return problem?.isTemporary === false && problem.needsOperator !== true;
-  }
-
-  get waiting(): WaitingDeletions {
-    return { ...this.#queue.waiting, forLock: 0 };
-  }
-
-  delete(id: bigint, call: DeleteCall): Promise<boolean> {
-    if (this.#health.problem !== undefined) return Promise.reject(storeUnavailable(this.problem));
-    return this.#queue.delete(id, call);
+  async commit(batch: readonly Deletion[]): Promise<FailedEnding | undefined> {
+    // These deletions have left the queue, so they are sent after the check even if their call is cancelled meanwhile.
+    if (this.#isChecking) await this.#thread.opened.catch(() => undefined);
+    // These deletions were requested before the store stopped writing.
+    const refusal = refusalOf(this);
+    if (refusal !== undefined) return refusal;
+    const result = await this.#thread.deleteBatch(toBatch(batch));
+    for (const [i, kind] of result.outcomes.entries()) {
+      const one = batch[i];
+      one?.decide(endingOf(kind, one.id));
+    }
+    if (result.kind === "committed") return undefined;
+    this.#health.report(result.problem);
+    return result.kind === "unknown" ? endings.unknown(problemOf(this)) : endings.unavailable(problemOf(this));
   }
 
   async close(): Promise<void> {
-    await this.#queue.close();
     this.#health.report({ text: "the store is closed", isTemporary: false });
     await this.#thread.close();
   }
@@ -126,49 +117,29 @@ class SqliteStore implements PlantStore {
     } catch (fault) {
       // Both the message and `problem` name the file.
       const text =
-        fault instanceof StoreOpenError ? fault.message.replace(`cannot open ${this.#file}: `, "") : undefined;
+        fault instanceof StoreOpenError ? fault.message.replace(`cannot open ${this.name}: `, "") : undefined;
       if (text !== undefined) this.#health.report({ text, isTemporary: false, needsOperator: true });
     }
     this.#isChecking = false;
   }
-
-  async #commit(pending: readonly PendingDelete[]): Promise<Outcomes> {
-    // These deletions have left the queue, so they are sent after the check even if their call is cancelled meanwhile.
-    if (this.#isChecking) await this.#thread.opened.catch(() => undefined);
-    // These deletions were requested before the store stopped writing.
-    if (this.#health.problem !== undefined) throw storeUnavailable(this.problem);
-    const result = await this.#thread.deleteBatch(toBatch(pending)).catch((fault: unknown) => {
-      throw outcomeUnknown(fault);
-    });
-    const outcomes = result.outcomes.map((outcome, i) => deletedOrRejected(outcome, pending[i]));
-    if (result.kind === "committed") return outcomes;
-    // Settles the deletions that were durable before the batch stopped. The error is for the rest, because only the
-    // first settlement of a deletion counts.
-    outcomes.forEach((isDeleted, i) => isDeleted !== undefined && pending[i]?.resolve(isDeleted));
-    this.#health.report(result.problem);
-    throw result.kind === "unknown" ? outcomeUnknown(this.problem) : storeUnavailable(this.problem);
-  }
 }
 
-/** Returns whether a deletion has deleted its plant; rejects it and returns `undefined` if it was refused. */
-function deletedOrRejected(outcome: DeleteOutcome, pending: PendingDelete | undefined): boolean | undefined {
-  if (typeof outcome === "boolean") return outcome;
-  if (outcome === "replayed") return true;
-  pending?.reject(outcome === "kept" ? plantProtected(pending.id) : idempotencyKeyReused());
-  return undefined;
+function endingOf(kind: DeleteOutcome, id: bigint): Ending {
+  if (kind === "protected") return endings.protected(id);
+  return kind === "key-reused" ? endings.keyReused() : endings[kind];
 }
 
-function toBatch(pending: readonly PendingDelete[]): DeleteBatch {
+function toBatch(deletions: readonly Deletion[]): DeleteBatch {
   const ids: bigint[] = [];
   const subjects: string[] = [];
   const requestIds: string[] = [];
   let hasKeys = false;
-  for (const { id, call } of pending) {
+  for (const { id, call } of deletions) {
     ids.push(id);
     subjects.push(toStorableText(call.subject));
     requestIds.push(toStorableText(call.requestId));
     hasKeys ||= call.idempotencyKey !== undefined;
   }
   const batch = { ids, subjects, requestIds };
-  return hasKeys ? { ...batch, keys: pending.map(({ call }) => call.idempotencyKey) } : batch;
+  return hasKeys ? { ...batch, keys: deletions.map(({ call }) => call.idempotencyKey) } : batch;
 }

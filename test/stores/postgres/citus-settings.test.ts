@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { expect, test } from "vitest";
-import type { PendingDelete } from "../../../src/stores/delete-queue.ts";
+import type { Deletion } from "../../../src/stores/deletion.ts";
 import { citusPlacement } from "../../../src/stores/postgres/citus/citus-placement.ts";
 import { Shards } from "../../../src/stores/postgres/citus/shards.ts";
 import { findRefused } from "../../../src/stores/postgres/delete/attempt-batch.ts";
@@ -11,6 +11,7 @@ import { Session } from "../../../src/stores/postgres/server/session.ts";
 import { deleteCall } from "../../support/plants/delete-call.ts";
 import { cancelWaitsForStandby, runSql, withoutStandby } from "../../support/plants/postgres-server.ts";
 import { schemaOf } from "../../support/plants/schema-of.ts";
+import { sentDeletion } from "../../support/plants/run-batch.ts";
 import { startPostgresOfFile } from "../../support/plants/postgres-of-file.ts";
 
 // Statements of a store on Citus that do not use the function that deletes, on a connection whose settings another
@@ -20,8 +21,8 @@ const server = await startPostgresOfFile();
 
 const token = randomUUID();
 
-function pendingOf(id: bigint, idempotencyKey?: string): PendingDelete {
-  return { id, call: deleteCall({ idempotencyKey }), resolve: () => {}, reject: () => {} };
+function pendingOf(id: bigint, idempotencyKey?: string): Deletion {
+  return sentDeletion(id, deleteCall({ idempotencyKey }));
 }
 
 interface Asked {

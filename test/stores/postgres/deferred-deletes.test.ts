@@ -1,12 +1,7 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
-import type { Outcomes } from "../../../src/stores/delete-queue.ts";
-import { outcomeUnknown, plantProtected, queueFull, storeUnavailable } from "../../../src/service/errors.ts";
-import {
-  markInDoubt,
-  type DeferredDelete,
-  DeferredDeletes,
-} from "../../../src/stores/postgres/delete/deferred-deletes.ts";
+import { Deletion, type Ending, endings, type FailedEnding } from "../../../src/stores/deletion.ts";
+import { DeferredDeletes } from "../../../src/stores/postgres/delete/deferred-deletes.ts";
 import { deleteCall } from "../../support/plants/delete-call.ts";
 
 const never = Number.POSITIVE_INFINITY;
@@ -15,15 +10,22 @@ const never = Number.POSITIVE_INFINITY;
 function lockedDelete(
   id: bigint,
   signal?: AbortSignal,
-): { readonly pending: DeferredDelete; readonly outcome: Promise<boolean> } {
+): { readonly pending: Deletion; readonly outcome: Promise<boolean> } {
   const { promise, resolve, reject } = Promise.withResolvers<boolean>();
   promise.catch(() => undefined);
-  return { pending: { id, call: deleteCall(signal && { signal }), resolve, reject }, outcome: promise };
+  const pending = new Deletion(id, deleteCall(signal && { signal }), resolve, reject);
+  pending.send();
+  pending.defer();
+  return { pending, outcome: promise };
+}
+
+function deleteAll(batch: readonly Deletion[]): void {
+  for (const one of batch) one.decide(endings.deleted);
 }
 
 /** Opens locked deletions, and records the batches in which they are attempted. */
 function openLocked(
-  commit: (batch: readonly DeferredDelete[]) => Outcomes,
+  commit: (batch: readonly Deletion[]) => FailedEnding | void,
   limits: { batchMax?: number; waitingMax?: number } = {},
 ) {
   const attempts: (readonly bigint[])[] = [];
@@ -41,7 +43,7 @@ function openLocked(
       expect(++running).toBe(1);
       await Promise.resolve();
       running--;
-      return commit(batch);
+      return commit(batch) ?? undefined;
     },
   });
   return { locked, attempts, limitsMs };
@@ -50,9 +52,9 @@ function openLocked(
 describe("deletions of locked plants", () => {
   test("are attempted in batches up to the maximum size, each with its own outcome", async () => {
     const waiting: number[] = [];
-    const commit = (batch: readonly DeferredDelete[]): Outcomes => {
+    const commit = (batch: readonly Deletion[]): void => {
       waiting.push(locked.waiting);
-      return batch.map(({ id }) => id !== 2n);
+      for (const one of batch) one.decide(one.id === 2n ? endings.absent : endings.deleted);
     };
     const { locked, attempts } = openLocked(commit, { batchMax: 2 });
     expect(locked).toMatchObject({ isEmpty: true, waiting: 0 });
@@ -68,18 +70,19 @@ describe("deletions of locked plants", () => {
   });
 
   test("are attempted separately from the deletions of a batch in doubt", async () => {
-    const { locked, attempts } = openLocked((batch) => batch.map(() => true));
+    const { locked, attempts } = openLocked(deleteAll);
     const deletions = [1n, 2n, 3n, 4n].map((id) => lockedDelete(id));
     const tokens = [undefined, "a", "b", "a"];
-    deletions.forEach(({ pending }, i) =>
-      locked.add(tokens[i] === undefined ? pending : markInDoubt(pending, tokens[i]), never),
-    );
+    deletions.forEach(({ pending }, i) => {
+      if (tokens[i] !== undefined) pending.doubt(tokens[i]);
+      locked.add(pending, never);
+    });
     await locked.close();
     expect(attempts).toEqual([[1n], [2n, 4n], [3n]]);
   });
 
   test("are refused when too many wait, with the time to retry after", async () => {
-    const { locked, attempts } = openLocked((batch) => batch.map(() => true), { waitingMax: 1 });
+    const { locked, attempts } = openLocked(deleteAll, { waitingMax: 1 });
     const [first, second] = [lockedDelete(1n), lockedDelete(2n)];
     locked.add(first.pending, never);
     locked.add(second.pending, never);
@@ -90,8 +93,10 @@ describe("deletions of locked plants", () => {
 
   test("fail after two seconds, no matter how often they are handed back", async () => {
     const { locked, attempts } = openLocked((batch) => {
-      batch.forEach((one) => locked.add(one, never));
-      return batch.map(() => undefined);
+      for (const one of batch) {
+        one.defer();
+        locked.add(one, never);
+      }
     });
     const { pending, outcome } = lockedDelete(1n);
     const begunMs = performance.now();
@@ -108,7 +113,7 @@ describe("deletions of locked plants", () => {
   });
 
   test("fail at their deadline, which also limits their attempts", async () => {
-    const { locked, attempts, limitsMs } = openLocked((batch) => batch.map(() => true));
+    const { locked, attempts, limitsMs } = openLocked(deleteAll);
     const [late, short, first, second] = [lockedDelete(1n), lockedDelete(4n), lockedDelete(2n), lockedDelete(3n)];
     const deadlineMs = performance.now() + 60_000;
     locked.add(late.pending, 0);
@@ -126,7 +131,7 @@ describe("deletions of locked plants", () => {
   });
 
   test("are rejected with the abort reason when the call is cancelled", async () => {
-    const { locked, attempts } = openLocked((batch) => batch.map(() => true));
+    const { locked, attempts } = openLocked(deleteAll);
     const gone = lockedDelete(1n, AbortSignal.abort(new ConnectError("too late", Code.DeadlineExceeded)));
     const here = lockedDelete(2n);
     for (const { pending } of [gone, here]) locked.add(pending, never);
@@ -136,9 +141,9 @@ describe("deletions of locked plants", () => {
   });
 
   test("are rejected with the error of their attempt, and the next ones are attempted", async () => {
-    const { locked } = openLocked(([first]) => {
-      if (first?.id === 1n) throw storeUnavailable("gone");
-      return [true];
+    const { locked } = openLocked((batch) => {
+      if (batch[0]?.id === 1n) return endings.unavailable("gone");
+      return deleteAll(batch);
     });
     const first = lockedDelete(1n);
     locked.add(first.pending, never);
@@ -153,23 +158,23 @@ describe("deletions of locked plants", () => {
 describe("a deletion in doubt", () => {
   const unknown = "the outcome of the deletion is unknown; repeating the request is safe";
 
-  test.each([
-    { reason: storeUnavailable("away"), expected: unknown },
-    { reason: queueFull(), expected: unknown },
-    { reason: outcomeUnknown("lost"), expected: unknown },
-    { reason: plantProtected(1n), expected: "the database does not allow deleting plant 1" },
-    { reason: new ConnectError("too late", Code.DeadlineExceeded), expected: "too late" },
-  ])("is never rejected as certainly not done: $reason.message", async ({ reason, expected }) => {
+  test.each<{ ending: Ending; expected: string }>([
+    { ending: endings.unavailable("away"), expected: unknown },
+    { ending: endings.queueFull(), expected: unknown },
+    { ending: endings.unknown("lost"), expected: unknown },
+    { ending: endings.cancelled(new ConnectError("too late", Code.DeadlineExceeded)), expected: "too late" },
+  ])("is never reported as certainly not done: $ending.kind", async ({ ending, expected }) => {
     const { pending, outcome } = lockedDelete(1n);
-    markInDoubt(pending, "token").reject(reason);
+    pending.doubt("token");
+    pending.end(ending);
     await expect(outcome).rejects.toMatchObject({ rawMessage: expected });
   });
 
-  test("resolves with its outcome, and is unchanged when it is handed back", async () => {
+  test("gets its outcome", async () => {
     const { pending, outcome } = lockedDelete(1n);
-    const doubted = markInDoubt(pending, "token");
-    expect(markInDoubt(doubted, "token")).toBe(doubted);
-    doubted.resolve(true);
+    pending.doubt("token");
+    pending.send();
+    pending.end(endings.deleted);
     await expect(outcome).resolves.toBe(true);
   });
 });

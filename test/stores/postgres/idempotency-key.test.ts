@@ -1,8 +1,6 @@
 import { Code } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
-import type { PendingDelete } from "../../../src/stores/delete-queue.ts";
 import type { DeleteCall } from "../../../src/service/plant-store.ts";
-import { runBatch } from "../../../src/stores/postgres/delete/run-batch.ts";
 import { readServerUrl } from "../../../src/stores/postgres/server/server-url.ts";
 import { Session } from "../../../src/stores/postgres/server/session.ts";
 import { openPostgresStore } from "../../../src/stores/postgres/store.ts";
@@ -12,6 +10,7 @@ import { countAttempts, failAttempts } from "../../support/plants/failing-attemp
 import { startPostgresProxy } from "../../support/plants/postgres-proxy.ts";
 import { openClient, runSql } from "../../support/plants/postgres-server.ts";
 import { singleServer } from "../../../src/stores/postgres/delete/single-server.ts";
+import { runBatchAt, sentDeletion } from "../../support/plants/run-batch.ts";
 import { schemaOf } from "../../support/plants/schema-of.ts";
 import { startPostgresOfFile } from "../../support/plants/postgres-of-file.ts";
 
@@ -56,19 +55,21 @@ function fail(reason: unknown): never {
 /** Creates the deletions of one batch. Returns them with their outcomes. */
 function batchOf(...calls: readonly (readonly [id: bigint, call: DeleteCall])[]) {
   const outcomes = calls.map(() => Promise.withResolvers<boolean>());
-  const pending: PendingDelete[] = calls.map(([id, call], i) => ({
-    id,
-    call,
-    resolve: (isDeleted) => outcomes[i]?.resolve(isDeleted),
-    reject: (reason) => outcomes[i]?.reject(reason),
-  }));
+  const batch = calls.map(([id, call], i) =>
+    sentDeletion(
+      id,
+      call,
+      (isDeleted) => outcomes[i]?.resolve(isDeleted),
+      (reason) => outcomes[i]?.reject(reason),
+    ),
+  );
   const results = Promise.allSettled(outcomes.map(({ promise }) => promise));
   /** Runs the deletions as the store does, and returns the ids of the deferred ones. */
   const run = async (session: Session, isCareful = false): Promise<readonly bigint[]> => {
     const defer: bigint[] = [];
     const placement = singleServer(schemaOf(session));
-    const ended = await runBatch(session, pending, { placement, defer: ({ id }) => defer.push(id), isCareful });
-    pending.forEach(({ resolve }, i) => ended[i] !== undefined && resolve(ended[i]));
+    await runBatchAt(session, batch, { placement, defer: ({ id }) => defer.push(id), isCareful });
+    for (const one of batch) one.answer();
     return defer;
   };
   return { run, results };
@@ -182,11 +183,11 @@ describe("a deletion with a used key", () => {
     const results: unknown[] = [];
     const outcome = (what: unknown): void => void results.push(what);
     const pending = [
-      { id: 9n, call: keyed("used"), resolve: () => gone.abort("gone"), reject: outcome },
-      { id: 1n, call: deleteCall({ signal: gone.signal }), resolve: outcome, reject: outcome },
+      sentDeletion(9n, keyed("used"), () => gone.abort("gone"), outcome),
+      sentDeletion(1n, deleteCall({ signal: gone.signal }), outcome, outcome),
     ];
     const placement = singleServer(schemaOf(session));
-    await expect(runBatch(session, pending, { placement, defer: outcome })).resolves.toEqual([undefined, undefined]);
+    await expect(runBatchAt(session, pending, { placement, defer: outcome })).resolves.toEqual([true, undefined]);
     await session.close();
     expect(results).toEqual(["gone"]);
     expect(await column(opened.url, plantsSql)).toEqual(["1"]);
@@ -226,11 +227,8 @@ describe("a deletion with a used key", () => {
     );
     const session = new Session(readServerUrl(opened.url));
     const dropRecord = (): void => void runSql(opened.url, "DELETE FROM deletions");
-    const pending = [
-      { id: 1n, call: deleteCall(), resolve: () => {}, reject: fail },
-      { id: 2n, call: keyed("used"), resolve: dropRecord, reject: fail },
-    ];
-    const [first] = await runBatch(session, pending, { placement: singleServer(schemaOf(session)), defer: fail });
+    const pending = [sentDeletion(1n, deleteCall(), () => {}, fail), sentDeletion(2n, keyed("used"), dropRecord, fail)];
+    const [first] = await runBatchAt(session, pending, { placement: singleServer(schemaOf(session)), defer: fail });
     await session.close();
     expect(first).toBe(true);
     expect(await column(opened.url, plantsSql)).toEqual(["2"]);

@@ -1,7 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import type { PendingDelete } from "../../../src/stores/delete-queue.ts";
-import type { DeferredDelete } from "../../../src/stores/postgres/delete/deferred-deletes.ts";
+import type { Deletion } from "../../../src/stores/deletion.ts";
 import { readServerUrl } from "../../../src/stores/postgres/server/server-url.ts";
 import { Session } from "../../../src/stores/postgres/server/session.ts";
 import { startCuttingProxy } from "../../support/plants/cutting-proxy.ts";
@@ -67,7 +66,7 @@ describe("a committed batch whose response is lost, and which is refused when it
     await failAttempts(url, "DELETE ON plants", ["", "P0001", "P0001", "P0001"]);
     const session = new Session(readServerUrl(url.replace(server.socketFolder, proxy.socketFolder)));
     void proxy.cutNext("before-reply");
-    const defer: PendingDelete[] = [];
+    const defer: Deletion[] = [];
     const callers = callersOf(1n, 2n, 4n, 1n);
     const outcomes = await runBatchWith(session, callers, { defer: (one) => defer.push(one) });
     // The second deletion of plant 1 is retried, because the record belongs to the first.
@@ -112,7 +111,7 @@ describe("a deletion in doubt that is refused when it is retried", () => {
     const session = new Session(readServerUrl(url));
     const [before] = await session.query("SELECT pg_backend_pid()");
     const ended = runBatchWith(session, deletions, { defer: failToDefer, token: randomUUID() });
-    await expect(ended).rejects.toMatchObject({ reason: { rawMessage: unknown }, ...failure });
+    await expect(ended).rejects.toMatchObject({ ending: { error: { rawMessage: unknown } }, ...failure });
     // A new connection is used, because the old one may not see the record.
     await expect(session.query("SELECT pg_backend_pid()")).resolves.not.toEqual([before]);
     await session.close();
@@ -132,8 +131,8 @@ describe("a deletion in doubt that is refused when it is retried", () => {
     await failAttempts(url, "DELETE ON plants", sqlStates);
     const other = await openClient(url, `BEGIN; ${lock}`);
     const token = randomUUID();
-    const defer: DeferredDelete[] = [];
-    const options = { defer: (one: DeferredDelete) => void defer.push(one), token };
+    const defer: Deletion[] = [];
+    const options = { defer: (one: Deletion) => void defer.push(one), token };
     const session = new Session(readServerUrl(url), lockTimeouts);
     const [before] = await session.query("SELECT pg_backend_pid()");
     await expect(runBatchWith(session, callersOf(1n), options)).resolves.toEqual([undefined]);
@@ -227,7 +226,7 @@ describe("a batch that has deleted a plant", () => {
     const url = await createLastPlant();
     const session = new Session(readServerUrl(url));
     await expect(runBatch(session, deletions)).rejects.toMatchObject({
-      reason: { rawMessage: unknown },
+      ending: { error: { rawMessage: unknown } },
       server: "refusing",
     });
     await session.close();

@@ -2,8 +2,7 @@ import { randomUUID } from "node:crypto";
 import { ConnectError } from "@connectrpc/connect";
 import { Client } from "pg";
 import { describe, expect, test } from "vitest";
-import { storeUnavailable } from "../../../src/service/errors.ts";
-import type { DeferredDelete } from "../../../src/stores/postgres/delete/deferred-deletes.ts";
+import type { Deletion } from "../../../src/stores/deletion.ts";
 import { readServerUrl } from "../../../src/stores/postgres/server/server-url.ts";
 import { Session } from "../../../src/stores/postgres/server/session.ts";
 import { deleteCall } from "../../support/plants/delete-call.ts";
@@ -16,6 +15,7 @@ import {
   callersOf,
   listenersOf,
   plantsOf,
+  sentDeletion,
 } from "../../support/plants/run-batch.ts";
 import { createPlantsUpTo, startPostgresOfFile } from "../../support/plants/postgres-of-file.ts";
 
@@ -50,9 +50,9 @@ describe("a batch with plants that another transaction has locked", () => {
     const session = new Session(readServerUrl(url), lockTimeouts);
     const { deletions, results } = listenersOf(1n, 2n, 3n, 2n, 9n, 5n, 6n, 6n);
     const defer: bigint[] = [];
-    // Settles the deletions that have an outcome, as the queue does.
-    const outcomes = await runBatchWith(session, deletions, { defer: ({ id }) => defer.push(id) });
-    deletions.forEach(({ resolve }, i) => outcomes[i] !== undefined && resolve(outcomes[i]));
+    // Answers the deletions that have ended, as the queue does.
+    await runBatchWith(session, deletions, { defer: ({ id }) => defer.push(id) });
+    for (const one of deletions) one.answer();
     expect(results).toEqual([true, undefined, true, undefined, false, undefined, true, false]);
     expect(defer).toEqual([2n, 2n, 5n]);
     expect(await plantsOf(url)).toEqual(["2", "4", "5"]);
@@ -73,13 +73,12 @@ describe("a batch with plants that another transaction has locked", () => {
     const lost = await openClient(url, "BEGIN; DELETE FROM plants WHERE id = 1");
     await lost.query(`INSERT INTO deletions (plant_id, subject, request_id, batch) VALUES (1, '', '', '${recorded}')`);
     const session = new Session(readServerUrl(url), lockTimeouts);
-    const { deletions, results } = listenersOf(1n, 1n, 3n, 2n);
-    const defer: DeferredDelete[] = [];
-    const options = { defer: (one: DeferredDelete) => void defer.push(one), token };
+    const deletions = callersOf(1n, 1n, 3n, 2n);
+    const defer: Deletion[] = [];
+    const options = { defer: (one: Deletion) => void defer.push(one), token };
     await expect(runBatchWith(session, deletions, options)).resolves.toEqual([undefined, undefined, false, true]);
     // The first deletion is in doubt, so it is never reported as not done.
-    defer.forEach(({ reject }) => reject(storeUnavailable()));
-    expect(results).toEqual([unknown, away, undefined, undefined]);
+    expect(defer.map((one) => one.token)).toEqual([token, undefined]);
     await lost.query("COMMIT");
     await lost.end();
     const [first] = defer;
@@ -122,7 +121,7 @@ test("a batch that is the victim of a deadlock is retried", async () => {
   const timeouts = { lockTimeoutMs: minuteMs, statementTimeoutMs: minuteMs, responseTimeoutMs: minuteMs };
   const session = new Session(readServerUrl(url), timeouts);
   // A plant that is still locked at the retry is deferred.
-  const deferred: DeferredDelete[] = [];
+  const deferred: Deletion[] = [];
   const outcomes = runBatchWith(session, callersOf(1n, 2n, 3n), { defer: (one) => void deferred.push(one) });
   await expect.poll(() => isWaiting(`<> ${otherPid}`)).not.toEqual([]);
   // … the other transaction, which holds plant 3, waits for plant 1 …
@@ -149,15 +148,19 @@ test.each([
   await runSql(url, "CREATE TABLE beds (plant bigint REFERENCES plants (id))");
   await runSql(url, "INSERT INTO beds VALUES (2), (7)");
   const session = new Session(readServerUrl(url));
-  const { deletions, results } = listenersOf(1n, 2n, 3n, 4n, 5n, 6n, 7n, 8n);
-  const impatient = deletions.map((one) => ({
-    ...one,
-    reject: (reason: unknown) => {
-      one.reject(reason);
-      // Runs while the first quarter is running, before the second half.
-      session.deadlineMs = 0;
-    },
-  }));
+  const results: unknown[] = Array.from({ length: 8 }, () => undefined);
+  const impatient = results.map((_, i) =>
+    sentDeletion(
+      BigInt(i + 1),
+      deleteCall(),
+      (deleted) => (results[i] = deleted),
+      (reason) => {
+        results[i] = ConnectError.from(reason).rawMessage;
+        // Runs while the first quarter is running, before the second half.
+        session.deadlineMs = 0;
+      },
+    ),
+  );
   const options = { defer: failToDefer, token };
   await expect(runBatchWith(session, impatient, options)).resolves.toEqual([
     true,
@@ -175,15 +178,12 @@ test("a split batch excludes cancelled calls from its other parts", async () => 
   const session = new Session(readServerUrl(url));
   const controller = new AbortController();
   const results: unknown[] = [];
-  const deletions = [1n, 2n, 3n, 4n].map((id) => ({
-    id,
-    call: deleteCall(id === 4n ? { signal: controller.signal } : {}),
-    resolve: () => {},
-    reject: (reason: unknown) => {
+  const deletions = [1n, 2n, 3n, 4n].map((id) =>
+    sentDeletion(id, deleteCall(id === 4n ? { signal: controller.signal } : {}), undefined, (reason) => {
       results.push(ConnectError.from(reason).rawMessage);
       controller.abort("too late");
-    },
-  }));
+    }),
+  );
   await expect(runBatch(session, deletions)).resolves.toEqual([undefined, true, true, undefined]);
   await session.close();
   expect(results).toEqual(["the database does not allow deleting plant 1", "too late"]);
@@ -195,11 +195,17 @@ test("a split batch does not report a plant as protected because the call for th
   await failAttempts(url, "DELETE ON plants", ["P0001"]);
   const session = new Session(readServerUrl(url));
   const controller = new AbortController();
-  const { deletions, results } = listenersOf(1n, 2n);
-  const calls = [deleteCall(), deleteCall({ signal: controller.signal })];
+  const results: unknown[] = [];
   const outcomes = runBatch(
     session,
-    deletions.map((one, i) => ({ ...one, call: calls[i] ?? one.call })),
+    [deleteCall(), deleteCall({ signal: controller.signal })].map((call, i) =>
+      sentDeletion(
+        BigInt(i + 1),
+        call,
+        (deleted) => (results[i] = deleted),
+        (reason) => (results[i] = ConnectError.from(reason).rawMessage),
+      ),
+    ),
   );
   // The first attempt reads no signals.
   controller.abort(new Error("too late"));

@@ -16,6 +16,7 @@ import {
   callerWith,
   listenersOf,
   plantsOf,
+  sentDeletion,
 } from "../../support/plants/run-batch.ts";
 import { createPlantsUpTo, startPostgresOfFile } from "../../support/plants/postgres-of-file.ts";
 
@@ -58,7 +59,7 @@ describe("a batch that fails", () => {
     await failAttempts(url, "DELETE ON plants", sqlStates);
     const session = new Session(readServerUrl(url));
     await expect(runBatch(session, callersOf(1n, 2n))).rejects.toMatchObject({
-      reason: { rawMessage: failure.results, code: Code.Unavailable },
+      ending: { error: { rawMessage: failure.results, code: Code.Unavailable } },
       server: failure.server,
     });
     await session.close();
@@ -76,7 +77,7 @@ describe("a batch that fails", () => {
     await failAttempts(url, "DELETE ON plants", Array<string>(1_000).fill(sqlState));
     const session = new Session(readServerUrl(url));
     const ended = expect(runBatch(session, callersOf(1n, 2n))).rejects.toMatchObject({
-      reason: { rawMessage: failure.results, code: Code.Unavailable },
+      ending: { error: { rawMessage: failure.results, code: Code.Unavailable } },
       server: failure.server,
     });
     await expect.poll(() => countAttempts(url)).toBeGreaterThan(0);
@@ -96,7 +97,7 @@ describe("a batch that fails", () => {
     // A refused user fails immediately, without retries until the deadline.
     if (user === "tester") session.deadlineMs = 0;
     await expect(runBatch(session, callersOf(1n))).rejects.toMatchObject({
-      reason: { rawMessage: away },
+      ending: { error: { rawMessage: away } },
       server: user === "tester" ? "unavailable" : "refusing",
     });
   });
@@ -130,7 +131,7 @@ describe("a batch that fails", () => {
     const session = new Session(readServerUrl(url));
     const options = { defer: failToDefer, isCareful: true };
     await expect(runBatchWith(session, [callerWith(1n, "key")], options)).rejects.toMatchObject({
-      reason: { rawMessage: away },
+      ending: { error: { rawMessage: away } },
       server: "refusing",
     });
     await session.close();
@@ -143,7 +144,7 @@ describe("a batch that fails", () => {
     const session = new Session(readServerUrl(url));
     const controller = new AbortController();
     const call = deleteCall({ signal: controller.signal });
-    const deletions = [{ id: 1n, call, resolve: () => {}, reject: () => {} }];
+    const deletions = [sentDeletion(1n, call)];
     const outcomes = runBatch(session, deletions);
     // The parameters of the statement are already written.
     controller.abort("too late");
@@ -224,12 +225,7 @@ describe("a batch that the server partly refuses", () => {
 test("a batch records the first of several deletions of one plant", async () => {
   const url = await createPlantsUpTo(server, 3);
   const session = new Session(readServerUrl(url));
-  const deletions = [1n, 2n, 1n, 1n].map((id, i) => ({
-    id,
-    call: deleteCall({ subject: `caller-${i}` }),
-    resolve: () => {},
-    reject: () => {},
-  }));
+  const deletions = [1n, 2n, 1n, 1n].map((id, i) => sentDeletion(id, deleteCall({ subject: `caller-${i}` })));
   await expect(runBatch(session, deletions)).resolves.toEqual([true, true, false, false]);
   await session.close();
   expect(await runSql(url, "SELECT plant_id, subject FROM deletions ORDER BY plant_id")).toEqual([
@@ -286,7 +282,7 @@ test("a batch does not report a plant that a trigger keeps as missing after its 
   const session = new Session(readServerUrl(url));
   const call = deleteCall({ signal: AbortSignal.abort("gone") });
   const { deletions, results } = listenersOf(1n);
-  const batch = [{ id: 1n, call, resolve: () => {}, reject: () => {} }, ...deletions];
+  const batch = [sentDeletion(1n, call), ...deletions];
   await expect(runBatch(session, batch)).resolves.toEqual([undefined, undefined]);
   await session.close();
   expect(results).toEqual(["the database does not allow deleting plant 1"]);
@@ -338,12 +334,9 @@ test("a batch excludes cancelled calls from its next attempts, and rejects them 
   const controller = new AbortController();
   const results: unknown[] = [];
   const calls = [deleteCall(), deleteCall({ signal: controller.signal }), deleteCall()];
-  const deletions = calls.map((call, i) => ({
-    id: BigInt(i + 1),
-    call,
-    resolve: () => {},
-    reject: (reason: unknown) => results.push(reason),
-  }));
+  const deletions = calls.map((call, i) =>
+    sentDeletion(BigInt(i + 1), call, undefined, (reason) => results.push(reason)),
+  );
   const outcomes = runBatch(session, deletions);
   // The server takes longer to start than a connection to a socket without a listener takes to fail.
   controller.abort("too late");
@@ -356,7 +349,7 @@ test("a batch excludes cancelled calls from its next attempts, and rejects them 
 
 test("a careful attempt sends no statement if every call is cancelled", async () => {
   const call = deleteCall({ signal: AbortSignal.abort() });
-  const pending = [{ id: 1n, call, resolve: () => {}, reject: () => {} }];
+  const pending = [sentDeletion(1n, call)];
   const nowhere = new Session(readServerUrl("postgres://nobody@127.0.0.1:1/nothing"));
   const options = { defer: failToDefer, isCareful: true };
   await expect(runBatchWith(nowhere, pending, options)).resolves.toEqual([undefined]);
@@ -370,7 +363,7 @@ test("a batch without errors reads no signal, which would create it", async () =
       throw new Error("the signal was read");
     },
   };
-  const pending = [{ id: 1n, call: { ...deleteCall(), context }, resolve: () => {}, reject: () => {} }];
+  const pending = [sentDeletion(1n, { ...deleteCall(), context })];
   await expect(runBatch(session, pending)).resolves.toEqual([true]);
   await session.close();
 });

@@ -1,13 +1,12 @@
 import { randomUUID } from "node:crypto";
 import { beforeAll, describe, expect, test } from "vitest";
-import type { PendingDelete } from "../../../src/stores/delete-queue.ts";
+import type { Deletion } from "../../../src/stores/deletion.ts";
 import { startImport } from "../../../src/stores/postgres/all-plants/import.ts";
 import { migratePostgres, openPostgresDatabase } from "../../../src/stores/postgres/all-plants/plant-database.ts";
 import { findRefused } from "../../../src/stores/postgres/delete/attempt-batch.ts";
 import { prepareBatch } from "../../../src/stores/postgres/delete/prepared-batch.ts";
 import { singleServer, singleServerByDay } from "../../../src/stores/postgres/delete/single-server.ts";
 import type { Placement } from "../../../src/stores/postgres/delete/placement.ts";
-import { runBatch, type RunBatchOptions } from "../../../src/stores/postgres/delete/run-batch.ts";
 import { runWithLockTimeout } from "../../../src/stores/postgres/schema/online-migration.ts";
 import { updateRenamedSchema } from "../../../src/stores/postgres/schema/renamed-schema.ts";
 import type { StoreSchema } from "../../../src/stores/postgres/schema/store-schema.ts";
@@ -19,6 +18,7 @@ import { deleteCall } from "../../support/plants/delete-call.ts";
 import { describePlantDatabase } from "../../support/plants/describe-plant-database.ts";
 import { describePlantStore } from "../../support/plants/describe-plant-store.ts";
 import { cancelWaitsForStandby, runSql, withoutStandby } from "../../support/plants/postgres-server.ts";
+import { runBatchAt, type RunBatchOptions, sentDeletion } from "../../support/plants/run-batch.ts";
 import { schemaOf } from "../../support/plants/schema-of.ts";
 import { startPostgresOfFile } from "../../support/plants/postgres-of-file.ts";
 
@@ -28,22 +28,22 @@ import { startPostgresOfFile } from "../../support/plants/postgres-of-file.ts";
 
 const server = await startPostgresOfFile();
 
-function pendingOf(id: bigint, idempotencyKey?: string): PendingDelete {
-  return { id, call: deleteCall({ idempotencyKey }), resolve: () => {}, reject: () => {} };
+function pendingOf(id: bigint, idempotencyKey?: string): Deletion {
+  return sentDeletion(id, deleteCall({ idempotencyKey }));
 }
 
-function failToDefer({ id }: PendingDelete): never {
+function failToDefer({ id }: Deletion): never {
   throw new Error(`plant ${id} was set aside`);
 }
 
 /** Runs a batch, and fails if a deletion is deferred. */
 async function runOn(
   session: Session,
-  pending: readonly PendingDelete[],
+  pending: readonly Deletion[],
   options: Partial<RunBatchOptions> = {},
 ): Promise<unknown> {
   const placement = singleServer(schemaOf(session));
-  return await runBatch(session, pending, { placement, defer: failToDefer, ...options });
+  return await runBatchAt(session, pending, { placement, defer: failToDefer, ...options });
 }
 
 const token = randomUUID();
@@ -239,9 +239,9 @@ test("a skipped deletion finds the record of its key, which another process has 
     },
   };
   const outcome = Promise.withResolvers<boolean>();
-  const pending = [{ ...pendingOf(8n, "used"), ...outcome }];
+  const pending = [sentDeletion(8n, deleteCall({ idempotencyKey: "used" }), outcome.resolve, outcome.reject)];
   // The deletion is settled by its key; the plant is not deleted.
-  await expect(runOn(session, pending, { placement })).resolves.toEqual([undefined]);
+  await expect(runOn(session, pending, { placement })).resolves.toEqual([true]);
   await expect(outcome.promise).resolves.toBe(true);
   await session.close();
 });
@@ -281,7 +281,7 @@ describe("with session_replication_role = replica", () => {
     await session.run("SET session_replication_role = replica");
     for (const isCareful of [false, true]) {
       const kept = Promise.withResolvers<boolean>();
-      const pending = [{ ...pendingOf(1n), resolve: kept.resolve, reject: kept.reject }];
+      const pending = [sentDeletion(1n, deleteCall(), kept.resolve, kept.reject)];
       await runOn(session, pending, { isCareful });
       await expect(kept.promise).rejects.toThrow(/does not allow deleting plant 1|may not be deleted|refuses/);
     }
@@ -373,7 +373,7 @@ describe("with settings of another client of a pooler", () => {
       {
         name: "the fate of a plant that the server refuses to delete",
         check: (session) => findRefused(session, singleServer(schemaOf(session)), prepareBatch(token, [pendingOf(1n)])),
-        want: "kept",
+        want: "protected",
       },
     ])("looking up $name uses the role of the URL", async ({ check, want }) => {
       const { url, role } = await createHidden();
@@ -481,6 +481,7 @@ describe("a database and a role with other settings for parsing and formatting",
     return {
       store,
       plants: async () => (await runSql(url, "SELECT id FROM plants ORDER BY id")).map(({ id }) => BigInt(String(id))),
+      reopen: () => openPostgresStore({ url }),
       [Symbol.asyncDispose]: () => store.close(),
     };
   });

@@ -65,6 +65,7 @@ describe("with other tables and functions first in the search_path", () => {
     return {
       store,
       plants: async () => (await runSql(url, "SELECT id FROM plants ORDER BY id")).map(({ id }) => BigInt(String(id))),
+      reopen: () => openPostgresStore({ url: through }),
       [Symbol.asyncDispose]: () => store.close(),
     };
   });

@@ -24,7 +24,7 @@ describe("committing a batch", () => {
     const deleteBatch = prepareDeleteBatch(db);
     expect(deleteBatch(batchOf(2n, 2n, 9n, 3n))).toEqual({
       kind: "committed",
-      outcomes: [true, false, false, true],
+      outcomes: ["deleted", "absent", "absent", "deleted"],
     });
     db.close();
   });
@@ -43,7 +43,7 @@ describe("committing a batch", () => {
     });
     expect([countOf(db, "plants"), countOf(db, "deletions")]).toEqual([{ rows: 100n }, { rows: 0n }]);
     db.exec("PRAGMA max_page_count = 1000000");
-    expect(deleteBatch(batch)).toEqual({ kind: "committed", outcomes: batch.ids.map(() => true) });
+    expect(deleteBatch(batch)).toEqual({ kind: "committed", outcomes: batch.ids.map(() => "deleted") });
     expect([countOf(db, "plants"), countOf(db, "deletions")]).toEqual([{ rows: 0n }, { rows: 100n }]);
     db.close();
   });
@@ -60,7 +60,7 @@ describe("committing a batch", () => {
     const keys = ["used", "kept", "used", undefined, "new", "new", "new"];
     expect(deleteBatch({ ...batchOf(1n, 2n, 3n, 4n, 5n, 5n, 6n), keys })).toEqual({
       kind: "committed",
-      outcomes: ["replayed", "kept", "key-taken", true, true, "replayed", "key-taken"],
+      outcomes: ["deleted", "protected", "key-reused", "deleted", "deleted", "deleted", "key-reused"],
     });
     expect(idsIn(db, "SELECT id FROM plants ORDER BY id")).toEqual([1n, 2n, 3n, 6n, 7n, 8n]);
     const keysKept =
@@ -84,9 +84,9 @@ describe("committing a batch", () => {
     db.exec(sql);
     const deleteBatch = prepareDeleteBatch(db);
     const keys = ["used"];
-    expect(deleteBatch({ ...batchOf(1n), keys })).toEqual({ kind: "committed", outcomes: [true] });
-    expect(deleteBatch({ ...batchOf(1n), keys }).outcomes).toEqual(["replayed"]);
-    expect(deleteBatch({ ...batchOf(2n), keys }).outcomes).toEqual(["key-taken"]);
+    expect(deleteBatch({ ...batchOf(1n), keys })).toEqual({ kind: "committed", outcomes: ["deleted"] });
+    expect(deleteBatch({ ...batchOf(1n), keys }).outcomes).toEqual(["deleted"]);
+    expect(deleteBatch({ ...batchOf(2n), keys }).outcomes).toEqual(["key-reused"]);
     expect(idsIn(db, "SELECT id FROM plants")).toEqual([2n]);
     db.close();
   });
@@ -97,8 +97,8 @@ describe("committing a batch", () => {
     db.exec(`CREATE TRIGGER seconds AFTER INSERT ON deletions
              BEGIN UPDATE deletions SET deleted_at = 1000 * (deleted_at / 1000) - 1 WHERE seq = new.seq; END`);
     const deleteBatch = prepareDeleteBatch(db);
-    expect(deleteBatch({ ...batchOf(1n), keys: ["k"] }).outcomes).toEqual([true]);
-    expect(deleteBatch({ ...batchOf(2n), keys: ["k"] }).outcomes).toEqual(["key-taken"]);
+    expect(deleteBatch({ ...batchOf(1n), keys: ["k"] }).outcomes).toEqual(["deleted"]);
+    expect(deleteBatch({ ...batchOf(2n), keys: ["k"] }).outcomes).toEqual(["key-reused"]);
     db.close();
   });
 
@@ -109,7 +109,7 @@ describe("committing a batch", () => {
              BEGIN SELECT RAISE(IGNORE); END`);
     expect(prepareDeleteBatch(db)({ ...batchOf(1n, 2n, 3n), keys: ["yes", "no", undefined] })).toEqual({
       kind: "committed",
-      outcomes: [true, "kept", true],
+      outcomes: ["deleted", "protected", "deleted"],
     });
     expect(idsIn(db, "SELECT id FROM plants")).toEqual([2n]);
     expect(idsIn(db, "SELECT plant_id AS id FROM deletions ORDER BY seq")).toEqual([1n, 3n]);
@@ -185,16 +185,27 @@ describe("a batch with plants that the file protects", () => {
     // The second call for a plant does not delete it, even when its batch is split.
     expect(deleteBatch(batchOf(...eight, 1n, 99n))).toEqual({
       kind: "committed",
-      outcomes: [true, true, "kept", true, true, "kept", true, true, false, false],
+      outcomes: [
+        "deleted",
+        "deleted",
+        "protected",
+        "deleted",
+        "deleted",
+        "protected",
+        "deleted",
+        "deleted",
+        "absent",
+        "absent",
+      ],
     });
     expect(db.isTransaction).toBe(false);
     expect(idsIn(db, "SELECT id FROM plants ORDER BY id")).toEqual([3n, 6n]);
     expect(idsIn(db, "SELECT plant_id AS id FROM deletions ORDER BY seq")).toEqual([1n, 2n, 4n, 5n, 7n, 8n]);
     // A single plant, and then the batch.
-    expect(deleteBatch(batchOf(3n))).toEqual({ kind: "committed", outcomes: ["kept"] });
+    expect(deleteBatch(batchOf(3n))).toEqual({ kind: "committed", outcomes: ["protected"] });
     expect(deleteBatch(batchOf(6n, 3n))).toEqual({
       kind: "committed",
-      outcomes: ["kept", "kept"],
+      outcomes: ["protected", "protected"],
     });
     expect(idsIn(db, "SELECT id FROM plants ORDER BY id")).toEqual([3n, 6n]);
     expect(countOf(db, "deletions")).toEqual({ rows: 6n });
@@ -212,7 +223,7 @@ describe("a batch with plants that the file protects", () => {
     expect(prepareDeleteBatch(db)(batchOf(...ids))).toEqual({
       kind: "not-committed",
       problem: { text: "the disk is full", isTemporary: true },
-      outcomes: [true, true, "kept"],
+      outcomes: ["deleted", "deleted", "protected"],
     });
     expect(idsIn(db, "SELECT id FROM plants ORDER BY id")).toEqual(ids.filter((id) => id > 2n));
     expect(idsIn(db, "SELECT plant_id AS id FROM deletions ORDER BY seq")).toEqual([1n, 2n]);
@@ -231,7 +242,7 @@ describe("a batch with plants that the file protects", () => {
     const ids = Array.from({ length: 1_000 }, (_, i) => BigInt(i + 1));
     expect(prepareDeleteBatch(db)(batchOf(...ids))).toEqual({
       kind: "committed",
-      outcomes: ids.map(() => "kept"),
+      outcomes: ids.map(() => "protected"),
     });
     expect(requested).toBeLessThanOrEqual(3 * ids.length);
     expect([countOf(db, "plants"), countOf(db, "deletions")]).toEqual([{ rows: 1_000n }, { rows: 0n }]);
@@ -249,7 +260,9 @@ test("a batch is split in half when its commit fails because of one plant", () =
     INSERT INTO beds VALUES (1);
     CREATE TRIGGER count BEFORE DELETE ON plants BEGIN SELECT count(); END`);
   const ids = Array.from({ length: 256 }, (_, i) => BigInt(i + 1));
-  expect(prepareDeleteBatch(db)(batchOf(...ids)).outcomes).toEqual(ids.map((id) => (id === 1n ? "kept" : true)));
+  expect(prepareDeleteBatch(db)(batchOf(...ids)).outcomes).toEqual(
+    ids.map((id) => (id === 1n ? "protected" : "deleted")),
+  );
   // At most the whole batch, its halves, the halves of these, and so on.
   expect(requested).toBeLessThanOrEqual(3 * ids.length);
   db.close();
@@ -260,7 +273,9 @@ test("a batch is split at the plant that a statement refuses, into two commits",
   const db = openDatabase({ file: folder.file("plants.db"), plantsWhenCreated: { first: 1n, last: 256n } });
   db.exec("CREATE TRIGGER keep BEFORE DELETE ON plants WHEN old.id = 200 BEGIN SELECT RAISE(ABORT, 'no'); END");
   const ids = Array.from({ length: 256 }, (_, i) => BigInt(i + 1));
-  expect(prepareDeleteBatch(db)(batchOf(...ids)).outcomes).toEqual(ids.map((id) => (id === 200n ? "kept" : true)));
+  expect(prepareDeleteBatch(db)(batchOf(...ids)).outcomes).toEqual(
+    ids.map((id) => (id === 200n ? "protected" : "deleted")),
+  );
   expect(db.prepare("SELECT count(DISTINCT batch) AS batches FROM deletions").get()).toEqual({ batches: 2n });
   db.close();
 });

@@ -142,7 +142,7 @@ function watch(folder: TempFolder) {
   return {
     file,
     find: () => identity.findProblem()?.text,
-    deletePlant: (id: bigint) => expect(prepareDeleteBatch(db)(batchOf(id))).toMatchObject({ outcomes: [true] }),
+    deletePlant: (id: bigint) => expect(prepareDeleteBatch(db)(batchOf(id))).toMatchObject({ outcomes: ["deleted"] }),
     other,
     /** Copies the whole log into the file. */
     checkpoint: () => other.exec("PRAGMA wal_checkpoint(FULL)"),

@@ -166,7 +166,7 @@ describe("a file whose write-ahead log is removed", () => {
     const deleteBatch = prepareDeleteBatch(db);
     const reader = new DatabaseSync(file);
     reader.exec("BEGIN; SELECT count(*) FROM plants");
-    expect(deleteBatch(batchOf(1n))).toMatchObject({ kind: "committed", outcomes: [true] });
+    expect(deleteBatch(batchOf(1n))).toMatchObject({ kind: "committed", outcomes: ["deleted"] });
     rmSync(`${file}-wal`);
     expect(identity.findProblem()).toEqual({ text: lost, isTemporary: false, needsOperator: true });
     reader.close();

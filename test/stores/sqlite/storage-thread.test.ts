@@ -61,7 +61,7 @@ describe("the storage thread", () => {
     const thread = await StorageThread.start(options);
     const deletionOf = (id: bigint) => thread.deleteBatch({ ids: [id], subjects: [""], requestIds: [""] });
     const replies = Promise.all([deletionOf(1n), thread.checkWrite(), deletionOf(3n)]);
-    await expect(replies).resolves.toMatchObject([{ outcomes: [true] }, undefined, { outcomes: [false] }]);
+    await expect(replies).resolves.toMatchObject([{ outcomes: ["deleted"] }, undefined, { outcomes: ["absent"] }]);
     await thread.close();
   });
 

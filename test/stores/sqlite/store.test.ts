@@ -16,6 +16,7 @@ describePlantStore(async (plants) => {
   return {
     store,
     plants: () => plantsIn(file),
+    reopen: () => openSqliteStore({ file }),
     [Symbol.asyncDispose]: async () => {
       await store.close();
       folder[Symbol.dispose]();

@@ -4,15 +4,14 @@ import { join } from "node:path";
 import { Code } from "@connectrpc/connect";
 import { Client } from "pg";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
-import type { PendingDelete } from "../../../src/stores/delete-queue.ts";
 import { attemptBatch, findRefused } from "../../../src/stores/postgres/delete/attempt-batch.ts";
 import { prepareBatch } from "../../../src/stores/postgres/delete/prepared-batch.ts";
 import { checkPostgresDatabase, migratePostgres } from "../../../src/stores/postgres/all-plants/plant-database.ts";
-import { EndedDeletes } from "../../../src/stores/postgres/delete/ended-deletes.ts";
 import type { Placement } from "../../../src/stores/postgres/delete/placement.ts";
 import type { Session } from "../../../src/stores/postgres/server/session.ts";
 import { openPostgresStore } from "../../../src/stores/postgres/store.ts";
 import { deleteCall } from "../../support/plants/delete-call.ts";
+import { callersOf } from "../../support/plants/run-batch.ts";
 import { configOf, runSql } from "../../support/plants/postgres-server.ts";
 import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
 import { citusBuild, programsFolder } from "./build.ts";
@@ -57,10 +56,6 @@ async function plantsByWorker(among = ids): Promise<readonly (readonly bigint[])
   );
   const ofPort = new Map(rows.map((row) => [row["nodeport"], row["ids"]]));
   return cluster.workers.map(({ port }) => [ofPort.get(port)].flat().map((id) => BigInt(String(id))));
-}
-
-function pendingDeletes(of: readonly bigint[]): PendingDelete[] {
-  return of.map((id) => ({ id, call: deleteCall(), resolve: () => undefined, reject: () => undefined }));
 }
 
 /** Resolves to the statement on a worker that waits for standbys, once there is one. */
@@ -187,13 +182,13 @@ describe("a worker whose synchronous standby is gone", () => {
       },
     ])("$name", async ({ plants, isCareful, isDelegated = true }) => {
       const { session, placement } = await openSession();
-      const pending = pendingDeletes(await plants());
+      const pending = callersOf(...(await plants()));
       await cluster.delegate(isDelegated);
       onTestFinished(() => cluster.delegate(true));
-      const mode = { placement, token, isInDoubt: false, isCareful, ended: new EndedDeletes() };
+      const mode = { placement, token, isInDoubt: false, isCareful };
       const attempt = attemptBatch(session, pending, mode);
       const fault = { message: expect.stringMatching(/a worker sent a warning/) };
-      expect(await whileCancelling(attempt)).toMatchObject({ kind: "failed", fault });
+      expect(await whileCancelling(attempt)).toMatchObject({ fault });
       await session.close();
     });
 
@@ -204,7 +199,7 @@ describe("a worker whose synchronous standby is gone", () => {
       const { session, placement } = await openSession();
       await cluster.delegate(isDelegated);
       onTestFinished(() => cluster.delegate(true));
-      const batch = prepareBatch(token, pendingDeletes((await absentHere()).slice(0, 1)));
+      const batch = prepareBatch(token, callersOf(...(await absentHere()).slice(0, 1)));
       expect(await whileCancelling(findRefused(session, placement, batch).then(String, String))).toMatch(
         /a worker sent a warning/,
       );
@@ -218,7 +213,7 @@ describe("a worker whose synchronous standby is gone", () => {
       (count: number) =>
       async (session: Session, placement: Placement): Promise<unknown> => {
         const [, here = []] = await plantsByWorker(absent);
-        return await placement.deletePlants(session, prepareBatch(token, pendingDeletes(here.slice(0, count))));
+        return await placement.deletePlants(session, prepareBatch(token, callersOf(...here.slice(0, count))));
       };
 
     test.each([
@@ -303,7 +298,7 @@ describe("a worker whose synchronous standby is gone", () => {
     const [, [here = 0n] = []] = await plantsByWorker(recorded);
     const { session, placement } = await openSession();
     await session.run(left);
-    const batch = prepareBatch(token, pendingDeletes([here]));
+    const batch = prepareBatch(token, callersOf(here));
     const found = findRefused(session, placement, batch).then(String, String);
     expect(await whileCancelling(found)).toMatch(/a worker sent a warning/);
     await session.close();

@@ -3,7 +3,6 @@ import { Code } from "@connectrpc/connect";
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { attemptBatch } from "../../../src/stores/postgres/delete/attempt-batch.ts";
 import { prepareBatch } from "../../../src/stores/postgres/delete/prepared-batch.ts";
-import { EndedDeletes } from "../../../src/stores/postgres/delete/ended-deletes.ts";
 import type { Placement, PlantFate } from "../../../src/stores/postgres/delete/placement.ts";
 import {
   checkPostgresDatabase,
@@ -11,9 +10,11 @@ import {
   openPostgresDatabase,
 } from "../../../src/stores/postgres/all-plants/plant-database.ts";
 import { tablesSql } from "../../../src/stores/postgres/schema/tables.ts";
-import { deleteTimeouts, openPostgresStore } from "../../../src/stores/postgres/store.ts";
+import { deleteTimeouts } from "../../../src/stores/postgres/delete/run-batch.ts";
+import { openPostgresStore } from "../../../src/stores/postgres/store.ts";
 import { collect } from "../../../packages/testing/src/collect.ts";
 import { deleteCall } from "../../support/plants/delete-call.ts";
+import { callersOf } from "../../support/plants/run-batch.ts";
 import { describePlantDatabase } from "../../support/plants/describe-plant-database.ts";
 import { describePlantStore } from "../../support/plants/describe-plant-store.ts";
 import { openClient, runSql, withStrictIsolation } from "../../support/plants/postgres-server.ts";
@@ -45,7 +46,7 @@ async function makeTables(url: string): Promise<void> {
 /** Deletes plants without waiting for locks, and returns the fate of each existing one. */
 async function deleteUnlocked(url: string, plants: readonly bigint[]): Promise<Record<string, PlantFate>> {
   const { session, placement } = await openCitusSession(url);
-  const pending = plants.map((id) => ({ id, call: deleteCall(), resolve: () => undefined, reject: () => undefined }));
+  const pending = callersOf(...plants);
   const fates = await placement.deleteUnlockedPlants(session, prepareBatch(randomUUID(), pending));
   await session.close();
   return Object.fromEntries(fates);
@@ -114,7 +115,12 @@ describePlantStore(
   async (plants) => {
     const url = await createStore(plants);
     const store = await openPostgresStore({ url });
-    return { store, plants: () => plantsIn(url), [Symbol.asyncDispose]: () => store.close() };
+    return {
+      store,
+      plants: () => plantsIn(url),
+      reopen: () => openPostgresStore({ url }),
+      [Symbol.asyncDispose]: () => store.close(),
+    };
   },
   { keyHoldsFor: "a plant" },
 );
@@ -395,7 +401,7 @@ describe("on Citus", () => {
       await addTrigger(url, { table: "deletions", when: "INSERT", sql: "RAISE 'no records'" });
       await cluster.delegate(false);
       const locking = await openClient(url, "BEGIN; SELECT FROM plants WHERE id = 7 FOR UPDATE");
-      expect(await deleteUnlocked(url, [7n])).toEqual({ 7: "locked" });
+      expect(await deleteUnlocked(url, [7n])).toEqual({ 7: "deferred" });
       await locking.query("ROLLBACK");
       await locking.end();
     });
@@ -430,7 +436,7 @@ describe("on Citus", () => {
     const url = await createStore(ids);
     await setLockTimeout(url);
     const locking = await openClient(url, "BEGIN; SET lock_timeout = 0; SELECT FROM plants WHERE id = 7 FOR UPDATE");
-    expect(await deleteUnlocked(url, [7n, 8n])).toEqual({ 7: "locked", 8: "deleted" });
+    expect(await deleteUnlocked(url, [7n, 8n])).toEqual({ 7: "deferred", 8: "deleted" });
     const store = await openPostgresStore({ url });
     const outcomes = await Promise.allSettled(ids.map((id) => store.delete(id, deleteCall())));
     expect(outcomes.filter(({ status }) => status === "rejected")).toHaveLength(1);
@@ -646,17 +652,16 @@ describe("on Citus", () => {
     await addTrigger(url, { table: "plants", when: "DELETE", sql: "RAISE 'protected'", of: 8n });
     const { session, placement } = await openCitusSession(url);
     const attempt = async (id: bigint): Promise<unknown> => {
-      const pending = [{ id, call: deleteCall(), resolve: () => undefined, reject: () => undefined }];
-      const mode = { placement, token: randomUUID(), isInDoubt: false, isCareful: false, ended: new EndedDeletes() };
-      return await attemptBatch(session, pending, mode);
+      const mode = { placement, token: randomUUID(), isInDoubt: false, isCareful: false };
+      return await attemptBatch(session, callersOf(id), mode);
     };
     const locking = await openClient(url, "BEGIN; SELECT FROM plants WHERE id = 7 FOR UPDATE");
     await session.run("SET statement_timeout = '100ms'");
-    expect(await attempt(7n)).toMatchObject({ kind: "failed", verdict: "skip", isInDoubt: true });
+    expect(await attempt(7n)).toMatchObject({ verdict: "skip", isInDoubt: true });
     await locking.query("ROLLBACK");
     await locking.end();
     await session.run("RESET statement_timeout");
-    expect(await attempt(8n)).toMatchObject({ kind: "failed", verdict: "split", isInDoubt: false });
+    expect(await attempt(8n)).toMatchObject({ verdict: "split", isInDoubt: false });
     await session.close();
   });
 

@@ -93,6 +93,7 @@ describe.each([
       store,
       plants: async () =>
         (await runSql(direct, "SELECT id FROM plants ORDER BY id")).map(({ id }) => BigInt(String(id))),
+      reopen: open,
       [Symbol.asyncDispose]: () => store.close(),
     };
   });

@@ -55,6 +55,7 @@ describe("PgBouncer in transaction mode", () => {
       store,
       plants: async () =>
         (await runSql(direct, "SELECT id FROM plants ORDER BY id")).map(({ id }) => BigInt(String(id))),
+      reopen: () => openPlantStore({ kind: "postgres", url: pooler.url }),
       [Symbol.asyncDispose]: () => store.close(),
     };
   });

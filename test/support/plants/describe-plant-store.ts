@@ -9,6 +9,8 @@ export interface OpenedStore extends AsyncDisposable {
   readonly store: PlantStore;
   /** The ids that are there, in ascending order. */
   plants(): Promise<readonly bigint[]> | readonly bigint[];
+  /** Opens another store of the same plants, after the first is closed; or says that the store is not persistent. */
+  readonly reopen: (() => Promise<PlantStore>) | "forgets";
 }
 
 const int64Min = -(2n ** 63n);
@@ -41,6 +43,7 @@ export function describePlantStore(
 ): void {
   describe("a plant store", () => {
     for (const [member, tests] of Object.entries(testsOf)) describe(member, () => tests(open, keyHoldsFor));
+    describe("opened again", () => testReopened(open));
   });
 }
 
@@ -229,6 +232,26 @@ function testClose(open: OpenStore): void {
     await expect(accepted).resolves.toEqual([true, true, false]);
     // A second time without harm.
     await expect(opened.store.close()).resolves.toBeUndefined();
+  });
+}
+
+function testReopened(open: OpenStore): void {
+  test("has what it has acknowledged, including the outcomes of idempotency keys", async () => {
+    await using opened = await open([1n, 2n, 3n]);
+    if (opened.reopen === "forgets") return;
+    const keyed = deleteCall({ idempotencyKey: "key" });
+    const outcomes = [opened.store.delete(1n, keyed), opened.store.delete(2n, deleteCall())];
+    await expect(Promise.all(outcomes)).resolves.toEqual([true, true]);
+    await opened.store.close();
+    const again = await opened.reopen();
+    try {
+      const calls = [keyed, deleteCall(), deleteCall()];
+      const repeated = Promise.all(calls.map((call, i) => again.delete(BigInt(i + 1), call)));
+      await expect(repeated).resolves.toEqual([true, false, true]);
+      expect(await opened.plants()).toEqual([]);
+    } finally {
+      await again.close();
+    }
   });
 }
 

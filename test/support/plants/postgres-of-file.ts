@@ -17,13 +17,16 @@ export interface PostgresStore extends AsyncDisposable {
   readonly store: PlantStore;
   /** Returns the ids of the plants, in ascending order. */
   readonly plants: () => Promise<bigint[]>;
+  /** Opens another store of the same database. */
+  readonly reopen: () => Promise<PlantStore>;
 }
 
 /** Creates a database with these plants, and opens its store. */
 export async function openStoreWith(server: PostgresServer, plants: readonly bigint[]): Promise<PostgresStore> {
   const url = await server.createPlants(plants);
-  const store = await openPostgresStore({ url });
-  return { url, store, plants: () => readPlants(url), [Symbol.asyncDispose]: () => store.close() };
+  const reopen = (): Promise<PlantStore> => openPostgresStore({ url });
+  const store = await reopen();
+  return { url, store, plants: () => readPlants(url), reopen, [Symbol.asyncDispose]: () => store.close() };
 }
 
 /** Returns the ids of the plants in a database, in ascending order. */

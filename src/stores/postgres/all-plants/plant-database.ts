@@ -4,10 +4,9 @@ import { StoreOpenError } from "../../store-open-error.ts";
 import { chunkRowsMax } from "../../in-chunks.ts";
 import { wrapErrors } from "../../wrap-errors.ts";
 import type { Deletion, DeletionFilter, PlantDatabase } from "../../plant-database.ts";
-import { TableLocation } from "../table-location.ts";
-import { distributeByDay } from "../citus/by-day.ts";
-import { refuseDistributedSchema } from "../citus/distribute.ts";
+import { distribution, TableLocation } from "../table-location.ts";
 import { problemOf } from "../delete/problem.ts";
+import { deleteTimeouts } from "../delete/run-batch.ts";
 import { checkDatabase } from "../schema/check-database.ts";
 import { updateRenamedSchema } from "../schema/renamed-schema.ts";
 import { findSchema, type StoreSchema } from "../schema/store-schema.ts";
@@ -19,7 +18,6 @@ import { namePrefix } from "../server/named-statements.ts";
 import { retryTransientErrors } from "../server/retry-transient-errors.ts";
 import { readServerUrl, type Server } from "../server/server-url.ts";
 import { type Row, Session } from "../server/session.ts";
-import { deleteTimeouts } from "../store.ts";
 import { startImport } from "./import.ts";
 
 /**
@@ -80,12 +78,13 @@ export async function migratePostgres(
   const server = readServerUrl(url);
   const migrateAll = async (session: Session, location: TableLocation): Promise<Versions> => {
     const schema = await retryTransientErrors(session, () => findSchema(session));
-    await retryTransientErrors(session, () => refuseDistributedSchema(session, schema));
+    await retryTransientErrors(session, () => distribution.checkSchema(session, schema));
+    const canPartition = async (): Promise<boolean> => !(await distribution.isInstalled(session));
     const lock = new Session(server, unlimitedTimeouts, location.workers);
-    const versions = await migrate({ session, lock, schema, steps }, onWaiting);
+    const versions = await migrate({ session, lock, schema, steps, canPartition }, onWaiting);
     // Tables and functions of a newer release must not be changed.
     if (versions.to > schemaAfter(steps).version) return versions;
-    await distributeByDay(session, schema, onWaiting);
+    await distribution.distribute(session, schema, onWaiting);
     await retryTransientErrors(session, async () => {
       const { days } = await location.placementOn(session);
       if (days === undefined) return;

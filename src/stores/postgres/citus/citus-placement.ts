@@ -122,7 +122,7 @@ function valuesOf({ firstOf, values }: PreparedBatch, skips: boolean): readonly 
 
 function toFates(row: Row | undefined): Map<bigint, PlantFate> {
   const fates = new Map<bigint, PlantFate>();
-  const kinds: readonly PlantFate[] = ["deleted", "locked", "kept"];
+  const kinds: readonly PlantFate[] = ["deleted", "deferred", "protected"];
   for (const [i, fate] of kinds.entries()) for (const id of parseIdArray(row?.[i])) fates.set(BigInt(id), fate);
   return fates;
 }

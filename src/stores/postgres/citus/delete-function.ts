@@ -1,13 +1,6 @@
 /** The signature of the function that deletes batches, for `to_regprocedure`. */
 export const deleteFunction = "plantstore_delete(bigint, bigint[], text[], text[], uuid, text[], boolean)";
 
-/**
- * Matches the context of an error of our own statement on Citus: a worker, or a line of our function. If a trigger's
- * function comes before ours in the context, the trigger raised the error.
- */
-export const ownCitusContext: RegExp =
-  /^while executing command on \S+$|^(?:SQL statement "(?:(?!PL\/pgSQL function )[^])*"\n)?PL\/pgSQL function \S*plantstore_delete\(/;
-
 // Whether any of these plants is on another server than the one that runs the function. NOT IN calculates the shard of
 // each plant once.
 const isOnOtherWorkerSql = (ids: string): string => `EXISTS (

@@ -1,11 +1,11 @@
-import type { PendingDelete } from "../../delete-queue.ts";
+import type { Deletion } from "../../deletion.ts";
 import { toStorableText } from "../../storable-text.ts";
 
 /**
  * Returns the idempotency keys of deletions as a parameter of the type `text[]`. A deletion without a key gets an empty
  * string, which is not a valid key; NULL would become the string "NULL" in a session with `array_nulls = off`.
  */
-export function keysOf(pending: readonly PendingDelete[]): string {
+export function keysOf(pending: readonly Deletion[]): string {
   return toArrayLiteral(pending.map(({ call }) => quote(call.idempotencyKey ?? "")));
 }
 

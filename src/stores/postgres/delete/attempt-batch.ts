@@ -1,8 +1,8 @@
-import type { PendingDelete } from "../../delete-queue.ts";
+import { type Deletion, endings, openOf } from "../../deletion.ts";
 import type { StoreSchema } from "../schema/store-schema.ts";
 import type { Session } from "../server/session.ts";
 import { sqlStateOf } from "../server/sql-state.ts";
-import type { EndedDeletes } from "./ended-deletes.ts";
+import { endByKey } from "./end-by-key.ts";
 import { type PreparedBatch, prepareBatch } from "./prepared-batch.ts";
 import { type Verdict, verdictOn } from "./fault-table.ts";
 import { toId, toIds } from "./single-server.ts";
@@ -13,7 +13,6 @@ export interface AttemptMode {
   readonly placement: Placement;
   /** The token by which records of earlier attempts are found. */
   readonly token: string;
-  readonly ended: EndedDeletes;
   /**
    * Whether idempotency keys are looked up before anything is deleted, and plants that other transactions have locked
    * are skipped. Otherwise the statement waits for locks, and only the keys of deletions that deleted no plant are
@@ -24,52 +23,50 @@ export interface AttemptMode {
   readonly isInDoubt: boolean;
 }
 
-/** The result of an attempt. */
-export type Attempt =
-  | {
-      readonly kind: "succeeded";
-      readonly batch: PreparedBatch;
-      /** The fates of the plants of the statement. A plant without a fate did not exist, unless it is `remaining`. */
-      readonly fates: ReadonlyMap<bigint, PlantFate>;
-      /** Which of the plants of postponed deletions exist. */
-      readonly existing: ReadonlySet<bigint>;
-      /** The plants that exist although the statement was to delete them: they need a careful attempt. */
-      readonly remaining: ReadonlySet<bigint>;
-    }
-  | {
-      readonly kind: "failed";
-      readonly verdict: Verdict;
-      readonly fault: unknown;
-      /** Whether this attempt, or an earlier one, may have been committed. */
-      readonly isInDoubt: boolean;
-    };
+/** An attempt that failed. */
+export interface Failed {
+  readonly verdict: Verdict;
+  readonly fault: unknown;
+  /** Whether this attempt, or an earlier one, may have been committed. */
+  readonly isInDoubt: boolean;
+}
+
+/** What an attempt that succeeded has found. */
+interface Succeeded {
+  readonly batch: PreparedBatch;
+  /** The fates of the plants of the statement. A plant without a fate did not exist, unless it is `remaining`. */
+  readonly fates: ReadonlyMap<bigint, PlantFate>;
+  /** Which of the plants of postponed deletions exist. */
+  readonly existing: ReadonlySet<bigint>;
+  /** The plants that exist although the statement was to delete them: they need a careful attempt. */
+  readonly remaining: ReadonlySet<bigint>;
+}
 
 /**
- * Attempts to delete the plants of a batch, and settles the deletions whose key already has a record. Before a deletion
- * with a key is reported as not found, its key is looked up.
+ * Attempts to delete the plants of a batch, and ends or defers its deletions, except those of plants that need a careful
+ * attempt. Before a deletion with a key is reported as not found, its key is looked up.
  *
  * A batch in doubt is run again before its records are read. If the earlier attempt is still running, the plants
- * that it has locked are `locked`, and in doubt. For all other plants the records are then complete.
+ * that it has locked are `deferred`, in doubt. For all other plants the records are then complete.
  */
 export async function attemptBatch(
   session: Session,
-  pending: readonly PendingDelete[],
+  open: readonly Deletion[],
   mode: AttemptMode,
-): Promise<Attempt> {
-  const { placement, token, ended, isCareful } = mode;
+): Promise<Failed | undefined> {
+  const { placement, token, isCareful } = mode;
   let { isInDoubt } = mode;
   try {
     await session.connect();
   } catch (fault) {
     // Without a connection, nothing has been sent.
-    return { kind: "failed", verdict: verdictOn(fault) === "fail" ? "fail" : "reconnect", fault, isInDoubt };
+    return { verdict: verdictOn(fault) === "fail" ? "fail" : "reconnect", fault, isInDoubt };
   }
   let hasBegun = false;
   try {
-    if (isCareful) await ended.settleByKey(session, placement, pending.filter(hasKey));
-    const batch = prepareBatch(token, isCareful ? ended.openOf(pending) : pending);
-    if (batch.firstOf.size === 0)
-      return { kind: "succeeded", batch, fates: new Map(), existing: new Set(), remaining: new Set() };
+    if (isCareful) await endByKey(session, placement, open.filter(hasKey));
+    const batch = prepareBatch(token, isCareful ? openOf(open) : open);
+    if (batch.firstOf.size === 0) return undefined;
     hasBegun = true;
     const fates = isCareful
       ? await deleteUnlocked(session, batch, mode)
@@ -81,27 +78,65 @@ export async function attemptBatch(
     // Plants first, then keys: if another process has deleted a plant for the same key, the record of the key exists
     // once the plant no longer does.
     const existing = new Set(ids.length === 0 ? [] : await placement.findPlants(session, ids));
-    const isDeleted = (one: PendingDelete): boolean =>
-      batch.firstOf.get(one.id) === one && fates.get(one.id) === "deleted";
+    const isDeleted = (one: Deletion): boolean => batch.firstOf.get(one.id) === one && fates.get(one.id) === "deleted";
     const notDeleted = batch.keyed.filter((one) => !isDeleted(one));
-    await ended.settleByKey(session, placement, notDeleted);
+    await endByKey(session, placement, notDeleted);
     // A trigger may have kept a plant, or another process may have used its key while the statement waited for a lock.
     const isKept = (id: bigint): boolean => {
       const first = batch.firstOf.get(id);
-      return existing.has(id) && first !== undefined && !ended.has(first);
+      return existing.has(id) && first?.isOpen === true;
     };
-    return { kind: "succeeded", batch, fates, existing, remaining: new Set(missing.filter(isKept)) };
+    endSucceeded(open, { batch, fates, existing, remaining: new Set(missing.filter(isKept)) });
+    return undefined;
   } catch (fault) {
     const verdict = verdictOn(fault);
     // A worker may still commit after its coordinator was cancelled.
     const wasCancelled = placement.isDistributed && sqlStateOf(fault) === "57014";
     isInDoubt ||= hasBegun && (verdict === "unknown" || wasCancelled);
-    return { kind: "failed", verdict, fault, isInDoubt };
+    return { verdict, fault, isInDoubt };
   }
 }
 
+/**
+ * Ends the deletions of an attempt that has succeeded:
+ *
+ * | plant | first deletion of the plant | other deletions of the plant |
+ * |---|---|---|
+ * | deleted | `deleted` | `absent` |
+ * | did not exist | `absent` | `absent` |
+ * | locked | deferred, in doubt if an earlier attempt may have deleted it | deferred |
+ * | its key is used | ended by the key, or deferred until its record is visible | deferred |
+ * | kept by a trigger | `protected` | `protected` |
+ * | remains | attempted again | attempted again |
+ *
+ * A postponed deletion, whose key another deletion of the batch has, is deferred if its plant exists: the key is unused
+ * if the other deletion has found no plant. Otherwise it is `absent`.
+ */
+function endSucceeded(open: readonly Deletion[], { batch, fates, existing, remaining }: Succeeded): void {
+  const endedByKey = new Set(batch.keyed.filter(({ isOpen }) => !isOpen));
+  for (const one of open) {
+    if (!one.isOpen) continue;
+    const first = batch.firstOf.get(one.id);
+    const fate = fates.get(one.id);
+    if (batch.postponed.has(one)) {
+      if (existing.has(one.id)) one.defer();
+      else one.decide(endings.absent);
+    } else if (remaining.has(one.id)) continue;
+    else if (first === one || fate === "protected") endBy(fate, one);
+    else if (first === undefined || first.state === "deferred" || endedByKey.has(first)) one.defer();
+    else one.decide(endings.absent);
+  }
+}
+
+/** Ends or defers a deletion by the fate of its plant. */
+export function endBy(fate: PlantFate | undefined, one: Deletion, fault?: unknown): void {
+  if (fate === "deferred") one.defer();
+  else if (fate === "protected") one.end(endings.protected(one.id, fault));
+  else one.decide(fate === "deleted" ? endings.deleted : endings.absent);
+}
+
 /** Returns whether a deletion has an idempotency key. */
-export function hasKey({ call }: PendingDelete): boolean {
+export function hasKey({ call }: Deletion): boolean {
   return call.idempotencyKey !== undefined;
 }
 
@@ -125,7 +160,7 @@ async function deleteUnlocked(
 
 /**
  * Determines what an earlier attempt did to the only plant of a batch, which the server now refuses to delete. If the
- * plant still exists, it is `kept`: the attempt did not delete it, because this function waits for the attempt's lock.
+ * plant still exists, it is `protected`: the attempt did not delete it, because this function waits for the attempt's lock.
  */
 export async function findRefused(
   session: Session,
@@ -136,7 +171,7 @@ export async function findRefused(
   // The record is read after the wait for the lock: once the attempt has released the lock, its record is complete.
   const deleted = await findRecorded(session, placement, batch);
   if (deleted.length > 0) return "deleted";
-  if (existing.length > 0) return "kept";
+  if (existing.length > 0) return "protected";
   await placement.waitForStandbys(session, [...batch.firstOf.keys()]);
   return undefined;
 }

@@ -1,4 +1,3 @@
-import { ownCitusContext } from "../citus/delete-function.ts";
 import { sqlStateOf } from "../server/sql-state.ts";
 
 /**
@@ -95,6 +94,13 @@ export const faultTable: readonly FaultRow[] = [
   { sqlState: "0A", verdict: "fail", why: "the server does not support a feature that the statement uses" },
 ];
 
+/**
+ * Matches the context of an error of our own statement on Citus: a worker, or a line of our function. If a trigger's
+ * function comes before ours in the context, the trigger raised the error.
+ */
+const ownContext: RegExp =
+  /^while executing command on \S+$|^(?:SQL statement "(?:(?!PL\/pgSQL function )[^])*"\n)?PL\/pgSQL function \S*plantstore_delete\(/;
+
 /** The name of the index that prevents using an idempotency key twice, on Citus with the number of the shard. */
 const keyIndex = /^deletions_by_key(?:_\d+)?$/;
 
@@ -128,7 +134,5 @@ function isKeyConflict(fault: unknown): boolean {
  * then does the server add a context (`where`).
  */
 function isRaisedWithin(fault: unknown): boolean {
-  return (
-    fault instanceof Error && "where" in fault && typeof fault.where === "string" && !ownCitusContext.test(fault.where)
-  );
+  return fault instanceof Error && "where" in fault && typeof fault.where === "string" && !ownContext.test(fault.where);
 }

@@ -1,14 +1,14 @@
-import type { PendingDelete } from "../../delete-queue.ts";
+import type { Deletion, EndingKind } from "../../deletion.ts";
 import type { DeleteCall } from "../../../service/index.ts";
 import type { StoreSchema } from "../schema/store-schema.ts";
 import type { Row, Session } from "../server/session.ts";
 import type { PreparedBatch } from "./prepared-batch.ts";
 
 /**
- * The fate of an existing plant: `deleted`, `locked` by another transaction, `kept` by a trigger, or skipped because
- * its idempotency key is `used`.
+ * The fate of an existing plant: its deletion ends as `deleted` or `protected`, or is `deferred`, because another
+ * transaction has locked the plant, or its idempotency key is used.
  */
-export type PlantFate = "deleted" | "locked" | "kept" | "used";
+export type PlantFate = Extract<EndingKind, "deleted" | "protected"> | "deferred";
 
 /** The placement of the tables of a store, on one server or over workers, with the operations that depend on it. */
 export interface Placement {
@@ -58,7 +58,7 @@ export interface Placement {
    */
   waitForStandbys(session: Session, missing: readonly bigint[]): Promise<void>;
   /** Returns key, plant, subject and, if durable, `seq` of the records with the keys of these deletions. */
-  findKeyRecords(session: Session, keyed: readonly PendingDelete[]): Promise<readonly Row[]>;
+  findKeyRecords(session: Session, keyed: readonly Deletion[]): Promise<readonly Row[]>;
   /**
    * The pause after a slice of expired records was dropped during deletions, as a multiple of the duration of the slice.
    * Zero if, with pauses, records could be added faster than they are dropped.

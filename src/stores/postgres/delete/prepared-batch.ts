@@ -1,15 +1,15 @@
-import type { PendingDelete } from "../../delete-queue.ts";
+import type { Deletion } from "../../deletion.ts";
 import { keysOf, quote, toArrayLiteral } from "./array-literals.ts";
 
 /** The deletions of a batch as parameters of a statement, and the token that identifies their records. */
 export interface PreparedBatch {
   readonly token: string;
   /** The first deletion of each plant, which is in the statement. Later deletions of the plant are not. */
-  readonly firstOf: ReadonlyMap<bigint, PendingDelete>;
+  readonly firstOf: ReadonlyMap<bigint, Deletion>;
   /** The deletions with an idempotency key, whether or not they are in the statement. */
-  readonly keyed: readonly PendingDelete[];
+  readonly keyed: readonly Deletion[];
   /** The deletions that are not in the statement because it contains another deletion with the same key. */
-  readonly postponed: ReadonlySet<PendingDelete>;
+  readonly postponed: ReadonlySet<Deletion>;
   /** The ids in the statement, as an array literal. */
   readonly ids: string;
   /** The parameters of the statement: ids, subjects, request ids, the token and, if there are any, keys. */
@@ -17,24 +17,24 @@ export interface PreparedBatch {
 }
 
 /** Prepares deletions for an attempt. The token stays the same for all attempts. */
-export function prepareBatch(token: string, pending: readonly PendingDelete[]): PreparedBatch {
-  const firstOf = new Map<bigint, PendingDelete>();
-  const keyed: PendingDelete[] = [];
-  const postponed = new Set<PendingDelete>();
+export function prepareBatch(token: string, pending: readonly Deletion[]): PreparedBatch {
+  const firstOf = new Map<bigint, Deletion>();
+  const keyed: Deletion[] = [];
+  const postponed = new Set<Deletion>();
   const keys = new Set<string>();
   const subjects: string[] = [];
   const requestIds: string[] = [];
-  for (const pendingDelete of pending) {
-    const { id, call } = pendingDelete;
+  for (const deletion of pending) {
+    const { id, call } = deletion;
     const key = call.idempotencyKey;
-    if (key !== undefined) keyed.push(pendingDelete);
+    if (key !== undefined) keyed.push(deletion);
     if (firstOf.has(id)) continue;
     if (key !== undefined && keys.has(key)) {
-      postponed.add(pendingDelete);
+      postponed.add(deletion);
       continue;
     }
     if (key !== undefined) keys.add(key);
-    firstOf.set(id, pendingDelete);
+    firstOf.set(id, deletion);
     subjects.push(quote(call.subject));
     requestIds.push(quote(call.requestId));
   }

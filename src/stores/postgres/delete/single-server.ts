@@ -81,9 +81,8 @@ function buildStatements(
       deleted AS (${deleteSql("id = ANY(ARRAY(SELECT id FROM free))")}),
       recorded AS (${recordAll})
       SELECT plants.id, CASE
-        WHEN free.id IS NULL AND plants.id <> ALL(${unused}) THEN 'used'
-        WHEN free.id IS NULL THEN 'locked'
-        WHEN deleted.id IS NULL THEN 'kept'
+        WHEN free.id IS NULL THEN 'deferred'
+        WHEN deleted.id IS NULL THEN 'protected'
         WHEN plant_id IS NULL THEN ('a trigger drops the record of plant ' || plants.id)::bigint::pg_catalog.text
         ELSE 'deleted' END
       FROM ${plants} AS plants LEFT JOIN free USING (id) LEFT JOIN deleted USING (id) LEFT JOIN recorded ON plant_id = plants.id
@@ -224,6 +223,6 @@ export function toId(text: string | null | undefined): bigint {
 }
 
 function toFate(text: string | null | undefined): PlantFate {
-  if (text === "deleted" || text === "locked" || text === "kept" || text === "used") return text;
+  if (text === "deleted" || text === "protected" || text === "deferred") return text;
   throw new TypeError(`unknown fate of a plant: ${text}`);
 }

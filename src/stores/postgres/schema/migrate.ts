@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { assertUsableSchema, schemaAfter, type SchemaVersion } from "../../schema-version.ts";
-import { isCitus } from "../citus/distribute.ts";
 import { readCommitted } from "../server/pinned-settings.ts";
 import { retryTransientErrors } from "../server/retry-transient-errors.ts";
 import type { Session } from "../server/session.ts";
@@ -62,18 +61,20 @@ export interface Migrating {
   /** Blocks the other processes; disconnected at the end. */
   readonly lock: Session;
   readonly schema: StoreSchema;
+  /** Returns whether new tables may be partitioned; if not, they are when they are distributed. */
+  readonly canPartition: () => Promise<boolean>;
   /** The steps from version 1. */
   readonly steps: readonly Migration[];
 }
 
 /** Runs the next step, or waits for another process, and returns whether there may be more. */
 async function runNextStep(migrating: Migrating, onWaiting?: OnWaiting): Promise<boolean> {
-  const { session, lock, schema, steps } = migrating;
+  const { session, lock, schema, steps, canPartition } = migrating;
   const { version } = await versionOf(session, schema);
   if (version >= schemaAfter(steps).version) return false;
   const step = steps[version - 1];
   try {
-    if (step === undefined) await createTables(session, schema);
+    if (step === undefined) await createTables(session, schema, await canPartition());
     else if (await lockVersion(lock, schema, version)) await runStep(migrating, version, step, onWaiting);
     else await sleep(lockIntervalMs);
   } catch (fault) {
@@ -90,10 +91,10 @@ async function runNextStep(migrating: Migrating, onWaiting?: OnWaiting): Promise
 
 /**
  * Creates the tables. There is nothing to lock yet: if several processes do this, all but one find that the tables
- * exist. Records are partitioned by day now if the server is PostgreSQL itself; on Citus, when they are distributed.
+ * exist. Records are partitioned by day if the server is PostgreSQL itself.
  */
-async function createTables(session: Session, schema: StoreSchema): Promise<void> {
-  const isByDay = (await hasRows(session, isPostgresSql)) && !(await isCitus(session));
+async function createTables(session: Session, schema: StoreSchema, canPartition: boolean): Promise<void> {
+  const isByDay = canPartition && (await hasRows(session, isPostgresSql));
   await session.runInTransaction(`${readCommitted}; ${searchPathSql(schema)}`, tablesSql(isByDay));
 }
 

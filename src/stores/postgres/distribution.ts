@@ -1,0 +1,30 @@
+import type { Placement } from "./delete/placement.ts";
+import type { OnWaiting } from "./schema/online-migration.ts";
+import type { StoreSchema } from "./schema/store-schema.ts";
+import type { Session, Workers } from "./server/session.ts";
+
+/** How the tables of a store are distributed over several servers. */
+export interface DistributedTables {
+  /** Changes if the placement changes. */
+  readonly layout: unknown;
+  /** Returns the placement, with records that are partitioned by day or not. */
+  place(isByDay: boolean): Placement;
+}
+
+/** An extension of PostgreSQL that distributes tables. table-location.ts registers the only one. */
+export interface Distribution {
+  /** Returns the servers to which a session forwards statements. */
+  createWorkers(isDistributed: () => boolean): Workers;
+  /** Returns whether the server has the extension. */
+  isInstalled(session: Session): Promise<boolean>;
+  /**
+   * Finds the tables of a store; `undefined` if they are on a single server.
+   *
+   * @throws StoreOpenError when they are distributed in a way that is not supported
+   */
+  find(session: Session, schema: StoreSchema): Promise<DistributedTables | undefined>;
+  /** Checks before a migration that the schema can be distributed. */
+  checkSchema(session: Session, schema: StoreSchema): Promise<void>;
+  /** Distributes the tables at the end of a migration, if the server has the extension. */
+  distribute(session: Session, schema: StoreSchema, onWaiting?: OnWaiting): Promise<void>;
+}
