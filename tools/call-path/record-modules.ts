@@ -1,7 +1,7 @@
-// Preloaded with `--import`: instruments each function of the gateway to report its module when it is called.
+// Preloaded with `--import`: instruments each function of the gateway and the engine to report its module when it is called.
 import { readFileSync } from "node:fs";
 import { registerHooks } from "node:module";
-import { join, relative } from "node:path";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseAst } from "rolldown/parseAst";
 import { childrenOf, isNode, isType, type Node } from "../mutants/syntax.ts";
@@ -11,21 +11,19 @@ declare global {
   var moduleEntered: ((module: string) => void) | undefined;
 }
 
-/** Folders of the gateway that belong to one module. Each other folder is a separate module. */
-const moduleOfFolder: Readonly<Record<string, string>> = {
-  "create-gateway.ts": "serve",
-  exchange: "engine",
-  listen: "engine",
-  protocols: "protocol",
-};
-
 const packages = join(import.meta.dirname, "../../packages");
 
-/** Returns the module of a file of the gateway or of the engine. */
+/** Paths of modules from their names: the rows of the READMEs in `src` of both packages, longest path first. */
+const modules: ReadonlyMap<string, string> = new Map(
+  ["gateway", "http-engine"]
+    .flatMap((name) => [...readFileSync(join(packages, name, "src/README.md"), "utf8").matchAll(/^\| `(.+\/)` \|/gm)])
+    .map(([, module = ""]) => [join(packages, module.replace("/", "/src/")), module] as const)
+    .toSorted(([a], [b]) => b.length - a.length),
+);
+
+/** Returns the module of a file: that of the innermost folder with a row in a README. */
 function moduleOf(file: string): string | undefined {
-  const [name, , folder = ""] = relative(packages, file).split("/");
-  if (name === "http-engine") return "engine";
-  return name === "gateway" ? (moduleOfFolder[folder] ?? folder) : undefined;
+  return [...modules].find(([folder]) => file.startsWith(folder))?.[1];
 }
 
 registerHooks({
