@@ -16,7 +16,8 @@ export const checkCommand: Command = {
     const sources = sourcesOf(flags, terminal.environment);
     const configuration = readConfiguration(sources);
     for (const source of trimmedSettings(sources)) terminal.err(`removed the line break at the end of ${source}`);
-    const { tokensProblem, telemetryProblems } = await checkConfiguration(configuration);
+    const { tokensProblem, telemetryProblems, warnings } = await checkConfiguration(configuration);
+    for (const warning of warnings) terminal.err(`warning: ${warning}`);
     for (const problem of telemetryProblems) terminal.err(`OpenTelemetry: ${problem}`);
     if (tokensProblem !== undefined) throw new Error(`tokens cannot be verified: ${tokensProblem}`);
     terminal.err("the configuration is valid");

@@ -1,6 +1,12 @@
 import { X509Certificate } from "node:crypto";
-import { notParsed, parsed, type ParseResult, type WatchedFile, watchFile } from "@plantstore/auth/inputs";
-import type { Log } from "@plantstore/telemetry/logs";
+import {
+  notParsed,
+  type OperatorLog,
+  parsed,
+  type ParseResult,
+  type WatchedFile,
+  watchFile,
+} from "@plantstore/auth/inputs";
 import type { PlantErrorCode } from "../service/index.ts";
 import { valueOrThrow } from "./configuration-error.ts";
 import type { Configuration } from "./settings.ts";
@@ -40,7 +46,7 @@ const expiryWarnedMs = 14 * dayMs;
  */
 export async function openCertificate(
   { tlsCertFile, tlsKeyFile }: Pick<Configuration, "tlsCertFile" | "tlsKeyFile">,
-  log: Pick<Log, "info" | "warn">,
+  log: OperatorLog,
 ): Promise<Certificate | undefined> {
   if (tlsCertFile === undefined || tlsKeyFile === undefined) return undefined;
   let current: KeyPair = { cert: Buffer.of(), key: Buffer.of(), notBeforeMs: 0, notAfterMs: 0 };

@@ -2,7 +2,7 @@ import { openCertificate } from "./certificate.ts";
 import { checkAddresses } from "./check-addresses.ts";
 import { ConfigurationError } from "./configuration-error.ts";
 import { withDatabaseSetting } from "./database-url.ts";
-import { silentLog } from "@plantstore/telemetry/logs";
+import type { OperatorLog } from "@plantstore/auth/inputs";
 import { checkPlantStore } from "../stores/index.ts";
 import { requestedSignals, startSdk } from "./opentelemetry-sdk.ts";
 import { openVerifier } from "./plant-tokens.ts";
@@ -16,6 +16,8 @@ export interface CheckedConfiguration {
   readonly tokensProblem: string | undefined;
   /** Messages of the OpenTelemetry SDK about invalid `OTEL_…` variables, for which it uses defaults. */
   readonly telemetryProblems: readonly string[];
+  /** What the server would log as warnings, for example that a file of token hashes is empty. */
+  readonly warnings: readonly string[];
 }
 
 /**
@@ -26,15 +28,20 @@ export interface CheckedConfiguration {
  * expired, or the SDK is required but not installed; StoreOpenError when the store cannot be used
  */
 export async function checkConfiguration(configuration: Configuration): Promise<CheckedConfiguration> {
+  const warnings: string[] = [];
+  const log: OperatorLog = {
+    info: () => undefined,
+    warn: (fields, message) => void warnings.push(`${message} ${JSON.stringify(fields)}`),
+  };
   await checkAddresses(configuration);
-  await checkCertificate(configuration);
-  const verifier = await openVerifier(configuration, silentLog);
+  await checkCertificate(configuration, log);
+  const verifier = await openVerifier(configuration, log);
   const tokensProblem = verifier?.problem;
   verifier?.close?.();
   const { database } = configuration;
   if (database.kind !== "memory") await withDatabaseSetting(database, checkPlantStore(database));
   // The SDK is checked last, because it would export telemetry while other checks are pending.
-  return { tokensProblem, telemetryProblems: problemsOfSdk() };
+  return { tokensProblem, telemetryProblems: problemsOfSdk(), warnings };
 }
 
 function problemsOfSdk(): readonly string[] {
@@ -46,8 +53,8 @@ function problemsOfSdk(): readonly string[] {
   return problems;
 }
 
-async function checkCertificate(configuration: Configuration): Promise<void> {
-  const certificate = await openCertificate(configuration, silentLog);
+async function checkCertificate(configuration: Configuration, log: OperatorLog): Promise<void> {
+  const certificate = await openCertificate(configuration, log);
   certificate?.close();
   const notAfterMs = certificate?.current.notAfterMs ?? Infinity;
   if (notAfterMs > Date.now()) return;

@@ -5,8 +5,7 @@ import {
   type TokenRequest,
   type TokenVerifier,
 } from "@plantstore/auth";
-import type { ParseResult } from "@plantstore/auth/inputs";
-import type { Log } from "@plantstore/telemetry/logs";
+import type { OperatorLog, ParseResult } from "@plantstore/auth/inputs";
 import { valueOrThrow } from "./configuration-error.ts";
 import { type CredentialConfiguration, sourceSettings, tokenSourcesOf } from "./credential-settings.ts";
 import { plantScopeProblem } from "../service/index.ts";
@@ -21,7 +20,7 @@ const tokenPrefix = "plantstore_";
  */
 export async function openVerifier(
   configuration: CredentialConfiguration,
-  log: Log,
+  log: OperatorLog,
 ): Promise<TokenVerifier | undefined> {
   const sources = tokenSourcesOf(configuration);
   if (sources === undefined) return undefined;

@@ -181,6 +181,34 @@ test("check reports the line of the token hashes file that has an unknown scope"
   });
 });
 
+test.each([
+  { name: "is empty", content: "" },
+  { name: "contains only comments", content: "# sha256:… ci plants:delete -\n\n" },
+])("check warns and passes when the token hashes file $name", async ({ content }) => {
+  using folder = createTempFolder();
+  const file = folder.file("tokens");
+  writeFileSync(file, content);
+  const warning = `warning: file of token hashes is empty; none of its tokens is accepted ${JSON.stringify({ path: file })}`;
+  expect(await check(folder, { PLANTSTORE_TOKEN_HASHES_FILE: file })).toEqual({ ...good, err: [warning, ...good.err] });
+  await using server = await startConfigured({ PLANTSTORE_TOKEN_HASHES_FILE: file });
+  const call = { method: "DELETE", headers: { authorization: "Bearer a-revoked-token" } };
+  const { headers } = await fetch(`${server.baseUrl}/plants/1`, call);
+  expect(headers.get("www-authenticate")).toContain('error="invalid_token"');
+});
+
+test("check warns when the certificate expires soon", async () => {
+  using folder = createTempFolder();
+  const { cert, key } = createCertificate("plants", new Date(Date.now() + 86_400_000));
+  writeFileSync(folder.file("cert.pem"), cert);
+  writeFileSync(folder.file("key.pem"), key);
+  const files = { TLS_CERT_FILE: folder.file("cert.pem"), TLS_KEY_FILE: folder.file("key.pem") };
+  const { exitCode, err } = await check(folder, files);
+  expect({ exitCode, err }).toEqual({
+    exitCode: 0,
+    err: [expect.stringContaining("warning: certificate expires soon"), ...good.err],
+  });
+});
+
 test("check fails when the certificate and key cannot be used", async () => {
   using folder = createTempFolder();
   const file = folder.file("pem");

@@ -12,12 +12,14 @@ export function toStaticToken(name: string, token: string): StaticToken {
 }
 
 /**
- * Parses plain tokens separated by commas, as in the environment variable for development.
+ * Parses plain tokens: an array of tokens, or a string of tokens separated by commas, as in the environment variable
+ * for development.
  *
  * Spaces around a token are ignored. The tokens are named `token-1`, `token-2` … by position.
  */
-export function parsePlainTokens(text: string): ParseResult<readonly StaticToken[]> {
-  const tokens = text.split(",").map((token) => token.trim());
+export function parsePlainTokens(given: string | readonly string[]): ParseResult<readonly StaticToken[]> {
+  const texts = typeof given === "string" ? given.split(",") : given;
+  const tokens = texts.map((token) => token.trim());
   const problems = tokens.flatMap((token, index) => {
     const problem = plainTokenProblem(token) ?? (tokens.indexOf(token) < index ? "is a duplicate" : undefined);
     return problem === undefined ? [] : [`token ${index + 1} ${problem}`];

@@ -6,9 +6,15 @@ import { digestOf } from "../src/token-verifier.ts";
 const first = "abcdefghijklmnop";
 const second = "0123456789-._~+/==";
 
+const invalidCharacter =
+  'contains a character that a bearer token cannot have (RFC 6750 §2.1: A-Z a-z 0-9 - . _ ~ + / and "=" at the end)';
+
 describe("parsePlainTokens", () => {
-  test("returns the hash of each token, named by its position", () => {
-    expect(parsePlainTokens(`${first}, ${second}`)).toEqual({
+  test.each([
+    { name: "a string", given: `${first}, ${second}` },
+    { name: "an array", given: [first, ` ${second} `] },
+  ])("returns the hash of each token of $name, named by its position", ({ given }) => {
+    expect(parsePlainTokens(given)).toEqual({
       kind: "value",
       value: [
         { digest: digestOf(first), name: "token-1", scopes: "all", expiresAtMs: undefined },
@@ -32,13 +38,14 @@ describe("parsePlainTokens", () => {
       given: `a,${first},b`,
       want: [1, 3].map((n) => `token ${n} is shorter than 16 characters`),
     },
+    { name: "a space inside a token", given: "abcdefgh ijklmnop", want: [`token 1 ${invalidCharacter}`] },
     {
-      name: "a space inside a token",
-      given: "abcdefgh ijklmnop",
-      want: [
-        'token 1 contains a character that a bearer token cannot have (RFC 6750 §2.1: A-Z a-z 0-9 - . _ ~ + / and "=" at the end)',
-      ],
+      name: "a comma inside a token of an array",
+      given: [second, `${first},${first}`],
+      want: [`token 2 ${invalidCharacter}`],
     },
+    { name: "a duplicate token of an array", given: [first, second, first], want: ["token 3 is a duplicate"] },
+    { name: "an empty token of an array", given: [first, ""], want: ["token 2 is empty"] },
   ])("reports $name", ({ given, want }) => {
     expect(parsePlainTokens(given)).toEqual({ kind: "problems", problems: want });
   });

@@ -70,7 +70,7 @@ async function openVerifier(
 }
 
 function toStaticTokens(tokens: readonly string[], problemAt: ProxySettings["problemAt"]): readonly StaticToken[] {
-  const parsed = parsePlainTokens(tokens.join(","));
+  const parsed = parsePlainTokens(tokens);
   if (parsed.kind === "value") return parsed.value;
   throw problemAt("authentication.tokens", `are not valid: ${parsed.problems.join("; ")}`);
 }

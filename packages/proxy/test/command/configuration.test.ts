@@ -170,7 +170,18 @@ test("rest.services sets the profile and options of single services, and refused
   expect((await get(`${proxy.baseUrl}/sensors/4/reading?unknown=1`)).status).toBe(200);
 });
 
+test("--check warns and passes when the tokenHashesFile is empty", async () => {
+  const tokenHashesFile = folder.file("hashes");
+  writeFileSync(tokenHashesFile, "");
+  const file = configure("hashes.yaml", "", `authentication: { tokenHashesFile: ${tokenHashesFile} }`);
+  const main = `${projectFolder}/packages/proxy/src/command/main.ts`;
+  const { exitCode, stderr } = await runProgram(process.execPath, [main, "--config", file, "--check"]);
+  expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: expect.stringContaining(tokenHashesFile) });
+});
+
 describe("a file that is not valid", () => {
+  writeFileSync(folder.file("one"), `${token}\n`);
+  writeFileSync(folder.file("two"), `${token}-second,${token}-third\n`);
   const main = `${projectFolder}/packages/proxy/src/command/main.ts`;
   const check = (file: string, ...more: readonly string[]) =>
     runProgram(process.execPath, [main, "--config", file, "--check", ...more]);
@@ -181,6 +192,10 @@ describe("a file that is not valid", () => {
     {
       others: "authentication: { tokens: [{ env: PATH }] }",
       problem: ":8:27: authentication.tokens are not valid: token 1",
+    },
+    {
+      others: `authentication: { tokens: [{ file: ${folder.file("one")} }, { file: ${folder.file("two")} }] }`,
+      problem: ":8:27: authentication.tokens are not valid: token 2 contains a character that a bearer token cannot",
     },
     { others: "rateLimit: { perCaller: 1 }", problem: ":8:25: rateLimit.perCaller requires authentication" },
     { others: "validate: true", problem: ":6:16: upstreams[0].descriptors must be a file" },
