@@ -23,9 +23,9 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
     "telemetry/logs",
     "telemetry/metrics",
     "telemetry/opentelemetry",
-    ...inGateway("", "health", "options", "protocols/mcp", "reflection"),
+    ...inGateway("", "files", "health", "options", "protocols/mcp", "reflection"),
   ],
-  "plantstore/stores": ["plantstore/service", "gateway/options"],
+  "plantstore/stores": ["plantstore/service", ...inGateway("files", "options")],
   "plantstore/service": [
     "plantstore/gen",
     "auth",
@@ -53,23 +53,23 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
     "docs-page",
     "telemetry/logs",
     "telemetry/metrics",
-    ...inGateway("", "command-line", "health", "protocols/mcp", "protocols/rest/rules", "validation"),
+    ...inGateway("", "command-line", "files", "health", "protocols/mcp", "protocols/rest/rules", "validation"),
   ],
   "proxy/settings": [
     "auth",
     "proxy/check",
     "proxy/service-config",
     "proxy/upstreams",
-    ...inGateway("exchange", "health", "protocols/rest/rules"),
+    ...inGateway("exchange", "files", "health", "protocols/rest/rules"),
   ],
   "proxy/check": [
     "proxy/service-config",
-    ...inGateway("", "command-line", "descriptors", "protocols/mcp", "protocols/rest/rules"),
+    ...inGateway("", "command-line", "descriptors", "files", "protocols/mcp", "protocols/rest/rules"),
   ],
   "proxy/forward": [
     "proxy/client",
     "proxy/upstreams",
-    ...inGateway("compression", "descriptors", "exchange", "gen", "messages/binary", "protocols"),
+    ...inGateway("compression", "descriptors", "exchange", "files", "gen", "messages/binary", "protocols"),
     ...inGateway("protocols/rest/rules", "serve"),
   ],
   "proxy/client": [
@@ -84,7 +84,7 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
   "docs-page": inGateway("exchange", "protocols", "serve"),
 
   auth: ["auth/inputs", ...inGateway("", "health", "options")],
-  "auth/inputs": inGateway("options"),
+  "auth/inputs": inGateway("files", "options"),
 
   frameworks: inGateway(""),
 
@@ -129,6 +129,7 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
   "gateway/trusted-proxies": inGateway("exchange"),
   "gateway/exchange": [],
   "gateway/command-line": [],
+  "gateway/files": [],
   "gateway/errors": [],
   "gateway/options": [],
 };

@@ -1,4 +1,4 @@
-import { readFileSync, statSync } from "node:fs";
+import { readRegularFileSync } from "@plantstore/gateway/internal/files";
 import {
   explainSystemError,
   notParsed,
@@ -66,10 +66,7 @@ const urlFileBytesMax = 4_096;
 /** Returns the URL in a file, without the line break after it. Errors contain the path, but no content of the file. */
 function readUrlFile(file: string): string {
   try {
-    const stats = statSync(file);
-    if (!stats.isFile() || stats.size > urlFileBytesMax)
-      throw new Error(`it is not a regular file of at most ${urlFileBytesMax} bytes`);
-    return withoutLineEnd(readFileSync(file, "utf8"));
+    return withoutLineEnd(readRegularFileSync(file, urlFileBytesMax).toString("utf8"));
   } catch (cause) {
     throw new StoreOpenError(`cannot read ${file}: ${explainSystemError(cause)}`, { cause });
   }

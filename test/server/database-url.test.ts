@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import { rmSync, writeFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { silentLog } from "../../packages/telemetry/src/logs/index.ts";
@@ -24,9 +25,17 @@ describe("a database URL file", () => {
     {
       name: "larger than the limit",
       pathOf: (larger: string) => larger,
-      want: /: it is not a regular file of at most 4096 bytes\)$/,
+      want: / is larger than 4096 bytes\)$/,
     },
-    { name: "a device", pathOf: () => "/dev/null", want: /: it is not a regular file of at most 4096 bytes\)$/ },
+    { name: "a device", pathOf: () => "/dev/null", want: / is not a regular file\)$/ },
+    {
+      name: "a named pipe without a writer",
+      pathOf: (larger: string) => {
+        execFileSync("mkfifo", [`${larger}.pipe`]);
+        return `${larger}.pipe`;
+      },
+      want: / is not a regular file\)$/,
+    },
     {
       name: "missing",
       pathOf: () => "/nowhere/url",

@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { Client, type ClientConfig } from "pg";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
@@ -111,9 +112,21 @@ describe("readServerUrl", () => {
       url: "postgres://ann:secret@db/p?sslmode=verify-ca&sslrootcert=/nowhere/ca.pem",
       message: "cannot read /nowhere/ca.pem, which is named in the database URL",
     },
+    {
+      url: "postgres://ann:secret@db/p?sslrootcert=/dev/zero",
+      message: "cannot read /dev/zero, which is named in the database URL",
+    },
   ])("refuses $url without showing the password", ({ url, message }) => {
     expect(() => readServerUrl(url)).toThrow(StoreOpenError);
     expect(() => readServerUrl(url)).toThrow(new StoreOpenError(message));
+  });
+
+  test.each(["sslrootcert", "sslcert", "sslkey"])("refuses a named pipe without a writer as %s", (parameter) => {
+    using folder = createTempFolder();
+    const pipe = folder.file("pipe");
+    execFileSync("mkfifo", [pipe]);
+    const message = `cannot read ${pipe}, which is named in the database URL`;
+    expect(() => readServerUrl(`postgres://db/p?${parameter}=${pipe}`)).toThrow(new StoreOpenError(message));
   });
 
   test.each([

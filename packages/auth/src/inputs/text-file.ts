@@ -1,6 +1,7 @@
 import type { Stats } from "node:fs";
-import { readFile, stat } from "node:fs/promises";
+import { stat } from "node:fs/promises";
 
+import { readRegularFile } from "@plantstore/gateway/internal/files";
 import { explainSystemError } from "./explain-system-error.ts";
 import { parsed, notParsed, type ParseResult } from "./parse-result.ts";
 
@@ -9,10 +10,7 @@ import { parsed, notParsed, type ParseResult } from "./parse-result.ts";
  * a disk image.
  */
 export async function readTextFile(path: string, limitBytes: number): Promise<ParseResult<string>> {
-  const stats = await statRegularFile(path);
-  if (stats.kind === "problems") return stats;
-  if (stats.value.size > limitBytes) return notParsed(`${path} is larger than ${limitBytes} bytes`);
-  return await readFile(path, "utf8").then(parsed, toProblem);
+  return await readRegularFile(path, limitBytes).then((bytes) => parsed(bytes.toString("utf8")), toProblem);
 }
 
 /** Returns the status of a regular file; rejects pipes and devices, because reading them might never end. */

@@ -8,7 +8,8 @@ import {
 import { messageOf } from "@plantstore/gateway/internal/errors";
 import { createNameFilter, describeBinding } from "@plantstore/gateway/rest";
 import { readRules } from "./read-rules.ts";
-import { InputError, readServices } from "./read-services.ts";
+import { InputError } from "./input-error.ts";
+import { readServices } from "./read-services.ts";
 import { writeReport } from "./report.ts";
 import { parseProfile, parseSwitches, profileNames, switchNames, toRestOptions } from "./rest-switches.ts";
 import { type Survey, surveyServices } from "./survey.ts";

@@ -5,8 +5,9 @@
  * served and no socket is opened.
  */
 export { checkCommand } from "./check-command.ts";
+export { InputError } from "./input-error.ts";
+export { readInput } from "./read-input.ts";
 export { readRules } from "./read-rules.ts";
-export { InputError, readBytes } from "./read-services.ts";
 export {
   parseProfile,
   profileNames,

@@ -2,12 +2,10 @@ import { createReadStream } from "node:fs";
 import type { DescService } from "@bufbuild/protobuf";
 import { type DescribedServices, NotADescriptorSet, readDescriptorSet } from "@plantstore/gateway/internal/descriptors";
 import { messageOf } from "@plantstore/gateway/internal/errors";
+import { InputError } from "./input-error.ts";
 
 /** Maximum file size in bytes. 200 MiB: the descriptors of all of Google's APIs together take 30 MB. */
 const fileMaxBytes = 200 * 1024 * 1024;
-
-/** Thrown for an invalid file or argument. The message is shown to the user of the command. */
-export class InputError extends Error {}
 
 /**
  * Reads the services of a binary google.protobuf.FileDescriptorSet from a file. Images of buf have the same format.
@@ -38,11 +36,11 @@ const googleApis =
   'Files in google/ are in the package google-proto-files: run "npm install --save-dev google-proto-files"';
 
 /**
- * Reads a file or a pipe.
+ * Reads a file or a pipe. A pipe is accepted because only the command `check` uses this function, which an interrupt ends.
  *
  * @throws InputError if it cannot be read, is empty, or is larger than {@link fileMaxBytes}
  */
-export async function readBytes(path: string): Promise<Uint8Array> {
+async function readBytes(path: string): Promise<Uint8Array> {
   const pieces: Uint8Array[] = [];
   let length = 0;
   try {

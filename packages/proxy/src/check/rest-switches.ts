@@ -1,5 +1,5 @@
 import type { RestOptions, RestProfile, RestServiceOptions } from "@plantstore/gateway/rest";
-import { InputError } from "./read-services.ts";
+import { InputError } from "./input-error.ts";
 
 /** The names of the boolean members of a type. */
 type BooleansOf<Options> = {

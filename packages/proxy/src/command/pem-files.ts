@@ -1,5 +1,5 @@
-import { readFileSync } from "node:fs";
 import { messageOf } from "@plantstore/gateway/internal/errors";
+import { readRegularFileSync } from "@plantstore/gateway/internal/files";
 import { InputError } from "../check/index.ts";
 
 /** The PEM files of a certificate chain and its private key. */
@@ -21,11 +21,14 @@ export function toCertificateFiles(cert: string, key: string): CertificateFiles 
   return { path: `${cert}, ${key}`, read: () => ({ cert: readPem(cert), key: readPem(key) }) };
 }
 
+/** Maximum bytes of a PEM file. 1 MiB: more than all authorities of a system. */
+const pemBytesMax = 1024 * 1024;
+
 /** Reads a PEM file. @throws InputError if it cannot be read or is not PEM */
 export function readPem(path: string): string {
   let text: string;
   try {
-    text = readFileSync(path, "utf8");
+    text = readRegularFileSync(path, pemBytesMax).toString("utf8");
   } catch (error) {
     throw new InputError(`cannot read ${path}: ${messageOf(error)}`);
   }

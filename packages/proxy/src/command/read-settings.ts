@@ -7,8 +7,8 @@ import {
   textOf,
   UsageError,
 } from "@plantstore/gateway/internal/command-line";
-import { InputError, readBytes } from "../check/index.ts";
-import { type ConfigurationText, flagsOfSettings, readProxyFile } from "../settings/index.ts";
+import { readInput } from "../check/index.ts";
+import { flagsOfSettings, readProxyFile } from "../settings/index.ts";
 import { type ProxySettings, toProxySettings } from "./proxy-settings.ts";
 
 /** Maximum size of the configuration file in bytes. 1 MiB: several thousand upstreams. */
@@ -48,14 +48,8 @@ function hasDefault(fallback: unknown): boolean {
 export async function readSettings(flags: ParsedFlags): Promise<ProxySettings> {
   const path = textOf(flags["config"]);
   if (path === undefined) requireUpstream(flags);
-  return await toProxySettings(readProxyFile(path === undefined ? undefined : await readText(path), flags));
-}
-
-async function readText(path: string): Promise<ConfigurationText> {
-  const bytes = await readBytes(path);
-  if (bytes.byteLength > configurationMaxBytes)
-    throw new InputError(`${path} is larger than ${configurationMaxBytes} bytes`);
-  return { name: path, text: new TextDecoder().decode(bytes) };
+  const file = path === undefined ? undefined : { name: path, text: await readInput(path, configurationMaxBytes) };
+  return await toProxySettings(readProxyFile(file, flags));
 }
 
 /** @throws UsageError if flags alone do not define upstreams and their descriptors */

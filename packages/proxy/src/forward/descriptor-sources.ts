@@ -1,10 +1,11 @@
-import { readFile, stat } from "node:fs/promises";
+import { stat } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { toBinary } from "@bufbuild/protobuf";
 import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { timerMsMax } from "@plantstore/gateway/exchange";
 import { createGrpcTransport } from "../client/index.ts";
 import { messageOf } from "@plantstore/gateway/internal/errors";
+import { readRegularFile } from "@plantstore/gateway/internal/files";
 import { requireRange, type Upstream } from "../upstreams/index.ts";
 import type { DescriptorSource } from "./descriptors.ts";
 import { readReflection, reflectionLimits } from "./read-reflection.ts";
@@ -106,7 +107,7 @@ function fileSource(path: string, checkMs: number): DescriptorSource {
   return {
     read: async () => {
       loaded = await fingerprintOf(path);
-      return await readRegularFile(path);
+      return await readRegularFile(path, fileMaxBytes);
     },
     watch: (changed) => {
       let previous = loaded;
@@ -121,14 +122,6 @@ function fileSource(path: string, checkMs: number): DescriptorSource {
       });
     },
   };
-}
-
-async function readRegularFile(path: string): Promise<Uint8Array> {
-  const stats = await stat(path);
-  // Reading a pipe or a device might never finish.
-  if (!stats.isFile()) throw new Error(`${path} is not a regular file`);
-  if (stats.size > fileMaxBytes) throw new Error(`${path} is larger than ${fileMaxBytes} bytes`);
-  return await readFile(path);
 }
 
 /** Returns a string that changes when a file is changed, replaced or removed. */

@@ -1,5 +1,5 @@
-import { readFileSync } from "node:fs";
 import { messageOf } from "@plantstore/gateway/internal/errors";
+import { readRegularFileSync } from "@plantstore/gateway/internal/files";
 import type { Located } from "./located.ts";
 import type { ReportProblem, SettingType } from "./setting.ts";
 
@@ -45,9 +45,9 @@ function refuseSecret(at: Located, report: ReportProblem): undefined {
 
 function readSecretFile(at: Located, path: string, report: ReportProblem): string | undefined {
   try {
-    const text = readFileSync(path, "utf8");
-    if (text.length <= secretMaxBytes) return text.replace(/\r?\n$/, "");
-    report(at, `requires a file of at most ${secretMaxBytes} bytes, got ${path}`);
+    return readRegularFileSync(path, secretMaxBytes)
+      .toString("utf8")
+      .replace(/\r?\n$/, "");
   } catch (error) {
     report(at, `requires a readable file: ${messageOf(error)}`);
   }

@@ -232,7 +232,7 @@ test("a missing file is reported, and so is its return, even if its content is u
   stack.defer(() => proxy.close());
   const { services } = proxy;
   renameSync(file, away);
-  await expect.poll(() => reports.at(-1)?.problems.join()).toMatch(/^ENOENT: no such file or directory, stat /);
+  await expect.poll(() => reports.at(-1)?.problems.join()).toMatch(/^ENOENT: no such file or directory, open /);
   expect(proxy.services).toBe(services);
   renameSync(away, file);
   await expect.poll(() => reports.at(-1)).toEqual({ isChanged: false, added: [], removed: [], problems: [] });

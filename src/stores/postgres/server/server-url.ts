@@ -1,5 +1,5 @@
-import { readFileSync } from "node:fs";
 import type { ConnectionOptions } from "node:tls";
+import { readRegularFileSync } from "@plantstore/gateway/internal/files";
 import { defaults } from "pg";
 import { StoreOpenError } from "../../store-open-error.ts";
 import { parseSettings } from "./requested-settings.ts";
@@ -190,11 +190,14 @@ function tlsModesOf(host: string, parameters: Parameters): readonly Tls[] {
   }
 }
 
+/** Maximum bytes of a file of certificates. 1 MiB: more than all authorities of a system. */
+const pemBytesMax = 1024 * 1024;
+
 function readPem(path: string | undefined): string | undefined {
   // "system" is libpq's name for the certificate authorities of the system, which are the default here.
   if (path === undefined || path === "system") return undefined;
   try {
-    return readFileSync(path, "utf8");
+    return readRegularFileSync(path, pemBytesMax).toString("utf8");
   } catch (fault) {
     throw new StoreOpenError(`cannot read ${path}, which is named in the database URL`, { cause: fault });
   }

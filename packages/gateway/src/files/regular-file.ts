@@ -1,0 +1,36 @@
+import { closeSync, constants, fstatSync, openSync, readFileSync, type Stats } from "node:fs";
+import { open } from "node:fs/promises";
+
+/**
+ * Opens a named pipe without waiting for its writer (POSIX, open, O_NONBLOCK). The type of the file is checked after it
+ * is opened, so that the path cannot be replaced in between. Windows has neither the flag nor such pipes.
+ */
+const openFlags = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
+
+/**
+ * Reads a regular file without blocking the process; symbolic links are followed.
+ *
+ * @param maxBytes - limits memory if a wrong file is named, such as a disk image
+ * @throws Error with the path if it is a pipe, a device, a directory or larger, or cannot be read
+ */
+export async function readRegularFile(path: string, maxBytes: number): Promise<Buffer> {
+  await using file = await open(path, openFlags);
+  requireRegular(path, await file.stat(), maxBytes);
+  return await file.readFile();
+}
+
+/** Does the same as {@link readRegularFile}, for callers that cannot wait. @throws Error as it does */
+export function readRegularFileSync(path: string, maxBytes: number): Buffer {
+  const descriptor = openSync(path, openFlags);
+  try {
+    requireRegular(path, fstatSync(descriptor), maxBytes);
+    return readFileSync(descriptor);
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+function requireRegular(path: string, stats: Stats, maxBytes: number): void {
+  if (!stats.isFile()) throw new Error(`${path} is not a regular file`);
+  if (stats.size > maxBytes) throw new Error(`${path} is larger than ${maxBytes} bytes`);
+}

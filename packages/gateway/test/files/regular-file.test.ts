@@ -1,0 +1,50 @@
+import { execFileSync } from "node:child_process";
+import { symlinkSync, writeFileSync } from "node:fs";
+import { describe, expect, test } from "vitest";
+import { readRegularFile, readRegularFileSync } from "../../src/files/index.ts";
+import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
+
+const limitBytes = 5;
+
+const readers = [
+  { reader: "readRegularFile", read: readRegularFile },
+  {
+    reader: "readRegularFileSync",
+    read: (path: string, maxBytes: number) => Promise.resolve().then(() => readRegularFileSync(path, maxBytes)),
+  },
+];
+
+describe.each(readers)("$reader", ({ read }) => {
+  test.each([
+    { name: "an empty file", text: "" },
+    { name: "a file of the maximum size", text: "12345" },
+  ])("returns the content of $name, also through a symbolic link", async ({ text }) => {
+    using folder = createTempFolder();
+    writeFileSync(folder.file("file"), text);
+    symlinkSync(folder.file("file"), folder.file("link"));
+    expect(String(await read(folder.file("file"), limitBytes))).toBe(text);
+    expect(String(await read(folder.file("link"), limitBytes))).toBe(text);
+    expect(folder.open()).toEqual([]);
+  });
+
+  test.each<{ name: string; make: (path: string) => unknown; problem: string }>([
+    {
+      name: "a named pipe without a writer",
+      make: (path) => execFileSync("mkfifo", [path]),
+      problem: "is not a regular file",
+    },
+    { name: "a device", make: (path) => symlinkSync("/dev/zero", path), problem: "is not a regular file" },
+    { name: "a folder", make: (path) => symlinkSync("/", path), problem: "is not a regular file" },
+    { name: "a larger file", make: (path) => writeFileSync(path, "123456"), problem: "is larger than 5 bytes" },
+  ])("refuses $name, with the path, and leaves nothing open", async ({ make, problem }) => {
+    using folder = createTempFolder();
+    const path = folder.file("file");
+    make(path);
+    await expect(read(path, limitBytes)).rejects.toThrow(`${path} ${problem}`);
+    expect(folder.open()).toEqual([]);
+  });
+
+  test("throws the system's error when the file is missing", async () => {
+    await expect(read("/nowhere/file", limitBytes)).rejects.toThrow("ENOENT: no such file or directory");
+  });
+});

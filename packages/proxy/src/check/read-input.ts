@@ -1,0 +1,12 @@
+import { messageOf } from "@plantstore/gateway/internal/errors";
+import { readRegularFile } from "@plantstore/gateway/internal/files";
+import { InputError } from "./input-error.ts";
+
+/** Reads a file of text. @throws InputError if it is empty, larger than `maxBytes`, not a regular file, or unreadable */
+export async function readInput(path: string, maxBytes: number): Promise<string> {
+  const bytes = await readRegularFile(path, maxBytes).catch((error: unknown) => {
+    throw new InputError(`cannot read ${path}: ${messageOf(error)}`);
+  });
+  if (bytes.length === 0) throw new InputError(`${path} is empty`);
+  return new TextDecoder().decode(bytes);
+}

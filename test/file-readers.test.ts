@@ -1,0 +1,19 @@
+import { readFileSync } from "node:fs";
+import { expect, test } from "vitest";
+import { allSourceFiles, sourcePath } from "./support/source-files.ts";
+
+/** The source files that read files with functions of node:fs, which wait for the writer of a named pipe. */
+const readers: Readonly<Record<string, string>> = {
+  "gateway/files/regular-file.ts": "opens files without waiting",
+  "docs-page/docs-page.ts": "reads a file of the package",
+  "docs-page/page-script.ts": "reads a file of the package",
+  "plantstore/command/demo.ts": "reads the token that a demo has written, before it handles signals",
+  "plantstore/command/stores.ts": "imports identifiers from a pipe too, before it handles signals",
+  "proxy/check/read-services.ts": "checks the output of buf from a pipe too, and handles no signals",
+};
+
+test("files that an operator names are read by gateway/files, which refuses named pipes", () => {
+  const reads = /^import [^;]*\b(?:readFile|readFileSync|createReadStream)\b[^;]*? from "node:fs/m;
+  const found = allSourceFiles().filter((file) => readFileSync(sourcePath(file), "utf8").search(reads) >= 0);
+  expect(found.toSorted()).toEqual(Object.keys(readers).toSorted());
+});
