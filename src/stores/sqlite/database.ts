@@ -6,7 +6,7 @@ import { StoreOpenError } from "../store-open-error.ts";
 import { assertFileExists, assertUsablePath, createPrivateFile } from "./file-path.ts";
 import { repairLeftoverLog } from "./leftover-log.ts";
 import { assertUsable, type IdRange, migrate, type OnMigrated, versionOf } from "./migrate.ts";
-import { fileProblemOf } from "./problem.ts";
+import { assertUndamaged, fileProblemOf } from "./problem.ts";
 import { lockPollMs, lockTimeoutMsDefault, untilUnlocked } from "./transaction.ts";
 
 // The size to which the write-ahead log is truncated after a checkpoint, in bytes: twice its usual size.
@@ -74,12 +74,16 @@ function withUsablePath<Result>(file: string, work: (path: string) => Result): R
 }
 
 /**
- * Checks that a server could open the file of a plant store, without writing to it.
+ * Checks that a server could open the file of a plant store, and that no page of the file or its log is damaged. Reads
+ * the whole file, without writing to it.
  *
  * @throws StoreOpenError naming the file and what is wrong with it
  */
 export function checkDatabaseFile(file: string): void {
-  readDatabaseFile(file, assertUsable);
+  readDatabaseFile(file, (db) => {
+    assertUsable(db);
+    assertUndamaged(db);
+  });
 }
 
 /**

@@ -2,8 +2,8 @@ import { type Stats, statSync } from "node:fs";
 import { resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import type { StoreProblem } from "../store-health.ts";
-import { type ExternalChange, ExternalChanges } from "./external-changes.ts";
 import type { BatchResult, DeleteBatch } from "./delete-batch.ts";
+import { LogIntegrity } from "./log-integrity.ts";
 import { lockTimeoutMsDefault } from "./transaction.ts";
 
 function forOperator(text: string): StoreProblem {
@@ -26,16 +26,15 @@ const locksMissing: StoreProblem = {
   isTemporary: false,
 };
 
-const externalChangeProblems: Readonly<Record<ExternalChange, StoreProblem>> = {
-  "file-written": forOperator('another program, such as cp, wrote to the file; run "plantstore restore" with a backup'),
-  "log-cut": forOperator("its write-ahead log was truncated or overwritten; a restart may undo acknowledged deletions"),
-};
+const logCut = forOperator(
+  "its write-ahead log was truncated or overwritten; a restart may undo acknowledged deletions",
+);
 
 /**
- * Checks whether an open file, its write-ahead log and its -shm file are still the files with these names, and were
- * changed only by SQLite. If the file was moved, replaced or deleted, commits to it are lost after the next start; if
- * the log was, everything that is only in the log is lost. Commits to a file or log that another program has changed
- * may damage it.
+ * Checks whether an open file, its write-ahead log and its -shm file are still the files with these names, and whether
+ * the log is complete. If the file was moved, replaced or deleted, commits to it are lost after the next start; if the
+ * log was, or another program has truncated it, everything that is only in the log is lost. Not detected: another
+ * program that writes into the file itself, because checkpoints of other processes write into it too.
  */
 export class FileIdentity {
   readonly #db: DatabaseSync;
@@ -43,7 +42,7 @@ export class FileIdentity {
   readonly #file: NamedFile;
   readonly #log: NamedFile;
   readonly #locks: NamedFile;
-  readonly #changes: ExternalChanges;
+  readonly #integrity: LogIntegrity;
   /** A second connection, which cannot write. */
   readonly #reader: DatabaseSync;
 
@@ -56,13 +55,12 @@ export class FileIdentity {
     this.#lockTimeoutMs = lockTimeoutMs;
     // SQLite opens the log at the first read.
     db.exec("SELECT 1 FROM sqlite_schema");
-    endCheckpoint(db);
     this.#file = new NamedFile(resolve(file));
     // SQLite puts the log next to the real file, even when it was opened through a link.
     const realPath = db.location() ?? resolve(file);
     this.#log = new NamedFile(`${realPath}-wal`);
     this.#locks = new NamedFile(`${realPath}-shm`);
-    this.#changes = new ExternalChanges(realPath);
+    this.#integrity = new LogIntegrity(realPath);
     this.#reader = new DatabaseSync(realPath, { readOnly: true });
     this.#reader.exec("SELECT 1 FROM sqlite_schema");
   }
@@ -74,9 +72,8 @@ export class FileIdentity {
    * @throws the error of the system when the log cannot be read
    */
   findProblem(): StoreProblem | undefined {
-    const index = this.#changes.readIndex();
-    const file = this.#file.find();
-    if (typeof file === "string") return fileGone;
+    const index = this.#integrity.readIndex();
+    if (typeof this.#file.find() === "string") return fileGone;
     const log = this.#log.find();
     // If there is another log with this name, another process is using it, and two logs must not be copied into one
     // file.
@@ -84,18 +81,17 @@ export class FileIdentity {
     if (log === "missing")
       return checkpointLog(this.#db, this.#lockTimeoutMs) ? checkpointedLogMissing : uncheckpointedLogMissing;
     if (typeof this.#locks.find() === "string") return locksMissing;
-    const change = this.#changes.find(index, file, log.size);
-    return change && externalChangeProblems[change];
+    return this.#integrity.check(index, log.size) ? logCut : undefined;
   }
 
-  /** Closes the connection. If another program has changed the file or its log, the log is not copied into the file. */
+  /** Closes the connection. If another program has truncated the log, the log is not copied into the file. */
   close(): void {
     // The connection that is closed last copies the log into the file, unless it is read-only.
-    const isChanged = this.#changes.found !== undefined;
-    if (!isChanged) this.#reader.close();
+    const { isCut } = this.#integrity;
+    if (!isCut) this.#reader.close();
     this.#db.close();
-    if (isChanged) this.#reader.close();
-    this.#changes.close();
+    if (isCut) this.#reader.close();
+    this.#integrity.close();
   }
 }
 
@@ -137,18 +133,6 @@ class NamedFile {
       // The path no longer leads to the file: a folder is not readable, or a link is broken.
       return "other";
     }
-  }
-}
-
-/**
- * Checkpoints once. After a crash, the index may indicate a running checkpoint until the next one, and changes to the
- * file would not be detected.
- */
-function endCheckpoint(db: DatabaseSync): void {
-  try {
-    db.exec("PRAGMA wal_checkpoint(PASSIVE)");
-  } catch {
-    // The disk is full, for example. The store opens, and its next write reports the problem.
   }
 }
 

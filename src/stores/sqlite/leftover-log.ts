@@ -1,7 +1,7 @@
 import { closeSync, fstatSync, fsyncSync, openSync, readSync, realpathSync, statSync, writeSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { StoreOpenError } from "../store-open-error.ts";
-import { findDamage } from "./problem.ts";
+import { findDamage, repairAdvice } from "./problem.ts";
 import { runInTransaction, untilUnlocked } from "./transaction.ts";
 
 // The number of bytes that are rewritten under one lock: the usual size of a log, for which another server waits a few
@@ -41,7 +41,7 @@ export function repairLeftoverLog(file: string, lockTimeoutMs?: number, onCheck?
     if (!isFirst || fstatSync(log).size === 0) return;
     onCheck?.();
     // The transaction prevents other processes from writing during the check.
-    runInTransaction(writer, () => assertUndamaged(reader), lockTimeoutMs);
+    runInTransaction(writer, () => assertLogFits(reader), lockTimeoutMs);
   } finally {
     closeSync(log);
   }
@@ -65,12 +65,11 @@ function rewriteLog(log: number, writer: DatabaseSync, lockTimeoutMs?: number): 
   } while (count > 0);
 }
 
-function assertUndamaged(reader: DatabaseSync): void {
+function assertLogFits(reader: DatabaseSync): void {
   const damage = findDamage(reader);
   if (damage === undefined) return;
   throw new StoreOpenError(
-    `its write-ahead log belongs to another file, or the file is damaged (${damage}); ` +
-      'run "plantstore restore" with a backup',
+    `its write-ahead log belongs to another file, or the file is damaged (${damage}); ${repairAdvice}`,
   );
 }
 

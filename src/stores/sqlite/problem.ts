@@ -1,5 +1,11 @@
 import type { DatabaseSync } from "node:sqlite";
 import type { StoreProblem } from "../store-health.ts";
+import { StoreOpenError } from "../store-open-error.ts";
+
+/** What an operator should do about a file that may be damaged. A restore undoes deletions, so it is the last step. */
+export const repairAdvice: string =
+  'stop the server, run "plantstore check", then start the server; run "plantstore restore" with a backup only if the ' +
+  "check reports damage";
 
 const busyCode = 5;
 const lockedCode = 6;
@@ -29,6 +35,16 @@ export function fileProblemOf(fault: unknown): StoreProblem {
 export function findDamage(db: DatabaseSync): string | undefined {
   const result = String(db.prepare("PRAGMA quick_check(1)").get()?.["quick_check"]);
   return result === "ok" ? undefined : result.split("\n").at(-1);
+}
+
+/**
+ * Reads a whole file with its log.
+ *
+ * @throws StoreOpenError with the first inconsistency
+ */
+export function assertUndamaged(db: DatabaseSync): void {
+  const damage = findDamage(db);
+  if (damage !== undefined) throw new StoreOpenError(`the file is damaged (${damage})`);
 }
 
 /** Returns whether a statement failed because another connection holds the lock. */

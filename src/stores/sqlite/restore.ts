@@ -6,7 +6,7 @@ import { copyInto, syncFolderOf } from "./backup.ts";
 import { readDatabaseFile, readOnlyUrl } from "./database.ts";
 import { assertUsablePath } from "./file-path.ts";
 import { assertUsable, versionOf } from "./migrate.ts";
-import { fileProblemOf, findDamage, isLocked } from "./problem.ts";
+import { assertUndamaged, fileProblemOf, isLocked } from "./problem.ts";
 
 /**
  * Replaces a store that no process has open by a copy of a backup. The old store is unchanged until the copy is
@@ -35,8 +35,7 @@ export function restore(file: string, backup: string): void {
 function assertSoundBackup(db: DatabaseSync): void {
   if (versionOf(db).version === 0) throw new StoreOpenError("it is not a plant store; use another backup");
   assertUsable(db);
-  const damage = findDamage(db);
-  if (damage !== undefined) throw new StoreOpenError(`the file is damaged (${damage})`);
+  assertUndamaged(db);
 }
 
 function copyBackup(backup: string, copy: string): void {

@@ -2,25 +2,17 @@ import { closeSync, openSync, readSync } from "node:fs";
 
 /** The state of a write-ahead log, as all connections see it (sqlite.org/walformat.html#the_wal_index_file_format). */
 export interface WalIndex {
-  /** The number of commits since the first connection read the log, modulo 2^32. */
-  readonly commits: number;
-  /** The number of pages of the file, including those that are only in the log. */
-  readonly pages: number;
   /** The number of valid frames in the log. */
   readonly frames: number;
   /** The size of a page, in bytes. */
   readonly pageBytes: number;
   /** The salts of the log, as eight bytes in native order. They change when the log is restarted. */
   readonly salts: bigint;
-  /** The number of frames that checkpoints have copied into the file. */
-  readonly backfilled: number;
-  /** The number of copied frames after the checkpoint that is running or was interrupted. */
-  readonly backfillAttempted: number;
 }
 
-// Two copies of a header of 48 bytes, and the state of checkpoints up to nBackfillAttempted, as words of 4 bytes.
+// Two copies of a header of 48 bytes, as words of 4 bytes.
 const headerWords = 12;
-const indexWords = 34;
+const indexWords = 2 * headerWords;
 
 // A writer needs less than a microsecond to change both copies. If it was killed in between, they differ until the next
 // connection reads and repairs them.
@@ -65,14 +57,10 @@ export class WalIndexFile {
   #parse(): WalIndex {
     const pageBytes = this.#halfWords[7] ?? 0;
     return {
-      commits: this.#words[2] ?? 0,
       frames: this.#words[4] ?? 0,
-      pages: this.#words[5] ?? 0,
       // 65,536 does not fit into two bytes, and is stored as 1.
       pageBytes: pageBytes === 1 ? 65_536 : pageBytes,
       salts: this.#doubleWords[4] ?? 0n,
-      backfilled: this.#words[24] ?? 0,
-      backfillAttempted: this.#words[32] ?? 0,
     };
   }
 }

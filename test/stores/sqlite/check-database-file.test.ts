@@ -45,6 +45,17 @@ describe("a database file", () => {
     expect(() => checkDatabaseFile(folder.file("latest.db"))).toThrow(message);
   });
 
+  test("fails its check if a page of a table is damaged", () => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    openDatabase({ file, plantsWhenCreated: { first: 1n, last: 20_000n } }).close();
+    checkDatabaseFile(file);
+    const bytes = readFileSync(file);
+    // The pages after those of the schema.
+    writeFileSync(file, bytes.fill(0xa5, 8 * 4_096, 9 * 4_096));
+    expect(() => checkDatabaseFile(file)).toThrow(/^cannot open .*plants\.db: the file is damaged \(.+\)$/);
+  });
+
   test("is checked without changing the files that a crash has left", () => {
     using folder = createTempFolder();
     using db = openDatabase({ file: folder.file("plants.db"), plantsWhenCreated: { first: 1n, last: 2n } });

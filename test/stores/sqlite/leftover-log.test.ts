@@ -4,7 +4,7 @@ import { copyFileSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } fro
 import { DatabaseSync } from "node:sqlite";
 import { Worker } from "node:worker_threads";
 import { describe, expect, test, vi } from "vitest";
-import { openDatabase } from "../../../src/stores/sqlite/database.ts";
+import { checkDatabaseFile, openDatabase } from "../../../src/stores/sqlite/database.ts";
 import { repairLeftoverLog } from "../../../src/stores/sqlite/leftover-log.ts";
 import { openSqliteStore } from "../../../src/stores/sqlite/store.ts";
 import { lockTimeoutMsDefault } from "../../../src/stores/sqlite/transaction.ts";
@@ -135,8 +135,9 @@ describe("a leftover log", () => {
     leaveMixture(folder, file);
     const found = [readFileSync(file), readFileSync(`${file}-wal`)];
     const problem =
-      /its write-ahead log belongs to another file, or the file is damaged \(.+\); run "plantstore restore" with a backup$/;
+      /its write-ahead log belongs to another file, or the file is damaged \(.+\); stop the server, run "plantstore check", then start the server; run "plantstore restore" with a backup only if the check reports damage$/;
     expect(() => openDatabase({ file })).toThrow(problem);
+    expect(() => checkDatabaseFile(file)).toThrow(/plants\.db: the file is damaged \(.+\)$/);
     const store = await openSqliteStore({ file });
     await expect(store.delete(1n, deleteCall())).rejects.toMatchObject({
       code: Code.Unavailable,

@@ -1,7 +1,7 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { execFile } from "node:child_process";
 import { once } from "node:events";
-import { readFileSync, renameSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { readFileSync, renameSync, rmSync, statSync, symlinkSync, truncateSync, writeFileSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { setTimeout as delay } from "node:timers/promises";
 import { promisify } from "node:util";
@@ -203,9 +203,9 @@ describe("an SQLite store with a permanent problem", () => {
       needsRestart: true,
     },
     {
-      name: "its file is overwritten",
-      spoil: (file) => writeFileSync(file, readFileSync(file)),
-      problem: 'another program, such as cp, wrote to the file; run "plantstore restore" with a backup',
+      name: "its log is truncated",
+      spoil: (file) => truncateSync(`${file}-wal`),
+      problem: "its write-ahead log was truncated or overwritten; a restart may undo acknowledged deletions",
       needsRestart: false,
     },
     {
@@ -245,7 +245,10 @@ describe("an SQLite store with a permanent problem", () => {
       if (isSpoiltBefore) spoil(file);
       const store = await openSqliteStore({ file });
       expect(store.needsRestart).toBe(false);
-      if (!isSpoiltBefore) spoil(file);
+      if (!isSpoiltBefore) {
+        await expect(store.delete(1n, deleteCall())).resolves.toBe(true);
+        spoil(file);
+      }
       await refusalOf(store.delete(4_000n, deleteCall()));
       expect({ problem: store.problem, needsRestart: store.needsRestart }).toEqual({
         problem: `${file}: ${problem}`,

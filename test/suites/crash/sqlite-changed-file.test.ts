@@ -1,7 +1,6 @@
-import { copyFileSync, truncateSync } from "node:fs";
+import { copyFileSync, truncateSync, utimesSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
-import { backUp } from "../../../src/stores/index.ts";
 import { openDatabase } from "../../../src/stores/sqlite/database.ts";
 import { DeleteTally, startDeleteLoad } from "../../support/plants/delete-load.ts";
 import { plantsIn, readSqlite } from "../../support/plants/sqlite-file.ts";
@@ -15,11 +14,6 @@ const timeout = 180_000;
 /** Deletions that may have been acknowledged before a change, and counted after it: one of each caller. */
 const onTheWay = 16;
 
-const changes: readonly { name: string; change: (file: string, backup: string) => void }[] = [
-  { name: "its log is truncated to zero bytes", change: (file) => truncateSync(`${file}-wal`) },
-  { name: "a backup is copied over it", change: (file, backup) => copyFileSync(backup, file) },
-];
-
 /** The state of a file: how many acknowledged deletions it has lost, and whether it is damaged. */
 function judge(file: string, deleted: Iterable<bigint>) {
   const left = new Set(plantsIn(file));
@@ -30,17 +24,16 @@ function judge(file: string, deleted: Iterable<bigint>) {
 const sound = [{ integrity_check: "ok" }];
 
 describe("a server on SQLite under load whose file another program changes", () => {
-  test.each(changes)("stops deleting once $name, and does not change the file", { timeout }, async ({ change }) => {
+  test("stops deleting once its log is truncated, and does not change the file", { timeout }, async () => {
     for (const signal of ["SIGKILL", "SIGTERM"] as const) {
       using folder = createTempFolder();
-      const [file, backup] = [folder.file("plants.db"), folder.file("backup.db")];
+      const file = folder.file("plants.db");
       openDatabase({ file, plantsWhenCreated: { first: 1n, last: plants } }).close();
-      backUp(file, backup);
       const tally = new DeleteTally();
       await using server = await startChildServer(file);
       const load = startDeleteLoad(server.address, tally);
       await load.acknowledged(500);
-      change(file, backup);
+      truncateSync(`${file}-wal`);
       const before = tally.deleted.size;
       await expect.poll(() => tally.failures.get("error 14") ?? 0).toBeGreaterThan(100);
       expect(tally.deleted.size - before).toBeLessThanOrEqual(onTheWay);
@@ -52,6 +45,27 @@ describe("a server on SQLite under load whose file another program changes", () 
       copyFileSync(file, folder.file("found.db"));
       expect(judge(folder.file("found.db"), []).integrity).toEqual(sound);
     }
+  });
+
+  test("keeps deleting when the time stamps of its files change, and loses no deletion", { timeout }, async () => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    openDatabase({ file, plantsWhenCreated: { first: 1n, last: plants } }).close();
+    const tally = new DeleteTally();
+    {
+      await using server = await startChildServer(file);
+      const load = startDeleteLoad(server.address, tally);
+      for (let round = 1; round <= 20; round++) {
+        await load.acknowledged(100);
+        for (const end of ["", "-wal", "-shm"]) utimesSync(`${file}${end}`, round, round);
+      }
+      await load.stop();
+      const { status } = await fetch(`http://127.0.0.1:${server.address.port}/readyz`);
+      expect(status).toBe(200);
+      await server.stop("SIGKILL");
+    }
+    expect([...tally.failures]).toEqual([]);
+    expect(judge(file, tally.deleted)).toEqual({ back: 0, integrity: sound });
   });
 });
 
