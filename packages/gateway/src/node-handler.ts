@@ -5,7 +5,15 @@ import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
 import { bodyWasRead, CommonHeaderFields, type Exchange, HttpProblem, readHeaderField } from "./exchange/index.ts";
 import { findTarget, refuseProblem, serve, type Server, type Target } from "./serve/index.ts";
 import { refusePromise } from "./options/index.ts";
-import { NodeHttp1Exchange, NodeHttp2Exchange, readNodeTarget, readParsedBody, willEnd } from "./node/index.ts";
+import {
+  NodeHttp1Exchange,
+  NodeHttp2Exchange,
+  readNodeTarget,
+  readParsedBody,
+  requestsUpgrade,
+  stopReadingAfter,
+  willEnd,
+} from "./node/index.ts";
 
 /**
  * A response of node:http or node:http2. Their types declare the same methods in different ways, and a union of them
@@ -50,6 +58,8 @@ export function createNodeHandler(server: Server, options: NodeHandlerOptions): 
   const { fallback, contextValues } = options;
   const handle: NodeHandler = (request, response, next) => {
     const originalUrl = request.url ?? "";
+    const isLast = !("stream" in request) && requestsUpgrade(request.rawHeaders);
+    if (isLast) stopReadingAfter(request);
     const common = new CommonHeaderFields(request.rawHeaders);
     const urlOrProblem = readNodeTarget(request, common, server.limits);
     const url = typeof urlOrProblem === "string" ? urlOrProblem : originalUrl;
@@ -57,6 +67,7 @@ export function createNodeHandler(server: Server, options: NodeHandlerOptions): 
     const target = findTarget(server.routes, { httpMethod: request.method ?? "", target: url, common, get });
     // Requests that match no route, and `OPTIONS *`, are passed on to the other server unchanged.
     if (url === "*" || (target.kind === "unmatched" && target.unknown)) {
+      if (isLast && !response.headersSent) response.setHeader("connection", "close");
       if (next !== undefined) return next();
       if (fallback !== undefined) return fallback(request, response);
     }

@@ -16,6 +16,7 @@ import type { ExchangeOwner } from "./exchange.ts";
 import { NodeHttp1Exchange } from "./http1-exchange.ts";
 import { lingerAtEnd } from "./linger-at-end.ts";
 import { readNodeTarget } from "./read-target.ts";
+import { requestsUpgrade, stopReadingAfter } from "./upgrade-request.ts";
 
 /**
  * A connection whose requests are read by a node:http server. That server does not listen, so node does not enforce
@@ -98,6 +99,7 @@ export class NodeHttp1Connection implements HttpConnection, CheckedConnection, E
   onRequest(request: IncomingMessage, response: ServerResponse): void {
     // Requests after the last response of the connection are ignored.
     if (this.#socket.writableEnded) return;
+    if (requestsUpgrade(request.rawHeaders)) stopReadingAfter(request);
     if (response.socket !== null) return this.#begin(request, response);
     this.#waiting += 1;
     if (this.#waiting > waitingMax) return this.destroy();

@@ -13,6 +13,7 @@ import { withHostFields } from "./host-fields.ts";
 import { lingerAtEnd } from "./linger-at-end.ts";
 import { type ExchangeOwner, keyOf, NodeExchange } from "./exchange.ts";
 import { peerOf } from "../listen/index.ts";
+import { requestsUpgrade } from "./upgrade-request.ts";
 
 /**
  * An exchange of node:http, for HTTP/1.0 and HTTP/1.1. Without an owner, the server belongs to the program, such as
@@ -107,7 +108,7 @@ export class NodeHttp1Exchange extends NodeExchange {
 
   /** Returns whether the connection can be reused: the rest of the body is small enough to be read and dropped. */
   #canKeepAlive(): boolean {
-    if (this.owner?.isLast === true) return false;
+    if (this.owner?.isLast === true || requestsUpgrade(this.fields)) return false;
     // RFC 9112 §6.1: the end of a body with Transfer-Encoding over HTTP/1.0 is unknown.
     if (this.httpVersion === "1.0" && this.common.transferEncoding !== null) return false;
     if (this.#request.complete) return true;

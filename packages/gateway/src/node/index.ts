@@ -10,3 +10,4 @@ export { willEnd } from "./linger-at-end.ts";
 export { nodeEngine } from "./node-engine.ts";
 export { readParsedBody } from "./parsed-body.ts";
 export { readNodeTarget } from "./read-target.ts";
+export { requestsUpgrade, stopReadingAfter } from "./upgrade-request.ts";

@@ -95,7 +95,7 @@ describe("on node:http, a request that is refused before routing", () => {
       name: "with an upgrade",
       sent: "GET /nothing HTTP/1.1\r\nhost: x\r\nx-key: k\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n",
       httpStatus: 404,
-      closes: false,
+      closes: true,
     },
   ])("$name gets $httpStatus with an error record", async ({ sent, httpStatus, closes }) => {
     await using greenhouse = await startOnNode({ waterBed: () => ({}) }, options);
