@@ -2,6 +2,7 @@ import { isIP } from "node:net";
 import type { AdmitRequest } from "@plantstore/gateway/internal/serve";
 import { type HeaderFields, readHeaderField, type RememberedFields, requireField } from "@plantstore/gateway/exchange";
 import type { RequestFields } from "../client/index.ts";
+import { isIdentityField } from "./identity-fields.ts";
 import { isProtocolField, isSettable } from "../upstreams/index.ts";
 import { toShortLine, problem, withCode } from "@plantstore/gateway/internal/errors";
 import { type OptionNames, refusePromise } from "@plantstore/gateway/options";
@@ -10,7 +11,8 @@ import { type OptionNames, refusePromise } from "@plantstore/gateway/options";
  * Which header fields are forwarded in one direction. Names are case-insensitive.
  *
  * Never forwarded: fields of a connection or a message (RFC 9110 §7.6.1), fields that Connection lists, fields of gRPC,
- * Connect and browsers, cookies, and fields that contain the address of a client, which anyone can forge.
+ * Connect and browsers, and cookies. Request fields that identify a caller, such as `x-real-ip`, are forwarded only if
+ * `allow` contains exactly their name, because anyone can send them. docs/reference/proxy-configuration.md lists them.
  *
  * Over MCP, `authorization` is forwarded only if `allow` contains exactly this name or `set` sets it: a token of an MCP client
  * is intended for this server, and must not be passed on (MCP, "Token Handling").
@@ -22,7 +24,7 @@ export interface ForwardRules {
   readonly allow?: readonly (string | RegExp)[];
   /** The names that are not forwarded even if `allow` contains them. */
   readonly deny?: readonly (string | RegExp)[];
-  /** New names for forwarded fields. */
+  /** New names for forwarded fields. Fields that are received under a new name are not forwarded. */
   readonly rename?: Readonly<Record<string, string>>;
   /**
    * Returns fields to set. They replace forwarded fields of the same names; fields of a connection, a message or gRPC
@@ -47,9 +49,9 @@ export interface ForwardedFields {
   readonly of: (fields: RememberedFields, added: AddedFields) => RequestFields;
 }
 
-/** Request fields that are intended only for this server, or that anyone can forge. */
+/** Request fields that are intended only for this server. */
 const blockedRequestFields =
-  /^(?:access-control-|connect-|content-|proxy-|sec-|x-envoy-|x-forwarded-|x-original-|(?:accept|accept-charset|accept-encoding|cf-connecting-ip|cf-connecting-ipv6|client-ip|cookie|expect|fastly-client-ip|forwarded|forwarded-for|max-forwards|priority|true-client-ip|via|x-azure-clientip|x-client-ip|x-cluster-client-ip|x-forwarded|x-grpc-web|x-real-ip|x-server-timeout)$)/;
+  /^(?:access-control-|connect-|content-|proxy-|sec-|(?:accept|accept-charset|accept-encoding|cookie|expect|max-forwards|priority|via|x-grpc-web|x-server-timeout)$)/;
 
 /** Response fields that this server sets itself. */
 const blockedResponseFields = /^(?:access-control-|connect-|proxy-|(?:alt-svc|date|server|set-cookie|via)$)/;
@@ -79,6 +81,8 @@ export function compileForwardRules(direction: "request" | "response", rules: Fo
     Object.entries(rules.rename ?? {}).map(([from, to]) => [from.toLowerCase(), to.toLowerCase()]),
   );
   for (const name of rename.values()) requireSettable(name);
+  const exactlyAllowed = exactNames(rules);
+  const isBlocked = createBlocker(direction, rename, exactlyAllowed);
   const nameByRules = (name: string): string | undefined => {
     if (allow !== undefined && !allow.some((matches) => matches(name))) return undefined;
     if (deny.some((matches) => matches(name))) return undefined;
@@ -87,10 +91,10 @@ export function compileForwardRules(direction: "request" | "response", rules: Fo
   const clientName = direction === "request" ? nameByRules(clientField) : undefined;
   const clientOf = clientName === undefined ? undefined : cacheClientFields(clientName);
   const choose = (name: string): string | undefined => {
-    if (isProtocolField(name) || blockedFields[direction].test(name)) return undefined;
-    const isForwarded = nameByRules(name);
+    if (isBlocked(name)) return undefined;
+    const newName = nameByRules(name);
     // No other field may be renamed to the client field, even if the client has no address.
-    return isForwarded === clientName ? undefined : isForwarded;
+    return newName === clientName ? undefined : newName;
   };
   const cache = new Map<string, string | undefined>();
   const nameOf = (sent: string): string | undefined => {
@@ -100,7 +104,7 @@ export function compileForwardRules(direction: "request" | "response", rules: Fo
     return name;
   };
   return {
-    forwardsMcpCredential: rules.allow?.some((name) => name.toString().toLowerCase() === "authorization") === true,
+    forwardsMcpCredential: exactlyAllowed.has("authorization"),
     added: (request) => {
       const clientFields = clientOf === undefined ? noAddedFields : clientOf(request.peer.address);
       if (set === undefined) return clientFields;
@@ -127,6 +131,26 @@ export function compileForwardRules(direction: "request" | "response", rules: Fo
       for (const [name, value] of added) if (value !== undefined) forwarded.push(name, value);
       return forwarded;
     }),
+  };
+}
+
+/** Returns the names that `allow` contains without a wildcard, in lower case. */
+function exactNames({ allow = [] }: ForwardRules): ReadonlySet<string> {
+  return new Set(allow.flatMap((name) => (typeof name === "string" ? [name.toLowerCase()] : [])));
+}
+
+/** Returns a function that returns whether no rule can forward a field under its own name. */
+function createBlocker(
+  direction: "request" | "response",
+  rename: ReadonlyMap<string, string>,
+  exactlyAllowed: ReadonlySet<string>,
+): (name: string) => boolean {
+  const newNames = new Set(rename.values());
+  return (name) => {
+    if (isProtocolField(name) || blockedFields[direction].test(name)) return true;
+    if (direction === "request" && isIdentityField(name) && !exactlyAllowed.has(name)) return true;
+    // Otherwise the sender could add a value to a renamed field, or set the field if the original one is missing.
+    return newNames.has(name) && !rename.has(name);
   };
 }
 

@@ -41,12 +41,21 @@ export interface HeaderRulesFile {
 /** Maximum timeout in milliseconds. A day: longer calls are streams, which need no deadline. */
 export const timeoutMsMax = 86_400_000;
 
-const headerRules = mapping<HeaderRulesFile>({
-  allow: { type: list(text()), about: "Names of the fields to forward; `*` at the end is a wildcard. Default: all." },
-  deny: { type: list(text()), fallback: [], about: "Names of fields not to forward; `*` at the end is a wildcard." },
-  rename: { type: record(newFieldName), fallback: {}, about: "New names of forwarded fields." },
-  set: { type: fieldValues, fallback: {}, about: "Fields to add; they replace forwarded fields." },
-});
+/** @param byDefault - the fields that are forwarded without `allow` */
+const headerRules = (byDefault: string): SettingType<HeaderRulesFile> =>
+  mapping<HeaderRulesFile>({
+    allow: {
+      type: list(text()),
+      about: `Names of the fields to forward; \`*\` at the end is a wildcard. Default: ${byDefault}.`,
+    },
+    deny: { type: list(text()), fallback: [], about: "Names of fields not to forward; `*` at the end is a wildcard." },
+    rename: {
+      type: record(newFieldName),
+      fallback: {},
+      about: "New names of forwarded fields. Fields that are received under a new name are not forwarded.",
+    },
+    set: { type: fieldValues, fallback: {}, about: "Fields to add; they replace forwarded fields." },
+  });
 
 const tls = mapping<UpstreamTlsFile>({
   ca: {
@@ -151,8 +160,11 @@ export const upstreamType: SettingType<UpstreamFile> = mapping<UpstreamFile>({
     type: integer(1, timeoutMsMax),
     about: "Milliseconds after which a connection is replaced, ±10 %. Default: never.",
   },
-  requestHeader: { type: headerRules, about: "Which header fields of callers are forwarded to the upstream." },
-  responseHeader: { type: headerRules, about: "Which header fields of the upstream are forwarded to callers." },
+  requestHeader: {
+    type: headerRules("all but those that identify a caller"),
+    about: "Which header fields of callers are forwarded to the upstream.",
+  },
+  responseHeader: { type: headerRules("all"), about: "Which header fields of the upstream are forwarded to callers." },
 });
 
 /** Parses header fields in the form of curl. Errors do not show the value, which may be a credential. */

@@ -1,0 +1,59 @@
+/** The fields that one kind of proxy sets to identify a caller. A name that ends in `*` is a prefix. */
+interface IdentityFields {
+  /** Who sets the fields, as in the documentation. */
+  readonly setBy: string;
+  readonly names: readonly string[];
+}
+
+/**
+ * The request fields in which proxies in front of this one report the caller: its address, user, certificate or token.
+ * Anyone can send them, so they are forwarded only if `allow` contains their exact name. The table "Fields that identify
+ * a caller" of docs/reference/proxy-configuration.md shows this list.
+ */
+export const identityFields: readonly IdentityFields[] = [
+  {
+    setBy: "most proxies",
+    names: ["Forwarded", "X-Forwarded", "X-Forwarded-*", "X-Original-*", "X-Real-IP", "X-Client-IP"],
+  },
+  { setBy: "some load balancers", names: ["Client-IP", "Forwarded-For", "X-Cluster-Client-IP"] },
+  {
+    setBy: "authenticating proxies",
+    names: ["Remote-User", "Remote-Groups", "Remote-Email", "Remote-Name", "X-Remote-*", "X-WebAuth-*"],
+  },
+  {
+    setBy: "proxies with mutual TLS",
+    names: ["Client-Cert", "Client-Cert-Chain", "X-Client-Cert", "X-Client-Cert-*", "SSL-Client-*", "X-SSL-Client-*"],
+  },
+  { setBy: "Envoy", names: ["X-Envoy-*"] },
+  { setBy: "Akamai, Fastly", names: ["True-Client-IP", "Fastly-Client-IP"] },
+  {
+    setBy: "Cloudflare",
+    names: ["CF-Connecting-*", "CF-Pseudo-IPv4", "CF-Access-*", "CF-Cert-*", "CF-Client-Cert-*"],
+  },
+  { setBy: "Fly", names: ["Fly-Client-IP", "Fly-Forwarded-*"] },
+  { setBy: "App Engine", names: ["X-AppEngine-*"] },
+  { setBy: "Google IAP", names: ["X-Goog-Authenticated-User-*", "X-Goog-IAP-*"] },
+  { setBy: "Google API gateways", names: ["X-Endpoint-API-UserInfo", "X-Apigateway-API-UserInfo"] },
+  { setBy: "AWS ALB", names: ["X-Amzn-OIDC-*", "X-Amzn-MTLS-*"] },
+  { setBy: "CloudFront", names: ["CloudFront-Viewer-*"] },
+  {
+    setBy: "Azure",
+    names: ["X-MS-Client-Principal", "X-MS-Client-Principal-*", "X-MS-Token-*", "X-ARR-ClientCert", "X-Azure-*"],
+  },
+  { setBy: "oauth2-proxy", names: ["X-Auth-Request-*"] },
+  { setBy: "Pomerium, Tailscale, authentik", names: ["X-Pomerium-*", "Tailscale-User-*", "X-Authentik-*"] },
+  { setBy: "Kong", names: ["X-Consumer-*", "X-Credential-Identifier"] },
+];
+
+/** Returns whether a field identifies a caller, by its name in lower case. */
+export function isIdentityField(name: string): boolean {
+  return identityNames.has(name) || identityPrefixes.some((prefix) => name.startsWith(prefix));
+}
+
+const patterns = identityFields.flatMap(({ names }) => names.map((name) => name.toLowerCase()));
+
+const identityNames: ReadonlySet<string> = new Set(patterns.filter((pattern) => !pattern.endsWith("*")));
+
+const identityPrefixes: readonly string[] = patterns
+  .filter((pattern) => pattern.endsWith("*"))
+  .map((pattern) => pattern.slice(0, -1));

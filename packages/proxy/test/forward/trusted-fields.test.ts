@@ -1,0 +1,106 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import type { ForwardRules } from "../../src/create-proxy.ts";
+import { identityFields } from "../../src/forward/identity-fields.ts";
+import type { Field } from "../../../testing/src/carriers/exchange.ts";
+import { client, forward, grpcFields } from "./forwarded-fields.ts";
+
+// Fields that an upstream trusts because another server sets them: a caller cannot set them through the proxy.
+
+/** One name for each name or prefix of the fields that identify a caller. */
+const identityExamples = identityFields.flatMap(({ names }) => names.map((name) => name.replace("*", "Something")));
+
+test("fields that identify a caller are not forwarded, even if a wildcard allows them", async () => {
+  const header = identityExamples.map((name): Field => [name, "1"]);
+  const rules: readonly ForwardRules[] = [{}, { allow: ["*", "x-*", "cf-*", /./] }];
+  for (const metadata of rules) {
+    const { received } = await forward(header, {}, { metadata });
+    expect(received).toEqual({ ...grpcFields, ...client });
+  }
+});
+
+test("fields that identify a caller are forwarded if allow contains their exact names", async () => {
+  const header = identityExamples.map((name): Field => [name, "1"]);
+  const [first = "", ...others] = identityExamples;
+  const { received } = await forward(header, {}, { metadata: { allow: ["*", first.toUpperCase()] } });
+  expect(received).toEqual({ ...grpcFields, ...client, [first.toLowerCase()]: "1" });
+  const all = await forward(header, {}, { metadata: { allow: others } });
+  expect(Object.keys(all.received)).toEqual(expect.arrayContaining(others.map((name) => name.toLowerCase())));
+});
+
+test("a caller cannot set X-Forwarded-For, even if allow contains the exact name", async () => {
+  const { received } = await forward(
+    [["X-Forwarded-For", "192.0.2.7"]],
+    {},
+    { metadata: { allow: ["X-Forwarded-For"] } },
+  );
+  expect(received).toEqual({ ...grpcFields, ...client });
+});
+
+test.each<{ name: string; header: readonly Field[]; rules: ForwardRules; want: Readonly<Record<string, string>> }>([
+  {
+    name: "replaces the values that the caller sent under the new name",
+    header: [
+      ["X-Auth", "forged"],
+      ["Authorization", "Bearer a"],
+      ["x-auth", "forged too"],
+    ],
+    rules: { rename: { authorization: "X-Auth" } },
+    want: { "x-auth": "Bearer a" },
+  },
+  {
+    name: "leaves the new name unset if the caller sent only that",
+    header: [["X-Auth", "forged"]],
+    rules: { allow: ["*", "x-auth"], rename: { authorization: "x-auth" } },
+    want: {},
+  },
+  {
+    name: "leaves the new name unset if the original name is denied",
+    header: [
+      ["X-Auth", "forged"],
+      ["Authorization", "Bearer a"],
+    ],
+    rules: { deny: ["authorization"], rename: { authorization: "x-auth" } },
+    want: {},
+  },
+  {
+    name: "swaps two names",
+    header: [
+      ["X-A", "1"],
+      ["X-B", "2"],
+    ],
+    rules: { rename: { "x-a": "x-b", "x-b": "x-a" } },
+    want: { "x-a": "2", "x-b": "1" },
+  },
+  {
+    name: "does not forward a field that identifies a caller under another name",
+    header: [["X-Real-IP", "192.0.2.7"]],
+    rules: { rename: { "x-real-ip": "x-address" } },
+    want: {},
+  },
+])("rename $name", async ({ header, rules, want }) => {
+  expect((await forward(header, {}, { metadata: rules })).received).toEqual({ ...grpcFields, ...client, ...want });
+});
+
+test("rename replaces the response field that the upstream sent under the new name", async () => {
+  const rules: ForwardRules = { rename: { "x-a": "x-b" } };
+  const { back } = await forward([], { "x-a": "1", "x-b": "2" }, { responseMetadata: rules });
+  expect(back).toMatchObject({ "x-b": "1" });
+  expect((await forward([], { "x-b": "2" }, { responseMetadata: rules })).back).not.toHaveProperty("x-b");
+});
+
+test("rename keeps a forged field from the upstream with rest.grpcMetadata", async () => {
+  const rest = { service: () => ({ grpcMetadata: true }) };
+  const metadata = { rename: { authorization: "x-auth" } };
+  const header: readonly Field[] = [["Grpc-Metadata-X-Auth", "forged"]];
+  expect((await forward(header, {}, { metadata }, { rest })).received).toEqual({ ...grpcFields, ...client });
+});
+
+test("the reference page lists the fields that identify a caller", () => {
+  const page = readFileSync(join(import.meta.dirname, "../../../../docs/reference/proxy-configuration.md"), "utf8");
+  const rows = identityFields.map(
+    ({ setBy, names }) => `| ${setBy} | ${names.map((name) => `\`${name}\``).join(", ")} |`,
+  );
+  expect(page).toContain(`| set by | fields |\n|---|---|\n${rows.join("\n")}\n\n`);
+});
