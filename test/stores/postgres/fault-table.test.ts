@@ -24,6 +24,13 @@ describe("verdictOn", () => {
     expect(verdictOn(refusal(sqlState.padEnd(5, "0")))).toBe(verdict);
   });
 
+  test.each(faultTable.filter(({ within: verdict }) => verdict !== undefined))(
+    "returns $within for SQLSTATE $sqlState within the statement: $why",
+    ({ sqlState, within: verdict }) => {
+      expect(verdictOn(within(trigger, sqlState.padEnd(5, "0")))).toBe(verdict);
+    },
+  );
+
   test.each([
     { name: "prefers the row of a code to the row of its class", fault: refusal("53300"), verdict: "reconnect" },
     {
@@ -36,7 +43,12 @@ describe("verdictOn", () => {
       fault: Object.assign(refusal("23505"), { constraint }),
       verdict: "split",
     })),
-    { name: "splits a batch when a trigger lacks a privilege", fault: within(trigger), verdict: "split" },
+    {
+      name: "isolates plants whose trigger raises a code without a row",
+      fault: within(trigger, "2F003"),
+      verdict: "isolate",
+    },
+    { name: "isolates plants whose trigger lacks a privilege", fault: within(trigger), verdict: "isolate" },
     {
       name: "splits a batch when a trigger raises an unknown SQLSTATE",
       fault: within(trigger, "PLANT"),
@@ -48,9 +60,9 @@ describe("verdictOn", () => {
       verdict: "retry",
     },
     {
-      name: "splits a batch when a trigger on Citus lacks a privilege",
+      name: "isolates plants whose trigger on Citus lacks a privilege",
       fault: within(`${trigger}\n${onCitus}`),
-      verdict: "split",
+      verdict: "isolate",
     },
     { name: "fails when our function on Citus lacks a privilege", fault: within(onCitus), verdict: "fail" },
     {

@@ -31,7 +31,7 @@ describe("a batch that fails", () => {
     { sqlStates: ["57014"], connection: "its connection" },
     { sqlStates: ["53100", "53200"], connection: "its connection" },
     { sqlStates: ["57P03"], connection: "a new connection" },
-    { sqlStates: ["53300", "25006"], connection: "a new connection" },
+    { sqlStates: ["53300", "25006", "25P03", "25P04"], connection: "a new connection" },
     { sqlStates: ["XX000"], connection: "a new connection" },
     { sqlStates: ["08006", "57P01"], connection: "a new connection" },
     { sqlStates: ["40003"], connection: "a new connection" },
@@ -71,6 +71,7 @@ describe("a batch that fails", () => {
     { sqlState: "40001", results: away, server: "busy" },
     { sqlState: "53100", results: away, server: "unavailable" },
     { sqlState: "57P03", results: away, server: "unavailable" },
+    { sqlState: "25P04", results: away, server: "unavailable" },
     { sqlState: "XX000", results: unknown, server: "unavailable" },
   ])("with $sqlState until its deadline is rejected: $results", async ({ sqlState, ...failure }) => {
     const url = await createPlantsUpTo(server, 2);
@@ -195,6 +196,14 @@ describe("a batch that the server partly refuses", () => {
       attempts: 6,
     },
     { sqlStates: ["XX000", "P0001", "42P01"], result: "abandoned", results: Array(4).fill(undefined), attempts: 3 },
+    { sqlStates: ["3F000", "3F000", "3F000"], result: "done", results: [away, true, true, true], attempts: 5 },
+    // If the trigger of a part in doubt fails, it is not known whether the earlier attempt has deleted its plant.
+    {
+      sqlStates: ["XX000", "3F000", "3F000", "3F000"],
+      result: "done",
+      results: [unknown, true, true, true],
+      attempts: 6,
+    },
     {
       sqlStates: ["23503", "23503", "23503"],
       result: "done",

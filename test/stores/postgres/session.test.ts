@@ -21,6 +21,7 @@ import {
   startPostgres,
   withoutStandby,
 } from "../../support/plants/postgres-server.ts";
+import { errorMessage, messageOf } from "../../support/plants/server-message.ts";
 import { freePort } from "../../../packages/testing/src/process/free-port.ts";
 import { createTempFolder, type TempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
 
@@ -660,18 +661,6 @@ const sslRequest = Buffer.from("0000000804d2162f", "hex");
 function startPoolerLike(): Promise<Forwarding> {
   const reply = errorMessage("SFATAL\0C08P01\0Munsupported startup parameter: statement_timeout\0\0");
   return forward((first) => (first.includes("_timeout") ? { reply, isOver: true } : first));
-}
-
-/** An ErrorResponse with these fields. */
-function errorMessage(fields: string): Buffer {
-  return messageOf("E", fields);
-}
-
-/** An ErrorResponse or NoticeResponse (postgresql.org/docs/current/protocol-error-fields.html). */
-function messageOf(type: "E" | "N", fields: string): Buffer {
-  const message = Buffer.from(`${type}\0\0\0\0${fields}`);
-  message.writeInt32BE(4 + fields.length, 1);
-  return message;
 }
 
 /** A host that is read-only like a standby, because it connects the user "tester" as "reader". */

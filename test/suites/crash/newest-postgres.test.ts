@@ -1,17 +1,24 @@
 import { expect, onTestFinished, test, vi } from "vitest";
 import { migratePostgres } from "../../../src/stores/postgres/all-plants/plant-database.ts";
+import { openPostgresStore } from "../../../src/stores/postgres/store.ts";
 import { readServerUrl } from "../../../src/stores/postgres/server/server-url.ts";
 import { Session } from "../../../src/stores/postgres/server/session.ts";
+import { deleteCall } from "../../support/plants/delete-call.ts";
 import { createSchemaOfVersion, laterSteps, latestVersion } from "../../support/plants/later-steps.ts";
 import { embeddedBinaries } from "../../support/plants/postgres-binaries.ts";
-import { runSql, startPostgres } from "../../support/plants/postgres-server.ts";
+import { type PostgresServer, runSql, startPostgres } from "../../support/plants/postgres-server.ts";
 
 // What the server of the development dependencies has, and that of the system may be too old for.
 
-test("a migration ignores the transaction_timeout of a role, which is for deletions", async () => {
+/** Starts the server of the development dependencies. */
+function startNewestPostgres(): Promise<PostgresServer> {
   vi.stubEnv("PATH", `${embeddedBinaries()}:${process.env["PATH"]}`);
   onTestFinished(() => void vi.unstubAllEnvs());
-  await using server = await startPostgres();
+  return startPostgres();
+}
+
+test("a migration ignores the transaction_timeout of a role, which is for deletions", async () => {
+  await using server = await startNewestPostgres();
   const url = await createSchemaOfVersion(server, 2);
   await runSql(url, "CREATE ROLE hasty LOGIN SUPERUSER; ALTER ROLE hasty SET transaction_timeout = '1s'");
   const reader = new Session(readServerUrl(url));
@@ -24,4 +31,25 @@ test("a migration ignores the transaction_timeout of a role, which is for deleti
   await Promise.race([waiting, running]);
   await reader.close();
   await expect(running).resolves.toEqual({ from: 2, to: latestVersion });
+});
+
+test("a deletion is repeated when a transaction_timeout of the role ends its statement within a trigger", async () => {
+  await using server = await startNewestPostgres();
+  const url = await server.createPlants([1n]);
+  await runSql(
+    url,
+    `CREATE ROLE hasty LOGIN SUPERUSER; ALTER ROLE hasty SET transaction_timeout = '300ms';
+     CREATE SEQUENCE attempts;
+     CREATE FUNCTION linger() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+       IF nextval('attempts') < 3 THEN PERFORM pg_sleep(60); END IF;
+       RETURN OLD;
+     END $$;
+     CREATE TRIGGER linger BEFORE DELETE ON plants FOR EACH ROW EXECUTE FUNCTION linger()`,
+  );
+  const store = await openPostgresStore({ url: url.replace("user=tester", "user=hasty") });
+  await expect(store.delete(1n, deleteCall())).resolves.toBe(true);
+  expect(await runSql(url, "SELECT last_value FROM attempts")).toEqual([{ last_value: "3" }]);
+  expect(store.problem).toBeUndefined();
+  await store.close();
+  expect(server.log.filter((line) => line.includes("transaction timeout"))).toHaveLength(2);
 });

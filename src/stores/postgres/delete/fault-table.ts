@@ -12,9 +12,11 @@ import { sqlStateOf } from "../server/sql-state.ts";
  *   plants this attempt or an earlier one deleted.
  * - `split`: it did nothing because the server refuses part of it. Its halves are run, so that only the refused plants
  *   fail.
+ * - `isolate`: it did nothing because a trigger has failed, but not to protect a plant. Its halves are run, so that only
+ *   the plants of the trigger fail. A later call may delete them, for example after a privilege is granted.
  * - `fail`: it did nothing, and would fail again.
  */
-export type Verdict = "retry" | "skip" | "wait" | "reconnect" | "unknown" | "split" | "fail";
+export type Verdict = "retry" | "skip" | "wait" | "reconnect" | "unknown" | "split" | "isolate" | "fail";
 
 /**
  * The state of the server according to an error: `refusing` everything; `unavailable`, or lacking a resource; `busy`
@@ -40,6 +42,7 @@ export const consequences: Readonly<
   reconnect: { next: "retry", reconnects: true, server: "unavailable" },
   unknown: { next: "retry", reconnects: true, server: "unavailable" },
   split: { next: "split", reconnects: false, server: "healthy" },
+  isolate: { next: "split", reconnects: false, server: "healthy" },
   fail: { next: "fail", reconnects: false, server: "refusing" },
 };
 
@@ -64,10 +67,18 @@ export function nextStep(verdict: Verdict, fault: unknown, hasTimedOut: boolean,
 export interface FaultRow {
   readonly sqlState: string;
   readonly verdict: Verdict;
+  /** The verdict on an error that was raised within the statement, before its commit; by default the same. */
+  readonly within?: Verdict;
   readonly why: string;
 }
 
-/** The fault table. A code takes precedence over its class; a code without a row is `unknown`. */
+/**
+ * The fault table. A code takes precedence over its class. A code without a row is `unknown`, or `isolate` within the
+ * statement.
+ *
+ * Only the rows with `split` mean that a plant is protected. A trigger may also fail for other reasons, so no other code
+ * of PostgreSQL tells the caller that the plant cannot be deleted.
+ */
 export const faultTable: readonly FaultRow[] = [
   { sqlState: "40001", verdict: "retry", why: "serialization failure; rolled back" },
   { sqlState: "40P01", verdict: "retry", why: "victim of a deadlock; rolled back" },
@@ -78,6 +89,13 @@ export const faultTable: readonly FaultRow[] = [
   { sqlState: "53300", verdict: "reconnect", why: "too many connections" },
   { sqlState: "57P03", verdict: "reconnect", why: "the server is starting, stopping or recovering" },
   { sqlState: "25006", verdict: "reconnect", why: "the server is read-only: a standby, or a replaced primary" },
+  { sqlState: "25P03", verdict: "unknown", within: "reconnect", why: "idle_in_transaction_session_timeout exceeded" },
+  {
+    sqlState: "25P04",
+    verdict: "unknown",
+    within: "reconnect",
+    why: "transaction_timeout exceeded, perhaps at the commit",
+  },
   { sqlState: "57P01", verdict: "unknown", why: "the server is shutting down; it may have committed" },
   { sqlState: "57P02", verdict: "unknown", why: "another server process crashed" },
   { sqlState: "57P05", verdict: "unknown", why: "the idle connection was closed" },
@@ -87,11 +105,16 @@ export const faultTable: readonly FaultRow[] = [
   { sqlState: "22", verdict: "split", why: "the server rejects a value, or a trigger drops the record" },
   { sqlState: "23", verdict: "split", why: "a constraint is violated: another table references a plant" },
   { sqlState: "P0", verdict: "split", why: "a trigger raised an error" },
-  { sqlState: "28", verdict: "fail", why: "authentication failed" },
-  { sqlState: "3D", verdict: "fail", why: "the database does not exist" },
-  { sqlState: "3F", verdict: "fail", why: "the schema does not exist" },
-  { sqlState: "42", verdict: "fail", why: "a table does not exist, or the user lacks a privilege" },
-  { sqlState: "0A", verdict: "fail", why: "the server does not support a feature that the statement uses" },
+  { sqlState: "28", verdict: "fail", within: "isolate", why: "authentication failed" },
+  { sqlState: "3D", verdict: "fail", within: "isolate", why: "the database does not exist" },
+  { sqlState: "3F", verdict: "fail", within: "isolate", why: "the schema does not exist" },
+  { sqlState: "42", verdict: "fail", within: "isolate", why: "a table does not exist, or the user lacks a privilege" },
+  {
+    sqlState: "0A",
+    verdict: "fail",
+    within: "isolate",
+    why: "the server does not support a feature that the statement uses",
+  },
 ];
 
 /**
@@ -104,7 +127,10 @@ const ownContext: RegExp =
 /** The name of the index that prevents using an idempotency key twice, on Citus with the number of the shard. */
 const keyIndex = /^deletions_by_key(?:_\d+)?$/;
 
-const verdicts: ReadonlyMap<string, Verdict> = new Map(faultTable.map((row) => [row.sqlState, row.verdict]));
+/** The classes of the SQLSTATEs of PostgreSQL. Applications use other classes for their own. */
+const classes = /^(?:0[01238ABFLPZ9]|10|2[0-8BDF]|3[489BDF]|4[024]|5[3-578]|72|F0|HV|P0|XX)/;
+
+const rows: ReadonlyMap<string, FaultRow> = new Map(faultTable.map((row) => [row.sqlState, row]));
 
 /**
  * Returns the verdict on the error of a statement. An error without a SQLSTATE is a connection error; the statement may
@@ -113,16 +139,16 @@ const verdicts: ReadonlyMap<string, Verdict> = new Map(faultTable.map((row) => [
  * A conflict in the index of idempotency keys does not mean that a plant is refused: another transaction has used the
  * key at the same time, and a retry finds its record.
  *
- * A trigger may raise any SQLSTATE, even an unknown one. So an error that was raised within the statement means that a
- * trigger refuses a plant if its SQLSTATE has no row, or a row with the verdict `fail`.
+ * A trigger may raise any SQLSTATE. One of a class that PostgreSQL does not use was chosen to protect a plant.
  */
 export function verdictOn(fault: unknown): Verdict {
   const code = sqlStateOf(fault);
   if (code === undefined) return "unknown";
   if (isKeyConflict(fault)) return "retry";
-  const verdict = verdicts.get(code) ?? verdicts.get(code.slice(0, 2));
-  if ((verdict === undefined || verdict === "fail") && isRaisedWithin(fault)) return "split";
-  return verdict ?? "unknown";
+  const row = rows.get(code) ?? rows.get(code.slice(0, 2));
+  if (!isRaisedWithin(fault)) return row?.verdict ?? "unknown";
+  if (row !== undefined) return row.within ?? row.verdict;
+  return classes.test(code) ? "isolate" : "split";
 }
 
 function isKeyConflict(fault: unknown): boolean {

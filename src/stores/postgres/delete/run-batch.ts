@@ -170,9 +170,13 @@ class BatchRun {
 
   /** Ends a deletion that the server refuses even alone. An earlier attempt may have succeeded. */
   async #endRefused(only: Deletion, fault: unknown, token: string | undefined): Promise<void> {
-    if (verdictOn(fault) === "skip") return only.defer();
+    const verdict = verdictOn(fault);
+    if (verdict === "skip") return only.defer();
     const fate = token === undefined ? "protected" : await this.#findRefused(only, token);
-    if (only.isOpen) endBy(fate, only, fault);
+    if (!only.isOpen) return;
+    // The plant exists, but nothing protects it.
+    if (verdict === "isolate" && fate === "protected") only.end(endings.unavailable(fault));
+    else endBy(fate, only, fault);
   }
 
   async #findRefused(only: Deletion, token: string): Promise<PlantFate | undefined> {
