@@ -20,6 +20,7 @@ export { serve } from "./serve.ts";
 export type { Server } from "./server.ts";
 export type { MessageCheck, Validation } from "./validation.ts";
 export { CallView } from "./call-view.ts";
+export { toFault } from "./to-connect-error.ts";
 export { createFaultReporter, type FaultReporter, guardCallback, type OnFault } from "./faults.ts";
 export { beginResponse } from "./serve-stream.ts";
 export type { Caller, Forwarder, ForwardReply } from "./forward.ts";

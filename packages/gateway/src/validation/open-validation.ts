@@ -5,11 +5,12 @@ import type { FieldRules } from "../openapi/index.ts";
 import { refuseUnknownOptions } from "../options/index.ts";
 import type { Validation } from "../serve/index.ts";
 import { compileProblems } from "./compile-problems.ts";
+import { FailedRules, findTypeErrors } from "./evaluation-error.ts";
 import { DescribedRules } from "./field-rules.ts";
 import { openTimeLimit, prepareLimited } from "./limited-rules.ts";
 import type { Protovalidate } from "./protovalidate.ts";
 import { findRules, predefinedExpressions, type Rules } from "./rules.ts";
-import { unevaluable, violationError } from "./violation-error.ts";
+import { violationError } from "./violation-error.ts";
 
 /** Options of {@link openValidation}. */
 export interface ValidationOptions {
@@ -32,7 +33,9 @@ type Checks = ReturnType<Validation["prepare"]>;
  * 20 violations and, on REST, `google.rpc.BadRequest`. A message with over 100 elements in lists and maps gets only
  * the first violation, because collecting all of them could take much more memory than the message.
  *
- * `createGateway` throws an error that lists the rules that cannot be compiled. With `untrusted`, it also throws if
+ * `createGateway` throws an error that lists the rules that cannot be compiled, and the rules in CEL with a field that
+ * does not exist or a value of a wrong type. An error that depends on the message, such as a division by zero, gets
+ * `InvalidArgument`, and is reported to `onFault` once a minute for each rule. With `untrusted`, it also throws if
  * there is a rule in CEL, or more than 2,000 fields and messages with rules.
  *
  * @throws Error if `@bufbuild/protovalidate`, an optional peer dependency, is not installed
@@ -72,13 +75,14 @@ function prepareChecks(protovalidate: Protovalidate, services: readonly DescServ
   const first = createValidator({ registry, failFast: true });
   const all = createValidator({ registry });
   const rulesOf = new Map([...inputsOf(services)].map((type) => [type, findRules([type], protovalidate)]));
-  refuseBrokenRules(protovalidate, first, rulesOf, predefinedExpressions(registry, protovalidate));
+  refuseBrokenRules(protovalidate, all, rulesOf, predefinedExpressions(registry, protovalidate));
+  const failedRules = new FailedRules();
   return (type) => {
     if ((rulesOf.get(type)?.owners ?? 0) === 0) return undefined;
     return (message, { protocolName }) => {
       const { kind, error } = first.validate(type, message);
       if (kind === "valid") return;
-      if (kind === "error") throw unevaluable(error);
+      if (kind === "error") throw failedRules.errorFor(type, error);
       throw violationError(protovalidate, all, type, message, error.violations, protocolName);
     };
   };
@@ -97,12 +101,13 @@ function refuseBrokenRules(
 ): void {
   const expressions = new Map([...predefined, ...[...rulesOf.values()].flatMap((rules) => [...rules.expressions])]);
   const problems = compileProblems(protovalidate, expressions);
-  for (const type of problems.length === 0 ? rulesOf.keys() : []) {
+  for (const [type, rules] of problems.length === 0 ? rulesOf : []) {
     // Validating a message compiles the rules of all types that it may contain.
     const { kind, error } = validator.validate(type, create(type));
     if (kind === "error" && error.name === "CompilationError") problems.push(`${type.typeName}: ${error.message}`);
+    else problems.push(...findTypeErrors(validator, rules, expressions));
   }
   if (problems.length === 0) return;
   const list = problems.map((line) => `\n- ${toShortLine(line)}`).join("");
-  throw withCode(new Error(`cannot compile the validation rules:${list}`), "ERR_DESCRIPTORS");
+  throw withCode(new Error(`cannot use the validation rules:${list}`), "ERR_DESCRIPTORS");
 }

@@ -8,6 +8,8 @@ export interface Rules {
   readonly owners: number;
   /** The characters of all regular expressions. */
   readonly patternCharacters: number;
+  /** The types with rules, of which each comes before the types that only its messages contain. */
+  readonly ruledTypes: ReadonlySet<DescMessage>;
   /** The CEL expressions, each with the name of the type, field or extension that has it. */
   readonly expressions: ReadonlyMap<string, string>;
 }
@@ -15,12 +17,14 @@ export interface Rules {
 /** Finds the rules of types. */
 export function findRules(inputs: Iterable<DescMessage>, schemas: RuleSchemas): Rules {
   const expressions = new Map<string, string>();
+  const ruledTypes = new Set<DescMessage>();
   let owners = 0;
   let patternCharacters = 0;
   const types = new Set(inputs);
   // The loop also visits the types that it adds.
   for (const reached of types) {
     const { typeName, fields, oneofs } = reached;
+    const ownersBefore = owners;
     if (hasOption(reached, schemas.message)) {
       owners += 1;
       addExpressions(expressions, typeName, getOption(reached, schemas.message));
@@ -35,8 +39,9 @@ export function findRules(inputs: Iterable<DescMessage>, schemas: RuleSchemas): 
         patternCharacters += patternOf(rules).length;
       }
     }
+    if (owners > ownersBefore) ruledTypes.add(reached);
   }
-  return { owners, patternCharacters, expressions };
+  return { owners, patternCharacters, ruledTypes, expressions };
 }
 
 /** Returns the CEL expressions of predefined rules, each with the name of the extension that has it. */

@@ -64,13 +64,6 @@ function isShort({ field, message }: Violation): boolean {
   return pathToString(field).length + message.length <= violationLengthMax;
 }
 
-/** Creates the error for a message that makes the evaluation of a rule fail, for example by a division by zero. */
-export function unevaluable(cause: Error): ConnectError {
-  return problem("ERR_RULES_VIOLATED", `a validation rule cannot be evaluated: ${toShortLine(cause.message)}`, {
-    cause,
-  });
-}
-
 /** Counts the elements of the lists and maps in a message, up to more than `max`. */
 function countElements(message: unknown, max: number): number {
   let count = 0;

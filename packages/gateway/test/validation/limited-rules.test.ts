@@ -1,9 +1,14 @@
-import { create } from "@bufbuild/protobuf";
+import { create, type DescMessage } from "@bufbuild/protobuf";
 import { EmptySchema } from "@bufbuild/protobuf/wkt";
 import { expect, test } from "vitest";
 import { openTimeLimit, prepareLimited } from "../../src/validation/limited-rules.ts";
 
-const rules = { owners: 1, patternCharacters: 0, expressions: new Map<string, string>() };
+const rules = {
+  owners: 1,
+  patternCharacters: 0,
+  ruledTypes: new Set<DescMessage>(),
+  expressions: new Map<string, string>(),
+};
 
 test("a message is checked again if the process did not run during the time limit", async () => {
   const limit = await openTimeLimit();

@@ -4,6 +4,7 @@ import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } f
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { SignupService } from "../../../testing/src/gen/signup/v1/signup_pb.ts";
 import { collect } from "../../../testing/src/collect.ts";
+import type { OnFault } from "../../src/index.ts";
 import { startSignup, validAccount } from "../../../testing/src/gateway/signup.ts";
 import { BadRequestSchema } from "../../src/gen/google/rpc/error_details_pb.ts";
 import { openValidation } from "../../src/validation/index.ts";
@@ -81,8 +82,12 @@ describe.for(["Connect", "gRPC", "gRPC-Web"] as const)("over %s", (protocol) => 
   });
 });
 
-async function post(body: unknown, header: Readonly<Record<string, string>> = {}): Promise<readonly [number, unknown]> {
-  const response = await fetch(`http://127.0.0.1:${String(server.address.port)}/accounts`, {
+async function post(
+  body: unknown,
+  header: Readonly<Record<string, string>> = {},
+  { address } = server,
+): Promise<readonly [number, unknown]> {
+  const response = await fetch(`http://127.0.0.1:${String(address.port)}/accounts`, {
     method: "POST",
     headers: { "content-type": "application/json", ...header },
     body: JSON.stringify(body),
@@ -117,6 +122,20 @@ describe("on REST", () => {
   ] as const)("%j gets 400 %s", async ([body, message]) => {
     const text = typeof message === "string" ? message : expect.stringMatching(message);
     await expect(post(body)).resolves.toEqual([400, expect.objectContaining({ code: 3, message: text })]);
+  });
+
+  test("a rule that cannot be evaluated is reported to onFault once for many calls", async () => {
+    const faults: unknown[] = [];
+    const onFault: OnFault = (_, what, request, errorCode) =>
+      void faults.push({ what, errorCode, procedure: request?.procedure });
+    await using own = await startSignup(validation, { onFault });
+    for (let calls = 1; calls <= 3; calls++) {
+      await expect(post({ ...validAccount, divisor: calls }, {}, own)).resolves.toMatchObject([400, { code: 3 }]);
+    }
+    const procedure = "/signup.v1.SignupService/Register";
+    expect(faults).toEqual([
+      { what: "cannot evaluate a rule of signup.v1.Account", errorCode: "ERR_RULES_VIOLATED", procedure },
+    ]);
   });
 
   test("interceptors run before rules are evaluated", async () => {
