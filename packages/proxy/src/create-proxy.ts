@@ -219,6 +219,8 @@ function openProxy(first: Serving, options: ProxyOptions): ProxyGateway {
   let current = first;
   let isStopped = false;
   const { server } = first;
+  // The listener keeps the proxies of the start, too, for the PROXY protocol.
+  const { trustedProxies } = server;
   const gateway = assembleGateway(server, { ...options, engine: options.engine ?? createHttpEngine() });
   const stop = async (stopGateway: () => Promise<void>): Promise<void> => {
     isStopped = true;
@@ -235,7 +237,7 @@ function openProxy(first: Serving, options: ProxyOptions): ProxyGateway {
     }
     const old = current;
     // The listener and the handlers hold this object. Calls in flight hold their routes.
-    Object.assign(server, opened.server);
+    Object.assign(server, opened.server, { trustedProxies });
     opened.table.server = server;
     current = opened;
     stopReading(old);

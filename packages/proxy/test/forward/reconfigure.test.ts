@@ -1,10 +1,12 @@
 import { Code } from "@connectrpc/connect";
 import { expect, test } from "vitest";
 import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import type { TrustedProxiesOptions } from "../../../gateway/src/trusted-proxies/index.ts";
 import { openHttp1 } from "../../../testing/src/carriers/http1-connection.ts";
 import { frameFlag, headersFrame, resetFrame } from "../../../testing/src/carriers/http2-frames.ts";
 import { descriptorSetOf } from "../../../testing/src/gateway/descriptor-set.ts";
 import { respondWatered, watered } from "../../../testing/src/gateway/greenhouse-client.ts";
+import { startGreenhouse } from "../../../testing/src/gateway/greenhouse.ts";
 import { startProxy } from "../../../testing/src/gateway/proxy.ts";
 import {
   grpcHead,
@@ -12,6 +14,8 @@ import {
   type ScriptedConnection,
   startScriptedServer,
 } from "../../../testing/src/gateway/scripted-http2-server.ts";
+
+// `reconfigure` replaces the upstreams of a running proxy.
 
 // Calls that began before `reconfigure` has replaced their upstream.
 
@@ -57,4 +61,32 @@ test.each<{ name: string; body: string; first: "now" | "after"; send: (connectio
   expect((await connection.readResponse("POST")).httpStatus).toBe(200);
   expect(next.requests).toBe(1);
   await expect.poll(() => old.open).toBe(0);
+});
+
+test.each<{ name: string; atStart?: TrustedProxiesOptions; later: readonly (TrustedProxiesOptions | undefined)[] }>([
+  { name: "trusts no proxy", later: [{ addresses: ["127.0.0.1"] }, { addresses: ["127.0.0.0/8"] }] },
+  { name: "trusts a proxy", atStart: { addresses: ["127.0.0.1"] }, later: [undefined, { addresses: ["192.0.2.1"] }] },
+])("reconfigure keeps the trusted proxies of a proxy that $name", async ({ atStart, later }) => {
+  const clients: unknown[] = [];
+  await using upstream = await startGreenhouse({
+    getReading: (_, { requestHeader }) => {
+      clients.push(requestHeader.get("x-forwarded-for"));
+      return {};
+    },
+  });
+  const url = `http://127.0.0.1:${upstream.address.port}`;
+  await using started = await startProxy(url, [GreenhouseService.file], {
+    ...(atStart && { trustedProxies: atStart }),
+  });
+  const upstreams = [{ upstream: url, descriptors: descriptorSetOf(GreenhouseService.file) }];
+  const send = async (): Promise<number> => {
+    const target = `http://127.0.0.1:${started.address.port}/sensors/a/reading`;
+    return (await fetch(target, { headers: { "x-forwarded-for": "192.0.2.7" } })).status;
+  };
+  expect(await send()).toBe(200);
+  for (const trustedProxies of later) {
+    await started.proxy.reconfigure({ upstreams, ...(trustedProxies && { trustedProxies }) });
+    expect(await send()).toBe(200);
+  }
+  expect(clients).toEqual(Array(3).fill(atStart === undefined ? "127.0.0.1" : "192.0.2.7"));
 });
