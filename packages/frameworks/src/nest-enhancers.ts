@@ -1,0 +1,94 @@
+/** What Nest runs before and after a handler of a controller. Nest's documentation calls them enhancers. */
+export type EnhancerKind = "Filters" | "Guards" | "Interceptors" | "Pipes";
+
+/** The keys under which decorators of Nest 11 and 12 store enhancers (`@nestjs/common/constants`). */
+const metadataKeys: Readonly<Record<EnhancerKind, string>> = {
+  Filters: "__exceptionFilters__",
+  Guards: "__guards__",
+  Interceptors: "__interceptors__",
+  Pipes: "__pipes__",
+};
+
+// Nest loads reflect-metadata, which adds `getMetadata` to `Reflect`.
+
+/** The key under which decorators of parameters, such as `@Body(pipe)`, store their pipes. */
+const parametersKey = "__routeArguments__";
+
+/** An enhancer that Nest does not run for RPCs. */
+export interface Enhancer {
+  /** The class, or the factory of a global enhancer that Nest creates for each request. */
+  readonly type: unknown;
+  /** The name of the class and where it is declared, such as "RolesGuard of Greenhouse". */
+  readonly label: string;
+}
+
+/** A class that implements RPCs, its instance, and the names of the methods that are RPCs. */
+export interface RpcProvider {
+  readonly type: new (...dependencies: never[]) => object;
+  readonly instance: object;
+  readonly methods: readonly string[];
+}
+
+/** The configuration of a Nest application, an `ApplicationConfig`. */
+export interface NestConfiguration {
+  readonly config: object;
+}
+
+/** Returns the configuration of an application. @throws TypeError if `app` is not an application of Nest */
+export function configurationOf(app: object): NestConfiguration {
+  // Not public; @nestjs/swagger reads it too. Injecting it would require the class of the application's @nestjs/core.
+  const config: unknown = Reflect.get(app, "config");
+  if (typeof config === "object" && config !== null && "getGlobalGuards" in config) return { config };
+  throw new TypeError("mount requires the application that NestFactory.create returns");
+}
+
+/** Returns the enhancers of a kind that are declared for RPCs: of providers, of their methods, and global ones. */
+export function enhancersOf(
+  kind: EnhancerKind,
+  { config }: NestConfiguration,
+  providers: readonly RpcProvider[],
+): Enhancer[] {
+  const key = metadataKeys[kind];
+  const declared = providers.flatMap(({ type, instance, methods }) => [
+    ...listIn(type, key).map((item) => describe(item, `of ${nameOf(type)}`)),
+    ...methods.flatMap((method) => {
+      const items = listIn(Reflect.get(instance, method), key);
+      const pipes = kind === "Pipes" ? parameterPipes(type, method) : [];
+      return [...items, ...pipes].map((item) => describe(item, `of ${nameOf(type)}.${method}`));
+    }),
+  ]);
+  const forAll = globalsOf(config, `getGlobal${kind}`).map((item) => describe(item, "(global)"));
+  // A request-scoped enhancer does not exist yet; `metatype` is its class or factory.
+  const forRequests = globalsOf(config, `getGlobalRequest${kind}`).map((wrapper) =>
+    describe(Reflect.get(wrapper, "metatype"), "(global)"),
+  );
+  return [...declared, ...forAll, ...forRequests];
+}
+
+/** Returns the result of a method of `ApplicationConfig`, without those of factories that return nothing. */
+function globalsOf(config: object, getter: string): object[] {
+  const items: readonly (object | null | undefined)[] = Reflect.get(config, getter).call(config);
+  return items.filter((item) => item !== null && item !== undefined);
+}
+
+/** Returns the pipes of the parameters of a method. */
+function parameterPipes(type: object, method: string): unknown[] {
+  const parameters: object = Reflect.get(Reflect, "getMetadata")(parametersKey, type, method) ?? {};
+  return Object.values(parameters).flatMap(({ pipes = [] }) => pipes);
+}
+
+/** Returns the enhancers that decorators have stored on a class or a method. A class inherits those of its base. */
+function listIn(target: object, key: string): readonly unknown[] {
+  const items: readonly unknown[] | undefined = Reflect.get(Reflect, "getMetadata")(key, target);
+  return items ?? [];
+}
+
+/** Describes a class or an instance. */
+function describe(item: unknown, place: string): Enhancer {
+  const type: unknown = typeof item === "object" && item !== null ? item.constructor : item;
+  return { type, label: `${nameOf(type)} ${place}` };
+}
+
+function nameOf(type: unknown): string {
+  return (typeof type === "function" && type.name) || "an unnamed class";
+}
