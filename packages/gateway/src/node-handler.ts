@@ -64,7 +64,8 @@ export function createNodeHandler(server: Server, options: NodeHandlerOptions): 
     const urlOrProblem = readNodeTarget(request, common, server.limits);
     const url = typeof urlOrProblem === "string" ? urlOrProblem : originalUrl;
     const get = (name: string): string | null => readHeaderField(request.rawHeaders, name);
-    const target = findTarget(server.routes, { httpMethod: request.method ?? "", target: url, common, get });
+    const httpMethod = request.method ?? "";
+    const target = findTarget(server.routes, { httpMethod, target: url, common, literalsAsSent: true, get });
     // Requests that match no route, and `OPTIONS *`, are passed on to the other server unchanged.
     if (url === "*" || (target.kind === "unmatched" && target.unknown)) {
       if (isLast && !response.headersSent) response.setHeader("connection", "close");

@@ -65,17 +65,28 @@ function expandVariable(
   if (invalidPiece !== undefined) throw new Refusal(`${name}: must not contain the path segment "${invalidPiece}"`);
   const segments = isMultiSegment ? pieces : [text];
   if (!fits(segments, template)) throw new Refusal(`${name}: does not match "${template.map(printSegment).join("/")}"`);
-  return segments.map((segment) => escapeUrlValue(name, segment));
+  const literals = literalsAt(segments.length, template);
+  return segments.map((segment, at) =>
+    literals.has(at) ? printTemplateLiteral(segment) : escapeUrlValue(name, segment),
+  );
 }
 
 function fits(texts: readonly string[], template: readonly TemplateSegment[]): boolean {
-  const wildcardIndex = template.findIndex(({ kind }) => kind === "**");
   const extraSegments = texts.length - template.length;
-  if (wildcardIndex < 0 ? extraSegments !== 0 : extraSegments < -1) return false;
-  return template.every((segment, at) => {
-    if (segment.kind !== "literal") return true;
-    return texts[wildcardIndex >= 0 && at > wildcardIndex ? at + extraSegments : at] === segment.text;
-  });
+  const hasWildcard = template.some(({ kind }) => kind === "**");
+  if (hasWildcard ? extraSegments < -1 : extraSegments !== 0) return false;
+  return [...literalsAt(texts.length, template)].every(([at, literal]) => texts[at] === literal);
+}
+
+/** Returns the literals of a template by their positions in a path of this many segments. */
+function literalsAt(length: number, template: readonly TemplateSegment[]): ReadonlyMap<number, string> {
+  const wildcardIndex = template.findIndex(({ kind }) => kind === "**");
+  const literals = new Map<number, string>();
+  for (const [at, segment] of template.entries()) {
+    if (segment.kind !== "literal") continue;
+    literals.set(wildcardIndex >= 0 && at > wildcardIndex ? at + length - template.length : at, segment.text);
+  }
+  return literals;
 }
 
 function printSegment(segment: TemplateSegment): string {

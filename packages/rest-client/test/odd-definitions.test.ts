@@ -96,6 +96,11 @@ test("a value that becomes a different value when its slashes are decoded is ref
   expect(targetOf(one, { a: "y/z", b: "w" })).toBe("a: the path /x/y%2Fz/w could also match GET /x/{a}/{b=**}");
 });
 
+test("literals are sent without escapes that a path does not need, also inside a variable", () => {
+  const [one] = defineRpcs({ a: "a", b: "b" }, ["/caf%c3%a9/a%40b/{a=x@y/**/$(z)/*}/{b}:p%65ek"]);
+  expect(targetOf(one, { a: "x@y/1@/2/$(z)/$", b: "@" })).toBe("/caf%C3%A9/a@b/x@y/1%40/2/$(z)/%24/%40:peek");
+});
+
 test("a response to HEAD without a body is the empty message, even with response_body", () => {
   const [one] = defineRpcs({ a: "a" }, ["/x"]);
   const [rule] = one === undefined ? [] : compileRestRules(one);

@@ -60,6 +60,11 @@ export interface RequestHead extends HeaderReader {
   readonly httpMethod: string;
   readonly target: string;
   readonly common: Readonly<CommonHeaderFields>;
+  /**
+   * Whether literals of REST templates match only as sent, so that middleware in front of the gateway that compares
+   * paths sees each path in one form. Default false.
+   */
+  readonly literalsAsSent?: boolean;
 }
 
 /**

@@ -22,8 +22,8 @@ export function createRest({ rpcs, restRoutes, writeErrorRecord }: ProtocolParts
     hasHttpStatus: true,
     // On REST, RPCs are only reachable by the paths of their rules.
     targetsOf: () => [],
-    find({ httpMethod }, path, query) {
-      const found = restRoutes.match(httpMethod, path);
+    find({ httpMethod, literalsAsSent }, path, query) {
+      const found = restRoutes.match(httpMethod, path, literalsAsSent);
       if (found.kind !== "binding") return found;
       const rule = rules.get(found.binding);
       if (rule === undefined) return undefined;

@@ -35,8 +35,10 @@ export interface RestRoutes {
    *
    * @param httpMethod - as sent; methods are case-sensitive. HEAD falls back to GET where it has no rule
    * @param path - without the query, percent escapes as sent
+   * @param literalsAsSent - whether literals and verbs match only as {@link printTemplateLiteral} writes them. Default:
+   * false, so that they match however they are escaped
    */
-  match(httpMethod: string, path: string): RestMatch;
+  match(httpMethod: string, path: string, literalsAsSent?: boolean): RestMatch;
 }
 
 /**

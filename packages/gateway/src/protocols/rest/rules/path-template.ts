@@ -57,8 +57,15 @@ function printSegment(segment: TemplateSegment): string {
   return segment.kind === "literal" ? printTemplateLiteral(segment.text) : segment.kind;
 }
 
-/** Prints a literal of a template, with escapes for the characters that have a meaning in templates and URLs. */
+/**
+ * Prints a literal of a template in its only form that a mounted gateway matches: with escapes for all characters that
+ * have a meaning in templates or are not allowed in a path, and for no others.
+ */
 export function printTemplateLiteral(text: string): string {
   // encodeURIComponent does not escape "*", which would be a wildcard here.
-  return encodeURIComponent(text).replaceAll("*", "%2A");
+  return text.replace(escapedInLiterals, (characters) => encodeURIComponent(characters).replaceAll("*", "%2A"));
 }
+
+// All but the characters that literals of a template contain without an escape. Runs of several characters, because an
+// emoji is two.
+const escapedInLiterals = /[^A-Za-z0-9\-._~!$&'()+,;=@]+/g;

@@ -2,7 +2,7 @@
  * Finds the binding for a path in a trie of path segments, searched with backtracking: a literal takes precedence over
  * `*`, which takes precedence over `**`, independent of the order of declaration.
  */
-import { isMultiSegment, type PathTemplate } from "./path-template.ts";
+import { isMultiSegment, type PathTemplate, printTemplateLiteral } from "./path-template.ts";
 import { decodePercent, decodePercentExceptSlash, splitRawPath } from "./raw-path.ts";
 
 /** The result of a match by method and path. */
@@ -58,6 +58,8 @@ interface Walk {
   readonly raw: readonly string[];
   readonly decoded: readonly string[];
   readonly verb: string;
+  /** Whether literals match only in the form of {@link printTemplateLiteral}. */
+  readonly literalsAsSent: boolean;
   /** If set, the search collects the methods of all routes of the path here instead of choosing one. */
   readonly allowed?: Set<string>;
 }
@@ -100,11 +102,13 @@ export class RouteTable<Binding> {
    *
    * @param httpMethod - as sent; methods are case-sensitive
    * @param path - without the query, percent escapes as sent
+   * @param literalsAsSent - whether literals and verbs match only in the form of {@link printTemplateLiteral}, and not
+   * after decoding other escapes
    */
-  match(httpMethod: string, path: string): RouteMatch<Binding> {
+  match(httpMethod: string, path: string, literalsAsSent = false): RouteMatch<Binding> {
     const split = splitRawPath(path);
     if (split.kind !== "segments") return split;
-    const fullPath: Walk = { raw: split.raw, decoded: split.decoded, verb: "" };
+    const fullPath: Walk = { raw: split.raw, decoded: split.decoded, verb: "", literalsAsSent };
     const withVerb = this.#customVerbs.size === 0 ? undefined : splitVerb(fullPath, this.#customVerbs);
     return (
       (withVerb === undefined ? undefined : this.#matchVerb(httpMethod, withVerb)) ??
@@ -145,11 +149,12 @@ function splitVerb(fullPath: Walk, verbs: ReadonlySet<string>): Walk | undefined
   const lastSegment = fullPath.raw.at(-1) ?? "";
   const colon = lastSegment.lastIndexOf(":");
   if (colon < 0) return undefined;
-  const verb = decodePercent(lastSegment.slice(colon + 1)) ?? "";
-  if (!verbs.has(verb)) return undefined;
+  const sentVerb = lastSegment.slice(colon + 1);
+  const verb = decodePercent(sentVerb) ?? "";
+  if (!verbs.has(verb) || (fullPath.literalsAsSent && sentVerb !== printTemplateLiteral(verb))) return undefined;
   const value = lastSegment.slice(0, colon);
   const raw = [...fullPath.raw.slice(0, -1), value];
-  return { raw, decoded: [...fullPath.decoded.slice(0, -1), decodePercent(value) ?? ""], verb };
+  return { ...fullPath, raw, decoded: [...fullPath.decoded.slice(0, -1), decodePercent(value) ?? ""], verb };
 }
 
 function findRoute<Binding>(
@@ -164,7 +169,9 @@ function findRoute<Binding>(
     route = pickRoute(node, walk, httpMethod);
   } else {
     const literal = node.literals?.get(segment);
-    if (literal !== undefined) route = findRoute(literal, walk, index + 1, httpMethod);
+    if (literal !== undefined && (!walk.literalsAsSent || walk.raw[index] === printTemplateLiteral(segment))) {
+      route = findRoute(literal, walk, index + 1, httpMethod);
+    }
     // "*" does not match an empty segment: "/orders/" has no id.
     if (route === undefined && node.anySegment !== undefined && segment !== "") {
       route = findRoute(node.anySegment, walk, index + 1, httpMethod);

@@ -1,0 +1,109 @@
+import { createServer, type RequestListener } from "node:http";
+import { describe, expect, onTestFinished, test } from "vitest";
+import type { Address } from "../../../../testing/src/carriers/exchange.ts";
+import { listenOnLoopback } from "../../../../testing/src/carriers/listen-on-loopback.ts";
+import { exchangeHttp1 } from "../../../../testing/src/carriers/http1-connection.ts";
+import { expressConnectMiddleware } from "../../../src/express.ts";
+import { fastifyConnectPlugin } from "../../../src/fastify.ts";
+import { folders, greenhouse, pathOf, requireFrom } from "./frameworks.ts";
+
+// An application guards the path of a REST template. No spelling of the path must pass the guard and reach the RPC.
+
+interface Response {
+  sendStatus(httpStatus: number): void;
+}
+
+interface Request {
+  readonly params: Readonly<Record<string, string>>;
+}
+
+type Next = () => void;
+
+interface Express {
+  (): RequestListener & {
+    use(handler: unknown): void;
+    use(path: string, handler: (request: Request, response: Response, next: Next) => void): void;
+  };
+}
+
+interface Fastify {
+  addHook(name: "onRequest", hook: (request: { url: string }, reply: Reply) => Promise<unknown>): void;
+  register(plugin: unknown, options: object): void;
+  listen(options: object): Promise<string>;
+  close(): Promise<void>;
+}
+
+interface Reply {
+  code(status: number): { send(body: unknown): unknown };
+}
+
+const plant = greenhouse({ waterBed: ({ bed }) => ({ bed }), getReading: ({ sensor }) => ({ sensor }) });
+
+const rows = [
+  { name: "the path", path: "/beds/7:water", express: 403, fastify: 403 },
+  { name: "an escaped literal", path: "/b%65ds/7:water", express: 404, fastify: 404 },
+  { name: "an escaped variable", path: "/beds/%37:water", express: 403, fastify: 403 },
+  { name: "an escaped custom verb", path: "/beds/7:w%61ter", express: 403, fastify: 403 },
+  { name: "two slashes", path: "//beds/7:water", express: 404, fastify: 404 },
+  { name: "an escaped slash", path: "/beds%2F7:water", express: 404, fastify: 404 },
+  { name: "a trailing slash", path: "/beds/7:water/", express: 403, fastify: 403 },
+  // Express compares without regard to case, the gateway does not.
+  { name: "another case", path: "/Beds/7:water", express: 403, fastify: 404 },
+  { name: "another path", path: pathOf("WaterBed"), express: 200, fastify: 200 },
+];
+
+const absolute = { name: "an absolute URL", path: "http://x/beds/7:water", express: 403 };
+
+async function post(address: Address, path: string): Promise<number> {
+  const header = [
+    ["content-type", "application/json"],
+    ["connection", "close"],
+  ] as const;
+  return (await exchangeHttp1(address, { httpMethod: "POST", path, header, body: Buffer.from("{}") })).httpStatus;
+}
+
+function addressOf(baseUrl: string): Address {
+  const { hostname, port } = new URL(baseUrl);
+  return { address: hostname, port: Number(port) };
+}
+
+describe.each(Object.entries(folders))("the guard of a path, in the %s major version", (_version, folder) => {
+  const require = requireFrom(folder);
+  const express: Express = require("express");
+  const fastify: () => Fastify = require("fastify");
+
+  async function serve(app: RequestListener): Promise<Address> {
+    const server = createServer(app);
+    onTestFinished(() => void server.close());
+    return addressOf(await listenOnLoopback(server));
+  }
+
+  test.each([...rows, absolute])("of Express applies to $name", async ({ path, express: wanted }) => {
+    const app = express();
+    app.use("/beds", (_request, response) => response.sendStatus(403));
+    app.use(expressConnectMiddleware(plant));
+    expect(await post(await serve(app), path)).toBe(wanted);
+  });
+
+  test("of Express compares a variable after decoding it", async () => {
+    const app = express();
+    app.use("/beds/:bed", ({ params }, response, next) => {
+      if (params["bed"] === "7:water") response.sendStatus(403);
+      else next();
+    });
+    app.use(expressConnectMiddleware(plant));
+    const address = await serve(app);
+    expect(await post(address, "/beds/%37:water")).toBe(403);
+    expect(await post(address, "/beds/8:water")).toBe(200);
+  });
+
+  test.each(rows)("in a hook of Fastify applies to $name", async ({ path, fastify: wanted }) => {
+    const app = fastify();
+    onTestFinished(() => app.close());
+    app.addHook("onRequest", async ({ url }, reply) =>
+      url.startsWith("/beds/") ? reply.code(403).send("no") : undefined,
+    );
+    app.register(fastifyConnectPlugin, plant);
+    expect(await post(addressOf(await app.listen({ host: "127.0.0.1", port: 0 })), path)).toBe(wanted);
+  });
+});

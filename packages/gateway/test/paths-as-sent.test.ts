@@ -1,0 +1,113 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { createMcp } from "../src/protocols/mcp/index.ts";
+import type { HttpRequest } from "../../testing/src/carriers/exchange.ts";
+import { carrierNames, type EveryCarrier, openEveryCarrier } from "../../testing/src/gateway/every-carrier.ts";
+import { getReadingProcedure } from "../../testing/src/gateway/greenhouse.ts";
+import { postMcp } from "../../testing/src/gateway/mcp.ts";
+
+// In front of a mounted gateway, middleware may guard paths, and compares them as they were sent.
+
+let gateways: EveryCarrier;
+
+beforeAll(async () => {
+  gateways = await openEveryCarrier({
+    mcp: createMcp({ tools: ["greenhouse.v1.*"] }),
+    rest: {
+      rules: [
+        {
+          selector: "greenhouse.v1.GreenhouseService.GetReading",
+          pattern: { case: "get", value: "/sensors/{sensor}/reading" },
+          additionalBindings: [
+            { pattern: { case: "get", value: "/v1/me" } },
+            { pattern: { case: "get", value: "/v1/{sensor}" } },
+            { pattern: { case: "get", value: "/caf%c3%a9/a%40b/{sensor}" } },
+            { pattern: { case: "get", value: "/files/{sensor=shelves/**/end}:show" } },
+          ],
+        },
+      ],
+    },
+    routes: (router) =>
+      router.service(GreenhouseService, {
+        getReading: ({ sensor }) => ({ sensor: sensor === "" ? "nothing" : sensor }),
+        waterBed: ({ bed }) => ({ bed }),
+      }),
+  });
+});
+
+afterAll(() => gateways[Symbol.asyncDispose]());
+
+/** The response to a request: its status, or the sensor or the bed that the RPC got. */
+interface Row {
+  readonly path: string;
+  readonly mounted: number | string;
+  readonly standalone: number | string;
+}
+
+const rows: readonly Row[] = [
+  { path: "/sensors/palm/reading", mounted: "palm", standalone: "palm" },
+  { path: "/s%65nsors/palm/reading", mounted: 404, standalone: "palm" },
+  { path: "/sensors/palm/%72eading", mounted: 404, standalone: "palm" },
+  { path: "/sensors/p%61lm/reading", mounted: "palm", standalone: "palm" },
+  { path: "/sensors/a%2Fb%3A/reading", mounted: "a/b:", standalone: "a/b:" },
+  { path: "//sensors/palm/reading", mounted: 404, standalone: 404 },
+  { path: "/sensors//palm/reading", mounted: 404, standalone: 404 },
+  { path: "/sensors/palm/reading/", mounted: 404, standalone: 404 },
+  { path: "/Sensors/palm/reading", mounted: 404, standalone: 404 },
+  { path: "/sensors%2Fpalm/reading", mounted: 404, standalone: 404 },
+  { path: "/v1/me", mounted: "nothing", standalone: "nothing" },
+  { path: "/v1/m%65", mounted: "me", standalone: "nothing" },
+  { path: "/caf%C3%A9/a@b/x", mounted: "x", standalone: "x" },
+  { path: "/caf%c3%a9/a@b/x", mounted: 404, standalone: "x" },
+  { path: "/caf%C3%A9/a%40b/x", mounted: 404, standalone: "x" },
+  { path: "/files/shelves/%31/end:show", mounted: "shelves/1/end", standalone: "shelves/1/end" },
+  { path: "/files/sh%65lves/1/end:show", mounted: 404, standalone: "shelves/1/end" },
+  { path: "/files/shelves/1/%65nd:show", mounted: 404, standalone: "shelves/1/end" },
+  { path: "/files/shelves/1/end:%73how", mounted: 404, standalone: "shelves/1/end" },
+  { path: "/files/shelves/1/end%3Ashow", mounted: 404, standalone: 404 },
+];
+
+const calls: readonly Row[] = [
+  { path: "/beds/7:water", mounted: "7", standalone: "7" },
+  { path: "/b%65ds/7:water", mounted: 404, standalone: "7" },
+  { path: "/beds/%37:water", mounted: "7", standalone: "7" },
+  { path: "/beds/7:w%61ter", mounted: 404, standalone: "7" },
+  { path: "/beds/7%3Awater", mounted: 404, standalone: 404 },
+  { path: getReadingProcedure, mounted: "nothing", standalone: "nothing" },
+  { path: getReadingProcedure.replace("Get", "G%65t"), mounted: 404, standalone: 404 },
+  { path: `/${getReadingProcedure}`, mounted: 404, standalone: 404 },
+];
+
+const json = [["content-type", "application/json"]] as const;
+
+describe.each(carrierNames)("over %s,", (carrier) => {
+  const isMounted = carrier.startsWith("a handler");
+
+  async function ask(request: HttpRequest): Promise<number | string> {
+    const { httpStatus, body } = await gateways.ask(carrier, request);
+    if (httpStatus !== 200) return httpStatus;
+    const { sensor, bed }: { sensor?: string; bed?: string } = JSON.parse(String(body));
+    return sensor ?? bed ?? 200;
+  }
+
+  test.each(rows)("GET $path gets the response for its escapes", async ({ path, mounted, standalone }) => {
+    expect(await ask({ httpMethod: "GET", path, header: [] })).toBe(isMounted ? mounted : standalone);
+  });
+
+  test.each(calls)("POST $path gets the response for its escapes", async ({ path, mounted, standalone }) => {
+    const request = { httpMethod: "POST", path, header: json, body: Buffer.from("{}") };
+    expect(await ask(request)).toBe(isMounted ? mounted : standalone);
+  });
+
+  test("a wrong method is 405 only for a path that matches", async () => {
+    const header = json;
+    expect(await ask({ httpMethod: "PUT", path: "/beds/7:water", header })).toBe(405);
+    expect(await ask({ httpMethod: "PUT", path: "/b%65ds/7:water", header })).toBe(isMounted ? 404 : 405);
+  });
+
+  test("the path of MCP matches only without escapes", async () => {
+    const ping = postMcp('{"jsonrpc":"2.0","id":1,"method":"ping"}');
+    expect(await ask(ping)).toBe(200);
+    expect(await ask({ ...ping, path: "/%6dcp" })).toBe(404);
+  });
+});
