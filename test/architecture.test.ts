@@ -145,6 +145,7 @@ const entries: readonly string[] = [
   "gateway/create-gateway.ts",
   "proxy/create-proxy.ts",
   // Loaded before everything else.
+  "gateway/command-line/queue-hangups.ts",
   "plantstore/server/preload-storage.ts",
   "plantstore/stores/sqlite/storage-thread.ts",
 ];

@@ -3,6 +3,8 @@ import type { CommandOf } from "@plantstore/gateway/internal/command-line";
 /** The environment of a command. Passed as an argument, so that tests can run commands in their own process. */
 export interface Terminal {
   readonly environment: Readonly<Record<string, string | undefined>>;
+  /** Calls a function on each SIGHUP, and immediately if one was received before. */
+  readonly onHangup: (reload: () => void) => void;
   /** Standard input. */
   readonly input: () => AsyncIterable<Uint8Array>;
   readonly out: (line: string) => void;

@@ -1,5 +1,11 @@
 #!/usr/bin/env node
+import { queueHangups } from "@plantstore/gateway/internal/queue-hangups";
 import { isSupportedNode } from "./is-supported-node.ts";
+
+const words = process.argv.slice(2);
+// Commands that end by themselves, and a demo, are not included: SIGHUP terminates them, as it does when their terminal is
+// closed.
+const onHangup = words[0] === "serve" && !words.includes("--demo") ? queueHangups() : () => undefined;
 
 // All other modules are imported after this check, because an older Node cannot parse them.
 if (!isSupportedNode(process.versions.node)) {
@@ -16,8 +22,8 @@ async function run(): Promise<void> {
   const { cacheCompiledCode } = await import("./compile-cache.ts");
   cacheCompiledCode();
   const { preloadStorage } = await import("../server/preload-storage.ts");
-  preloadStorage(process.argv.slice(2), process.env);
+  preloadStorage(words, process.env);
   const { processTerminal } = await import("./process-terminal.ts");
   const { runCommandLine } = await import("./run-command-line.ts");
-  process.exitCode = await runCommandLine(process.argv.slice(2), processTerminal());
+  process.exitCode = await runCommandLine(words, processTerminal(onHangup));
 }

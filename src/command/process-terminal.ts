@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { exitCode, type Terminal } from "./command.ts";
 
 /** Returns the terminal of this process. */
-export function processTerminal(): Terminal {
+export function processTerminal(onHangup: Terminal["onHangup"]): Terminal {
   const { stdin, stdout, stderr } = process;
   // EPIPE is success: in `plantstore export | head`, the reader needs no more output. After other errors, such as a
   // full disk, output is missing.
@@ -11,6 +11,7 @@ export function processTerminal(): Terminal {
   });
   return {
     environment: process.env,
+    onHangup,
     input: () => stdin,
     out: (line) => stdout.write(`${line}\n`),
     write: async (text) => {

@@ -46,8 +46,12 @@ export const serveCommand: Command = {
     if (flags["print-config"] === true) return printConfiguration(flags, terminal);
     if (isWorker !== undefined) return await serveAsWorker(configuration);
     logTrimmed(trimmedSettings(sources), configuration);
-    if (configuration.workers > 1) return await serveWithWorkers(configuration);
-    return await serveUntilStopped(configuration, { ...handleSignals(), serviceVersion: packageVersion() });
+    if (configuration.workers > 1) return await serveWithWorkers(configuration, terminal);
+    return await serveUntilStopped(configuration, {
+      stop: firstStopSignal(),
+      serviceVersion: packageVersion(),
+      onListening: (server) => terminal.onHangup(() => void server.reload()),
+    });
   },
 };
 
@@ -85,12 +89,12 @@ async function serveDemo(flags: ParsedFlags, terminal: Terminal): Promise<number
   });
 }
 
-async function serveWithWorkers(configuration: Configuration): Promise<number> {
+async function serveWithWorkers(configuration: Configuration, { onHangup }: Terminal): Promise<number> {
   const { workers: count, logLevel, adminAddress, httpEngine } = configuration;
   const bindOptions = bindOptionsOf(configuration);
   // Loaded on demand, because node:child_process takes 3 ms.
   const { superviseWorkers } = await import("./supervise.ts");
-  const options = { count, bindOptions, adminAddress, httpEngine, log: openLog(logLevel) };
+  const options = { count, bindOptions, adminAddress, httpEngine, onHangup, log: openLog(logLevel) };
   return await superviseWorkers(options).catch((reason: unknown) => {
     throw explainListenError(reason, configuration);
   });
@@ -124,14 +128,6 @@ interface ServeOptions extends StartOptions {
   /** Resolves when the server must shut down. */
   readonly stop: Promise<NodeJS.Signals | "drain">;
   readonly onListening?: (server: StartedServer) => void | Promise<void>;
-}
-
-function handleSignals(): ServeOptions {
-  let reload: (() => Promise<void>) | undefined;
-  // Registered before the start, because an unhandled SIGHUP kills the process. A demo has no handler, so that closing
-  // its terminal stops it.
-  process.on("SIGHUP", () => void reload?.());
-  return { stop: firstStopSignal(), onListening: (server) => void (reload = () => server.reload()) };
 }
 
 async function serveUntilStopped(configuration: Configuration, options: ServeOptions): Promise<number> {

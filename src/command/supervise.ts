@@ -9,7 +9,7 @@ import {
   shareConnections,
   type SharedPort,
 } from "../server/index.ts";
-import { exitCode } from "./command.ts";
+import { exitCode, type Terminal } from "./command.ts";
 import { firstStopSignal } from "./stop-signals.ts";
 import { type WorkerOrder, type WorkerReport, workerVariable } from "./worker.ts";
 import { collectFromWorkers } from "./worker-metrics.ts";
@@ -23,6 +23,8 @@ export interface WorkersOptions {
   readonly adminAddress: Configuration["adminAddress"];
   /** The HTTP implementation that serves the metrics. Workers read the setting themselves. */
   readonly httpEngine: Configuration["httpEngine"];
+  /** Sets what each SIGHUP calls. */
+  readonly onHangup: Terminal["onHangup"];
   /** The log for messages about workers that exit and are replaced. */
   readonly log: WorkersLog;
 }
@@ -45,7 +47,7 @@ const replaceAfterMs = 500;
  * Rejects with the system error when the address cannot be listened on.
  */
 export async function superviseWorkers(options: WorkersOptions): Promise<number> {
-  const { count, bindOptions, adminAddress, httpEngine, log } = options;
+  const { count, bindOptions, adminAddress, httpEngine, onHangup, log } = options;
   // The addresses are opened before workers are started, which would keep running after a failure to listen.
   await using opened = new AsyncDisposableStack();
   const current = new Map<number, ChildProcess>();
@@ -60,13 +62,13 @@ export async function superviseWorkers(options: WorkersOptions): Promise<number>
   const sharedPort = await shareConnections({ ...bindOptions, reusePort: true });
   const workers = new Workers(current, sharedPort, log);
   const stopped = firstStopSignal(() => workers.send("kill"));
-  // Registered before workers are started, because an unhandled signal kills the process.
-  process.on("SIGHUP", () => workers.send("reload"));
   const first = await workers.startFirst();
   if (first !== undefined) {
     await sharedPort.drain();
     return first.exitCode ?? exitCode.failure;
   }
+  // Workers that are started later read their files afterwards.
+  onHangup(() => workers.send("reload"));
   for (let slot = 2; slot <= count; slot++) workers.start(slot);
   await stopped;
   await Promise.all([workers.drain(), sharedPort.drain()]);

@@ -7,7 +7,7 @@ test("a terminal on a pipe waits for its reader without buffering, and shows no 
   const module = new URL("../../src/command/process-terminal.ts", import.meta.url).href;
   const program = `
     const { processTerminal } = await import(${JSON.stringify(module)});
-    const terminal = processTerminal();
+    const terminal = processTerminal(() => undefined);
     terminal.err("progress " + terminal.progress);
     let buffered = 0;
     for (let n = 0; n < 64; n++) {
@@ -29,7 +29,7 @@ test("a command exits with 0 when its reader closes the pipe", async () => {
   const module = new URL("../../src/command/process-terminal.ts", import.meta.url).href;
   const program = `
     const { processTerminal } = await import(${JSON.stringify(module)});
-    const terminal = processTerminal();
+    const terminal = processTerminal(() => undefined);
     for (;;) await terminal.write("x".repeat(2 ** 20));`;
   await using command = startNode(["--input-type=module", "--eval", program], folder.path);
   command.process.stdout.once("data", () => command.process.stdout.destroy());

@@ -7,6 +7,7 @@ import { plantStoreFlags } from "../../bench/plant-store-flags.ts";
 import { within } from "../../packages/testing/src/deadline.ts";
 import { projectFolder } from "../../packages/testing/src/process/child-program.ts";
 import { type CommandLine, startNode } from "../../packages/testing/src/process/command-line.ts";
+import { signalAtLoad } from "../../packages/testing/src/process/signal-at-load.ts";
 import { startCommandLine } from "../support/process/command-line.ts";
 import { type PostgresServer, runSql, startPostgres } from "../support/plants/postgres-server.ts";
 import { runCommand } from "../support/process/run-command.ts";
@@ -106,6 +107,15 @@ test("workers drain and exit when their supervisor is killed", async () => {
   // The workers share the output, so it ends when the last of them exits.
   expect(await running.end()).toBe(null);
   expect(server.stderr().match(/"msg":"stopped"/g)).toHaveLength(3);
+});
+
+test("SIGHUP before workers are started reloads the first worker when it listens", async () => {
+  using folder = createTempFolder();
+  // Workers do not load this module, so that only the supervisor gets the signal.
+  const { server } = await serve(folder, 0, signalAtLoad("SIGHUP", "/command/supervise.ts"));
+  await using _ = server;
+  await server.find(/"msg":"reloading"/);
+  expect(server.stderr()).not.toContain("is being replaced");
 });
 
 test("SIGHUP does not stop a supervisor whose first worker is starting", async () => {

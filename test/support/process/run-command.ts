@@ -20,6 +20,7 @@ export async function runCommand(
   const err: string[] = [];
   const exitCode = await runCommandLine(words, {
     environment,
+    onHangup: () => undefined,
     input: () => new Blob([input]).stream(),
     out: (line) => (out += `${line}\n`),
     write: async (text) => {

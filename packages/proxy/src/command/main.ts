@@ -1,5 +1,11 @@
 #!/usr/bin/env node
-import { proxyCommand } from "./program.ts";
-import { processTerminal } from "./terminal.ts";
+import { queueHangups } from "@plantstore/gateway/internal/queue-hangups";
 
-process.exitCode = await proxyCommand(process.argv.slice(2), processTerminal());
+const words = process.argv.slice(2);
+// Commands that end by themselves are not included: SIGHUP terminates them, as it does when their terminal is closed.
+const isServer = (words[0] === undefined || /^(?:serve$|-)/.test(words[0])) && !words.includes("--check");
+const onHangup = isServer ? queueHangups() : () => undefined;
+// Dynamic imports, so that SIGHUP is handled before the rest of the program is loaded.
+const { proxyCommand } = await import("./program.ts");
+const { processTerminal } = await import("./terminal.ts");
+process.exitCode = await proxyCommand(words, processTerminal(onHangup));

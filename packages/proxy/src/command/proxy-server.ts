@@ -127,7 +127,6 @@ class ProxyServer {
     const checksOnly = this.#checksOnly;
     if (checksOnly) requireCertificates(this.#settings);
     const stopped = checksOnly ? new Promise<never>(() => undefined) : this.#terminal.stopRequested();
-    // Added before anything that takes long, because SIGHUP without a listener terminates the process.
     if (!checksOnly) this.#terminal.onHangup(() => this.#reload());
     let admin: Gateway | undefined;
     try {

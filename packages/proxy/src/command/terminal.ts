@@ -13,8 +13,8 @@ export interface Terminal extends Output {
    * signal within {@link duplicateSignalMs}.
    */
   stopRequested(): Promise<unknown>;
-  /** Calls a function on each SIGHUP. */
-  onHangup(reload: () => void): void;
+  /** Calls a function on each SIGHUP, and immediately if one was received before. */
+  readonly onHangup: (reload: () => void) => void;
 }
 
 /**
@@ -23,8 +23,11 @@ export interface Terminal extends Output {
  */
 const duplicateSignalMs = 1_000;
 
-/** Returns the terminal of this process. Lines are dropped while 4 MiB of them are not read. Adds signal listeners only when they are requested. */
-export function processTerminal(): Terminal {
+/**
+ * Returns the terminal of this process. Lines are dropped while 4 MiB of them are not read. Adds listeners of SIGTERM and
+ * SIGINT only when they are requested.
+ */
+export function processTerminal(onHangup: Terminal["onHangup"]): Terminal {
   const output = new LineOutput(process.stdout, (lines) => `${lines} lines dropped: they were not read fast enough\n`);
   return {
     print: (text) => output.write(`${text}\n`),
@@ -43,6 +46,6 @@ export function processTerminal(): Terminal {
         };
         for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, stop);
       }),
-    onHangup: (reload) => void process.on("SIGHUP", reload),
+    onHangup,
   };
 }

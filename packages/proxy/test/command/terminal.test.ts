@@ -18,7 +18,7 @@ test.each([
     import { processTerminal } from ${source};
     let nowMs = 5_000;
     performance.now = () => nowMs;
-    const stopped = processTerminal().stopRequested();
+    const stopped = processTerminal(() => undefined).stopRequested();
     process.emit("${first}", "${first}");
     nowMs += ${String(afterMs)};
     process.emit("${second}", "${second}");
