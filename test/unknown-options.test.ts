@@ -205,7 +205,6 @@ const others: Readonly<Record<string, string>> = {
   StoreConnections: "of a store",
   TokenVerifier: "may be of any class",
   KeysFetched: "of a verifier",
-  Principal: "of a verifier",
   StaticToken: "returned by parsePlainTokens",
   UpstreamTls: "options of node",
   OpenApiInfo: "part of the document, which may have extensions",

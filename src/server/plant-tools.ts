@@ -6,7 +6,7 @@ import { policyOf } from "../service/index.ts";
 
 /**
  * Creates the tools of AI agents: each RPC of the plant store. A caller sees the tools for which its token has the scope;
- * the credential interceptor checks the scope of each call.
+ * `admit` and the credential interceptor check the scope of each call.
  */
 export function createPlantTools(): ProtocolExtension {
   return createMcp({

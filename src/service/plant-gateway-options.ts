@@ -5,7 +5,6 @@ import { createReflectionService, ServerReflection, ServerReflectionV1Alpha } fr
 import { createBearerAuth, type TokenVerifier } from "@plantstore/auth";
 import { createSafeErrors, type Log } from "@plantstore/telemetry/logs";
 import { PlantService } from "../gen/es/plantstore/v1/plant_service_pb.ts";
-import { createCredentialInterceptor } from "./credential-interceptor.ts";
 import { createErrorInterceptor } from "./error-interceptor.ts";
 import { errorRecord } from "./error-record.ts";
 import { createPlantService } from "./plant-service.ts";
@@ -57,8 +56,8 @@ export const restOptions: RestOptions = {
  * Creates the options with which `createGateway` serves `PlantService` over gRPC, gRPC-Web, Connect and REST, with
  * health checks and server reflection. `createPlantServer` uses them too.
  *
- * `routes` and `interceptors` work in any Connect server. `admit` performs the same check as the credential
- * interceptor, but before the body is read, and also for paths without an RPC. `toError` hides errors that are thrown
+ * `routes` and `interceptors` work in any Connect server. `admit` performs the same checks as the credential
+ * interceptor, but before the message is read, and also for paths without an RPC. `toError` hides errors that are thrown
  * outside the interceptors, as the error interceptor does.
  */
 export function createPlantGatewayOptions(parts: PlantGatewayParts): PlantGatewayOptions {
@@ -80,7 +79,7 @@ export function createPlantGatewayOptions(parts: PlantGatewayParts): PlantGatewa
       const reflection = createReflectionService([PlantService, Health, ServerReflection, ServerReflectionV1Alpha]);
       router.service(ServerReflection, reflection).service(ServerReflectionV1Alpha, reflection);
     },
-    interceptors: [createErrorInterceptor(toError), createCredentialInterceptor(auth)],
+    interceptors: [createErrorInterceptor(toError), auth.interceptor],
     admit: auth.admit,
     toError,
     // No setting of the plant store changes these options.

@@ -24,7 +24,7 @@ import { type GuardedGateway, startGuardedGateway } from "../support/server/guar
 import { startPlantServer, testVerifier, type TestPlantServer, tokens } from "../support/server/plant-server.ts";
 import { quietLog } from "../../packages/testing/src/operations/quiet-log.ts";
 import { KeptConnections } from "../../packages/testing/src/gateway/kept-connections.ts";
-import { type Carriage, carriagesOf } from "../../packages/testing/src/gateway/wire-format.ts";
+import { type Carriage, carriagesOf, carriagesWithTools } from "../../packages/testing/src/gateway/wire-format.ts";
 import { deletePlantRequest } from "../support/plants/delete-plant.ts";
 import { expectedResponse, actualResponse, type Want } from "./expected-response.ts";
 import { isNodeEngine } from "../../packages/testing/src/gateway/test-engine.ts";
@@ -306,7 +306,7 @@ describe.each(["admit", "interceptor"] as const)("a hostile credential that only
     expect(response).toStrictEqual(expectedResponse(carriage.format, want));
   });
 
-  test.each(carriages)("is refused when the token lacks the scope: $name", async (carriage) => {
+  test.each(carriagesWithTools)("is refused when the token lacks the scope: $name", async (carriage) => {
     const response = await responseTo(carriage, [`Bearer ${tokens.narrow}`], guarded);
     expect(response).toStrictEqual(expectedResponse(carriage.format, insufficient));
   });

@@ -80,14 +80,14 @@ test("the interceptor refuses a principal that loses its scope after admit", asy
 });
 
 // In JSON-RPC, the body names the RPC.
-test.each([
+const jsonRpcCalls = [
   {
     name: "deletes the plant when the token has the scope",
     token: tokens.good,
     want: { httpStatus: 200, response: { id: 7, result: {} }, remaining: [] },
   },
   {
-    name: "is refused by the interceptor when the token lacks the scope",
+    name: "is refused when the token lacks the scope",
     token: tokens.narrow,
     want: {
       httpStatus: 200,
@@ -96,16 +96,31 @@ test.each([
     },
   },
   {
-    name: "is refused by admit when the token is unknown",
+    name: "is refused before its body is read when the token is unknown",
     token: tokens.unknown,
     want: { httpStatus: 401, response: { id: null, error: { message: "the token is not valid" } }, remaining: [1n] },
+    guards: ["both", "admit"],
   },
-])("a JSON-RPC call $name", async ({ token, want }) => {
+];
+
+const guarded = jsonRpcCalls.flatMap(({ guards = ["both", "admit", "interceptors"], ...row }) =>
+  guards.map((guard) => ({ ...row, guard })),
+);
+
+test.each(guarded)("a JSON-RPC call $name (checked by $guard)", async ({ token, want, guard }) => {
   const plants = new Set([1n]);
   const store = openMemoryStore(plants);
-  const gateway = createJsonRpcGateway(
-    createPlantGatewayOptions({ store, verifier: testVerifier, readiness: new Readiness({}), log: silentLog }),
-  );
+  const { admit, interceptors, ...options } = createPlantGatewayOptions({
+    store,
+    verifier: testVerifier,
+    readiness: new Readiness({}),
+    log: silentLog,
+  });
+  const gateway = createJsonRpcGateway({
+    ...options,
+    ...(guard !== "interceptors" && { admit }),
+    ...(guard !== "admit" && { interceptors }),
+  });
   await using listening = await listenForTests(gateway);
   const call = { jsonrpc: "2.0", id: 7, method: "plantstore.v1.PlantService/DeletePlant", params: { id: "1" } };
   const response = await exchangeHttp1(listening.address, {

@@ -1,6 +1,8 @@
-import type { AdmitRequest } from "@plantstore/gateway";
+import type { Interceptor } from "@connectrpc/connect";
+import type { AdmitProcedure, AdmitRequest } from "@plantstore/gateway";
 import { type OptionNames, refusePromise, refuseUnknownOptions, required } from "@plantstore/gateway/options";
 import { type BearerProblem, readBearerToken } from "./bearer-token.ts";
+import { type CredentialChecks, createCredentialInterceptor } from "./credential-interceptor.ts";
 import { principalKey } from "./principal-context.ts";
 import { createCredentialErrors } from "./credential-refusal.ts";
 import {
@@ -34,29 +36,25 @@ const bearerAuthOptionNames: OptionNames<BearerAuthOptions> = {
 };
 
 /**
- * Requires `Authorization: Bearer <token>` for every request that is not open. Use `admit` in a gateway, or
- * `authenticate` and `authorize` in an interceptor.
+ * Requires `Authorization: Bearer <token>` for every request that is not open. Use `admit` in a gateway, and `interceptor`
+ * in any other Connect server.
  *
  * Refusals are `ConnectError`s: `Unauthenticated` and `PermissionDenied` with a challenge in `www-authenticate`, or
  * `Unavailable` with `retry-after` when the token cannot be verified right now. The reason is the error's `cause` (see
  * `credentialRefusalOf`), which is never sent to the client.
  */
-export interface BearerAuth {
+export interface BearerAuth extends CredentialChecks {
   /**
    * Authenticates and authorizes a request by its header, and stores its principal under `principalKey`. Throws, or
    * rejects with, the refusal. Requests whose path matches no procedure need a credential too.
-   */
-  admit(this: void, request: CredentialRequest): void | Promise<void>;
-  /** Returns whether a procedure may be called without a credential. */
-  isOpen(procedure: string): boolean;
-  /**
-   * Returns the principal of an `Authorization` field value. Throws, or rejects with, the refusal.
    *
-   * @param connection - the connection that sent the field; the last parsed credential is cached per connection
+   * With `requiredScope`, a request without a procedure, such as one of MCP, is only authenticated. The returned function
+   * authorizes its procedure, and the gateway calls it as soon as the procedure is known. An `admit` that calls this one
+   * must therefore return its result.
    */
-  authenticate(authorization: string | null, connection?: object): Principal | Promise<Principal>;
-  /** Throws `PermissionDenied` if the principal lacks the scope that the procedure requires. */
-  authorize(principal: Principal, procedure: string): void;
+  admit(this: void, request: CredentialRequest): void | AdmitProcedure | Promise<void | AdmitProcedure>;
+  /** Makes the same checks for each call. A principal that `admit` has stored is only authorized again. */
+  readonly interceptor: Interceptor;
 }
 
 /** The requirement of one procedure. */
@@ -98,22 +96,28 @@ export function createBearerAuth(verifier: TokenVerifier, options: BearerAuthOpt
     if (scope !== undefined && scopes !== "all" && !scopes.has(scope)) throw errors.scope(scope);
   }
 
-  function admit(request: CredentialRequest): void | Promise<void> {
+  function admit(request: CredentialRequest): ReturnType<BearerAuth["admit"]> {
     const { procedure, authorization, connection } = request;
     // An unknown path needs a credential too: otherwise anyone could probe which paths exist.
     if (procedure !== undefined && isOpen(procedure)) return;
     const principal = authenticate(authorization, connection);
     if (principal instanceof Promise) return principal.then((known) => accept(request, known));
-    accept(request, principal);
+    return accept(request, principal);
   }
 
-  function accept({ procedure, contextValues }: CredentialRequest, principal: Principal): void {
+  function accept({ procedure, contextValues }: CredentialRequest, principal: Principal): void | AdmitProcedure {
     // Set even if the scope is missing, so that the audit log of the refusal names the caller.
     contextValues.set(principalKey, principal);
-    if (procedure !== undefined) authorize(principal, procedure);
+    // A known procedure is authorized here, so that a caller of `admit` cannot forget the returned function.
+    if (procedure !== undefined) return authorize(principal, procedure);
+    if (options.requiredScope === undefined) return;
+    return (named) => {
+      if (!isOpen(named)) authorize(principal, named);
+    };
   }
 
-  return { admit, isOpen, authenticate, authorize };
+  const interceptor = createCredentialInterceptor({ isOpen, authenticate, authorize });
+  return { admit, interceptor, isOpen, authenticate, authorize };
 }
 
 /**

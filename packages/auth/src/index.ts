@@ -7,6 +7,7 @@
  * checks from the gateway.
  */
 export { createBearerAuth, type BearerAuth, type CredentialRequest } from "./bearer-auth.ts";
+export type { CredentialChecks } from "./credential-interceptor.ts";
 export type { IntrospectionSource } from "./introspection/open-introspection-verifier.ts";
 export { credentialRefusalOf } from "./credential-refusal.ts";
 export { issueToken, type IssuedToken, type TokenRequest } from "./issue-token.ts";

@@ -33,8 +33,14 @@ export function limitRates(admit: Admit, rates: CallRates): Admit {
     addressLimit?.take(clientNetwork(request.peer.address));
     const admitted = admit(request);
     if (principalLimit === undefined) return admitted;
-    if (admitted === undefined) return takeOfPrincipal(principalLimit, request);
-    return admitted.then(() => takeOfPrincipal(principalLimit, request));
+    if (admitted === undefined || typeof admitted === "function") {
+      takeOfPrincipal(principalLimit, request);
+      return admitted;
+    }
+    return admitted.then((check) => {
+      takeOfPrincipal(principalLimit, request);
+      return check;
+    });
   };
 }
 

@@ -31,6 +31,7 @@ export {
 } from "./protocols/rest/rules/index.ts";
 export {
   type Admit,
+  type AdmitProcedure,
   type AdmitRequest,
   type CompletedRequest,
   type CorsOptions,

@@ -202,16 +202,17 @@ console.log(response.status, await response.text());`,
     start: "import { Code, ConnectError, createContextKey }",
     before: `import { createGateway } from "@plantstore/gateway";
 import { PlantService } from "plantstore/connect";
-const callerOf = async (authorization) => (authorization === "Bearer good" ? "ada" : undefined);
+const callerOf = async (authorization) => ({ "Bearer good": "ada", "Bearer narrow": "eve" })[authorization];
+const mayCall = (caller, procedure) => caller === "ada" && procedure === "/plantstore.v1.PlantService/DeletePlant";
 const deletePlant = (request, { values }) => (console.log(\`the caller is \${values.get(callerKey)}\`), {});
 const routes = (router) => router.service(PlantService, { deletePlant });`,
     after: `${listen}
-for (const authorization of ["Bearer good", "Bearer bad"]) {
+for (const authorization of ["Bearer good", "Bearer narrow", "Bearer bad"]) {
   const response = await fetch(\`http://127.0.0.1:\${port}/plants/7\`, { method: "DELETE", headers: { authorization } });
   console.log(response.status, response.headers.get("www-authenticate"), (await response.json()).message);
 }
 await gateway.close();`,
-    prints: ["the caller is ada\n200 null undefined\n401 Bearer who are you?"],
+    prints: ["the caller is ada\n200 null undefined\n403 null not yours\n401 Bearer who are you?"],
   },
   {
     page: "docs/reference/rest.md",

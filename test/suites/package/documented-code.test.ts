@@ -40,6 +40,7 @@ declare global {
   const createGateway: typeof create;
   const isSigned: (bytes: Uint8Array, signature: string | null) => boolean;
   const callerOf: (authorization: string | null) => Promise<string | undefined>;
+  const mayCall: (caller: string, procedure: string) => boolean;
 }
 `;
 const routes = `

@@ -2,6 +2,7 @@ import type { TokenVerifier } from "../../../packages/auth/src/index.ts";
 import type { Log } from "../../../packages/telemetry/src/logs/index.ts";
 import { createTestGateway } from "../../../packages/testing/src/gateway/test-engine.ts";
 import { Readiness } from "../../../packages/gateway/src/health/index.ts";
+import { createPlantTools } from "../../../src/server/plant-tools.ts";
 import { type PlantStore, createPlantGatewayOptions } from "../../../src/service/index.ts";
 import type { Address } from "../../../packages/testing/src/carriers/exchange.ts";
 
@@ -15,7 +16,7 @@ export interface GuardedGateway {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-/** Starts a gateway that serves the plant store with only one of the two credential checks. */
+/** Starts a gateway that serves the plant store, with its tools, and with only one of the two credential checks. */
 export async function startGuardedGateway(
   guard: Guard,
   parts: { readonly verifier: TokenVerifier; readonly store: PlantStore; readonly log: Log },
@@ -25,6 +26,7 @@ export async function startGuardedGateway(
   if (errorInterceptor === undefined || others.length !== 1) throw new Error("expected two interceptors");
   const gateway = createTestGateway({
     ...plants,
+    mcp: createPlantTools(),
     ...(guard === "admit" ? { admit, interceptors: [errorInterceptor] } : { interceptors }),
   });
   const address = await gateway.listen();

@@ -100,7 +100,8 @@ export interface StreamTarget extends AnyTarget {
  * A request that names its RPC in its body, as JSON-RPC does. It may also ask for something other than an RPC.
  *
  * It is admitted without a procedure: the credential is checked before the body is read. Everything that depends on the
- * RPC starts once the RPC is known: the deadline, the request gate, and the interceptors, which must check the scope.
+ * RPC starts once the RPC is known: the scope is checked by the function that `admit` has returned, and then the deadline,
+ * the request gate and the interceptors follow.
  */
 export interface BodyTarget extends AnyTarget {
   readonly kind: "body";

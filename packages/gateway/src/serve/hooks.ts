@@ -71,12 +71,22 @@ export interface AdmitRequest extends Pick<
 
 /**
  * Admits or refuses a request by its header. Called exactly once per request, before any response and before a byte of
- * the body is read or decompressed.
+ * the body is read or decompressed. The `procedure` is `undefined` if the body names it, as in MCP.
  *
- * Return to admit the request. Throw a `ConnectError` to refuse it; its metadata become response headers (trailers in
- * the gRPC protocols). Any other thrown value results in `Internal`.
+ * Return to admit the request, or return an {@link AdmitProcedure}, which decides about the procedure. Throw a
+ * `ConnectError` to refuse the request; its metadata become response headers (trailers in the gRPC protocols). Any other
+ * thrown value results in `Internal`.
  */
-export type Admit = (request: AdmitRequest) => void | Promise<void>;
+export type Admit = (request: AdmitRequest) => void | AdmitProcedure | Promise<void | AdmitProcedure>;
+
+/**
+ * Admits or refuses the procedure (`/package.Service/Method`) of an admitted request, for example by the scopes of its
+ * caller. Called once, as soon as the procedure is known: immediately if the path names the procedure, and otherwise
+ * when the body has named it, before the message is decoded. Not called for requests without a procedure.
+ *
+ * Throw to refuse the call, as in {@link Admit}.
+ */
+export type AdmitProcedure = (procedure: string) => void | Promise<void>;
 
 /** A request after its response, for logs and metrics. Cannot be spread, because most members are getters. */
 export interface CompletedRequest extends Pick<

@@ -24,4 +24,10 @@ export { toFault } from "./to-connect-error.ts";
 export { createFaultReporter, type FaultReporter, guardCallback, type OnFault } from "./faults.ts";
 export { beginResponse } from "./serve-stream.ts";
 export type { Caller, Forwarder, ForwardReply } from "./forward.ts";
-export { type Admit, type AdmitRequest, type CompletedRequest, type FaultyRequest } from "./hooks.ts";
+export {
+  type Admit,
+  type AdmitProcedure,
+  type AdmitRequest,
+  type CompletedRequest,
+  type FaultyRequest,
+} from "./hooks.ts";

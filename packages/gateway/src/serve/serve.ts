@@ -3,6 +3,9 @@
  *
  *     find its target → announce → admit → open → begin → read → decode → run → write
  *
+ * The function that `admit` returns is called in the step `admit` if the path names the procedure. In the protocols
+ * whose body names the procedure, it is called between the steps `read` and `decode`.
+ *
  * Each step below calls the next one as soon as it can. It only creates a promise if it must wait, because a promise
  * costs as much as a step. `findTarget` (`routes.ts`) decides 404, 405 and 415, which are sent once the request is
  * admitted. `request.begin` (`request.ts`) checks the header, starts the deadline and then calls `read`. All errors end
@@ -18,6 +21,7 @@ import { CallView } from "./call-view.ts";
 import { respondToPreflight } from "./cors.ts";
 import { type Endpoint, type EndpointResponse, EndpointExchange } from "./endpoint.ts";
 import { forwardCall, Forwarding } from "./forward.ts";
+import type { AdmitProcedure } from "./hooks.ts";
 import { decodeBody, type MessageCall, readBody } from "./read-message.ts";
 import { exchangeOf, headersToSend, type ServedCall, ServedRequest, serverOf } from "./request.ts";
 import { findTarget, type Target } from "./routes.ts";
@@ -68,13 +72,33 @@ function admit(request: ServedRequest): void {
   const admitted = server.admit === undefined || isOpen ? undefined : server.admit(request);
   // A synchronous decision needs no promise. An asynchronous one may be another library's thenable.
   if (admitted === undefined) return open(request);
+  if (typeof admitted === "function") return admitProcedure(request, admitted);
   Promise.resolve(admitted)
+    .then((check) => {
+      if (exchangeOf(request).aborted) request.settle(clientGoneError());
+      // A program in JavaScript may resolve with any value.
+      else if (typeof check === "function") admitProcedure(request, check);
+      else open(request);
+    })
+    .catch((error: unknown) => request.fail(error));
+}
+
+/** Calls the function that `admit` has returned, unless only the body can name the procedure. */
+function admitProcedure(request: ServedRequest, check: AdmitProcedure): void {
+  const { procedure } = request;
+  const checked = procedure === undefined ? undefined : check(procedure);
+  if (checked === undefined) return open(request, check);
+  Promise.resolve(checked)
     .then(() => (exchangeOf(request).aborted ? request.settle(clientGoneError()) : open(request)))
     .catch((error: unknown) => request.fail(error));
 }
 
-/** Opens the target of the request. */
-function open(request: ServedRequest): void {
+/**
+ * Opens the target of the request.
+ *
+ * @param check - decides about the procedure that a body names
+ */
+function open(request: ServedRequest, check?: AdmitProcedure): void {
   const { target } = request;
   switch (target.kind) {
     case "unmatched":
@@ -82,7 +106,7 @@ function open(request: ServedRequest): void {
     case "endpoint":
       return serveEndpoint(request, target.endpoint);
     case "body":
-      return serveBody(request, target, serveCall);
+      return serveBody(request, target, serveCall, check);
     default:
       return serveCall(request, target);
   }

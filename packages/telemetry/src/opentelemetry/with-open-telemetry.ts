@@ -1,5 +1,12 @@
 import { createNoopMeter, type Meter, metrics } from "@opentelemetry/api";
-import type { AdmitRequest, CompletedRequest, Endpoint, ServingOptions } from "@plantstore/gateway/internal/serve";
+import type {
+  Admit,
+  AdmitProcedure,
+  AdmitRequest,
+  CompletedRequest,
+  Endpoint,
+  ServingOptions,
+} from "@plantstore/gateway/internal/serve";
 import {
   createCallDurations,
   createRequestDurations,
@@ -39,7 +46,7 @@ export function withOpenTelemetry<Options extends Partial<ServingOptions> & Upst
       tracing.onRequest,
       onRequest && ((request) => runInRequestContext(request.contextValues, onRequest, request)),
     ),
-    ...(admit && { admit: (request) => runInRequestContext(request.contextValues, admit, request) }),
+    ...(admit && { admit: admitInContext(admit) }),
     interceptors: [tracing.interceptor, ...interceptors],
     endpoints: endpoints.map(withRequestContext),
     ...(onError && {
@@ -50,6 +57,18 @@ export function withOpenTelemetry<Options extends Partial<ServingOptions> & Upst
       createDurations(),
       tracing.onResponse,
     ),
+  };
+}
+
+/** Returns an `admit` that runs in the context of its request, as does the function that it returns. */
+function admitInContext(admit: Admit): Admit {
+  return (request) => {
+    const { contextValues } = request;
+    const bind = (check: void | AdmitProcedure): void | AdmitProcedure =>
+      typeof check === "function" ? (procedure) => runInRequestContext(contextValues, check, procedure) : check;
+    const admitted = runInRequestContext(contextValues, admit, request);
+    if (admitted === undefined || typeof admitted === "function") return bind(admitted);
+    return Promise.resolve(admitted).then(bind);
   };
 }
 

@@ -44,6 +44,11 @@ function recordActiveSpans(): {
         record("admit");
         await nextTurn();
         record("admit");
+        return async () => {
+          record("procedure");
+          await nextTurn();
+          record("procedure");
+        };
       },
       interceptors: [recording],
       onError: () => record("onError"),
@@ -113,7 +118,7 @@ describe("the context of a request is active", () => {
     await using greenhouse = await startTraced(implementation, { options, listen: calling.listen });
     const client = greenhouseClient(calling, greenhouse.address);
     const headers = { [traceparent[0]]: traceparent[1] };
-    const common = ["onRequest", "admit", "interceptor", "onResponse"];
+    const common = ["onRequest", "admit", "procedure", "interceptor", "onResponse"];
     const calls: Record<string, { kind: string; places?: string[]; call: () => Promise<unknown> }> = {
       WaterBed: {
         kind: "unary",

@@ -87,6 +87,7 @@ class JsonRpcBodyWire implements BodyWire {
     this.#errorCode = jsonRpcErrors.methodNotFound;
     const rpc = this.#rpcOf(`/${method}`);
     if (rpc === undefined) throw new ConnectError("there is no such method", Code.Unimplemented);
+    this.#errorCode = jsonRpcErrors.server;
     const open = (exchange: Exchange): UnaryWire => new JsonRpcWire(exchange, rpc, id, params);
     return { kind: "unary", protocol: this.#protocol, rpc, pathTemplate: jsonRpcPath, open };
   }

@@ -19,7 +19,8 @@ export interface McpOptions {
   readonly instructions?: string;
   /**
    * Returns whether `tools/list` contains a tool for this caller; by default it contains all. It does not authorize calls:
-   * interceptors must do that. With this function, lists are marked as private to their caller.
+   * the function that `admit` returns does, or an interceptor. With this function, lists are marked as private to their
+   * caller.
    */
   readonly isListed?: (method: DescMethod, caller: BodyCaller) => boolean;
   /** The comments of the definition, as for `createOpenApi`. Default: the comments in the descriptors. */

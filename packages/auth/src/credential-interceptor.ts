@@ -1,5 +1,20 @@
 import type { Interceptor } from "@connectrpc/connect";
-import { type BearerAuth, principalKey } from "@plantstore/auth";
+import { principalKey } from "./principal-context.ts";
+import type { Principal } from "./token-verifier.ts";
+
+/** The checks of the credential of a call. */
+export interface CredentialChecks {
+  /** Returns whether a procedure may be called without a credential. */
+  isOpen(procedure: string): boolean;
+  /**
+   * Returns the principal of an `Authorization` field value. Throws, or rejects with, the refusal.
+   *
+   * @param connection - the connection that sent the field; the last parsed credential is cached per connection
+   */
+  authenticate(authorization: string | null, connection?: object): Principal | Promise<Principal>;
+  /** Throws `PermissionDenied` if the principal lacks the scope that the procedure requires. */
+  authorize(principal: Principal, procedure: string): void;
+}
 
 /**
  * Creates a Connect interceptor that checks the bearer metadata of every call, `Authorization: Bearer <token>` (RFC
@@ -10,10 +25,10 @@ import { type BearerAuth, principalKey } from "@plantstore/auth";
  * have a challenge in `www-authenticate`. If the token cannot be verified at the moment, the call fails with
  * `Unavailable` and `retry-after`.
  *
- * It works in any Connect server. In the gateway, `admit` of the same {@link BearerAuth} verifies the token and the
- * scope before the body is read, and the interceptor only checks the scope again.
+ * It works in any Connect server. In the gateway, `admit` of the same `BearerAuth` verifies the token and the
+ * scope before the message is read, and the interceptor only checks the scope again.
  */
-export function createCredentialInterceptor(auth: BearerAuth): Interceptor {
+export function createCredentialInterceptor(auth: CredentialChecks): Interceptor {
   return (next) => async (request) => {
     const { service, method, header, contextValues } = request;
     const procedure = `/${service.typeName}/${method.name}`;
