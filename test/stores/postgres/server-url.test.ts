@@ -108,6 +108,42 @@ describe("readServerUrl", () => {
       message:
         'sslmode in the database URL must be one of disable, prefer, require, verify-ca, verify-full, got "allow"',
     },
+    ...["require", "1", "on", "yes", "TRUE", "false", "prefer", "verify-full", ""].map((ssl) => ({
+      url: `postgres://ann:secret@db/p?ssl=${ssl}`,
+      message: `ssl in the database URL must be true, got "${ssl}"`,
+    })),
+    ...["disable", "prefer"].map((mode) => ({
+      url: `postgres://ann:secret@db/p?ssl=true&sslmode=${mode}`,
+      message: `ssl=true in the database URL contradicts sslmode=${mode}`,
+    })),
+    ...["disable", "prefer", "require", "verify-ca"].map((mode) => ({
+      url: `postgres://ann:secret@db/p?sslrootcert=system&sslmode=${mode}`,
+      message: `sslrootcert=system in the database URL requires sslmode=verify-full, got ${mode}`,
+    })),
+    {
+      url: "postgres://ann:secret@db/p?sslrootcert=system&ssl=true",
+      message: "sslrootcert=system in the database URL requires sslmode=verify-full, got ssl=true",
+    },
+    ...["sslrootcert", "sslcert", "sslkey"].map((name) => ({
+      url: `postgres://ann:secret@db/p?${name}=`,
+      message: `${name} in the database URL must be the path of a file in PEM, got ""`,
+    })),
+    ...["sslcert", "sslkey"].map((name) => ({
+      url: `postgres://ann:secret@db/p?${name}=file.pem`,
+      message: "sslcert and sslkey in the database URL must be set together",
+    })),
+    {
+      url: "postgres://ann:secret@db/p?sslcert=system&sslkey=system",
+      message: "cannot read system, which is named in the database URL",
+    },
+    ...["-", "-1", "-c", "-cx", "x=1", "--=1", "-c=1", "require"].map((option) => ({
+      url: `postgres://ann:secret@db/p?options=-cx=1%20${option}`,
+      message: `options in the database URL must consist of -c name=value, --name=value and switches such as -e, got "${option}"`,
+    })),
+    ...["user", "password", "dbname", "application_name", "options", "host", "sslmode%00x"].map((name) => ({
+      url: `postgres://ann:secret@db/p?${name}=a%00b`,
+      message: "the database URL must not contain %00",
+    })),
     {
       url: "postgres://ann:secret@db/p?sslmode=verify-ca&sslrootcert=/nowhere/ca.pem",
       message: "cannot read /nowhere/ca.pem, which is named in the database URL",
@@ -126,7 +162,8 @@ describe("readServerUrl", () => {
     const pipe = folder.file("pipe");
     execFileSync("mkfifo", [pipe]);
     const message = `cannot read ${pipe}, which is named in the database URL`;
-    expect(() => readServerUrl(`postgres://db/p?${parameter}=${pipe}`)).toThrow(new StoreOpenError(message));
+    const other = parameter === "sslrootcert" ? "" : `&${parameter === "sslcert" ? "sslkey" : "sslcert"}=${pipe}`;
+    expect(() => readServerUrl(`postgres://db/p?${parameter}=${pipe}${other}`)).toThrow(new StoreOpenError(message));
   });
 
   test.each([
@@ -194,10 +231,33 @@ describe("readServerUrl", () => {
     expect(way?.ssl).toMatchObject({ ca: "pem" });
   });
 
-  test("uses the certificate authorities of the system with sslrootcert=system, without reading a file", () => {
-    const [way] = waysOf("postgres://db/p?sslmode=verify-full&sslrootcert=system");
-    expect(way?.ssl).not.toHaveProperty("ca");
+  test.each(["", "&sslmode=verify-full"])(
+    "verifies the host without a file of authorities for sslrootcert=system%s",
+    (rest) => {
+      const ways = waysOf(`postgres://db/p?sslrootcert=system${rest}`);
+      expect(ways.map(({ ssl }) => tlsWords(ssl))).toEqual(["the host's certificate"]);
+      expect(ways[0]?.ssl).not.toHaveProperty("ca");
+    },
+  );
+
+  test("never connects in cleartext if the URL names a certificate, but no sslmode", () => {
+    using folder = createTempFolder();
+    for (const name of ["sslrootcert", "sslcert", "sslkey"]) writeFileSync(folder.file(name), name);
+    const pair = `sslcert=${folder.file("sslcert")}&sslkey=${folder.file("sslkey")}`;
+    const authority = `sslrootcert=${folder.file("sslrootcert")}`;
+    const wordsOf = (parameters: string): string[] =>
+      waysOf(`postgres://db/p?${parameters}`).map(({ ssl }) => tlsWords(ssl));
+    expect(wordsOf(authority)).toEqual(["a certificate of the authority"]);
+    expect(wordsOf(pair)).toEqual(["any certificate"]);
+    expect(wordsOf(`${authority}&sslmode=prefer`)).toEqual(["any certificate", "cleartext"]);
   });
+
+  test.each(["-c search_path=a -c x.y=1", "-cx=1", "--search-path=a", "endpoint=ep-cool", "-e -d3", ""])(
+    'accepts options="%s"',
+    (options) => {
+      expect(waysOf(`postgres://db/p?options=${encodeURIComponent(options)}`)[0]?.options ?? "").toBe(options);
+    },
+  );
 
   test.each([
     { name: "a file that cannot be read", rest: "?sslrootcert=/nowhere/ca.pem", cause: { code: "ENOENT" } },

@@ -16,6 +16,21 @@ export function parseSettings(options: string): ReadonlyMap<string, string> {
   return settings;
 }
 
+/**
+ * Parses the `options` of a database URL: settings, and other switches of the server, such as `-e`. Neon also accepts the
+ * name of its endpoint there.
+ *
+ * @throws StoreOpenError for anything else
+ */
+export function readSettings(options: string): ReadonlyMap<string, string> {
+  const settings = splitWords(options.replaceAll(/(?<=^|\s)-c\s+/g, "-c"));
+  const other = settings.find((word) => !/^(?:(?:-c|--)[^\s=-][^\s=]*=|-[abd-z]|endpoint=)/i.test(word));
+  if (other === undefined) return parseSettings(options);
+  throw new StoreOpenError(
+    `options in the database URL must consist of -c name=value, --name=value and switches such as -e, got ${JSON.stringify(other)}`,
+  );
+}
+
 // Spaces separate words. A backslash escapes any character.
 function splitWords(options: string): readonly string[] {
   const words = options.match(/(?:\\.|[^\s\\])+/gs) ?? [];

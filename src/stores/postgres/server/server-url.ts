@@ -1,9 +1,9 @@
-import type { ConnectionOptions } from "node:tls";
-import { readRegularFileSync } from "@plantstore/gateway/internal/files";
 import { defaults } from "pg";
 import { StoreOpenError } from "../../store-open-error.ts";
-import { parseSettings } from "./requested-settings.ts";
+import { readSettings } from "./requested-settings.ts";
 import { parseUrl } from "./parse-url.ts";
+import { readTlsSettings, type Tls, tlsWaysOf } from "./tls-settings.ts";
+import { type Parameters, readWord } from "./url-parameters.ts";
 
 /** The server of a URL: a single host, or several hosts, one of which is the primary. */
 export interface Server {
@@ -29,7 +29,7 @@ export interface Host {
 export interface Way {
   readonly host: string;
   readonly port: number;
-  readonly ssl: boolean | ConnectionOptions;
+  readonly ssl: Tls;
   readonly database?: string;
   readonly user?: string;
   readonly password?: string;
@@ -39,9 +39,6 @@ export interface Way {
   readonly keepAliveInitialDelayMillis: number;
   readonly enableChannelBinding: boolean;
 }
-
-type Tls = Way["ssl"];
-type Parameters = ReadonlyMap<string, string>;
 
 // libpq's default port.
 const portDefault = "5432";
@@ -90,14 +87,15 @@ export function readServerUrl(text: string): Server {
   const target = readWord(parameters, "target_session_attrs", ["any", "read-write", "primary"]);
   const hosts = hostsOf(parameters);
   const sharedOptions = sharedWayOptions(parameters);
+  const tls = readTlsSettings(parameters);
   const connectTimeoutMs = 1_000 * readConnectTimeoutS(parameters);
   const names = hosts.map(({ host, port }) => `${host.includes(":") ? `[${host}]` : host}:${port}`);
   return {
     name: `${names.join()}/${databaseOf(parameters)}`,
     mustBeWritable: target === undefined ? hosts.length > 1 : target !== "any",
-    settings: parseSettings(sharedOptions.options ?? ""),
+    settings: readSettings(sharedOptions.options ?? ""),
     hosts: hosts.map(({ host, port }) => ({
-      ways: tlsModesOf(host, parameters).map((ssl) => ({ ...sharedOptions, host, port, ssl })),
+      ways: tlsWaysOf(host, tls).map((ssl) => ({ ...sharedOptions, host, port, ssl })),
       connectTimeoutMs,
     })),
   };
@@ -149,61 +147,4 @@ function readConnectTimeoutS(parameters: Parameters): number {
   throw new StoreOpenError(
     `connect_timeout in the database URL must be an integer between 1 and ${connectTimeoutSMax}, in seconds`,
   );
-}
-
-function readWord<Word extends string>(parameters: Parameters, name: string, words: readonly Word[]): Word | undefined {
-  const text = parameters.get(name);
-  const word = words.find((each) => each === text);
-  if (word !== undefined || text === undefined) return word;
-  throw new StoreOpenError(
-    `${name} in the database URL must be one of ${words.join(", ")}, got ${JSON.stringify(text)}`,
-  );
-}
-
-// postgresql.org/docs/current/libpq-ssl.html, table 34.1.
-function tlsModesOf(host: string, parameters: Parameters): readonly Tls[] {
-  // Servers do not offer TLS on Unix sockets.
-  if (host.startsWith("/")) return [false];
-  const ca = readPem(parameters.get("sslrootcert"));
-  const cert = readPem(parameters.get("sslcert"));
-  const key = readPem(parameters.get("sslkey"));
-  const files = { ...(ca && { ca }), ...(cert && { cert }), ...(key && { key }) };
-  const unverified = { ...files, rejectUnauthorized: false };
-  const withAuthority = { ...files, rejectUnauthorized: true, checkServerIdentity: () => undefined };
-  const sslMode = readWord(parameters, "sslmode", ["disable", "prefer", "require", "verify-ca", "verify-full"]);
-  switch (sslMode ?? (parameters.get("ssl") === "true" ? "require" : "prefer")) {
-    case "disable":
-      return [false];
-    case "prefer":
-      return [unverified, false];
-    case "require":
-      // As in libpq: if there is a root certificate, the signature is checked.
-      return [ca ? withAuthority : unverified];
-    case "verify-ca":
-      return [withAuthority];
-    case "verify-full":
-      // The host name is passed explicitly: the client does not pass it to TLS, which would then expect "localhost" in
-      // the certificate.
-      return [
-        { ...files, rejectUnauthorized: true, checkServerIdentity: (_, peer) => tls().checkServerIdentity(host, peer) },
-      ];
-  }
-}
-
-/** Maximum bytes of a file of certificates. 1 MiB: more than all authorities of a system. */
-const pemBytesMax = 1024 * 1024;
-
-function readPem(path: string | undefined): string | undefined {
-  // "system" is libpq's name for the certificate authorities of the system, which are the default here.
-  if (path === undefined || path === "system") return undefined;
-  try {
-    return readRegularFileSync(path, pemBytesMax).toString("utf8");
-  } catch (fault) {
-    throw new StoreOpenError(`cannot read ${path}, which is named in the database URL`, { cause: fault });
-  }
-}
-
-// Loaded on demand, because settings are parsed even if they do not use TLS.
-function tls(): typeof import("node:tls") {
-  return process.getBuiltinModule("node:tls");
 }
