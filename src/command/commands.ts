@@ -1,5 +1,6 @@
 import type { Command } from "./command.ts";
 import { checkCommand } from "./check.ts";
+import { moveCommand } from "./move.ts";
 import { openApiCommand } from "./openapi.ts";
 import { serveCommand } from "./serve.ts";
 import {
@@ -25,5 +26,6 @@ export const commands: readonly Command[] = [
   backupCommand,
   restoreCommand,
   migrateCommand,
+  moveCommand,
   openApiCommand,
 ];

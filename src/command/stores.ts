@@ -12,6 +12,7 @@ import {
 import { exitCode, type Command, type Flag, type ParsedFlags, type Terminal, textOf, UsageError } from "./command.ts";
 import { parseDurationMs } from "./duration.ts";
 import { formatInteger, showProgress } from "./import-progress.ts";
+import { startClock } from "./start-clock.ts";
 
 const { variable } = settings.database;
 const { variable: fileVariable } = settings.databaseUrlFile;
@@ -59,12 +60,6 @@ export const importCommand: Command = {
     return exitCode.ok;
   },
 };
-
-/** Starts a clock. Returns a function that returns the time since then, such as "3.2 s". */
-function startClock(): () => string {
-  const startMs = performance.now();
-  return () => `${((performance.now() - startMs) / 1_000).toFixed(1)} s`;
-}
 
 /** Prints the ids of all plants. */
 export const exportCommand: Command = {

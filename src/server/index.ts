@@ -6,7 +6,17 @@
  */
 export { createPlantStoreOpenApi } from "./plant-store-open-api.ts";
 export { openLog } from "@plantstore/telemetry/logs";
-export { backUp, importPlants, migratePlants, openPlantDatabase, parseId, restore } from "../stores/index.ts";
+export {
+  backUp,
+  importPlants,
+  migratePlants,
+  type MoveCounts,
+  movePlants,
+  openLockedStore,
+  openPlantDatabase,
+  parseId,
+  restore,
+} from "../stores/index.ts";
 export type { PlantErrorCode } from "../service/index.ts";
 export { checkConfiguration } from "./check-configuration.ts";
 export { ConfigurationError } from "./configuration-error.ts";

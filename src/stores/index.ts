@@ -7,11 +7,13 @@
  */
 export { StoreOpenError } from "./store-open-error.ts";
 export { importPlants } from "./import-plants.ts";
+export { type MoveCounts, movePlants } from "./move-plants.ts";
 export { openMemoryStore } from "./memory-store.ts";
 export type { PlantDatabase } from "./plant-database.ts";
 export {
   checkPlantStore,
   migratePlants,
+  openLockedStore,
   openPlantDatabase,
   openPlantStore,
   type PlantLocation,

@@ -1,5 +1,7 @@
 import { type OptionNames, refuseUnknownOptions, required } from "@plantstore/gateway/options";
+import type { LockedStore, LockOptions } from "./locked-store.ts";
 import { checkDatabaseFile } from "./sqlite/database.ts";
+import { openLockedSqlite } from "./sqlite/locked-store.ts";
 import type { IdRange } from "./sqlite/migrate.ts";
 import { migrateSqlite, openSqliteDatabase } from "./sqlite/plant-database.ts";
 import { openSqliteStore } from "./sqlite/store.ts";
@@ -57,6 +59,7 @@ interface StoreKind<Location> {
   openDatabase(location: Location): Promise<PlantDatabase>;
   check(location: Location): Promise<void>;
   migrate(location: Location, onWaiting?: (what: string) => void): Promise<Versions>;
+  openLocked(location: Location, options: LockOptions): Promise<LockedStore>;
 }
 
 // Loaded on demand: a server on SQLite starts in two thirds of the time without it.
@@ -69,6 +72,7 @@ const storeKinds: { readonly [Kind in keyof Locations]: StoreKind<Locations[Kind
     openDatabase: ({ path }) => openSqliteDatabase(path),
     check: async ({ path }) => checkDatabaseFile(path),
     migrate: async ({ path }) => migrateSqlite(path),
+    openLocked: async ({ path }, { refused }) => openLockedSqlite(path, refused),
   },
   postgres: {
     openStore: async (location, options) =>
@@ -76,6 +80,8 @@ const storeKinds: { readonly [Kind in keyof Locations]: StoreKind<Locations[Kind
     openDatabase: async ({ url }) => await (await loadPostgres()).openPostgresDatabase(url),
     check: async ({ url }) => await (await loadPostgres()).checkPostgresDatabase(url),
     migrate: async ({ url }, onWaiting) => await (await loadPostgres()).migratePostgres(url, onWaiting),
+    openLocked: async ({ url }, options) =>
+      await (await import("./postgres/all-plants/locked-store.ts")).openLockedPostgres(url, options),
   },
 };
 
@@ -121,4 +127,13 @@ export async function checkPlantStore(location: PlantLocation): Promise<void> {
  */
 export async function migratePlants(location: PlantLocation, onWaiting?: (what: string) => void): Promise<Versions> {
   return await kindOf(location).migrate(location, onWaiting);
+}
+
+/**
+ * Opens an existing store that no server uses, and locks it until it is disposed of.
+ *
+ * @throws StoreOpenError with a message for the operator, also when a server uses the store
+ */
+export async function openLockedStore(location: PlantLocation, options: LockOptions): Promise<LockedStore> {
+  return await kindOf(location).openLocked(location, options);
 }

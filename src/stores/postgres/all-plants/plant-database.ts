@@ -58,9 +58,11 @@ export async function checkPostgresDatabase(url: string): Promise<void> {
   await onSession(readServerUrl(url), (session, location) => location.check(session), deleteTimeouts);
 }
 
-// No timeouts, because building an index waits for older snapshots. This overrides the timeouts of the role, which may
-// be meant for deletions.
-const unlimitedTimeouts: SessionTimeouts = { lockTimeoutMs: 0, statementTimeoutMs: 0, responseTimeoutMs: 0 };
+/**
+ * No timeouts, because commands may run long, for example when building an index waits for older snapshots. This
+ * overrides the timeouts of the role, which may be meant for deletions.
+ */
+export const unlimitedTimeouts: SessionTimeouts = { lockTimeoutMs: 0, statementTimeoutMs: 0, responseTimeoutMs: 0 };
 
 /**
  * Migrates a PostgreSQL database to the schema of this release, and returns the versions before and after. A newer

@@ -151,7 +151,8 @@ export function verdictOn(fault: unknown): Verdict {
   return classes.test(code) ? "isolate" : "split";
 }
 
-function isKeyConflict(fault: unknown): boolean {
+/** Returns whether an idempotency key already has a record. */
+export function isKeyConflict(fault: unknown): boolean {
   return fault instanceof Error && "constraint" in fault && keyIndex.test(String(fault.constraint));
 }
 

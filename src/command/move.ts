@@ -1,0 +1,48 @@
+import { type MoveCounts, movePlants, openLockedStore, plantLocationOf } from "../server/index.ts";
+import { exitCode, type Command, UsageError } from "./command.ts";
+import { formatInteger } from "./import-progress.ts";
+import { startClock } from "./start-clock.ts";
+
+/** Copies everything in a store that no server uses into another one. */
+export const moveCommand: Command = {
+  name: "move",
+  summary: "copy plants, deletion records and idempotency keys to another store; no server may use either",
+  operands: [
+    { name: "FROM", about: "the store to read: sqlite:<file> or postgres://…; it is not changed" },
+    { name: "TO", about: "the store to add them to, which `migrate` has created" },
+  ],
+  notes: [
+    "Adds everything or nothing. You can run it again, also after an interruption.",
+    "With PostgreSQL, it first watches for 11 s whether a server uses the store.",
+  ],
+  run: async (_flags, [from = "", to = ""], terminal) => {
+    const [source, target] = [locationOf("FROM", from), locationOf("TO", to)];
+    const elapsed = startClock();
+    await using reading = await openLockedStore(source, { isRead: true });
+    await using writing = await openLockedStore(target, { isRead: false, refused: reading.identity });
+    const counts = await movePlants(reading, writing, (what, rows) =>
+      terminal.progress?.(`${formatInteger(rows)} ${what}`),
+    ).finally(() => terminal.progress?.(""));
+    for (const line of describe(counts)) terminal.out(line);
+    terminal.err(`moved ${reading.name} to ${writing.name} in ${elapsed()}; do not serve ${reading.name} any more`);
+    return exitCode.ok;
+  },
+};
+
+function locationOf(operand: string, url: string): ReturnType<typeof plantLocationOf> {
+  try {
+    return plantLocationOf(url);
+  } catch (cause) {
+    const message = cause instanceof Error ? cause.message : String(cause);
+    throw new UsageError(message.replaceAll("DATABASE_URL", operand));
+  }
+}
+
+function describe({ plants, records, keys }: MoveCounts): readonly string[] {
+  return [
+    `plants: ${plants.added} added, ${plants.present} already present, ` +
+      `${plants.deleted} skipped (deleted in TO), ${plants.removed} removed (deleted in FROM)`,
+    `deletion records: ${records.added} added, ${records.present} already present`,
+    `idempotency keys: ${keys}`,
+  ];
+}

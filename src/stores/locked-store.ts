@@ -1,0 +1,78 @@
+import { StoreOpenError } from "./store-open-error.ts";
+
+/** A deletion record as it is moved to another store. */
+export interface DeletionRecord {
+  readonly plantId: bigint;
+  /** The time of the deletion, in µs since 1970-01-01 UTC. SQLite stores milliseconds. */
+  readonly deletedAtUs: bigint;
+  readonly subject: string;
+  readonly requestId: string;
+  /** The number or UUID of the commit, see {@link batchNumberOf} and {@link batchUuidOf}. */
+  readonly batch: string;
+  readonly idempotencyKey: string | undefined;
+}
+
+/** The number of rows in a store. */
+export interface StoreCounts {
+  readonly plants: number;
+  readonly records: number;
+  /** Idempotency keys, each of which belongs to a record. */
+  readonly keys: number;
+}
+
+/**
+ * A store in which no other process can write, and which no server uses. All changes are in one transaction, which is
+ * rolled back unless {@link commit} succeeds.
+ *
+ * Every method throws `StoreOpenError` with a message for the operator when the store fails. Each call has at most
+ * 10,000 rows.
+ */
+export interface LockedStore extends AsyncDisposable {
+  /** The file or server, for operators. */
+  readonly name: string;
+  /** Equal only for the same store. */
+  readonly identity: string;
+  count(): Promise<StoreCounts>;
+  /** Lists all ids in ascending order. */
+  plants(): AsyncIterable<readonly bigint[]>;
+  /** Lists all deletion records, oldest first. */
+  records(): AsyncIterable<readonly DeletionRecord[]>;
+  /** Returns those of the ids whose plants exist. */
+  findPlants(ids: readonly bigint[]): Promise<ReadonlySet<bigint>>;
+  /**
+   * Returns the indexes of the records that the store contains. A record is identified by its plant, subject and
+   * request, and by the millisecond of the deletion.
+   */
+  findRecords(records: readonly DeletionRecord[]): Promise<ReadonlySet<number>>;
+  /** Returns the number of records of each of the ids that has records. */
+  countRecords(ids: readonly bigint[]): Promise<ReadonlyMap<bigint, number>>;
+  /** Inserts plants that do not exist, and returns how many were inserted. */
+  insertPlants(ids: readonly bigint[]): Promise<number>;
+  /**
+   * Inserts records that do not exist, with their keys, and returns how many were inserted.
+   *
+   * @throws StoreOpenError when one of the keys belongs to another record
+   */
+  insertRecords(records: readonly DeletionRecord[]): Promise<number>;
+  /** Deletes plants without a record, and returns how many were deleted. */
+  deletePlants(ids: readonly bigint[]): Promise<number>;
+  /** Makes all changes durable, and unlocks the store. */
+  commit(): Promise<void>;
+}
+
+/** Options to lock a store. */
+export interface LockOptions {
+  /** Whether the store is only read. A server that does not make commits durable is then accepted. */
+  readonly isRead: boolean;
+  /** The identity of a store that must not be opened. */
+  readonly refused?: string | undefined;
+  /** How long to watch for servers that use a store in PostgreSQL, in milliseconds; by default until each has written. */
+  readonly watchMs?: number | undefined;
+}
+
+/** Returns the error for an idempotency key that belongs to another record of the target. */
+export function keyInUse(target: string): StoreOpenError {
+  return new StoreOpenError(
+    `an idempotency key of the source belongs to another deletion in ${target}: move to an empty store`,
+  );
+}

@@ -1,0 +1,27 @@
+import { createHash } from "node:crypto";
+
+const uuidForm = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+/**
+ * Returns the UUID of a batch of a moved record, as PostgreSQL stores it. The number of a batch of SQLite becomes a UUID
+ * (RFC 9562 §5.8) that depends on the number and the time, so that records of the same batch stay together.
+ */
+export function batchUuidOf(batch: string, deletedAtUs: bigint): string {
+  if (uuidForm.test(batch)) return batch;
+  const bytes = digestOf(`${batch} ${deletedAtUs}`);
+  bytes.writeUInt8((bytes.readUInt8(6) & 0x0f) | 0x80, 6);
+  bytes.writeUInt8((bytes.readUInt8(8) & 0x3f) | 0x80, 8);
+  return bytes.toString("hex", 0, 16).replace(/^(.{8})(.{4})(.{4})(.{4})/, "$1-$2-$3-$4-");
+}
+
+/**
+ * Returns the number of a batch of a moved record, as SQLite stores it. A UUID becomes a number below 2^62, so that the
+ * numbers of later batches, which count on from it, fit in 64 bits.
+ */
+export function batchNumberOf(batch: string): bigint {
+  return uuidForm.test(batch) ? digestOf(batch).readBigUInt64BE() >> 2n : BigInt(batch);
+}
+
+function digestOf(text: string): Buffer {
+  return createHash("sha256").update(text).digest();
+}

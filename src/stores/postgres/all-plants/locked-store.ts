@@ -1,0 +1,264 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { chunkRowsMax } from "../../in-chunks.ts";
+import {
+  type DeletionRecord,
+  keyInUse,
+  type LockedStore,
+  type LockOptions,
+  type StoreCounts,
+} from "../../locked-store.ts";
+import { batchUuidOf } from "../../moved-batch.ts";
+import { StoreOpenError } from "../../store-open-error.ts";
+import { quote, toArrayLiteral } from "../delete/array-literals.ts";
+import { isKeyConflict } from "../delete/fault-table.ts";
+import { problemOf } from "../delete/problem.ts";
+import { checkDatabase } from "../schema/check-database.ts";
+import { disableTransactionTimeout } from "../schema/online-migration.ts";
+import type { StoreSchema } from "../schema/store-schema.ts";
+import { readCommitted } from "../server/pinned-settings.ts";
+import { retryTransientErrors } from "../server/retry-transient-errors.ts";
+import { readServerUrl } from "../server/server-url.ts";
+import { type Row, Session } from "../server/session.ts";
+import { watchIntervalMs } from "../store.ts";
+import { TableLocation } from "../table-location.ts";
+import { int64Copy } from "./int64-copy.ts";
+import { unlimitedTimeouts } from "./plant-database.ts";
+
+/**
+ * The time in which every server that uses a store tries to write to it, in milliseconds: it checks the store at each
+ * interval, by a write if no deletion was committed since the last check.
+ */
+export const servedWatchMs: number = 2 * watchIntervalMs + 1_000;
+
+// How often waiting sessions are searched, in milliseconds: several times in the lock timeout of a server.
+const watchPollMs = 20;
+
+// The longest wait for running transactions, in seconds. Deletions queue behind this wait.
+const lockTimeoutS = 5;
+
+/**
+ * Opens a store in PostgreSQL, and locks its tables until it is disposed of. Servers that use the store are detected,
+ * because their writes wait for the lock; so their role, application name and pooler do not matter.
+ *
+ * @throws StoreOpenError when the store cannot be used, is distributed over workers, or a session writes to it
+ */
+export async function openLockedPostgres(url: string, options: LockOptions): Promise<LockedStore> {
+  const server = readServerUrl(url);
+  const location = new TableLocation();
+  const session = new Session(server, unlimitedTimeouts, location.workers);
+  try {
+    const schema = await retryTransientErrors(session, () => findStore(session, location, options));
+    const identity = await identityOf(session, schema);
+    if (identity === options.refused) throw new StoreOpenError("it is both the source and the target");
+    await lock(session, schema);
+    await assertUnserved(session, schema, options.watchMs ?? servedWatchMs);
+    return new LockedPostgres(session, location, server.name, identity);
+  } catch (fault) {
+    await session.close();
+    throw new StoreOpenError(`cannot use ${server.name}: ${problemOf(fault).text}`, { cause: fault });
+  }
+}
+
+async function findStore(session: Session, location: TableLocation, { isRead }: LockOptions): Promise<StoreSchema> {
+  const schema = await location.schemaOn(session);
+  await checkDatabase(session, schema, isRead ? "read" : "write");
+  await location.refresh(session);
+  if (!location.isDistributed) return schema;
+  throw new StoreOpenError(
+    'stores on Citus cannot be moved: move to a server without Citus, create the extension, and run "plantstore migrate"',
+  );
+}
+
+// Two servers do not start in the same microsecond.
+const identitySql = `
+  SELECT pg_catalog.concat_ws(' ', pg_catalog.pg_postmaster_start_time(), oid, $1::pg_catalog.text)
+  FROM pg_catalog.pg_database WHERE datname = pg_catalog.current_database()`;
+
+async function identityOf(session: Session, { name }: StoreSchema): Promise<string> {
+  const [row] = await session.query(identitySql, [name]);
+  return String(row?.[0]);
+}
+
+// Row security that would hide rows fails the statements instead.
+async function lock(session: Session, { plants, deletions }: StoreSchema): Promise<void> {
+  await session.begin(`${readCommitted}; SET LOCAL row_security = off; SET LOCAL lock_timeout = '${lockTimeoutS}s';
+    SET LOCAL idle_in_transaction_session_timeout = 0; ${disableTransactionTimeout(true)};
+    LOCK TABLE ${plants}, ${deletions} IN EXCLUSIVE MODE`);
+}
+
+const waitingSql = `
+  SELECT pid, application_name, client_addr
+  FROM pg_catalog.pg_locks LEFT JOIN pg_catalog.pg_stat_activity USING (pid)
+  WHERE relation = pg_catalog.to_regclass($1) AND mode = 'RowExclusiveLock' AND NOT granted
+    AND database = (SELECT oid FROM pg_catalog.pg_database WHERE datname = pg_catalog.current_database()) LIMIT 1`;
+
+/** Watches a locked store. @throws StoreOpenError when another session tries to write to it */
+async function assertUnserved(session: Session, { plants }: StoreSchema, watchMs: number): Promise<void> {
+  const endMs = performance.now() + watchMs;
+  do {
+    const [waiting] = await session.query(waitingSql, [plants]);
+    if (waiting !== undefined) throw isServed(waiting);
+    await sleep(watchPollMs);
+  } while (performance.now() < endMs);
+}
+
+function isServed([pid, application, address]: Row): StoreOpenError {
+  const client = `process ${pid}${application ? ` of ${application}` : ""}${address ? ` on ${address}` : ""}`;
+  return new StoreOpenError(`another session writes to it (${client}); stop all servers that use it first`);
+}
+
+class LockedPostgres implements LockedStore {
+  readonly name: string;
+  readonly identity: string;
+  readonly #session: Session;
+  readonly #schema: StoreSchema;
+  readonly #isByDay: boolean;
+
+  constructor(session: Session, { placement }: TableLocation, name: string, identity: string) {
+    this.#session = session;
+    this.#schema = placement.schema;
+    this.#isByDay = placement.days !== undefined;
+    this.name = name;
+    this.identity = identity;
+  }
+
+  async count(): Promise<StoreCounts> {
+    const { plants, deletions } = this.#schema;
+    const [row] = await this.#query(`
+      SELECT (SELECT count(*) FROM ${plants}), count(*), count(idempotency_key) FROM ${deletions}`);
+    const [plantCount, records, keys] = row?.map(Number) ?? [];
+    return { plants: plantCount ?? Number.NaN, records: records ?? Number.NaN, keys: keys ?? Number.NaN };
+  }
+
+  async *plants(): AsyncGenerator<readonly bigint[]> {
+    const chunks = this.#readAll("moved_plants", `SELECT id FROM ${this.#schema.plants} ORDER BY id`);
+    for await (const rows of chunks) yield toIds(rows);
+  }
+
+  async *records(): AsyncGenerator<readonly DeletionRecord[]> {
+    const chunks = this.#readAll(
+      "moved_records",
+      `SELECT plant_id, (extract(epoch FROM deleted_at) * 1000000)::bigint, subject, request_id, batch, idempotency_key
+       FROM ${this.#schema.deletions} ORDER BY deleted_at, seq`,
+    );
+    for await (const rows of chunks) yield rows.map(toRecord);
+  }
+
+  async findPlants(ids: readonly bigint[]): Promise<ReadonlySet<bigint>> {
+    const sql = `SELECT id FROM ${this.#schema.plants} WHERE id = ANY($1::bigint[])`;
+    return new Set(toIds(await this.#query(sql, [toArrayLiteral(ids)])));
+  }
+
+  async findRecords(records: readonly DeletionRecord[]): Promise<ReadonlySet<number>> {
+    const rows = await this.#query(
+      `SELECT place FROM unnest($1::bigint[], $2::bigint[], $3::pg_catalog.text[], $4::pg_catalog.text[])
+         WITH ORDINALITY AS moved (plant_id, deleted_at_us, subject, request_id, place)
+       WHERE EXISTS (
+         SELECT FROM ${this.#schema.deletions} AS stored
+         WHERE stored.plant_id = moved.plant_id AND deleted_at >= ${timeSql("deleted_at_us / 1000 * 1000")}
+           AND deleted_at < ${timeSql("deleted_at_us / 1000 * 1000 + 1000")}
+           AND stored.request_id = moved.request_id AND stored.subject = moved.subject)`,
+      identifyingColumns(records),
+    );
+    return new Set(rows.map(([place]) => Number(place) - 1));
+  }
+
+  async countRecords(ids: readonly bigint[]): Promise<ReadonlyMap<bigint, number>> {
+    // The inner SELECT hides the number of ids from the planner, so that it uses the index.
+    const rows = await this.#query(
+      `SELECT plant_id, count(*) FROM pg_catalog.unnest((SELECT $1::bigint[])) AS moved (id)
+         JOIN ${this.#schema.deletions} ON plant_id = id GROUP BY plant_id`,
+      [toArrayLiteral(ids)],
+    );
+    return new Map(rows.map(([id, count]) => [BigInt(id ?? ""), Number(count)]));
+  }
+
+  async insertPlants(ids: readonly bigint[]): Promise<number> {
+    const sql = `COPY ${this.#schema.plants} (id) FROM STDIN (FORMAT binary)`;
+    return await this.#run(() => this.#session.copy(sql, int64Copy(BigInt64Array.from(ids))));
+  }
+
+  async insertRecords(records: readonly DeletionRecord[]): Promise<number> {
+    // Records with an idempotency key are in the partition without days, see tables.ts.
+    const [byDay, isByDay] = this.#isByDay ? [", by_day", ", CASE key WHEN '' THEN true END"] : ["", ""];
+    const sql = `
+      INSERT INTO ${this.#schema.deletions} (plant_id, deleted_at, subject, request_id, batch, idempotency_key${byDay})
+      SELECT plant_id, ${timeSql("deleted_at_us")}, subject, request_id, batch, NULLIF(key, '')${isByDay}
+      FROM unnest($1::bigint[], $2::bigint[], $3::pg_catalog.text[], $4::pg_catalog.text[],
+        $5::pg_catalog.uuid[], $6::pg_catalog.text[]) WITH ORDINALITY
+        AS moved (plant_id, deleted_at_us, subject, request_id, batch, key, place)
+      ORDER BY place`;
+    const batches = records.map(({ batch, deletedAtUs }) => batchUuidOf(batch, deletedAtUs));
+    const keys = records.map(({ idempotencyKey }) => quote(idempotencyKey ?? ""));
+    const values = [...identifyingColumns(records), toArrayLiteral(batches), toArrayLiteral(keys)];
+    return await this.#run(() => this.#session.change(sql, values));
+  }
+
+  async deletePlants(ids: readonly bigint[]): Promise<number> {
+    const sql = `DELETE FROM ${this.#schema.plants} WHERE id = ANY($1::bigint[])`;
+    return await this.#run(() => this.#session.change(sql, [toArrayLiteral(ids)]));
+  }
+
+  async commit(): Promise<void> {
+    await this.#run(() => this.#session.commit());
+  }
+
+  // Closing rolls back.
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#session.close();
+  }
+
+  async *#readAll(cursor: string, query: string): AsyncGenerator<readonly Row[]> {
+    await this.#run(() => this.#session.run(`DECLARE ${cursor} NO SCROLL CURSOR FOR ${query}`));
+    let rows: readonly Row[];
+    do {
+      rows = await this.#query(`FETCH ${chunkRowsMax} FROM ${cursor}`);
+      // A server may have been started since the store was locked.
+      await this.#run(() => assertUnserved(this.#session, this.#schema, 0));
+      if (rows.length > 0) yield rows;
+    } while (rows.length === chunkRowsMax);
+  }
+
+  async #query(sql: string, values: readonly unknown[] = []): Promise<readonly Row[]> {
+    return await this.#run(() => this.#session.query(sql, values));
+  }
+
+  async #run<Result>(work: () => Promise<Result>): Promise<Result> {
+    try {
+      return await work();
+    } catch (fault) {
+      if (isKeyConflict(fault)) throw keyInUse(this.name);
+      throw new StoreOpenError(`cannot use ${this.name}: ${problemOf(fault).text}`, { cause: fault });
+    }
+  }
+}
+
+function toIds(rows: readonly Row[]): readonly bigint[] {
+  return rows.map(([id]) => BigInt(id ?? ""));
+}
+
+function toRecord([plantId, deletedAtUs, subject, requestId, batch, idempotencyKey]: Row): DeletionRecord {
+  return {
+    plantId: BigInt(plantId ?? ""),
+    deletedAtUs: BigInt(deletedAtUs ?? ""),
+    subject: subject ?? "",
+    requestId: requestId ?? "",
+    batch: batch ?? "",
+    idempotencyKey: idempotencyKey ?? undefined,
+  };
+}
+
+/** Returns the plants, times, subjects and requests of records as parameters. */
+function identifyingColumns(records: readonly DeletionRecord[]): readonly string[] {
+  return [
+    toArrayLiteral(records.map(({ plantId }) => plantId)),
+    toArrayLiteral(records.map(({ deletedAtUs }) => deletedAtUs)),
+    toArrayLiteral(records.map(({ subject }) => quote(subject))),
+    toArrayLiteral(records.map(({ requestId }) => quote(requestId))),
+  ];
+}
+
+/** Returns the SQL for the time of a number of microseconds since 1970. */
+function timeSql(us: string): string {
+  return `('epoch'::timestamptz + (${us}) * interval '1 microsecond')`;
+}

@@ -1,0 +1,191 @@
+import { existsSync, realpathSync } from "node:fs";
+import type { DatabaseSync } from "node:sqlite";
+import { inChunks } from "../in-chunks.ts";
+import { type DeletionRecord, keyInUse, type LockedStore, type StoreCounts } from "../locked-store.ts";
+import { batchNumberOf } from "../moved-batch.ts";
+import { StoreOpenError } from "../store-open-error.ts";
+import { openDatabase } from "./database.ts";
+import { fileProblemOf, isLocked } from "./problem.ts";
+
+/**
+ * Opens the file of a store, and locks it until it is disposed of. Other processes can neither read nor write it.
+ *
+ * @param refused - the identity of a store that must not be opened
+ * @throws StoreOpenError when the file cannot be opened, or another process, such as a server, has it open
+ */
+export function openLockedSqlite(file: string, refused: string | undefined): LockedStore {
+  // Opening the source again would wait for its lock.
+  if (existsSync(file) && realpathSync(file) === refused)
+    throw new StoreOpenError(`${file} is both the source and the target`);
+  const db = openDatabase({ file });
+  try {
+    lock(db, file);
+    return new LockedSqlite(db, file, realpathSync(file));
+  } catch (fault) {
+    db.close();
+    throw fault;
+  }
+}
+
+function lock(db: DatabaseSync, file: string): void {
+  try {
+    // Fails while another connection is open, because only the last connection can change the journal mode from WAL.
+    // The next server changes it back. In this mode, the journal of a transaction contains only pages that existed
+    // before it. With EXTRA, a commit also syncs the removal of the journal.
+    db.exec("PRAGMA journal_mode = DELETE; PRAGMA synchronous = EXTRA; BEGIN EXCLUSIVE");
+  } catch (fault) {
+    if (!isLocked(fault))
+      throw new StoreOpenError(`cannot open ${file}: ${fileProblemOf(fault).text}`, { cause: fault });
+    throw new StoreOpenError(`another process has ${file} open; stop the server first`, { cause: fault });
+  }
+}
+
+// SQLite joins by an index that it builds in a temporary file. A key is valid only while its record exists.
+const recordsSql = `
+  SELECT plant_id, deleted_at, subject, request_id, batch, idempotency_key
+  FROM deletions LEFT JOIN idempotency_keys USING (seq, deleted_at) ORDER BY deletions.seq`;
+
+const countSql = `
+  SELECT (SELECT count(*) FROM plants) AS plants, (SELECT count(*) FROM deletions) AS records,
+    (SELECT count(*) FROM idempotency_keys JOIN deletions USING (seq, deleted_at)) AS keys`;
+
+// The records have no index by plant, and an index on the table would be slower to build than this one.
+const recordCountsSql = `
+  CREATE TEMP TABLE record_counts (plant_id INTEGER PRIMARY KEY, records INTEGER NOT NULL) STRICT;
+  INSERT INTO temp.record_counts SELECT plant_id, count(*) FROM deletions GROUP BY plant_id`;
+
+class LockedSqlite implements LockedStore {
+  readonly name: string;
+  readonly identity: string;
+  readonly #db: DatabaseSync;
+  #hasRecordCounts = false;
+
+  constructor(db: DatabaseSync, name: string, identity: string) {
+    this.#db = db;
+    this.name = name;
+    this.identity = identity;
+  }
+
+  async count(): Promise<StoreCounts> {
+    const row = this.#run(() => this.#db.prepare(countSql).get());
+    return { plants: Number(row?.["plants"]), records: Number(row?.["records"]), keys: Number(row?.["keys"]) };
+  }
+
+  async *plants(): AsyncGenerator<readonly bigint[]> {
+    const ids = this.#db.prepare("SELECT id FROM plants ORDER BY id");
+    ids.setReturnArrays(true);
+    yield* this.#chunks(inChunks(ids.iterate(), (row) => toBigInt(row[0])));
+  }
+
+  async *records(): AsyncGenerator<readonly DeletionRecord[]> {
+    const rows = this.#db.prepare(recordsSql).iterate();
+    yield* this.#chunks(
+      inChunks(rows, (row) => ({
+        plantId: toBigInt(row["plant_id"]),
+        deletedAtUs: toBigInt(row["deleted_at"]) * usPerMs,
+        subject: String(row["subject"]),
+        requestId: String(row["request_id"]),
+        batch: String(row["batch"]),
+        idempotencyKey: row["idempotency_key"] === null ? undefined : String(row["idempotency_key"]),
+      })),
+    );
+  }
+
+  async findPlants(ids: readonly bigint[]): Promise<ReadonlySet<bigint>> {
+    const find = this.#db.prepare("SELECT 1 FROM plants WHERE id = ?");
+    return this.#run(() => new Set(ids.filter((id) => find.get(id) !== undefined)));
+  }
+
+  async findRecords(records: readonly DeletionRecord[]): Promise<ReadonlySet<number>> {
+    // Searches by time: there is no index by plant, and few records have the same millisecond.
+    const find = this.#db.prepare(
+      "SELECT 1 FROM deletions WHERE deleted_at = ? AND plant_id = ? AND request_id = ? AND subject = ?",
+    );
+    const isStored = ({ plantId, deletedAtUs, requestId, subject }: DeletionRecord): boolean =>
+      find.get(deletedAtUs / usPerMs, plantId, requestId, subject) !== undefined;
+    return this.#run(() => new Set(records.flatMap((record, i) => (isStored(record) ? [i] : []))));
+  }
+
+  async countRecords(ids: readonly bigint[]): Promise<ReadonlyMap<bigint, number>> {
+    return this.#run(() => {
+      if (!this.#hasRecordCounts) this.#db.exec(recordCountsSql);
+      this.#hasRecordCounts = true;
+      const find = this.#db.prepare("SELECT records FROM temp.record_counts WHERE plant_id = ?");
+      const counts = ids.map((id) => [id, Number(find.get(id)?.["records"] ?? 0)] as const);
+      return new Map(counts.filter(([, count]) => count > 0));
+    });
+  }
+
+  async insertPlants(ids: readonly bigint[]): Promise<number> {
+    const insert = this.#db.prepare("INSERT INTO plants (id) VALUES (?)");
+    return this.#run(() => ids.filter((id) => insert.run(id).changes === 1n).length);
+  }
+
+  async insertRecords(records: readonly DeletionRecord[]): Promise<number> {
+    const insert = this.#db.prepare(
+      "INSERT INTO deletions (plant_id, deleted_at, subject, request_id, batch) VALUES (?, ?, ?, ?, ?)",
+    );
+    const findKey = this.#db.prepare(
+      "SELECT 1 FROM idempotency_keys JOIN deletions USING (seq, deleted_at) WHERE idempotency_key = ?",
+    );
+    const keepKey = this.#db.prepare("INSERT OR REPLACE INTO idempotency_keys VALUES (?, last_insert_rowid(), ?)");
+    const insertRecord = ({
+      plantId,
+      deletedAtUs,
+      subject,
+      requestId,
+      batch,
+      idempotencyKey,
+    }: DeletionRecord): boolean => {
+      const deletedAtMs = deletedAtUs / usPerMs;
+      if (insert.run(plantId, deletedAtMs, subject, requestId, batchNumberOf(batch)).changes === 0n) return false;
+      if (idempotencyKey === undefined) return true;
+      if (findKey.get(idempotencyKey) !== undefined) throw keyInUse(this.name);
+      return keepKey.run(idempotencyKey, deletedAtMs).changes === 1n;
+    };
+    return this.#run(() => records.filter(insertRecord).length);
+  }
+
+  async deletePlants(ids: readonly bigint[]): Promise<number> {
+    const remove = this.#db.prepare("DELETE FROM plants WHERE id = ?");
+    return this.#run(() => ids.filter((id) => remove.run(id).changes === 1n).length);
+  }
+
+  async commit(): Promise<void> {
+    this.#run(() => this.#db.exec("COMMIT"));
+  }
+
+  // Closing rolls back.
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#db.close();
+  }
+
+  #run<Result>(work: () => Result): Result {
+    try {
+      return work();
+    } catch (fault) {
+      throw this.#toStoreError(fault);
+    }
+  }
+
+  *#chunks<Item>(chunks: Generator<readonly Item[]>): Generator<readonly Item[]> {
+    for (;;) {
+      const next = this.#run(() => chunks.next());
+      if (next.done === true) return;
+      yield next.value;
+    }
+  }
+
+  #toStoreError(fault: unknown): StoreOpenError {
+    if (fault instanceof StoreOpenError) return fault;
+    return new StoreOpenError(`cannot use ${this.name}: ${fileProblemOf(fault).text}`, { cause: fault });
+  }
+}
+
+const usPerMs = 1_000n;
+
+// Integers are read as bigint; any other type is a bug.
+function toBigInt(value: unknown): bigint {
+  if (typeof value !== "bigint") throw new TypeError(`a column must be an integer, got ${String(value)}`);
+  return value;
+}

@@ -1,0 +1,84 @@
+import { expect, test } from "vitest";
+import { openSqliteStore } from "../../src/stores/index.ts";
+import { openDatabase } from "../../src/stores/sqlite/database.ts";
+import { createTempFolder, type TempFolder } from "../../packages/testing/src/process/temp-folder.ts";
+import { deleteCall } from "../support/plants/delete-call.ts";
+import { plantsIn } from "../support/plants/sqlite-file.ts";
+import { runCommand } from "../support/process/run-command.ts";
+
+/** Creates a store with plants 1 to 3, of which 2 was deleted with a key, and an empty store. */
+async function createStores(folder: TempFolder): Promise<{ readonly from: string; readonly to: string }> {
+  const [from, to] = [folder.file("from.db"), folder.file("to.db")];
+  openDatabase({ file: from, plantsWhenCreated: { first: 1n, last: 3n } }).close();
+  openDatabase({ file: to, migrates: true }).close();
+  const store = await openSqliteStore({ file: from });
+  await store.delete(2n, deleteCall({ idempotencyKey: "key" }));
+  await store.close();
+  return { from, to };
+}
+
+test("move prints what it has added, and can be run again", async () => {
+  using folder = createTempFolder();
+  const { from, to } = await createStores(folder);
+  const words = ["move", `sqlite:${from}`, `sqlite:${to}`];
+  expect(await runCommand(words)).toEqual({
+    exitCode: 0,
+    out: [
+      "plants: 2 added, 0 already present, 0 skipped (deleted in TO), 0 removed (deleted in FROM)",
+      "deletion records: 1 added, 0 already present",
+      "idempotency keys: 1",
+    ],
+    err: [expect.stringMatching(/^moved \S+from\.db to \S+to\.db in \d+\.\d s; do not serve \S+from\.db any more$/)],
+  });
+  expect((await runCommand(words)).out).toEqual([
+    "plants: 0 added, 2 already present, 0 skipped (deleted in TO), 0 removed (deleted in FROM)",
+    "deletion records: 0 added, 1 already present",
+    "idempotency keys: 1",
+  ]);
+  expect([plantsIn(from), plantsIn(to)]).toEqual([
+    [1n, 3n],
+    [1n, 3n],
+  ]);
+});
+
+test.each(["from.db", "to.db"])("move fails and changes nothing while a server uses %s", async (name) => {
+  using folder = createTempFolder();
+  const { from, to } = await createStores(folder);
+  const store = await openSqliteStore({ file: folder.file(name) });
+  const { exitCode, out, err } = await runCommand(["move", `sqlite:${from}`, `sqlite:${to}`]);
+  await store.close();
+  expect({ exitCode, out, err }).toEqual({
+    exitCode: 1,
+    out: [],
+    err: [`plantstore: another process has ${folder.file(name)} open; stop the server first`],
+  });
+  expect(plantsIn(to)).toEqual([]);
+});
+
+test.each([
+  { name: "one store", words: ["sqlite:a.db"], problem: "usage: plantstore move FROM TO" },
+  { name: "memory:", words: ["memory:", "sqlite:a.db"], problem: "FROM must not be memory:" },
+  { name: "another database", words: ["sqlite:a.db", "mysql://ann:secret@db/p"], problem: "TO must be" },
+  { name: "an empty URL", words: ["", "sqlite:a.db"], problem: "FROM must be set" },
+])("move refuses $name", async ({ words, problem }) => {
+  const { exitCode, out, err } = await runCommand(["move", ...words]);
+  expect({ exitCode, out, err: err.join("\n") }).toEqual({
+    exitCode: 2,
+    out: [],
+    err: expect.stringContaining(problem),
+  });
+  expect(err.join("\n")).not.toContain("secret");
+});
+
+test("move names the store that does not exist", async () => {
+  using folder = createTempFolder();
+  const { from } = await createStores(folder);
+  const missing = folder.file("missing.db");
+  expect(await runCommand(["move", `sqlite:${from}`, `sqlite:${missing}`])).toEqual({
+    exitCode: 1,
+    out: [],
+    err: [
+      `plantstore: cannot open ${missing}: file not found in ${folder.path}: run "plantstore migrate" to create it`,
+    ],
+  });
+});

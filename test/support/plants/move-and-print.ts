@@ -1,0 +1,9 @@
+/** Moves the store of the first argument to that of the second, without the wait for servers, and prints the counts. */
+import { movePlants } from "../../../src/stores/move-plants.ts";
+import { openLockedStore, type PlantLocation } from "../../../src/stores/plant-location.ts";
+
+const [source, target] = process.argv.slice(2).map((text): PlantLocation => JSON.parse(text));
+if (source === undefined || target === undefined) throw new Error("usage: move-and-print.ts SOURCE TARGET");
+await using reading = await openLockedStore(source, { isRead: true, watchMs: 0 });
+await using writing = await openLockedStore(target, { isRead: false, refused: reading.identity, watchMs: 0 });
+console.log(JSON.stringify(await movePlants(reading, writing)));

@@ -1,0 +1,140 @@
+import { type MoveCounts, movePlants } from "../../../src/stores/move-plants.ts";
+import {
+  openLockedStore,
+  openPlantDatabase,
+  openPlantStore,
+  type PlantLocation,
+} from "../../../src/stores/plant-location.ts";
+import { openDatabase } from "../../../src/stores/sqlite/database.ts";
+import { collect } from "../../../packages/testing/src/collect.ts";
+import { createUndividedStore } from "./days.ts";
+import { deleteCall } from "./delete-call.ts";
+import { type PostgresServer, runSql } from "./postgres-server.ts";
+import type { TempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
+
+/** A kind of store. */
+export interface Kind {
+  readonly kind: string;
+  /** Creates a store without plants. */
+  readonly create: () => Promise<PlantLocation>;
+  readonly run: (location: PlantLocation, sql: string) => Promise<void>;
+}
+
+/** Returns the URL of a store in PostgreSQL. */
+export function urlOf(location: PlantLocation): string {
+  if (location.kind !== "postgres") throw new TypeError(`the store is in ${location.kind}`);
+  return location.url;
+}
+
+/** Returns the kinds of stores, in a folder and on a server. */
+export function kindsOf(
+  folder: TempFolder,
+  server: PostgresServer,
+): Readonly<Record<"sqlite" | "postgres" | "undivided", Kind>> {
+  let files = 0;
+  const postgres: Kind = {
+    kind: "PostgreSQL",
+    create: async () => ({ kind: "postgres", url: await server.createPlants() }),
+    run: async (location, sql) => void (await runSql(urlOf(location), sql)),
+  };
+  return {
+    sqlite: {
+      kind: "SQLite",
+      create: async () => {
+        const path = folder.file(`${++files}.db`);
+        openDatabase({ file: path, migrates: true }).close();
+        return { kind: "sqlite", path };
+      },
+      run: async (location, sql) => {
+        if (location.kind !== "sqlite") throw new TypeError(`the store is in ${location.kind}`);
+        using db = openDatabase({ file: location.path });
+        db.exec(sql);
+      },
+    },
+    postgres,
+    undivided: {
+      ...postgres,
+      create: async () => ({ kind: "postgres", url: await createUndividedStore(server) }),
+    },
+  };
+}
+
+/** Moves a store. By default, does not wait for writes of servers. */
+export async function move(
+  from: PlantLocation,
+  to: PlantLocation,
+  { sourceMs = 0, targetMs = 0 }: { readonly sourceMs?: number; readonly targetMs?: number } = {},
+): Promise<MoveCounts> {
+  await using source = await openLockedStore(from, { isRead: true, watchMs: sourceMs });
+  const { identity: refused } = source;
+  await using target = await openLockedStore(to, { isRead: false, refused, watchMs: targetMs });
+  return await movePlants(source, target);
+}
+
+/** Adds plants to a store. */
+export async function importInto(location: PlantLocation, ids: readonly bigint[], restore = false): Promise<void> {
+  await using database = await openPlantDatabase(location);
+  await using running = await database.startImport({ restore });
+  await running.add(ids);
+}
+
+/** Deletes plants in a store, and returns which of them it had. */
+export async function deleteFrom(
+  location: PlantLocation,
+  ...deletions: readonly (readonly [id: bigint, call?: Parameters<typeof deleteCall>[0]])[]
+): Promise<boolean[]> {
+  const store = await openPlantStore(location);
+  const outcomes = [];
+  try {
+    for (const [id, call] of deletions) outcomes.push(await store.delete(id, deleteCall(call)));
+  } finally {
+    await store.close();
+  }
+  return outcomes;
+}
+
+/** Returns the ids of all plants. */
+export async function plantsOf(location: PlantLocation): Promise<bigint[]> {
+  await using database = await openPlantDatabase(location);
+  return (await collect(database.exportPlants())).flat();
+}
+
+/** Returns the deletion records, without their batches, which depend on the kind of the store. */
+export async function recordsOf(location: PlantLocation): Promise<object[]> {
+  await using database = await openPlantDatabase(location);
+  const records = (await collect(database.listDeletions())).flat();
+  return records.map(({ plantId, deletedAt, subject, requestId }) => ({
+    plantId,
+    deletedAtMs: Math.floor(Number(deletedAt)),
+    subject,
+    requestId,
+  }));
+}
+
+/** Returns the number of records in each batch. */
+export async function batchSizesOf(location: PlantLocation): Promise<readonly number[]> {
+  await using database = await openPlantDatabase(location);
+  const sizes = new Map<string, number>();
+  for (const { batch } of (await collect(database.listDeletions())).flat())
+    sizes.set(batch, (sizes.get(batch) ?? 0) + 1);
+  return [...sizes.values()];
+}
+
+/** The lowest id. */
+export const int64Min: bigint = -(2n ** 63n);
+
+/** The highest id. */
+export const int64Max: bigint = 2n ** 63n - 1n;
+
+/** The call that deleted plant 2 of {@link createUsedStore}. */
+export const key = { idempotencyKey: "key-of-2", subject: "ann" };
+
+/** Creates a store with plants, of which some were deleted, one of them with a key, and one was restored. */
+export async function createUsedStore({ create }: Kind): Promise<PlantLocation> {
+  const location = await create();
+  await importInto(location, [int64Min, 1n, 2n, 3n, 4n, int64Max]);
+  const text = "☘ {\"NULL\\',}\n";
+  await deleteFrom(location, [2n, key], [3n], [4n, { subject: text, requestId: text }]);
+  await importInto(location, [3n], true);
+  return location;
+}
