@@ -6,7 +6,8 @@ import { ownSchema } from "./migrations.ts";
 import type { StoreSchema } from "./store-schema.ts";
 
 /**
- * Checks that the database has a schema that this release can use. For writing, also runs {@link checkSettings}.
+ * Checks that the database has a schema that this release can use, and shows the user all rows. For writing, also runs
+ * {@link checkSettings}, and checks that statements have their usual effect.
  *
  * @throws StoreOpenError when not, and an `Error` when it is read-only, which a failover may change
  */
@@ -18,6 +19,35 @@ export async function checkDatabase(
   const found = await versionOf(session, schema);
   if (access === "write") await checkSettings(session, schema);
   assertUsableSchema(found, ownSchema.version);
+  await checkEffects(session, schema, access);
+}
+
+// The rules of a view (1) are not of interest, and neither are disabled ones and those of replicas.
+const effectsSql = `
+  SELECT relname, pg_catalog.row_security_active(pg_class.oid), (
+    SELECT pg_catalog.min(rulename::pg_catalog.text) FROM pg_catalog.pg_rewrite
+    WHERE ev_class = pg_class.oid AND ev_type <> '1' AND ev_enabled NOT IN ('D', 'R'))
+  FROM pg_catalog.pg_class JOIN pg_catalog.pg_namespace ON pg_namespace.oid = relnamespace
+  WHERE nspname = $1 AND relname IN ('plants', 'deletions') ORDER BY relname`;
+
+/**
+ * Checks that the tables show all rows to the user, and that no rule replaces statements.
+ *
+ * @throws StoreOpenError naming the table
+ */
+async function checkEffects(session: Session, { name }: StoreSchema, access: "read" | "write"): Promise<void> {
+  // The separate transaction resets the role to that of the URL.
+  const rows = await session.transact(readCommitted, () => session.query(effectsSql, [name]));
+  for (const [table, isRowSecurityActive, rule] of rows) {
+    if (isRowSecurityActive === "t") {
+      throw new StoreOpenError(
+        `row security may hide rows of the table ${table} from the user, so plants would be reported as missing: ` +
+          `run ALTER ROLE … BYPASSRLS, or ALTER TABLE ${table} DISABLE ROW LEVEL SECURITY`,
+      );
+    }
+    if (access === "write" && rule)
+      throw new StoreOpenError(`the rule ${rule} replaces statements on the table ${table}: drop or disable the rule`);
+  }
 }
 
 // The privileges for deletions, retries and retention. The functions exist if records are partitioned by day.
