@@ -4,6 +4,7 @@ import { Socket } from "node:net";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { GreenhouseService, type Reading } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import type { AdmitRequest, Gateway } from "../../../packages/gateway/src/index.ts";
+import { createMcp } from "../../../packages/gateway/src/protocols/mcp/index.ts";
 import { createTestGateway } from "../../../packages/testing/src/gateway/test-engine.ts";
 import { collectGarbage } from "../../../packages/testing/src/carriers/held-bytes.ts";
 import type { Answers, Question } from "../../support/costs/measured-server.ts";
@@ -48,7 +49,10 @@ function refuse(): never {
 const plants = await startPlantServer();
 const plantsOverTls = await startPlantServer({ tls: createCertificate("plants") });
 // An Any may contain all types of the services, including Any.
-const kitchenSink = await startKitchenSink({ jsonOptions: {} });
+const kitchenSink = await startKitchenSink({
+  jsonOptions: {},
+  mcp: createMcp({ tools: ["kitchensink.v1.KitchenSink.Plain"] }),
+});
 const service = GreenhouseService.typeName;
 function createGreenhouse(fields: "x-forwarded" | "forwarded"): Gateway {
   return createTestGateway({

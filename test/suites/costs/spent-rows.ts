@@ -9,7 +9,15 @@ import {
   headersFrame,
   resetFrame,
 } from "../../../packages/testing/src/carriers/http2-frames.ts";
-import { bodyFrames, greenhouseCall, last, streamIds, times, trickle } from "../../support/costs/attacks.ts";
+import {
+  bodyFrames,
+  greenhouseCall,
+  last,
+  mcpMessages,
+  streamIds,
+  times,
+  trickle,
+} from "../../support/costs/attacks.ts";
 import type { MeasuredServer, ServerName } from "../../support/costs/measured-server.ts";
 import { openRaw, openRawHttp2, openRawTls } from "../../support/costs/raw-client.ts";
 import { encodeEnvelope } from "../../../packages/testing/src/gateway/envelope.ts";
@@ -313,6 +321,15 @@ export const spentRows: readonly SpentRow[] = [
       return post("/kitchensink.v1.KitchenSink/Plain", "application/json", Buffer.from(body));
     }),
   },
+  ...mcpMessages.map(({ what, atMost, wrap }) => ({
+    what: `a KiB of unknown names in ${what}`,
+    atMost,
+    n: 256,
+    run: large("kitchenSink", (n) => {
+      const names = Array.from({ length: n * 90 }, (_, i) => `"${i}":0`.padEnd(11)).join();
+      return post("/mcp", "application/json", Buffer.from(wrap(names)));
+    }),
+  })),
   {
     what: "a KiB of JSON in eight levels of Any, each with its type at the end",
     atMost: "35",

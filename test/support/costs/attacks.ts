@@ -108,3 +108,18 @@ export function endlessBlock(streamId: number, block: Buffer): Frame[] {
     frame(i === 0 ? frameType.headers : frameType.continuation, 0, streamId, payload),
   );
 }
+
+/** Messages of MCP with many unknown names, and their most CPU time for each KiB, in ordinary calls. */
+export const mcpMessages: readonly { what: string; atMost: string; wrap: (names: string) => string }[] = [
+  {
+    what: "the arguments of an MCP tool",
+    atMost: "14",
+    wrap: (names) =>
+      `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"kitchensink_v1_KitchenSink_Plain","arguments":{${names}}}}`,
+  },
+  {
+    what: "the `_meta` of an MCP message",
+    atMost: "4",
+    wrap: (names) => `{"jsonrpc":"2.0","id":1,"method":"ping","params":{"_meta":{${names}}}}`,
+  },
+];

@@ -37,7 +37,6 @@ export {
 export { hasCustomJsonRepresentation, isJsonObject } from "./custom-form.ts";
 export { FieldProblem, quote } from "./field-problem.ts";
 export { JsonScanner } from "./json-scanner.ts";
-export { type JsonMembers, noMembers, readMembers } from "./read-members.ts";
 export type { BoundFields, FieldNotes } from "./read-context.ts";
 export { hasRequiredFields, isRequiredField, requireFields } from "./required-fields.ts";
 export { UnknownNames } from "./unknown-names.ts";

@@ -73,15 +73,22 @@ export class JsonScanner {
 
   /** Reads the next value, a string. */
   readString(): string {
+    const start = this.#skipSpace() === 0x22 ? this.#at + 1 : this.#at;
+    const escaped = this.skipString();
+    const end = this.#at - 1;
+    return escaped ? this.#unescape(start, end) : this.#detach(this.#text.slice(start, end));
+  }
+
+  /** Skips the next value, a string. Returns whether it has escapes. */
+  skipString(): boolean {
     if (this.#skipSpace() !== 0x22) throw this.#unexpected("a string");
     const text = this.#text;
-    const start = this.#at + 1;
     let escaped = false;
-    for (let at = start; at < text.length; at++) {
+    for (let at = this.#at + 1; at < text.length; at++) {
       const unit = text.charCodeAt(at);
       if (unit === 0x22) {
         this.#at = at + 1;
-        return escaped ? this.#unescape(start, at) : this.#detach(text.slice(start, at));
+        return escaped;
       }
       if (unit < 0x20) throw this.#problemAt(at, "control character in a string");
       if (unit !== 0x5c) continue;
@@ -172,6 +179,29 @@ export class JsonScanner {
     if (kind === "object") this.readObject(() => this.skipValue());
     else if (kind === "array") this.readArray(() => this.skipValue());
     else this.readText();
+  }
+
+  /**
+   * Skips the next value faster than {@link skipValue}, because duplicate keys are not found. Only for a value that is
+   * read later, or not used.
+   */
+  skipSyntax(): void {
+    const kind = this.peek();
+    if (kind === "string") return void this.skipString();
+    if (kind === "array") return this.readArray(() => this.skipSyntax());
+    if (kind !== "object") return void this.readText();
+    this.openObject();
+    if (this.#skipSpace() === 0x7d) return this.#close();
+    for (;;) {
+      this.skipString();
+      if (this.#skipSpace() !== 0x3a) throw this.#unexpected('":"');
+      this.#at++;
+      this.skipSyntax();
+      const unit = this.#skipSpace();
+      if (unit === 0x7d) return this.#close();
+      if (unit !== 0x2c) throw this.#unexpected('"," or "}"');
+      this.#at++;
+    }
   }
 
   /** The position in the text, in characters. After {@link peek}, it is the start of the next value. */

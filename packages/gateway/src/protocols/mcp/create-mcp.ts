@@ -12,15 +12,14 @@ import {
   type Protocol,
   type ProtocolExtension,
 } from "../index.ts";
-import { jsonRpcError, readMcpMessage, respondWithError, stringOf } from "./json-rpc.ts";
+import { envelopeLengthMax } from "./envelope.ts";
+import { jsonRpcError, respondWithError, stringOf } from "./json-rpc.ts";
+import { readMcpMessage } from "./read-message.ts";
 import { type McpOptions, mcpOptionNames, streamLimitsOf } from "./options.ts";
 import { isStateless } from "./revisions.ts";
 import { McpServer } from "./server.ts";
 import { type ToolCall, ToolWire } from "./tool-wire.ts";
 import { selectTools } from "./tools.ts";
-
-/** The bytes of a body in addition to the arguments of its tool. 64 KiB: `_meta` may describe the client at length. */
-const envelopeBytesMax = 64 * 1024;
 
 /**
  * Creates the protocol MCP, for the option `mcp` of a gateway or a proxy.
@@ -59,7 +58,7 @@ function openBody(exchange: Exchange, protocol: Protocol, server: McpServer): Bo
   let readId: string | undefined;
   return {
     problem: problemOfHeader(exchange, server),
-    body: planBody(server.readMaxBytes + envelopeBytesMax),
+    body: planBody(server.readMaxBytes + envelopeLengthMax),
     readTarget: (body, caller) => {
       const message = readMcpMessage(body);
       const { id, method } = message;

@@ -2,16 +2,11 @@ import type { JsonValue } from "@bufbuild/protobuf";
 import { Code, type ConnectError } from "@connectrpc/connect";
 import { problem } from "../../errors/index.ts";
 import { type Exchange, type HeaderFields, prepareHeaderFields, toUtf8 } from "../../exchange/index.ts";
-import {
-  FieldProblem,
-  type JsonMembers,
-  JsonScanner,
-  noMembers,
-  readMembers,
-  toText,
-} from "../../messages/json/index.ts";
 import { metadataFields } from "../index.ts";
 import { httpStatusOf } from "../rest/rules/index.ts";
+
+/** The JSON texts of the members of an object, by name. */
+export type JsonMembers = ReadonlyMap<string, string>;
 
 /**
  * A message of JSON-RPC 2.0, with the values that this server uses. Arguments and ids are parts of the text as sent, so
@@ -33,48 +28,6 @@ export interface McpMessage {
 
 /** The most characters of an id or a progress token, which are repeated in responses. 256: a UUID has 36. */
 const idLengthMax = 256;
-
-/** An idempotency key: visible ASCII characters and spaces. 256: a UUID has 36. */
-const idempotencyKeys = /^[\x20-\x7e]{1,256}$/;
-
-/** Reads a message. @throws ConnectError if the body is not strict JSON: see `readJson` */
-export function readMcpMessage(body: Uint8Array): McpMessage {
-  try {
-    return readText(toText(body));
-  } catch (error) {
-    throw jsonRpcError("parse", error instanceof FieldProblem ? error.message : "the bytes are not UTF-8", 400);
-  }
-}
-
-function readText(text: string): McpMessage {
-  const isBatch = new JsonScanner(text).peek() === "array";
-  const levels = isBatch ? [] : readMembers(text, ["params", "_meta"]);
-  const [message = noMembers, params = noMembers, meta = noMembers] = levels;
-  const [id, method, key] = [message.get("id"), message.get("method"), meta.get("idempotencyKey")];
-  // Some clients send null for a tool without parameters.
-  const sent = params.get("arguments") ?? "null";
-  const args = sent === "null" ? "{}" : sent;
-  const version = stringOf(message.get("jsonrpc"));
-  const isKey = key === undefined || idempotencyKeys.test(stringOf(key) ?? "");
-  const check = (isValid: boolean, name: ErrorName, reason: string): ConnectError | undefined =>
-    isValid ? undefined : jsonRpcError(name, reason, 400);
-  const error =
-    check(version === "2.0", "invalidRequest", 'the message must be one object with "jsonrpc": "2.0"') ??
-    check(isId(id ?? "0"), "invalidRequest", '"id" must be a string or an integer of at most 256 characters') ??
-    check((method ?? '"').startsWith('"'), "invalidRequest", '"method" must be a string') ??
-    check(args.startsWith("{"), "invalidParams", '"arguments" must be an object') ??
-    check((params.get("_meta") ?? "{").startsWith("{"), "invalidParams", '"_meta" must be an object') ??
-    check(isKey, "invalidParams", '"idempotencyKey" must be a string of 1 to 256 ASCII characters');
-  return {
-    id: id !== undefined && isId(id) ? id : undefined,
-    method: stringOf(method),
-    arguments: args,
-    params,
-    meta,
-    idempotencyKey: stringOf(key),
-    error,
-  };
-}
 
 /** Returns the value of a JSON text if it is a string. */
 export function stringOf(text: string | undefined): string | undefined {
@@ -98,7 +51,8 @@ const errorCodes = {
   unsupportedVersion: -32022,
 } as const;
 
-type ErrorName = keyof typeof errorCodes;
+/** The name of an error code. */
+export type ErrorName = keyof typeof errorCodes;
 
 /** The members of an error of JSON-RPC other than its message. */
 interface ErrorMembers {

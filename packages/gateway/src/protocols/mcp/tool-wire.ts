@@ -2,7 +2,7 @@ import type { Message } from "@bufbuild/protobuf";
 import { Code, type ConnectError } from "@connectrpc/connect";
 import { problem } from "../../errors/index.ts";
 import { concatBytes, type Exchange, type HeaderFields, noBytes, toUtf8 } from "../../exchange/index.ts";
-import { isJsonObject, noMembers, readMembers } from "../../messages/json/index.ts";
+import { FieldProblem, isJsonObject, JsonScanner } from "../../messages/json/index.ts";
 import {
   BodyCallWire,
   LazyHeaders,
@@ -60,10 +60,24 @@ export class ToolWire extends BodyCallWire implements UnaryWire, StreamWire {
 
   /** Returns the argument `value`, which is the message if its JSON is not an object. */
   #valueOf(args: string): string {
-    const [members = noMembers] = readMembers(args);
-    const value = members.get("value");
+    const scanner = new JsonScanner(args);
+    let value: string | undefined;
+    let hasOthers = false;
+    const readMember = (name: string): void => {
+      scanner.peek();
+      const start = scanner.at;
+      scanner.skipValue();
+      if (name === "value") value = args.slice(start, scanner.at);
+      else hasOthers = true;
+    };
+    try {
+      scanner.readObject(readMember);
+    } catch (error) {
+      // A key is set more than once; `readEnvelope` has accepted it.
+      throw error instanceof FieldProblem ? problem("ERR_MESSAGE_INVALID", error.message) : error;
+    }
     if (value === undefined) throw problem("ERR_MESSAGE_INVALID", 'the argument "value" is missing');
-    if (members.size === 1 || this.codec.refusesUnknownFields !== true) return value;
+    if (!hasOthers || this.codec.refusesUnknownFields !== true) return value;
     throw problem("ERR_MESSAGE_INVALID", 'there must be no argument other than "value"');
   }
 

@@ -55,8 +55,8 @@ export const calls: readonly Case[] = [
     request: raw(
       `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"${water}","arguments":{"bed":1,"bed":2}}}`,
     ),
-    httpStatus: 400,
-    response: failure(-32700, 'key "bed" is set more than once'),
+    response: result({ content: text("INVALID_ARGUMENT: bed: is set more than once"), isError: true }),
+    ...named,
   },
   {
     name: "a call whose message is larger than the RPC allows",

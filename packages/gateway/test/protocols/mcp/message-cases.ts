@@ -7,6 +7,20 @@ import {
 } from "../../../../testing/src/gateway/mcp.ts";
 import { call, type Case, complete, failure, raw, readMaxBytes, result, supported, withHeader } from "./case.ts";
 
+/** Returns a `ping` with further members in one of its objects. */
+function wrap(place: string, members: string): string {
+  const at = (name: string): string => (name === place ? `,${members}` : "");
+  const params = `"params":{"arguments":{},"_meta":{"b":0${at("_meta")}}${at("params")}}`;
+  return `{"jsonrpc":"2.0","id":1,"method":"ping",${params},"other":{"b":0${at("other")}}${at("message")}}`;
+}
+
+/** Returns a `ping` of many names and the given length, without its arguments. */
+function padded(place: string, length: number): string {
+  const names = Array.from({ length: 5_000 }, (_, at) => `"${at}":0`).join();
+  const rest = length - wrap(place, `${names},"z":""`).length + "{}".length;
+  return wrap(place, `${names},"z":"${"z".repeat(rest)}"`);
+}
+
 /** Messages that call no tool, and messages that are not valid. */
 export const messageCases: readonly Case[] = [
   {
@@ -148,6 +162,25 @@ export const messageCases: readonly Case[] = [
       `the message is larger than ${readMaxBytes + 64 * 1024} bytes; to accept it, set the server option readMaxBytes`,
     ),
   },
+  ...["message", "params", "_meta", "other"].flatMap((place): readonly Case[] => [
+    {
+      name: `a duplicate member of ${place}`,
+      request: raw(wrap(place, '"a":1,"a":2')),
+      httpStatus: 400,
+      response: failure(-32700, 'key "a" is set more than once'),
+    },
+    {
+      name: `names of 64 KiB in ${place}, which is the most`,
+      request: raw(padded(place, 64 * 1024)),
+      response: result({}),
+    },
+    {
+      name: `names of more than 64 KiB in ${place}`,
+      request: raw(padded(place, 64 * 1024 + 1)),
+      httpStatus: 413,
+      response: failure(-32600, 'a message must have at most 65536 characters in addition to "arguments"'),
+    },
+  ]),
   {
     name: "another content type",
     request: withHeader(call({}), { "content-type": "text/plain" }),

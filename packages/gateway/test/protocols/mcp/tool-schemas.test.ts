@@ -2,7 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import { FieldDescriptorProto_Type as Type, MessageOptionsSchema } from "@bufbuild/protobuf/wkt";
 import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 import { describe, expect, test } from "vitest";
-import { statelessRequest } from "../../../../testing/src/gateway/mcp.ts";
+import { postMcp, statelessRequest } from "../../../../testing/src/gateway/mcp.ts";
 import type { FetchHandler } from "../../../src/index.ts";
 import {
   type DescribedMessage,
@@ -138,6 +138,13 @@ describe("a tool whose RPC refuses unknown fields", () => {
       result: { isError: true, content: [{ text: `INVALID_ARGUMENT: ${want}` }] },
     });
   });
+});
+
+test("an argument next to a value is refused if it is set twice", async () => {
+  const fetch = serveDescribed([wrapped]);
+  const params = '{"name":"hostile_v1_S_W","arguments":{"value":"a","other":1,"other":2}}';
+  const { text } = await postTo(fetch, postMcp(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":${params}}`));
+  expect(text).toContain('INVALID_ARGUMENT: key \\"other\\" is set more than once');
 });
 
 test("a tool whose RPC ignores unknown fields has an open input", async () => {
