@@ -5,7 +5,7 @@ import { exchangeHttp1, openHttp1 } from "../../packages/testing/src/carriers/ht
 import { startPlantServer, tokens } from "../support/server/plant-server.ts";
 import { wireFormats } from "../../packages/testing/src/gateway/wire-format.ts";
 import { expectedRecord, actualResponse } from "./expected-response.ts";
-import { heldRows } from "../../packages/testing/src/gateway/test-engine.ts";
+import { heldRows, isNodeEngine } from "../../packages/testing/src/gateway/test-engine.ts";
 
 /** A refusal with the error record. */
 interface Refusal {
@@ -202,8 +202,11 @@ const bodyCases: readonly TestCase[] = [
 ];
 
 const fieldCases: readonly TestCase[] = [
-  ...staysOpen("deleted", {
+  // After such a request, node's parser cannot tell where the next one begins.
+  ...(isNodeEngine ? closes : staysOpen)("deleted", {
     "an unsupported upgrade": withFields("connection: upgrade\r\nupgrade: websocket"),
+  }),
+  ...staysOpen("deleted", {
     "a field with non-ASCII bytes": withFields("foo: \xe9\x80\t!"),
     "a field without a value": withFields("foo:"),
     "a field without a space after the colon": withFields("foo:bar"),
