@@ -19,12 +19,13 @@ export interface DocsPageOptions {
 
 const docsPageOptionNames: OptionNames<DocsPageOptions> = { document: required, open: required };
 
-// Scripts and styles are loaded only from this server and never inline, so text in the description or in a response is
-// never executed. Requests may also be sent to the servers in the description, because the user can select one.
-function contentSecurityPolicy(servers: readonly string[]): string {
+// The only script is the page's own, so text in the description or in a response is never executed, nor is a script of
+// this server's upstreams. Styles are loaded only from this server and never inline. Requests may also be sent to the
+// servers in the description, because the user can select one.
+function pagePolicy(servers: readonly string[], scriptHash: string): string {
   return [
     "default-src 'none'",
-    "script-src 'self'",
+    `script-src '${scriptHash}'`,
     "style-src 'self'",
     "img-src 'self'",
     `connect-src ${["'self'", ...servers].join(" ")}`,
@@ -34,11 +35,14 @@ function contentSecurityPolicy(servers: readonly string[]): string {
   ].join("; ");
 }
 
-function headerOf(contentType: string, origins: readonly string[]): Record<string, string> {
+/** The policy of everything but the page: it loads nothing. */
+const filePolicy = "default-src 'none'; frame-ancestors 'none'";
+
+function headerOf(contentType: string, policy = filePolicy): Record<string, string> {
   return {
     "content-type": contentType,
     "cache-control": "no-cache",
-    "content-security-policy": contentSecurityPolicy(origins),
+    "content-security-policy": policy,
     "cross-origin-opener-policy": "same-origin",
     "referrer-policy": "no-referrer",
     "x-content-type-options": "nosniff",
@@ -58,21 +62,24 @@ export function createDocsPage(options: DocsPageOptions): Endpoint[] {
   refuseUnknownOptions(options, docsPageOptionNames, "createDocsPage");
   const { document, open } = options;
   const serialized = memoizeAsync(async () => serializeDocument(await document()));
+  const script = memoizeAsync(createScript);
   const endpointOf = (
     path: string,
     contentType: string,
     write: (document: SerializedDocument) => Resource["body"] | Promise<Resource["body"]>,
   ): Endpoint =>
     resourceEndpoint(path, open, async () => {
-      const described = await serialized();
-      return { header: headerOf(contentType, described.origins), body: await write(described) };
+      return { header: headerOf(contentType), body: await write(await serialized()) };
     });
   const endpoints = [
     endpointOf("/openapi.json", "application/json", ({ json }) => json),
     // RFC 9512.
     endpointOf("/openapi.yaml", "application/yaml", ({ yaml }) => yaml()),
-    endpointOf("/docs", "text/html; charset=utf-8", () => read("page.html")),
-    endpointOf("/docs/page.js", "text/javascript; charset=utf-8", readScript),
+    resourceEndpoint("/docs", open, async () => {
+      const [{ origins }, { hash }] = await Promise.all([serialized(), script()]);
+      return { header: headerOf("text/html; charset=utf-8", pagePolicy(origins, hash)), body: writePage(hash) };
+    }),
+    endpointOf("/docs/page.js", "text/javascript; charset=utf-8", async () => (await script()).text),
     endpointOf("/docs/page.css", "text/css; charset=utf-8", () => styles.map(read).join("\n")),
     endpointOf("/docs/icon.svg", "image/svg+xml", () => read("icon.svg")),
   ];
@@ -85,11 +92,29 @@ const redirectToPage: Endpoint = {
   path: "/",
   yieldsToRules: true,
   open: true,
-  handle: () => ({ httpStatus: 302, header: { ...headerOf("text/plain", []), location: "docs" }, body: "" }),
+  handle: () => ({ httpStatus: 302, header: { ...headerOf("text/plain"), location: "docs" }, body: "" }),
 };
 
 function read(name: string): string {
   return readFileSync(pageFile(name), "utf8");
+}
+
+/** The script of the page, and its hash for a Content-Security-Policy and for `integrity`. */
+interface PageScript {
+  readonly text: string;
+  readonly hash: string;
+}
+
+async function createScript(): Promise<PageScript> {
+  const text = await readScript();
+  // Web Crypto hashes outside the event loop.
+  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text));
+  return { text, hash: `sha256-${Buffer.from(digest).toString("base64")}` };
+}
+
+/** Returns the page. A policy allows an external script by its hash only if its element has the hash too. */
+function writePage(hash: string): string {
+  return read("page.html").replace('src="docs/page.js"', `src="docs/page.js" integrity="${hash}"`);
 }
 
 /** Returns the script: in the package, reads the file that the build has written; in a checkout, bundles it. */

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { Script } from "node:vm";
 import { expect, test } from "vitest";
 import type { EndpointResponse } from "../../gateway/src/index.ts";
@@ -46,18 +47,25 @@ test.each(open.map(({ path }) => path))("%s is revalidated after a release", (pa
 });
 
 test.each(open.map(({ path }) => path))(
-  "the policy of %s allows nothing from other hosts and nothing inline",
+  "%s is not sniffed, framed or sent as a referrer, and loads nothing",
   (path) => {
     expect(answerOf(path).header).toMatchObject({
       "cross-origin-opener-policy": "same-origin",
       "referrer-policy": "no-referrer",
       "x-content-type-options": "nosniff",
     });
-    expect(answerOf(path).header?.["content-security-policy"]).toBe(
-      "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-    );
+    if (path === "/docs") return;
+    expect(answerOf(path).header?.["content-security-policy"]).toBe("default-src 'none'; frame-ancestors 'none'");
   },
 );
+
+test("the policy of the page allows its script by hash, and nothing from other hosts or inline", () => {
+  const hash = `sha256-${createHash("sha256").update(textOf("/docs/page.js")).digest("base64")}`;
+  expect(html).toContain(`<script type="module" src="docs/page.js" integrity="${hash}"></script>`);
+  expect(answerOf("/docs").header?.["content-security-policy"]).toBe(
+    `default-src 'none'; script-src '${hash}'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
+  );
+});
 
 test("the page may send requests only to the servers of the document", async () => {
   const servers = [

@@ -2,6 +2,7 @@ import { isIP } from "node:net";
 import type { AdmitRequest } from "@plantstore/gateway/internal/serve";
 import { type HeaderFields, readHeaderField, type RememberedFields, requireField } from "@plantstore/gateway/exchange";
 import type { RequestFields } from "../client/index.ts";
+import { isControlField } from "./control-fields.ts";
 import { isIdentityField } from "./identity-fields.ts";
 import { isProtocolField, isSettable } from "../upstreams/index.ts";
 import { toShortLine, problem, withCode } from "@plantstore/gateway/internal/errors";
@@ -12,7 +13,9 @@ import { type OptionNames, refusePromise } from "@plantstore/gateway/options";
  *
  * Never forwarded: fields of a connection or a message (RFC 9110 §7.6.1), fields that Connection lists, fields of gRPC,
  * Connect and browsers, and cookies. Request fields that identify a caller, such as `x-real-ip`, are forwarded only if
- * `allow` contains exactly their name, because anyone can send them. docs/reference/proxy-configuration.md lists them.
+ * `allow` contains exactly their name, because anyone can send them. The same holds for response fields that control more
+ * than their response, such as `location` and `clear-site-data`, because all upstreams share the origin of the proxy.
+ * docs/reference/proxy-configuration.md lists both.
  *
  * Over MCP, `authorization` is forwarded only if `allow` contains exactly this name or `set` sets it: a token of an MCP client
  * is intended for this server, and must not be passed on (MCP, "Token Handling").
@@ -20,7 +23,7 @@ import { type OptionNames, refusePromise } from "@plantstore/gateway/options";
  * X-Forwarded-For is set to the address of the caller, as determined by trusted proxies, unless rules exclude the field.
  */
 export interface ForwardRules {
-  /** The names that are forwarded; a string may end in `*`. Default: all. */
+  /** The names that are forwarded; a string may end in `*`. Default: all but those of the two lists. */
   readonly allow?: readonly (string | RegExp)[];
   /** The names that are not forwarded even if `allow` contains them. */
   readonly deny?: readonly (string | RegExp)[];
@@ -58,6 +61,9 @@ const blockedResponseFields = /^(?:access-control-|connect-|proxy-|(?:alt-svc|da
 
 /** Fields that are never forwarded, by direction. */
 const blockedFields = { request: blockedRequestFields, response: blockedResponseFields };
+
+/** Returns whether a field is forwarded only if `allow` contains exactly its name, by direction. */
+const needsExactName = { request: isIdentityField, response: isControlField };
 
 /** The field with the address of the client, for the server behind a proxy. */
 const clientField = "x-forwarded-for";
@@ -148,7 +154,7 @@ function createBlocker(
   const newNames = new Set(rename.values());
   return (name) => {
     if (isProtocolField(name) || blockedFields[direction].test(name)) return true;
-    if (direction === "request" && isIdentityField(name) && !exactlyAllowed.has(name)) return true;
+    if (needsExactName[direction](name) && !exactlyAllowed.has(name)) return true;
     // Otherwise the sender could add a value to a renamed field, or set the field if the original one is missing.
     return newNames.has(name) && !rename.has(name);
   };

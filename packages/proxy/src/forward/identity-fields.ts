@@ -1,3 +1,5 @@
+import { compileNamePatterns } from "./name-patterns.ts";
+
 /** The fields that one kind of proxy sets to identify a caller. A name that ends in `*` is a prefix. */
 interface IdentityFields {
   /** Who sets the fields, as in the documentation. */
@@ -46,14 +48,6 @@ export const identityFields: readonly IdentityFields[] = [
 ];
 
 /** Returns whether a field identifies a caller, by its name in lower case. */
-export function isIdentityField(name: string): boolean {
-  return identityNames.has(name) || identityPrefixes.some((prefix) => name.startsWith(prefix));
-}
-
-const patterns = identityFields.flatMap(({ names }) => names.map((name) => name.toLowerCase()));
-
-const identityNames: ReadonlySet<string> = new Set(patterns.filter((pattern) => !pattern.endsWith("*")));
-
-const identityPrefixes: readonly string[] = patterns
-  .filter((pattern) => pattern.endsWith("*"))
-  .map((pattern) => pattern.slice(0, -1));
+export const isIdentityField: (name: string) => boolean = compileNamePatterns(
+  identityFields.flatMap(({ names }) => names),
+);

@@ -2,6 +2,7 @@ import type { Message } from "@bufbuild/protobuf";
 import type { ConnectError } from "@connectrpc/connect";
 import { type HeaderFields, noBytes } from "../../exchange/index.ts";
 import type { StreamWire } from "../protocol.ts";
+import { protectBytes } from "./protect-bytes.ts";
 import { RestStreamWire } from "./stream-wire.ts";
 
 /** A stream of bytes in google.api.HttpBody messages. Once bytes are sent, only a reset can report an error. */
@@ -19,6 +20,10 @@ export class RestByteStreamWire extends RestStreamWire implements StreamWire {
     this.#bytes += body.byteLength;
     this.#checkNotLonger();
     return body;
+  }
+
+  override headerToSend(header: Headers): HeaderFields {
+    return protectBytes(super.headerToSend(header));
   }
 
   contentFields(header: Headers): HeaderFields {

@@ -1,0 +1,43 @@
+import { compileNamePatterns } from "./name-patterns.ts";
+
+/** The fields that control one thing. A name that ends in `*` is a prefix. */
+interface ControlFields {
+  /** What the fields control, as in the documentation. */
+  readonly controls: string;
+  readonly names: readonly string[];
+}
+
+/**
+ * The response fields that control more than the response of their upstream. They are forwarded only if `allow` contains
+ * their exact name. The table "Fields that control more than a response" of docs/reference/proxy-configuration.md shows
+ * this list.
+ */
+export const controlFields: readonly ControlFields[] = [
+  { controls: "the status of a REST response, and where it leads", names: ["Status", "Location", "Refresh"] },
+  {
+    controls: "how browsers run the response",
+    names: ["Content-Security-Policy", "Content-Security-Policy-Report-Only"],
+  },
+  {
+    controls: "what browsers keep for the origin, which all upstreams share",
+    names: [
+      "Accept-CH",
+      "Clear-Site-Data",
+      "NEL",
+      "Report-To",
+      "Reporting-Endpoints",
+      "Service-Worker-Allowed",
+      "Set-Login",
+      "Strict-Transport-Security",
+    ],
+  },
+  {
+    controls: "servers in front of the proxy, which may send a file instead",
+    names: ["X-Accel-*", "X-Lighttpd-Send-File", "X-Sendfile", "X-Reproxy-URL"],
+  },
+];
+
+/** Returns whether a response field controls more than its response, by its name in lower case. */
+export const isControlField: (name: string) => boolean = compileNamePatterns(
+  controlFields.flatMap(({ names }) => names),
+);
