@@ -21,6 +21,7 @@ export function toUpstreamSettings({ settings, problemAt }: ReadSettings): reado
   requireCodes(methodConfig, problemAt);
   const methodSettings = toMethodSettings(methodConfig);
   const hidden = authentication?.forward === false ? ["authorization"] : [];
+  const counts = new Map<string, number>();
   return upstreams.map((upstream, at) => {
     const path = `upstreams[${at}]`;
     const { addresses, descriptors, services, timeoutMs, timeoutMaxMs, retry, reflectionHeader } = upstream;
@@ -33,9 +34,10 @@ export function toUpstreamSettings({ settings, problemAt }: ReadSettings): reado
         "must be a file unless validateReflected is set, because upstreams may be hostile",
       );
     const isSelected = createNameFilter(services);
-    const others = upstreams.slice(0, at).filter((other) => other.addresses[0] === first).length;
+    const number = (counts.get(first) ?? 0) + 1;
+    counts.set(first, number);
     return {
-      name: others === 0 ? first : `${first}#${others + 1}`,
+      name: number === 1 ? first : `${first}#${number}`,
       connection: { ...connectionOf(upstream), limits: { headerBytes }, ...tlsOf(upstream, path, problemAt) },
       proxied: {
         descriptors: descriptors === "reflection" ? descriptors : pathToFileURL(descriptors),

@@ -1,5 +1,8 @@
 import { createRequire } from "node:module";
-import type { Node as YamlNode } from "yaml";
+import type { CST, Node as YamlNode } from "yaml";
+
+/** Maximum nesting of sequences and mappings. 100: as in JSON messages, and far below the depth of the stack. */
+const nestingMax = 100;
 
 /** A YAML value with its position. */
 export interface YamlValue {
@@ -32,8 +35,9 @@ export class YamlProblem extends Error {
 }
 
 /**
- * Parses YAML 1.2 with the core schema to a JSON value. Rejects ambiguous input: duplicate keys, aliases, tags that the
- * core schema does not define, a second document. Keys must be strings; `<<` is an ordinary key.
+ * Parses YAML 1.2 with the core schema to a JSON value, in time that grows with the length of the text. Rejects ambiguous
+ * input: duplicate keys, aliases, tags that the core schema does not define, a second document. Keys must be strings; `<<`
+ * is an ordinary key. Nesting is limited to {@link nestingMax} levels.
  *
  * @throws YamlProblem with the line and column of the problem, both from 1
  */
@@ -68,27 +72,36 @@ function toScalar(value: unknown): string | number | bigint | boolean | null {
   return isText || isOther ? value : null;
 }
 
+type ProblemAt = (offset: number, message: string) => YamlProblem;
+
 function parse(text: string) {
-  const { LineCounter, parseDocument, visit, isNode } = loadYaml();
+  const { Composer, LineCounter, Parser, visit, isNode, isScalar } = loadYaml();
   const lineCounter = new LineCounter();
-  const document = parseDocument(text, {
-    schema: "core",
-    merge: false,
-    resolveKnownTags: false,
-    stringKeys: true,
-    prettyErrors: false,
-    lineCounter,
-  });
   const positionAt = (offset: number): { readonly line: number; readonly column: number } => {
     const { line, col } = lineCounter.linePos(offset);
     return { line: Math.max(line, 1), column: Math.max(col, 1) };
   };
-  const problemAt = (offset: number, message: string): YamlProblem => {
+  const problemAt: ProblemAt = (offset, message) => {
     const { line, column } = positionAt(offset);
     return new YamlProblem(line, column, message);
   };
+  const tokens = [...new Parser(lineCounter.addNewLine).parse(text)];
+  requireShallow(tokens, problemAt);
+  // `uniqueKeys` compares each key with all others, which takes the square of the time.
+  const options = {
+    schema: "core",
+    merge: false,
+    resolveKnownTags: false,
+    stringKeys: true,
+    uniqueKeys: false,
+  } as const;
+  const [document, second] = new Composer(options).compose(tokens, true, text.length);
+  if (document === undefined) throw problemAt(0, "the text is not a document");
   const [problem] = [...document.errors, ...document.warnings];
   if (problem !== undefined) throw problemAt(problem.pos[0], problem.message);
+  if (second !== undefined) throw problemAt(second.range[0], "the file must contain a single document");
+  const startOf = (node: unknown): number | undefined =>
+    isNode(node) ? (node satisfies YamlNode).range?.[0] : undefined;
   visit(document, {
     Alias(_, { range, source }) {
       throw problemAt(
@@ -96,10 +109,37 @@ function parse(text: string) {
         `*${source} is an alias, which is not supported; repeat the value or quote the string`,
       );
     },
+    Map(_, { items }) {
+      const names = new Set<unknown>();
+      for (const { key } of items) {
+        const name = isScalar(key) ? key.value : "";
+        if (names.has(name))
+          throw problemAt(startOf(key) ?? 0, `mapping keys must be unique, got ${JSON.stringify(name)} again`);
+        names.add(name);
+      }
+    },
   });
-  const positionOf = (node: unknown) =>
-    positionAt((isNode(node) ? (node satisfies YamlNode).range?.[0] : undefined) ?? 0);
+  const positionOf = (node: unknown) => positionAt(startOf(node) ?? 0);
   return { document, positionOf };
+}
+
+/** Checks the nesting before nodes are composed, which recurses. @throws YamlProblem at the first node that is too deep */
+function requireShallow(tokens: readonly CST.Token[], problemAt: ProblemAt): void {
+  let level = tokens.flatMap(collectionsIn);
+  for (let depth = 1; level.length > 0; depth++) {
+    const [first] = level;
+    if (first !== undefined && depth > nestingMax)
+      throw problemAt(first.offset, `sequences and mappings must be nested at most ${nestingMax} levels deep`);
+    level = level.flatMap(({ items }) => items.flatMap(({ key, value }) => [key, value].flatMap(collectionsIn)));
+  }
+}
+
+type Collection = CST.BlockMap | CST.BlockSequence | CST.FlowCollection;
+
+/** Returns the collection that a token is, or that a document contains. */
+function collectionsIn(token: CST.Token | null | undefined): readonly Collection[] {
+  if (token?.type === "document") return collectionsIn(token.value);
+  return token && "items" in token ? [token] : [];
 }
 
 // Loaded on first use, because its 73 modules take 25 ms to load and a proxy without rules does not need them.

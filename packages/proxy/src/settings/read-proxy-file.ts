@@ -25,15 +25,22 @@ export interface ConfigurationText {
   readonly text: string;
 }
 
+/** Maximum mistakes in a message. 100: more than a person corrects before the next check. Limits time and memory too. */
+const problemsMax = 100;
+
 /**
  * Reads the settings of a file, and those of flags, which replace the same settings of the file.
  *
- * @throws SettingsProblem that lists every mistake with its file, line and column, or its flag
+ * @throws SettingsProblem that lists the first {@link problemsMax} mistakes with file, line and column, or with their flag
  */
 export function readProxyFile(file: ConfigurationText | undefined, flags: FlagValues = {}): ReadSettings {
   const root = file === undefined ? ofNothing() : locate(file);
   const problems: string[] = [];
-  const report = (at: Located, problem: string): number => problems.push(`${subjectOf(at)} ${problem}`);
+  const report = (at: Located, problem: string): void => {
+    const isLast = problems.length === problemsMax;
+    problems.push(isLast ? "the rest of the settings is not checked" : `${subjectOf(at)} ${problem}`);
+    if (isLast) throw new SettingsProblem(problems.join("\n"));
+  };
   if (root.value instanceof Map) applyFlags(proxyFileType.members ?? {}, [root], flags, report);
   const settings = proxyFileType.read(root, report);
   if (problems.length > 0 || settings === undefined) throw new SettingsProblem(problems.join("\n"));

@@ -208,7 +208,7 @@ describe("a file that is not valid", () => {
         "methodConfig: [{ name: [{}], retryPolicy: { maxAttempts: 2, initialBackoff: 1s, maxBackoff: 1s, backoffMultiplier: 1, retryableStatusCodes: [] } }]",
       problem: ":8:141: methodConfig[0].retryPolicy.retryableStatusCodes must contain between 1 and 16 codes, got 0",
     },
-    { others: "listen: { tls: { cert: a } }", problem: ":8:1: Map keys must be unique" },
+    { others: "listen: { tls: { cert: a } }", problem: ':8:1: mapping keys must be unique, got "listen" again' },
   ])("is reported with its line by --check: $others", async ({ others, problem }) => {
     const file = configure("wrong.yaml", "", others);
     const { exitCode, stdout, stderr } = await check(file);

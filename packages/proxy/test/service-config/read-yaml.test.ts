@@ -110,9 +110,10 @@ test.each<[text: string, message: string]>([
   ["<<: *b", "line 1, column 5: *b is an alias"],
   ["a: !!binary aGk=", "line 1, column 4: "],
   ["a: !x b", "line 1, column 4: "],
-  ["a: b\n---\nc: d", "line 2, column 1: "],
-  ["a: 1\nb:\n  c: 1\n  c: 2", "line 4, column 3: "],
-  ["a: {b: 1, b: 2}", "line 1, column 11: "],
+  ["a: b\n---\nc: d", "line 2, column 1: the file must contain a single document"],
+  ["a: 1\nb:\n  c: 1\n  c: 2", 'line 4, column 3: mapping keys must be unique, got "c" again'],
+  ["a: {b: 1, b: 2}", 'line 1, column 11: mapping keys must be unique, got "b" again'],
+  ['"a": 1\na: 2', 'line 2, column 1: mapping keys must be unique, got "a" again'],
   ["? [a]\n: b", "line 1, column 3: "],
   ["a:\n\tb: c", "line 2, column 1: "],
   ["a: b: c", "line 1, column 4: "],
@@ -122,6 +123,23 @@ test.each<[text: string, message: string]>([
   expect(() => readYaml(text)).toThrow(message);
 });
 
-test("readYaml rejects nesting deeper than the stack allows", () => {
-  expect(() => readYaml("[".repeat(100_000))).toThrow(Error);
+const tooDeep = "sequences and mappings must be nested at most 100 levels deep";
+
+test.each<[name: string, nest: (levels: number) => string, position: string]>([
+  ["flow sequences", (levels) => "[".repeat(levels) + "]".repeat(levels), "line 1, column 101"],
+  ["flow mappings", (levels) => `${"{a: ".repeat(levels)}1${"}".repeat(levels)}`, "line 1, column 401"],
+  ["block sequences", (levels) => "- ".repeat(levels), "line 1, column 201"],
+  [
+    "block mappings",
+    (levels) => Array.from({ length: levels }, (_, level) => `${" ".repeat(Math.min(level, 200))}a:\n`).join(""),
+    "line 101, column 101",
+  ],
+])("readYaml accepts %s nested 100 levels deep, and reports where they are deeper", (_, nest, position) => {
+  expect(() => readYaml(nest(100))).not.toThrow();
+  expect(() => readYaml(nest(101))).toThrow(`${position}: ${tooDeep}`);
+  expect(() => readYaml(nest(50_000))).toThrow(`${position}: ${tooDeep}`);
+});
+
+test("readYaml rejects keys that are nested too deep", () => {
+  expect(() => readYaml(`? ${"[".repeat(50_000)}`)).toThrow(`line 1, column 102: ${tooDeep}`);
 });

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { Code } from "@connectrpc/connect";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { proxyFileSchema, readProxyFile, settingTable } from "../../src/settings/index.ts";
+import { costRatio } from "../../../testing/src/cost-ratio.ts";
 import { settingRows } from "../../src/settings/setting-flags.ts";
 
 // The configuration file of the proxy: what it accepts, and which messages mistakes get.
@@ -24,6 +25,8 @@ function problemsOf(text: string, flags: Parameters<typeof readProxyFile>[1] = {
     return error instanceof Error ? error.message : String(error);
   }
 }
+
+const unknownKeys = (count: number): string => Array.from({ length: count }, (_, at) => `unknown${at}: 1\n`).join("");
 
 describe("a mistake is reported with file, line and column", () => {
   test.each<{ name: string; text: string; problem: string }>([
@@ -96,7 +99,7 @@ describe("a mistake is reported with file, line and column", () => {
     {
       name: "a duplicate key",
       text: `${upstream}docs: true\ndocs: false\n`,
-      problem: "proxy.yaml:5:1: Map keys must be unique",
+      problem: 'proxy.yaml:5:1: mapping keys must be unique, got "docs" again',
     },
     {
       name: "a duration without its unit",
@@ -160,6 +163,27 @@ describe("a mistake is reported with file, line and column", () => {
         "proxy.yaml:4:7: docs must be true or false, got 1",
       ].join("\n"),
     );
+  });
+
+  test("100 mistakes are listed, and more mistakes are not", () => {
+    const listed = problemsOf(upstream + unknownKeys(100)).split("\n");
+    expect(listed).toHaveLength(100);
+    expect(listed.at(-1)).toContain("proxy.yaml:103:1: unknown99 is not a setting; accepted here: ");
+    expect(problemsOf(upstream + unknownKeys(101)).split("\n")).toEqual([
+      ...listed,
+      "the rest of the settings is not checked",
+    ]);
+  });
+
+  test("the cost of unknown settings grows with their number", async () => {
+    const [few, many] = [upstream + unknownKeys(5_000), upstream + unknownKeys(20_000)];
+    // 4 for a linear reader, and 16 for one that compares each key with all others.
+    const ratio = await costRatio(
+      () => void problemsOf(many),
+      () => void problemsOf(few),
+      3,
+    );
+    expect(ratio).toBeLessThan(8);
   });
 
   test("a setting that is checked later is found by its path", () => {
