@@ -11,6 +11,7 @@ import {
 import type { Log } from "@plantstore/telemetry/logs";
 import {
   assertSameDatabase,
+  pemBytesMax,
   type PlantLocation,
   type PostgresLocation,
   readServerUrl,
@@ -72,21 +73,38 @@ function readUrlFile(file: string): string {
   }
 }
 
-/** The location of a store, and the watched file with its URL, if any. */
+/** The location of a store, and the watched files that its URL depends on. */
 export interface WatchedDatabase {
   readonly location: Database;
-  readonly file?: WatchedFile;
+  readonly files: readonly WatchedFile[];
 }
 
 /**
- * Watches the file of a database URL, if there is one, and also reads it for each connection. The user and password may
- * change; any other change is logged, and the last URL stays in use.
+ * Watches the file of a database URL and the certificates that the URL names. The store reads these files for each
+ * connection; the watch logs and measures whether their content can be used.
  *
- * @throws ConfigurationError when the file cannot be used
+ * @throws ConfigurationError when a file cannot be used
  */
-export async function watchDatabaseUrl(location: Database, log: Log): Promise<WatchedDatabase> {
-  if (location.kind !== "postgres" || location.urlFile === undefined) return { location };
+export async function watchDatabase(location: Database, log: Log): Promise<WatchedDatabase> {
+  if (location.kind !== "postgres") return { location, files: [] };
+  const urlFile = await watchDatabaseUrl(location, log);
+  const certificates = await watchCertificates(location, log);
+  return {
+    location: urlFile?.location ?? location,
+    files: [urlFile?.file, certificates].flatMap((file) => file ?? []),
+  };
+}
+
+/**
+ * Watches the file of a database URL, if there is one. The user and password may change; any other change is logged, and
+ * the last URL stays in use.
+ */
+async function watchDatabaseUrl(
+  location: PostgresLocation,
+  log: Log,
+): Promise<{ readonly location: PostgresLocation; readonly file: WatchedFile } | undefined> {
   const { url, urlFile } = location;
+  if (urlFile === undefined) return undefined;
   let current = url;
   const acceptUrl = (renewed: string): ParseResult<object> => {
     const sameDatabase = toResult("be of the same database", () => assertSameDatabase(url, renewed));
@@ -110,6 +128,28 @@ export async function watchDatabaseUrl(location: Database, log: Log): Promise<Wa
     return current;
   };
   return { location: { ...location, currentUrl }, file: valueOrThrow(file, "cannot use DATABASE_URL_FILE: ") };
+}
+
+/** Watches the certificates that a database URL names, if any. */
+async function watchCertificates({ url }: PostgresLocation, log: Log): Promise<WatchedFile | undefined> {
+  const { certificates } = readServerUrl(url);
+  if (certificates.paths.length === 0) return undefined;
+  const file = await watchFile({
+    paths: certificates.paths,
+    what: "certificates of the database URL",
+    limitBytes: pemBytesMax,
+    log,
+    apply: (...texts) => {
+      try {
+        certificates.renew(texts);
+        return parsed({});
+      } catch (error) {
+        if (!(error instanceof StoreOpenError)) throw error;
+        return notParsed(error.message);
+      }
+    },
+  });
+  return valueOrThrow(file, "cannot use DATABASE_URL: ");
 }
 
 /**

@@ -46,7 +46,7 @@ export class PlantMetrics implements Disposable {
     store: PlantStore,
     verifier: TokenVerifier | undefined,
     certificate: Certificate | undefined,
-    urlFile: WatchedFile | undefined,
+    databaseFiles: readonly WatchedFile[],
   ): void {
     const metrics = this.#metrics;
     measureGateway(metrics, server);
@@ -71,7 +71,7 @@ export class PlantMetrics implements Disposable {
     );
     this.#measureReloads(() => [
       ...(verifier?.fileReloads ?? []),
-      ...[certificate, urlFile].flatMap((file) => file?.lastReload ?? []),
+      ...[certificate, ...databaseFiles].flatMap((file) => file?.lastReload ?? []),
     ]);
   }
 

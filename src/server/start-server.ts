@@ -8,7 +8,7 @@ import { serveMetrics } from "./admin-server.ts";
 import { type Certificate, openCertificate } from "./certificate.ts";
 import { assemblePlantServer, type PlantServer } from "./create-plant-server.ts";
 import { credentialSourcesOf } from "./credential-settings.ts";
-import { type Database, watchDatabaseUrl, withDatabaseSetting } from "./database-url.ts";
+import { type Database, watchDatabase, withDatabaseSetting } from "./database-url.ts";
 import { explainListenError } from "./explain-listen-error.ts";
 import { logUpkeep } from "./log-upkeep.ts";
 import { requestedSignals, isSdkRegistered } from "./opentelemetry-sdk.ts";
@@ -71,8 +71,8 @@ export async function startServer(configuration: Configuration, options: StartOp
     );
   opened.defer(async () => verifier?.close?.());
   const telemetry = opened.use(await openTelemetry(configuration, options, log));
-  const database = await watchDatabaseUrl(configuration.database, log);
-  opened.defer(async () => database.file?.close());
+  const database = await watchDatabase(configuration.database, log);
+  opened.defer(async () => database.files.forEach((file) => file.close()));
   const store = await withDatabaseSetting(
     database.location,
     openStore(database.location, configuration, {
@@ -88,7 +88,7 @@ export async function startServer(configuration: Configuration, options: StartOp
   const tools = configuration.mcp === "on" ? (await import("./plant-tools.ts")).createPlantTools() : undefined;
   const server = assemblePlantServer({ ...configuration, store, verifier, tools, ...logs, ...telemetry?.hooks });
   certificate?.onRenewal((pair) => server.setSecureContext(pair));
-  telemetry?.metrics.watch(server, store, verifier, certificate, database.file);
+  telemetry?.metrics.watch(server, store, verifier, certificate, database.files);
   const { adminAddress, httpEngine } = configuration;
   const collectMetrics = (): readonly MetricFamily[] => telemetry?.metrics.collect() ?? [];
   const admin = opened.use(adminAddress && (await serveMetrics(adminAddress, collectMetrics, log, httpEngine)));
@@ -104,7 +104,8 @@ export async function startServer(configuration: Configuration, options: StartOp
     collectMetrics,
     reload: async () => {
       log.info("reloading");
-      await Promise.all([verifier?.reload?.(), certificate?.reload(), database.file?.reload()]);
+      const files = database.files.map((file) => file.reload());
+      await Promise.all([verifier?.reload?.(), certificate?.reload(), ...files]);
     },
     drain: async () => {
       log.info("draining");

@@ -2,7 +2,9 @@ import { execFileSync } from "node:child_process";
 import { rmSync, writeFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { silentLog } from "../../packages/telemetry/src/logs/index.ts";
-import { watchDatabaseUrl, readDatabaseUrlFile } from "../../src/server/database-url.ts";
+import { readDatabaseUrl, readDatabaseUrlFile, watchDatabase } from "../../src/server/database-url.ts";
+import { readServerUrl } from "../../src/stores/index.ts";
+import { createCertificate } from "../../packages/testing/src/carriers/certificate.ts";
 import { openLogLines } from "../../packages/testing/src/operations/log-lines.ts";
 import { createTempFolder } from "../../packages/testing/src/process/temp-folder.ts";
 
@@ -53,10 +55,10 @@ describe("a database URL file", () => {
     const urlFile = folder.file("url");
     writeFileSync(urlFile, "postgres://old:pw1@db/p\n");
     const { log, lines } = openLogLines("info");
-    const { location, file } = await watchDatabaseUrl(
-      { kind: "postgres", url: "postgres://old:pw1@db/p", urlFile },
-      log,
-    );
+    const {
+      location,
+      files: [file],
+    } = await watchDatabase({ kind: "postgres", url: "postgres://old:pw1@db/p", urlFile }, log);
     const currentUrl = async (text: string): Promise<string | undefined> => {
       writeFileSync(urlFile, text);
       await file?.reload();
@@ -92,8 +94,8 @@ describe("a database URL file", () => {
     using folder = createTempFolder();
     const urlFile = folder.file("url");
     writeFileSync(urlFile, "postgres://old:pw1@db/p");
-    const followed = await watchDatabaseUrl({ kind: "postgres", url: "postgres://old:pw1@db/p", urlFile }, silentLog);
-    followed.file?.close();
+    const followed = await watchDatabase({ kind: "postgres", url: "postgres://old:pw1@db/p", urlFile }, silentLog);
+    for (const file of followed.files) file.close();
     const currentUrl = (): unknown => followed.location.kind === "postgres" && followed.location.currentUrl?.();
     writeFileSync(urlFile, "postgres://new:pw2@db/p\n");
     expect(currentUrl()).toBe("postgres://new:pw2@db/p");
@@ -107,7 +109,106 @@ describe("a database URL file", () => {
     using folder = createTempFolder();
     writeFileSync(folder.file("url"), "postgres://other/p");
     const location = { kind: "postgres", url: "postgres://db/p", urlFile: folder.file("url") } as const;
-    await expect(watchDatabaseUrl(location, silentLog)).rejects.toThrow("cannot use DATABASE_URL_FILE: ");
+    await expect(watchDatabase(location, silentLog)).rejects.toThrow("cannot use DATABASE_URL_FILE: ");
+  });
+});
+
+describe("the certificates of a database URL", () => {
+  const [authority, renewed, client, other] = ["a", "b", "c", "d"].map((name) => createCertificate(name));
+  const expired = createCertificate("expired", new Date("2021-01-01"));
+  const future = createCertificate("future", new Date("2099-12-31"), new Date("2090-01-01"));
+  const cases = [
+    {
+      name: "a file that is not PEM",
+      file: "ca.pem",
+      text: "not a certificate",
+      problem: /ca\.pem must contain certif/,
+    },
+    {
+      name: "half a bundle",
+      file: "ca.pem",
+      text: `${renewed?.cert}${authority?.cert.slice(0, 200)}`,
+      problem: /incompl/,
+    },
+    {
+      name: "an expired authority",
+      file: "ca.pem",
+      text: expired.cert,
+      problem: /no certificate of .*ca\.pem is valid/,
+    },
+    { name: "a future authority", file: "ca.pem", text: future.cert, problem: /no certificate of .*ca\.pem is valid/ },
+    {
+      name: "an authority that is a key",
+      file: "ca.pem",
+      text: client?.key ?? "",
+      problem: /ca\.pem must contain cert/,
+    },
+    {
+      name: "a certificate without its key",
+      file: "cert.pem",
+      text: other?.cert ?? "",
+      problem: /the key in .*key\.pem does not belong to .*cert\.pem/,
+    },
+    {
+      name: "a key without its certificate",
+      file: "key.pem",
+      text: other?.key ?? "",
+      problem: /the key in .*key\.pem does not belong to .*cert\.pem/,
+    },
+    { name: "an empty key", file: "key.pem", text: "", problem: /key\.pem must contain a private key in PEM/ },
+  ];
+
+  test.each(cases)("stay in use when $name replaces one of them", async ({ file, text, problem }) => {
+    using folder = createTempFolder();
+    const contents: Record<string, string> = {
+      "ca.pem": authority?.cert ?? "",
+      "cert.pem": client?.cert ?? "",
+      "key.pem": client?.key ?? "",
+    };
+    for (const [name, content] of Object.entries(contents)) writeFileSync(folder.file(name), content);
+    const paths = Object.keys(contents).map((name) => folder.file(name));
+    const url = `postgres://db/p?sslrootcert=${paths[0]}&sslcert=${paths[1]}&sslkey=${paths[2]}`;
+    const { hosts } = readServerUrl(url);
+    const server = readServerUrl(url);
+    const { log, lines } = openLogLines("info");
+    const watched = await watchDatabase({ kind: "postgres", url }, log);
+    expect(watched.files).toHaveLength(1);
+    const succeeded = (): unknown[] => watched.files.map(({ lastReload }) => lastReload);
+    writeFileSync(folder.file(file), text);
+    await watched.files[0]?.reload();
+    expect(succeeded()).toMatchObject([{ succeeded: false, path: paths.join(", ") }]);
+    expect(JSON.stringify(server.hosts[0]?.ways[0]?.ssl)).toBe(JSON.stringify(hosts[0]?.ways[0]?.ssl));
+    // A second change, to valid content, is used by the store and reported by the watch.
+    writeFileSync(folder.file(file), contents[file] ?? "");
+    writeFileSync(folder.file("ca.pem"), `${authority?.cert}${renewed?.cert}`);
+    await watched.files[0]?.reload();
+    expect(succeeded()).toMatchObject([{ succeeded: true }]);
+    expect(server.hosts[0]?.ways[0]?.ssl).toMatchObject({ ca: `${authority?.cert}${renewed?.cert}` });
+    for (const each of watched.files) each.close();
+    expect(lines().map(({ msg }) => msg)).toEqual([
+      "certificates of the database URL not reloaded, keeping the previous one",
+      "certificates of the database URL reloaded",
+    ]);
+    expect(lines()[0]).toMatchObject({ errorCode: "ERR_FILE_REFUSED", problems: [expect.stringMatching(problem)] });
+  });
+
+  test("may be in one file with the key and comments", () => {
+    using folder = createTempFolder();
+    const file = folder.file("client.pem");
+    writeFileSync(file, `# client\n${client?.key}\n# its certificate\n${client?.cert}`);
+    expect(readDatabaseUrl(`postgres://db/p?sslcert=${file}&sslkey=${file}`)).toMatchObject({ kind: "value" });
+  });
+
+  test("are refused at the start when they are invalid", () => {
+    using folder = createTempFolder();
+    writeFileSync(folder.file("ca.pem"), "not a certificate");
+    const url = `postgres://db/p?sslrootcert=${folder.file("ca.pem")}&sslmode=verify-full`;
+    expect(readDatabaseUrl(url)).toEqual({
+      kind: "problems",
+      problems: [expect.stringMatching(/ca\.pem must contain certificates in PEM, and nothing incomplete\)$/)],
+    });
+    // Without TLS, they are not read.
+    expect(readDatabaseUrl(url.replace("verify-full", "disable"))).toMatchObject({ kind: "value" });
   });
 });
 
@@ -115,6 +216,6 @@ test.each([
   { kind: "memory" },
   { kind: "sqlite", path: "plants.db" },
   { kind: "postgres", url: "postgres://db/p" },
-] as const)("watchDatabaseUrl watches no file for a $kind URL that is not from a file", async (location) => {
-  expect(await watchDatabaseUrl(location, silentLog)).toEqual({ location });
+] as const)("watchDatabase watches no file for a $kind URL that is not from a file", async (location) => {
+  expect(await watchDatabase(location, silentLog)).toEqual({ location, files: [] });
 });

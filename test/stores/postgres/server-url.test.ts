@@ -4,7 +4,10 @@ import { Client, type ClientConfig } from "pg";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { StoreOpenError } from "../../../src/stores/store-open-error.ts";
 import { readServerUrl } from "../../../src/stores/postgres/server/server-url.ts";
+import { createCertificate } from "../../../packages/testing/src/carriers/certificate.ts";
 import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
+
+const certificate = createCertificate("PostgreSQL");
 
 const misspelt =
   "the database URL must be postgres://user:password@host:port/database, with %40 for @ and %2F for / in a password";
@@ -224,11 +227,11 @@ describe("readServerUrl", () => {
 
   test("verifies the certificate authority with require if there is a root certificate", () => {
     using folder = createTempFolder();
-    writeFileSync(folder.file("ca.pem"), "pem");
+    writeFileSync(folder.file("ca.pem"), certificate.cert);
     const url = `postgres://db/p?sslmode=require&sslrootcert=${folder.file("ca.pem")}`;
     const [way] = waysOf(url);
     expect(tlsWords(way?.ssl)).toBe("a certificate of the authority");
-    expect(way?.ssl).toMatchObject({ ca: "pem" });
+    expect(way?.ssl).toMatchObject({ ca: certificate.cert });
   });
 
   test.each(["", "&sslmode=verify-full"])(
@@ -242,7 +245,8 @@ describe("readServerUrl", () => {
 
   test("never connects in cleartext if the URL names a certificate, but no sslmode", () => {
     using folder = createTempFolder();
-    for (const name of ["sslrootcert", "sslcert", "sslkey"]) writeFileSync(folder.file(name), name);
+    for (const name of ["sslrootcert", "sslcert"]) writeFileSync(folder.file(name), certificate.cert);
+    writeFileSync(folder.file("sslkey"), certificate.key);
     const pair = `sslcert=${folder.file("sslcert")}&sslkey=${folder.file("sslkey")}`;
     const authority = `sslrootcert=${folder.file("sslrootcert")}`;
     const wordsOf = (parameters: string): string[] =>
@@ -270,9 +274,10 @@ describe("readServerUrl", () => {
 
   test("sends the client certificate and uses its key", () => {
     using folder = createTempFolder();
-    for (const name of ["sslcert", "sslkey"]) writeFileSync(folder.file(name), name);
+    writeFileSync(folder.file("sslcert"), certificate.cert);
+    writeFileSync(folder.file("sslkey"), certificate.key);
     const [way] = waysOf(`postgres://db/p?sslcert=${folder.file("sslcert")}&sslkey=${folder.file("sslkey")}`);
-    expect(way?.ssl).toMatchObject({ cert: "sslcert", key: "sslkey" });
+    expect(way?.ssl).toMatchObject(certificate);
   });
 
   test("does not use TLS on a Unix socket", () => {

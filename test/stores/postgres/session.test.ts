@@ -825,13 +825,14 @@ test("the URL is read again for each connection", async () => {
 test("the last certificate is used while the file in the URL is missing", () => {
   const authority = folder.file("replaced.pem");
   const url = `postgres://old:word@a/p?sslmode=verify-full&sslrootcert=${authority}`;
-  writeFileSync(authority, "first");
+  writeFileSync(authority, certificate.cert);
   const followed = followServerUrl(url, () => url);
-  writeFileSync(authority, "second");
+  const { cert } = createCertificate("second");
+  writeFileSync(authority, cert);
   const ca = (): unknown => followed.hosts[0]?.ways[0]?.ssl;
-  expect(ca()).toMatchObject({ ca: "second" });
+  expect(ca()).toMatchObject({ ca: cert });
   rmSync(authority);
-  expect(ca()).toMatchObject({ ca: "second" });
+  expect(ca()).toMatchObject({ ca: cert });
   // The URL still names the same database.
   expect(() => assertSameDatabase(url, url.replace("old:word", "new:word"))).not.toThrow();
 });

@@ -3,25 +3,21 @@ import { parseUrl } from "./parse-url.ts";
 import { readServerUrl, type Server } from "./server-url.ts";
 
 /**
- * Returns the server of a URL whose user and password may change while the store is open. While a file named in the
- * URL, such as a certificate, is missing, the previous hosts and credentials are used.
+ * Returns the server of a URL whose user and password may change while the store is open.
  *
  * @param currentUrl - returns the current URL, which {@link assertSameDatabase} has accepted; called for each
  * connection
  * @throws StoreOpenError when the URL cannot be used
  */
 export function followServerUrl(url: string, currentUrl: () => string): Server {
-  const { hosts: first, ...server } = readServerUrl(url);
-  let hosts = first;
+  const { name, mustBeWritable, settings, certificates } = readServerUrl(url);
   return {
-    ...server,
+    name,
+    mustBeWritable,
+    settings,
+    certificates,
     get hosts() {
-      try {
-        ({ hosts } = readServerUrl(currentUrl()));
-      } catch (fault) {
-        if (!(fault instanceof StoreOpenError)) throw fault;
-      }
-      return hosts;
+      return readServerUrl(currentUrl(), certificates).hosts;
     },
   };
 }

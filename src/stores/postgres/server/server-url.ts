@@ -1,5 +1,6 @@
 import { defaults } from "pg";
 import { StoreOpenError } from "../../store-open-error.ts";
+import { CertificateFiles } from "./certificate-files.ts";
 import { readSettings } from "./requested-settings.ts";
 import { parseUrl } from "./parse-url.ts";
 import { readTlsSettings, type Tls, tlsWaysOf } from "./tls-settings.ts";
@@ -9,8 +10,10 @@ import { type Parameters, readWord } from "./url-parameters.ts";
 export interface Server {
   /** Hosts, ports and database, without user and password, for operators. */
   readonly name: string;
-  /** The hosts; read for each connection. */
+  /** The hosts; read for each connection, because certificates may change. */
   readonly hosts: readonly Host[];
+  /** The certificates that the URL names, as far as they are used. */
+  readonly certificates: CertificateFiles;
   /** Whether read-only hosts are skipped. */
   readonly mustBeWritable: boolean;
   /** The settings in `options`, by name. */
@@ -78,26 +81,33 @@ const supportedParameters: ReadonlySet<string> = new Set([
  * Several hosts are separated by commas. The writable one is used, as with `target_session_attrs=read-write` or
  * `primary`, unless that parameter is `any`.
  *
+ * @param certificates - the certificates of a previous URL of the same database
  * @throws StoreOpenError that names the invalid part, and never contains the password
  */
-export function readServerUrl(text: string): Server {
+export function readServerUrl(text: string, certificates?: CertificateFiles): Server {
   const parameters = parseUrl(text);
   const unknown = [...parameters.keys()].filter((name) => !supportedParameters.has(name));
   if (unknown.length > 0) throw new StoreOpenError(`unsupported parameters in the database URL: ${unknown.join(", ")}`);
   const target = readWord(parameters, "target_session_attrs", ["any", "read-write", "primary"]);
   const hosts = hostsOf(parameters);
   const sharedOptions = sharedWayOptions(parameters);
-  const tls = readTlsSettings(parameters);
+  const { mode, paths } = readTlsSettings(parameters);
+  const isTlsUsed = mode !== "disable" && hosts.some(({ host }) => !host.startsWith("/"));
+  const files = certificates ?? new CertificateFiles(isTlsUsed ? paths : new Map());
   const connectTimeoutMs = 1_000 * readConnectTimeoutS(parameters);
   const names = hosts.map(({ host, port }) => `${host.includes(":") ? `[${host}]` : host}:${port}`);
   return {
     name: `${names.join()}/${databaseOf(parameters)}`,
     mustBeWritable: target === undefined ? hosts.length > 1 : target !== "any",
     settings: readSettings(sharedOptions.options ?? ""),
-    hosts: hosts.map(({ host, port }) => ({
-      ways: tlsWaysOf(host, tls).map((ssl) => ({ ...sharedOptions, host, port, ssl })),
-      connectTimeoutMs,
-    })),
+    certificates: files,
+    get hosts() {
+      const pem = files.current;
+      return hosts.map(({ host, port }) => ({
+        ways: tlsWaysOf(host, mode, pem).map((ssl) => ({ ...sharedOptions, host, port, ssl })),
+        connectTimeoutMs,
+      }));
+    },
   };
 }
 

@@ -1,23 +1,21 @@
 import type { ConnectionOptions } from "node:tls";
-import { readRegularFileSync } from "@plantstore/gateway/internal/files";
 import { StoreOpenError } from "../../store-open-error.ts";
+import { type CertificateParameter, certificateParameters, type PemFiles } from "./certificate-files.ts";
 import { type Parameters, readWord } from "./url-parameters.ts";
 
 /** The TLS options of one attempt to connect; `false` for cleartext. */
 export type Tls = false | ConnectionOptions;
 
 const sslModes = ["disable", "prefer", "require", "verify-ca", "verify-full"] as const;
-type SslMode = (typeof sslModes)[number];
+/** How a connection uses TLS, as in libpq. */
+export type SslMode = (typeof sslModes)[number];
 
 /** The TLS settings of a database URL. */
 export interface TlsSettings {
   readonly mode: SslMode;
   /** The paths of the files in PEM, by the names of their parameters. */
-  readonly paths: ReadonlyMap<FileParameter, string>;
+  readonly paths: ReadonlyMap<CertificateParameter, string>;
 }
-
-const fileParameters = ["sslrootcert", "sslcert", "sslkey"] as const;
-type FileParameter = (typeof fileParameters)[number];
 
 /**
  * Reads `sslmode`, `ssl`, `sslrootcert`, `sslcert` and `sslkey`. Without `sslmode`, a URL that names a certificate asks for
@@ -31,7 +29,7 @@ export function readTlsSettings(parameters: Parameters): TlsSettings {
   const ssl = readWord(parameters, "ssl", ["true"]);
   if (ssl !== undefined && (sslMode === "disable" || sslMode === "prefer"))
     throw new StoreOpenError(`ssl=true in the database URL contradicts sslmode=${sslMode}`);
-  const paths = new Map(fileParameters.flatMap((name) => pathOf(parameters, name)));
+  const paths = new Map(certificateParameters.flatMap((name) => pathOf(parameters, name)));
   if (paths.has("sslcert") !== paths.has("sslkey"))
     throw new StoreOpenError("sslcert and sslkey in the database URL must be set together");
   const trustsSystem = paths.get("sslrootcert") === "system";
@@ -47,40 +45,29 @@ export function readTlsSettings(parameters: Parameters): TlsSettings {
   return { mode, paths };
 }
 
-function pathOf(parameters: Parameters, name: FileParameter): [FileParameter, string][] {
+function pathOf(parameters: Parameters, name: CertificateParameter): [CertificateParameter, string][] {
   const path = parameters.get(name);
   if (path === "") throw new StoreOpenError(`${name} in the database URL must be the path of a file in PEM, got ""`);
   return path === undefined ? [] : [[name, path]];
-}
-
-/** The contents of the files, in PEM. */
-interface PemFiles {
-  readonly ca?: string;
-  readonly cert?: string;
-  readonly key?: string;
 }
 
 /**
  * Returns the ways to connect to a host, in the order of attempts (postgresql.org/docs/current/libpq-ssl.html, table
  * 34.1).
  */
-export function tlsWaysOf(host: string, { mode, paths }: TlsSettings): readonly Tls[] {
+export function tlsWaysOf(host: string, mode: SslMode, files: PemFiles): readonly Tls[] {
   // Servers do not offer TLS on Unix sockets.
-  if (host.startsWith("/") || mode === "disable") return [false];
-  const [ca, cert, key] = fileParameters.map((name) => readPem(paths.get(name)));
-  const files: PemFiles = {
-    ...(ca && { ca }),
-    ...(cert && { cert }),
-    ...(key && { key }),
-  };
+  if (host.startsWith("/")) return [false];
   const unverified = { ...files, rejectUnauthorized: false };
   const withAuthority = { ...files, rejectUnauthorized: true, checkServerIdentity: () => undefined };
   switch (mode) {
+    case "disable":
+      return [false];
     case "prefer":
       return [unverified, false];
     case "require":
       // As in libpq: if there is a root certificate, the signature is checked.
-      return [ca ? withAuthority : unverified];
+      return [files.ca === undefined ? unverified : withAuthority];
     case "verify-ca":
       return [withAuthority];
     case "verify-full":
@@ -89,18 +76,6 @@ export function tlsWaysOf(host: string, { mode, paths }: TlsSettings): readonly 
       return [
         { ...files, rejectUnauthorized: true, checkServerIdentity: (_, peer) => tls().checkServerIdentity(host, peer) },
       ];
-  }
-}
-
-/** Maximum bytes of a file of certificates. 1 MiB: more than all authorities of a system. */
-const pemBytesMax = 1024 * 1024;
-
-function readPem(path: string | undefined): string | undefined {
-  if (path === undefined) return undefined;
-  try {
-    return readRegularFileSync(path, pemBytesMax).toString("utf8");
-  } catch (fault) {
-    throw new StoreOpenError(`cannot read ${path}, which is named in the database URL`, { cause: fault });
   }
 }
 
