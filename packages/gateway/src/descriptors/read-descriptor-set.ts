@@ -1,6 +1,6 @@
 import { createFileRegistry, type DescService, type FileRegistry, fromBinary } from "@bufbuild/protobuf";
 import { type FileDescriptorSet, FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
-import { messageOf } from "../errors/index.ts";
+import { messageOf, toShortLine } from "../errors/index.ts";
 import { completeFiles } from "./complete-files.ts";
 import { distinctFiles, validateFiles } from "./validate-files.ts";
 
@@ -33,11 +33,20 @@ export function readDescriptorSet(bytes: Uint8Array): DescribedServices {
   const files = distinctFiles(parseSet(bytes).file);
   validateFiles(files);
   const { set, omitted, missingFiles } = completeFiles(files);
-  const types = createFileRegistry(set);
+  const types = toRegistry(set);
   const services = [...types]
     .filter((type) => type.kind === "service")
     .filter(({ typeName }) => !omitted.has(typeName));
   return { services, types, omitted, missingFiles };
+}
+
+/** @throws Error with the message of protobuf-es, which quotes strings of the set */
+function toRegistry(set: FileDescriptorSet): FileRegistry {
+  try {
+    return createFileRegistry(set);
+  } catch (error) {
+    throw new Error(toShortLine(messageOf(error)), { cause: error });
+  }
 }
 
 function parseSet(bytes: Uint8Array): FileDescriptorSet {

@@ -12,7 +12,7 @@ export {
   type RequestFailure,
   withCode,
 } from "./identifiers/index.ts";
-export { toShortLine } from "./short-line.ts";
+export { toOneLine, toShortLine } from "./short-line.ts";
 export { messageOf } from "./message-of.ts";
 export {
   errorCodeOf,

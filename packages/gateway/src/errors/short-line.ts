@@ -3,7 +3,12 @@ const quotedMax = 200;
 
 /** Returns a string of a server or a client in the form in which messages quote it: on one line, and truncated. */
 export function toShortLine(text: string): string {
-  // eslint-disable-next-line no-control-regex
-  const line = text.replaceAll(/[\x00-\x1f\x7f-\x9f]+/g, " ");
+  const line = toOneLine(text);
   return line.length > quotedMax ? `${line.slice(0, quotedMax)}…` : line;
+}
+
+/** Returns a string without control characters, with which a log line could be forged or a terminal controlled. */
+export function toOneLine(text: string): string {
+  // eslint-disable-next-line no-control-regex
+  return text.replaceAll(/[\x00-\x1f\x7f-\x9f]+/g, " ");
 }

@@ -1,4 +1,5 @@
 import type { CompletedRequest } from "@plantstore/gateway";
+import { toOneLine } from "@plantstore/gateway/internal/errors";
 import type { Terminal } from "./terminal.ts";
 
 /**
@@ -44,5 +45,5 @@ export function describeCauses(error: unknown): string {
   for (let each = error, left = 5; each instanceof Error && left > 0; each = each.cause, left--) {
     if (!text.includes(each.message)) text += text === "" ? each.message : `: ${each.message}`;
   }
-  return text.replaceAll(/\s+/g, " ");
+  return toOneLine(text.replaceAll(/\s+/g, " "));
 }

@@ -1,4 +1,5 @@
 import { createRequire } from "node:module";
+import { toShortLine } from "@plantstore/gateway/internal/errors";
 import type { CST, Node as YamlNode } from "yaml";
 
 /** Maximum nesting of sequences and mappings. 100: as in JSON messages, and far below the depth of the stack. */
@@ -98,7 +99,7 @@ function parse(text: string) {
   const [document, second] = new Composer(options).compose(tokens, true, text.length);
   if (document === undefined) throw problemAt(0, "the text is not a document");
   const [problem] = [...document.errors, ...document.warnings];
-  if (problem !== undefined) throw problemAt(problem.pos[0], problem.message);
+  if (problem !== undefined) throw problemAt(problem.pos[0], toShortLine(problem.message));
   if (second !== undefined) throw problemAt(second.range[0], "the file must contain a single document");
   const startOf = (node: unknown): number | undefined =>
     isNode(node) ? (node satisfies YamlNode).range?.[0] : undefined;
@@ -106,15 +107,18 @@ function parse(text: string) {
     Alias(_, { range, source }) {
       throw problemAt(
         range?.[0] ?? 0,
-        `*${source} is an alias, which is not supported; repeat the value or quote the string`,
+        `*${toShortLine(source)} is an alias, which is not supported; repeat the value or quote the string`,
       );
     },
     Map(_, { items }) {
-      const names = new Set<unknown>();
+      const names = new Set<string>();
       for (const { key } of items) {
-        const name = isScalar(key) ? key.value : "";
+        const name = isScalar(key) ? String(key.value) : "";
         if (names.has(name))
-          throw problemAt(startOf(key) ?? 0, `mapping keys must be unique, got ${JSON.stringify(name)} again`);
+          throw problemAt(
+            startOf(key) ?? 0,
+            `mapping keys must be unique, got ${JSON.stringify(toShortLine(name))} again`,
+          );
         names.add(name);
       }
     },

@@ -1,3 +1,5 @@
+import { toShortLine } from "@plantstore/gateway/internal/errors";
+
 /** A value of the configuration, with where it was set, for messages. */
 export interface Located {
   /** The path of the setting, such as `upstreams[0].tls.ca`; empty for the entire file. */
@@ -17,7 +19,7 @@ export type LocatedValue = string | number | boolean | null | bigint | readonly 
 /** Returns the start of a message about a value: the flag that set it, or its place and its path. */
 export function subjectOf({ flag, place, path }: Pick<Located, "flag" | "place" | "path">): string {
   if (flag !== undefined) return flag;
-  const name = path === "" ? "the configuration" : path;
+  const name = path === "" ? "the configuration" : toShortLine(path);
   return place === undefined ? name : `${place}: ${name}`;
 }
 

@@ -35,6 +35,7 @@ test.each([
   },
   { name: "at most five messages", error: withCauses("1", "2", "3", "4", "5", "6"), want: "1: 2: 3: 4: 5" },
   { name: "a single line", error: new Error("one\n  two"), want: "one two" },
+  { name: "text without control characters", error: new Error("one\u001B]0;two\u0007\u009B"), want: "one ]0;two " },
   { name: "an empty string if it is not an Error", error: "text", want: "" },
 ])("describeCauses returns $name", ({ error, want }) => {
   expect(describeCauses(error)).toBe(want);

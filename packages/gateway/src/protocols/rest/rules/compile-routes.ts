@@ -1,6 +1,6 @@
 import type { DescMethod, DescService } from "@bufbuild/protobuf";
 import { runSteps } from "../../../exchange/index.ts";
-import { withCode } from "../../../errors/index.ts";
+import { toOneLine, toShortLine, withCode } from "../../../errors/index.ts";
 import { memoize } from "../../../messages/json/index.ts";
 import { hasResponseStream, compileBinding, type RestBinding } from "./binding.ts";
 import type { FindHttpRule, HttpPattern } from "./http-rule.ts";
@@ -111,7 +111,8 @@ class Compiler {
       createHttpRuleFinder([], [], false);
     const selectors = new Set(this.#methods.map(selectorOf));
     for (const selector of this.#options.omit ?? []) {
-      if (!selectors.has(selector)) this.#problems.push(`omit: selector "${selector}" does not match an RPC`);
+      if (!selectors.has(selector))
+        this.#problems.push(`omit: selector "${toShortLine(selector)}" does not match an RPC`);
     }
     const reserved = new Set([...this.#methods.map(procedureOf), ...reservedPaths]);
     const omitted = new Set(this.#options.omit);
@@ -132,7 +133,7 @@ class Compiler {
     const rule = findRule(method);
     const patterns = rule && this.#collect(selectorOf(method), () => toHttpPatterns(rule));
     for (const pattern of patterns ?? []) {
-      this.#collect(`${selectorOf(method)}: ${pattern.httpMethod} ${pattern.pathTemplate}`, () => {
+      this.#collect(`${selectorOf(method)}: ${pattern.httpMethod} ${toOneLine(pattern.pathTemplate)}`, () => {
         this.#addPattern(method, pattern, reserved);
       });
     }
@@ -174,7 +175,7 @@ class Compiler {
 
 /** Returns the name of a binding for messages: `package.Service.Method: GET /v1/{id}`. */
 export function describeBinding({ method, pattern }: RestBinding): string {
-  return `${selectorOf(method)}: ${pattern.httpMethod} ${pattern.pathTemplate}`;
+  return `${selectorOf(method)}: ${pattern.httpMethod} ${toOneLine(pattern.pathTemplate)}`;
 }
 
 function procedureOf(method: DescMethod): string {

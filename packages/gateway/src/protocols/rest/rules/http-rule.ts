@@ -3,6 +3,7 @@ import { create, mergeFromBinary } from "@bufbuild/protobuf";
 import { BinaryReader } from "@bufbuild/protobuf/wire";
 import { http } from "../../../gen/google/api/annotations_pb.ts";
 import { type HttpRule, HttpRuleSchema, HttpSchema } from "../../../gen/google/api/http_pb.ts";
+import { toShortLine } from "../../../errors/index.ts";
 import { readJson } from "../../../messages/json/index.ts";
 import { RuleProblem } from "./rule-problem.ts";
 
@@ -58,7 +59,9 @@ export function createHttpRuleFinder(
     (selector) => !selectors.has(selector) && !(ignoreUnregistered && mayBeUnregistered(selector)),
   );
   if (unknown.length > 0)
-    throw new RuleProblem(unknown.map((selector) => `selector "${selector}" does not match an RPC`).join("\n"));
+    throw new RuleProblem(
+      unknown.map((selector) => `selector "${toShortLine(selector)}" does not match an RPC`).join("\n"),
+    );
   return (method) => rulesBySelector.get(selectorOf(method)) ?? readAnnotation(method);
 }
 
@@ -97,6 +100,6 @@ function toHttpPattern({ body, responseBody, pattern }: HttpRule): HttpPattern {
     return { httpMethod: pattern.case.toUpperCase(), pathTemplate: pattern.value, body, responseBody };
   }
   const { kind, path } = pattern.value;
-  if (!token.test(kind)) throw new RuleProblem(`custom kind must be an HTTP method, got "${kind}"`);
+  if (!token.test(kind)) throw new RuleProblem(`custom kind must be an HTTP method, got "${toShortLine(kind)}"`);
   return { httpMethod: kind, pathTemplate: path, body, responseBody };
 }

@@ -1,3 +1,4 @@
+import { toShortLine } from "../../../errors/index.ts";
 import type { PathTemplate, TemplateSegment, TemplateVariable } from "./path-template.ts";
 import { decodePercent } from "./raw-path.ts";
 import { RuleProblem } from "./rule-problem.ts";
@@ -124,7 +125,7 @@ class Parser {
   }
 
   #problem(problem: string, at = this.#at): RuleProblem {
-    return new RuleProblem(`path template "${this.#text}": ${problem} at character ${at + 1}`);
+    return new RuleProblem(`path template "${toShortLine(this.#text)}": ${problem} at character ${at + 1}`);
   }
 }
 

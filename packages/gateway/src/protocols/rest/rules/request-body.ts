@@ -9,6 +9,7 @@ import {
   readPartialJson,
   type UnknownNames,
 } from "../../../messages/json/index.ts";
+import { toShortLine } from "../../../errors/index.ts";
 import { findProtoField } from "./field-path.ts";
 import { createRawReader } from "./http-body.ts";
 import type { RequestBody } from "./rest-request.ts";
@@ -51,7 +52,7 @@ export function createBodyReader(
   if (body !== "*") {
     const field = bodyFieldOf(input, body);
     if (rules.bound.get(field) === "whole")
-      throw new RuleProblem(`body must not be a field that the path binds, got "${body}"`);
+      throw new RuleProblem(`body must not be a field that the path binds, got "${toShortLine(body)}"`);
     return { isRaw: false, setFields: createJsonFieldReader(field, options, rules) };
   }
   if (rules.bound.size === 0) {
@@ -85,6 +86,6 @@ export function bindBody(input: DescMessage, body: string, boundByPath: BoundFie
 
 function bodyFieldOf(input: DescMessage, body: string): DescField {
   const field = findProtoField(input, body);
-  if (field === undefined) throw new RuleProblem(`body "${body}" is not a field of ${input.typeName}`);
+  if (field === undefined) throw new RuleProblem(`body "${toShortLine(body)}" is not a field of ${input.typeName}`);
   return field;
 }

@@ -1,5 +1,6 @@
 import type { DescMessage, Message } from "@bufbuild/protobuf";
 import { toUtf8 } from "../../../exchange/index.ts";
+import { toShortLine } from "../../../errors/index.ts";
 import { createJsonFieldWriter, createJsonMessageWriter } from "../../../messages/json/index.ts";
 import { findProtoField } from "./field-path.ts";
 import type { BindingOptions } from "./rest-options.ts";
@@ -46,7 +47,7 @@ export function createJsonWriter(
   if (responseBody === "") return createJsonMessageWriter(output, options);
   const field = findProtoField(output, responseBody);
   if (field === undefined)
-    throw new RuleProblem(`response_body "${responseBody}" is not a field of ${output.typeName}`);
+    throw new RuleProblem(`response_body "${toShortLine(responseBody)}" is not a field of ${output.typeName}`);
   // A message writer would omit a field with the default value, but a body must be a JSON value.
   return createJsonFieldWriter(field, options);
 }
