@@ -203,6 +203,7 @@ const others: Readonly<Record<string, string>> = {
   PlantStore: "may be of any class",
   WaitingDeletions: "of a store",
   StoreConnections: "of a store",
+  StoreFile: "of a store",
   TokenVerifier: "may be of any class",
   KeysFetched: "of a verifier",
   StaticToken: "returned by parsePlainTokens",

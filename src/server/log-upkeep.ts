@@ -14,6 +14,10 @@ export function logUpkeep(log: Pick<Log, "info" | "warn">): OnUpkeep {
         return log.warn(withCode("ERR_CITUS_WORKER_UNAVAILABLE", fields), "Citus worker unavailable");
       case "worker-recovered":
         return log.warn(fields, "Citus worker available again");
+      case "second-name-found":
+        return log.warn(withCode("ERR_STORE_SECOND_NAME", fields), "the file of the store has a second name");
+      case "second-name-gone":
+        return log.warn(fields, "the file of the store has a single name again");
       case "prepared-statements-refused":
         return log.warn(fields, "cannot use prepared statements");
       default:

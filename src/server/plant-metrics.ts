@@ -53,6 +53,7 @@ export class PlantMetrics implements Disposable {
     measureReadiness(metrics, server.readiness);
     measureWaiting(metrics, store);
     measureConnections(metrics, store);
+    measureFile(metrics, store);
     metrics.gauge(
       {
         name: "plantstore.jwks.age",
@@ -137,6 +138,13 @@ function measureConnections(metrics: Metrics, store: PlantStore): void {
       { attributes: { ...pool, "db.client.connection.state": "idle" }, value: idle },
     ];
   });
+}
+
+function measureFile(metrics: Metrics, store: PlantStore): void {
+  const description = "1 while a second name, such as a hard link, leads to the SQLite file";
+  metrics.gauge({ name: "plantstore.sqlite.second_name", unit: "", description }, () =>
+    store.file === undefined ? [] : [{ attributes: {}, value: Number(store.file.hasSecondName) }],
+  );
 }
 
 /** The upper bounds of batch sizes. Every store limits a batch to 1,024 deletes. */

@@ -18,6 +18,7 @@ export type PlantErrorCode =
   | "ERR_STORE_OPEN"
   // Problems that are only logged, in lines that have it in `errorCode`.
   | "ERR_STORE_FAILED"
+  | "ERR_STORE_SECOND_NAME"
   | "ERR_CITUS_WORKER_UNAVAILABLE"
   | "ERR_RETENTION_FAILED"
   | "ERR_NO_CREDENTIALS"

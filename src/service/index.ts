@@ -15,7 +15,7 @@ export {
   subjectNotRecordable,
 } from "./errors.ts";
 export { idempotencyKeyField, idempotencyKeyPattern } from "./idempotency-key.ts";
-export type { DeleteCall, PlantStore, StoreConnections, WaitingDeletions } from "./plant-store.ts";
+export type { DeleteCall, PlantStore, StoreConnections, StoreFile, WaitingDeletions } from "./plant-store.ts";
 export { plantScopeProblem, plantScopes, policyOf } from "./rpc-policy.ts";
 export {
   type PlantGatewayParts,

@@ -37,6 +37,12 @@ export interface StoreConnections {
   readonly idle: number;
 }
 
+/** The state of the file of a store, as of the last check. */
+export interface StoreFile {
+  /** Whether a second name, such as a hard link, leads to the file. A server refuses to start with it. */
+  readonly hasSecondName: boolean;
+}
+
 /**
  * A store of plants.
  *
@@ -75,6 +81,9 @@ export interface PlantStore {
 
   /** The connections to the server; `undefined` for a store without a server. */
   readonly connections?: StoreConnections | undefined;
+
+  /** The file of the store; `undefined` for a store without a file. */
+  readonly file?: StoreFile | undefined;
 
   /** Finishes accepted deletions, then closes files and connections. Later deletions get `Unavailable`. */
   close(): Promise<void>;

@@ -1,4 +1,4 @@
-import type { DeleteCall, StoreConnections } from "../service/index.ts";
+import type { DeleteCall, StoreConnections, StoreFile } from "../service/index.ts";
 import { type Deletion, endings, type FailedEnding } from "./deletion.ts";
 import type { StoreProblem } from "./store-health.ts";
 
@@ -28,6 +28,7 @@ export interface Backend {
   /** The number of deferred deletions. */
   readonly deferred?: number;
   readonly connections?: StoreConnections;
+  readonly file?: StoreFile;
   /** By default a backend has one lane, 0, with one batch at a time. */
   readonly lanes?: Lanes;
 }

@@ -47,6 +47,9 @@ export function queuedStore(backend: Backend, onBatch?: OnBatch): PlantStore {
     get connections() {
       return backend.connections;
     },
+    get file() {
+      return backend.file;
+    },
     // Not an async function, because it would use more memory for each call that waits for its commit.
     delete(id, call) {
       if (backend.problem !== undefined) return Promise.reject(storeUnavailable(problemOf(backend)));

@@ -1,4 +1,4 @@
-/** An event of a store other than a deletion, and its duration `lastedMs`. */
+/** An event of a store other than a deletion. If it has a duration, `lastedMs` is the duration. */
 export type Upkeep =
   /** The schema of the file was migrated from one version to another; 0 is a new file. */
   | { readonly kind: "migrated"; readonly from: number; readonly to: number; readonly lastedMs: number }
@@ -10,6 +10,10 @@ export type Upkeep =
   | { readonly kind: "worker-unavailable"; readonly lastedMs: number; readonly problem: string }
   /** A worker that was unavailable deletes again. */
   | { readonly kind: "worker-recovered"; readonly lastedMs: number }
+  /** A second name, such as a hard link, leads to the file; `problem` is what to do, for an operator. */
+  | { readonly kind: "second-name-found"; readonly problem: string }
+  /** The file has a single name again. */
+  | { readonly kind: "second-name-gone"; readonly lastedMs: number }
   /** A pooler does not keep prepared statements, so no more are prepared; `problem` is the error of the server. */
   | { readonly kind: "prepared-statements-refused"; readonly lastedMs: number; readonly problem: string };
 

@@ -17,6 +17,17 @@ test.each<{ event: Parameters<OnUpkeep>[0]; level: "info" | "warn"; msg: string;
     msg: "Citus worker unavailable",
     errorCode: "ERR_CITUS_WORKER_UNAVAILABLE",
   },
+  {
+    event: { kind: "second-name-found", problem: "the file has 2 names" },
+    level: "warn",
+    msg: "the file of the store has a second name",
+    errorCode: "ERR_STORE_SECOND_NAME",
+  },
+  {
+    event: { kind: "second-name-gone", lastedMs: 10 },
+    level: "warn",
+    msg: "the file of the store has a single name again",
+  },
   { event: { kind: "worker-recovered", lastedMs: 8 }, level: "warn", msg: "Citus worker available again" },
   {
     event: { kind: "prepared-statements-refused", problem: "x", lastedMs: 9 },

@@ -79,7 +79,7 @@ export const suites: readonly Suite[] = [
     whySeparate: "starts a thread on a new file for each test",
     isForMutants: true,
     files: [
-      "test/stores/sqlite/{file-identity,leftover-log,log-integrity,restore,retention}.test.ts",
+      "test/stores/sqlite/{file-identity,file-names,leftover-log,log-integrity,restore,retention}.test.ts",
       "test/stores/sqlite/{plant-database,store-faults,thread-wake-up}.test.ts",
     ],
     workers: 4,

@@ -3,6 +3,7 @@ import { resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { pathToFileURL } from "node:url";
 import { StoreOpenError } from "../store-open-error.ts";
+import { assertSingleName } from "./file-names.ts";
 import { assertFileExists, assertUsablePath, createPrivateFile } from "./file-path.ts";
 import { repairLeftoverLog } from "./leftover-log.ts";
 import { assertUsable, type IdRange, migrate, type OnMigrated, versionOf } from "./migrate.ts";
@@ -33,28 +34,47 @@ export interface DatabaseOptions {
  * @throws StoreOpenError naming the file and what is wrong with it
  */
 export function openDatabase(options: DatabaseOptions, onMigrated?: OnMigrated, onCheck?: () => void): DatabaseSync {
-  const { migrates = false, plantsWhenCreated } = options;
-  const creates = migrates || plantsWhenCreated !== undefined;
+  const creates = options.migrates === true || options.plantsWhenCreated !== undefined;
   return withUsablePath(options.file, (path) => {
     if (!creates) assertFileExists(path);
+    if (existsSync(path)) assertSingleName(path);
     repairLeftoverLog(path, options.lockTimeoutMs, onCheck);
     createPrivateFile(path);
-    // Without readBigInts, run() throws for a rowid above 2^53 after it has deleted the row.
-    const db = new DatabaseSync(path, { readBigInts: true, timeout: options.lockTimeoutMs ?? lockTimeoutMsDefault });
-    try {
-      assertFixedWal(db);
-      if (migrates || (creates && versionOf(db).version === 0)) migrate(db, { ...options, onMigrated });
-      assertUsable(db);
-      untilUnlocked(() => makeDurable(db), options.lockTimeoutMs);
-      // During a long read, such as an export, the log grows; without a limit it would keep that size. The short busy
-      // timeout applies from now on, because beginWrite() retries by itself.
-      db.exec(`PRAGMA journal_size_limit = ${walKeptBytes}; PRAGMA busy_timeout = ${lockPollMs}`);
-      return db;
-    } catch (fault) {
-      db.close();
-      throw fault;
-    }
+    return connect(path, options, onMigrated);
   });
+}
+
+/**
+ * Opens another connection to a file that this process has open with {@link openDatabase}. The log is not repaired
+ * again: closing the files of a repair would release the locks of the first connection.
+ *
+ * @throws StoreOpenError naming the file and what is wrong with it
+ */
+export function openAnother(file: string): DatabaseSync {
+  return withUsablePath(file, (path) => {
+    assertFileExists(path);
+    return connect(path, { file });
+  });
+}
+
+function connect(path: string, options: DatabaseOptions, onMigrated?: OnMigrated): DatabaseSync {
+  const { migrates = false, plantsWhenCreated, lockTimeoutMs = lockTimeoutMsDefault } = options;
+  // Without readBigInts, run() throws for a rowid above 2^53 after it has deleted the row.
+  const db = new DatabaseSync(path, { readBigInts: true, timeout: lockTimeoutMs });
+  try {
+    assertFixedWal(db);
+    const isNew = plantsWhenCreated !== undefined && versionOf(db).version === 0;
+    if (migrates || isNew) migrate(db, { ...options, onMigrated });
+    assertUsable(db);
+    untilUnlocked(() => makeDurable(db), lockTimeoutMs);
+    // During a long read, such as an export, the log grows; without a limit it would keep that size. The short busy
+    // timeout applies from now on, because beginWrite() retries by itself.
+    db.exec(`PRAGMA journal_size_limit = ${walKeptBytes}; PRAGMA busy_timeout = ${lockPollMs}`);
+    return db;
+  } catch (fault) {
+    db.close();
+    throw fault;
+  }
 }
 
 /**
@@ -80,7 +100,8 @@ function withUsablePath<Result>(file: string, work: (path: string) => Result): R
  * @throws StoreOpenError naming the file and what is wrong with it
  */
 export function checkDatabaseFile(file: string): void {
-  readDatabaseFile(file, (db) => {
+  readDatabaseFile(file, (db, path) => {
+    assertSingleName(path);
     assertUsable(db);
     assertUndamaged(db);
   });
@@ -91,12 +112,12 @@ export function checkDatabaseFile(file: string): void {
  *
  * @throws StoreOpenError naming the file and what is wrong with it
  */
-export function readDatabaseFile<Result>(file: string, read: (db: DatabaseSync) => Result): Result {
+export function readDatabaseFile<Result>(file: string, read: (db: DatabaseSync, path: string) => Result): Result {
   return withUsablePath(file, (path) => {
     assertFileExists(path);
     using db = new DatabaseSync(readOnlyUrl(path), { readOnly: true, readBigInts: true });
     assertFixedWal(db);
-    return read(db);
+    return read(db, path);
   });
 }
 

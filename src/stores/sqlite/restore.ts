@@ -4,6 +4,7 @@ import { DatabaseSync } from "node:sqlite";
 import { StoreOpenError } from "../store-open-error.ts";
 import { copyInto, syncFolderOf } from "./backup.ts";
 import { readDatabaseFile, readOnlyUrl } from "./database.ts";
+import { assertSingleName } from "./file-names.ts";
 import { assertUsablePath } from "./file-path.ts";
 import { assertUsable, versionOf } from "./migrate.ts";
 import { assertUndamaged, fileProblemOf, isLocked } from "./problem.ts";
@@ -16,12 +17,14 @@ import { assertUndamaged, fileProblemOf, isLocked } from "./problem.ts";
  */
 export function restore(file: string, backup: string): void {
   if (!existsSync(backup)) throw new StoreOpenError(`cannot open ${backup}: file not found`);
+  // The backup may have several names, because it has no log unless a server uses it.
   readDatabaseFile(backup, assertSoundBackup);
   // If the path is a link, its target is replaced, because the log is next to the real file.
   const path = existsSync(file) ? realpathSync(file) : resolve(file);
   const unfinished = `${path}.${process.pid}.unfinished`;
   try {
     assertUsablePath(path);
+    if (existsSync(path)) assertSingleName(path);
     copyBackup(backup, unfinished);
     replace(path, unfinished);
   } catch (fault) {

@@ -1,6 +1,7 @@
 import { getCompileCacheDir } from "node:module";
 import { extname } from "node:path";
 import { Worker } from "node:worker_threads";
+import type { StoreFile } from "../../service/index.ts";
 import { StoreOpenError } from "../store-open-error.ts";
 import type { StoreProblem } from "../store-health.ts";
 import type { OnUpkeep, Upkeep } from "../upkeep.ts";
@@ -25,7 +26,7 @@ export type StorageReply =
   | { readonly kind: "open" }
   | { readonly kind: "not-open"; readonly message: string }
   | { readonly kind: "ran"; readonly result: BatchResult }
-  | { readonly kind: "checked"; readonly problem: StoreProblem | undefined }
+  | { readonly kind: "checked"; readonly problem: StoreProblem | undefined; readonly file: StoreFile }
   | { readonly kind: "upkeep"; readonly upkeep: Upkeep };
 
 /** The store's interface to the storage thread, which replies to requests in order. */
@@ -42,6 +43,7 @@ export class StorageThread {
   #opened: Promise<void> = Promise.resolve();
   #onUpkeep: OnUpkeep | undefined;
   #exitReason: string | undefined;
+  #file: StoreFile = { hasSecondName: false };
 
   private constructor() {
     // From source the thread is TypeScript, in a build it is JavaScript, just like this module.
@@ -98,6 +100,11 @@ export class StorageThread {
     return this.#exited.promise;
   }
 
+  /** The state of the file at the last {@link checkWrite}. */
+  get file(): StoreFile {
+    return this.#file;
+  }
+
   /** Commits a batch. Rejects when the thread exits before it has replied, or has exited before. */
   async deleteBatch(batch: DeleteBatch): Promise<BatchResult> {
     const reply = await this.#request({ kind: "deleteBatch", batch });
@@ -109,6 +116,7 @@ export class StorageThread {
   async checkWrite(): Promise<StoreProblem | undefined> {
     const reply = await this.#request({ kind: "checkWrite" });
     if (reply.kind !== "checked") throw unexpected(reply);
+    this.#file = reply.file;
     return reply.problem;
   }
 

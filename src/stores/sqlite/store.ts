@@ -1,5 +1,5 @@
 import { type OptionNames, refuseUnknownOptions, required } from "@plantstore/gateway/options";
-import type { PlantStore } from "../../service/index.ts";
+import type { PlantStore, StoreFile } from "../../service/index.ts";
 import { type Backend, problemOf, refusalOf } from "../backend.ts";
 import { type Deletion, type Ending, endings, type FailedEnding } from "../deletion.ts";
 import { queuedStore } from "../queued-store.ts";
@@ -84,6 +84,10 @@ class SqliteBackend implements Backend {
 
   get problem(): StoreProblem | undefined {
     return this.#health.problem;
+  }
+
+  get file(): StoreFile {
+    return this.#thread.file;
   }
 
   get pending(): string | undefined {

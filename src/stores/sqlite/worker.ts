@@ -12,6 +12,7 @@ import { type DatabaseOptions, openDatabase } from "./database.ts";
 import { type BatchResult, type DeleteBatch, prepareDeleteBatch } from "./delete-batch.ts";
 import { spinMsAfter, ThreadWakeUp } from "./thread-wake-up.ts";
 import { FileIdentity, onlyWhileSameFile } from "./file-identity.ts";
+import { FileNames } from "./file-names.ts";
 import { assertUsable } from "./migrate.ts";
 import { fileProblemOf } from "./problem.ts";
 import { prepareRetention } from "./retention.ts";
@@ -38,6 +39,7 @@ if (work !== undefined) serve(work, port);
 interface Work {
   readonly deleteBatch: (batch: DeleteBatch) => BatchResult;
   readonly checkWrite: () => StoreProblem | undefined;
+  readonly names: FileNames;
   readonly db: DatabaseSync;
   readonly identity: FileIdentity;
   readonly dropOldDeletions: (nowMs: number) => number;
@@ -58,7 +60,8 @@ function prepareOrReport(options: DatabaseOptions): Work | undefined {
     const dropOldDeletions = prepareRetention(db, options.deletionsKeptMs ?? deletionsKeptMsDefault, onUpkeep);
     const checkWrite = (): StoreProblem | undefined =>
       identity.findProblem() ?? findWriteProblem(db, options.lockTimeoutMs);
-    return { db, identity, deleteBatch, checkWrite, dropOldDeletions };
+    const names = new FileNames(options.file, onUpkeep);
+    return { db, identity, names, deleteBatch, checkWrite, dropOldDeletions };
   } catch (fault) {
     reply({ kind: "not-open", message: fault instanceof Error ? fault.message : String(fault) });
     return undefined;
@@ -66,7 +69,7 @@ function prepareOrReport(options: DatabaseOptions): Work | undefined {
 }
 
 /** Replies to requests until `close`, and drops expired records while there are none. */
-function serve({ db, identity, deleteBatch, checkWrite, dropOldDeletions }: Work, requests: MessagePort): void {
+function serve({ db, identity, names, deleteBatch, checkWrite, dropOldDeletions }: Work, requests: MessagePort): void {
   let hasDeleted = false;
   let nextSliceMs = dropSlice();
   let repliedMs = Number.NEGATIVE_INFINITY;
@@ -100,7 +103,7 @@ function serve({ db, identity, deleteBatch, checkWrite, dropOldDeletions }: Work
         hasDeleted = true;
         return reply({ kind: "ran", result: deleteBatch(request.batch) });
       case "checkWrite":
-        return reply({ kind: "checked", problem: checkWrite() });
+        return reply({ kind: "checked", problem: checkWrite(), file: { hasSecondName: names.check() } });
       case "close":
         return identity.close();
       case "open":

@@ -24,7 +24,7 @@ test("a worker is reported once when it is unavailable and once when it has reco
   ]);
   // The first duration is how long the callers had waited for the worker, the second how long it was known to be
   // unavailable.
-  const [lost, , back] = reports.map(({ lastedMs: ms }) => ms >= 1_800_000);
+  const [lost, , back] = reports.map((report) => "lastedMs" in report && report.lastedMs >= 1_800_000);
   expect({ lost, back }).toEqual({ lost: true, back: false });
 });
 

@@ -1,15 +1,21 @@
 import { once } from "node:events";
-import { existsSync, readdirSync, renameSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, linkSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
+import type { DeleteBatch } from "../../../src/stores/sqlite/delete-batch.ts";
 import { StorageThread } from "../../../src/stores/sqlite/storage-thread.ts";
+import type { Upkeep } from "../../../src/stores/upkeep.ts";
 import { startNode } from "../../../packages/testing/src/process/command-line.ts";
 import { plantsIn } from "../../support/plants/sqlite-file.ts";
 import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
 
 // This program creates a file with plants 1 to 1,000, and deletes the given number of plants.
 const program = fileURLToPath(new URL("../../support/plants/delete-one-by-one.ts", import.meta.url));
+
+function batchOf(id: bigint): DeleteBatch {
+  return { ids: [id], subjects: [""], requestIds: [""] };
+}
 
 describe("the storage thread", () => {
   test("checks whether the file can be written", async () => {
@@ -29,6 +35,34 @@ describe("the storage thread", () => {
     });
     other.close();
     await expect(thread.checkWrite()).resolves.toBeUndefined();
+    await thread.close();
+  });
+
+  test("reports each change of the names of its file once, and keeps deleting", async () => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    const events: Upkeep[] = [];
+    const thread = await StorageThread.start({ file, plantsWhenCreated: { first: 1n, last: 9n } }, (event) =>
+      events.push(event),
+    );
+    const found = { kind: "second-name-found", problem: expect.stringMatching(/^the file has 2 names/) };
+    const gone = { kind: "second-name-gone", lastedMs: expect.any(Number) };
+    events.length = 0;
+    for (let id = 1n; id < 3n; id++) {
+      await thread.checkWrite();
+      expect([thread.file, events]).toEqual([{ hasSecondName: false }, []]);
+      linkSync(file, folder.file("second.db"));
+      for (let check = 0; check < 2; check++) await expect(thread.checkWrite()).resolves.toBeUndefined();
+      expect([thread.file, events]).toEqual([{ hasSecondName: true }, [found]]);
+      await expect(thread.deleteBatch(batchOf(id))).resolves.toMatchObject({
+        kind: "committed",
+        outcomes: ["deleted"],
+      });
+      rmSync(folder.file("second.db"));
+      for (let check = 0; check < 2; check++) await thread.checkWrite();
+      expect([thread.file, events]).toEqual([{ hasSecondName: false }, [found, gone]]);
+      events.length = 0;
+    }
     await thread.close();
   });
 

@@ -34,6 +34,7 @@ const testsOf: Readonly<Record<keyof PlantStore, (open: OpenStore, keyHoldsFor: 
   needsRestart: testNeedsRestart,
   waiting: testWaiting,
   connections: testConnections,
+  file: testFile,
 };
 
 /** The facts that hold for every {@link PlantStore}. */
@@ -293,6 +294,13 @@ function testWaiting(open: OpenStore): void {
     expect(opened.store.waiting?.forBatch ?? 0).toSatisfy((count: number) => (hasQueue ? count > 0 : count === 0));
     await Promise.all(deleting);
     expect(opened.store.waiting).toEqual(hasQueue ? idle : undefined);
+  });
+}
+
+function testFile(open: OpenStore): void {
+  test("has a single name, if the store has a file", async () => {
+    await using opened = await open([1n]);
+    expect(opened.store.file?.hasSecondName ?? false).toBe(false);
   });
 }
 

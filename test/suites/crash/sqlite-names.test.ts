@@ -1,0 +1,209 @@
+import { existsSync, linkSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { describe, expect, test } from "vitest";
+import { backUp } from "../../../src/stores/index.ts";
+import { openDatabase } from "../../../src/stores/sqlite/database.ts";
+import { DeleteTally, startDeleteLoad } from "../../support/plants/delete-load.ts";
+import { plantsIn, readSqlite } from "../../support/plants/sqlite-file.ts";
+import { canMount, mountFor, startWithMounts, unmountFor } from "../../support/process/mounts.ts";
+import { tokens } from "../../support/server/plant-server.ts";
+import type { CommandLine } from "../../../packages/testing/src/process/command-line.ts";
+import { createTempFolder, type TempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
+
+const timeout = 120_000;
+const plants = 100_000n;
+
+/** A name of the store `volume/plants.db`, relative to its folder. `mounts` are commands of the shell. */
+interface StoreName {
+  readonly name: string;
+  readonly path: string;
+  readonly mounts?: string;
+  readonly link?: (folder: TempFolder) => void;
+}
+
+const mountedFile: StoreName = {
+  name: "a file that is mounted alone",
+  path: "data/plants.db",
+  mounts: "touch data/plants.db; mount --bind volume/plants.db data/plants.db",
+};
+
+const refused: readonly (StoreName & { readonly problem: RegExp })[] = [
+  {
+    name: "a hard link",
+    path: "data/plants.db",
+    link: (folder) => linkSync(folder.file("volume/plants.db"), folder.file("data/plants.db")),
+    problem: /the file has 2 names \(hard links\)/,
+  },
+  { ...mountedFile, problem: /the file itself is a mount point.*: mount the folder, not the file/ },
+];
+
+const accepted: readonly StoreName[] = [
+  { name: "a folder that is a bind mount", path: "data/plants.db", mounts: "mount --bind volume data" },
+  {
+    name: "a folder that is a volume",
+    path: "data/plants.db",
+    mounts: "mount -t tmpfs tmpfs data; cp -p volume/plants.db data/",
+  },
+  {
+    name: "a subPath that is a folder",
+    path: "data/sub/plants.db",
+    mounts: "mkdir -p data/sub; mount --bind volume data/sub",
+  },
+  {
+    name: "an overlay file system",
+    path: "data/plants.db",
+    // The upper folder cannot be on another overlay.
+    mounts: `mount -t tmpfs tmpfs upper; mkdir upper/changed upper/work
+      mount -t overlay overlay -o lowerdir=volume,upperdir=upper/changed,workdir=upper/work data`,
+  },
+  {
+    name: "a symbolic link to a file in a mounted folder",
+    path: "data/link.db",
+    mounts: "mount --bind volume data",
+    link: (folder) => symlinkSync("plants.db", folder.file("volume/link.db")),
+  },
+];
+
+const commands: readonly (readonly string[])[] = [
+  ["serve"],
+  ["check"],
+  ["migrate"],
+  ["import", "ids"],
+  ["export"],
+  ["deletions"],
+  ["backup", "copy.db"],
+  ["restore", "backup.db"],
+];
+
+function createStore(folder: TempFolder, last = 3n): string {
+  for (const name of ["volume", "data", "upper"]) mkdirSync(folder.file(name));
+  const file = folder.file("volume/plants.db");
+  openDatabase({ file, plantsWhenCreated: { first: 1n, last } }).close();
+  backUp(file, folder.file("backup.db"));
+  writeFileSync(folder.file("ids"), "7\n");
+  return file;
+}
+
+function start({ path, mounts = "" }: StoreName, args: readonly string[], folder: TempFolder): CommandLine {
+  return startWithMounts(mounts, args, folder.path, {
+    DATABASE_URL: `sqlite:${folder.file(path)}`,
+    PLANTSTORE_TOKENS: tokens.good,
+    PLANTSTORE_DRAIN_DELAY_MS: "0",
+    ...(args[0] === "serve" && { PORT: "0", PLANTSTORE_ADMIN_ADDRESS: "0" }),
+  });
+}
+
+const listening = /"address":"127.0.0.1","port":(\d+),[^\n]*"msg":"listening"/;
+
+/** Runs a command, and stops a server once it listens. */
+async function run(command: CommandLine, isServer: boolean): Promise<{ code: number | null; output: string }> {
+  if (isServer) {
+    const started = await command.find(listening).catch(() => undefined);
+    if (started !== undefined) command.process.kill("SIGTERM");
+  }
+  return { code: await command.end(), output: command.stdout() + command.stderr() };
+}
+
+// Without this right, only what needs no mount is tried.
+const isMountTried = canMount();
+if (!isMountTried) process.stderr.write("not tried, because this machine does not allow mount --bind: mounted files\n");
+
+describe.runIf(isMountTried)("a store with a second name", () => {
+  for (const name of refused) {
+    test.each(commands)(`is refused as ${name.name} by %s`, { timeout }, async (...args) => {
+      using folder = createTempFolder();
+      const file = createStore(folder);
+      name.link?.(folder);
+      await using command = start(name, args, folder);
+      const { code, output } = await run(command, args[0] === "serve");
+      expect({ code, output }).toEqual({ code: 1, output: expect.stringMatching(name.problem) });
+      expect([existsSync(`${file}-wal`), existsSync(folder.file("copy.db"))]).toEqual([false, false]);
+      expect(plantsIn(file)).toEqual([1n, 2n, 3n]);
+    });
+  }
+
+  test.each([["serve"], ["check"]])("is refused as a link to a mounted file by %s", { timeout }, async (command) => {
+    using folder = createTempFolder();
+    createStore(folder);
+    symlinkSync("plants.db", folder.file("data/link.db"));
+    await using started = start({ ...mountedFile, path: "data/link.db" }, [command], folder);
+    const { code, output } = await run(started, command === "serve");
+    expect({ code, output }).toEqual({ code: 1, output: expect.stringMatching(/the file itself is a mount point/) });
+  });
+
+  for (const name of accepted) {
+    test.each(commands)(`is accepted as ${name.name} by %s`, { timeout }, async (...args) => {
+      using folder = createTempFolder();
+      createStore(folder);
+      name.link?.(folder);
+      await using command = start(name, args, folder);
+      const { code, output } = await run(command, args[0] === "serve");
+      expect({ code, output }).toMatchObject({ code: 0 });
+    });
+  }
+});
+
+describe.runIf(isMountTried)("two servers on a folder that is also mounted elsewhere", () => {
+  test("delete each plant once, and lose no deletion when both are killed", { timeout }, async () => {
+    using folder = createTempFolder();
+    const file = createStore(folder, plants);
+    const tallies = [new DeleteTally(), new DeleteTally()];
+    {
+      const names = [
+        { name: "", path: "volume/plants.db" },
+        { name: "", path: "data/plants.db", mounts: "mount --bind volume data" },
+      ];
+      await using started = new AsyncDisposableStack();
+      const servers = names.map((name) => started.use(start(name, ["serve"], folder)));
+      const loads = await Promise.all(
+        servers.map(async (server, i) => {
+          const [, port] = await server.find(listening);
+          return startDeleteLoad({ address: "127.0.0.1", port: Number(port) }, tallies[i] ?? new DeleteTally());
+        }),
+      );
+      await Promise.all(loads.map((load) => load.acknowledged(500)));
+      for (const server of servers) server.process.kill("SIGKILL");
+      await Promise.all(loads.map((load) => load.stop()));
+    }
+    const [first, second] = tallies.map(({ deleted }) => deleted);
+    expect([...(first ?? [])].filter((id) => second?.has(id))).toEqual([]);
+    const left = new Set(plantsIn(file));
+    expect(tallies.flatMap(({ deleted }) => [...deleted]).filter((id) => left.has(id))).toEqual([]);
+    expect(readSqlite(file, "PRAGMA integrity_check")).toEqual([{ integrity_check: "ok" }]);
+  });
+});
+
+const appearing: readonly { name: string; add: (file: string, pid: number) => void; remove: typeof mountFor }[] = [
+  {
+    name: "a hard link",
+    add: (file) => linkSync(file, `${file}.second`),
+    remove: (_pid, file) => rmSync(`${file}.second`),
+  },
+  { name: "a mount", add: (file, pid) => mountFor(pid, file), remove: unmountFor },
+];
+
+describe.runIf(isMountTried)("a server whose file gets a second name", () => {
+  test.each(appearing)("warns in its log and metric of $name, and stays ready", { timeout }, async (row) => {
+    using folder = createTempFolder();
+    const file = createStore(folder);
+    await using server = start({ name: "", path: "volume/plants.db" }, ["serve"], folder);
+    const [, admin] = await server.find(/"port":(\d+),"msg":"serving metrics"/);
+    const [, port] = await server.find(listening);
+    const secondName = async (): Promise<string | undefined> => {
+      const metrics = await (await fetch(`http://127.0.0.1:${admin}/metrics`)).text();
+      return /^plantstore_sqlite_second_name (\d)$/m.exec(metrics)?.[1];
+    };
+    const { pid } = server.process;
+    if (pid === undefined) throw new Error("the server has no process");
+    expect(await secondName()).toBe("0");
+    row.add(file, pid);
+    await server.find(/"errorCode":"ERR_STORE_SECOND_NAME","problem":"the file /);
+    await expect.poll(secondName).toBe("1");
+    expect((await fetch(`http://127.0.0.1:${port}/readyz`)).status).toBe(200);
+    const header = { authorization: `Bearer ${tokens.good}` };
+    const deleted = await fetch(`http://127.0.0.1:${port}/plants/1`, { method: "DELETE", headers: header });
+    expect(deleted.status).toBe(204);
+    row.remove(pid, file);
+    await server.find(/the file of the store has a single name again/);
+    await expect.poll(secondName).toBe("0");
+  });
+});
