@@ -3,6 +3,7 @@ import { DatabaseSync } from "node:sqlite";
 import { StoreOpenError } from "../store-open-error.ts";
 import { findDamage, repairAdvice } from "./problem.ts";
 import { runInTransaction, untilUnlocked } from "./transaction.ts";
+import { WalIndexFile } from "./wal-index.ts";
 
 // The number of bytes that are rewritten under one lock: the usual size of a log, for which another server waits a few
 // milliseconds.
@@ -16,7 +17,9 @@ const partBytes = 4 * 2 ** 20;
  * whole log is written again, unchanged.
  *
  * The check is necessary because SQLite copies any log with the right name into the file, even the log of an earlier
- * file. It is skipped if another process has the file open.
+ * file. It is skipped if another process has the file open, because other processes cannot write during the check. Only
+ * the first connection writes the index anew (https://sqlite.org/src: unixLockSharedMemory), without commits. The time
+ * of the index is not sufficient: commits of other processes change it too.
  *
  * @param lockTimeoutMs - how long to wait for other connections, in milliseconds
  * @param onCheck - called before the file is checked, which reads all of it
@@ -29,13 +32,13 @@ export function repairLeftoverLog(file: string, lockTimeoutMs?: number, onCheck?
   try {
     const index = `${realpathSync(file)}-shm`;
     const initialMs = timeOf(index);
+    using files = new DisposableStack();
     // A read-only connection, because the connection that is closed last copies the log into the file and deletes it,
     // unless it is read-only. If commits were copied that a power loss then removes from the log, the file would be
     // damaged.
     using reader = new DatabaseSync(file, { readOnly: true });
     untilUnlocked(() => reader.exec("PRAGMA user_version"), lockTimeoutMs);
-    // Only the first connection truncates the index (https://sqlite.org/src: unixLockSharedMemory).
-    const isFirst = timeOf(index) !== initialMs;
+    const isFirst = timeOf(index) !== initialMs && files.use(new WalIndexFile(index)).read()?.commits === 0;
     using writer = new DatabaseSync(file);
     rewriteLog(log, writer, lockTimeoutMs);
     if (!isFirst || fstatSync(log).size === 0) return;

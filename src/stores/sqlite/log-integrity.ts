@@ -47,7 +47,7 @@ export class LogIntegrity {
   /** Closes the files, after the connection. */
   close(): void {
     closeSync(this.#log);
-    this.#indexFile.close();
+    this.#indexFile[Symbol.dispose]();
   }
 
   /**

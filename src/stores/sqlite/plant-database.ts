@@ -2,7 +2,7 @@ import type { DatabaseSync, SQLOutputValue } from "node:sqlite";
 import { inChunks } from "../in-chunks.ts";
 import { wrapErrors } from "../wrap-errors.ts";
 import type { Deletion, DeletionFilter, PlantDatabase } from "../plant-database.ts";
-import { openDatabase } from "./database.ts";
+import { openAnother, openDatabase } from "./database.ts";
 import { startImport } from "./import.ts";
 import { versionOf } from "./migrate.ts";
 import { fileProblemOf } from "./problem.ts";
@@ -15,7 +15,7 @@ import { fileProblemOf } from "./problem.ts";
 export async function openSqliteDatabase(file: string): Promise<PlantDatabase> {
   const db = openDatabase({ file });
   return wrapErrors(file, (fault) => fileProblemOf(fault).text, {
-    startImport: async (options = {}) => startImport(openDatabase({ file }), options),
+    startImport: async (options = {}) => startImport(openAnother(file), options),
     exportPlants: () => exportPlants(db),
     listDeletions: (filter = {}) => listDeletions(db, filter),
     [Symbol.asyncDispose]: async () => db.close(),

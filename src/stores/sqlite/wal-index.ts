@@ -2,6 +2,8 @@ import { closeSync, openSync, readSync } from "node:fs";
 
 /** The state of a write-ahead log, as all connections see it (sqlite.org/walformat.html#the_wal_index_file_format). */
 export interface WalIndex {
+  /** The number of commits since the first connection built the index from the log, modulo 2^32. */
+  readonly commits: number;
   /** The number of valid frames in the log. */
   readonly frames: number;
   /** The size of a page, in bytes. */
@@ -19,7 +21,7 @@ const indexWords = 2 * headerWords;
 const attemptsMax = 1_000;
 
 /** Reads the -shm file, in which all connections share the index of a write-ahead log. */
-export class WalIndexFile {
+export class WalIndexFile implements Disposable {
   readonly #descriptor: number;
   // In native byte order, except for the salts, which are only compared.
   readonly #words = new Uint32Array(indexWords);
@@ -45,7 +47,7 @@ export class WalIndexFile {
    * Closes the file. Close the connection first: a process loses its locks on a file when it closes any descriptor of
    * the file (fcntl of POSIX).
    */
-  close(): void {
+  [Symbol.dispose](): void {
     closeSync(this.#descriptor);
   }
 
@@ -57,6 +59,7 @@ export class WalIndexFile {
   #parse(): WalIndex {
     const pageBytes = this.#halfWords[7] ?? 0;
     return {
+      commits: this.#words[2] ?? 0,
       frames: this.#words[4] ?? 0,
       // 65,536 does not fit into two bytes, and is stored as 1.
       pageBytes: pageBytes === 1 ? 65_536 : pageBytes,

@@ -1,6 +1,6 @@
 import { Code } from "@connectrpc/connect";
 import { once } from "node:events";
-import { copyFileSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { copyFileSync, mkdirSync, readFileSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { Worker } from "node:worker_threads";
 import { describe, expect, test, vi } from "vitest";
@@ -119,6 +119,21 @@ describe("a leftover log", () => {
     let checked = 0;
     repairLeftoverLog(file, undefined, () => checked++);
     expect(checked).toBe(checks);
+  });
+
+  test("is not checked when another process commits, whatever the time of the index", () => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    leaveLog(file, 1);
+    using other = new DatabaseSync(file);
+    other.exec("DELETE FROM plants");
+    // Commits of another process change the time between the reads of the time in repairLeftoverLog.
+    using exec = vi.spyOn(DatabaseSync.prototype, "exec").mockImplementationOnce(function (this: DatabaseSync, sql) {
+      utimesSync(`${file}-shm`, 1, 1);
+      this.exec(sql);
+    });
+    repairLeftoverLog(file, undefined, () => expect.unreachable());
+    expect(exec).toHaveBeenCalled();
   });
 
   test("is not checked when it is empty", () => {
