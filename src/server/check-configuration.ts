@@ -16,7 +16,10 @@ export interface CheckedConfiguration {
   readonly tokensProblem: string | undefined;
   /** Messages of the OpenTelemetry SDK about invalid `OTEL_…` variables, for which it uses defaults. */
   readonly telemetryProblems: readonly string[];
-  /** What the server would log as warnings, for example that a file of token hashes is empty. */
+  /**
+   * What the server would log as warnings, for example that a file of token hashes is empty, and warnings about the
+   * store.
+   */
   readonly warnings: readonly string[];
 }
 
@@ -39,7 +42,7 @@ export async function checkConfiguration(configuration: Configuration): Promise<
   const tokensProblem = verifier?.problem;
   verifier?.close?.();
   const { database } = configuration;
-  if (database.kind !== "memory") await withDatabaseSetting(database, checkPlantStore(database));
+  if (database.kind !== "memory") warnings.push(...(await withDatabaseSetting(database, checkPlantStore(database))));
   // The SDK is checked last, because it would export telemetry while other checks are pending.
   return { tokensProblem, telemetryProblems: problemsOfSdk(), warnings };
 }

@@ -1,6 +1,6 @@
 import { type OptionNames, refuseUnknownOptions, required } from "@plantstore/gateway/options";
 import type { LockedStore, LockOptions } from "./locked-store.ts";
-import { checkDatabaseFile } from "./sqlite/database.ts";
+import { checkSqliteStore } from "./sqlite/check-store.ts";
 import { openLockedSqlite } from "./sqlite/locked-store.ts";
 import type { IdRange } from "./sqlite/migrate.ts";
 import { migrateSqlite, openSqliteDatabase } from "./sqlite/plant-database.ts";
@@ -57,7 +57,7 @@ interface Versions {
 interface StoreKind<Location> {
   openStore(location: Location, options: StoreOptions): Promise<PlantStore>;
   openDatabase(location: Location): Promise<PlantDatabase>;
-  check(location: Location): Promise<void>;
+  check(location: Location): Promise<readonly string[]>;
   migrate(location: Location, onWaiting?: (what: string) => void): Promise<Versions>;
   openLocked(location: Location, options: LockOptions): Promise<LockedStore>;
 }
@@ -70,7 +70,7 @@ const storeKinds: { readonly [Kind in keyof Locations]: StoreKind<Locations[Kind
   sqlite: {
     openStore: ({ path }, options) => openSqliteStore({ file: path, ...options }),
     openDatabase: ({ path }) => openSqliteDatabase(path),
-    check: async ({ path }) => checkDatabaseFile(path),
+    check: async ({ path }) => checkSqliteStore(path),
     migrate: async ({ path }) => migrateSqlite(path),
     openLocked: async ({ path }, { refused }) => openLockedSqlite(path, refused),
   },
@@ -78,7 +78,7 @@ const storeKinds: { readonly [Kind in keyof Locations]: StoreKind<Locations[Kind
     openStore: async (location, options) =>
       await (await import("./postgres/store.ts")).openPostgresStore({ ...location, ...options }),
     openDatabase: async ({ url }) => await (await loadPostgres()).openPostgresDatabase(url),
-    check: async ({ url }) => await (await loadPostgres()).checkPostgresDatabase(url),
+    check: async ({ url }) => await (await import("./postgres/all-plants/check-store.ts")).checkPostgresStore(url),
     migrate: async ({ url }, onWaiting) => await (await loadPostgres()).migratePostgres(url, onWaiting),
     openLocked: async ({ url }, options) =>
       await (await import("./postgres/all-plants/locked-store.ts")).openLockedPostgres(url, options),
@@ -110,12 +110,13 @@ export async function openPlantDatabase(location: PlantLocation): Promise<PlantD
 }
 
 /**
- * Checks that a server could open the store, without changing it.
+ * Checks whether a server could open the store and delete plants, without changing it.
  *
+ * @returns warnings for the operator
  * @throws StoreOpenError with a message for the operator
  */
-export async function checkPlantStore(location: PlantLocation): Promise<void> {
-  await kindOf(location).check(location);
+export async function checkPlantStore(location: PlantLocation): Promise<readonly string[]> {
+  return await kindOf(location).check(location);
 }
 
 /**

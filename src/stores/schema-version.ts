@@ -25,6 +25,13 @@ export function schemaAfter(steps: readonly SchemaStep[]): SchemaVersion {
 }
 
 /**
+ * What an operator should do about a missing store. A store that was deleted while a server has it open can still be
+ * saved; a new one at its path would hide that.
+ */
+export const createAdvice: string =
+  'only if this is a new store, run "plantstore migrate" to create it; otherwise correct the location, or restore it';
+
+/**
  * Returns why a release cannot use the schema of a store, and what to do; `undefined` if it can.
  *
  * A release supports the schema of its own version and the next one, unless the next one is marked as breaking. So
@@ -33,7 +40,7 @@ export function schemaAfter(steps: readonly SchemaStep[]): SchemaVersion {
  * @param supported - the schema version of the release
  */
 export function schemaProblem({ version, oldestServer }: SchemaVersion, supported: number): string | undefined {
-  if (version === 0) return 'it does not contain a plant store yet: run "plantstore migrate" to create it';
+  if (version === 0) return `it does not contain a plant store yet: ${createAdvice}`;
   if (version < supported) {
     return (
       `its schema has version ${version}, but this release supports versions ${supported} and ${supported + 1}: ` +

@@ -16,7 +16,8 @@ interface MissingStore {
   readonly isRefusedByMigrate?: boolean;
 }
 
-const hint = 'run "plantstore migrate" to create it';
+const hint =
+  'only if this is a new store, run "plantstore migrate" to create it; otherwise correct the location, or restore it';
 
 const missingStores: readonly MissingStore[] = [
   {

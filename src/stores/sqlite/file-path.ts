@@ -1,5 +1,6 @@
 import { accessSync, closeSync, constants, existsSync, lstatSync, openSync, readlinkSync, statSync } from "node:fs";
 import { dirname } from "node:path";
+import { createAdvice } from "../schema-version.ts";
 import { StoreOpenError } from "../store-open-error.ts";
 
 /** Only the owner has access, because the file contains names of callers and idempotency keys. */
@@ -24,7 +25,7 @@ export function assertUsablePath(path: string): void {
  */
 export function assertFileExists(path: string): void {
   if (existsSync(path)) return;
-  throw new StoreOpenError(`file not found in ${dirname(path)}: run "plantstore migrate" to create it`);
+  throw new StoreOpenError(`file not found in ${dirname(path)}: ${createAdvice}`);
 }
 
 /**

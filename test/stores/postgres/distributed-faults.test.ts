@@ -289,7 +289,7 @@ describe("with a server that has the limits and errors of distributed engines", 
     const url = await server.createPlants([1n]);
     await runSql(url, "CREATE ROLE writer LOGIN SUPERUSER; ALTER ROLE writer SET default_transaction_read_only = on");
     const store = await openPostgresStore({ url: through(url).replace("user=tester", "user=writer") });
-    expect(store.problem).toMatch(/: the server is read-only$/);
+    expect(store.problem).toMatch(/: the server is read-only: default_transaction_read_only is set by ALTER ROLE$/);
     await runSql(url, "ALTER ROLE writer RESET default_transaction_read_only");
     await expect.poll(() => store.problem).toBeUndefined();
     await expect(store.delete(1n, deleteCall())).resolves.toBe(true);

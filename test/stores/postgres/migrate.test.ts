@@ -2,11 +2,8 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { StoreOpenError } from "../../../src/stores/store-open-error.ts";
 import { ownSchema } from "../../../src/stores/postgres/schema/migrations.ts";
 import { tablesSql } from "../../../src/stores/postgres/schema/tables.ts";
-import {
-  checkPostgresDatabase,
-  migratePostgres,
-  openPostgresDatabase,
-} from "../../../src/stores/postgres/all-plants/plant-database.ts";
+import { checkPostgresStore } from "../../../src/stores/postgres/all-plants/check-store.ts";
+import { migratePostgres, openPostgresDatabase } from "../../../src/stores/postgres/all-plants/plant-database.ts";
 import { readServerUrl } from "../../../src/stores/postgres/server/server-url.ts";
 import { Session } from "../../../src/stores/postgres/server/session.ts";
 import { openPostgresStore } from "../../../src/stores/postgres/store.ts";
@@ -250,7 +247,8 @@ describe("migrating a PostgreSQL database", () => {
     {
       name: "an empty database",
       version: 0,
-      expected: /: it does not contain a plant store yet: run "plantstore migrate" to create it$/,
+      expected:
+        /: it does not contain a plant store yet: only if this is a new store, run "plantstore migrate" to create it; otherwise correct the location, or restore it$/,
     },
     {
       name: "a schema two versions ahead",
@@ -262,7 +260,7 @@ describe("migrating a PostgreSQL database", () => {
     const url = await createSchemaOfVersion(server, version);
     await expect(openPostgresStore({ url })).rejects.toThrow(expected);
     await expect(openPostgresDatabase(url)).rejects.toThrow(expected);
-    await expect(checkPostgresDatabase(url)).rejects.toThrow(expected);
+    await expect(checkPostgresStore(url)).rejects.toThrow(expected);
   });
 
   test("does not change a compatible schema of the next release, which this release can use", async () => {
@@ -275,7 +273,7 @@ describe("migrating a PostgreSQL database", () => {
     expect(await runSql(url, "SELECT * FROM plantstore_schema")).toEqual([{ version: 2, oldest_server: 1 }]);
     await expect(running.delete(7n, deleteCall())).resolves.toBe(true);
     await running.close();
-    await checkPostgresDatabase(url);
+    await checkPostgresStore(url);
     const restarted = await openPostgresStore({ url });
     await expect(restarted.delete(8n, deleteCall())).resolves.toBe(true);
     await restarted.close();
@@ -363,7 +361,7 @@ describe("a database whose commits would not be durable is refused when", () => 
 async function expectRefused(url: string, expected: RegExp): Promise<void> {
   const openings = [
     () => openPostgresStore({ url }).then((store) => store.close()),
-    () => checkPostgresDatabase(url),
+    () => checkPostgresStore(url),
     () =>
       openPostgresDatabase(url)
         .then((database) => database.startImport())

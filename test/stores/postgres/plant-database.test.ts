@@ -1,9 +1,6 @@
 import { describe, expect, test } from "vitest";
-import {
-  checkPostgresDatabase,
-  migratePostgres,
-  openPostgresDatabase,
-} from "../../../src/stores/postgres/all-plants/plant-database.ts";
+import { checkPostgresStore } from "../../../src/stores/postgres/all-plants/check-store.ts";
+import { migratePostgres, openPostgresDatabase } from "../../../src/stores/postgres/all-plants/plant-database.ts";
 import { openPostgresStore } from "../../../src/stores/postgres/store.ts";
 import { collect } from "../../../packages/testing/src/collect.ts";
 import { startPostgresProxy } from "../../support/plants/postgres-proxy.ts";
@@ -293,7 +290,7 @@ test("the check of a database resolves after its connection is closed", async ()
   let remaining: number | undefined;
   // If the machine stalls, the check times out and is repeated.
   for (let rounds = 0; remaining !== 0 && rounds < 5; rounds++) {
-    await checkPostgresDatabase(url.replace(server.socketFolder, proxy.socketFolder));
+    await checkPostgresStore(url.replace(server.socketFolder, proxy.socketFolder));
     remaining = connections;
   }
   expect(remaining).toBe(0);
@@ -316,8 +313,8 @@ test("a replica can be exported, but not imported into", async () => {
   await using database = await openPostgresDatabase(replica);
   expect((await collect(database.exportPlants())).flat()).toEqual([1n, 2n]);
   expect((await collect(database.listDeletions())).flat()).toMatchObject([{ plantId: 3n, subject: "ann" }]);
-  await expect(database.startImport()).rejects.toThrow(/^cannot use .*: the server is read-only$/);
-  await expect(checkPostgresDatabase(replica)).rejects.toThrow(/: the server is read-only$/);
+  await expect(database.startImport()).rejects.toThrow(/^cannot use .*: the server is read-only: default_/);
+  await expect(checkPostgresStore(replica)).rejects.toThrow(/: the server is read-only: default_/);
 });
 
 test("the check of a database fails for a user without the privileges for deletions", async () => {
@@ -328,7 +325,7 @@ test("the check of a database fails for a user without the privileges for deleti
     `CREATE ROLE watcher LOGIN; GRANT USAGE ON SCHEMA ${String(row?.["name"])} TO watcher;
     GRANT SELECT ON ALL TABLES IN SCHEMA ${String(row?.["name"])} TO watcher`,
   );
-  const refused = checkPostgresDatabase(url.replace("user=tester", "user=watcher"));
+  const refused = checkPostgresStore(url.replace("user=tester", "user=watcher"));
   await expect(refused).rejects.toThrow(
     /: the user lacks privileges: UPDATE on plants, DELETE on plants, INSERT on deletions/,
   );

@@ -1,6 +1,7 @@
 import { Code } from "@connectrpc/connect";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { checkPostgresDatabase, openPostgresDatabase } from "../../../src/stores/postgres/all-plants/plant-database.ts";
+import { checkPostgresStore } from "../../../src/stores/postgres/all-plants/check-store.ts";
+import { openPostgresDatabase } from "../../../src/stores/postgres/all-plants/plant-database.ts";
 import { openPostgresStore } from "../../../src/stores/postgres/store.ts";
 import { deleteCall } from "../../support/plants/delete-call.ts";
 import { startPostgresOfFile } from "../../support/plants/postgres-of-file.ts";
@@ -42,7 +43,7 @@ describe("a store whose rows may be hidden", () => {
     const of = admin.replace("user=tester", `user=${user}`);
     const message = new RegExp(`: row security may hide rows of the table ${table} from the user, `);
     await expect(openPostgresStore({ url: of })).rejects.toThrow(message);
-    await expect(checkPostgresDatabase(of)).rejects.toThrow(message);
+    await expect(checkPostgresStore(of)).rejects.toThrow(message);
     await expect(openPostgresDatabase(of)).rejects.toThrow(message);
   });
 
@@ -86,7 +87,7 @@ describe("a store with a rule", () => {
     await runSql(admin, sql);
     const message = `: the rule keep replaces statements on the table ${table}: drop or disable the rule`;
     await expect(openPostgresStore({ url })).rejects.toThrow(message);
-    await expect(checkPostgresDatabase(url)).rejects.toThrow(message);
+    await expect(checkPostgresStore(url)).rejects.toThrow(message);
     const database = await openPostgresDatabase(url);
     await expect(database.startImport()).rejects.toThrow(message);
     await database[Symbol.asyncDispose]();

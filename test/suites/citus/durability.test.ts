@@ -6,7 +6,8 @@ import { Client } from "pg";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { attemptBatch, findRefused } from "../../../src/stores/postgres/delete/attempt-batch.ts";
 import { prepareBatch } from "../../../src/stores/postgres/delete/prepared-batch.ts";
-import { checkPostgresDatabase, migratePostgres } from "../../../src/stores/postgres/all-plants/plant-database.ts";
+import { checkPostgresStore } from "../../../src/stores/postgres/all-plants/check-store.ts";
+import { migratePostgres } from "../../../src/stores/postgres/all-plants/plant-database.ts";
 import type { Placement } from "../../../src/stores/postgres/delete/placement.ts";
 import type { Session } from "../../../src/stores/postgres/server/session.ts";
 import { openPostgresStore } from "../../../src/stores/postgres/store.ts";
@@ -353,9 +354,9 @@ test.each(["fsync", "synchronous_commit"])(
     await expect(placement.checkWrite(session)).rejects.toThrow(/so commits would not be durable/);
     await session.close();
     await expect(openPostgresStore({ url })).rejects.toThrow(/on the worker 127\.0\.0\.1/);
-    await expect(checkPostgresDatabase(url)).rejects.toThrow(/on the worker 127\.0\.0\.1/);
+    await expect(checkPostgresStore(url)).rejects.toThrow(/on the worker 127\.0\.0\.1/);
     await cluster.workers[1]?.configure(`RESET ${setting}`);
-    await expect(checkPostgresDatabase(url)).resolves.toBeUndefined();
+    await expect(checkPostgresStore(url)).resolves.toBeUndefined();
   },
 );
 
@@ -366,7 +367,7 @@ test("workers with a collation warning on every new connection delete as usual",
   const [[first = 0n] = [], [second = 0n] = []] = await plantsByWorker();
   await update("'0'");
   onTestFinished(async () => void (await update("pg_database_collation_actual_version(oid)")));
-  await expect(checkPostgresDatabase(url)).resolves.toBeUndefined();
+  await expect(checkPostgresStore(url)).resolves.toBeUndefined();
   const store = await openPostgresStore({ url });
   onTestFinished(() => store.close());
   expect(store.problem).toBeUndefined();

@@ -4,11 +4,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test 
 import { attemptBatch } from "../../../src/stores/postgres/delete/attempt-batch.ts";
 import { prepareBatch } from "../../../src/stores/postgres/delete/prepared-batch.ts";
 import type { Placement, PlantFate } from "../../../src/stores/postgres/delete/placement.ts";
-import {
-  checkPostgresDatabase,
-  migratePostgres,
-  openPostgresDatabase,
-} from "../../../src/stores/postgres/all-plants/plant-database.ts";
+import { checkPostgresStore } from "../../../src/stores/postgres/all-plants/check-store.ts";
+import { migratePostgres, openPostgresDatabase } from "../../../src/stores/postgres/all-plants/plant-database.ts";
 import { tablesSql } from "../../../src/stores/postgres/schema/tables.ts";
 import { deleteTimeouts } from "../../../src/stores/postgres/delete/run-batch.ts";
 import { openPostgresStore } from "../../../src/stores/postgres/store.ts";
@@ -239,7 +236,7 @@ describe("on Citus", () => {
     await runSql(other, "SELECT citus_schema_distribute(current_schema()::regnamespace)");
     await expect(migratePostgres(other)).rejects.toThrow(refusal);
     await expect(openPostgresStore({ url: other })).rejects.toThrow(refusal);
-    await expect(checkPostgresDatabase(other)).rejects.toThrow(refusal);
+    await expect(checkPostgresStore(other)).rejects.toThrow(refusal);
   });
 
   test("batches are formed per worker of the plants", async () => {

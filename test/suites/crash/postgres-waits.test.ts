@@ -187,7 +187,7 @@ describe("a store", () => {
     for (let others = 0; others < 2; others++) {
       await runSql(tester, "ALTER ROLE migrated SET default_transaction_read_only = on");
       const other = await openPlantStore({ kind: "postgres", url });
-      expect(other.problem).toMatch(/: the server is read-only$/);
+      expect(other.problem).toMatch(/: the server is read-only: default_transaction_read_only is set by ALTER ROLE$/);
       await runSql(tester, "ALTER ROLE migrated RESET default_transaction_read_only");
       await expect.poll(() => other.problem).toBeUndefined();
       await other.close();
@@ -201,7 +201,9 @@ describe("a store", () => {
     await store.delete(9n, deleteCall());
     await runSql(url, "ALTER ROLE demoted SET default_transaction_read_only = on");
     await runSql(url, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'plantstore'");
-    await expect.poll(() => store.problem).toMatch(/: the server is read-only$/);
+    await expect
+      .poll(() => store.problem)
+      .toMatch(/: the server is read-only: default_transaction_read_only is set by ALTER ROLE$/);
     const tester = url.replace("user=demoted", "user=tester");
     await runSql(tester, "ALTER ROLE demoted RESET default_transaction_read_only");
     await expect.poll(() => store.problem).toBeUndefined();

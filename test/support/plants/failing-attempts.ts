@@ -42,7 +42,7 @@ export async function countAttempts(url: string): Promise<number> {
 /** Makes every such statement fail with the SQLSTATE. */
 export async function failAlways(
   url: string,
-  event: "INSERT ON deletions" | "UPDATE ON deletions",
+  event: "DELETE ON plants" | "INSERT ON deletions" | "UPDATE ON deletions",
   sqlState: string,
 ): Promise<void> {
   await runSql(

@@ -6,7 +6,6 @@ import { wrapErrors } from "../../wrap-errors.ts";
 import type { Deletion, DeletionFilter, PlantDatabase } from "../../plant-database.ts";
 import { distribution, TableLocation } from "../table-location.ts";
 import { problemOf } from "../delete/problem.ts";
-import { deleteTimeouts } from "../delete/run-batch.ts";
 import { checkDatabase } from "../schema/check-database.ts";
 import { updateRenamedSchema } from "../schema/renamed-schema.ts";
 import { findSchema, type StoreSchema } from "../schema/store-schema.ts";
@@ -46,16 +45,6 @@ async function findStore(session: Session): Promise<StoreSchema> {
   const schema = await findSchema(session);
   await checkDatabase(session, schema, "read");
   return schema;
-}
-
-/**
- * Checks that a store could be opened in the database, without changing it.
- *
- * @throws StoreOpenError naming the server and what is wrong with it, its schema, or the privileges of the user
- */
-export async function checkPostgresDatabase(url: string): Promise<void> {
-  // Uses the same timeouts as a server, which override those of the URL.
-  await onSession(readServerUrl(url), (session, location) => location.check(session), deleteTimeouts);
 }
 
 /**

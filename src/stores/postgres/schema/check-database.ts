@@ -94,11 +94,33 @@ export async function checkSettings(session: Session, { name }: StoreSchema): Pr
   const [row] = await session.transact(readCommitted, () => session.query(settingsSql, [name]));
   const [readOnly, encoding, fsync, unlogged] = row ?? [];
   // Not a StoreOpenError, because it may be temporary: a failover may be in progress.
-  if (readOnly !== "off") throw new Error("the server is read-only");
+  if (readOnly !== "off") throw new Error(`the server is read-only${await describeReadOnly(session)}`);
   // Other encodings may lack characters of a subject; the server would then refuse the deletion.
   if (encoding !== "UTF8") throw new StoreOpenError(`the encoding of the database must be UTF8, got ${encoding}`);
   if (fsync === "off") throw new StoreOpenError("fsync is off, so commits would not be durable");
   if (unlogged) throw new StoreOpenError(`the table ${unlogged} is unlogged, so commits would not be durable`);
+}
+
+const readOnlySourceSql = `
+  SELECT pg_catalog.pg_is_in_recovery(), source
+  FROM pg_catalog.pg_settings WHERE name = 'default_transaction_read_only'`;
+
+// The values of pg_settings.source (postgresql.org/docs/current/view-pg-settings.html), as what has set them.
+const readOnlySources: ReadonlyMap<string | null | undefined, string> = new Map([
+  ["user", "ALTER ROLE"],
+  ["database user", "ALTER ROLE … IN DATABASE"],
+  ["database", "ALTER DATABASE"],
+  ["client", "the options of the database URL"],
+  ["configuration file", "the configuration of the server, in a file or by ALTER SYSTEM"],
+  ["command line", "the command line of the server"],
+]);
+
+/** Returns why the server is read-only, as the end of a message; an empty string if that is unknown. */
+async function describeReadOnly(session: Session): Promise<string> {
+  const [row] = await session.query(readOnlySourceSql);
+  if (row?.[0] === "true" || row?.[0] === "t") return ": it is a standby";
+  const source = readOnlySources.get(row?.[1]);
+  return source === undefined ? "" : `: default_transaction_read_only is set by ${source}`;
 }
 
 // Reads the catalog, because to_regclass uses a cache that may be older than the lock.

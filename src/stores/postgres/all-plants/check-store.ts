@@ -1,0 +1,65 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { StoreOpenError } from "../../store-open-error.ts";
+import { verdictOn } from "../delete/fault-table.ts";
+import { problemOf } from "../delete/problem.ts";
+import { deleteTimeouts } from "../delete/run-batch.ts";
+import { checkRequestedSettings } from "../schema/check-requested-settings.ts";
+import { readServerUrl } from "../server/server-url.ts";
+import { Session } from "../server/session.ts";
+import { TableLocation } from "../table-location.ts";
+
+// How long a check is repeated while other transactions hold locks, in milliseconds. A migration holds them for a tenth
+// of a second; a server is not ready if they are held for ten seconds.
+const busyTimeoutMs = 2_000;
+
+// Milliseconds between two attempts.
+const retryIntervalMs = 100;
+
+/**
+ * Checks a database as a server does: its schema and settings, the privileges of the user, and a write of a deletion
+ * that is rolled back, whose commit waits for the disk and for synchronous standbys. Changes nothing.
+ *
+ * @returns warnings for the operator
+ * @throws StoreOpenError naming the server and what is wrong
+ */
+export async function checkPostgresStore(url: string): Promise<readonly string[]> {
+  const server = readServerUrl(url);
+  const location = new TableLocation();
+  // Uses the same timeouts as a server, which override those of the URL.
+  const session = new Session(server, deleteTimeouts, location.workers);
+  try {
+    await retryWhileLocked(session, async () => {
+      await location.check(session);
+      await checkRequestedSettings(session);
+      await location.placement.checkWrite(session);
+    });
+    return location.isDistributed ? [] : await findWarnings(session, server.name);
+  } catch (fault) {
+    throw new StoreOpenError(`cannot use ${server.name}: ${problemOf(fault).text}`, { cause: fault });
+  } finally {
+    await session.close();
+  }
+}
+
+async function retryWhileLocked(session: Session, check: () => Promise<void>): Promise<void> {
+  const endMs = performance.now() + busyTimeoutMs;
+  for (;;) {
+    try {
+      return await check();
+    } catch (fault) {
+      session.discard();
+      const verdict = verdictOn(fault);
+      if ((verdict !== "skip" && verdict !== "retry") || performance.now() > endMs) throw fault;
+    }
+    await sleep(retryIntervalMs);
+  }
+}
+
+const hasNoStandbySql = "SELECT WHERE pg_catalog.current_setting('synchronous_standby_names', true) = ''";
+
+async function findWarnings(session: Session, name: string): Promise<readonly string[]> {
+  if ((await session.query(hasNoStandbySql)).length === 0) return [];
+  return [
+    `${name} has no synchronous standby (synchronous_standby_names is empty): acknowledged deletions are lost with its disk`,
+  ];
+}
