@@ -189,11 +189,11 @@ describe("the handler in a server of HTTP/1.1", () => {
     const inAnotherCoding = requestRefused("1.1", ["transfer-encoding: gzip, chunked"], "0\r\n\r\n");
 
     test.each([
-      ["in another coding", inAnotherCoding, "400"],
+      ["in another coding", inAnotherCoding, "501"],
       [
         "in another coding, with keep-alive",
         requestRefused("1.1", ["connection: keep-alive", "transfer-encoding: gzip, chunked"], "0\r\n\r\n"),
-        "400",
+        "501",
       ],
       [
         "in chunks over HTTP/1.0",
@@ -224,7 +224,7 @@ describe("the handler in a server of HTTP/1.1", () => {
       using connection = await openHttp1(server.address);
       const before = behind.replace("/8:", "/6:");
       connection.write(`GET /slow HTTP/1.1\r\nhost: x\r\n\r\n${before}${inAnotherCoding}${behind}`);
-      expect(statuses(await connection.readToEnd())).toEqual(["200", "200", "400"]);
+      expect(statuses(await connection.readToEnd())).toEqual(["200", "200", "501"]);
       expect(watered).toEqual(["6"]);
     });
 

@@ -138,6 +138,20 @@ test("the authority of a target in absolute form takes precedence over Host", as
   expect(urls).toEqual([`http://orders.example${path}`, `http://${address}:${String(port)}${path}`]);
 });
 
+test.each([
+  { name: "a method of 100,000 characters", sent: "M".repeat(100_000) },
+  {
+    name: "an unknown transfer coding",
+    sent: `POST ${path} HTTP/1.1\r\nhost: x\r\ntransfer-encoding: gzip, chunked\r\n\r\n0\r\n\r\n`,
+  },
+])("a request with $name gets 501, and its connection is closed", async ({ sent }) => {
+  await using greenhouse = await startGreenhouse({});
+  using connection = await openHttp1(greenhouse.address);
+  connection.write(sent);
+  expect(await connection.readResponse()).toMatchObject({ httpStatus: 501 });
+  expect(await connection.atEnd()).toBe(true);
+});
+
 describe("a request over a limit", () => {
   let greenhouse: TestGreenhouse;
   beforeAll(async () => {

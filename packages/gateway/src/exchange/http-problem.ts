@@ -56,6 +56,11 @@ export function notHttp(): HttpProblem {
   return new HttpProblem("ERR_HTTP_INVALID", "the request is not valid HTTP");
 }
 
+/** Returns the problem of a request in another version of HTTP, or in a protocol that is similar to HTTP. */
+export function versionNotSupported(): HttpProblem {
+  return new HttpProblem("ERR_HTTP_UNSUPPORTED", "the HTTP version is not supported");
+}
+
 /** Returns the problem of a body in chunks (RFC 9112 §7.1.1) whose extensions are too large. */
 export function chunkExtensionsTooLarge(): HttpProblem {
   return new HttpProblem("ERR_BODY_TOO_LARGE", "the chunk extensions are too large");
@@ -79,6 +84,30 @@ export function transferEncodingProblem(transferEncoding: string, httpVersion: s
   // RFC 9112 §6.1: the sender has probably forwarded a coding that it does not support.
   if (httpVersion === "1.0")
     return new HttpProblem("ERR_HTTP_UNSUPPORTED", "Transfer-Encoding is not allowed in HTTP/1.0");
-  const isChunked = transferEncoding.toLowerCase() === "chunked";
-  return isChunked ? undefined : new HttpProblem("ERR_HTTP_UNSUPPORTED", "the transfer encoding is not supported");
+  const encoding = transferEncoding.toLowerCase();
+  if (encoding === "chunked") return undefined;
+  // RFC 9112 §6.3: without a single final chunked, the end of the body is unknown.
+  if (!codingsBeforeChunked.test(encoding))
+    return new HttpProblem("ERR_HTTP_INVALID", "the Transfer-Encoding header is not valid");
+  // RFC 9112 §6.1.
+  const reason = "the transfer encoding is not supported";
+  return new HttpProblem("ERR_HTTP_UNSUPPORTED", reason, { httpStatus: 501, code: "Unimplemented" });
 }
+
+// Codings (RFC 9112 §7) other than chunked, which have parameters or none, and then chunked.
+const codingsBeforeChunked = /^(?:(?!chunked[\t ]*[,;])[!#$%&'*+\-.^_`|~0-9a-z]+[\t ]*(?:;[^,"]*)?,[\t ]*)+chunked$/;
+
+/**
+ * Returns the problem of a request whose method is longer than any that a server implements (RFC 9112 §3); `undefined`
+ * if it is not.
+ *
+ * @param request - the request, as far as it has arrived
+ */
+export function longMethodProblem(request: string): HttpProblem | undefined {
+  if (!longMethod.test(request)) return undefined;
+  return new HttpProblem("ERR_METHOD_UNKNOWN", `the method is longer than ${methodCharactersMax} characters`);
+}
+
+/** The most characters of a method. The longest registered one has 17 (RFC 9110 §16.1.1); services may have longer ones. */
+const methodCharactersMax = 32;
+const longMethod = new RegExp(`^[A-Z][A-Z-]{${methodCharactersMax}}`);

@@ -51,9 +51,11 @@ export {
   headerTooLarge,
   HttpProblem,
   notHttp,
+  longMethodProblem,
   timedOut,
   transferEncodingProblem,
   urlTooLong,
+  versionNotSupported,
 } from "./http-problem.ts";
 export { ErrorCode, errorName, type ErrorScope } from "./http2-errors.ts";
 export { isUtf8, type MediaType, parseMediaType } from "./media-type.ts";

@@ -10,6 +10,7 @@ import {
   type Limits,
   retiredIdleMs,
   timedOut,
+  versionNotSupported,
 } from "../exchange/index.ts";
 import type { CheckedConnection, HttpConnection, HttpServerOptions } from "../listen/index.ts";
 import type { ExchangeOwner } from "./exchange.ts";
@@ -40,6 +41,8 @@ export class NodeHttp1Connection implements HttpConnection, CheckedConnection, E
   /** The header fields of the request with this problem, as far as they are known. */
   #problemFields: HeaderFields = [];
   #isBroken = false;
+  /** Whether the first request is in a protocol that node's parser reads as HTTP/1.0. */
+  #isOtherProtocol = false;
   #isDraining = false;
   /** Whether the connection is above the maximum age, so that it closes after a short idle time. */
   #isRetired = false;
@@ -75,6 +78,12 @@ export class NodeHttp1Connection implements HttpConnection, CheckedConnection, E
 
   get lingerMs(): number {
     return this.#options.limits.requestTimeoutMs;
+  }
+
+  /** Refuses the connection if its first bytes are a request in another protocol. */
+  onFirstBytes(bytes: Buffer | string): void {
+    if (!otherProtocol.test(String(bytes))) return;
+    this.#isOtherProtocol = this.#isDraining = true;
   }
 
   drain(): void {
@@ -156,7 +165,7 @@ export class NodeHttp1Connection implements HttpConnection, CheckedConnection, E
     const { limits, serve, refuse, report } = this.#options;
     try {
       const common = new CommonHeaderFields(request.rawHeaders);
-      const target = readTarget(request, common, limits);
+      const target = this.#isOtherProtocol ? versionNotSupported() : readTarget(request, common, limits);
       const path = typeof target === "string" ? target : "/";
       const exchange = new NodeHttp1Exchange(request, response, path, common, this);
       this.#request = request;
@@ -249,6 +258,9 @@ const waitingToPause = 64;
  * may contain many heads. 2,048 heads of 32 bytes are 64 KiB, the size of one read; real heads are larger.
  */
 const waitingMax = 2048;
+
+/** A request line of RTSP (RFC 2326 §6.1) or ICE (the protocol of Icecast). */
+const otherProtocol = /^(?:\r\n)*[^\r\n]* (?:RTSP|ICE)\/\d/;
 
 /** The properties of a request that cannot be read. */
 const unread = { method: "GET", url: "/", httpVersion: "1.1", httpVersionMajor: 1, httpVersionMinor: 1 };

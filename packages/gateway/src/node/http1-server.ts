@@ -9,6 +9,7 @@ import {
   type HttpProblem,
   type Limits,
   lingerMsMax,
+  longMethodProblem,
   notHttp,
   timerMsMax,
 } from "../exchange/index.ts";
@@ -42,6 +43,15 @@ export function createNodeHttp1Server(options: HttpServerOptions): HttpServer {
     connections.add(connection);
     bySocket.set(socket, connection);
     socket.on("close", () => connections.delete(connection));
+    // Node's parser does not report the protocol of a request. Later requests of a connection are not checked, because
+    // then node could not read directly from the handle.
+    const firstBytes: Buffer | null = socket.read();
+    if (firstBytes !== null) {
+      connection.onFirstBytes(firstBytes);
+      socket.unshift(firstBytes);
+    } else if ("encrypted" in socket) {
+      socket.once("data", (bytes) => connection.onFirstBytes(bytes));
+    }
     server ??= createServer(options.limits, (of) => bySocket.get(of));
     server.emit("connection", socket);
     // At the end of each request node resumes the socket, even if it is paused. This listener runs after node's, and
@@ -83,19 +93,29 @@ function createServer(limits: Limits, connectionOf: (socket: Duplex) => NodeHttp
     const target = readNodeTarget(request, new CommonHeaderFields(rawHeaders), limits);
     connectionOf(socket)?.onProblem(typeof target === "string" ? notHttp() : target, rawHeaders);
   });
-  server.on("clientError", (error: NodeJS.ErrnoException & { rawPacket?: Buffer }, socket) => {
+  server.on("clientError", (error: ParseError, socket) => {
     const { code, rawPacket } = error;
     if (code?.startsWith("HPE_") !== true) return socket.destroy();
-    connectionOf(socket)?.onProblem(problemOf(code, limits), originIn(rawPacket));
+    connectionOf(socket)?.onProblem(problemOf(error, limits), originIn(rawPacket));
   });
   return server;
 }
 
-/** Returns the problem of a request that node's parser has rejected, by the code of its error. */
-function problemOf(code: string, limits: Limits): HttpProblem {
+/** An error of node's parser, and of a socket. */
+type ParseError = NodeJS.ErrnoException & { readonly rawPacket?: Buffer; readonly bytesParsed?: number };
+
+/** Returns the problem of a request that node's parser has rejected. */
+function problemOf({ code, rawPacket, bytesParsed = 0 }: ParseError, limits: Limits): HttpProblem {
   if (code === "HPE_HEADER_OVERFLOW") return headerTooLarge(limits);
   if (code === "HPE_CHUNK_EXTENSIONS_OVERFLOW") return chunkExtensionsTooLarge();
-  return notHttp();
+  const problem = code === "HPE_INVALID_METHOD" ? longMethodProblem(lineAt(rawPacket, bytesParsed)) : undefined;
+  return problem ?? notHttp();
+}
+
+/** Returns the line of a packet that contains an octet. */
+function lineAt(packet: Buffer | undefined, at: number): string {
+  const text = packet?.toString("latin1") ?? "";
+  return text.slice(text.lastIndexOf("\n", at) + 1);
 }
 
 /**

@@ -6,6 +6,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import type { GatewayOptions } from "../../src/index.ts";
 import { nodeEngine } from "../../src/node/index.ts";
 import { type Field, fieldValue, type HttpRequest } from "../../../testing/src/carriers/exchange.ts";
+import { createCertificate } from "../../../testing/src/carriers/certificate.ts";
 import { openHttp1 } from "../../../testing/src/carriers/http1-connection.ts";
 import { startOnLoopback } from "../../../testing/src/carriers/listen-on-loopback.ts";
 import { within } from "../../../testing/src/deadline.ts";
@@ -91,6 +92,20 @@ describe("on node:http, a request that is refused before routing", () => {
       httpStatus: 417,
       closes: false,
     },
+    { name: "in RTSP", sent: "GET /nothing RTSP/1.0\r\nx-key: k\r\n\r\n", httpStatus: 400, closes: true },
+    {
+      name: "in ICE after an empty line",
+      sent: "\r\nSOURCE /nothing ICE/1.0\r\nx-key: k\r\n\r\n",
+      httpStatus: 400,
+      closes: true,
+    },
+    {
+      name: "with an unknown transfer coding",
+      sent: `${head}transfer-encoding: gzip, chunked\r\n\r\n0\r\n\r\n`,
+      httpStatus: 501,
+      closes: true,
+    },
+    { name: "with a method of 100,000 characters", sent: "M".repeat(100_000), httpStatus: 501, closes: true },
     {
       name: "with an upgrade",
       sent: "GET /nothing HTTP/1.1\r\nhost: x\r\nx-key: k\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n",
@@ -140,6 +155,18 @@ describe("on node:http, a request that is refused before routing", () => {
     if (httpStatus === 200) connection.write("{}");
     expect(await connection.readResponse()).toMatchObject({ httpStatus, interim });
   });
+});
+
+test.each([
+  { name: "RTSP", line: "OPTIONS /beds/7:water RTSP/1.0", httpStatus: 400 },
+  { name: "HTTP/1.0 that contains the name of RTSP", line: "GET /nothing?RTSP/1.0 HTTP/1.0", httpStatus: 404 },
+])("on node:http, a first request in $name over TLS gets $httpStatus", async ({ line, httpStatus }) => {
+  const certificate = createCertificate("rtsp");
+  await using greenhouse = await startOnNode({}, {}, { tls: certificate });
+  using connection = await openHttp1(greenhouse.address, { ca: certificate.cert, servername: "localhost" });
+  connection.write(`${line}\r\n\r\n`);
+  expect(await connection.readResponse()).toMatchObject({ httpStatus });
+  expect(await connection.atEnd()).toBe(true);
 });
 
 test("on node:http, all header fields are kept, even if there are many", async () => {

@@ -48,7 +48,7 @@ export class ChunkedReader {
     }
     if (end === at || end - at > digitsMax) return notHttp();
     const extensionsAt = end;
-    if (bytes[end] === semicolon) end = endOfExtensions(bytes, end);
+    if (startsExtensions(bytes[end])) end = endOfExtensions(bytes, end);
     const extensionBytes = this.#extensionBytes + end - extensionsAt;
     if (extensionBytes > extensionBytesMax) return chunkExtensionsTooLarge();
     const read = consumeLineEnd(incoming, end);
@@ -90,6 +90,11 @@ function hasFramingField(trailer: HeaderFields): boolean {
   return contentLength !== null || transferEncoding !== null;
 }
 
+/** Returns whether an octet after a chunk size can start an extension: a semicolon, or white space before one. */
+function startsExtensions(octet: number | undefined): boolean {
+  return octet === semicolon || octet === space || octet === tab;
+}
+
 /** Returns the end of the extensions: a CR, or the end of what has arrived. */
 function endOfExtensions(bytes: Buffer, from: number): number {
   const end = bytes.indexOf(cr, from);
@@ -113,14 +118,16 @@ function hexDigit(octet = 0): number {
   return lower >= 0x61 && lower <= 0x66 ? lower - 0x57 : -1;
 }
 
-// RFC 9112 §7.1.1, without the white space that recipients need not accept: each is ";" and a token, optionally "=" and
-// a token or a quoted-string.
+// RFC 9112 §7.1.1: each is ";" and a token, optionally "=" and a token or a quoted-string, with spaces and tabs before and
+// after ";" and "=".
 const chunkExtensions =
-  /^(?:;[!#$%&'*+\-.^_`|~0-9A-Za-z]+(?:=(?:[!#$%&'*+\-.^_`|~0-9A-Za-z]+|"(?:[\t !#-[\]-~\x80-\xff]|\\[\t -~\x80-\xff])*"))?)*$/;
+  /^(?:[\t ]*;[\t ]*[!#$%&'*+\-.^_`|~0-9A-Za-z]+(?:[\t ]*=[\t ]*(?:[!#$%&'*+\-.^_`|~0-9A-Za-z]+|"(?:[\t !#-[\]-~\x80-\xff]|\\[\t -~\x80-\xff])*"))?)*$/;
 
 const lf = 0x0a;
 const cr = 0x0d;
 const semicolon = 0x3b;
+const space = 0x20;
+const tab = 0x09;
 /** The most digits of a chunk size, including leading zeros: 13 hexadecimal digits are 52 bits, which are exact. */
 const digitsMax = 13;
 

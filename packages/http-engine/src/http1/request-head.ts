@@ -5,10 +5,12 @@ import {
   headerTooLarge,
   HttpProblem,
   type Limits,
+  longMethodProblem,
   notHttp,
   type RememberedFields,
   transferEncodingProblem,
   urlTooLong,
+  versionNotSupported,
 } from "@plantstore/gateway/exchange";
 import type { Incoming } from "./incoming.ts";
 
@@ -92,9 +94,7 @@ export class HeadReader {
     this.#emptyLines = 0;
     const requestLine = bytes.toString("latin1", start, lineEnd);
     const line = readRequestLine(requestLine);
-    if (line === undefined) {
-      return invalidHead(versionPattern.test(requestLine) ? badVersion() : notHttp(), { bytes, at: start });
-    }
+    if (line === undefined) return invalidHead(requestLineProblem(requestLine), { bytes, at: start });
     const section = readSection(bytes.toString("latin1", lineEnd, end), line.httpVersion);
     const isSmall = end - lineEnd <= cachedSectionBytesMax && section.fields.length <= 2 * cachedFieldsMax;
     if (isSmall) this.#cache(section, bytes.subarray(lineEnd, end + emptyLineBytes));
@@ -116,8 +116,8 @@ export class HeadReader {
     const lineBytes = lineEnd === 0 ? length : lineEnd - start;
     if (length - lineBytes > headerBytes) return headerTooLarge(this.#limits);
     // A complete head with a long URL is refused later, without closing the connection.
-    const isTooLong = end === "open" && lineBytes > urlBytes + requestLineBytes;
-    return isTooLong ? urlTooLong(this.#limits) : undefined;
+    if (end !== "open" || lineBytes <= urlBytes + requestLineBytes) return undefined;
+    return longMethodProblem(bytes.toString("latin1", start, start + requestLineBytes)) ?? urlTooLong(this.#limits);
   }
 }
 
@@ -145,6 +145,11 @@ function readRequestLine(text: string): RequestLine | undefined {
     // RFC 9110 §2.5: a later minor version is processed as the highest known one.
     httpVersion: text.startsWith("0", versionAt + " HTTP/1.".length) ? "1.0" : "1.1",
   };
+}
+
+/** Returns the problem of a request line that is not valid. */
+function requestLineProblem(line: string): HttpProblem {
+  return longMethodProblem(line) ?? (versionPattern.test(line) ? versionNotSupported() : notHttp());
 }
 
 function toHead({ httpMethod, target }: RequestLine, section: FieldSection): Http1RequestHead {
@@ -266,10 +271,6 @@ function isPersistent(connection: string | null, httpVersion: Http1Version): boo
 
 function badTarget(): HttpProblem {
   return new HttpProblem("ERR_HTTP_INVALID", "the request target is not valid");
-}
-
-function badVersion(): HttpProblem {
-  return new HttpProblem("ERR_HTTP_UNSUPPORTED", "the HTTP version is not supported");
 }
 
 const lf = 0x0a;

@@ -7,8 +7,9 @@ import { startGreenhouse, type TestGreenhouse } from "./greenhouse.ts";
 export function startOnNode(
   implementation: Parameters<typeof startGreenhouse>[0],
   options: Partial<GatewayOptions> = {},
+  listenOptions: Parameters<typeof startGreenhouse>[2] = {},
 ): Promise<TestGreenhouse> {
-  return startGreenhouse(implementation, { engine: nodeEngine, ...options });
+  return startGreenhouse(implementation, { engine: nodeEngine, ...options }, listenOptions);
 }
 
 /** Options of a server of {@link nodeEngine} whose hooks all fail, and the error code that it reports first. */
