@@ -20,6 +20,8 @@ export function logUpkeep(log: Pick<Log, "info" | "warn">): OnUpkeep {
         return log.warn(fields, "the file of the store has a single name again");
       case "prepared-statements-refused":
         return log.warn(fields, "cannot use prepared statements");
+      case "timeouts-refused":
+        return log.warn(fields, "cannot set timeouts");
       default:
         return log.warn(withCode("ERR_RETENTION_FAILED", fields), "cannot drop old deletion records");
     }

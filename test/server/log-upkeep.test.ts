@@ -34,6 +34,7 @@ test.each<{ event: Parameters<OnUpkeep>[0]; level: "info" | "warn"; msg: string;
     level: "warn",
     msg: "cannot use prepared statements",
   },
+  { event: { kind: "timeouts-refused", problem: "x", lastedMs: 9 }, level: "warn", msg: "cannot set timeouts" },
 ])("logUpkeep logs $event.kind in one line with all fields", ({ event, level, msg, errorCode }) => {
   const lines: unknown[] = [];
   const write =

@@ -6,7 +6,7 @@ import { queuedStore } from "../queued-store.ts";
 import { StoreOpenError } from "../store-open-error.ts";
 import { StoreHealth, type StoreProblem } from "../store-health.ts";
 import { checkDeletionsKept, deletionsKeptMsDefault } from "../retention.ts";
-import { elapsedMsSince } from "../upkeep.ts";
+import { elapsedMsSince, type OnUpkeep } from "../upkeep.ts";
 import { Retention } from "./all-plants/retention.ts";
 import { UnavailableWorkers } from "./delete/unavailable-workers.ts";
 import { TableLocation } from "./table-location.ts";
@@ -17,6 +17,7 @@ import { checkRequestedSettings } from "./schema/check-requested-settings.ts";
 import { checkDatabase, checkRights } from "./schema/check-database.ts";
 import { followServerUrl } from "./server/follow-server-url.ts";
 import { NamedStatements } from "./server/named-statements.ts";
+import { findRefusedTimeouts } from "./server/refused-timeouts.ts";
 import { readServerUrl, type Server } from "./server/server-url.ts";
 import { Session } from "./server/session.ts";
 import { SessionPool } from "./server/session-pool.ts";
@@ -83,6 +84,8 @@ class PostgresBackend implements Backend {
   });
   readonly #retention: Retention;
   readonly #unavailableWorkers: UnavailableWorkers;
+  readonly #onUpkeep: OnUpkeep | undefined;
+  #areTimeoutsReported = false;
 
   constructor(
     server: Server,
@@ -92,6 +95,7 @@ class PostgresBackend implements Backend {
   ) {
     this.#server = server;
     this.#location = location;
+    this.#onUpkeep = onUpkeep;
     if (problem !== undefined) this.#health.report(problem);
     this.#retention = new Retention(new Session(server, deleteTimeouts, location.workers), {
       keptMs: deletionsKeptMs,
@@ -191,6 +195,7 @@ class PostgresBackend implements Backend {
         await checkDatabase(session, schema);
         // The workers must be known before each of them is checked.
         await this.#location.refresh(session);
+        await this.#reportRefusedTimeouts(session);
         if (hasCommitted) return undefined;
         await checkRights(session, schema);
         await this.#location.placement.checkWrite(session);
@@ -201,5 +206,15 @@ class PostgresBackend implements Backend {
         return problemOf(fault);
       }
     });
+  }
+
+  /** Reports once that other timeouts apply. */
+  async #reportRefusedTimeouts(session: Session): Promise<void> {
+    if (this.#areTimeoutsReported) return;
+    const begunMs = performance.now();
+    const problem = await findRefusedTimeouts(session, deleteTimeouts);
+    if (problem === undefined) return;
+    this.#areTimeoutsReported = true;
+    this.#onUpkeep?.({ kind: "timeouts-refused", lastedMs: elapsedMsSince(begunMs), problem });
   }
 }

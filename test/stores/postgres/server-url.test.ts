@@ -33,6 +33,11 @@ describe("readServerUrl", () => {
     { url: "postgres://ann:a+b%2B?@db", name: "db:5432/ann", way: { user: "ann", password: "a+b+?" } },
     { url: "postgres://db/p?dbname=q&port=6&port=7", name: "db:7/q", way: { database: "q", port: 7 } },
     { url: "postgres://db/p?channel_binding=prefer", name: "db:5432/p", way: { enableChannelBinding: true } },
+    {
+      url: "postgres://db/p?channel_binding=require",
+      name: "db:5432/p",
+      way: { enableChannelBinding: true, requiresChannelBinding: true },
+    },
     { url: "postgres://db/p?channel_binding=disable", name: "db:5432/p", way: { enableChannelBinding: false } },
     {
       url: "postgres://db/p?application_name=a&options=-c%20x=1",
@@ -85,8 +90,8 @@ describe("readServerUrl", () => {
       message: "connect_timeout in the database URL must be an integer between 1 and 60, in seconds",
     })),
     {
-      url: "postgres://ann:secret@db/p?channel_binding=require",
-      message: 'channel_binding in the database URL must be one of disable, prefer, got "require"',
+      url: "postgres://ann:secret@db/p?channel_binding=yes",
+      message: 'channel_binding in the database URL must be one of disable, prefer, require, got "yes"',
     },
     ...["sslmode", "=1"].map((parameter) => ({
       url: `postgres://ann:secret@db/p?${parameter}`,

@@ -2,7 +2,8 @@ import { connect as connectSocket } from "node:net";
 import { Client } from "pg";
 import { droppedSetting, parseSettings } from "./requested-settings.ts";
 import { beginSql, readCommitted } from "./pinned-settings.ts";
-import type { Host } from "./server-url.ts";
+import { requireChannelBinding } from "./channel-binding.ts";
+import type { Host, Way } from "./server-url.ts";
 import { sqlStateOf } from "./sql-state.ts";
 
 // Documented by node-postgres, but missing in its types.
@@ -42,6 +43,12 @@ export interface ConnectOptions {
   readonly mustBeWritable: boolean;
   /** The deadline, on the clock of `performance.now()`, in addition to the timeout of the host. */
   readonly deadlineMs: number;
+  /**
+   * Called with a new connection.
+   *
+   * @param refusal - why the server has refused the settings of the session, if it has
+   */
+  readonly onConnected: (refusal: string | undefined) => void;
   /** Called when a connection is lost or cannot be established. */
   readonly onLost: (client: Client) => void;
   readonly onNotice: (notice: Notice) => void;
@@ -53,34 +60,53 @@ export interface ConnectOptions {
  */
 export const closeTimeoutMs = 500;
 
-/** Connects to a host, trying its {@link Way}s in order. Rejects with the error of the last one that was tried. */
+/**
+ * Connects to a host, trying its {@link Way}s in order. Rejects with the error of the last one that was tried.
+ *
+ * Poolers refuse settings in the start-up parameters, or all of these parameters that they do not know. Once they are
+ * refused, the host is tried without them; then the settings of the role apply.
+ */
 export async function connectTo({ ways, connectTimeoutMs }: Host, options: ConnectOptions): Promise<Client> {
   let fault: unknown;
-  // PgBouncer refuses unknown start-up parameters; behind it the settings of the server apply.
-  const waysWithSettings = ways.map((way) => ({
-    ...way,
-    options: `${way.options ?? ""} ${sessionOptions(options)}`.trimStart(),
-  }));
-  const limitMs = (): number => Math.max(1, Math.min(connectTimeoutMs, options.deadlineMs - performance.now()));
-  for (const way of [...waysWithSettings, ...ways]) {
-    const client = new Client({ ...way, connectionTimeoutMillis: limitMs() });
-    // Without a listener, the loss of an idle connection would terminate the process.
-    client.on("error", () => options.onLost(client));
-    client.on("notice", options.onNotice);
+  let refusal: string | undefined;
+  const remaining = [...ways];
+  for (let way = remaining.shift(); way !== undefined;) {
+    const withSettings = { ...way, options: `${way.options ?? ""} ${sessionOptions(options)}`.trimStart() };
     try {
-      await client.connect();
-      if (options.mustBeWritable) await assertWritable(client, limitMs());
+      const client = await connectBy(refusal === undefined ? withSettings : way, connectTimeoutMs, options);
+      options.onConnected(refusal);
       return client;
     } catch (reason) {
       fault = isTimeout(reason) ? new Error(`${way.host} did not respond in time`, { cause: reason }) : reason;
-      // Closed here, because the caller does not get this connection.
-      void disconnect(client);
-      if (!canTryNextWay(reason)) break;
+      if (refusal === undefined && areSettingsRefused(reason))
+        refusal = reason instanceof Error ? reason.message : String(reason);
+      else if (canTryNextWay(reason)) way = remaining.shift();
+      else break;
     }
   }
   const [requested] = parseSettings(ways[0]?.options ?? "").keys();
-  if (requested !== undefined && sqlStateOf(fault) === parametersRefused) throw droppedSetting(requested);
+  if (requested !== undefined && isRefusalOfPooler(fault)) throw droppedSetting(requested);
   throw fault;
+}
+
+async function connectBy(way: Way, connectTimeoutMs: number, options: ConnectOptions): Promise<Client> {
+  const limitMs = (): number => Math.max(1, Math.min(connectTimeoutMs, options.deadlineMs - performance.now()));
+  const client = new Client({ ...way, connectionTimeoutMillis: limitMs() });
+  // Without a listener, the loss of an idle connection would terminate the process.
+  client.on("error", () => options.onLost(client));
+  client.on("notice", options.onNotice);
+  const refusalOf = way.requiresChannelBinding ? requireChannelBinding(client) : undefined;
+  try {
+    await client.connect();
+    const refusal = refusalOf?.();
+    if (refusal !== undefined) throw refusal;
+    if (options.mustBeWritable) await assertWritable(client, limitMs());
+    return client;
+  } catch (reason) {
+    // Closed here, because the caller does not get this connection.
+    void disconnect(client);
+    throw reason;
+  }
 }
 
 /** Closes a connection, immediately if a statement is running. Never rejects. */
@@ -149,19 +175,28 @@ async function assertWritable(client: Client, limitMs: number): Promise<void> {
   if (!isWritable) throw new Error("the server is read-only");
 }
 
-// The SQLSTATE with which PgBouncer refuses start-up parameters that it does not know.
-const parametersRefused = "08P01";
+// 08P01: PgBouncer does not know a start-up parameter. 0A000: Amazon RDS Proxy does not support `options`.
+function isRefusalOfPooler(fault: unknown): boolean {
+  const sqlState = sqlStateOf(fault);
+  return sqlState === "08P01" || sqlState === "0A000";
+}
+
+// Other servers may refuse a setting that they do not know (42704), that the user must not set (42501) or cannot set at
+// the start (55P02), or its value (22023).
+function areSettingsRefused(fault: unknown): boolean {
+  return isRefusalOfPooler(fault) || /^(?:22|42|55P02)/.test(sqlStateOf(fault) ?? "");
+}
 
 // The messages of node-postgres when a connection or a query times out.
 function isTimeout(fault: unknown): boolean {
   return fault instanceof Error && (fault.message === "timeout expired" || fault.message === "Query read timeout");
 }
 
-// Ways differ in TLS and in start-up parameters, so other errors would be the same for all of them.
+// Ways differ in TLS, so other errors would be the same for all of them.
 function canTryNextWay(fault: unknown): boolean {
   const sqlState = sqlStateOf(fault);
   // 28000: pg_hba.conf has no entry for this kind of connection.
-  if (sqlState !== undefined) return sqlState === "28000" || sqlState === parametersRefused;
+  if (sqlState !== undefined) return sqlState === "28000";
   const isTlsFault =
     fault instanceof Error && "code" in fault && /^(?:ERR_SSL|ERR_TLS|EPROTO)/.test(String(fault.code));
   return isTlsFault || String(fault) === "Error: The server does not support SSL connections";

@@ -41,6 +41,8 @@ export interface Way {
   readonly keepAlive: boolean;
   readonly keepAliveInitialDelayMillis: number;
   readonly enableChannelBinding: boolean;
+  /** Whether a server without channel binding is refused. */
+  readonly requiresChannelBinding: boolean;
 }
 
 // libpq's default port.
@@ -135,6 +137,7 @@ function readPort(text: string | undefined): number {
 }
 
 function sharedWayOptions(parameters: Parameters): Omit<Way, "host" | "port" | "ssl"> {
+  const channelBinding = readWord(parameters, "channel_binding", ["disable", "prefer", "require"]) ?? "disable";
   const [user, password, database, options] = ["user", "password", "dbname", "options"].map((n) => parameters.get(n));
   return {
     // Defaults are from the environment, as with libpq: PGUSER, PGPASSWORD, PGDATABASE.
@@ -145,8 +148,8 @@ function sharedWayOptions(parameters: Parameters): Omit<Way, "host" | "port" | "
     application_name: parameters.get("application_name") ?? "plantstore",
     keepAlive: true,
     keepAliveInitialDelayMillis: keepAliveMs,
-    // `require` is refused, because the client would silently continue without channel binding.
-    enableChannelBinding: readWord(parameters, "channel_binding", ["disable", "prefer"]) === "prefer",
+    enableChannelBinding: channelBinding !== "disable",
+    requiresChannelBinding: channelBinding === "require",
   };
 }
 

@@ -67,6 +67,7 @@ export class Session {
   #client: Client | undefined;
   /** Why the last commit may not be on its standbys. */
   #durabilityDoubt: string | undefined;
+  #settingsRefusal: string | undefined;
   #isInTransaction = false;
   #isRunning = false;
   #isClosed = false;
@@ -82,6 +83,7 @@ export class Session {
     this.#connectOptions = {
       timeouts,
       cachesPlans: names !== undefined,
+      onConnected: (refusal) => (this.#settingsRefusal = refusal),
       onLost: (client) => this.#dropClient(client),
       onNotice: (notice) => this.#read(notice),
     };
@@ -95,6 +97,11 @@ export class Session {
   /** The id of the server process for this connection. */
   get processId(): number | undefined {
     return this.#client?.processID ?? undefined;
+  }
+
+  /** Why the server, probably a pooler, has refused the settings of the session; then those of the role apply. */
+  get settingsRefusal(): string | undefined {
+    return this.#settingsRefusal;
   }
 
   /** The settings in the URL of the server, by name. */

@@ -1,0 +1,24 @@
+import type { SessionTimeouts } from "./connect.ts";
+import type { Session } from "./session.ts";
+
+const timeoutsSql = `
+  SELECT name, setting || coalesce(unit, ''), setting = wanted FROM pg_catalog.pg_settings
+  JOIN (VALUES ('lock_timeout', $1), ('statement_timeout', $2)) AS needed (needed_name, wanted) ON name = needed_name
+  ORDER BY name`;
+
+/**
+ * Returns what is wrong if the server has refused the timeouts of the session, and other ones apply; otherwise
+ * `undefined`. Without a short `lock_timeout`, a single locked plant delays its batch.
+ */
+export async function findRefusedTimeouts(session: Session, timeouts: SessionTimeouts): Promise<string | undefined> {
+  const refusal = session.settingsRefusal;
+  if (refusal === undefined) return undefined;
+  const wanted = [timeouts.lockTimeoutMs, timeouts.statementTimeoutMs].map(String);
+  const wrong = (await session.query(timeoutsSql, wanted)).filter(([, , isWanted]) => isWanted !== "t");
+  if (wrong.length === 0) return undefined;
+  const [current, statements] = [
+    wrong.map(([name, value]) => `${name} is ${value}`),
+    wrong.map(([name]) => `SET ${name} = '${name === "lock_timeout" ? wanted[0] : wanted[1]}ms'`),
+  ];
+  return `${refusal}; ${current.join(", ")}: run ALTER ROLE … ${statements.join(" and ALTER ROLE … ")}`;
+}
