@@ -26,6 +26,7 @@ import {
   OpenUpstream,
   type ProxiedUpstream,
   proxiedUpstreamNames,
+  type KnownDescriptors,
   ProxyTable,
   type ReloadReport,
   typesOf,
@@ -188,12 +189,7 @@ async function openServing(given: ProxyOptions, previous?: ProxyTable): Promise<
       ...compileProxyRoutes(upstreams, descriptors, options, report),
       onUnknownPath,
     });
-    const known = upstreams.map(({ connections }) => {
-      const isSame = (old: OpenUpstream): boolean => old.connections === connections;
-      const hasSameAddress = (old: OpenUpstream): boolean => old.connections.authority === connections.authority;
-      return previous?.knownOf(isSame) ?? previous?.knownOf(hasSameAddress);
-    });
-    const table = new ProxyTable(upstreams, compile, report, options, known);
+    const table = new ProxyTable(upstreams, compile, report, options, findKnownDescriptors(upstreams, previous));
     await table.load().catch((error: unknown) => {
       // Reads in progress are aborted, because their result is not needed.
       table.close();
@@ -207,6 +203,23 @@ async function openServing(given: ProxyOptions, previous?: ProxyTable): Promise<
     await closeAll(upstreams);
     throw error;
   }
+}
+
+/**
+ * Returns the descriptors that a previous table has of upstreams.
+ *
+ * A separate function, because `openServing` must not use `previous` in a closure: all closures of a function share its
+ * variables, and routes hold some of them, so that each table would keep all tables before it in memory.
+ */
+function findKnownDescriptors(
+  upstreams: readonly OpenUpstream[],
+  previous: ProxyTable | undefined,
+): readonly (KnownDescriptors | undefined)[] {
+  return upstreams.map(({ connections }) => {
+    const isSame = (old: OpenUpstream): boolean => old.connections === connections;
+    const hasSameAddress = (old: OpenUpstream): boolean => old.connections.authority === connections.authority;
+    return previous?.knownOf(isSame) ?? previous?.knownOf(hasSameAddress);
+  });
 }
 
 /** Stops reading descriptors. */

@@ -140,7 +140,12 @@ function keepWatching(file: FileToWatch, firstDigest: string): WatchedFile {
   }
 
   // The timer restarts after each check, so that checks do not accumulate while a file system hangs.
-  const timer = setTimeout(() => void queueCheck(false).finally(() => timer.refresh()), pollIntervalMs);
+  let isClosed = false;
+  const restartTimer = (): void => {
+    // A check may finish after the close, and refresh() would start the cleared timer again.
+    if (!isClosed) timer.refresh();
+  };
+  const timer = setTimeout(() => void queueCheck(false).finally(restartTimer), pollIntervalMs);
   timer.unref();
 
   return {
@@ -148,7 +153,10 @@ function keepWatching(file: FileToWatch, firstDigest: string): WatchedFile {
       return record.last;
     },
     reload: () => queueCheck(true),
-    close: () => clearTimeout(timer),
+    close: () => {
+      isClosed = true;
+      clearTimeout(timer);
+    },
   };
 }
 

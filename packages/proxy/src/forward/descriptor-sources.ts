@@ -136,10 +136,17 @@ async function fingerprintOf(path: string): Promise<string> {
 
 /** Calls a function repeatedly, with this pause after each call has finished. Returns a function that stops it. */
 function repeat(intervalMs: number, run: () => void | Promise<void>): () => void {
+  let isStopped = false;
   const timer = setTimeout(() => {
-    const restartTimer = (): void => void timer.refresh();
+    const restartTimer = (): void => {
+      // A call may finish after the stop, and refresh() would start the cleared timer again.
+      if (!isStopped) timer.refresh();
+    };
     Promise.resolve(run()).then(restartTimer, restartTimer);
   }, intervalMs);
   timer.unref();
-  return () => clearTimeout(timer);
+  return () => {
+    isStopped = true;
+    clearTimeout(timer);
+  };
 }

@@ -16,5 +16,5 @@ export {
   proxiedUpstreamNames,
   typesOf,
 } from "./proxied-upstream.ts";
-export { type DescriptorReload, ProxyTable, type ReloadReport } from "./proxy-table.ts";
+export { type DescriptorReload, type KnownDescriptors, ProxyTable, type ReloadReport } from "./proxy-table.ts";
 export { unknownService } from "./upstream-errors.ts";
