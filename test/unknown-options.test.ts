@@ -199,6 +199,7 @@ const others: Readonly<Record<string, string>> = {
   MeasuredReload: "of a proxy, or a file",
   MeasuredDescriptors: "of a proxy",
   FileReload: "of a verifier",
+  ResourceMetadata: "returned by createResourceMetadata",
   OperatorLog: "may be of any class",
   PlantStore: "may be of any class",
   WaitingDeletions: "of a store",

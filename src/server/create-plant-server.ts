@@ -4,6 +4,7 @@ import {
   type CompletedRequest,
   type BoundAddress,
   createGateway,
+  type Endpoint,
   type GatewayLoad,
   type GatewayOptions,
   type ListenOptions,
@@ -73,13 +74,14 @@ export function assemblePlantServer(options: PlantServerOptions): PlantServer {
   const { store, verifier, drainDelayMs = 0, drainTimeoutMs = drainTimesDefault.timeoutMs } = options;
   const log = options.log ?? silentLog;
   const readiness = new Readiness({ ...partsOf(store), credentials: verifier ?? {} });
-  const resource = resourceOf(options);
+  const endpoints = endpointsOf(options, readiness);
+  const resource = resourceOf(options, endpoints);
   const plants = createPlantGatewayOptions({
     store,
     verifier: verifier ?? rejectAll,
     readiness,
     log,
-    resourceMetadata: resource?.url,
+    resourceMetadata: resource,
   });
   const hooks = createHooks(options, log);
   const gateway = createGateway({
@@ -90,7 +92,8 @@ export function assemblePlantServer(options: PlantServerOptions): PlantServer {
       perPrincipal: options.ratePerPrincipal,
       perAddress: options.ratePerAddress,
     }),
-    ...locationOptions(options, readiness, resource),
+    endpoints: [...endpoints, ...(resource?.endpoints ?? [])],
+    ...locationOptions(options),
     ...(options.tools && { mcp: options.tools }),
     ...httpEngineOf(options.httpEngine),
     onFault: (err, what, request, errorCode) => {
@@ -166,34 +169,44 @@ function createHooks(
   };
 }
 
-/** Returns the RFC 9728 document of the server; `undefined` without a public URL. */
-function resourceOf({ publicUrl, jwtIssuers, providerScopes }: PlantServerOptions): ResourceMetadata | undefined {
+/**
+ * Returns the RFC 9728 documents of the server: those of the base URL, of the tools, and of each endpoint that requires a
+ * credential. `undefined` without a public URL.
+ */
+function resourceOf(
+  { publicUrl, jwtIssuers, providerScopes, tools }: PlantServerOptions,
+  endpoints: readonly Endpoint[],
+): ResourceMetadata | undefined {
   if (publicUrl === undefined) return undefined;
+  const closed = endpoints.filter(({ open, atRoot }) => !open && atRoot !== true);
   return createResourceMetadata({
     name: "Plant Store",
     publicUrl,
     issuers: jwtIssuers ?? [],
     scopes: providerScopes === "enforced" ? plantScopes : [],
+    paths: [...closed, ...(tools === undefined ? [] : [tools])].map(({ path }) => path),
   });
 }
 
-/** Returns the options for the location of the server: its base URL, the endpoints below it, and trusted proxies. */
-function locationOptions(
-  options: PlantServerOptions,
-  readiness: Readiness,
-  resource: ResourceMetadata | undefined,
-): Pick<GatewayOptions, "endpoints" | "requestPathPrefix" | "trustedProxies" | "limits"> {
-  const { publicUrl, limits } = options;
+/** Returns the endpoints below the base URL of the server. */
+function endpointsOf(options: PlantServerOptions, readiness: Readiness): readonly Endpoint[] {
+  const { publicUrl } = options;
   // A relative URL in `servers` is relative to the document, so it works with every host and port that clients use.
   const baseUrl = publicUrl === undefined ? "/" : withoutSlash(publicUrl.href);
   const document = (): string => JSON.stringify(createPlantStoreOpenApi(baseUrl, options.tools));
+  return [
+    ...createProbes(readiness),
+    ...createDocsPage({ document, open: options.docs === "open" }),
+    ...(options.endpoints ?? []),
+  ];
+}
+
+/** Returns the options for the location of the server: the path of its base URL, and trusted proxies. */
+function locationOptions(
+  options: PlantServerOptions,
+): Pick<GatewayOptions, "requestPathPrefix" | "trustedProxies" | "limits"> {
+  const { limits } = options;
   return {
-    endpoints: [
-      ...createProbes(readiness),
-      ...createDocsPage({ document, open: options.docs === "open" }),
-      ...(resource === undefined ? [] : [resource]),
-      ...(options.endpoints ?? []),
-    ],
     requestPathPrefix: prefixOf(options),
     ...(options.trustedProxies && { trustedProxies: trustedProxiesOf(options, options.trustedProxies) }),
     ...(limits && { limits }),

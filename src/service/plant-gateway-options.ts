@@ -2,7 +2,7 @@ import type { GatewayOptions, RestOptions } from "@plantstore/gateway";
 import { createHealthService, Health, healthRequestBytesMax, type Readiness } from "@plantstore/gateway/health";
 import { type OptionNames, refuseUnknownOptions, required } from "@plantstore/gateway/options";
 import { createReflectionService, ServerReflection, ServerReflectionV1Alpha } from "@plantstore/gateway/reflection";
-import { createBearerAuth, type TokenVerifier } from "@plantstore/auth";
+import { type BearerAuthOptions, createBearerAuth, type TokenVerifier } from "@plantstore/auth";
 import { createSafeErrors, type Log } from "@plantstore/telemetry/logs";
 import { PlantService } from "../gen/es/plantstore/v1/plant_service_pb.ts";
 import { createErrorInterceptor } from "./error-interceptor.ts";
@@ -20,8 +20,8 @@ export interface PlantGatewayParts {
   readonly readiness: Readiness;
   /** The log of internal errors. */
   readonly log: Log;
-  /** The URL of the RFC 9728 document that challenges point to. */
-  readonly resourceMetadata?: string | undefined;
+  /** The RFC 9728 documents that challenges point to. */
+  readonly resourceMetadata?: BearerAuthOptions["resourceMetadata"];
 }
 
 const plantPartsNames: OptionNames<PlantGatewayParts> = {

@@ -117,7 +117,7 @@ describe("the tool DeletePlant", () => {
     expect(response.httpStatus).toBe(httpStatus);
     expect(response.challenge).toContain(`Bearer realm="plantstore"${error}`);
     expect(response.challenge).toContain(
-      'resource_metadata="https://plants.example/.well-known/oauth-protected-resource"',
+      'resource_metadata="https://plants.example/.well-known/oauth-protected-resource/mcp"',
     );
     expect(response.body).toMatchObject({ jsonrpc: "2.0", error: { code: -32600 } });
   });

@@ -4,7 +4,8 @@ import { type OptionNames, refusePromise, refuseUnknownOptions, required } from 
 import { type BearerProblem, readBearerToken } from "./bearer-token.ts";
 import { type CredentialChecks, createCredentialInterceptor } from "./credential-interceptor.ts";
 import { principalKey } from "./principal-context.ts";
-import { createCredentialErrors } from "./credential-refusal.ts";
+import { type CredentialErrors, createCredentialErrors } from "./credential-refusal.ts";
+import type { ResourceMetadata } from "./protected-resource.ts";
 import {
   digestOf,
   type PresentedToken,
@@ -14,7 +15,8 @@ import {
 } from "./token-verifier.ts";
 
 /** The parts of a request that authentication needs. */
-export type CredentialRequest = Pick<AdmitRequest, "procedure" | "authorization" | "connection" | "contextValues">;
+export type CredentialRequest = Pick<AdmitRequest, "procedure" | "authorization" | "connection" | "contextValues"> &
+  Partial<Pick<AdmitRequest, "path">>;
 
 /** Options of {@link createBearerAuth}. */
 export interface BearerAuthOptions {
@@ -24,8 +26,11 @@ export interface BearerAuthOptions {
   readonly requiredScope?: ((procedure: string) => string | undefined) | undefined;
   /** The procedures (`/pkg.Service/Method`) and services (`pkg.Service`) that need no credential. */
   readonly open?: readonly string[] | undefined;
-  /** The URL of the protected resource metadata (RFC 9728), sent in challenges. */
-  readonly resourceMetadata?: string | undefined;
+  /**
+   * The protected resource metadata (RFC 9728), whose URL is sent in challenges: the result of `createResourceMetadata`,
+   * or the URL of a document.
+   */
+  readonly resourceMetadata?: string | Pick<ResourceMetadata, "url" | "urlsByPath"> | undefined;
 }
 
 const bearerAuthOptionNames: OptionNames<BearerAuthOptions> = {
@@ -70,7 +75,7 @@ interface Requirement {
  */
 export function createBearerAuth(verifier: TokenVerifier, options: BearerAuthOptions): BearerAuth {
   refuseUnknownOptions(options, bearerAuthOptionNames, "createBearerAuth");
-  const errors = createCredentialErrors(options.realm, options.resourceMetadata);
+  const errorsFor = createErrors(options);
   const requirementOf = createRequirements(options);
   const readCredential = createCredentialReader();
 
@@ -78,41 +83,46 @@ export function createBearerAuth(verifier: TokenVerifier, options: BearerAuthOpt
     return requirementOf(procedure).isOpen;
   }
 
-  function authenticate(authorization: string | null, connection?: object): Principal | Promise<Principal> {
+  function authenticate(
+    authorization: string | null,
+    connection?: object,
+    url?: string,
+  ): Principal | Promise<Principal> {
     const credential = readCredential(authorization, connection);
-    if ("kind" in credential) throw errors.credential(credential.kind);
+    if ("kind" in credential) throw errorsFor(url).credential(credential.kind);
     const outcome = verifier.verify(credential);
     // Not `instanceof Promise`: another library's thenable is accepted too.
-    return "then" in outcome ? Promise.resolve(outcome).then(toPrincipal) : toPrincipal(outcome);
+    if ("then" in outcome) return Promise.resolve(outcome).then((awaited) => toPrincipal(awaited, url));
+    return toPrincipal(outcome, url);
   }
 
-  function toPrincipal(outcome: TokenOutcome): Principal {
-    if (outcome.kind !== "principal") throw errors.token(outcome);
+  function toPrincipal(outcome: TokenOutcome, url: string | undefined): Principal {
+    if (outcome.kind !== "principal") throw errorsFor(url).token(outcome);
     return outcome;
   }
 
-  function authorize({ scopes }: Principal, procedure: string): void {
+  function authorize({ scopes }: Principal, procedure: string, url?: string): void {
     const { scope } = requirementOf(procedure);
-    if (scope !== undefined && scopes !== "all" && !scopes.has(scope)) throw errors.scope(scope);
+    if (scope !== undefined && scopes !== "all" && !scopes.has(scope)) throw errorsFor(url).scope(scope);
   }
 
   function admit(request: CredentialRequest): ReturnType<BearerAuth["admit"]> {
-    const { procedure, authorization, connection } = request;
+    const { procedure, authorization, connection, path } = request;
     // An unknown path needs a credential too: otherwise anyone could probe which paths exist.
     if (procedure !== undefined && isOpen(procedure)) return;
-    const principal = authenticate(authorization, connection);
+    const principal = authenticate(authorization, connection, path);
     if (principal instanceof Promise) return principal.then((known) => accept(request, known));
     return accept(request, principal);
   }
 
-  function accept({ procedure, contextValues }: CredentialRequest, principal: Principal): void | AdmitProcedure {
+  function accept({ procedure, contextValues, path }: CredentialRequest, principal: Principal): void | AdmitProcedure {
     // Set even if the scope is missing, so that the audit log of the refusal names the caller.
     contextValues.set(principalKey, principal);
     // A known procedure is authorized here, so that a caller of `admit` cannot forget the returned function.
-    if (procedure !== undefined) return authorize(principal, procedure);
+    if (procedure !== undefined) return authorize(principal, procedure, path);
     if (options.requiredScope === undefined) return;
     return (named) => {
-      if (!isOpen(named)) authorize(principal, named);
+      if (!isOpen(named)) authorize(principal, named, path);
     };
   }
 
@@ -156,6 +166,22 @@ function createCredentialReader(): (
  */
 // Signed tokens with many group claims reach 4 KiB; longer ones are parsed and hashed with each request.
 const cachedCharsMax = 4 * 1024;
+
+/** Returns a function that returns the errors for a request, by its URL or path. Challenges name its metadata document. */
+function createErrors({ realm, resourceMetadata }: BearerAuthOptions): (url?: string) => CredentialErrors {
+  if (typeof resourceMetadata !== "object") {
+    const errors = createCredentialErrors(realm, resourceMetadata);
+    return () => errors;
+  }
+  const { url: baseUrl, urlsByPath } = resourceMetadata;
+  const others = createCredentialErrors(realm, baseUrl);
+  const byPath = new Map([...urlsByPath].map(([path, each]) => [path, createCredentialErrors(realm, each)]));
+  return (url = "") => {
+    // Only refusals parse the URL.
+    const path = URL.canParse(url) ? new URL(url).pathname : url;
+    return byPath.get(path) ?? others;
+  };
+}
 
 function createRequirements(options: BearerAuthOptions): (procedure: string) => Requirement {
   const open = new Set(options.open);

@@ -10,10 +10,15 @@ export interface CredentialChecks {
    * Returns the principal of an `Authorization` field value. Throws, or rejects with, the refusal.
    *
    * @param connection - the connection that sent the field; the last parsed credential is cached per connection
+   * @param url - the URL or path of the request, which determines the metadata document in the challenge
    */
-  authenticate(authorization: string | null, connection?: object): Principal | Promise<Principal>;
-  /** Throws `PermissionDenied` if the principal lacks the scope that the procedure requires. */
-  authorize(principal: Principal, procedure: string): void;
+  authenticate(authorization: string | null, connection?: object, url?: string): Principal | Promise<Principal>;
+  /**
+   * Throws `PermissionDenied` if the principal lacks the scope that the procedure requires.
+   *
+   * @param url - the URL or path of the request, which determines the metadata document in the challenge
+   */
+  authorize(principal: Principal, procedure: string, url?: string): void;
 }
 
 /**
@@ -30,15 +35,15 @@ export interface CredentialChecks {
  */
 export function createCredentialInterceptor(auth: CredentialChecks): Interceptor {
   return (next) => async (request) => {
-    const { service, method, header, contextValues } = request;
+    const { service, method, header, contextValues, url } = request;
     const procedure = `/${service.typeName}/${method.name}`;
     if (auth.isOpen(procedure)) return next(request);
     let principal = contextValues.get(principalKey);
     if (principal === undefined) {
-      principal = await auth.authenticate(header.get("authorization"));
+      principal = await auth.authenticate(header.get("authorization"), undefined, url);
       contextValues.set(principalKey, principal);
     }
-    auth.authorize(principal, procedure);
+    auth.authorize(principal, procedure, url);
     return next(request);
   };
 }

@@ -6,7 +6,7 @@
  * prescribe. Verifiers do not see requests, and the module does not use sockets. It imports only types and option
  * checks from the gateway.
  */
-export { createBearerAuth, type BearerAuth, type CredentialRequest } from "./bearer-auth.ts";
+export { createBearerAuth, type BearerAuth, type BearerAuthOptions, type CredentialRequest } from "./bearer-auth.ts";
 export type { CredentialChecks } from "./credential-interceptor.ts";
 export type { IntrospectionSource } from "./introspection/open-introspection-verifier.ts";
 export { credentialRefusalOf } from "./credential-refusal.ts";

@@ -11,12 +11,21 @@ export interface ProtectedResource {
   readonly issuers: readonly string[];
   /** The scopes that procedures require. */
   readonly scopes: readonly string[];
+  /**
+   * The paths below the base URL that are resources with a separate document, such as `/mcp`. Clients accept a document
+   * only if it describes the URL that they have called (RFC 9728 §3.3). Default: none.
+   */
+  readonly paths?: readonly string[];
 }
 
-/** The endpoint of the metadata document, at the root of the host and without authentication. */
-export interface ResourceMetadata extends Endpoint {
-  /** The URL of the document, for challenges. */
+/** The documents of a protected resource, and their URLs. */
+export interface ResourceMetadata {
+  /** The endpoints of the documents, at the root of the host and without authentication. */
+  readonly endpoints: readonly Endpoint[];
+  /** The URL of the document of the base URL. */
   readonly url: string;
+  /** The URLs of the documents of the paths, by path, with and without the path of the base URL. */
+  readonly urlsByPath: ReadonlyMap<string, string>;
 }
 
 const protectedResourceNames: OptionNames<ProtectedResource> = {
@@ -24,22 +33,45 @@ const protectedResourceNames: OptionNames<ProtectedResource> = {
   publicUrl: required,
   issuers: required,
   scopes: required,
+  paths: true,
 };
 
 /**
- * Creates the metadata document of a protected resource (RFC 9728 §2): where to obtain tokens, and their scopes.
+ * Creates the metadata documents of a protected resource (RFC 9728 §2): where to obtain tokens, and their scopes. Pass
+ * the result to `createBearerAuth`, and its endpoints to the gateway.
  *
- * @throws TypeError for unknown properties
+ * @throws TypeError for unknown properties, and for a path that does not start with a slash
  */
 export function createResourceMetadata(resource: ProtectedResource): ResourceMetadata {
   refuseUnknownOptions(resource, protectedResourceNames, "createResourceMetadata");
-  const { name, publicUrl, issuers, scopes } = resource;
-  // RFC 9728 §3.1: the well-known part precedes the path of the resource, without the trailing slash of the path.
-  const resourcePath = publicUrl.pathname.replace(/\/+$/, "");
-  const path = `/.well-known/oauth-protected-resource${resourcePath}`;
+  const { publicUrl, paths = [] } = resource;
+  const wrong = paths.find((path) => !path.startsWith("/"));
+  if (wrong !== undefined) {
+    throw new TypeError(`paths of createResourceMetadata must be similar to "/mcp", got ${JSON.stringify(wrong)}`);
+  }
+  const basePath = publicUrl.pathname.replace(/\/+$/, "");
+  // A proxy in front of the gateway may have removed the path of the base URL.
+  const urlsByPath = paths.flatMap((path) =>
+    [path, basePath + path].map((key) => [key, publicUrl.origin + documentPathOf(basePath + path)] as const),
+  );
+  return {
+    // RFC 9728 §3.1: the well-known part precedes the path of the resource, without the trailing slash of the path.
+    endpoints: [...new Set(["", ...paths])].map((path) =>
+      createDocument(resource, publicUrl.origin + basePath + path, documentPathOf(basePath + path)),
+    ),
+    url: publicUrl.origin + documentPathOf(basePath),
+    urlsByPath: new Map(urlsByPath),
+  };
+}
+
+function documentPathOf(path: string): string {
+  return `/.well-known/oauth-protected-resource${path}`;
+}
+
+function createDocument({ name, issuers, scopes }: ProtectedResource, resource: string, path: string): Endpoint {
   const authorizationServers = issuers.filter((issuer) => URL.canParse(issuer));
   const body = JSON.stringify({
-    resource: `${publicUrl.origin}${resourcePath}`,
+    resource,
     // RFC 9728 §2: a member without values is omitted.
     ...(authorizationServers.length > 0 && { authorization_servers: authorizationServers }),
     ...(scopes.length > 0 && { scopes_supported: scopes }),
@@ -48,11 +80,5 @@ export function createResourceMetadata(resource: ProtectedResource): ResourceMet
   });
   // Cached for one hour, because the document changes only with the configuration.
   const header = { "content-type": "application/json", "cache-control": "public, max-age=3600" };
-  return {
-    url: `${publicUrl.origin}${path}`,
-    path,
-    atRoot: true,
-    open: true,
-    handle: () => ({ httpStatus: 200, header, body }),
-  };
+  return { path, atRoot: true, open: true, handle: () => ({ httpStatus: 200, header, body }) };
 }

@@ -1,10 +1,28 @@
 import { describe, expect, test } from "vitest";
-
-import { createResourceMetadata } from "../src/protected-resource.ts";
+import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import type { Endpoint, GatewayOptions } from "../../gateway/src/index.ts";
+import { createMcp } from "../../gateway/src/protocols/mcp/index.ts";
+import { fieldValue, type HttpRequest } from "../../testing/src/carriers/exchange.ts";
 import { askEndpoint } from "../../testing/src/gateway/ask-endpoint.ts";
+import { carrierNames, openEveryCarrier } from "../../testing/src/gateway/every-carrier.ts";
+import { waterBedProcedure } from "../../testing/src/gateway/greenhouse.ts";
+import { statelessRequest, toolNameOf } from "../../testing/src/gateway/mcp.ts";
+import { type BearerAuth, createBearerAuth } from "../src/bearer-auth.ts";
+import { createResourceMetadata } from "../src/protected-resource.ts";
+import type { TokenVerifier } from "../src/token-verifier.ts";
 
 const issuers = ["https://id.example/realms/orders"];
 const scopes = ["orders:delete"];
+
+async function documentOf(endpoint: Endpoint | undefined): Promise<Record<string, unknown>> {
+  if (endpoint === undefined) throw new Error("there is no endpoint");
+  const response = await askEndpoint(endpoint);
+  expect(response).toMatchObject({
+    httpStatus: 200,
+    header: { "content-type": "application/json", "cache-control": "public, max-age=3600" },
+  });
+  return JSON.parse(String(response.body));
+}
 
 describe("createResourceMetadata", () => {
   test.each([
@@ -28,34 +46,112 @@ describe("createResourceMetadata", () => {
       path: "/.well-known/oauth-protected-resource/a/b",
       resource: "https://orders.example:8443/a/b",
     },
-  ])("serves the metadata of $publicUrl at $path", async ({ publicUrl, path, resource }) => {
-    const endpoint = createResourceMetadata({ name: "Orders", publicUrl: new URL(publicUrl), issuers, scopes });
-    expect(endpoint).toMatchObject({ path, url: new URL(path, publicUrl).href, open: true, atRoot: true });
-    const response = await askEndpoint(endpoint);
-    expect(response).toMatchObject({
-      httpStatus: 200,
-      header: { "content-type": "application/json", "cache-control": "public, max-age=3600" },
-    });
-    expect(JSON.parse(String(response.body))).toEqual({
-      resource,
-      authorization_servers: issuers,
-      scopes_supported: scopes,
-      bearer_methods_supported: ["header"],
-      resource_name: "Orders",
-    });
+  ])("serves the metadata of $publicUrl, and of /mcp and /tools below it", async ({ publicUrl, path, resource }) => {
+    const paths = ["/mcp", "/tools", "/mcp"];
+    const options = { name: "Orders", publicUrl: new URL(publicUrl), issuers, scopes, paths };
+    const { endpoints, url, urlsByPath } = createResourceMetadata(options);
+    const wanted = ["", "/mcp", "/tools"];
+    expect(endpoints).toMatchObject(wanted.map((each) => ({ path: path + each, open: true, atRoot: true })));
+    for (const [at, each] of wanted.entries()) {
+      expect(await documentOf(endpoints[at])).toEqual({
+        resource: resource + each,
+        authorization_servers: issuers,
+        scopes_supported: scopes,
+        bearer_methods_supported: ["header"],
+        resource_name: "Orders",
+      });
+    }
+    expect(url).toBe(new URL(path, publicUrl).href);
+    const prefix = new URL(resource).pathname.replace(/^\/$/, "");
+    for (const each of ["/mcp", "/tools"]) {
+      expect(urlsByPath.get(each)).toBe(url + each);
+      expect(urlsByPath.get(prefix + each)).toBe(url + each);
+    }
   });
 
   test("omits members without values (RFC 9728 §2) and issuers that are not URLs", async () => {
-    const endpoint = createResourceMetadata({
+    const { endpoints } = createResourceMetadata({
       name: "Orders",
       publicUrl: new URL("https://orders.example"),
       issuers: ["orders-ci"],
       scopes: [],
     });
-    expect(Object.keys(JSON.parse(String((await askEndpoint(endpoint)).body)))).toEqual([
-      "resource",
-      "bearer_methods_supported",
-      "resource_name",
-    ]);
+    expect(endpoints).toHaveLength(1);
+    const names = ["resource", "bearer_methods_supported", "resource_name"];
+    expect(Object.keys(await documentOf(endpoints[0]))).toEqual(names);
+  });
+
+  test("refuses a path that does not start with a slash", () => {
+    const publicUrl = new URL("https://orders.example");
+    expect(() => createResourceMetadata({ name: "Orders", publicUrl, issuers, scopes, paths: ["/a", "mcp"] })).toThrow(
+      'paths of createResourceMetadata must be similar to "/mcp", got "mcp"',
+    );
+  });
+});
+
+const checks: Readonly<Record<string, (auth: BearerAuth) => Partial<GatewayOptions>>> = {
+  admit: ({ admit }) => ({ admit }),
+  "the interceptor": ({ interceptor }) => ({ interceptors: [interceptor] }),
+};
+
+const rejectAll: TokenVerifier = { verify: () => ({ kind: "unknown", reason: "no token is accepted" }) };
+
+/** The base URL of clients, and the prefix of the gateway, which is shorter if a proxy removes the path. */
+const places = [
+  { publicUrl: "https://orders.example", prefix: "" },
+  { publicUrl: "https://orders.example/api", prefix: "/api" },
+  { publicUrl: "https://orders.example/api", prefix: "" },
+];
+
+describe.each(
+  places.flatMap((place) => Object.entries(checks).map(([checked, check]) => ({ ...place, checked, check }))),
+)("the challenge of $checked, at $publicUrl with the prefix '$prefix',", ({ publicUrl, prefix, checked, check }) => {
+  const call = statelessRequest("tools/call", { name: toolNameOf(waterBedProcedure), arguments: {} });
+  const requests: readonly { request: HttpRequest; resource: string }[] = [
+    { request: call, resource: `${publicUrl}/mcp` },
+    { request: { ...call, path: "/mcp?session=1" }, resource: `${publicUrl}/mcp` },
+    { request: { httpMethod: "POST", path: "/beds/7:water", header: [] }, resource: publicUrl },
+    // Without an interceptor's RPC.
+    ...(checked === "admit"
+      ? [
+          { request: { httpMethod: "GET", path: "/mcp", header: [] }, resource: `${publicUrl}/mcp` },
+          { request: { httpMethod: "GET", path: "/report", header: [] }, resource: `${publicUrl}/report` },
+          { request: { httpMethod: "GET", path: "/mcp/unknown", header: [] }, resource: publicUrl },
+        ]
+      : []),
+  ];
+
+  test("names a document whose resource is identical to the URL of the request", async () => {
+    const metadata = createResourceMetadata({
+      name: "Orders",
+      publicUrl: new URL(publicUrl),
+      issuers,
+      scopes,
+      paths: ["/mcp", "/report"],
+    });
+    const auth = createBearerAuth(rejectAll, { realm: "orders", resourceMetadata: metadata });
+    await using gateway = await openEveryCarrier({
+      routes: (router) => router.service(GreenhouseService, { waterBed: () => ({}) }),
+      requestPathPrefix: prefix,
+      mcp: createMcp({ tools: ["greenhouse.v1.*"] }),
+      endpoints: [
+        ...metadata.endpoints,
+        { path: "/report", open: false, handle: () => ({ httpStatus: 200, body: "ok" }) },
+      ],
+      ...check(auth),
+    });
+    for (const carrier of carrierNames) {
+      for (const { request, resource } of requests) {
+        const refused = await gateway.ask(carrier, { ...request, path: prefix + request.path });
+        expect.soft([carrier, request.path, refused.httpStatus]).toEqual([carrier, request.path, 401]);
+        const challenge = fieldValue(refused.header, "www-authenticate") ?? "";
+        const url = new URL(/resource_metadata="([^"]+)"/.exec(challenge)?.[1] ?? "");
+        // RFC 9728 §3.1: clients also derive the URL.
+        const { pathname, origin } = new URL(resource);
+        expect.soft(url.href).toBe(`${origin}/.well-known/oauth-protected-resource${pathname === "/" ? "" : pathname}`);
+        const document = await gateway.ask(carrier, { httpMethod: "GET", path: url.pathname, header: [] });
+        expect.soft(JSON.parse(String(document.body))).toMatchObject({ resource, authorization_servers: issuers });
+      }
+    }
   });
 });

@@ -215,6 +215,32 @@ await gateway.close();`,
     prints: ["the caller is ada\n200 null undefined\n403 null not yours\n401 Bearer who are you?"],
   },
   {
+    page: "docs/how-to/mcp.md",
+    start: "import { createBearerAuth, createResourceMetadata",
+    before: `import { createGateway } from "@plantstore/gateway";
+import { createMcp } from "@plantstore/gateway/mcp";
+${routes}
+const mcp = createMcp({ tools: ["plantstore.v1.*"] });`,
+    after: `${listen}
+const challenge = (await fetch(\`http://127.0.0.1:\${port}/mcp\`, { method: "POST" })).headers.get("www-authenticate");
+const [, url = ""] = /resource_metadata="([^"]+)"/.exec(challenge ?? "") ?? [];
+const document = await fetch(\`http://127.0.0.1:\${port}\${new URL(url).pathname}\`);
+console.log(url, await document.text());
+verifier.value.close?.();
+await gateway.close();`,
+    prints: [
+      `{ issuer: 'https://id.example', keys: 1 } keys changed\nhttps://shop.example/.well-known/oauth-protected-resource/mcp ${JSON.stringify(
+        {
+          resource: "https://shop.example/mcp",
+          authorization_servers: ["https://id.example"],
+          scopes_supported: ["orders:delete"],
+          bearer_methods_supported: ["header"],
+          resource_name: "Shop",
+        },
+      )}`,
+    ],
+  },
+  {
     page: "docs/reference/rest.md",
     start: "import { createGateway, parseHttpRules }",
     before: `import { Health } from "@plantstore/gateway/health";

@@ -133,6 +133,6 @@ test("a client without a token discovers where to get one, and deletes a plant w
   const connected = await connectWithoutToken(server.url, server.issuer);
   expect(await deleteWith(connected, "8")).toEqual(expectedFor("8"));
   expect(server.tokenRequests).toEqual([
-    { grant_type: "client_credentials", resource: server.baseUrl, scope: "plants:delete" },
+    { grant_type: "client_credentials", resource: server.url, scope: "plants:delete" },
   ]);
 });

@@ -18,6 +18,7 @@ const surroundings = `
 import type { ConnectRouter } from "@connectrpc/connect";
 import type { PlantStore } from "plantstore";
 import type { createGateway as create } from "@plantstore/gateway";
+import type { ProtocolExtension } from "@plantstore/gateway/mcp";
 import type { IncomingMessage, ServerResponse } from "node:http";
 interface Reply {
   readonly raw: ServerResponse;
@@ -40,6 +41,7 @@ declare global {
   const createGateway: typeof create;
   const isSigned: (bytes: Uint8Array, signature: string | null) => boolean;
   const callerOf: (authorization: string | null) => Promise<string | undefined>;
+  const mcp: ProtocolExtension;
   const mayCall: (caller: string, procedure: string) => boolean;
 }
 `;

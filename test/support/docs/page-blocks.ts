@@ -113,6 +113,11 @@ export const blockRules: readonly BlockRule[] = [
   },
   { page: "docs/how-to/proxy.md", run: { by: "test/examples/documented-proxy.test.ts" } },
   ...packagePages.map((page) => ({ page, run: { by: "test/suites/package/readmes.test.ts" } })),
+  {
+    page: "docs/how-to/mcp.md",
+    language: "yaml",
+    run: { by: "packages/gateway/test/suites/mcp/sign-in.test.ts" },
+  },
   { page: "docs/how-to/gateway.md", language: "yaml", run: { by: "test/suites/package/annotations.test.ts" } },
   { page: "docs/how-to/gateway.md", language: "sh", run: { by: "test/suites/package/annotations.test.ts" } },
   { page: "README.md", language: "console", run: { by: "test/suites/clients/demo.test.ts" } },

@@ -50,6 +50,7 @@ export interface AdmitRequest extends Pick<
   | "procedure"
   | "protocol"
   | "httpMethod"
+  | "path"
   | "httpRoute"
   | "header"
   | "authorization"

@@ -34,9 +34,7 @@ export class LazyCompletedRequest implements CompletedRequest {
   }
 
   get path(): string {
-    const { target } = this.#exchange;
-    const questionMark = target.indexOf("?");
-    return questionMark < 0 ? target : target.slice(0, questionMark);
+    return this.#source.path;
   }
 
   get httpRoute(): string | undefined {

@@ -26,7 +26,7 @@ import { completedReason, takeFault, toConnectError, toFault } from "./to-connec
 import { CallValues } from "./context-values.ts";
 import type { CallView, ViewedRequest } from "./call-view.ts";
 import { requestFailed, responseNotWritten } from "./faults.ts";
-import { fullPathOf, type Target } from "./routes.ts";
+import { fullPathOf, pathOf, type Target } from "./routes.ts";
 import { refuse } from "./refuse.ts";
 import { requestIdOf } from "./request-id.ts";
 import type { Server } from "./server.ts";
@@ -136,6 +136,10 @@ export class ServedRequest implements ViewedRequest, AbortReceiver {
 
   get isMounted(): boolean {
     return this.#exchange.isMounted;
+  }
+
+  get path(): string {
+    return pathOf(this.#exchange.target);
   }
 
   /** The path template of the matched rule, or the path of the endpoint, with the prefix of the gateway. */

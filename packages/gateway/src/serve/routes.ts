@@ -114,13 +114,18 @@ function targetOf(endpoint: Endpoint, protocol: Protocol): EndpointTarget {
   return { kind: "endpoint", protocol, rpc: undefined, endpoint, httpMethods: methodsOf(endpoint) };
 }
 
+/** Returns a request target without its query. */
+export function pathOf(target: string): string {
+  const questionMark = target.indexOf("?");
+  return questionMark < 0 ? target : target.slice(0, questionMark);
+}
+
 /** Finds the target of a request. Depends only on method, target and header, and on `onUnknownPath`. */
 export function findTarget(routes: Routes, head: RequestHead): Target {
   const { target } = head;
   const { protocols, prefix } = routes;
-  const questionMark = target.indexOf("?");
-  const fullPath = questionMark < 0 ? target : target.slice(0, questionMark);
-  const query = questionMark < 0 ? "" : target.slice(questionMark + 1);
+  const fullPath = pathOf(target);
+  const query = target.slice(fullPath.length + 1);
   const known = routes.paths.get(fullPath);
   if (known?.kind === "endpoint") return findEndpoint(routes, known, head);
   if (known !== undefined) return findRpc(routes, known, head, query);

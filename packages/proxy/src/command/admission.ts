@@ -1,21 +1,29 @@
 import {
   createBearerAuth,
+  createResourceMetadata,
   limitRates,
   openTokenVerifier,
   parsePlainTokens,
+  type ResourceMetadata,
   type StaticToken,
   type TokenVerifier,
 } from "@plantstore/auth";
 import type { OperatorLog } from "@plantstore/auth/inputs";
-import type { Admit } from "@plantstore/gateway";
+import type { Admit, Endpoint } from "@plantstore/gateway";
 import type { AuthenticationFile } from "../settings/index.ts";
 import type { ProxySettings } from "./proxy-settings.ts";
+import { createRequiredScope } from "./required-scopes.ts";
 import type { Output } from "./terminal.ts";
+
+/** The path of MCP. */
+export const mcpPath = "/mcp";
 
 /** The checks that admit or refuse requests, and the files that they watch. */
 export interface Admission {
   /** Admits or refuses a request; `undefined` if all requests are admitted. */
   readonly admit: Admit | undefined;
+  /** The documents that tell clients where to obtain tokens. */
+  readonly endpoints: readonly Endpoint[];
   /** Reads the watched files again. */
   readonly reload: () => void;
   readonly close: () => void;
@@ -29,10 +37,16 @@ export interface Admission {
 export async function openAdmission(settings: ProxySettings, output: Output): Promise<Admission> {
   const { authentication, rateLimit } = settings;
   const verifier = authentication && (await openVerifier(authentication, settings.problemAt, output));
+  const resourceMetadata = authentication && openMetadata(authentication, challengedPathsOf(settings));
   const auth =
     authentication &&
     verifier &&
-    createBearerAuth(verifier, { realm: authentication.realm, open: authentication.open });
+    createBearerAuth(verifier, {
+      realm: authentication.realm,
+      open: authentication.open,
+      requiredScope: enforcesScopes(authentication) ? createRequiredScope(authentication.scopes) : undefined,
+      resourceMetadata,
+    });
   const isLimited = rateLimit.perCaller !== undefined || rateLimit.perAddress !== undefined;
   const limited = limitRates((request) => auth?.admit(request), {
     perPrincipal: rateLimit.perCaller,
@@ -40,16 +54,42 @@ export async function openAdmission(settings: ProxySettings, output: Output): Pr
   });
   return {
     admit: auth === undefined && !isLimited ? undefined : limited,
+    endpoints: resourceMetadata?.endpoints ?? [],
     reload: () => void verifier?.reload?.(),
     close: () => verifier?.close?.(),
   };
 }
 
+/** Returns the paths whose metadata differs from that of the base URL. */
+export function challengedPathsOf({ tools }: ProxySettings): readonly string[] {
+  return tools === undefined ? [] : [mcpPath];
+}
+
+function openMetadata(
+  { realm, publicUrl, jwt, scopes }: AuthenticationFile,
+  paths: readonly string[],
+): ResourceMetadata | undefined {
+  if (publicUrl === undefined) return undefined;
+  return createResourceMetadata({
+    name: realm,
+    publicUrl: new URL(publicUrl),
+    issuers: jwt.map(({ issuer }) => issuer),
+    scopes: [...new Set(Object.values(scopes))],
+    paths,
+  });
+}
+
+function enforcesScopes({ scopes }: AuthenticationFile): boolean {
+  return Object.keys(scopes).length > 0;
+}
+
 async function openVerifier(
-  { tokens, tokenHashesFile, jwt, introspection }: AuthenticationFile,
+  authentication: AuthenticationFile,
   problemAt: ProxySettings["problemAt"],
   output: Output,
 ): Promise<TokenVerifier> {
+  const { tokens, tokenHashesFile, jwt, introspection } = authentication;
+  const enforceScopes = enforcesScopes(authentication);
   if (tokens.length + jwt.length === 0 && tokenHashesFile === undefined && introspection === undefined)
     throw problemAt("authentication", "requires tokens, tokenHashesFile, jwt or introspection");
   for (const [at, { keysUrl, keysFile }] of jwt.entries()) {
@@ -60,8 +100,8 @@ async function openVerifier(
     {
       tokens: tokens.length === 0 ? undefined : toStaticTokens(tokens, problemAt),
       tokenHashesFile,
-      jwt: jwt.length === 0 ? undefined : jwt.map(toJwtSource),
-      introspection,
+      jwt: jwt.length === 0 ? undefined : jwt.map((issuer) => ({ ...toJwtSource(issuer), enforceScopes })),
+      introspection: introspection && { ...introspection, enforceScopes },
     },
     toOperatorLog(output),
   );

@@ -14,7 +14,7 @@ import {
   measureUpstreams,
   Metrics,
 } from "@plantstore/telemetry/metrics";
-import { createNameFilter, selectorOf, surveyRestRoutes } from "@plantstore/gateway/rest";
+import { createNameFilter, selectorOf, surveyRestRoutes, unmatchedPatterns } from "@plantstore/gateway/rest";
 import { createAccessLog } from "./access-log.ts";
 import { writeCheckReport } from "./check-report.ts";
 import { requireCertificates, ServedCertificate } from "./certificates.ts";
@@ -216,7 +216,7 @@ class ProxyServer {
       nameOptions: shownNames,
       rest,
       ...(trustedProxies && { trustedProxies: { addresses: trustedProxies } }),
-      endpoints: docs?.endpoints ?? [],
+      endpoints: [...(docs?.endpoints ?? []), ...admission.endpoints],
       ...(cors && { cors }),
       ...(mcp && { mcp }),
       ...(validation && { validation }),
@@ -323,12 +323,15 @@ class ProxyServer {
     for (const reason of omitted) this.#log.write(`service not served: ${reason}`);
   }
 
-  /** Prints the rules, and the selectors of tools, that match no RPC because the service is missing or misspelled. */
+  /** Prints the rules, and the names of tools and scopes, that match no RPC because the service is missing or misspelled. */
   #reportUnusedRules({ services }: ProxyGateway): void {
     const served = new Set(services.flatMap(({ methods }) => methods.map(selectorOf)));
     for (const { selector = "" } of this.#settings.rest.rules ?? []) {
       if (served.has(selector)) continue;
       this.#terminal.printError(`the rule for ${selector} has no effect: no served RPC has this name`);
+    }
+    for (const name of unmatchedPatterns(Object.keys(this.#settings.authentication?.scopes ?? {}), [...served])) {
+      this.#terminal.printError(`authentication.scopes.${name} has no effect: no served RPC matches this name`);
     }
     const methods = services.flatMap((service) => service.methods).filter(({ methodKind }) => callable.has(methodKind));
     for (const selector of this.#settings.tools ?? []) {

@@ -6,7 +6,7 @@ import type { ProtocolExtension } from "@plantstore/gateway/mcp";
 import type { openValidation } from "@plantstore/gateway/validation";
 import { createUpstream, TlsFilesError, type Upstream } from "../upstreams/index.ts";
 import type { ProxyGateway } from "../create-proxy.ts";
-import { type Admission, openAdmission } from "./admission.ts";
+import { type Admission, challengedPathsOf, mcpPath, openAdmission } from "./admission.ts";
 import { createProxyDocs, type ProxyDocs } from "./proxy-docs.ts";
 import { packageVersion } from "./package-version.ts";
 import type { ProxySettings } from "./proxy-settings.ts";
@@ -70,6 +70,7 @@ function requireAddresses({ trustedProxies = [], problemAt }: ProxySettings): vo
 function isAdmissionShared(before: ProxySettings, after: ProxySettings): boolean {
   return (
     isDeepStrictEqual(before.authentication, after.authentication) &&
+    isDeepStrictEqual(challengedPathsOf(before), challengedPathsOf(after)) &&
     isDeepStrictEqual(before.rateLimit, after.rateLimit)
   );
 }
@@ -87,7 +88,7 @@ async function openMcp(
   if (tools === undefined) return undefined;
   const { createMcp } = await import("@plantstore/gateway/mcp");
   const serverInfo = { name: "plantstore-proxy", version: packageVersion() };
-  return createMcp({ tools, serverInfo, ...(validation && { validation }) });
+  return createMcp({ tools, path: mcpPath, serverInfo, ...(validation && { validation }) });
 }
 
 /** Closes the parts that other parts do not share. Calls to upstreams may take `drainMs` longer. */

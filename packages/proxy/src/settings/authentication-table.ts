@@ -1,7 +1,7 @@
 import { type JwtAlgorithm, jwtAlgorithms } from "@plantstore/auth";
 import type { SettingType } from "./setting.ts";
 import { secret } from "./secret-types.ts";
-import { boolean, list, mapping, oneOf, text } from "./setting-types.ts";
+import { boolean, list, mapping, oneOf, record, text } from "./setting-types.ts";
 
 /** How callers are authenticated. */
 export interface AuthenticationFile {
@@ -11,6 +11,9 @@ export interface AuthenticationFile {
   readonly jwt: readonly JwtFile[];
   readonly introspection: IntrospectionFile | undefined;
   readonly open: readonly string[];
+  readonly publicUrl: string | undefined;
+  /** The scopes of RPCs, by selector. */
+  readonly scopes: Readonly<Record<string, string>>;
   readonly forward: boolean;
 }
 
@@ -60,6 +63,29 @@ const realm = text("text", (value) => {
   throw new Error(`must be printable ASCII, got ${JSON.stringify(value)}`);
 });
 
+const publicUrl = text("URL", (value) => {
+  const url = URL.canParse(value) ? new URL(value) : undefined;
+  const isPlain = url !== undefined && /^https?:$/.test(url.protocol) && url.username + url.password === "";
+  if (isPlain && !/[?#]/.test(value)) return value;
+  throw new Error(`must be an http or https URL without a query, such as https://api.example, got ${quote(value)}`);
+});
+
+/** A scope-token of RFC 6749 §3.3. */
+const scope = text("scope", (value) => {
+  if (/^[\x21\x23-\x5b\x5d-\x7e]+$/.test(value)) return value;
+  throw new Error(`must be one scope of printable ASCII without spaces, quotes and backslashes, got ${quote(value)}`);
+});
+
+const scopes = record(scope, (name) =>
+  /^(?:\w+\.)*(?:\w+\*?|\*)$/.test(name)
+    ? undefined
+    : "is not the name of an RPC; names are similar to shop.v1.OrderService.GetOrder or shop.v1.*",
+);
+
+function quote(value: string): string {
+  return JSON.stringify(value);
+}
+
 /** The type of `authentication`. */
 export const authenticationType: SettingType<AuthenticationFile> = mapping<AuthenticationFile>({
   realm: { type: realm, fallback: "proxy", about: "Protection space in challenges (RFC 9110 §11.5)." },
@@ -71,6 +97,19 @@ export const authenticationType: SettingType<AuthenticationFile> = mapping<Authe
     type: list(text()),
     fallback: [],
     about: "Services (`package.Service`) and RPCs (`/package.Service/Method`) that need no credential.",
+  },
+  publicUrl: {
+    type: publicUrl,
+    about:
+      "Base URL that clients use. Publishes where to obtain tokens, also for `/mcp` (RFC 9728), and names the document " +
+      "in challenges. Default: not published.",
+  },
+  scopes: {
+    type: scopes,
+    fallback: {},
+    about:
+      "Scopes that RPCs require, by their names (`package.Service.Method`, `package.*`); the most specific name applies. " +
+      "Tokens of `tokens` have every scope.",
   },
   forward: { type: boolean, fallback: true, about: "Whether the upstream gets the `Authorization` of the caller." },
 });

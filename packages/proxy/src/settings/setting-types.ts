@@ -83,14 +83,21 @@ export function list<T>(type: SettingType<T>): SettingType<readonly T[]> {
   };
 }
 
-/** A mapping with any keys. */
-export function record<T>(type: SettingType<T>): SettingType<Readonly<Record<string, T>>> {
+/** A mapping with any keys. @param keyProblem - returns what keys must be if a key is not valid */
+export function record<T>(
+  type: SettingType<T>,
+  keyProblem?: (key: string) => string | undefined,
+): SettingType<Readonly<Record<string, T>>> {
   return {
     label: `mapping of ${type.label}`,
     schema: { type: "object", additionalProperties: type.schema },
     isSecret: type.isSecret === true,
     read: (at, report) => {
       if (!(at.value instanceof Map)) return refuse(at, report, "must be a mapping", type.isSecret);
+      for (const [name, value] of at.value) {
+        const problem = keyProblem?.(name);
+        if (problem !== undefined) report({ ...value, place: value.keyPlace ?? value.place }, problem);
+      }
       const read = [...at.value].map(([name, value]) => [name, type.read(value, report)] as const);
       return Object.fromEntries(read.flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])));
     },

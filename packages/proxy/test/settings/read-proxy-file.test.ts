@@ -141,6 +141,34 @@ describe("a mistake is reported with file, line and column", () => {
       problem: 'proxy.yaml:4:26: authentication.realm must be printable ASCII, got "Läden"',
     },
     {
+      name: "a public URL with a query",
+      text: `${upstream}authentication: { publicUrl: "https://api.example/?a=1" }\n`,
+      problem:
+        'proxy.yaml:4:30: authentication.publicUrl must be an http or https URL without a query, such as https://api.example, got "https://api.example/?a=1"',
+    },
+    {
+      name: "a public URL with a password",
+      text: `${upstream}authentication: { publicUrl: "https://a:b@api.example" }\n`,
+      problem: expect.stringContaining("authentication.publicUrl must be an http or https URL without a query"),
+    },
+    {
+      name: "a public URL without a scheme",
+      text: `${upstream}authentication: { publicUrl: api.example }\n`,
+      problem: expect.stringContaining('such as https://api.example, got "api.example"'),
+    },
+    {
+      name: "several scopes for an RPC",
+      text: `${upstream}authentication: { scopes: { shop.v1.*: "a b" } }\n`,
+      problem:
+        'proxy.yaml:4:40: authentication.scopes.shop.v1.* must be one scope of printable ASCII without spaces, quotes and backslashes, got "a b"',
+    },
+    {
+      name: "a scope for a procedure instead of a name",
+      text: `${upstream}authentication: { scopes: { /shop.v1.Shop/Get: a } }\n`,
+      problem:
+        "proxy.yaml:4:29: authentication.scopes./shop.v1.Shop/Get is not the name of an RPC; names are similar to shop.v1.OrderService.GetOrder or shop.v1.*",
+    },
+    {
       name: "an origin with a path",
       text: `${upstream}cors: { origins: [https://a.example, https://b.example/] }\n`,
       problem:

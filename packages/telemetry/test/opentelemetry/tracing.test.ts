@@ -98,6 +98,7 @@ const admitRequest = {
   procedure: undefined,
   protocol: "rest",
   httpMethod: "GET",
+  path: "/",
   httpRoute: undefined,
   isMounted: false,
   authorization: null,

@@ -1,0 +1,25 @@
+import { expect, test } from "vitest";
+import { fieldValue } from "../../packages/testing/src/carriers/exchange.ts";
+import { exchangeHttp1 } from "../../packages/testing/src/carriers/http1-connection.ts";
+import { startConfigured } from "../support/server/start-configured.ts";
+
+// start-server.test.ts covers the document of the base URL.
+
+test.each([
+  { name: "the tools", httpMethod: "POST", path: "/mcp" },
+  { name: "an endpoint that requires a credential", httpMethod: "GET", path: "/openapi.json" },
+])("the challenge of $name names a document for its URL", async ({ httpMethod, path }) => {
+  await using server = await startConfigured({
+    PLANTSTORE_TOKENS: "sixteen-characters",
+    PLANTSTORE_PUBLIC_URL: "https://plants.example/api",
+    PLANTSTORE_MCP: "on",
+  });
+  const address = { address: "127.0.0.1", port: server.port };
+  const refused = await exchangeHttp1(address, { httpMethod, path: `/api${path}`, header: [] });
+  const documentPath = `/.well-known/oauth-protected-resource/api${path}`;
+  expect(fieldValue(refused.header, "www-authenticate")).toBe(
+    `Bearer realm="plantstore", resource_metadata="https://plants.example${documentPath}"`,
+  );
+  const document = await exchangeHttp1(address, { httpMethod: "GET", path: documentPath, header: [] });
+  expect(JSON.parse(String(document.body))).toMatchObject({ resource: `https://plants.example/api${path}` });
+});
