@@ -24,3 +24,4 @@ export {
   withMessage,
   withOption,
 } from "./problem.ts";
+export { isProduction } from "./is-production.ts";

@@ -1,7 +1,7 @@
 import type { ConnectError, ConnectRouter, ConnectRouterOptions, HandlerContext } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
 import { defaultLimits, defaultReadMaxBytes, type Limits } from "../exchange/index.ts";
-import { type RequestFailure, type ShownNames, withCode, withOption } from "../errors/index.ts";
+import { isProduction, type RequestFailure, type ShownNames, withCode, withOption } from "../errors/index.ts";
 import type { ReadJsonOptions } from "../messages/json/index.ts";
 import { type OptionNames, refusePromise, required } from "../options/index.ts";
 import type { TrustedProxies } from "../trusted-proxies/index.ts";
@@ -74,8 +74,9 @@ export interface ServingOptions extends ConnectRouterOptions {
   /** Called before an error response is sent. Errors that it throws are passed to {@link onFault}, once per cause. */
   readonly onError?: (request: AdmitRequest, error: ConnectError) => void;
   /**
-   * Whether the message of a refused request names the option that accepts it, default true, or the names to show instead
-   * of those of the options. In any case, `optionOf` returns the option for the error that {@link onError} gets.
+   * Whether the message of a refused request names the option that accepts it, or the names to show instead of those of
+   * the options. Default: false if the environment variable NODE_ENV is `production`, otherwise true. In any case,
+   * `optionOf` returns the option for the error that {@link onError} gets.
    */
   readonly nameOptions?: boolean | ShownNames;
   /** Called after every response. Errors that it throws are passed to {@link onFault}, once per cause. */
@@ -129,7 +130,7 @@ export function createServer(
   trustedProxies: TrustedProxies | undefined,
 ): Server {
   const limits: Limits = { ...defaultLimits, ...options.limits };
-  const { nameOptions = true } = options;
+  const { nameOptions = !isProduction() } = options;
   const shownNames = typeof nameOptions === "object" ? nameOptions : nameOptions ? undefined : {};
   return {
     routes,

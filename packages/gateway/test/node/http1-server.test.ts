@@ -92,7 +92,18 @@ describe("on node:http, a request that is refused before routing", () => {
       httpStatus: 417,
       closes: false,
     },
-    { name: "in RTSP", sent: "GET /nothing RTSP/1.0\r\nx-key: k\r\n\r\n", httpStatus: 400, closes: true },
+    {
+      name: "in RTSP",
+      sent: "GET /nothing RTSP/1.0\r\nx-key: k\r\nconnection: keep-alive\r\n\r\n",
+      httpStatus: 400,
+      closes: true,
+    },
+    {
+      name: "with a field name that begins like a long method",
+      sent: `${head}${"M".repeat(40)} : x\r\n\r\n`,
+      httpStatus: 400,
+      closes: true,
+    },
     {
       name: "in ICE after an empty line",
       sent: "\r\nSOURCE /nothing ICE/1.0\r\nx-key: k\r\n\r\n",

@@ -4,7 +4,7 @@ import { gzipSync } from "node:zlib";
 import { createRegistry } from "@bufbuild/protobuf";
 import { SourceContextSchema } from "@bufbuild/protobuf/wkt";
 import type { ConnectError } from "@connectrpc/connect";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import type { Field } from "../../../testing/src/carriers/exchange.ts";
 import { openHttp1 } from "../../../testing/src/carriers/http1-connection.ts";
@@ -301,11 +301,20 @@ test.each(refusals)("$request, $row, is refused with the name of $option, and ac
   expect([accepted.httpStatus, accepted.text]).toEqual([200, expect.any(String)]);
 });
 
-test("nameOptions: false keeps the names out of responses, and onError still gets them", async () => {
+test.each<{ name: string; nodeEnv: string | undefined; options: Partial<GatewayOptions>; isNamed: boolean }>([
+  { name: "nameOptions is false", nodeEnv: undefined, options: { nameOptions: false }, isNamed: false },
+  { name: "NODE_ENV is production", nodeEnv: "production", options: {}, isNamed: false },
+  { name: "nameOptions is true in production", nodeEnv: "production", options: { nameOptions: true }, isNamed: true },
+  { name: "NODE_ENV is development", nodeEnv: "development", options: {}, isNamed: true },
+  { name: "NODE_ENV is not set", nodeEnv: undefined, options: {}, isNamed: true },
+])("if $name, whether clients get the name is $isNamed, and onError gets it", async ({ nodeEnv, options, isNamed }) => {
+  vi.stubEnv("NODE_ENV", nodeEnv);
+  onTestFinished(() => void vi.unstubAllEnvs());
   const [refusal] = refusals;
   if (refusal === undefined) throw new Error("there are no refusals");
-  const refused = await send(refusal, { nameOptions: false });
-  expect(JSON.parse(refused.text)).toMatchObject({ message: 'unknown query parameter "x"' });
+  const refused = await send(refusal, options);
+  const suffix = isNamed ? `; to accept it, set the server option ${lenient}` : "";
+  expect(JSON.parse(refused.text)).toMatchObject({ message: `unknown query parameter "x"${suffix}` });
   expect(refused.option).toBe(lenient);
 });
 

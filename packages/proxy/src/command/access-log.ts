@@ -1,8 +1,9 @@
 import { Code } from "@connectrpc/connect";
 import { principalKey } from "@plantstore/auth";
 import type { CompletedRequest } from "@plantstore/gateway";
-import { errorCodeOf } from "@plantstore/gateway/internal/errors";
+import { errorCodeOf, optionOf } from "@plantstore/gateway/internal/errors";
 import type { ProxyFile } from "../settings/index.ts";
+import { shownNames } from "./shown-names.ts";
 
 /** Maximum characters of a path that are logged. No route matches a longer path. */
 const pathLengthMax = 256;
@@ -23,6 +24,7 @@ export function createAccessLog(
 
 function toRecord(request: CompletedRequest): object {
   const { error, procedure, protocol, httpMethod, path, httpStatus, durationMs, peer, contextValues } = request;
+  const option = error && optionOf(error);
   return {
     time: new Date().toISOString(),
     procedure,
@@ -32,6 +34,7 @@ function toRecord(request: CompletedRequest): object {
     httpStatus,
     code: error === undefined ? "OK" : Code[error.code],
     errorCode: error && errorCodeOf(error),
+    setting: option && shownNames[option],
     durationMs: Math.round(durationMs * 1_000) / 1_000,
     peer: peer.address,
     caller: contextValues.get(principalKey)?.subject,

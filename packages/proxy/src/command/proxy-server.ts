@@ -1,4 +1,4 @@
-import { messageOf } from "@plantstore/gateway/internal/errors";
+import { isProduction, messageOf } from "@plantstore/gateway/internal/errors";
 import type { ForwardRules, ProxyGateway, ProxyOptions, ReloadReport } from "../create-proxy.ts";
 import { createProbes, drainGracefully, Readiness } from "@plantstore/gateway/health";
 import { createGateway, type Gateway } from "@plantstore/gateway";
@@ -213,7 +213,7 @@ class ProxyServer {
       }),
       limits: { headerBytes },
       readMaxBytes: requestBytes,
-      nameOptions: shownNames,
+      nameOptions: isProduction() ? false : shownNames,
       rest,
       ...(trustedProxies && { trustedProxies: { addresses: trustedProxies } }),
       endpoints: [...(docs?.endpoints ?? []), ...admission.endpoints],

@@ -55,8 +55,13 @@ ${others}
   return folder.file(name);
 }
 
-function start(name: string, ofUpstream: string, others: string): Promise<ProxyProcess> {
-  return startProxyProcess(["--config", configure(name, ofUpstream, others)]);
+function start(
+  name: string,
+  ofUpstream: string,
+  others: string,
+  environment?: Readonly<Record<string, string>>,
+): Promise<ProxyProcess> {
+  return startProxyProcess(["--config", configure(name, ofUpstream, others)], environment);
 }
 
 async function get(url: string, headers: Readonly<Record<string, string>> = {}): Promise<Response> {
@@ -168,6 +173,18 @@ test("rest.services sets the profile and options of single services, and refused
   const refused = await fetch(`${proxy.baseUrl}/beds/7:water`, { method: "POST", headers, body });
   expect(await refused.text()).toContain("; to accept it, set the server option requestBytes");
   expect((await get(`${proxy.baseUrl}/sensors/4/reading?unknown=1`)).status).toBe(200);
+});
+
+test.each([
+  { name: "in production not to the client", environment: { NODE_ENV: "production" }, isNamed: false },
+  { name: "otherwise also to the client", environment: {}, isNamed: true },
+])("a refused request names its setting in the access log, $name", async ({ environment, isNamed }) => {
+  await using proxy = await start("named.yaml", "", "accessLog: errors\nrequestBytes: 1024", environment);
+  const headers = { "content-type": "application/json" };
+  const body = JSON.stringify({ note: "x".repeat(1024) });
+  const refused = await fetch(`${proxy.baseUrl}/beds/7:water`, { method: "POST", headers, body });
+  expect((await refused.text()).includes("requestBytes")).toBe(isNamed);
+  await proxy.command.find(/"errorCode":"ERR_BODY_TOO_LARGE","setting":"requestBytes"/);
 });
 
 test("--check warns and passes when the tokenHashesFile is empty", async () => {

@@ -1,5 +1,5 @@
 import { Code } from "@connectrpc/connect";
-import { type CompletedRequest, errorCodeOf } from "@plantstore/gateway";
+import { type CompletedRequest, errorCodeOf, optionOf } from "@plantstore/gateway";
 import { type OptionNames, refuseUnknownOptions, required } from "@plantstore/gateway/options";
 import { isFaultCode } from "./fault.ts";
 import type { Log } from "./log.ts";
@@ -86,6 +86,7 @@ function fieldsOf(request: CompletedRequest): object {
     httpStatus: request.httpStatus,
     code: codeOf(request),
     errorCode: request.error && errorCodeOf(request.error),
+    option: request.error && optionOf(request.error),
     durationMs: Math.round(request.durationMs * 1000) / 1000,
     peer: request.peer.address,
   };

@@ -2,6 +2,7 @@ import { Code, ConnectError, createContextValues } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import type { CompletedRequest } from "../../../gateway/src/index.ts";
 import { createCallLog, type CallLogOptions } from "../../src/logs/call-log.ts";
+import { problem } from "../../../gateway/src/errors/index.ts";
 import { isProbe } from "../../../gateway/src/health/probes.ts";
 import { openLogLines } from "../../../testing/src/operations/log-lines.ts";
 
@@ -64,6 +65,12 @@ test("an error is logged with its code, and with its errorCode if it has one", (
     const other = Object.assign(new ConnectError("no such order", Code.NotFound), { errorCode });
     expect(linesOf(requestWith({ error: other }))[0]).not.toHaveProperty("errorCode");
   }
+});
+
+test("an error is logged with the option that accepts the request, if there is one", () => {
+  const error = problem("ERR_BODY_TOO_LARGE", "the message is too large", { option: "readMaxBytes" });
+  expect(linesOf(requestWith({ error }))).toMatchObject([{ option: "readMaxBytes" }]);
+  expect(linesOf(requestWith({ error: problem("ERR_NO_ROUTE", "no route") }))[0]).not.toHaveProperty("option");
 });
 
 test.each([

@@ -12,9 +12,12 @@ export interface ProxyProcess extends AsyncDisposable {
 }
 
 /** Starts the command, with an admin port, and resolves once it serves. */
-export async function startProxyProcess(args: readonly string[]): Promise<ProxyProcess> {
+export async function startProxyProcess(
+  args: readonly string[],
+  environment: Readonly<Record<string, string>> = {},
+): Promise<ProxyProcess> {
   const main = join(projectFolder, "packages/proxy/src/command/main.ts");
-  const command = startNode([main, "--admin-port", "0", ...args], projectFolder);
+  const command = startNode([main, "--admin-port", "0", ...args], projectFolder, environment);
   try {
     const [, adminUrl = ""] = await command.find(/^health and metrics at (\S+)/m);
     const [, baseUrl = ""] = await command.find(/^(\S+) serves/m);
