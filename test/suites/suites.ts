@@ -80,7 +80,7 @@ export const suites: readonly Suite[] = [
     isForMutants: true,
     files: [
       "test/stores/sqlite/{file-identity,file-names,leftover-log,log-integrity,restore,retention}.test.ts",
-      "test/stores/sqlite/{check-states,plant-database,store-faults,thread-wake-up}.test.ts",
+      "test/stores/sqlite/{check-states,checkpoint-watch,plant-database,store-faults,thread-wake-up}.test.ts",
     ],
     workers: 4,
   },

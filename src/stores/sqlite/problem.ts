@@ -9,6 +9,7 @@ export const repairAdvice: string =
 
 const busyCode = 5;
 const lockedCode = 6;
+const ioErrorCode = 10;
 const constraintCode = 19;
 
 // Primary result codes (sqlite.org/rescode.html); extended codes contain the primary code in their low byte.
@@ -18,7 +19,7 @@ const problems: ReadonlyMap<number, StoreProblem> = new Map([
   [lockedCode, { text: "another process holds the lock on the file", isTemporary: true }],
   [7, { text: "out of memory", isTemporary: true }],
   [8, { text: "the file is not writable", isTemporary: true }],
-  [10, { text: "reading from or writing to the disk failed", isTemporary: false }],
+  [ioErrorCode, { text: "reading from or writing to the disk failed", isTemporary: false }],
   [11, { text: "the file is damaged", isTemporary: false }],
   [13, { text: "the disk is full", isTemporary: true }],
   [14, { text: "the file cannot be opened", isTemporary: true }],
@@ -29,6 +30,18 @@ const problems: ReadonlyMap<number, StoreProblem> = new Map([
 export function fileProblemOf(fault: unknown): StoreProblem {
   const known = problems.get(primaryCodeOf(fault) ?? 0);
   return known ?? { text: fault instanceof Error ? fault.message : String(fault), isTemporary: false };
+}
+
+/**
+ * Describes an error of a checkpoint. After a failed write or sync it is temporary: the log is complete, and the next
+ * checkpoint writes all of its pages again.
+ */
+export function checkpointProblemOf(fault: unknown): StoreProblem {
+  const { text, isTemporary } = fileProblemOf(fault);
+  return {
+    text: `its write-ahead log cannot be copied into the file: ${text}`,
+    isTemporary: isTemporary || primaryCodeOf(fault) === ioErrorCode,
+  };
 }
 
 /** Reads a whole file with its log, and describes the first inconsistent page, row or index. */

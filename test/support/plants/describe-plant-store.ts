@@ -297,10 +297,12 @@ function testWaiting(open: OpenStore): void {
   });
 }
 
+const healthy = { hasSecondName: false, areCheckpointsStalled: false };
+
 function testFile(open: OpenStore): void {
-  test("has a single name, if the store has a file", async () => {
+  test("has a single name and working checkpoints, if the store has a file", async () => {
     await using opened = await open([1n]);
-    expect(opened.store.file?.hasSecondName ?? false).toBe(false);
+    expect(opened.store.file ?? healthy).toEqual(healthy);
   });
 }
 
