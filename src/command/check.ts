@@ -1,4 +1,4 @@
-import { checkConfiguration, readConfiguration, trimmedSettings } from "../server/index.ts";
+import { askServer, checkConfiguration, readConfiguration, trimmedSettings } from "../server/index.ts";
 import { exitCode, type Command } from "./command.ts";
 import { acceptedSettings, sourcesOf } from "./setting-flags.ts";
 
@@ -8,19 +8,23 @@ export const checkCommand: Command = {
   summary: "check the settings of serve, their files and the store, without changing anything",
   settings: acceptedSettings,
   notes: [
-    "The exit code is 0 if serve would start and be usable,",
+    "If PLANTSTORE_ADMIN_ADDRESS is set, also asks the running server for its problems.",
+    "The exit code is 0 if serve would start and be ready,",
     "78 if a setting or a file is invalid, or the certificate has expired,",
-    "1 if the store cannot be used, or tokens cannot be verified at the moment.",
+    "1 if the store cannot be used, tokens cannot be verified at the moment, or the running server is not ready.",
   ],
   run: async (flags, _operands, terminal) => {
     const sources = sourcesOf(flags, terminal.environment);
     const configuration = readConfiguration(sources);
     for (const source of trimmedSettings(sources)) terminal.err(`removed the line break at the end of ${source}`);
+    const answer = await askServer(configuration.adminAddress);
+    if (answer.isAsked) terminal.err(answer.text);
     const { tokensProblem, telemetryProblems, warnings } = await checkConfiguration(configuration);
     for (const warning of warnings) terminal.err(`warning: ${warning}`);
     for (const problem of telemetryProblems) terminal.err(`OpenTelemetry: ${problem}`);
     if (tokensProblem !== undefined) throw new Error(`tokens cannot be verified: ${tokensProblem}`);
-    terminal.err("the configuration is valid");
+    terminal.err(answer.isAsked ? "the configuration is valid" : `the configuration is valid; ${answer.text}`);
+    if (answer.isNotReady) throw new Error("the running server is not ready");
     return exitCode.ok;
   },
 };

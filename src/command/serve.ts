@@ -113,7 +113,9 @@ async function serveAsWorker({ adminAddress, ...configuration }: Configuration):
         handedOver: true,
         onListening: (server) => {
           supervisor.onOrder("reload", () => void server.reload());
-          supervisor.onOrder("report-metrics", () => supervisor.report({ metrics: server.collectMetrics() }));
+          supervisor.onOrder("report", () =>
+            supervisor.report({ metrics: server.collectMetrics(), problems: server.problems() }),
+          );
           supervisor.report({ port: server.port });
         },
       },

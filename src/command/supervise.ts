@@ -5,14 +5,14 @@ import {
   type Configuration,
   type openLog,
   type PlantErrorCode,
-  serveMetrics,
+  serveAdmin,
   shareConnections,
   type SharedPort,
 } from "../server/index.ts";
 import { exitCode, type Terminal } from "./command.ts";
 import { firstStopSignal } from "./stop-signals.ts";
 import { type WorkerOrder, type WorkerReport, workerVariable } from "./worker.ts";
-import { collectFromWorkers } from "./worker-metrics.ts";
+import { collectFromWorkers, findProblemsOfWorkers } from "./worker-metrics.ts";
 
 /** Options of {@link superviseWorkers}. */
 export interface WorkersOptions {
@@ -56,7 +56,8 @@ export async function superviseWorkers(options: WorkersOptions): Promise<number>
     let collecting: ReturnType<typeof collectFromWorkers> | undefined;
     const collect = (): ReturnType<typeof collectFromWorkers> =>
       (collecting ??= collectFromWorkers(current).finally(() => (collecting = undefined)));
-    opened.use(await serveMetrics(adminAddress, collect, log, httpEngine));
+    const problems = (): ReturnType<typeof findProblemsOfWorkers> => findProblemsOfWorkers(current);
+    opened.use(await serveAdmin(adminAddress, { collect, problems }, log, httpEngine));
   }
   // reusePort, so that a new process can listen before this one stops.
   const sharedPort = await shareConnections({ ...bindOptions, reusePort: true });

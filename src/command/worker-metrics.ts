@@ -1,5 +1,5 @@
 import type { ChildProcess } from "node:child_process";
-import type { MetricFamily } from "../server/index.ts";
+import type { MetricFamily, ServerProblems } from "../server/index.ts";
 import type { WorkerOrder, WorkerReport } from "./worker.ts";
 
 /** Milliseconds that a worker has to respond: more than any delay of its event loop, but less than a scrape timeout. */
@@ -11,7 +11,10 @@ const responseTimeoutMs = 2_000;
  * stuck worker. A worker that does not respond in time is omitted; `plantstore.workers` shows how many responded.
  */
 export async function collectFromWorkers(workers: ReadonlyMap<number, ChildProcess>): Promise<MetricFamily[]> {
-  const requests = [...workers].map(async ([slot, worker]) => ({ slot, families: await requestMetrics(worker) }));
+  const requests = [...workers].map(async ([slot, worker]) => {
+    const { metrics: families = [] } = await requestReport(worker);
+    return { slot, families };
+  });
   const responses = (await Promise.all(requests)).filter(({ families }) => families.length > 0);
   const numbers = new Map<string, NumberFamily>();
   const histograms = new Map<string, HistogramFamily>();
@@ -27,16 +30,25 @@ export async function collectFromWorkers(workers: ReadonlyMap<number, ChildProce
 type HistogramFamily = Extract<MetricFamily, { kind: "histogram" }>;
 type NumberFamily = Exclude<MetricFamily, HistogramFamily>;
 
-/** Resolves to the metrics of a worker, or to an empty array if it exits or does not respond in time. */
-function requestMetrics(worker: ChildProcess): Promise<readonly MetricFamily[]> {
-  const { promise, resolve } = Promise.withResolvers<readonly MetricFamily[]>();
-  const onReport = ({ metrics }: WorkerReport): void => {
-    if (metrics !== undefined) resolve(metrics);
+/** Collects the problems of all workers, each with the slot of its worker. */
+export async function findProblemsOfWorkers(workers: ReadonlyMap<number, ChildProcess>): Promise<ServerProblems> {
+  const requests = [...workers].map(async ([slot, worker]) => {
+    const { problems = { process: "it does not respond" } } = await requestReport(worker);
+    return Object.entries(problems).map(([part, problem]) => [`${part} of worker ${slot}`, problem] as const);
+  });
+  return Object.fromEntries((await Promise.all(requests)).flat());
+}
+
+/** Resolves to the report of a worker, or to an empty report if it exits or does not respond in time. */
+function requestReport(worker: ChildProcess): Promise<WorkerReport> {
+  const { promise, resolve } = Promise.withResolvers<WorkerReport>();
+  const onReport = (report: WorkerReport): void => {
+    if (report.metrics !== undefined) resolve(report);
   };
-  const cancel = (): void => resolve([]);
+  const cancel = (): void => resolve({});
   const timer = setTimeout(cancel, responseTimeoutMs);
   worker.on("message", onReport).once("exit", cancel);
-  worker.send("report-metrics" satisfies WorkerOrder, (error) => error && cancel());
+  worker.send("report" satisfies WorkerOrder, (error) => error && cancel());
   return promise.finally(() => {
     clearTimeout(timer);
     worker.off("message", onReport).off("exit", cancel);

@@ -1,12 +1,16 @@
-import type { MetricFamily } from "../server/index.ts";
+import type { MetricFamily, ServerProblems } from "../server/index.ts";
 
 /** A message from the supervisor to a worker. */
-export type WorkerOrder = "drain" | "reload" | "report-metrics";
+export type WorkerOrder = "drain" | "reload" | "report";
 
-/** A message from a worker to the supervisor: its port when it listens, then its metrics whenever they are requested. */
+/**
+ * A message from a worker to the supervisor: its port when it listens, then its metrics and problems whenever they are
+ * requested.
+ */
 export interface WorkerReport {
   readonly port?: number;
   readonly metrics?: readonly MetricFamily[];
+  readonly problems?: ServerProblems;
 }
 
 /** The environment variable with which `serve` runs as a worker. */
@@ -14,7 +18,7 @@ export const workerVariable = "PLANTSTORE_WORKER";
 
 /** The connection of a worker to its supervisor. */
 export interface SupervisorChannel {
-  /** Reports that this worker listens, or its metrics. */
+  /** Reports that this worker listens, or its metrics and problems. */
   readonly report: (report: WorkerReport) => void;
   /** Registers a handler for orders of the supervisor other than "drain". */
   readonly onOrder: (order: Exclude<WorkerOrder, "drain">, handler: () => void) => void;

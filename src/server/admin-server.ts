@@ -1,19 +1,32 @@
-import { type BoundAddress, createGateway } from "@plantstore/gateway";
+import { type BoundAddress, createGateway, type Endpoint } from "@plantstore/gateway";
 import type { Log } from "@plantstore/telemetry/logs";
 import type { MetricFamily } from "@plantstore/telemetry/metrics";
 import { type HttpEngineName, httpEngineOf } from "./http-engine.ts";
 import type { AdminAddress } from "./setting-readers.ts";
 
+/** Why parts of a server cannot serve, for an operator, by their names. */
+export type ServerProblems = Readonly<Record<string, string>>;
+
+/** What the admin address serves. */
+export interface AdminSources {
+  /** Returns the current metrics, for `/metrics`. */
+  readonly collect: () => readonly MetricFamily[] | Promise<readonly MetricFamily[]>;
+  /** Returns the current problems, for {@link problemsPath}. */
+  readonly problems: () => ServerProblems | Promise<ServerProblems>;
+}
+
+/** The path at which the admin address serves the problems of the server, as a JSON object. */
+export const problemsPath = "/problems";
+
 /**
- * Serves `/metrics` on a separate address without a credential, and logs the address.
+ * Serves metrics and problems on a separate address without a credential, and logs the address.
  *
- * @param collect - returns the current metrics
  * @param httpEngine - the HTTP implementation; pass the one that serves calls
  * @throws Error that names the setting when the address cannot be listened on
  */
-export async function serveMetrics(
+export async function serveAdmin(
   at: AdminAddress,
-  collect: () => readonly MetricFamily[] | Promise<readonly MetricFamily[]>,
+  { collect, problems }: AdminSources,
   log: Pick<Log, "info">,
   httpEngine: HttpEngineName,
 ): Promise<BoundAddress & AsyncDisposable> {
@@ -21,7 +34,7 @@ export async function serveMetrics(
   const { createMetricsEndpoint } = await import("@plantstore/telemetry/metrics");
   const admin = createGateway({
     routes: () => {},
-    endpoints: [createMetricsEndpoint(collect)],
+    endpoints: [createMetricsEndpoint(collect), createProblemsEndpoint(problems)],
     ...httpEngineOf(httpEngine),
   });
   const bound = await admin.listen(at).catch((cause: unknown) => {
@@ -32,4 +45,13 @@ export async function serveMetrics(
   });
   log.info(bound, "serving metrics");
   return { ...bound, [Symbol.asyncDispose]: () => admin.close() };
+}
+
+function createProblemsEndpoint(problems: AdminSources["problems"]): Endpoint {
+  const header = { "content-type": "application/json", "cache-control": "no-store" };
+  return {
+    path: problemsPath,
+    open: true,
+    handle: async () => ({ httpStatus: 200, header, body: JSON.stringify(await problems()) }),
+  };
 }

@@ -47,7 +47,7 @@ export interface PlantServer {
   /** The current connections and requests; zeros before {@link listen}. */
   readonly load: GatewayLoad;
   /** Whether the server accepts calls, as `/readyz` reports. */
-  readonly readiness: Pick<Readiness, "draining" | "obstacles">;
+  readonly readiness: Pick<Readiness, "draining" | "obstacles" | "problems">;
   /** Uses a renewed certificate for new connections; existing ones stay open. */
   setSecureContext(context: SecureContextOptions): void;
   /**

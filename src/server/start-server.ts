@@ -4,7 +4,7 @@ import { type Log, openLog, openReserveLog } from "@plantstore/telemetry/logs";
 import type { MetricFamily } from "@plantstore/telemetry/metrics";
 import { type IdRange, openMemoryStore, openPlantStore } from "../stores/index.ts";
 import type { PlantErrorCode, PlantStore } from "../service/index.ts";
-import { serveMetrics } from "./admin-server.ts";
+import { serveAdmin, type ServerProblems } from "./admin-server.ts";
 import { type Certificate, openCertificate } from "./certificate.ts";
 import { assemblePlantServer, type PlantServer } from "./create-plant-server.ts";
 import { credentialSourcesOf } from "./credential-settings.ts";
@@ -29,6 +29,8 @@ export interface StartedServer extends BoundAddress {
   readonly admin: BoundAddress | undefined;
   /** Returns the current metrics; an empty array if metrics are not collected. */
   collectMetrics(): readonly MetricFamily[];
+  /** Returns why parts of the server cannot serve; an empty object while it is ready. */
+  problems(): ServerProblems;
   /** Reloads the files with credentials, keys and certificates immediately. */
   reload(): Promise<void>;
 }
@@ -91,7 +93,9 @@ export async function startServer(configuration: Configuration, options: StartOp
   telemetry?.metrics.watch(server, store, verifier, certificate, database.files);
   const { adminAddress, httpEngine } = configuration;
   const collectMetrics = (): readonly MetricFamily[] => telemetry?.metrics.collect() ?? [];
-  const admin = opened.use(adminAddress && (await serveMetrics(adminAddress, collectMetrics, log, httpEngine)));
+  const problems = (): ServerProblems => Object.fromEntries(server.readiness.problems());
+  const sources = { collect: collectMetrics, problems };
+  const admin = opened.use(adminAddress && (await serveAdmin(adminAddress, sources, log, httpEngine)));
   const address = await listen(server, configuration, options, certificate);
   // A Unix socket has no port.
   const bindAddress = { ...address, port: address.port || undefined };
@@ -102,6 +106,7 @@ export async function startServer(configuration: Configuration, options: StartOp
     admin,
     storeFailed: watch.storeFailed,
     collectMetrics,
+    problems,
     reload: async () => {
       log.info("reloading");
       const files = database.files.map((file) => file.reload());

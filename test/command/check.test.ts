@@ -17,7 +17,9 @@ function check(folder: TempFolder, environment: Record<string, string> = {}): Pr
   return runCommand(["check"], { DATABASE_URL: `sqlite:${folder.file("plants.db")}`, ...environment });
 }
 
-const good = { exitCode: 0, out: [], err: ["the configuration is valid"] };
+const valid = "the configuration is valid";
+const notAsked = `${valid}; no running server was asked, because PLANTSTORE_ADMIN_ADDRESS is not set`;
+const good = { exitCode: 0, out: [], err: [notAsked] };
 
 test("check leaves no other files next to a store that no process has open", async () => {
   using folder = createTempFolder();
@@ -58,6 +60,16 @@ test("check reports invalid OpenTelemetry variables, and exports nothing", async
     err: ['OpenTelemetry: unknown OTEL_TRACES_SAMPLER value "sometimes", using default', ...good.err],
   });
   expect(collector.requests).toEqual([]);
+});
+
+test.each([
+  { name: "OTEL_TRACES_EXPORTER", want: "OpenTelemetry: Unrecognized OTEL_TRACES_EXPORTER value: nowhere." },
+  { name: "OTEL_METRICS_EXPORTER", want: "OpenTelemetry: OTEL_METRICS_EXPORTER=nowhere is not supported, and ignored" },
+])("check reports an exporter of $name that does not exist, and passes", async ({ name, want }) => {
+  using folder = createTempFolder();
+  vi.stubEnv(name, "nowhere");
+  const { exitCode, err } = await check(folder).finally(() => vi.unstubAllEnvs());
+  expect({ exitCode, err }).toEqual({ exitCode: 0, err: expect.arrayContaining([want]) });
 });
 
 test.each<{ name: string; content: Uint8Array; want: string }>([
@@ -153,7 +165,8 @@ test("check passes while a server uses the same socket and ports", async () => {
   const environment = { HOST: `unix:${folder.file("http.sock")}`, PLANTSTORE_ADMIN_ADDRESS: "127.0.0.1:0" };
   await using server = await startConfigured(environment);
   const admin = `127.0.0.1:${String(server.admin?.port)}`;
-  expect(await check(folder, { ...environment, PLANTSTORE_ADMIN_ADDRESS: admin })).toEqual(good);
+  const err = [`the server at ${admin} reports no problem`, valid];
+  expect(await check(folder, { ...environment, PLANTSTORE_ADMIN_ADDRESS: admin })).toEqual({ ...good, err });
 });
 
 test.each(["DATABASE_URL", "DATABASE_URL_FILE"])(

@@ -2,7 +2,7 @@ import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { writeFileSync } from "node:fs";
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from "vitest";
-import { collectFromWorkers } from "../../src/command/worker-metrics.ts";
+import { collectFromWorkers, findProblemsOfWorkers } from "../../src/command/worker-metrics.ts";
 import type { MetricFamily } from "../../src/server/index.ts";
 import { createTempFolder, type TempFolder } from "../../packages/testing/src/process/temp-folder.ts";
 
@@ -23,12 +23,12 @@ beforeAll(async () => {
   const program = folder.file("worker.mjs");
   writeFileSync(
     program,
-    `process.on("message", () => process.argv[2] === "exits" ? process.exit() : process.send({ metrics: JSON.parse(process.argv[2]) }));
+    `process.on("message", () => process.argv[2] === "exits" ? process.exit() : process.send({ metrics: JSON.parse(process.argv[2]), problems: { store: process.argv[3] } }));
      process.send({ port: 1 });`,
   );
   const responses = [JSON.stringify(familiesWith(3)), "exits", JSON.stringify(familiesWith(4))];
   for (const [slot, response] of responses.entries()) {
-    const worker = fork(program, [response], { stdio: "ignore" });
+    const worker = fork(program, [response, `problem ${slot}`], { stdio: "ignore" });
     workers.set(slot, worker);
     await once(worker, "message");
   }
@@ -71,4 +71,12 @@ test("collectFromWorkers omits workers that do not respond in time", async () =>
   const collected = collectFromWorkers(workers);
   vi.advanceTimersByTime(2_000);
   expect(await collected).toMatchObject([{ name: "plantstore.workers", points: [{ value: 0 }] }]);
+});
+
+test("findProblemsOfWorkers names the worker of each problem, and workers that do not respond", async () => {
+  expect(await findProblemsOfWorkers(workers)).toEqual({
+    "store of worker 0": "problem 0",
+    "process of worker 1": "it does not respond",
+    "store of worker 2": "problem 2",
+  });
 });

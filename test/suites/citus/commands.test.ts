@@ -74,7 +74,7 @@ describe("the commands on Citus, one after the other", () => {
 
   test("check passes", async () => {
     const { exitCode, err } = await runCommand(["check"], environment);
-    expect({ exitCode, err }).toEqual({ exitCode: 0, err: ["the configuration is valid"] });
+    expect({ exitCode, err }).toEqual({ exitCode: 0, err: [expect.stringContaining("the configuration is valid")] });
   });
 
   test("serve deletes over REST and gRPC", async () => {

@@ -1,0 +1,56 @@
+import { once } from "node:events";
+import { get, type IncomingMessage } from "node:http";
+import { text as readText } from "node:stream/consumers";
+import { problemsPath } from "./admin-server.ts";
+import type { AdminAddress } from "./setting-readers.ts";
+
+/** The response of a running server to the question whether it is ready. */
+export interface ServerAnswer {
+  /** What it responded, or why none was asked, for an operator. */
+  readonly text: string;
+  /** Whether there is an address at which a server was asked. */
+  readonly isAsked: boolean;
+  /** Whether a server responded that it is not ready. */
+  readonly isNotReady: boolean;
+}
+
+// The longest wait for a response, in milliseconds. A supervisor waits as long for each worker, all at the same time.
+const responseTimeoutMs = 3_000;
+
+/** Asks the server that runs with an admin address for its problems. Does not reject. */
+export async function askServer(at: AdminAddress | undefined): Promise<ServerAnswer> {
+  if (at === undefined || at.port === 0) {
+    const reason = at === undefined ? "is not set" : "has no fixed port";
+    const text = `no running server was asked, because PLANTSTORE_ADMIN_ADDRESS ${reason}`;
+    return { text, isAsked: false, isNotReady: false };
+  }
+  const address = toConnectAddress(at);
+  try {
+    const problems: unknown = JSON.parse(await getText(`http://${address}${problemsPath}`));
+    if (typeof problems !== "object" || problems === null) throw new Error("it is another program");
+    const texts = Object.entries(problems).map(([part, problem]) => `${part}: ${String(problem)}`);
+    const isNotReady = texts.length > 0;
+    const state = isNotReady ? `is not ready: ${texts.join("; ")}` : "reports no problem";
+    return { text: `the server at ${address} ${state}`, isAsked: true, isNotReady };
+  } catch (reason) {
+    const message = reason instanceof Error ? reason.message : String(reason);
+    return { text: `no running server responds at ${address}: ${message}`, isAsked: true, isNotReady: false };
+  }
+}
+
+/** Requests a URL and returns the body of a response with the status 200. Unlike fetch, it does not refuse ports. */
+async function getText(url: string): Promise<string> {
+  const signal = AbortSignal.timeout(responseTimeoutMs);
+  const [response]: IncomingMessage[] = await once(get(url, { signal, agent: false }), "response", { signal });
+  if (response?.statusCode !== 200) {
+    response?.destroy();
+    throw new Error(`HTTP status ${response?.statusCode}`);
+  }
+  return await readText(response);
+}
+
+/** Returns the address to connect to: a loopback address instead of the unspecified one. */
+function toConnectAddress({ host, port }: AdminAddress): string {
+  const loopback = { "0.0.0.0": "127.0.0.1", "::": "::1" }[host] ?? host;
+  return `${loopback.includes(":") ? `[${loopback}]` : loopback}:${port}`;
+}
