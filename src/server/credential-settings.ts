@@ -20,6 +20,7 @@ export interface CredentialConfiguration {
   readonly tokenHashesFile: string | undefined;
   readonly jwtIssuers: readonly string[] | undefined;
   readonly jwtAudiences: readonly string[] | undefined;
+  readonly jwtAudienceClaim: string | undefined;
   /** The key set of each issuer, in the same order. */
   readonly jwksUrls: readonly string[] | undefined;
   readonly jwksFile: string | undefined;
@@ -31,6 +32,7 @@ export interface CredentialConfiguration {
   readonly introspectionClientId: string | undefined;
   readonly introspectionClientSecretFile: string | undefined;
   readonly introspectionAudiences: readonly string[] | undefined;
+  readonly introspectionSubjectClaim: string | undefined;
 }
 
 const texts = listOf("be a comma-separated list without empty items", (text) => text || undefined);
@@ -63,6 +65,11 @@ export const credentialSettings: {
     variable: "PLANTSTORE_JWT_AUDIENCE",
     help: "audiences, separated by commas; a JWT must contain one of them",
     read: texts,
+  },
+  jwtAudienceClaim: {
+    variable: "PLANTSTORE_JWT_AUDIENCE_CLAIM",
+    help: "claim that must contain an audience if a JWT has no `aud`: `client_id` for Amazon Cognito; by default, these JWTs are refused",
+    read: parsed,
   },
   jwksUrls: {
     variable: "PLANTSTORE_JWKS_URL",
@@ -124,6 +131,11 @@ export const credentialSettings: {
     help: "audiences, separated by commas; an introspected token must contain one of them",
     read: texts,
   },
+  introspectionSubjectClaim: {
+    variable: "PLANTSTORE_INTROSPECTION_SUBJECT_CLAIM",
+    help: "claim that identifies the caller if an introspected token has no `sub`, such as `client_id`; by default, these tokens are refused",
+    read: parsed,
+  },
 };
 
 /** Returns the contradictions between the settings of credentials; `has` returns whether a setting is set. */
@@ -156,6 +168,11 @@ export function credentialContradictions(
     [
       has("jwtScopeClaims") && !(has("jwtIssuers") && providerScopes === "enforced"),
       "PLANTSTORE_JWT_SCOPE_CLAIMS requires PLANTSTORE_JWT_ISSUER and PLANTSTORE_PROVIDER_SCOPES=enforced",
+    ],
+    [has("jwtAudienceClaim") && !has("jwtIssuers"), "PLANTSTORE_JWT_AUDIENCE_CLAIM requires PLANTSTORE_JWT_ISSUER"],
+    [
+      has("introspectionSubjectClaim") && !has("introspectionUrl"),
+      "PLANTSTORE_INTROSPECTION_SUBJECT_CLAIM requires PLANTSTORE_INTROSPECTION_URL",
     ],
     [
       introspection.size > 1,
@@ -211,6 +228,7 @@ function jwtSourceOf(issuer: string, index: number, configuration: CredentialCon
   return {
     issuer,
     audiences: jwtAudiences ?? [],
+    audienceClaim: configuration.jwtAudienceClaim,
     keys: keys || undefined,
     algorithms: configuration.jwtAlgorithms,
     requireAccessTokenType: jwtType === "at+jwt",
@@ -223,7 +241,9 @@ function introspectionOf(configuration: CredentialConfiguration): IntrospectionS
   const { introspectionUrl: url, introspectionClientId: clientId } = configuration;
   const { introspectionClientSecretFile: clientSecretFile, introspectionAudiences: audiences } = configuration;
   if (url === undefined || clientId === undefined || clientSecretFile === undefined) return undefined;
-  return { url, clientId, clientSecretFile, audiences, enforceScopes: configuration.providerScopes === "enforced" };
+  const { introspectionSubjectClaim: subjectClaim } = configuration;
+  const enforceScopes = configuration.providerScopes === "enforced";
+  return { url, clientId, clientSecretFile, audiences, subjectClaim, enforceScopes };
 }
 
 function readTokens(text: string): ParseResult<readonly StaticToken[]> {

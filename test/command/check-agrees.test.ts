@@ -144,6 +144,7 @@ const groups: readonly Group[] = [
       { PLANTSTORE_JWT_ISSUER: "https://issuer.example" },
       { PLANTSTORE_JWT_AUDIENCE: "plants" },
       { ...jwt, PLANTSTORE_JWT_AUDIENCE: "plants,," },
+      { PLANTSTORE_JWT_AUDIENCE_CLAIM: "client_id" },
       { ...jwt, PLANTSTORE_JWKS_URL: "issuer.example/keys" },
       { ...jwt, PLANTSTORE_JWKS_URL: "http://192.0.2.1/keys" },
       { ...jwt, PLANTSTORE_JWKS_URL: "http://127.0.0.1:9/a,http://127.0.0.1:9/b" },
@@ -169,6 +170,7 @@ const groups: readonly Group[] = [
       })),
       { PLANTSTORE_INTROSPECTION_URL: introspection.PLANTSTORE_INTROSPECTION_URL },
       { ...introspection, PLANTSTORE_INTROSPECTION_AUDIENCE: "," },
+      { PLANTSTORE_INTROSPECTION_SUBJECT_CLAIM: "client_id" },
     ],
   },
   {

@@ -173,6 +173,16 @@ describe("readConfiguration", () => {
       want: 'PLANTSTORE_JWT_ALGORITHMS must be a comma-separated list of RS256, RS384, RS512, PS256, PS384, PS512, ES256, ES384, ES512, EdDSA or Ed25519, got "none"',
     },
     {
+      name: "an audience claim without a JWT issuer",
+      environment: { ...introspection, PLANTSTORE_JWT_AUDIENCE_CLAIM: "client_id" },
+      want: "PLANTSTORE_JWT_AUDIENCE_CLAIM requires PLANTSTORE_JWT_ISSUER",
+    },
+    {
+      name: "a subject claim without an introspection endpoint",
+      environment: { ...jwt, PLANTSTORE_INTROSPECTION_SUBJECT_CLAIM: "client_id" },
+      want: "PLANTSTORE_INTROSPECTION_SUBJECT_CLAIM requires PLANTSTORE_INTROSPECTION_URL",
+    },
+    {
       name: "scope claims while scopes are ignored",
       environment: { ...jwt, PLANTSTORE_JWT_SCOPE_CLAIMS: "roles" },
       want: "PLANTSTORE_JWT_SCOPE_CLAIMS requires PLANTSTORE_JWT_ISSUER and PLANTSTORE_PROVIDER_SCOPES=enforced",

@@ -157,6 +157,32 @@ const effects: Readonly<Record<keyof Configuration, TestReference | (() => Promi
   introspectionUrl: ["server/start-server.test.ts", "work for opaque tokens"],
   introspectionClientId: ["server/start-server.test.ts", "work for opaque tokens"],
   introspectionClientSecretFile: ["server/start-server.test.ts", "work for opaque tokens"],
+  jwtAudienceClaim: async () => {
+    using provider = await startIdentityProvider(await createSigningKey("ES256", "key"));
+    const issuer = { PLANTSTORE_JWT_ISSUER: provider.issuer, PLANTSTORE_JWT_AUDIENCE: testAudience };
+    return await compare({
+      off: issuer,
+      on: { ...issuer, PLANTSTORE_JWT_AUDIENCE_CLAIM: "client_id" },
+      observe: async (server) =>
+        await deletePlant(server, await provider.sign({ aud: undefined, client_id: testAudience })),
+    });
+  },
+  introspectionSubjectClaim: async () => {
+    using folder = createTempFolder();
+    writeFileSync(folder.file("secret"), "s3cret");
+    using provider = await startIdentityProvider(await createSigningKey("ES256", "key"));
+    provider.answer = (_request, response) => void response.end('{"active":true,"client_id":"batch"}');
+    const introspection = {
+      PLANTSTORE_INTROSPECTION_URL: `${provider.issuer}/introspect`,
+      PLANTSTORE_INTROSPECTION_CLIENT_ID: "plantstore",
+      PLANTSTORE_INTROSPECTION_CLIENT_SECRET_FILE: folder.file("secret"),
+    };
+    return await compare({
+      off: introspection,
+      on: { ...introspection, PLANTSTORE_INTROSPECTION_SUBJECT_CLAIM: "client_id" },
+      observe: (server) => deletePlant(server, "opaque"),
+    });
+  },
   introspectionAudiences: async () => {
     using folder = createTempFolder();
     writeFileSync(folder.file("secret"), "s3cret");

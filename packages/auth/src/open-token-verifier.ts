@@ -49,6 +49,7 @@ const introspectionSourceNames: OptionNames<IntrospectionSource> = {
   clientId: required,
   clientSecretFile: required,
   audiences: true,
+  subjectClaim: true,
   enforceScopes: true,
   timeoutMs: true,
 };
@@ -66,6 +67,7 @@ const tokenSourcesNames: OptionNames<TokenSources> = {
 const jwtSourceNames: OptionNames<JwtSource> = {
   issuer: required,
   audiences: required,
+  audienceClaim: true,
   keys: { url: true, file: true },
   algorithms: true,
   requireAccessTokenType: true,

@@ -10,6 +10,8 @@ export interface IntrospectionRequirements {
    * this service.
    */
   readonly audiences: readonly string[] | undefined;
+  /** The member that identifies the caller if there is no `sub`; `undefined` rejects tokens without `sub`. */
+  readonly subjectClaim: string | undefined;
   /** Whether a token is limited to its scopes; otherwise it has every scope. */
   readonly enforceScopes: boolean;
 }
@@ -43,11 +45,16 @@ export function evaluateIntrospection(
   if (active !== true) return undefined;
   const problem = problemOf(response, requirements);
   if (problem !== undefined) return { outcome: problem, untilMs: 0 };
-  if (!isSubject(sub))
-    return { outcome: invalid(`"sub" must be a string of 1 to ${subjectMaxChars} characters`), untilMs: 0 };
+  const { subjectClaim } = requirements;
+  if (sub === undefined && subjectClaim === undefined)
+    return { outcome: invalid('the response has no "sub", and no other claim is configured'), untilMs: 0 };
+  const claim = sub === undefined && subjectClaim !== undefined ? subjectClaim : "sub";
+  const subject = response[claim];
+  if (!isSubject(subject))
+    return { outcome: invalid(`"${claim}" must be a string of 1 to ${subjectMaxChars} characters`), untilMs: 0 };
   const outcome: TokenOutcome = {
     kind: "principal",
-    subject: sub,
+    subject,
     issuer: typeof iss === "string" ? iss : issuer,
     scopes: requirements.enforceScopes ? new Set(readScopes(scope)) : "all",
   };

@@ -15,6 +15,11 @@ export interface IntrospectionSource {
   readonly clientSecretFile: string;
   /** `aud` must contain one of these. Not checked when omitted. */
   readonly audiences?: readonly string[] | undefined;
+  /**
+   * The member that identifies the caller if a response has no `sub`, which is optional: `client_id` or `username`. Its
+   * values must differ from those of `sub`. Default: tokens without `sub` are rejected.
+   */
+  readonly subjectClaim?: string | undefined;
   /** Whether a token is limited to its scopes. Default false: it has every scope. */
   readonly enforceScopes?: boolean | undefined;
   /** The timeout of one request, in milliseconds. Default 5,000. */
@@ -32,7 +37,7 @@ export async function openIntrospectionVerifier(
   source: IntrospectionSource,
   log: OperatorLog,
 ): Promise<ParseResult<TokenVerifier>> {
-  const { audiences, clientId, clientSecretFile } = source;
+  const { audiences, subjectClaim, clientId, clientSecretFile } = source;
   const url = parseProviderUrl(source.url);
   if (url.kind === "problems") return url;
   if (clientId === "") return notParsed(`the introspection endpoint ${withoutQuery(url.value)} requires a client id`);
@@ -53,7 +58,7 @@ export async function openIntrospectionVerifier(
   const enforceScopes = source.enforceScopes === true;
   const timeoutMs = source.timeoutMs ?? introspectionTimeoutMs;
   const verifier = createIntrospectionVerifier(
-    { url: url.value, clientId, clientSecret: () => clientSecret, audiences, enforceScopes, timeoutMs },
+    { url: url.value, clientId, clientSecret: () => clientSecret, audiences, subjectClaim, enforceScopes, timeoutMs },
     log,
   );
   return parsed({

@@ -16,6 +16,11 @@ export interface JwtSource {
   /** `aud` must contain one of these. Must not be empty, because tokens issued for other services would be accepted. */
   readonly audiences: readonly string[];
   /**
+   * The claim that must contain one of the audiences if a token has no `aud`: `client_id` for access tokens of Amazon
+   * Cognito. Default: tokens without `aud` are rejected.
+   */
+  readonly audienceClaim?: string | undefined;
+  /**
    * The source of the issuer's public keys: a URL, or a file, which is watched. Default: `jwks_uri` of the issuer's
    * metadata.
    */
@@ -65,6 +70,7 @@ async function openIssuer(source: JwtSource, log: OperatorLog): Promise<ParseRes
   return parsed({
     issuer,
     audiences,
+    audienceClaim: source.audienceClaim,
     algorithms,
     requireAccessTokenType: source.requireAccessTokenType === true,
     scopeClaims: source.enforceScopes === true ? (source.scopeClaims ?? defaultScopeClaims) : undefined,

@@ -1,4 +1,4 @@
-import { errors, jwtVerify, type JWTVerifyGetKey, type JWTVerifyResult } from "jose";
+import { errors, type JWTPayload, jwtVerify, type JWTVerifyGetKey, type JWTVerifyResult } from "jose";
 
 import type { ExpiringOutcome } from "../outcome-cache.ts";
 import { hasNameWithBackslash } from "../json-object.ts";
@@ -13,6 +13,8 @@ export interface TrustedIssuer {
   readonly issuer: string;
   /** `aud` must contain one of these, so that tokens for other services are rejected. */
   readonly audiences: readonly string[];
+  /** The claim that is checked instead of `aud` in tokens without `aud`; `undefined` rejects these tokens. */
+  readonly audienceClaim: string | undefined;
   /**
    * The claims that contain the scopes of a token; `undefined` grants every scope, because many providers issue none.
    */
@@ -47,7 +49,7 @@ export async function verifyJwt(text: string, trusted: TrustedIssuer): Promise<E
     const verified = await jwtVerify(text, findKey, {
       algorithms: [...trusted.algorithms],
       issuer: trusted.issuer,
-      audience: [...trusted.audiences],
+      ...(trusted.audienceClaim === undefined && { audience: [...trusted.audiences] }),
       clockTolerance: clockSkewS,
     });
     return checkClaims(verified, trusted);
@@ -61,6 +63,8 @@ function checkClaims({ payload, protectedHeader }: JWTVerifyResult, trusted: Tru
   const { iss, sub, exp, iat, cnf } = payload;
   if (!isAccessTokenType(protectedHeader.typ, trusted))
     return rejectedOutcome('"typ" is not the type of an access token');
+  const problem = trusted.audienceClaim === undefined ? undefined : audienceProblem(payload, trusted);
+  if (problem !== undefined) return rejectedOutcome(problem);
   if (!isSubject(sub)) return rejectedOutcome(`"sub" must be a string of 1 to ${subjectMaxChars} characters`);
   // 1e999 is a valid number in JSON, and is parsed as Infinity.
   if (exp === undefined || !Number.isFinite(exp)) return rejectedOutcome('"exp" must be a NumericDate');
@@ -80,6 +84,16 @@ function checkClaims({ payload, protectedHeader }: JWTVerifyResult, trusted: Tru
     scopes: scopes === undefined ? "all" : new Set(scopes),
   };
   return { outcome, untilMs: (exp + clockSkewS) * 1000 };
+}
+
+/** Checks the audience of a token that may have no `aud`, as the access tokens of Amazon Cognito. */
+function audienceProblem(payload: JWTPayload, { audiences, audienceClaim }: TrustedIssuer): string | undefined {
+  const claim = payload.aud === undefined && audienceClaim !== undefined ? audienceClaim : "aud";
+  const values: unknown[] = [payload[claim]].flat();
+  if (!audiences.some((audience) => values.includes(audience))) return `"${claim}" contains no accepted audience`;
+  // Cognito's ID tokens have the same issuer and keys, and the id of the client in `aud`.
+  const { token_use: use } = payload;
+  return use === undefined || use === "access" ? undefined : '"token_use" must be "access"';
 }
 
 // `typ` is a media type whose "application/" may be omitted (RFC 7515 §4.1.9). Another type (`logout+jwt`, `dpop+jwt`)

@@ -5,8 +5,8 @@ import { evaluateIntrospection } from "../../src/introspection/introspected-toke
 const nowS = Math.floor(Date.now() / 1000);
 
 function untilMsOf(response: object): number | undefined {
-  return evaluateIntrospection({ ...response }, "https://id.example", { audiences: undefined, enforceScopes: false })
-    ?.untilMs;
+  const requirements = { audiences: undefined, subjectClaim: undefined, enforceScopes: false };
+  return evaluateIntrospection({ ...response }, "https://id.example", requirements)?.untilMs;
 }
 
 describe("an introspection response", () => {

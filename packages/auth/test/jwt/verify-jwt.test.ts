@@ -23,6 +23,7 @@ async function verify(
   return await verifyJwt(token, {
     issuer: "https://id.example",
     audiences: ["orders"],
+    audienceClaim: undefined,
     scopeClaims: undefined,
     algorithms: ["EdDSA"],
     requireAccessTokenType: false,

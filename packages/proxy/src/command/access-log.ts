@@ -1,5 +1,5 @@
 import { Code } from "@connectrpc/connect";
-import { principalKey } from "@plantstore/auth";
+import { credentialRefusalOf, principalKey } from "@plantstore/auth";
 import type { CompletedRequest } from "@plantstore/gateway";
 import { errorCodeOf, optionOf } from "@plantstore/gateway/internal/errors";
 import type { ProxyFile } from "../settings/index.ts";
@@ -23,6 +23,7 @@ export function createAccessLog(
 }
 
 function toRecord(request: CompletedRequest): object {
+  const refusal = credentialRefusalOf(request.error);
   const { error, procedure, protocol, httpMethod, path, httpStatus, durationMs, peer, contextValues } = request;
   const option = error && optionOf(error);
   return {
@@ -38,5 +39,7 @@ function toRecord(request: CompletedRequest): object {
     durationMs: Math.round(durationMs * 1_000) / 1_000,
     peer: peer.address,
     caller: contextValues.get(principalKey)?.subject,
+    refusal: refusal?.kind,
+    reason: refusal?.reason,
   };
 }

@@ -115,9 +115,24 @@ function toStaticTokens(tokens: readonly string[], problemAt: ProxySettings["pro
   throw problemAt("authentication.tokens", `are not valid: ${parsed.problems.join("; ")}`);
 }
 
-function toJwtSource({ issuer, audiences, keysUrl, keysFile, algorithms, type }: AuthenticationFile["jwt"][number]) {
+function toJwtSource({
+  issuer,
+  audiences,
+  audienceClaim,
+  keysUrl,
+  keysFile,
+  algorithms,
+  type,
+}: AuthenticationFile["jwt"][number]) {
   const keys = keysFile === undefined ? keysUrl && { url: keysUrl } : { file: keysFile };
-  return { issuer, audiences, keys: keys || undefined, algorithms, requireAccessTokenType: type === "at+jwt" };
+  return {
+    issuer,
+    audiences,
+    audienceClaim,
+    keys: keys || undefined,
+    algorithms,
+    requireAccessTokenType: type === "at+jwt",
+  };
 }
 
 /** Returns a log that writes to the terminal, with fields as JSON. */

@@ -21,6 +21,7 @@ export interface AuthenticationFile {
 export interface JwtFile {
   readonly issuer: string;
   readonly audiences: readonly string[];
+  readonly audienceClaim: string | undefined;
   readonly keysUrl: string | undefined;
   readonly keysFile: string | undefined;
   readonly algorithms: readonly JwtAlgorithm[] | undefined;
@@ -33,11 +34,18 @@ export interface IntrospectionFile {
   readonly clientId: string;
   readonly clientSecretFile: string;
   readonly audiences: readonly string[] | undefined;
+  readonly subjectClaim: string | undefined;
 }
 
 const jwt = mapping<JwtFile>({
   issuer: { type: text("URL"), required: true, about: "Exact value of `iss`." },
   audiences: { type: list(text()), required: true, about: "`aud` must contain one of these." },
+  audienceClaim: {
+    type: text("claim"),
+    about:
+      "Claim that must contain an audience if a token has no `aud`: `client_id` for Amazon Cognito. Default: these tokens " +
+      "are refused.",
+  },
   keysUrl: { type: text("URL"), about: "URL of the public keys. Default: `jwks_uri` of the issuer's metadata." },
   keysFile: { type: text("path"), about: "File of the public keys, read again when it changes." },
   algorithms: {
@@ -56,6 +64,11 @@ const introspection = mapping<IntrospectionFile>({
     about: "File of the client secret, read again when it changes.",
   },
   audiences: { type: list(text()), about: "`aud` must contain one of these. Default: not checked." },
+  subjectClaim: {
+    type: text("claim"),
+    about:
+      "Claim that identifies the caller if a token has no `sub`, such as `client_id`. Default: these tokens are refused.",
+  },
 });
 
 const realm = text("text", (value) => {

@@ -110,6 +110,7 @@ docs: false`,
       .map((line) => JSON.parse(line));
   await expect.poll(() => logged().length).toBeGreaterThan(5);
   expect(logged()[0]).toMatchObject({ path: "/sensors/4/reading", httpStatus: 401, code: "Unauthenticated" });
+  expect(logged()[0]).toMatchObject({ refusal: "missing", reason: "the request has no bearer token" });
   expect(logged()[1]).toMatchObject({
     procedure: "/greenhouse.v1.GreenhouseService/GetReading",
     code: "OK",

@@ -1,0 +1,58 @@
+import { writeFileSync } from "node:fs";
+import { describe, expect, test } from "vitest";
+import { createSigningKey, startIdentityProvider } from "../../../testing/src/auth/identity-provider.ts";
+import { quietLog } from "../../../testing/src/operations/quiet-log.ts";
+import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
+import { openIntrospectionVerifier } from "../../src/introspection/open-introspection-verifier.ts";
+import { digestOf, type TokenOutcome } from "../../src/token-verifier.ts";
+
+/** Verifies an active token about which the endpoint responds with these members. */
+async function outcomeOf(members: object, subjectClaim: string | undefined): Promise<TokenOutcome> {
+  using folder = createTempFolder();
+  using provider = await startIdentityProvider(await createSigningKey("RS256", "key"));
+  provider.answer = (_, response) => void response.end(JSON.stringify({ active: true, ...members }));
+  const clientSecretFile = folder.file("secret");
+  writeFileSync(clientSecretFile, "secret");
+  const source = { url: `${provider.issuer}/introspect`, clientId: "orders", clientSecretFile, subjectClaim };
+  const opened = await openIntrospectionVerifier(source, quietLog);
+  if (opened.kind === "problems") throw new Error(opened.problems.join("; "));
+  const outcome = await opened.value.verify({ text: "opaque", digest: digestOf("opaque") });
+  opened.value.close?.();
+  return outcome;
+}
+
+describe("subjectClaim", () => {
+  test.each<{ name: string; members: object; subjectClaim?: string; subject?: string; reason?: string }>([
+    { name: "identifies the caller if there is no sub", members: { client_id: "batch" }, subject: "batch" },
+    { name: "is ignored if there is a sub", members: { sub: "ada", client_id: "batch" }, subject: "ada" },
+    {
+      name: "is ignored if the sub is not valid",
+      members: { sub: "", client_id: "batch" },
+      reason: '"sub" must be a string of 1 to 255 characters',
+    },
+    {
+      name: "is required if there is no sub",
+      members: {},
+      reason: '"client_id" must be a string of 1 to 255 characters',
+    },
+    {
+      name: "must not be longer than a subject",
+      members: { client_id: "c".repeat(256) },
+      reason: '"client_id" must be a string of 1 to 255 characters',
+    },
+    {
+      name: "is not a name that every object inherits",
+      members: { client_id: "batch" },
+      subjectClaim: "constructor",
+      reason: '"constructor" must be a string of 1 to 255 characters',
+    },
+  ])("$name", async ({ members, subjectClaim = "client_id", subject, reason }) => {
+    const want = reason === undefined ? { kind: "principal", subject } : { kind: "invalid", reason };
+    expect(await outcomeOf(members, subjectClaim)).toMatchObject(want);
+  });
+
+  test("is off by default, and the refusal has the reason", async () => {
+    const reason = 'the response has no "sub", and no other claim is configured';
+    expect(await outcomeOf({ client_id: "batch" }, undefined)).toEqual({ kind: "invalid", reason });
+  });
+});
