@@ -112,6 +112,18 @@ const states: readonly State[] = [
     words: "row security may hide rows of the table plants",
   },
   {
+    name: "a rule keeps all plants",
+    enter: async (url) => void (await runSql(url, "CREATE RULE keep AS ON DELETE TO plants DO INSTEAD NOTHING")),
+    isReady: false,
+    words: "rule",
+  },
+  {
+    name: "a rule drops all records",
+    enter: async (url) => void (await runSql(url, "CREATE RULE lose AS ON INSERT TO deletions DO INSTEAD NOTHING")),
+    isReady: false,
+    words: "rule",
+  },
+  {
     name: "plants is unlogged",
     enter: async (url) => void (await runSql(url, "ALTER TABLE plants SET UNLOGGED")),
     isReady: false,

@@ -1,5 +1,14 @@
 import { execFileSync } from "node:child_process";
-import { copyFileSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  copyFileSync,
+  linkSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
 import { openPlantStore } from "../../../src/stores/plant-location.ts";
@@ -124,6 +133,12 @@ const states: readonly State[] = [
       symlinkSync("volume.db", folder.file("plants.db"));
     },
     isReady: true,
+  },
+  {
+    name: "the file has a second name",
+    enter: (folder) => linkSync(createStore(folder), folder.file("second.db")),
+    isReady: false,
+    words: "the file has 2 names (hard links)",
   },
   {
     name: "the file is of another program",

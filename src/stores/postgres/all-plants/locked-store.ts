@@ -79,9 +79,8 @@ async function identityOf(session: Session, { name }: StoreSchema): Promise<stri
   return String(row?.[0]);
 }
 
-// Row security that would hide rows fails the statements instead.
 async function lock(session: Session, { plants, deletions }: StoreSchema): Promise<void> {
-  await session.begin(`${readCommitted}; SET LOCAL row_security = off; SET LOCAL lock_timeout = '${lockTimeoutS}s';
+  await session.begin(`${readCommitted}; SET LOCAL lock_timeout = '${lockTimeoutS}s';
     SET LOCAL idle_in_transaction_session_timeout = 0; ${disableTransactionTimeout(true)};
     LOCK TABLE ${plants}, ${deletions} IN EXCLUSIVE MODE`);
 }
