@@ -47,9 +47,7 @@ async function admitAlone(issuers: ReadonlyMap<string, BenchIssuer>): Promise<vo
   console.log("\n`admit` alone, µs a request\n| credential | µs |\n| --- | --- |");
   const tokens = [toStaticToken("bench", benchToken)];
   for (const [name, issuer] of issuers) {
-    const jwt = [
-      { issuer: benchIssuer, audiences: [benchAudience], keys: { file: issuer.keysFile }, enforceScopes: true },
-    ];
+    const jwt = [{ issuer: benchIssuer, audiences: [benchAudience], keysFile: issuer.keysFile, enforceScopes: true }];
     const opened = await openTokenVerifier({ tokens, jwt }, silent);
     if (opened.kind !== "value") throw new Error(opened.problems.join("; "));
     const { admit } = createBearerAuth(opened.value, { realm: "plantstore", requiredScope: () => "plants:delete" });

@@ -99,7 +99,7 @@ const gives: Readonly<Record<string, (wrong: object) => unknown>> = {
   UpstreamLimits: (limits) => createUpstream({ addresses: "http://127.0.0.1:1", limits }),
   ProxyOptions: (wrong) => createProxy({ upstreams: [], ...wrong }),
   ProxiedUpstream: (wrong) => createProxy({ upstreams: [{ ...upstream, ...wrong }] }),
-  ForwardRules: (metadata) => createProxy({ upstreams: [{ ...upstream, metadata }] }),
+  ForwardRules: (requestHeader) => createProxy({ upstreams: [{ ...upstream, requestHeader }] }),
   MethodSettings: (wrong) =>
     createProxy({
       upstreams: [{ ...upstream, descriptors: descriptorSetOf(KitchenSink.file), methodSettings: () => wrong }],

@@ -14,7 +14,7 @@ const plants = createBenchPlants();
 const verifier = await openTokenVerifier(
   {
     tokens: [toStaticToken("bench", benchToken), toStaticToken("long", longToken)],
-    jwt: [{ issuer: benchIssuer, audiences: [benchAudience], keys: { file }, enforceScopes: true }],
+    jwt: [{ issuer: benchIssuer, audiences: [benchAudience], keysFile: file, enforceScopes: true }],
   },
   { info: () => {}, warn: () => {} },
 );

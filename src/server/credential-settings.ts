@@ -223,15 +223,14 @@ export function credentialSourcesOf(configuration: CredentialConfiguration): str
 
 function jwtSourceOf(issuer: string, index: number, configuration: CredentialConfiguration): JwtSource {
   const { jwtAudiences, jwksUrls, jwksFile, jwtType, providerScopes } = configuration;
-  const url = jwksUrls?.[index];
-  const keys = jwksFile === undefined ? url && { url } : { file: jwksFile };
   return {
     issuer,
     audiences: jwtAudiences ?? [],
     audienceClaim: configuration.jwtAudienceClaim,
-    keys: keys || undefined,
+    keysUrl: jwksUrls?.[index],
+    keysFile: jwksFile,
     algorithms: configuration.jwtAlgorithms,
-    requireAccessTokenType: jwtType === "at+jwt",
+    type: jwtType,
     enforceScopes: providerScopes === "enforced",
     scopeClaims: configuration.jwtScopeClaims,
   };

@@ -24,9 +24,10 @@ function sourcesOf(environment: Texts): TokenSources | undefined {
 const issuer: JwtSource = {
   issuer: "https://id.example",
   audiences: ["plants"],
-  keys: undefined,
+  keysUrl: undefined,
+  keysFile: undefined,
   algorithms: ["RS256", "PS256", "ES256", "EdDSA"],
-  requireAccessTokenType: false,
+  type: "any",
   enforceScopes: false,
   scopeClaims: ["scope", "scp"],
 };
@@ -66,13 +67,13 @@ describe("tokenSourcesOf", () => {
             ...issuer,
             issuer: "a",
             audiences: ["plants", "https://plants.example"],
-            keys: { url: "https://a.example/keys" },
+            keysUrl: "https://a.example/keys",
           },
           {
             ...issuer,
             issuer: "b",
             audiences: ["plants", "https://plants.example"],
-            keys: { url: "http://127.0.0.1:9000/keys" },
+            keysUrl: "http://127.0.0.1:9000/keys",
           },
         ],
       },
@@ -80,7 +81,7 @@ describe("tokenSourcesOf", () => {
     {
       name: "an issuer with keys in a file",
       environment: { ...jwt, PLANTSTORE_JWKS_FILE: someFile },
-      want: { jwt: [{ ...issuer, keys: { file: someFile } }] },
+      want: { jwt: [{ ...issuer, keysFile: someFile }] },
     },
     {
       name: "an issuer with stricter token requirements",
@@ -90,7 +91,7 @@ describe("tokenSourcesOf", () => {
         PLANTSTORE_JWT_TYPE: "at+jwt",
         PLANTSTORE_PROVIDER_SCOPES: "enforced",
       },
-      want: { jwt: [{ ...issuer, algorithms: ["ES256", "EdDSA"], requireAccessTokenType: true, enforceScopes: true }] },
+      want: { jwt: [{ ...issuer, algorithms: ["ES256", "EdDSA"], type: "at+jwt", enforceScopes: true }] },
     },
     {
       name: "an issuer with other scope claims",

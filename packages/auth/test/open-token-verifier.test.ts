@@ -92,7 +92,7 @@ describe("openTokenVerifier", () => {
     using other = await startIdentityProvider(await createSigningKey("ES256", "key"));
     const timing = { refreshMs: 1 };
     const jwtOf = ({ issuer, keysUrl }: IdentityProvider): TokenSources => ({
-      jwt: [{ issuer, audiences: [testAudience], keys: { url: keysUrl }, timing }],
+      jwt: [{ issuer, audiences: [testAudience], keysUrl: keysUrl, timing }],
     });
     const twoIssuers = { jwt: [...(jwtOf(provider).jwt ?? []), { issuer: "urn:other", audiences: [] }] };
     for (const sources of [twoIssuers, { ...jwtOf(provider), tokenHashesFile: "/nowhere/tokens" }])
@@ -121,7 +121,7 @@ describe("openTokenVerifier", () => {
       await open(
         {
           tokenHashesFile,
-          jwt: [{ issuer: "urn:issuer", audiences: [testAudience], keys: { file: keysFile } }],
+          jwt: [{ issuer: "urn:issuer", audiences: [testAudience], keysFile: keysFile }],
           introspection: { url: "http://127.0.0.1:1/introspect", clientId: "orders", clientSecretFile },
         },
         { info: (_fields, message) => messages.push(message), warn: (_fields, message) => messages.push(message) },
@@ -155,7 +155,7 @@ describe("openTokenVerifier", () => {
     write("before", first, "s3cret-before");
     const verifier = await open({
       tokenHashesFile,
-      jwt: [{ issuer: provider.issuer, audiences: [testAudience], keys: { file: keysFile } }],
+      jwt: [{ issuer: provider.issuer, audiences: [testAudience], keysFile: keysFile }],
       introspection: { url: `${provider.issuer}/introspect`, clientId: "orders", clientSecretFile },
     });
     const secrets: (string | undefined)[] = [];
@@ -178,7 +178,7 @@ describe("openTokenVerifier", () => {
     writeFileSync(folder.file("file"), "");
     const sources: TokenSources = {
       tokenHashesFile: folder.file("file"),
-      jwt: [{ issuer: "urn:unavailable", audiences: ["a"], keys: { url: "http://127.0.0.1:1/keys" } }],
+      jwt: [{ issuer: "urn:unavailable", audiences: ["a"], keysUrl: "http://127.0.0.1:1/keys" }],
     };
     const program = `
       import { registerHooks } from "node:module";

@@ -20,15 +20,14 @@ export interface JwtSource {
    * Cognito. Default: tokens without `aud` are rejected.
    */
   readonly audienceClaim?: string | undefined;
-  /**
-   * The source of the issuer's public keys: a URL, or a file, which is watched. Default: `jwks_uri` of the issuer's
-   * metadata.
-   */
-  readonly keys?: { readonly url: string } | { readonly file: string } | undefined;
+  /** The URL of the issuer's public keys. Default: {@link keysFile}, or else `jwks_uri` of the issuer's metadata. */
+  readonly keysUrl?: string | undefined;
+  /** The path of a file of the issuer's public keys, which is watched. Cannot be combined with {@link keysUrl}. */
+  readonly keysFile?: string | undefined;
   /** The allowed signature algorithms. Default: RS256, PS256, ES256 and EdDSA. */
   readonly algorithms?: readonly JwtAlgorithm[] | undefined;
-  /** Whether `typ` must be `at+jwt` (RFC 9068). */
-  readonly requireAccessTokenType?: boolean | undefined;
+  /** The required `typ` of the token: `at+jwt` (RFC 9068), or `any`, the default, which also accepts `JWT` and none. */
+  readonly type?: "at+jwt" | "any" | undefined;
   /** Whether a token is limited to its scopes. Default false: it has every scope. */
   readonly enforceScopes?: boolean | undefined;
   /**
@@ -61,9 +60,11 @@ export async function openJwtVerifier(
 }
 
 async function openIssuer(source: JwtSource, log: OperatorLog): Promise<ParseResult<TrustedIssuer>> {
-  const { issuer, audiences } = source;
+  const { issuer, audiences, keysUrl, keysFile } = source;
   if (audiences.length === 0 || audiences.includes(""))
     return notParsed(`the issuer ${issuer} must have at least one audience, and no empty one`);
+  if (keysUrl !== undefined && keysFile !== undefined)
+    return notParsed(`the issuer ${issuer} must have keysUrl or keysFile, not both`);
   const algorithms = source.algorithms ?? defaultJwtAlgorithms;
   const keys = await openKeys(source, algorithms, log);
   if (keys.kind === "problems") return keys;
@@ -72,21 +73,21 @@ async function openIssuer(source: JwtSource, log: OperatorLog): Promise<ParseRes
     audiences,
     audienceClaim: source.audienceClaim,
     algorithms,
-    requireAccessTokenType: source.requireAccessTokenType === true,
+    requireAccessTokenType: source.type === "at+jwt",
     scopeClaims: source.enforceScopes === true ? (source.scopeClaims ?? defaultScopeClaims) : undefined,
     keys: keys.value,
   });
 }
 
 async function openKeys(
-  { issuer, keys, timing }: JwtSource,
+  { issuer, keysUrl, keysFile, timing }: JwtSource,
   algorithms: readonly JwtAlgorithm[],
   log: OperatorLog,
 ): Promise<ParseResult<IssuerKeys>> {
-  if (keys !== undefined && "file" in keys) return await openFileKeys(keys.file, algorithms, log);
-  const url = parseProviderUrl(keys === undefined ? issuer : keys.url);
+  if (keysFile !== undefined) return await openFileKeys(keysFile, algorithms, log);
+  const url = parseProviderUrl(keysUrl ?? issuer);
   if (url.kind === "problems") return url;
-  const fetchDocument = keys === undefined ? createKeyDiscovery(issuer, url.value) : createKeyFetcher(url.value);
+  const fetchDocument = keysUrl === undefined ? createKeyDiscovery(issuer, url.value) : createKeyFetcher(url.value);
   return parsed(await openFetchedKeys({ issuer, url: url.value, algorithms, fetchDocument, log, timing }));
 }
 

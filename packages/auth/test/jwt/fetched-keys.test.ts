@@ -46,7 +46,7 @@ describe("keys that a provider publishes", () => {
 
   test("are fetched from a configured URL without discovery", async () => {
     using provider = await startProvider();
-    using verifier = await openVerifier({ issuer: "urn:issuer", keys: { url: provider.keysUrl } });
+    using verifier = await openVerifier({ issuer: "urn:issuer", keysUrl: provider.keysUrl });
     expect(await outcomeOf(verifier, await provider.sign({ iss: "urn:issuer" }))).toMatchObject({ kind: "principal" });
     expect(provider.requests).toEqual(["/keys"]);
   });

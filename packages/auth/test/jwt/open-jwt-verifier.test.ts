@@ -1,9 +1,7 @@
 import { createHmac } from "node:crypto";
 import { writeFileSync } from "node:fs";
-
 import { EncryptJWT, FlattenedSign } from "jose";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-
 import type { OperatorLog } from "../../src/inputs/operator-log.ts";
 import { openJwtVerifier, type JwtSource } from "../../src/jwt/open-jwt-verifier.ts";
 import { digestOf, type TokenOutcome, type TokenVerifier } from "../../src/token-verifier.ts";
@@ -253,14 +251,14 @@ describe("an unknown token", () => {
   });
 });
 
-describe("requireAccessTokenType (RFC 9068)", () => {
+describe("the type at+jwt (RFC 9068)", () => {
   test.each([
     { typ: "at+jwt", want: "principal", verb: "accepts" },
     { typ: "JWT", want: "invalid", verb: "rejects" },
     { typ: undefined, want: "invalid", verb: "rejects" },
     { typ: 5, want: "invalid", verb: "rejects" },
   ])("$verb a token of the type $typ", async ({ typ, want }) => {
-    const by = await open({ requireAccessTokenType: true });
+    const by = await open({ type: "at+jwt" });
     expect(await outcomeOf(await provider.sign({}, { typ }), by)).toMatchObject({ kind: want });
     by.close?.();
   });
@@ -320,11 +318,12 @@ describe("openJwtVerifier", () => {
     ],
     ["discovery of an issuer that is not a valid URL", [{ issuer: "a", audiences: ["b"] }], [/is not a valid URL/]],
     ["an issuer over plain HTTP", [{ issuer: "http://a.example", audiences: ["b"] }], [/must use https/]],
-    ["a missing key file", [{ issuer: "a", audiences: ["b"], keys: { file: "/nowhere/keys" } }], [/does not exist$/]],
+    ["two sources of keys", [{ issuer: "a", audiences: ["b"], keysUrl: "c", keysFile: "d" }], [/a must .*not both$/]],
+    ["a missing key file", [{ issuer: "a", audiences: ["b"], keysFile: "/nowhere/keys" }], [/does not exist$/]],
     [
-      "a key file without keys",
-      [{ issuer: "a", audiences: ["b"], keys: { file: import.meta.filename } }],
-      [/open-jwt-verifier\.test\.ts: the key set /],
+      "a file without keys",
+      [{ issuer: "a", audiences: ["b"], keysFile: import.meta.filename }],
+      [/\.ts: the key set /],
     ],
     [
       "all problems of several issuers",
@@ -355,7 +354,7 @@ describe("openJwtVerifier", () => {
     writeFileSync(path, JSON.stringify({ keys: [before.jwk] }));
     const reported: unknown[] = [];
     const log = { warn: () => {}, info: (...line: unknown[]) => void reported.push(line) };
-    const by = await openWithLog(log, { keys: { file: path } });
+    const by = await openWithLog(log, { keysFile: path });
     const [oldToken, newToken] = [await provider.sign({}, {}, before), await provider.sign({}, {}, after)];
     expect([await outcomeOf(oldToken, by), await outcomeOf(newToken, by)]).toMatchObject([
       { kind: "principal" },

@@ -47,9 +47,9 @@ export async function openAdmission(settings: ProxySettings, output: Output): Pr
       requiredScope: enforcesScopes(authentication) ? createRequiredScope(authentication.scopes) : undefined,
       resourceMetadata,
     });
-  const isLimited = rateLimit.perCaller !== undefined || rateLimit.perAddress !== undefined;
+  const isLimited = rateLimit.perPrincipal !== undefined || rateLimit.perAddress !== undefined;
   const limited = limitRates((request) => auth?.admit(request), {
-    perPrincipal: rateLimit.perCaller,
+    perPrincipal: rateLimit.perPrincipal,
     perAddress: rateLimit.perAddress,
   });
   return {
@@ -100,7 +100,7 @@ async function openVerifier(
     {
       tokens: tokens.length === 0 ? undefined : toStaticTokens(tokens, problemAt),
       tokenHashesFile,
-      jwt: jwt.length === 0 ? undefined : jwt.map((issuer) => ({ ...toJwtSource(issuer), enforceScopes })),
+      jwt: jwt.length === 0 ? undefined : jwt.map((issuer) => ({ ...issuer, enforceScopes })),
       introspection: introspection && { ...introspection, enforceScopes },
     },
     toOperatorLog(output),
@@ -113,26 +113,6 @@ function toStaticTokens(tokens: readonly string[], problemAt: ProxySettings["pro
   const parsed = parsePlainTokens(tokens);
   if (parsed.kind === "value") return parsed.value;
   throw problemAt("authentication.tokens", `are not valid: ${parsed.problems.join("; ")}`);
-}
-
-function toJwtSource({
-  issuer,
-  audiences,
-  audienceClaim,
-  keysUrl,
-  keysFile,
-  algorithms,
-  type,
-}: AuthenticationFile["jwt"][number]) {
-  const keys = keysFile === undefined ? keysUrl && { url: keysUrl } : { file: keysFile };
-  return {
-    issuer,
-    audiences,
-    audienceClaim,
-    keys: keys || undefined,
-    algorithms,
-    requireAccessTokenType: type === "at+jwt",
-  };
 }
 
 /** Returns a log that writes to the terminal, with fields as JSON. */

@@ -366,9 +366,12 @@ const callable: ReadonlySet<string> = new Set(["unary", "server_streaming"]);
 /** Adds the token of a client of MCP that has started this process, who is the user that has set it. */
 function withToken(proxied: UpstreamSettings["proxied"], token: string | undefined): UpstreamSettings["proxied"] {
   if (token === undefined) return proxied;
-  const { metadata } = proxied;
-  const set: ForwardRules["set"] = (request) => ({ authorization: `Bearer ${token}`, ...metadata?.set?.(request) });
-  return { ...proxied, metadata: { ...metadata, set } };
+  const { requestHeader } = proxied;
+  const set: ForwardRules["set"] = (request) => ({
+    authorization: `Bearer ${token}`,
+    ...requestHeader?.set?.(request),
+  });
+  return { ...proxied, requestHeader: { ...requestHeader, set } };
 }
 
 function pause(ms: number): Promise<false> {

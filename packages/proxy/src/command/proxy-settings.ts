@@ -45,8 +45,8 @@ export interface ProxySettings {
 export async function toProxySettings(read: ReadSettings): Promise<ProxySettings> {
   const { settings, problemAt } = read;
   const { listen, admin, cors, docs, requireAll, drain, wait, rateLimit, authentication } = settings;
-  if (rateLimit.perCaller !== undefined && authentication === undefined)
-    throw problemAt("rateLimit.perCaller", "requires authentication, because calls without it have no caller");
+  if (rateLimit.perPrincipal !== undefined && authentication === undefined)
+    throw problemAt("rateLimit.perPrincipal", "requires authentication, because calls without it have no caller");
   return {
     upstreams: toUpstreamSettings(read),
     rest: await toRest(read),

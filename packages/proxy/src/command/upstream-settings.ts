@@ -45,8 +45,8 @@ export function toUpstreamSettings({ settings, problemAt }: ReadSettings): reado
         retry,
         readMaxBytes: responseBytes,
         methodSettings,
-        metadata: toForwardRules(upstream.requestHeader, hidden),
-        ...(upstream.responseHeader && { responseMetadata: toForwardRules(upstream.responseHeader, []) }),
+        requestHeader: toForwardRules(upstream.requestHeader, hidden),
+        ...(upstream.responseHeader && { responseHeader: toForwardRules(upstream.responseHeader, []) }),
         ...(isSelected && { services: isSelected }),
         ...(timeoutMs !== undefined && { timeoutMs }),
         ...(timeoutMaxMs !== undefined && { timeoutMaxMs }),
@@ -87,7 +87,7 @@ function tlsOf(
   // The user requested TLS, so calls and their credentials must not be sent to this upstream in plaintext.
   if (plaintext !== undefined)
     throw problemAt(`${path}.tls.${firstSet(tls)}`, `requires an address with TLS, got "${plaintext}"`);
-  const { ca, cert, key, name } = tls;
+  const { ca, cert, key, servername } = tls;
   if ((cert === undefined) !== (key === undefined))
     throw problemAt(`${path}.tls.${cert === undefined ? "key" : "cert"}`, "requires both a certificate and its key");
   return {
@@ -95,7 +95,7 @@ function tlsOf(
       ...(ca !== undefined && { ca: readPem(ca) }),
       ...(cert !== undefined && { cert: readPem(cert) }),
       ...(key !== undefined && { key: readPem(key) }),
-      ...(name !== undefined && { servername: name }),
+      ...(servername !== undefined && { servername }),
     },
   };
 }

@@ -115,7 +115,7 @@ export function compileForwardRules(direction: "request" | "response", rules: Fo
       const clientFields = clientOf === undefined ? noAddedFields : clientOf(request.peer.address);
       if (set === undefined) return clientFields;
       const added = new Map(clientFields);
-      const fields = refusePromise(set(request), "metadata.set must be synchronous");
+      const fields = refusePromise(set(request), `${direction}Header.set must be synchronous`);
       for (const [name, value] of Object.entries(fields)) {
         requireSettable(name.toLowerCase());
         if (value !== undefined) requireField(name, value);

@@ -43,9 +43,9 @@ export interface ProxiedUpstream {
   /** HTTP rules that replace the annotations of RPCs. */
   readonly rules?: readonly ExternalHttpRule[];
   /** Which fields of the caller's header are forwarded. */
-  readonly metadata?: ForwardRules;
+  readonly requestHeader?: ForwardRules;
   /** Which fields of the upstream's header and trailer are forwarded. */
-  readonly responseMetadata?: ForwardRules;
+  readonly responseHeader?: ForwardRules;
   /**
    * Maximum bytes of a response message, both compressed and uncompressed. Above: `ResourceExhausted`. Default: the
    * smaller of `readMaxBytes` and `writeMaxBytes` of the proxy.
@@ -87,8 +87,8 @@ export const proxiedUpstreamNames: OptionNames<ProxiedUpstream> = {
   reloadEveryMs: true,
   services: true,
   rules: true,
-  metadata: forwardRulesNames,
-  responseMetadata: forwardRulesNames,
+  requestHeader: forwardRulesNames,
+  responseHeader: forwardRulesNames,
   readMaxBytes: true,
   timeoutMs: true,
   timeoutMaxMs: true,
@@ -150,8 +150,8 @@ export class OpenUpstream {
     this.#call = call;
     // Created here, so that an invalid policy is reported immediately.
     this.#retriesOf(options.retry);
-    this.#requestFields = compileForwardRules("request", options.metadata);
-    this.#responseFields = compileForwardRules("response", options.responseMetadata);
+    this.#requestFields = compileForwardRules("request", options.requestHeader);
+    this.#responseFields = compileForwardRules("response", options.responseHeader);
     this.#settings = {
       scheme,
       authority,

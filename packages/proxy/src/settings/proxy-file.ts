@@ -53,7 +53,7 @@ export interface RestServiceFile {
 
 /** Calls per second, which is also the size of a burst. */
 export interface RateLimitFile {
-  readonly perCaller: number | undefined;
+  readonly perPrincipal: number | undefined;
   readonly perAddress: number | undefined;
 }
 

@@ -169,7 +169,7 @@ export const proxyFileType: SettingType<ProxyFile> = mapping<ProxyFile>({
   },
   rateLimit: {
     type: mapping<RateLimitFile>({
-      perCaller: { type: rate, about: "Calls per second of each authenticated caller. Default: unlimited." },
+      perPrincipal: { type: rate, about: "Calls per second of each authenticated caller. Default: unlimited." },
       perAddress: { type: rate, about: "Calls per second of each IP address or IPv6 /64 network. Default: unlimited." },
     }),
     implied: true,

@@ -27,7 +27,7 @@ export interface UpstreamTlsFile {
   readonly ca: string | undefined;
   readonly cert: string | undefined;
   readonly key: string | undefined;
-  readonly name: string | undefined;
+  readonly servername: string | undefined;
 }
 
 /** Which header fields are forwarded in one direction. */
@@ -73,7 +73,7 @@ const tls = mapping<UpstreamTlsFile>({
     about: "File of the key of the client certificate.",
     flags: [{ name: "upstream-key", placeholder: "FILE" }],
   },
-  name: {
+  servername: {
     type: text(),
     about: "Name that the upstream's certificate must have.",
     flags: [{ name: "upstream-name", placeholder: "NAME" }],

@@ -7,10 +7,7 @@ const plaintext = "the server does not use TLS: use an http: address, or dns: wi
 
 /** Advice by error code of node, added to its message. */
 const advice: ReadonlyMap<string, string> = new Map([
-  [
-    "ERR_TLS_CERT_ALTNAME_INVALID",
-    "set tls.name (--upstream-name; tls.servername in code) to a name of the certificate",
-  ],
+  ["ERR_TLS_CERT_ALTNAME_INVALID", "set tls.servername (--upstream-name) to a name of the certificate"],
   ["DEPTH_ZERO_SELF_SIGNED_CERT", trust],
   ["SELF_SIGNED_CERT_IN_CHAIN", trust],
   ["UNABLE_TO_GET_ISSUER_CERT", trust],

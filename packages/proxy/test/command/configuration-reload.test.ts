@@ -201,7 +201,7 @@ test("SIGHUP while the proxy waits for descriptors makes it wait for those of th
 test("unchanged authentication and rates keep their keys and their counts, even while the issuer cannot be reached", async () => {
   using issuer = await startIdentityProvider(await createSigningKey("RS256", "1"));
   const admission = `authentication: { jwt: [{ issuer: ${issuer.issuer}, audiences: [${testAudience}] }] }
-rateLimit: { perCaller: 0.01 }
+rateLimit: { perPrincipal: 0.01 }
 `;
   configure(addresses[0], admission);
   await using proxy = await startProxyProcess(["--config", file]);

@@ -79,7 +79,7 @@ test("header rules, credentials, rates, CORS and the access log apply to calls",
     `  requestHeader: { deny: [x-secret], rename: { x-old: x-new }, set: { x-gateway: public } }
   responseHeader: { deny: [x-internal] }`,
     `authentication: { realm: shop, tokens: [{ file: ${folder.file("token")} }], forward: false }
-rateLimit: { perCaller: 2 }
+rateLimit: { perPrincipal: 2 }
 cors: { origins: [https://shop.example], exposedHeaders: [x-version] }
 accessLog: all
 docs: false`,
@@ -215,7 +215,7 @@ describe("a file that is not valid", () => {
       others: `authentication: { tokens: [{ file: ${folder.file("one")} }, { file: ${folder.file("two")} }] }`,
       problem: ":8:27: authentication.tokens are not valid: token 2 contains a character that a bearer token cannot",
     },
-    { others: "rateLimit: { perCaller: 1 }", problem: ":8:25: rateLimit.perCaller requires authentication" },
+    { others: "rateLimit: { perPrincipal: 1 }", problem: ":8:28: rateLimit.perPrincipal requires authentication" },
     { others: "validate: true", problem: ":6:16: upstreams[0].descriptors must be a file" },
     {
       others: "trustedProxies: [10.0.0.0/8, proxy.example]",

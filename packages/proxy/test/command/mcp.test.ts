@@ -25,7 +25,7 @@ interface Proxied extends AsyncDisposable {
   exchange(request: HttpRequest): Promise<string>;
 }
 
-async function start(metadata: ForwardRules = {}, ignoreUnknownFields = true): Promise<Proxied> {
+async function start(rules: ForwardRules = {}, ignoreUnknownFields = true): Promise<Proxied> {
   await using opened = new AsyncDisposableStack();
   const credentials: (string | null)[] = [];
   const greenhouse = opened.use(
@@ -44,7 +44,7 @@ async function start(metadata: ForwardRules = {}, ignoreUnknownFields = true): P
   const proxy = opened.use(
     await startProxy(`http://${address}:${port}`, [file_greenhouse_v1_greenhouse], {
       mcp: createMcp({ tools: [`${GreenhouseService.typeName}.*`] }),
-      upstreamOptions: { metadata },
+      upstreamOptions: { requestHeader: rules },
       jsonOptions: { ignoreUnknownFields },
     }),
   );
@@ -85,16 +85,20 @@ describe("the proxy", () => {
   const token = "Bearer of-the-agent";
   const rename = { authorization: "x-caller-token" };
 
-  test.each<{ name: string; metadata?: ForwardRules; want: string | null }>([
+  test.each<{ name: string; requestHeader?: ForwardRules; want: string | null }>([
     { name: "does not forward the token of a client", want: null },
-    { name: "does not forward it for a wildcard", metadata: { allow: ["*"] }, want: null },
-    { name: "does not forward it under another name", metadata: { rename }, want: null },
-    { name: "does not forward it for a pattern", metadata: { allow: [/^authorization$/, "x-*"], rename }, want: null },
-    { name: "renames it if allow names the field", metadata: { allow: ["authorization"], rename }, want: token },
-    { name: "forwards it if allow names the field", metadata: { allow: ["Authorization"] }, want: token },
-    { name: "sends its own credential", metadata: { set: () => ({ authorization: "Basic x" }) }, want: "Basic x" },
-  ])("$name", async ({ metadata, want }) => {
-    await using proxied = await start(metadata);
+    { name: "does not forward it for a wildcard", requestHeader: { allow: ["*"] }, want: null },
+    { name: "does not forward it under another name", requestHeader: { rename }, want: null },
+    {
+      name: "does not forward it for a pattern",
+      requestHeader: { allow: [/^authorization$/, "x-*"], rename },
+      want: null,
+    },
+    { name: "renames it if allow names the field", requestHeader: { allow: ["authorization"], rename }, want: token },
+    { name: "forwards it if allow names the field", requestHeader: { allow: ["Authorization"] }, want: token },
+    { name: "sends its own credential", requestHeader: { set: () => ({ authorization: "Basic x" }) }, want: "Basic x" },
+  ])("$name", async ({ requestHeader, want }) => {
+    await using proxied = await start(requestHeader);
     await proxied.exchange(call("WaterBed", {}, [["authorization", token]]));
     expect(proxied.credentials).toEqual([want]);
   });

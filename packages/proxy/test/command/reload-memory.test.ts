@@ -55,7 +55,7 @@ docs: true
 mcp: { tools: ["*"] }
 accessLog: ${reload % 2 === 0 ? "errors" : "off"}
 authentication: { tokens: [{ file: ${folder.file("token")} }], realm: realm-${reload % 3} }
-rateLimit: { perCaller: 10 }
+rateLimit: { perPrincipal: 10 }
 upstreams:
 - { addresses: ["http://127.0.0.1:1"], descriptors: ${folder.file("set.binpb")}, connections: ${1 + (reload % 4)} }
 `,

@@ -24,7 +24,7 @@ function control(fields: Headers): void {
 /** Returns the status, and those of the fields that a caller gets, of an upstream that sets all of them. */
 async function fieldsOf(
   path: string,
-  responseMetadata: ForwardRules = {},
+  rules: ForwardRules = {},
 ): Promise<{ httpStatus: number; fields: Readonly<Record<string, string>> }> {
   await using upstream = await startFiles("listening", {
     getFile: ({ name }, { responseHeader, responseTrailer }: HandlerContext) => {
@@ -42,7 +42,7 @@ async function fieldsOf(
     },
   });
   const url = `http://127.0.0.1:${upstream.address.port}`;
-  await using proxy = await startProxy(url, [FileService.file], { upstreamOptions: { responseMetadata } });
+  await using proxy = await startProxy(url, [FileService.file], { upstreamOptions: { responseHeader: rules } });
   const rpc = `/${FileService.typeName}/GetFile`;
   const request = path.startsWith("/")
     ? { httpMethod: "GET", path, header: [] }

@@ -37,7 +37,7 @@ describe("without rules", () => {
     "Upgrade",
     "Via",
   ])("%s is not forwarded to the upstream, even if allowed", async (name) => {
-    const { received } = await forward([[name, "1"]], {}, { metadata: { allow: ["*", name] } });
+    const { received } = await forward([[name, "1"]], {}, { requestHeader: { allow: ["*", name] } });
     expect(received).toEqual({ ...grpcFields, ...client });
   });
 
@@ -62,7 +62,7 @@ describe("without rules", () => {
         ["X-Hops", "user-agent"],
       ],
       {},
-      { metadata: { allow: ["*"] } },
+      { requestHeader: { allow: ["*"] } },
     );
     expect(received).toEqual({ ...grpcFields, ...client, "x-hops": "user-agent" });
   });
@@ -162,7 +162,7 @@ describe("without rules", () => {
         return {};
       },
     });
-    const upstreamOptions = { timeoutMs: 0, metadata: { rename: { "x-forwarded-for": "z-for", "x-a": "z-for" } } };
+    const upstreamOptions = { timeoutMs: 0, requestHeader: { rename: { "x-forwarded-for": "z-for", "x-a": "z-for" } } };
     const url = `http://127.0.0.1:${upstream.address.port}`;
     await using started = await startProxy(url, [GreenhouseService.file], { upstreamOptions });
     const headers = { "z-for": "192.0.2.66", "x-a": "192.0.2.67", "x-b": "1" };
@@ -180,7 +180,7 @@ describe("without rules", () => {
       admit: ({ contextValues }) => void contextValues.set(user, "ada"),
       interceptors: [replaceContextValues],
     };
-    const { received } = await forward([], {}, { metadata: { set } }, options);
+    const { received } = await forward([], {}, { requestHeader: { set } }, options);
     expect(received).toEqual({
       ...grpcFields,
       ...client,
@@ -192,9 +192,7 @@ describe("without rules", () => {
   test.each(["access-control-allow-origin", "alt-svc", "proxy-status", "server", "set-cookie", "via"])(
     "%s is not forwarded to the caller",
     async (name) => {
-      expect((await forward([], { [name]: "1" }, { responseMetadata: { allow: ["*"] } })).back).not.toHaveProperty(
-        name,
-      );
+      expect((await forward([], { [name]: "1" }, { responseHeader: { allow: ["*"] } })).back).not.toHaveProperty(name);
     },
   );
 
@@ -248,7 +246,7 @@ describe("with rules", () => {
       { "x-b": "2", "y-a": "3" },
     ],
   ])("%s", async (_, rules, want) => {
-    expect((await forward(sent, {}, { metadata: rules })).received).toEqual({ ...grpcFields, ...want });
+    expect((await forward(sent, {}, { requestHeader: rules })).received).toEqual({ ...grpcFields, ...want });
   });
 
   test("rules apply to response fields, too", async () => {
@@ -258,7 +256,7 @@ describe("with rules", () => {
       rename: { "x-a": "x-c" },
       set: ({ httpMethod }) => ({ "x-m": httpMethod }),
     };
-    const { back } = await forward([], responseFields, { responseMetadata: rules });
+    const { back } = await forward([], responseFields, { responseHeader: rules });
     expect(back).toMatchObject({ "x-c": "1", "y-a": "3", "x-m": "GET" });
     expect(back).not.toHaveProperty("x-a");
     expect(back).not.toHaveProperty("x-b");
@@ -267,14 +265,14 @@ describe("with rules", () => {
   test.each(["grpc-timeout", "te", "content-type", "connection", "not a name"])(
     "rename and set reject the name %s",
     async (name) => {
-      await expect(forward([], {}, { metadata: { rename: { "x-a": name } } })).rejects.toThrow(
+      await expect(forward([], {}, { requestHeader: { rename: { "x-a": name } } })).rejects.toThrow(
         `rename and set must name a field that can be forwarded, got "${name}"`,
       );
       const faults: string[] = [];
       const onFault = (error: unknown): void => void faults.push(String(error));
-      const { received } = await forward([], {}, { metadata: { set: () => ({ [name]: "1" }) } }, { onFault });
+      const { received } = await forward([], {}, { requestHeader: { set: () => ({ [name]: "1" }) } }, { onFault });
       const back: ForwardRules = { set: () => ({ [name]: "1" }) };
-      await forward([], {}, { responseMetadata: back }, { onFault });
+      await forward([], {}, { responseHeader: back }, { onFault });
       expect([received, faults]).toEqual([
         {},
         Array(2).fill(expect.stringContaining(`rename and set must name a field that can be forwarded, got "${name}"`)),
@@ -293,26 +291,26 @@ describe("with rules", () => {
     {
       form: "rejects",
       set: () => Promise.reject(new Error("no key")),
-      fault: "TypeError: metadata.set must be synchronous, got a promise",
+      fault: "TypeError: requestHeader.set must be synchronous, got a promise",
     },
     {
       form: "resolves",
       set: () => Promise.resolve({ "x-a": "1" }),
-      fault: "TypeError: metadata.set must be synchronous, got a promise",
+      fault: "TypeError: requestHeader.set must be synchronous, got a promise",
     },
   ])("a set function that $form fails its call, in either direction", async ({ set, fault }) => {
     const rules: object = { set };
     const faults: string[] = [];
     const onFault = (error: unknown): void => void faults.push(String(error));
-    const { received } = await forward([], {}, { metadata: rules }, { onFault });
-    await forward([], {}, { responseMetadata: rules }, { onFault });
-    expect([received, faults]).toEqual([{}, [fault, fault]]);
+    const { received } = await forward([], {}, { requestHeader: rules }, { onFault });
+    await forward([], {}, { responseHeader: rules }, { onFault });
+    expect([received, faults]).toEqual([{}, [fault, fault.replace("request", "response")]]);
   });
 
   test("set rejects a value that is not valid", async () => {
     const faults: string[] = [];
     const onFault = (error: unknown): void => void faults.push(String(error));
-    await forward([], {}, { metadata: { set: () => ({ "x-a": "1\n2" }) } }, { onFault });
+    await forward([], {}, { requestHeader: { set: () => ({ "x-a": "1\n2" }) } }, { onFault });
     expect(faults).toEqual([expect.stringContaining('the value of header "x-a"')]);
   });
 

@@ -9,7 +9,7 @@ import { startProxy } from "../../../testing/src/gateway/proxy.ts";
 export async function forward(
   sent: readonly Field[],
   responseFields: Readonly<Record<string, string>>,
-  rules: { readonly metadata?: ForwardRules; readonly responseMetadata?: ForwardRules },
+  rules: { readonly requestHeader?: ForwardRules; readonly responseHeader?: ForwardRules },
   options: Partial<ProxyOptions> = {},
 ): Promise<{ readonly received: Readonly<Record<string, string>>; readonly back: Readonly<Record<string, string>> }> {
   let received = {};

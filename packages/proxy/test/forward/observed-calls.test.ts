@@ -158,7 +158,7 @@ test.each<{ name: string; onUpstreamCall: UpstreamCallObserver }>([
 test("the end is reported if header fields cannot be set", async () => {
   const { observer, ends } = recorder();
   await using proxy = await startProxy("http://127.0.0.1:1", [GreenhouseService.file], {
-    upstreamOptions: { metadata: { set: failToSet } },
+    upstreamOptions: { requestHeader: { set: failToSet } },
     onUpstreamCall: observer,
     onFault: () => undefined,
   });

@@ -25,7 +25,7 @@ async function forward(headers: readonly (readonly Field[])[], rules: ForwardRul
     },
   });
   const url = `http://127.0.0.1:${upstream.address.port}`;
-  await using proxy = await startProxy(url, [GreenhouseService.file], { upstreamOptions: { metadata: rules } });
+  await using proxy = await startProxy(url, [GreenhouseService.file], { upstreamOptions: { requestHeader: rules } });
   using http2 = await openHttp2(proxy.address);
   for (const fields of headers) {
     const header = [["content-type", "application/grpc"], ["te", "trailers"], ...fields] as const;

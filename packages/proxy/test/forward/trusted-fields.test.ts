@@ -14,8 +14,8 @@ const identityExamples = identityFields.flatMap(({ names }) => names.map((name) 
 test("fields that identify a caller are not forwarded, even if a wildcard allows them", async () => {
   const header = identityExamples.map((name): Field => [name, "1"]);
   const rules: readonly ForwardRules[] = [{}, { allow: ["*", "x-*", "cf-*", /./] }];
-  for (const metadata of rules) {
-    const { received } = await forward(header, {}, { metadata });
+  for (const requestHeader of rules) {
+    const { received } = await forward(header, {}, { requestHeader });
     expect(received).toEqual({ ...grpcFields, ...client });
   }
 });
@@ -23,9 +23,9 @@ test("fields that identify a caller are not forwarded, even if a wildcard allows
 test("fields that identify a caller are forwarded if allow contains their exact names", async () => {
   const header = identityExamples.map((name): Field => [name, "1"]);
   const [first = "", ...others] = identityExamples;
-  const { received } = await forward(header, {}, { metadata: { allow: ["*", first.toUpperCase()] } });
+  const { received } = await forward(header, {}, { requestHeader: { allow: ["*", first.toUpperCase()] } });
   expect(received).toEqual({ ...grpcFields, ...client, [first.toLowerCase()]: "1" });
-  const all = await forward(header, {}, { metadata: { allow: others } });
+  const all = await forward(header, {}, { requestHeader: { allow: others } });
   expect(Object.keys(all.received)).toEqual(expect.arrayContaining(others.map((name) => name.toLowerCase())));
 });
 
@@ -33,7 +33,7 @@ test("a caller cannot set X-Forwarded-For, even if allow contains the exact name
   const { received } = await forward(
     [["X-Forwarded-For", "192.0.2.7"]],
     {},
-    { metadata: { allow: ["X-Forwarded-For"] } },
+    { requestHeader: { allow: ["X-Forwarded-For"] } },
   );
   expect(received).toEqual({ ...grpcFields, ...client });
 });
@@ -80,21 +80,21 @@ test.each<{ name: string; header: readonly Field[]; rules: ForwardRules; want: R
     want: {},
   },
 ])("rename $name", async ({ header, rules, want }) => {
-  expect((await forward(header, {}, { metadata: rules })).received).toEqual({ ...grpcFields, ...client, ...want });
+  expect((await forward(header, {}, { requestHeader: rules })).received).toEqual({ ...grpcFields, ...client, ...want });
 });
 
 test("rename replaces the response field that the upstream sent under the new name", async () => {
   const rules: ForwardRules = { rename: { "x-a": "x-b" } };
-  const { back } = await forward([], { "x-a": "1", "x-b": "2" }, { responseMetadata: rules });
+  const { back } = await forward([], { "x-a": "1", "x-b": "2" }, { responseHeader: rules });
   expect(back).toMatchObject({ "x-b": "1" });
-  expect((await forward([], { "x-b": "2" }, { responseMetadata: rules })).back).not.toHaveProperty("x-b");
+  expect((await forward([], { "x-b": "2" }, { responseHeader: rules })).back).not.toHaveProperty("x-b");
 });
 
 test("rename keeps a forged field from the upstream with rest.grpcMetadata", async () => {
   const rest = { service: () => ({ grpcMetadata: true }) };
-  const metadata = { rename: { authorization: "x-auth" } };
+  const requestHeader = { rename: { authorization: "x-auth" } };
   const header: readonly Field[] = [["Grpc-Metadata-X-Auth", "forged"]];
-  expect((await forward(header, {}, { metadata }, { rest })).received).toEqual({ ...grpcFields, ...client });
+  expect((await forward(header, {}, { requestHeader }, { rest })).received).toEqual({ ...grpcFields, ...client });
 });
 
 test("the reference page lists the fields that identify a caller", () => {

@@ -24,7 +24,7 @@ test.each<{ name: string; listen: TlsOptions | undefined; tls: UpstreamTls; want
     name: "a wrong name",
     listen: server,
     tls: { ca: server.cert, servername: "other.example" },
-    want: "; set tls.name (--upstream-name; tls.servername in code) to a name of the certificate",
+    want: "; set tls.servername (--upstream-name) to a name of the certificate",
   },
   {
     name: "no client certificate",

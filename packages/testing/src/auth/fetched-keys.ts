@@ -33,7 +33,7 @@ export function openVerifierAt(
   timing: JwtSource["timing"] = byDemand,
   log?: OperatorLog,
 ): Promise<TokenVerifier & Disposable> {
-  return openVerifier({ issuer, keys: { url: keysUrl }, timing }, log);
+  return openVerifier({ issuer, keysUrl: keysUrl, timing }, log);
 }
 
 /** Returns the outcome of verifying a token. */
