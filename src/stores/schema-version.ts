@@ -31,6 +31,15 @@ export function schemaAfter(steps: readonly SchemaStep[]): SchemaVersion {
 export const createAdvice: string =
   'only if this is a new store, run "plantstore migrate" to create it; otherwise correct the location, or restore it';
 
+/** The error for a store whose schema does not contain the oldest server. It is older than schema version 1 of 0.1.0. */
+export function preReleaseStore(): StoreOpenError {
+  return new StoreOpenError(
+    "it was created by a plantstore before release 0.1.0, which no release can migrate: " +
+      'run "plantstore export" of that plantstore, create a new store with "plantstore migrate" of this release, ' +
+      'and run "plantstore import"',
+  );
+}
+
 /**
  * Returns why a release cannot use the schema of a store, and what to do; `undefined` if it can.
  *

@@ -1,6 +1,6 @@
 import { constants, DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
-import { migrate } from "../../../src/stores/sqlite/migrate.ts";
+import { assertUsable, migrate } from "../../../src/stores/sqlite/migrate.ts";
 import { type Migration, tablesSql } from "../../../src/stores/sqlite/migrations.ts";
 import { schemaAfter } from "../../../src/stores/schema-version.ts";
 import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
@@ -101,4 +101,11 @@ describe("migrating a file", () => {
       expect(lateDb.prepare(version).get()).toEqual({ user_version: 3n, oldest_server: 2n });
     },
   );
+});
+
+test.each(["migrating", "using"])("%s a file from before release 0.1.0 fails with what to do", (what) => {
+  const db = databaseOfVersion(1);
+  db.exec("DROP TABLE plantstore_schema; PRAGMA user_version = 7");
+  const use = (): void => (what === "using" ? assertUsable(db) : migrate(db));
+  expect(use).toThrow(/^it was created by a plantstore before release 0\.1\.0, which no release can migrate: run /);
 });

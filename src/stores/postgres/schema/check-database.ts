@@ -1,4 +1,4 @@
-import { assertUsableSchema, noSchema, type SchemaVersion } from "../../schema-version.ts";
+import { assertUsableSchema, noSchema, preReleaseStore, type SchemaVersion } from "../../schema-version.ts";
 import { StoreOpenError } from "../../store-open-error.ts";
 import { readCommitted } from "../server/pinned-settings.ts";
 import type { Session } from "../server/session.ts";
@@ -76,9 +76,12 @@ export async function checkRights(session: Session, { name }: StoreSchema): Prom
     throw new StoreOpenError(`the user lacks privileges: ${missingPrivileges.map(([what]) => what).join(", ")}`);
 }
 
+// Neon turns fsync off, because the disk of its server is temporary. Each commit waits for a quorum of its safekeepers,
+// as for a synchronous standby with this name.
 const settingsSql = `
   SELECT pg_catalog.current_setting('transaction_read_only'), pg_catalog.current_setting('server_encoding'),
-    pg_catalog.current_setting('fsync', true),
+    CASE pg_catalog.current_setting('synchronous_standby_names', true) WHEN 'walproposer' THEN 'on'
+      ELSE pg_catalog.current_setting('fsync', true) END,
     (SELECT relname FROM pg_catalog.pg_class JOIN pg_catalog.pg_namespace ON pg_namespace.oid = relnamespace
      WHERE nspname = $1 AND relpersistence <> 'p'
      AND (relname IN ('plants', 'deletions') OR (relname LIKE 'deletions%' AND relispartition))
@@ -125,12 +128,19 @@ async function describeReadOnly(session: Session): Promise<string> {
 
 // Reads the catalog, because to_regclass uses a cache that may be older than the lock.
 const hasVersionSql = `
-  SELECT FROM pg_catalog.pg_class JOIN pg_catalog.pg_namespace ON pg_namespace.oid = relnamespace
+  SELECT EXISTS (SELECT FROM pg_catalog.pg_attribute WHERE attrelid = pg_class.oid AND attname = 'oldest_server')
+  FROM pg_catalog.pg_class JOIN pg_catalog.pg_namespace ON pg_namespace.oid = relnamespace
   WHERE nspname = $1 AND relname = 'plantstore_schema'`;
 
-/** Returns the version of the schema. */
+/**
+ * Returns the version of the schema.
+ *
+ * @throws StoreOpenError when the store is older than release 0.1.0
+ */
 export async function versionOf(session: Session, { name, versionTable }: StoreSchema): Promise<SchemaVersion> {
-  if ((await session.query(hasVersionSql, [name])).length === 0) return noSchema;
+  const [found] = await session.query(hasVersionSql, [name]);
+  if (found === undefined) return noSchema;
+  if (found[0] !== "t") throw preReleaseStore();
   const [row] = await session.query(`SELECT version, oldest_server FROM ${versionTable}`);
   return row === undefined ? noSchema : { version: Number(row[0]), oldestServer: Number(row[1]) };
 }
