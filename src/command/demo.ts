@@ -69,6 +69,7 @@ export async function prepareDemo(environment: Readonly<Record<string, string | 
       DATABASE_URL: `sqlite:${join(folder, "plants.db")}`,
       PLANTSTORE_TOKENS: token,
       PLANTSTORE_DOCS: "open",
+      PLANTSTORE_MCP: "on",
     },
   };
 }
@@ -136,6 +137,7 @@ export function demoLines(
     credential,
     "",
     `In a browser: http://${authority}/docs`,
+    `For AI agents, as an MCP server: http://${authority}/mcp`,
     "",
     `curl -i -X DELETE -H '${credential}' http://${authority}/plants/${first}`,
     `grpcurl -plaintext -H '${credential}' -d '{"id":"${second}"}' ${authority} ${procedure}`,

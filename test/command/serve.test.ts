@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { demoLines } from "../../src/command/demo.ts";
+import { initializedRequest } from "../../packages/testing/src/gateway/mcp.ts";
 import { projectFolder } from "../../packages/testing/src/process/child-program.ts";
 import { type CommandLine } from "../../packages/testing/src/process/command-line.ts";
 import { startCommandLine } from "../support/process/command-line.ts";
@@ -241,6 +242,15 @@ describe("a demo", () => {
   test("does not use the database and tokens of the environment", async () => {
     expect(await deletePlant(demo.baseUrl, 1)).toBe(400);
     expect(existsSync(folder.file("other.db"))).toBe(false);
+  });
+
+  test("serves the tools at the URL that it prints", async () => {
+    const [, url = ""] = await demo.server.find(/as an MCP server: (\S+)/);
+    const { header, body } = initializedRequest("tools/list", {}, [["authorization", `Bearer ${demo.token}`]]);
+    const response = await fetch(url, { method: "POST", headers: Object.fromEntries(header), body: String(body) });
+    expect(await response.json()).toMatchObject({
+      result: { tools: [{ name: "plantstore_v1_PlantService_DeletePlant" }] },
+    });
   });
 
   test("reports the settings that it ignores", () => {
