@@ -25,22 +25,26 @@ export async function askServer(at: AdminAddress | undefined): Promise<ServerAns
     return { text, isAsked: false, isNotReady: false };
   }
   const address = toConnectAddress(at);
+  const signal = AbortSignal.timeout(responseTimeoutMs);
   try {
-    const problems: unknown = JSON.parse(await getText(`http://${address}${problemsPath}`));
+    const problems: unknown = JSON.parse(await getText(`http://${address}${problemsPath}`, signal));
     if (typeof problems !== "object" || problems === null) throw new Error("it is another program");
     const texts = Object.entries(problems).map(([part, problem]) => `${part}: ${String(problem)}`);
     const isNotReady = texts.length > 0;
     const state = isNotReady ? `is not ready: ${texts.join("; ")}` : "reports no problem";
     return { text: `the server at ${address} ${state}`, isAsked: true, isNotReady };
   } catch (reason) {
-    const message = reason instanceof Error ? reason.message : String(reason);
+    const message = signal.aborted
+      ? "the response timed out"
+      : reason instanceof Error
+        ? reason.message
+        : String(reason);
     return { text: `no running server responds at ${address}: ${message}`, isAsked: true, isNotReady: false };
   }
 }
 
 /** Requests a URL and returns the body of a response with the status 200. Unlike fetch, it does not refuse ports. */
-async function getText(url: string): Promise<string> {
-  const signal = AbortSignal.timeout(responseTimeoutMs);
+async function getText(url: string, signal: AbortSignal): Promise<string> {
   const [response]: IncomingMessage[] = await once(get(url, { signal, agent: false }), "response", { signal });
   if (response?.statusCode !== 200) {
     response?.destroy();

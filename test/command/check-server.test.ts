@@ -1,5 +1,6 @@
 import { renameSync, rmSync, symlinkSync } from "node:fs";
 import { createServer } from "node:http";
+import { createServer as createTcpServer } from "node:net";
 import { once } from "node:events";
 import { expect, test } from "vitest";
 import { openDatabase } from "../../src/stores/sqlite/database.ts";
@@ -104,11 +105,29 @@ test.each<{ name: string; enter: (folder: TempFolder) => void; problem: string; 
   });
 });
 
-test("check passes when no server responds at the admin address", async () => {
-  const { exitCode, err } = await runCommand(["check"], { DATABASE_URL: "memory:", PLANTSTORE_ADMIN_ADDRESS: "1" });
+test.each([
+  { address: "1", asked: "127.0.0.1:1" },
+  { address: "0.0.0.0:1", asked: "127.0.0.1:1" },
+  { address: "[::]:1", asked: "[::1]:1" },
+])("check passes when no server responds at the admin address $address", async ({ address, asked }) => {
+  const environment = { DATABASE_URL: "memory:", PLANTSTORE_ADMIN_ADDRESS: address, PLANTSTORE_TOKENS: token };
+  const { exitCode, err } = await runCommand(["check"], environment);
   expect({ exitCode, err }).toEqual({
     exitCode: 0,
-    err: ["no running server responds at 127.0.0.1:1: connect ECONNREFUSED 127.0.0.1:1", "the configuration is valid"],
+    err: [expect.stringContaining(`no running server responds at ${asked}: connect E`), "the configuration is valid"],
+  });
+});
+
+test("check passes when another program accepts connections at the admin address and does not respond", async () => {
+  const silent = createTcpServer().listen(0, "127.0.0.1");
+  await once(silent, "listening");
+  const address = silent.address();
+  const port = typeof address === "object" && address !== null ? String(address.port) : "";
+  const { exitCode, err } = await runCommand(["check"], { DATABASE_URL: "memory:", PLANTSTORE_ADMIN_ADDRESS: port });
+  silent.close();
+  expect({ exitCode, first: err[0] }).toEqual({
+    exitCode: 0,
+    first: `no running server responds at 127.0.0.1:${port}: the response timed out`,
   });
 });
 
