@@ -14,13 +14,12 @@ import {
   toRestHeader,
   type UnaryWire,
 } from "../index.ts";
-import { codeNames, httpStatusOf, serverSentEvents } from "../rest/rules/index.ts";
+import { codeNames, httpStatusOf } from "../rest/rules/index.ts";
 import { isId, jsonFields, type McpMessage, respondWithError } from "./json-rpc.ts";
+import { event, eventFields, heartbeat, progressEvent } from "./events.ts";
 import type { McpServer } from "./server.ts";
 import type { Tool } from "./tools.ts";
-
-/** The most characters of a message that a progress notification contains. 1,000: people read them while they wait. */
-const progressMax = 1_000;
+import { UnaryProgress } from "./unary-progress.ts";
 
 /** A call of a tool. */
 export interface ToolCall {
@@ -33,18 +32,21 @@ export interface ToolCall {
 }
 
 /**
- * The wire of a tool. The response to a unary call is JSON. That to a server stream is Server-Sent Events, unless the call
+ * The wire of a tool. The response to a unary call is JSON, unless the call takes long and the client has asked for
+ * progress notifications. That to a server stream is Server-Sent Events, unless the call
  * fails before its first message: progress notifications while the messages arrive, if the client has asked for them,
  * then one result with all messages.
  */
 export class ToolWire extends BodyCallWire implements UnaryWire, StreamWire {
   readonly reportsErrorAtEnd = true;
   readonly sendsHeaderEarly = true;
-  readonly heartbeat: Uint8Array | undefined = events.heartbeat;
+  readonly heartbeat: Uint8Array | undefined = heartbeat;
   limitError: ConnectError | undefined;
   readonly #call: ToolCall;
   readonly #messages: string[] = [];
   #bytes = 0;
+  /** The notifications of a unary call. */
+  #progress: UnaryProgress | undefined;
 
   constructor(exchange: Exchange, call: ToolCall) {
     const { rpc } = call.tool;
@@ -55,6 +57,9 @@ export class ToolWire extends BodyCallWire implements UnaryWire, StreamWire {
 
   readMessage(): Message {
     const { tool, message } = this.#call;
+    const token = this.#progressToken;
+    if (tool.rpc.kind === "unary" && token !== undefined)
+      this.#progress = new UnaryProgress(this.exchange, token, () => this.headerToSend(this.responseHeader));
     return this.decode(isJsonObject(tool.rpc.method.input) ? message.arguments : this.#valueOf(message.arguments));
   }
 
@@ -86,11 +91,20 @@ export class ToolWire extends BodyCallWire implements UnaryWire, StreamWire {
     return oneMessage(this.readMessage());
   }
 
+  /** The JSON text of the progress token; `undefined` if the client asks for no notifications. */
+  get #progressToken(): string | undefined {
+    const token = this.#call.message.meta.get("progressToken");
+    return token === undefined || !isId(token) ? undefined : token;
+  }
+
   writeMessage({ message, header }: ResponseParts): void {
-    this.exchange.respond(200, withFieldsOf(header, jsonFields), toUtf8(this.#result(this.#structure(message))));
+    const result = this.#result(this.#structure(message));
+    if (this.#progress?.stop() === true) return this.#endWith(event(result));
+    this.exchange.respond(200, withFieldsOf(header, jsonFields), toUtf8(result));
   }
 
   writeError(error: ConnectError): void {
+    if (this.#progress?.stop() === true) return this.#endWith(event(this.#result(undefined, error)));
     const httpStatus = challengeStatus(error);
     const fields = withFieldsOf(this.responseHeader, []);
     if (httpStatus !== undefined) return respondWithError(this.exchange, error, this.#call.id, httpStatus, fields);
@@ -98,18 +112,22 @@ export class ToolWire extends BodyCallWire implements UnaryWire, StreamWire {
     this.exchange.respond(200, [...jsonFields, ...fields, ...metadataFields(error)], result);
   }
 
+  /** The client has disconnected. */
+  release(): void {
+    this.#progress?.stop();
+  }
+
   encode(message: Message): Uint8Array {
     const text = this.#structure(message);
-    const { server, message: request } = this.#call;
-    const { messagesMax, bytesMax } = server.options.stream;
+    const { messagesMax, bytesMax } = this.#call.server.options.stream;
     const bytes = this.#bytes + toUtf8(text).byteLength;
     if (this.#messages.length >= messagesMax) this.limitError = tooLong(`${messagesMax} messages`);
     else if (bytes > bytesMax) this.limitError = tooLong(`${bytesMax} bytes`);
     if (this.limitError !== undefined) return noBytes;
     this.#bytes = bytes;
     this.#messages.push(text);
-    const token = request.meta.get("progressToken");
-    return token === undefined || !isId(token) ? noBytes : progressEvent(token, this.#messages.length, text);
+    const token = this.#progressToken;
+    return token === undefined ? noBytes : progressEvent(token, this.#messages.length, text);
   }
 
   headerToSend(header: Headers): HeaderFields {
@@ -125,8 +143,12 @@ export class ToolWire extends BodyCallWire implements UnaryWire, StreamWire {
   }
 
   end(_trailer: Headers, error: ConnectError | undefined): void {
+    this.#endWith(this.#resultEvent(error));
+  }
+
+  #endWith(last: Uint8Array): void {
     // This is the last write of the response, so backpressure can be ignored.
-    void this.write(this.#resultEvent(error));
+    void this.write(last);
     this.exchange.end();
   }
 
@@ -166,20 +188,6 @@ export class ToolWire extends BodyCallWire implements UnaryWire, StreamWire {
     const [before, after] = server.frame(id, stateless);
     return `${before}"content":[${content}]${output}${error === undefined ? "" : ',"isError":true'}${after}`;
   }
-}
-
-function progressEvent(token: string, progress: number, text: string): Uint8Array {
-  const message = text.length > progressMax ? `${text.slice(0, progressMax).toWellFormed()}…` : text;
-  const params = `{"progressToken":${token},"progress":${progress},"message":${JSON.stringify(message)}}`;
-  return event(`{"jsonrpc":"2.0","method":"notifications/progress","params":${params}}`);
-}
-
-const events = serverSentEvents(false);
-const eventFields: HeaderFields = ["content-type", events.contentType, ...events.fields];
-
-/** An event that is not the first one has no `retry`, because clients cannot resume a call. */
-function event(json: string): Uint8Array {
-  return toUtf8(events.message(json, 1));
 }
 
 function tooLong(limit: string): ConnectError {
