@@ -74,7 +74,7 @@ function admitInContext(admit: Admit): Admit {
 
 /** The part of a proxy's options to which propagator fields and an observer of calls are added. */
 interface Upstreams {
-  readonly upstreams?: readonly (object & { readonly metadata?: object & { readonly set?: FieldsOf } })[];
+  readonly upstreams?: readonly (object & { readonly requestHeader?: object & { readonly set?: FieldsOf } })[];
   // Bivariant, because the proxy passes calls with more members.
   onUpstreamCall?(this: void, call: MeasuredCall): ((end: never) => void) | undefined;
 }
@@ -94,12 +94,12 @@ function withUpstreamCalls({ upstreams, onUpstreamCall }: Upstreams, tracing: Tr
       return (end) => ends.forEach((onEnd) => onEnd?.(end));
     },
     upstreams: upstreams.map((upstream) => {
-      const set = upstream.metadata?.set;
+      const set = upstream.requestHeader?.set;
       const setAll: FieldsOf = (request) => ({
         ...tracePropagation(request.contextValues),
-        ...refusePromise(set?.(request), "metadata.set must be synchronous"),
+        ...refusePromise(set?.(request), "requestHeader.set must be synchronous"),
       });
-      return { ...upstream, metadata: { ...upstream.metadata, set: setAll } };
+      return { ...upstream, requestHeader: { ...upstream.requestHeader, set: setAll } };
     }),
   };
 }

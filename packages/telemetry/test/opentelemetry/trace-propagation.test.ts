@@ -16,7 +16,7 @@ import { caller, reading, traceparent } from "../../../testing/src/telemetry/tra
 
 /** Makes a traced call through a proxy with OpenTelemetry, and returns the header that the upstream gets. */
 async function forward(
-  metadata?: ForwardRules,
+  rules?: ForwardRules,
   header: readonly Field[] = [traceparent, ["baggage", "a=b"]],
   options: Partial<ProxyOptions> = {},
 ): Promise<Readonly<Record<string, string>>> {
@@ -29,7 +29,7 @@ async function forward(
   });
   const descriptors = descriptorSetOf(GreenhouseService.file);
   const upstreams = [
-    { upstream: `http://127.0.0.1:${upstream.address.port}`, descriptors, ...(metadata && { metadata }) },
+    { upstream: `http://127.0.0.1:${upstream.address.port}`, descriptors, ...(rules && { requestHeader: rules }) },
   ];
   const proxy = await createProxy(withOpenTelemetry({ ...options, upstreams }));
   const address = await proxy.listen({ host: "127.0.0.1", port: 0 });
@@ -56,7 +56,7 @@ test("an upstream gets the client span of the proxy in the caller's trace, and t
   expect(received).toMatchObject({ traceparent: `00-${caller.traceId}-${spanId}-01`, baggage: "a=b" });
 });
 
-test("metadata.set takes precedence over propagator fields, and other rules still apply", async () => {
+test("requestHeader.set takes precedence over propagator fields, and other rules still apply", async () => {
   using sdk = registerSdk();
   const received = await forward({ deny: ["baggage"], set: () => ({ traceparent: "mine", "x-a": "1" }) });
   expect(received).toMatchObject({ traceparent: "mine", "x-a": "1" });
@@ -129,12 +129,12 @@ test("a propagator that throws does not fail the call", async () => {
   expect(sdk.spans).toHaveLength(2);
 });
 
-test("metadata.set that returns a promise is rejected", () => {
+test("requestHeader.set that returns a promise is rejected", () => {
   const rules: object = { set: () => Promise.reject(new Error("no key")) };
-  const metadata: ForwardRules = rules;
-  const [upstream] = withOpenTelemetry({ upstreams: [{ metadata }] }).upstreams;
+  const requestHeader: ForwardRules = rules;
+  const [upstream] = withOpenTelemetry({ upstreams: [{ requestHeader }] }).upstreams;
   const request = Object.assign(Object.create(null), { contextValues: createContextValues() });
-  expect(() => upstream?.metadata.set?.(request)).toThrow("metadata.set must be synchronous, got a promise");
+  expect(() => upstream?.requestHeader.set?.(request)).toThrow("requestHeader.set must be synchronous, got a promise");
 });
 
 test("the client span of a failed call has its code and the status ERROR", async () => {
