@@ -21,7 +21,9 @@ export type Upkeep =
   /** A pooler does not keep prepared statements, so no more are prepared; `problem` is the error of the server. */
   | { readonly kind: "prepared-statements-refused"; readonly lastedMs: number; readonly problem: string }
   /** A pooler does not accept the timeouts of the store, and the role has others; `problem` says what to do. */
-  | { readonly kind: "timeouts-refused"; readonly lastedMs: number; readonly problem: string };
+  | { readonly kind: "timeouts-refused"; readonly lastedMs: number; readonly problem: string }
+  /** Deletions failed because the server allows the store fewer connections than it needs; `problem` is the error. */
+  | { readonly kind: "connections-refused"; readonly lastedMs: number; readonly problem: string };
 
 /** Called after each event; for an unavailable worker, after a batch for it has failed. Must not throw. */
 export type OnUpkeep = (upkeep: Upkeep) => void;

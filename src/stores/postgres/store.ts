@@ -20,6 +20,7 @@ import { NamedStatements } from "./server/named-statements.ts";
 import { findRefusedTimeouts } from "./server/refused-timeouts.ts";
 import { readServerUrl, type Server } from "./server/server-url.ts";
 import { Session } from "./server/session.ts";
+import { sqlStateOf } from "./server/sql-state.ts";
 import { SessionPool } from "./server/session-pool.ts";
 
 /** Options of {@link openPostgresStore}. */
@@ -86,6 +87,7 @@ class PostgresBackend implements Backend {
   readonly #unavailableWorkers: UnavailableWorkers;
   readonly #onUpkeep: OnUpkeep | undefined;
   #areTimeoutsReported = false;
+  #areConnectionsReported = false;
 
   constructor(
     server: Server,
@@ -160,6 +162,7 @@ class PostgresBackend implements Backend {
     } catch (fault) {
       if (!(fault instanceof BatchFailure)) throw fault;
       const mayBeOneWorker = placement.isDistributed && (fault.server === "unavailable" || fault.server === "busy");
+      this.#reportRefusedConnection(fault, begunMs);
       if (mayBeOneWorker) void this.#reportWorker(worker, fault, begunMs);
       else if (this.#isServerAtFault(fault, begunMs)) this.#health.report(problemOf(fault.fault));
       return fault.ending;
@@ -205,6 +208,17 @@ class PostgresBackend implements Backend {
         session.discard();
         return problemOf(fault);
       }
+    });
+  }
+
+  /** Reports once that a batch has failed because the server refuses another connection. The store may be healthy. */
+  #reportRefusedConnection({ fault }: BatchFailure, begunMs: number): void {
+    if (this.#areConnectionsReported || sqlStateOf(fault) !== "53300") return;
+    this.#areConnectionsReported = true;
+    this.#onUpkeep?.({
+      kind: "connections-refused",
+      lastedMs: elapsedMsSince(begunMs),
+      problem: problemOf(fault).text,
     });
   }
 
