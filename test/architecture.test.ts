@@ -122,7 +122,7 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
   "gateway/protocols": inGateway("exchange", "messages/binary", "messages/json", "protocols/rest/rules"),
   "gateway/protocols/mcp": inGateway("exchange", "messages/json", "openapi", "protocols", "protocols/rest/rules"),
   "gateway/protocols/rest/rules": inGateway("exchange", "gen", "messages/json"),
-  "gateway/descriptors": inGateway("gen"),
+  "gateway/descriptors": inGateway("exchange", "gen"),
   "gateway/messages/json": inGateway("messages/codegen"),
   "gateway/messages/binary": inGateway("exchange", "messages/codegen"),
   "gateway/messages/codegen": [],

@@ -27,10 +27,12 @@ interface CompleteFiles {
  * unknown fields of descriptor.proto, and are ignored. The JSON names of fields, which servers in C++, Java and Python
  * leave out, are derived from the field names.
  *
+ * Yields after each message and service.
+ *
  * @param input - files, each with a different name
  * @throws Error for files that import each other
  */
-export function completeFiles(input: readonly FileDescriptorProto[]): CompleteFiles {
+export function* completeFiles(input: readonly FileDescriptorProto[]): Generator<number, CompleteFiles> {
   const files = new Map(input.map((file) => [file.name, file]));
   // The loop also visits the files that it adds.
   for (const [, { dependency }] of files) {
@@ -40,9 +42,11 @@ export function completeFiles(input: readonly FileDescriptorProto[]): CompleteFi
     }
   }
   const types = new TypeIndex(files);
-  const complete = [...files.values()].map((file) => types.withoutMissingTypes(file));
+  yield* types.index();
+  const complete: FileDescriptorProto[] = [];
+  for (const file of files.values()) complete.push(yield* types.withoutMissingTypes(file));
   const set = sortFiles(new Map(complete.map((file) => [file.name, file])));
-  return { set, ...types.incompleteServices() };
+  return { set, ...(yield* types.incompleteServices()) };
 }
 
 /**
@@ -65,7 +69,11 @@ class TypeIndex {
 
   constructor(files: ReadonlyMap<string, FileDescriptorProto>) {
     this.#files = files;
-    for (const file of files.values()) {
+  }
+
+  /** Reads the types of all files. */
+  *index(): Generator<number, void> {
+    for (const file of this.#files.values()) {
       const messages = file.messageType.map((message) => ({ message, scope: file.package }));
       for (const { name } of file.enumType) this.#fileOf.set(joinNames(file.package, name), file.name);
       for (const { message, scope } of messages) {
@@ -74,6 +82,7 @@ class TypeIndex {
         this.#messages.set(typeName, message);
         for (const { name } of message.enumType) this.#fileOf.set(joinNames(typeName, name), file.name);
         messages.push(...message.nestedType.map((nested) => ({ message: nested, scope: typeName })));
+        yield 0;
       }
     }
     // A map entry whose value has a missing type counts as missing, because an entry must have a value.
@@ -88,7 +97,7 @@ class TypeIndex {
    * Returns a copy of a file without the elements that refer to a missing type. The copy imports all files that it
    * needs.
    */
-  withoutMissingTypes(file: FileDescriptorProto): FileDescriptorProto {
+  *withoutMissingTypes(file: FileDescriptorProto): Generator<number, FileDescriptorProto> {
     const needed = new Set<string>();
     const isDeclared = (typeName: string): boolean => {
       const declaring = this.#fileOf.get(withoutLeadingDot(typeName));
@@ -108,9 +117,14 @@ class TypeIndex {
         nestedType: nested.map((each) => completeMessage(each, typeName)),
       });
     };
+    const messageType: DescriptorProto[] = [];
+    for (const message of file.messageType) {
+      messageType.push(completeMessage(message, file.package));
+      yield 0;
+    }
     // This also fills `needed`.
     const parts = {
-      messageType: file.messageType.map((message) => completeMessage(message, file.package)),
+      messageType,
       extension: completeFields(file.extension),
       service: file.service.filter(({ method }) =>
         method.every(({ inputType, outputType }) => isDeclared(inputType) && isDeclared(outputType)),
@@ -122,7 +136,7 @@ class TypeIndex {
   }
 
   /** Returns the services that need a missing type, each with the reason, and the files that may declare those types. */
-  incompleteServices(): Omit<CompleteFiles, "set"> {
+  *incompleteServices(): Generator<number, Omit<CompleteFiles, "set">> {
     const omitted = new Map<string, string>();
     const missingFiles = new Set<string>();
     const missingImports = new Map(
@@ -136,6 +150,7 @@ class TypeIndex {
     );
     for (const file of this.#files.values()) {
       for (const { name, method } of file.service) {
+        yield 0;
         const missing = this.#findMissingType(
           method.flatMap(({ inputType, outputType }) => [withoutLeadingDot(inputType), withoutLeadingDot(outputType)]),
         );

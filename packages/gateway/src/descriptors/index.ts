@@ -9,5 +9,10 @@
 export { type ExternalDocs, openApiOptionsOf, unreadOpenApiOptions } from "./openapi-options.ts";
 export { knownFile } from "./known-files.ts";
 export { sortFiles } from "./sort-files.ts";
-export { type DescribedServices, NotADescriptorSet, readDescriptorSet } from "./read-descriptor-set.ts";
+export {
+  type DescribedServices,
+  NotADescriptorSet,
+  readDescriptorSet,
+  readDescriptorSetInTurns,
+} from "./read-descriptor-set.ts";
 export { validateServices } from "./validate-services.ts";

@@ -1,13 +1,16 @@
-import { createFileRegistry, type DescService, type FileRegistry, fromBinary } from "@bufbuild/protobuf";
-import { type FileDescriptorSet, FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
-import { messageOf, toShortLine } from "../errors/index.ts";
+import type { DescService, Registry } from "@bufbuild/protobuf";
+import type { FileDescriptorProto } from "@bufbuild/protobuf/wkt";
+import { messageOf } from "../errors/index.ts";
+import { runInTurns, runSteps } from "../exchange/index.ts";
 import { completeFiles } from "./complete-files.ts";
+import { linkFiles } from "./link-files.ts";
+import { parseFiles } from "./parse-files.ts";
 import { distinctFiles, validateFiles } from "./validate-files.ts";
 
 /** The services of a set that can be served, and all types of the set. */
 export interface DescribedServices {
   readonly services: readonly DescService[];
-  readonly types: FileRegistry;
+  readonly types: Registry;
   /** The omitted services by their full names, each with the reason: a type that it needs is missing. */
   readonly omitted: ReadonlyMap<string, string>;
   /** The imported files that are missing and may declare those types. */
@@ -18,11 +21,6 @@ export interface DescribedServices {
 export class NotADescriptorSet extends Error {}
 
 /**
- * The deepest nesting of messages in a set, including three levels of the set itself. 100, as in protobuf's readers.
- */
-const recursionLimit = 100;
-
-/**
  * Reads a binary google.protobuf.FileDescriptorSet with files in any order. Missing files of google/protobuf and
  * google/api are added; if other files or types are missing, only the services that need them are omitted.
  *
@@ -30,34 +28,33 @@ const recursionLimit = 100;
  * definition
  */
 export function readDescriptorSet(bytes: Uint8Array): DescribedServices {
-  const files = distinctFiles(parseSet(bytes).file);
-  validateFiles(files);
-  const { set, omitted, missingFiles } = completeFiles(files);
-  const types = toRegistry(set);
+  return runSteps(readInSteps(bytes));
+}
+
+/** Does what {@link readDescriptorSet} does without blocking the event loop: see {@link runInTurns}. */
+export function readDescriptorSetInTurns(bytes: Uint8Array): Promise<DescribedServices> {
+  return runInTurns(readInSteps(bytes));
+}
+
+/** Reads a set as {@link readDescriptorSet} does. Yields the bytes that each step has parsed; 0 if it did other work. */
+export function* readInSteps(bytes: Uint8Array): Generator<number, DescribedServices> {
+  const files = distinctFiles(yield* parse(bytes));
+  yield* validateFiles(files);
+  const { set, omitted, missingFiles } = yield* completeFiles(files);
+  const types = yield* linkFiles(set.file);
   const services = [...types]
     .filter((type) => type.kind === "service")
     .filter(({ typeName }) => !omitted.has(typeName));
   return { services, types, omitted, missingFiles };
 }
 
-/** @throws Error with the message of protobuf-es, which quotes strings of the set */
-function toRegistry(set: FileDescriptorSet): FileRegistry {
+function* parse(bytes: Uint8Array): Generator<number, readonly FileDescriptorProto[]> {
   try {
-    return createFileRegistry(set);
-  } catch (error) {
-    throw new Error(toShortLine(messageOf(error)), { cause: error });
-  }
-}
-
-function parseSet(bytes: Uint8Array): FileDescriptorSet {
-  try {
-    return fromBinary(FileDescriptorSetSchema, bytes, { recursionLimit });
+    return yield* parseFiles(bytes);
   } catch (error) {
     // Older releases of protobuf-es have no depth limit and overflow the stack instead.
     const isTooDeep = /recursion depth|call stack/.test(messageOf(error));
     if (!isTooDeep) throw new NotADescriptorSet(messageOf(error), { cause: error });
-    throw new Error(`messages must not be nested more than ${recursionLimit} levels deep in a descriptor set`, {
-      cause: error,
-    });
+    throw new Error("messages must not be nested more than 100 levels deep in a descriptor set", { cause: error });
   }
 }

@@ -10,8 +10,8 @@ import { requireRange, type Upstream } from "../upstreams/index.ts";
 import type { DescriptorSource } from "./descriptors.ts";
 import { readReflection, reflectionLimits } from "./read-reflection.ts";
 
-/** Maximum size of a descriptor file in bytes. 200 MB: the descriptors of all of Google's APIs take 30 MB. */
-const fileMaxBytes = 200_000_000;
+/** Maximum size of a descriptor file in bytes: as much as by reflection. */
+const fileMaxBytes = reflectionLimits.bytes;
 
 /** Milliseconds between two checks of a file. 250 ms: deployments wait for a reload, and a check takes microseconds. */
 const fileCheckMsDefault = 250;

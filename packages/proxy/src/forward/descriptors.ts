@@ -1,4 +1,8 @@
-import { type DescribedServices, NotADescriptorSet, readDescriptorSet } from "@plantstore/gateway/internal/descriptors";
+import {
+  type DescribedServices,
+  NotADescriptorSet,
+  readDescriptorSetInTurns,
+} from "@plantstore/gateway/internal/descriptors";
 import { messageOf, withCode } from "@plantstore/gateway/internal/errors";
 
 /** A source of descriptors that may change. */
@@ -21,13 +25,16 @@ export interface ServiceDescriptors extends Pick<DescribedServices, "services" |
 }
 
 /**
- * Reads a binary google.protobuf.FileDescriptorSet.
+ * Reads a binary google.protobuf.FileDescriptorSet in turns, so that calls are served meanwhile.
  *
  * @param isProxied - returns whether a service is proxied, by its full name
- * @throws Error if the set is invalid or contains no service to proxy
+ * @returns a promise. It rejects with an Error if the set is invalid or contains no service to proxy
  */
-export function readDescriptors(bytes: Uint8Array, isProxied: (name: string) => boolean): ServiceDescriptors {
-  const { services, types, omitted } = describe(bytes);
+export async function readDescriptors(
+  bytes: Uint8Array,
+  isProxied: (name: string) => boolean,
+): Promise<ServiceDescriptors> {
+  const { services, types, omitted } = await describe(bytes);
   const proxied = services.filter(({ typeName }) => isProxied(typeName));
   const unproxied = [...omitted]
     .filter(([name]) => isProxied(name))
@@ -42,9 +49,9 @@ export function readDescriptors(bytes: Uint8Array, isProxied: (name: string) => 
   return { services: proxied, types, omitted: new Map(unproxied) };
 }
 
-function describe(bytes: Uint8Array): DescribedServices {
+async function describe(bytes: Uint8Array): Promise<DescribedServices> {
   try {
-    return readDescriptorSet(bytes);
+    return await readDescriptorSetInTurns(bytes);
   } catch (error) {
     if (error instanceof NotADescriptorSet) throw problem("they are not a binary google.protobuf.FileDescriptorSet");
     throw problem(`they are not a valid definition: ${messageOf(error)}`);

@@ -189,9 +189,9 @@ export class OpenUpstream {
     return this.#source.watch?.(changed) ?? (() => undefined);
   }
 
-  /** Returns the services of a binary FileDescriptorSet that are proxied. @throws Error if the set is invalid */
-  describe(descriptorSet: Uint8Array): ServiceDescriptors {
-    const descriptors = readDescriptors(descriptorSet, this.#isProxied);
+  /** Returns the services of a binary FileDescriptorSet that are proxied. Rejects if the set is invalid. */
+  async describe(descriptorSet: Uint8Array): Promise<ServiceDescriptors> {
+    const descriptors = await readDescriptors(descriptorSet, this.#isProxied);
     const names = new Set(descriptors.services.map(({ typeName }) => typeName));
     // The source lists the services that its last read omitted. If that read was rejected, these descriptors are older
     // and may contain them.

@@ -153,7 +153,8 @@ export class ProxyTable {
     const descriptorSets = read.map((each, at) => (each instanceof Error ? (previousSets[at] ?? noBytes) : each));
     const isChanged = descriptorSets.map((set, at) => isDifferent(set, previousSets[at] ?? noBytes));
     const hasChanges = this.#routes === undefined || isChanged.includes(true);
-    const problem = hasChanges ? this.#useIfValid(descriptorSets) : undefined;
+    const problem = hasChanges ? await this.#useIfValid(descriptorSets) : undefined;
+    signal.throwIfAborted();
     const problems = isChanged.map((each) => (each ? problem : undefined));
     this.#record(read.map((each, at) => (each instanceof Error ? messageOf(each) : problems[at])));
     if (errors.length > 0) this.#retry(begunAtMs);
@@ -192,10 +193,13 @@ export class ProxyTable {
     this.#closing.abort();
   }
 
-  /** Uses these descriptors, or returns why the current ones stay in use. @throws Error if none are in use yet */
-  #useIfValid(descriptorSets: readonly Uint8Array[]): string | undefined {
+  /** Uses these descriptors, or returns why the current ones stay in use. Rejects if none are in use yet. */
+  async #useIfValid(descriptorSets: readonly Uint8Array[]): Promise<string | undefined> {
     try {
-      this.#use(descriptorSets, this.#describe(descriptorSets));
+      const descriptors = await this.#describe(descriptorSets);
+      // Another table may have replaced this one meanwhile, and its routes are in use.
+      this.#closing.signal.throwIfAborted();
+      this.#use(descriptorSets, descriptors);
       return undefined;
     } catch (error) {
       if (this.#routes === undefined) throw error;
@@ -253,14 +257,14 @@ export class ProxyTable {
     return report;
   }
 
-  /** @throws Error that lists the problems of all upstreams */
-  #describe(descriptorSets: readonly Uint8Array[]): readonly ServiceDescriptors[] {
+  /** Rejects with an Error that lists the problems of all upstreams. */
+  async #describe(descriptorSets: readonly Uint8Array[]): Promise<readonly ServiceDescriptors[]> {
     const problems: string[] = [];
     const descriptors: ServiceDescriptors[] = [];
     for (const [at, upstream] of this.#upstreams.entries()) {
       const set = descriptorSets[at] ?? noBytes;
       try {
-        const each = set === noBytes && this.#upstreams.length > 1 ? noServices : upstream.describe(set);
+        const each = set === noBytes && this.#upstreams.length > 1 ? noServices : await upstream.describe(set);
         descriptors.push(each);
         problems.push(...this.#withAuthority(at, servicesLosingTypes(this.#descriptors[at], each)));
       } catch (error) {
@@ -268,7 +272,8 @@ export class ProxyTable {
       }
     }
     const names = descriptors.flatMap(({ services }) => services.map(({ typeName }) => typeName));
-    const duplicates = new Set(names.filter((name, at) => names.indexOf(name) !== at));
+    const seen = new Set<string>();
+    const duplicates = new Set(names.filter((name) => seen.size === seen.add(name).size));
     problems.push(...[...duplicates].map((name) => `${name} is served by two upstreams`));
     if (problems.length > 0) throw withCode(new Error(problems.join("\n")), "ERR_DESCRIPTORS");
     return descriptors;

@@ -193,13 +193,13 @@ test("a URL that is not a file and times out of range are rejected", async () =>
   );
 });
 
-test("a file larger than 200 MB is rejected", async () => {
+test("a file larger than 64 MiB is rejected", async () => {
   using folder = createTempFolder();
   const file = folder.file("large.binpb");
   writeFileSync(file, "");
   truncateSync(file, 200_000_001);
   const started = createProxy({ upstreams: [{ upstream: "http://127.0.0.1:1", descriptors: pathToFileURL(file) }] });
-  await expect(started).rejects.toThrow("large.binpb is larger than 200000000 bytes");
+  await expect(started).rejects.toThrow("large.binpb is larger than 67108864 bytes");
 });
 
 test("a file is read at the start, on reload, and when it changes", async () => {

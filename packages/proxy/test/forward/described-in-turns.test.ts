@@ -1,0 +1,59 @@
+import { create, toBinary } from "@bufbuild/protobuf";
+import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
+import { expect, test } from "vitest";
+import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { descriptorSetOf } from "../../../testing/src/gateway/descriptor-set.ts";
+import { createProxy } from "../../src/create-proxy.ts";
+
+/** The descriptors of the greenhouse, and 20,000 types in 200 other files. */
+const large = Buffer.concat([
+  descriptorSetOf(GreenhouseService.file),
+  toBinary(
+    FileDescriptorSetSchema,
+    create(FileDescriptorSetSchema, {
+      file: Array.from({ length: 200 }, (_, file) => ({
+        name: `large${file}.proto`,
+        package: `large${file}`,
+        syntax: "proto3",
+        messageType: Array.from({ length: 100 }, (_each, at) => ({ name: `Message${at}` })),
+      })),
+    }),
+  ),
+]);
+
+function createChangingProxy() {
+  const source = { current: descriptorSetOf(GreenhouseService.file) };
+  const read = (): Promise<Uint8Array> => Promise.resolve(source.current);
+  const upstreams = [{ upstream: "http://127.0.0.1:1", descriptors: { read } }];
+  return createProxy({ upstreams }).then((proxy) => ({ proxy, source }));
+}
+
+test("a reload of large descriptors leaves turns of the event loop to calls", async () => {
+  const { proxy, source } = await createChangingProxy();
+  source.current = large;
+  let turns = 0;
+  let isDone = false;
+  const count = (): void => {
+    turns++;
+    if (!isDone) setImmediate(count);
+  };
+  setImmediate(count);
+  expect(await proxy.reload()).toMatchObject({ isChanged: true, problems: [] });
+  isDone = true;
+  expect(turns).toBeGreaterThan(5);
+  await proxy.close();
+});
+
+test("a reload that is replaced while it reads descriptors does not replace the new routes", async () => {
+  const { proxy, source } = await createChangingProxy();
+  source.current = large;
+  const reloading = proxy.reload();
+  const descriptors = descriptorSetOf(GreenhouseService.file);
+  const rules = [
+    { selector: `${GreenhouseService.typeName}.GetReading`, pattern: { case: "get", value: "/new/{sensor}" } },
+  ] as const;
+  await proxy.reconfigure({ upstreams: [{ upstream: "http://127.0.0.1:1", descriptors, rules }] });
+  expect((await reloading).isChanged).toBe(false);
+  expect((await proxy.fetch(new Request("http://proxy/new/1"))).status).toBe(503);
+  await proxy.close();
+});
