@@ -22,6 +22,14 @@ const runningMax = 32;
 /** The most characters of queued requests; further requests are refused. 16 Mi: two of the longest lines. */
 const queuedLengthMax = 2 * lineLengthMax;
 
+/** When a server on standard input stops before its input ends, and how long it waits for calls. */
+export interface StdioStop {
+  /** Resolves when a signal requests the stop. */
+  readonly requested: Promise<unknown>;
+  /** Milliseconds after which calls that are still in progress are cancelled. */
+  readonly timeoutMs: number;
+}
+
 /** The parts of a message that this transport needs. */
 interface StdioMessage {
   readonly id?: unknown;
@@ -40,30 +48,53 @@ interface QueuedRequest {
 }
 
 /**
- * Serves MCP on the streams of a process: each line is one message. Resolves when the input ends, after which calls in
- * progress are cancelled.
+ * Serves MCP on the streams of a process: each line is one message. When the input ends or a stop is requested, no more
+ * messages are read, and calls in progress and queued calls get their results. Resolves when these are written. After
+ * the timeout, calls are cancelled, and results that the client does not read are dropped.
  */
-export async function serveStdio(serve: FetchHandler, client: StdioClient): Promise<void> {
-  await new StdioServer(serve, client).run();
+export async function serveStdio(serve: FetchHandler, client: StdioClient, stop: StdioStop): Promise<void> {
+  await new StdioServer(serve, client, stop).run();
 }
 
 class StdioServer {
   readonly #serve: FetchHandler;
   readonly #client: StdioClient;
+  readonly #stop: StdioStop;
   readonly #running = new Map<string, AbortController>();
   readonly #calls = new Set<Promise<void>>();
   readonly #queue: QueuedRequest[] = [];
   #queuedLength = 0;
+  /** Shared by all calls that wait for the client to read; `undefined` if none does. */
+  #drained: Promise<unknown> | undefined;
+  /** Aborted when nothing more is written. */
+  readonly #closed = new AbortController();
 
-  constructor(serve: FetchHandler, client: StdioClient) {
+  constructor(serve: FetchHandler, client: StdioClient, stop: StdioStop) {
     this.#serve = serve;
     this.#client = client;
+    this.#stop = stop;
   }
 
   async run(): Promise<void> {
-    const { input, output, printError } = this.#client;
-    // The client has closed its end. Its input ends, too.
-    output.on("error", () => input.destroy());
+    const { input, output } = this.#client;
+    // The client has closed its end.
+    output.on("error", () => {
+      input.destroy();
+      this.#close();
+    });
+    void this.#stop.requested.then(() => input.destroy());
+    await this.#readRequests();
+    // Responses may never be read, and calls may never end.
+    const timer = setTimeout(() => this.#close(), this.#stop.timeoutMs);
+    while (this.#calls.size > 0) await Promise.race(this.#calls);
+    await this.#flush();
+    clearTimeout(timer);
+    // Releases the listeners of its signal.
+    this.#closed.abort();
+  }
+
+  async #readRequests(): Promise<void> {
+    const { input, printError } = this.#client;
     for await (const line of linesOf(input, printError)) {
       if (line.trim() === "") continue;
       const message = parse(line);
@@ -71,12 +102,26 @@ class StdioServer {
       if (message.method === "notifications/cancelled") this.#cancel(message);
       else if (this.#calls.size < runningMax) this.#start({ message, line });
       else if (this.#queuedLength + line.length <= queuedLengthMax) this.#enqueue({ message, line });
-      // Awaited, so that a client that does not read its responses is not read either.
-      else await this.#writeError(message, -32_000, "too many requests are queued; wait for responses");
+      else await this.#refuse(message);
+      if (this.#closed.signal.aborted) return;
     }
+  }
+
+  /** Cancels all calls, and drops what the client has not read. */
+  #close(): void {
     this.#queue.length = 0;
     for (const controller of this.#running.values()) controller.abort();
-    await Promise.all(this.#calls);
+    this.#closed.abort();
+  }
+
+  /** Waits until the client reads the refusal. Meanwhile, no messages are read, so the end of the input is not noticed. */
+  async #refuse(message: StdioMessage): Promise<void> {
+    const timer = setTimeout(() => {
+      this.#client.printError("the MCP client does not read its responses");
+      this.#close();
+    }, this.#stop.timeoutMs);
+    await this.#writeError(message, -32_000, "too many requests are queued; wait for responses");
+    clearTimeout(timer);
   }
 
   #enqueue(request: QueuedRequest): void {
@@ -143,7 +188,18 @@ class StdioServer {
 
   async #write(text: string): Promise<void> {
     const { output } = this.#client;
-    if (!output.write(`${text}\n`)) await once(output, "drain");
+    if (output.write(`${text}\n`)) return;
+    const { signal } = this.#closed;
+    this.#drained ??= once(output, "drain", { signal }).finally(() => (this.#drained = undefined));
+    await this.#drained;
+  }
+
+  /** Waits until everything is written. */
+  async #flush(): Promise<void> {
+    const { signal } = this.#closed;
+    if (signal.aborted) return;
+    const written = new Promise((resolve) => this.#client.output.write("", resolve));
+    await Promise.race([written, once(signal, "abort")]);
   }
 }
 
@@ -208,7 +264,10 @@ async function* messagesOf(response: Response): AsyncGenerator<string, void> {
   }
 }
 
-/** Yields the lines of a stream. Ends after a line that is too long, and reports it. */
+/**
+ * Yields the lines of a stream. The last one may lack its line feed, unless the stream is destroyed. Ends after a line
+ * that is too long, and reports it.
+ */
 async function* linesOf(input: Readable, printError: StdioClient["printError"]): AsyncGenerator<string, void> {
   let rest = "";
   input.setEncoding("utf8");
@@ -222,6 +281,8 @@ async function* linesOf(input: Readable, printError: StdioClient["printError"]):
       return;
     }
   } catch {
-    // The stream was destroyed, because the client has closed the output.
+    // The stream was destroyed: a stop was requested, or the client has closed the output.
+    return;
   }
+  yield rest;
 }

@@ -48,7 +48,10 @@ const serveCommand: CommandOf<ProxyTerminal> = {
     if (settings.tools === undefined) throw new UsageError("--mcp-stdio requires --mcp");
     const { printError } = terminal;
     const client = { input: process.stdin, output: process.stdout, token: readToken(), printError };
-    return await serveProxy(settings, { ...terminal, print: printError }, report, file, client);
+    const exitCode = await serveProxy(settings, { ...terminal, print: printError }, report, file, client);
+    // What the client does not read would keep the process alive.
+    if (client.output.writableLength > 0) process.exit(exitCode);
+    return exitCode;
   },
 };
 

@@ -138,8 +138,8 @@ class ProxyServer {
       this.#reportUnusedRules(this.#proxy);
       this.#reportMissingRoutes(this.#proxy);
       if (checksOnly) return this.#printReport(this.#proxy);
-      await Promise.race([stopped, this.#serve(this.#proxy)]);
-      // A client on standard input has ended it. The delay is for load balancers.
+      await this.#serve(this.#proxy, stopped);
+      // The delay is for load balancers.
       const delayMs = this.#client === undefined ? this.#settings.drain.delayMs : 0;
       await drainGracefully(this.#proxy, this.#readiness, { ...this.#settings.drain, delayMs });
       return 0;
@@ -232,11 +232,14 @@ class ProxyServer {
     };
   }
 
-  /** Serves the client of MCP until its input ends, or listens; a listening proxy is stopped by a signal only. */
-  async #serve(proxy: ProxyGateway): Promise<void> {
-    if (this.#client !== undefined) return await serveStdio(proxy.fetch, this.#client);
+  /** Listens until a stop is requested, or serves the client of MCP, whose input may end before. */
+  async #serve(proxy: ProxyGateway, stopped: Promise<unknown>): Promise<void> {
+    const { timeoutMs } = this.#settings.drain;
+    if (this.#client !== undefined) {
+      return await serveStdio(proxy.fetch, this.#client, { requested: stopped, timeoutMs });
+    }
     await this.#listen(proxy);
-    return await new Promise(() => undefined);
+    await stopped;
   }
 
   async #listen(proxy: ProxyGateway): Promise<void> {

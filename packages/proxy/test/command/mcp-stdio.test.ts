@@ -1,91 +1,16 @@
-import { spawn } from "node:child_process";
-import { once } from "node:events";
-import { writeFileSync } from "node:fs";
-import { join } from "node:path";
-import { PassThrough } from "node:stream";
-import { createInterface } from "node:readline";
-import { Code, ConnectError, type HandlerContext } from "@connectrpc/connect";
+import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import {
-  file_greenhouse_v1_greenhouse,
-  GreenhouseService,
-} from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { createGateway, type FetchGateway } from "../../../gateway/src/index.ts";
-import { createMcp } from "../../../gateway/src/protocols/mcp/index.ts";
 import { within } from "../../../testing/src/deadline.ts";
 import { reasonOf } from "../../../testing/src/gateway/call-end.ts";
-import { descriptorSetOf } from "../../../testing/src/gateway/descriptor-set.ts";
-import { projectFolder } from "../../../testing/src/process/child-program.ts";
-import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
 import { statelessMeta } from "../../../testing/src/gateway/mcp.ts";
-import { serveStdio } from "../../src/command/mcp-stdio.ts";
 import { proxyCommand } from "../../src/command/program.ts";
+import { call, createGreenhouse, openStdio } from "./stdio-peer.ts";
 
 // MCP on the streams of a process: one message in each line.
 
-const service = "greenhouse_v1_GreenhouseService";
-
-const program = join(projectFolder, "packages/proxy/src/command/main.ts");
-
-/** A client that has started a server. Disposing of it ends the input, and waits for the server. */
-interface Client extends AsyncDisposable {
-  send(message: object | string): void;
-  /** Reads the next line. */
-  read(): Promise<unknown>;
-  readonly done: Promise<void>;
-  readonly input: PassThrough;
-  readonly output: PassThrough;
-}
-
-function open(gateway: Pick<FetchGateway, "fetch">, token?: string, errors: string[] = []): Client {
-  const [input, output] = [new PassThrough(), new PassThrough()];
-  const lines = createInterface(output)[Symbol.asyncIterator]();
-  const done = serveStdio(gateway.fetch, { input, output, token, printError: (text) => void errors.push(text) });
-  return {
-    input,
-    output,
-    done,
-    send: (message) => void input.write(`${typeof message === "string" ? message : JSON.stringify(message)}\n`),
-    read: async () => {
-      const { value }: IteratorResult<string> = await within(lines.next(), "a line");
-      return JSON.parse(value);
-    },
-    [Symbol.asyncDispose]: async () => {
-      input.end();
-      await within(done, "the server");
-    },
-  };
-}
-
-let begun = Promise.withResolvers<HandlerContext>();
-
-function createGreenhouse(admit?: (authorization: string | null) => void): FetchGateway {
-  return createGateway({
-    routes: (router) => {
-      router.service(GreenhouseService, {
-        getReading: ({ sensor }, { requestHeader }) => ({
-          sensor: sensor === "token" ? (requestHeader.get("authorization") ?? "") : sensor,
-        }),
-        async *watchReadings({ sensor, count }, context) {
-          begun.resolve(context);
-          for (let at = 1; at <= count; at += 1) yield { sensor, degreesCelsius: at };
-          if (sensor === "endless") await reasonOf(context.signal);
-        },
-      });
-    },
-    mcp: createMcp({ tools: ["greenhouse.v1.*"] }),
-    ...(admit && { admit: ({ authorization }) => admit(authorization) }),
-  });
-}
-
-function call(id: unknown, method: string, args: object, meta: object = {}): object {
-  const params = { name: `${service}_${method}`, arguments: args, _meta: { ...statelessMeta, ...meta } };
-  return { jsonrpc: "2.0", id, method: "tools/call", params };
-}
-
 describe("MCP on standard input and output", () => {
   test("responds to each request in one line, with both kinds of revisions", async () => {
-    await using client = open(createGreenhouse());
+    await using client = openStdio(createGreenhouse());
     client.send({ jsonrpc: "2.0", id: 1, method: "initialize", params: { protocolVersion: "2025-11-25" } });
     expect(await client.read()).toMatchObject({ id: 1, result: { protocolVersion: "2025-11-25" } });
     client.send({ jsonrpc: "2.0", method: "notifications/initialized" });
@@ -99,7 +24,7 @@ describe("MCP on standard input and output", () => {
   });
 
   test("writes progress and the result of a stream", async () => {
-    await using client = open(createGreenhouse());
+    await using client = openStdio(createGreenhouse());
     client.send(call(1, "WatchReadings", { sensor: "a", count: 2 }, { progressToken: "p" }));
     for (const progress of [1, 2]) {
       expect(await client.read()).toMatchObject({ method: "notifications/progress", params: { progress } });
@@ -108,10 +33,10 @@ describe("MCP on standard input and output", () => {
   });
 
   test("cancels a call when the client notifies it, and writes nothing more for it", async () => {
-    begun = Promise.withResolvers();
-    await using client = open(createGreenhouse());
+    const greenhouse = createGreenhouse();
+    await using client = openStdio(greenhouse);
     client.send(call("x", "WatchReadings", { sensor: "endless", count: 1 }));
-    const { signal } = await within(begun.promise, "the handler");
+    const { signal } = await within(greenhouse.begun, "the handler");
     client.send({ jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId: "x" } });
     expect(ConnectError.from(await reasonOf(signal)).code).toBe(Code.Canceled);
     client.send({ jsonrpc: "2.0", id: 2, method: "ping" });
@@ -119,7 +44,7 @@ describe("MCP on standard input and output", () => {
   });
 
   test("reads cancellations of running and queued requests while 32 calls run", async () => {
-    await using client = open(createGreenhouse());
+    await using client = openStdio(createGreenhouse());
     for (let id = 1; id <= 32; id++) client.send(call(id, "WatchReadings", { sensor: "endless", count: 1 }));
     for (const id of [33, 34]) client.send(call(id, "GetReading", { sensor: String(id) }));
     for (const requestId of [33, 1]) {
@@ -129,7 +54,7 @@ describe("MCP on standard input and output", () => {
   });
 
   test("refuses requests while 32 calls run and 16 MiB of requests are queued", async () => {
-    await using client = open(createGreenhouse());
+    await using client = openStdio(createGreenhouse());
     for (let id = 1; id <= 32; id++) client.send(call(id, "WatchReadings", { sensor: "endless", count: 1 }));
     const sensor = "x".repeat(6 * 1024 * 1024);
     for (const id of [33, 34, 35]) client.send(call(id, "GetReading", { sensor }));
@@ -157,13 +82,13 @@ describe("MCP on standard input and output", () => {
       id: 7,
     },
   ])("responds with an error to $name", async ({ line, error, id }) => {
-    await using client = open(createGreenhouse());
+    await using client = openStdio(createGreenhouse());
     client.send(line);
     expect(await client.read()).toMatchObject({ error, ...(id !== undefined && { id }) });
   });
 
   test("sends the token of the environment with each call", async () => {
-    await using client = open(createGreenhouse(), "secret");
+    await using client = openStdio(createGreenhouse(), { token: "secret" });
     client.send(call(1, "GetReading", { sensor: "token" }));
     expect(await client.read()).toMatchObject({ result: { structuredContent: { sensor: "Bearer secret" } } });
   });
@@ -172,30 +97,14 @@ describe("MCP on standard input and output", () => {
     const gateway = createGreenhouse((authorization) => {
       if (authorization === null) throw new ConnectError("who are you", Code.Unauthenticated);
     });
-    await using client = open(gateway);
+    await using client = openStdio(gateway);
     client.send(call(id, "GetReading", {}));
     expect(await client.read()).toEqual({ jsonrpc: "2.0", id, error: { code: -32600, message: "who are you" } });
   });
 
-  test("cancels calls in progress when its input ends", async () => {
-    begun = Promise.withResolvers();
-    const client = open(createGreenhouse());
-    client.send(call(1, "WatchReadings", { sensor: "endless", count: 1 }));
-    const { signal } = await within(begun.promise, "the handler");
-    client.input.end();
-    await within(client.done, "the server");
-    expect(signal.aborted).toBe(true);
-  });
-
-  test("stops when the client closes the output", async () => {
-    const client = open(createGreenhouse());
-    client.output.destroy(new Error("EPIPE"));
-    await within(client.done, "the server");
-  });
-
   test("stops after a line that is too long, and reports it", async () => {
     const errors: string[] = [];
-    const client = open(createGreenhouse(), undefined, errors);
+    const client = openStdio(createGreenhouse(), { errors });
     const chunk = "x".repeat(1024 * 1024);
     for (let sent = 0; sent < 9; sent += 1) client.input.write(chunk);
     await within(client.done, "the server");
@@ -210,7 +119,7 @@ describe("MCP on standard input and output", () => {
         new Response(new ReadableStream({ pull: (controller) => controller.error(new Error("reset")) })),
     },
   ])("responds with an error to an exchange $name", async ({ fetch }) => {
-    await using client = open({ fetch });
+    await using client = openStdio({ fetch });
     client.send({ jsonrpc: "2.0", method: "notifications/initialized" });
     client.send({ jsonrpc: "2.0", id: "a", method: "ping" });
     expect(await client.read()).toEqual({
@@ -219,17 +128,6 @@ describe("MCP on standard input and output", () => {
       error: { code: -32603, message: "the response was interrupted" },
     });
   });
-});
-
-test("the command stops without a delay when its input ends", async () => {
-  using folder = createTempFolder();
-  writeFileSync(folder.file("set.binpb"), descriptorSetOf(file_greenhouse_v1_greenhouse));
-  const upstream = ["--upstream", "http://127.0.0.1:1", "--descriptors", folder.file("set.binpb")];
-  const flags = [...upstream, "--mcp", "*", "--mcp-stdio", "--drain-delay-ms", "3600000"];
-  // An input that ends immediately.
-  const running = spawn(process.execPath, [program, ...flags], { stdio: ["ignore", "ignore", "inherit"] });
-  onTestFinished(() => void running.kill("SIGKILL"));
-  expect(await within(once(running, "exit"), "the exit")).toEqual([0, null]);
 });
 
 test.each(["", "two words", "line\n", "ümlaut"])("an MCP_TOKEN of %j is invalid, and not printed", async (token) => {
