@@ -41,7 +41,7 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
     "proxy/service-config",
     "proxy/upstreams",
     "http-engine",
-    ...inGateway("", "create-gateway.ts", "listen", "protocols", "serve"),
+    ...inGateway("", "create-gateway.ts", "listen", "protocols", "protocols/rest/rules", "serve"),
   ],
   "proxy/command": [
     "proxy",

@@ -1,16 +1,10 @@
-import type { DescMethod, DescService } from "@bufbuild/protobuf";
-import type { ConnectError, ConnectRouter } from "@connectrpc/connect";
-import {
-  createFaultReporter,
-  type FaultReporter,
-  type Forwarder,
-  type Routes,
-  type Server,
-} from "@plantstore/gateway/internal/serve";
+import type { DescService } from "@bufbuild/protobuf";
+import type { ConnectError } from "@connectrpc/connect";
+import { createFaultReporter, type Server } from "@plantstore/gateway/internal/serve";
+import type { RestOptions } from "@plantstore/gateway/rest";
 import type { HttpEngine } from "@plantstore/gateway/listen";
 import {
   assembleGateway,
-  compileNodeRoutes,
   createNodeServer,
   type Gateway,
   gatewayOptionNames,
@@ -19,8 +13,9 @@ import {
 import { createHttpEngine } from "@plantstore/http-engine";
 import { type OptionNames, refuseUnknownOptions, required } from "@plantstore/gateway/options";
 import { withCode } from "@plantstore/gateway/internal/errors";
+import { compileProxy, methodsOf } from "./compile-proxy.ts";
 import {
-  type ServiceDescriptors,
+  type CompiledTable,
   type DescriptorReload,
   guardObserver,
   OpenUpstream,
@@ -29,11 +24,11 @@ import {
   type KnownDescriptors,
   ProxyTable,
   type ReloadReport,
-  typesOf,
   unknownService,
   type UpstreamCallObserver,
+  type UpstreamDescriptors,
 } from "./forward/index.ts";
-import { upstreamLimits } from "./upstreams/index.ts";
+import { findPatternProblems, ServiceOwners, upstreamLimits } from "./upstreams/index.ts";
 
 export type {
   CallEnd,
@@ -104,16 +99,22 @@ export interface ProxyGateway extends Gateway {
    */
   readonly descriptorReloads: readonly DescriptorReload[];
   /**
-   * Reads the descriptors again, validates them as at the start, and replaces all descriptors atomically; calls in
-   * flight keep the old ones. Never rejects. If descriptors are invalid, nothing changes; upstreams whose descriptors
-   * cannot be read keep their previous ones.
+   * The options of REST in use: those given, without the routes that belong to another upstream. For `createOpenApi` and
+   * other descriptions of {@link services}; a reload may replace the object.
+   */
+  readonly rest: RestOptions;
+  /**
+   * Reads the descriptors again, and validates them as at the start; calls in flight keep the old ones. Never rejects.
+   * Upstreams are independent: one whose descriptors cannot be read or are invalid keeps its previous ones, and the others
+   * use their new ones. Conflicts are resolved as at the start.
    */
   reload(): Promise<ReloadReport>;
   /**
-   * Serves by other options, without closing the port; calls in flight keep the old ones. An upstream that cannot be
-   * reached keeps the descriptors that were read from the same address. Rejects, with the errors of {@link createProxy},
-   * if the options are not valid or no upstream has descriptors; nothing changes then. The engine, `trustedProxies`, and
-   * the limits of connections stay those of the start.
+   * Serves by other options, without closing the port; calls in flight keep the old ones. An upstream whose new
+   * descriptors cannot be read or are invalid keeps those that were read from the same address. Rejects, with the errors
+   * of {@link createProxy}, if the options are not valid, also together with these kept descriptors, or if no upstream has
+   * descriptors; nothing changes then. The engine, `trustedProxies`, and the limits of connections stay those of the
+   * start.
    */
   reconfigure(options: ProxyOptions): Promise<void>;
 }
@@ -126,8 +127,13 @@ export interface ProxyGateway extends Gateway {
  * interceptors, all messages are decoded for them. The remaining time of the caller's deadline is forwarded, and a caller that disconnects cancels the
  * upstream's call. Calls that may have been processed are never retried.
  *
- * If there are several upstreams, the proxy starts even if some cannot be reached for `"reflection"`: it retries them
- * with a backoff, and serves them once their descriptors are read.
+ * If there are several upstreams, the proxy starts even if some cannot be reached for `"reflection"`, or send descriptors
+ * that are not valid: it retries them, and serves them once their descriptors are read.
+ *
+ * What an upstream offers cannot get it the calls of another. A service belongs to the upstream that names it in
+ * `services`, even while that upstream is unavailable. A REST route of an annotation that overlaps one of an earlier
+ * upstream, of a rule or of `routes` is left out, and is listed in {@link ProxyGateway.descriptorReloads}. An upstream
+ * with reflection serves REST by annotations once all earlier upstreams were reached.
  *
  * Connects at the first call. `drain` and `close` also close the connections to upstreams.
  *
@@ -179,16 +185,20 @@ async function openServing(given: ProxyOptions, previous?: ProxyTable): Promise<
   const report = createFaultReporter(options.onFault);
   const observe = guardObserver(options.onUpstreamCall, report);
   const call = { ...options, observe, binaryOptions: { ...options.binaryOptions, codegen: options.codegen ?? true } };
-  const upstreams = options.upstreams.map((upstream) => new OpenUpstream(upstream, call));
+  refuseSharedPatterns(options.upstreams);
+  const owners = new ServiceOwners(options.upstreams);
+  const localMethods = methodsOf(options.routes);
+  const upstreams = options.upstreams.map((upstream, at) => new OpenUpstream(upstream, call, at, owners));
   try {
     const onUnknownPath = (path: string): ConnectError | undefined => {
       table.noteUnknownPath(path);
       return table.isIncomplete ? unknownService() : undefined;
     };
-    const compile = (descriptors: readonly ServiceDescriptors[]): Routes => ({
-      ...compileProxyRoutes(upstreams, descriptors, options, report),
-      onUnknownPath,
-    });
+    const compiler = { upstreams, owners, localMethods, options, report };
+    const compile = (descriptors: readonly UpstreamDescriptors[]): CompiledTable => {
+      const { routes, ...compiled } = compileProxy(compiler, descriptors);
+      return { ...compiled, routes: { ...routes, onUnknownPath } };
+    };
     const table = new ProxyTable(upstreams, compile, report, options, findKnownDescriptors(upstreams, previous));
     await table.load().catch((error: unknown) => {
       // Reads in progress are aborted, because their result is not needed.
@@ -280,48 +290,22 @@ function openProxy(first: Serving, options: ProxyOptions): ProxyGateway {
     get descriptorReloads() {
       return current.table.reloads;
     },
+    get rest() {
+      return current.table.rest;
+    },
     reload: () => current.table.reload(),
     reconfigure,
   };
 }
 
-/** Creates the handlers of all RPCs and their routes. */
-function compileProxyRoutes(
-  upstreams: readonly OpenUpstream[],
-  descriptors: readonly ServiceDescriptors[],
-  options: ProxyOptions,
-  report: FaultReporter,
-): Routes {
-  const { routes, rest = {}, jsonOptions } = options;
-  const proxied = new Set(descriptors.flatMap(({ services }) => services));
-  const forwarders = new Map<DescMethod, Forwarder>();
-  const register = (router: ConnectRouter): unknown => {
-    const registered: unknown = routes?.(router);
-    for (const [at, upstream] of upstreams.entries()) {
-      const services = descriptors[at]?.services ?? [];
-      for (const [method, forwarder] of upstream.register(router, services)) forwarders.set(method, forwarder);
-    }
-    // Returned so that the router can refuse a promise.
-    return registered;
-  };
-  const rules = [...upstreams.flatMap((upstream) => upstream.options.rules ?? []), ...(rest.rules ?? [])];
-  // A rule that matches no RPC may belong to an upstream whose descriptors have not been read yet.
-  const isIncomplete = descriptors.some(({ services }) => services.length === 0);
-  return compileNodeRoutes(
-    {
-      ...options,
-      routes: register,
-      rest: { ...rest, rules, ...(isIncomplete && { ignoreUnregistered: true }) },
-      jsonOptions: { registry: typesOf(descriptors), ...jsonOptions },
-    },
-    report,
-    {
-      // equivalent mutant: validating these messages again would only make calls slower.
-      isValidated: (service) => proxied.has(service),
-      // equivalent mutant: handlers forward the same calls, with decoded messages.
-      forwarderOf: (method) => forwarders.get(method),
-    },
+/** @throws TypeError if the patterns of services do not decide which upstream serves a service */
+function refuseSharedPatterns(upstreams: readonly ProxiedUpstream[]): void {
+  const problems = findPatternProblems(upstreams).map(({ at, other, pattern }) =>
+    pattern === undefined
+      ? `upstreams[${at}].services is required because upstreams[${other}] uses reflection, too; add services: ["package.*"]`
+      : `upstreams[${at}].services must not contain ${JSON.stringify(pattern)}, which is a pattern of upstreams[${other}]`,
   );
+  if (problems.length > 0) throw withCode(new TypeError(problems.join("\n")), "ERR_OPTIONS");
 }
 
 function closeAll(upstreams: readonly OpenUpstream[]): Promise<unknown> {

@@ -111,6 +111,11 @@ export const blockRules: readonly BlockRule[] = [
     page: "docs/reference/proxy-configuration.md",
     run: { by: "packages/proxy/test/settings/read-proxy-file.test.ts" },
   },
+  {
+    page: "docs/how-to/proxy.md",
+    language: "sh",
+    run: { by: "packages/proxy/test/command/several-upstreams.test.ts" },
+  },
   { page: "docs/how-to/proxy.md", run: { by: "test/examples/documented-proxy.test.ts" } },
   ...packagePages.map((page) => ({ page, run: { by: "test/suites/package/readmes.test.ts" } })),
   {

@@ -6,11 +6,11 @@ import type { ProxySettings } from "./proxy-settings.ts";
 import type { UpstreamSettings } from "./upstream-settings.ts";
 
 /** Formats what a proxy would serve, for `--check`. @param json - whether as JSON */
-export function writeCheckReport({ services }: ProxyGateway, settings: ProxySettings, json: boolean): string {
+export function writeCheckReport({ services, rest }: ProxyGateway, settings: ProxySettings, json: boolean): string {
   const names = services.map(({ typeName }) => typeName);
   const { bindings } = surveyRestRoutes(
     services.flatMap(({ methods }) => methods),
-    settings.rest,
+    rest,
   ).routes;
   const routes = bindings.map(describeBinding);
   const timeouts = settings.upstreams.map((upstream) => ({ upstream: upstream.name, ...timeoutsOf(upstream) }));

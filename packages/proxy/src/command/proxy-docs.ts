@@ -12,19 +12,18 @@ export interface ProxyDocs {
 /**
  * Creates the description of a proxy.
  *
- * @param services - returns the services; called at the first request
+ * @param getServed - returns what is served; called at the first request
  */
 export function createProxyDocs(
-  services: () => readonly DescService[],
-  rest: RestOptions,
+  getServed: () => { readonly services: readonly DescService[]; readonly rest: RestOptions } | undefined,
   further: Pick<OpenApiOptions, "mcp" | "validation">,
 ): ProxyDocs {
   const create = (): readonly Endpoint[] =>
     createDocsPage({
       document: () => {
-        const served = services();
-        const title = served.map(({ typeName }) => typeName).join(", ");
-        return createOpenApiAsync(served, {
+        const { services = [], rest = {} } = getServed() ?? {};
+        const title = services.map(({ typeName }) => typeName).join(", ");
+        return createOpenApiAsync(services, {
           info: { title, version: "1.0.0" },
           rest,
           ...further,

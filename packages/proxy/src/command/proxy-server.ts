@@ -20,6 +20,7 @@ import { writeCheckReport } from "./check-report.ts";
 import { requireCertificates, ServedCertificate } from "./certificates.ts";
 import { describeCauses, FailureLog } from "./failure-log.ts";
 import type { ConfigurationFile } from "./configuration-file.ts";
+import { ConflictLog } from "./conflict-log.ts";
 import { serveStdio, type StdioClient } from "./mcp-stdio.ts";
 import type { ProxySettings } from "./proxy-settings.ts";
 import { ReloadLog } from "./reload-log.ts";
@@ -54,7 +55,7 @@ export async function serveProxy(
   client?: StdioClient,
 ): Promise<number> {
   let proxy: ProxyServer | undefined;
-  const parts = await openParts(settings, terminal, () => proxy?.services ?? []);
+  const parts = await openParts(settings, terminal, () => proxy?.served);
   proxy = new ProxyServer(parts, terminal, report, file, client);
   return await proxy.run();
 }
@@ -71,6 +72,7 @@ class ProxyServer {
   readonly #onUpstreamCall: CallObserver;
   readonly #readiness: Readiness;
   readonly #log: FailureLog;
+  readonly #conflicts: ConflictLog;
   readonly #reloads: ReloadLog;
   readonly #certificateReloads: ReloadLog;
   readonly #configurationReloads: ReloadLog;
@@ -94,6 +96,7 @@ class ProxyServer {
     this.#report = report;
     this.#file = file;
     this.#log = new FailureLog(terminal);
+    this.#conflicts = new ConflictLog(terminal);
     this.#reloads = new ReloadLog(terminal);
     this.#certificateReloads = new ReloadLog(terminal);
     this.#configurationReloads = new ReloadLog(terminal);
@@ -113,9 +116,9 @@ class ProxyServer {
     this.#names.splice(0, Infinity, ...upstreams.map(({ name }) => name));
   }
 
-  /** The services that are served; empty before the descriptors are loaded. */
-  get services(): ProxyGateway["services"] {
-    return this.#proxy?.services ?? [];
+  /** What is served; `undefined` before the descriptors are loaded. */
+  get served(): Pick<ProxyGateway, "services" | "rest"> | undefined {
+    return this.#proxy;
   }
 
   get #checksOnly(): boolean {
@@ -134,6 +137,7 @@ class ProxyServer {
       await this.#open(stopped);
       if (this.#proxy === undefined) return 0;
       this.#reportMissingUpstreams(this.#proxy);
+      this.#reportConflicts(this.#proxy);
       this.#reportOmittedServices(this.#proxy);
       this.#reportUnusedRules(this.#proxy);
       this.#reportMissingRoutes(this.#proxy);
@@ -269,7 +273,7 @@ class ProxyServer {
     await this.#file?.reload(
       () => this.#settings,
       async (settings) => {
-        const parts = await openParts(settings, this.#terminal, () => this.services, this.#parts);
+        const parts = await openParts(settings, this.#terminal, () => this.served, this.#parts);
         const proxy = this.#proxy;
         try {
           await proxy?.reconfigure(this.#options(parts));
@@ -283,6 +287,7 @@ class ProxyServer {
         this.#terminal.print("configuration reloaded");
         if (proxy !== undefined) {
           this.#reportMissingUpstreams(proxy);
+          this.#reportConflicts(proxy);
           this.#reportOmittedServices(proxy);
           this.#reportUnusedRules(proxy);
         }
@@ -297,10 +302,12 @@ class ProxyServer {
   }
 
   #onReload({ isChanged, added, removed, problems }: ReloadReport): void {
+    const { hasProblem: hadProblem } = this.#reloads;
     const hasFailed = problems.length > 0;
     const problem = `cannot reload the descriptors: ${problems.join("; ")}; ${previousInUse}`;
     this.#reloads.record(hasFailed ? problem : undefined);
-    if (!isChanged && !hasFailed) this.#terminal.print("descriptors are readable again, unchanged");
+    if (this.#proxy !== undefined) this.#reportConflicts(this.#proxy);
+    if (!isChanged && hadProblem && !hasFailed) this.#terminal.print("descriptors are readable again, unchanged");
     if (!isChanged) return;
     if (this.#proxy !== undefined) {
       this.#reportOmittedServices(this.#proxy);
@@ -321,6 +328,12 @@ class ProxyServer {
     }
   }
 
+  /** Logs what upstreams offer although it belongs to another one. */
+  #reportConflicts({ descriptorReloads }: ProxyGateway): void {
+    const names = this.#settings.upstreams.map(({ name }) => name);
+    this.#conflicts.record(names, descriptorReloads);
+  }
+
   /** Logs the services that are not served, and why. */
   #reportOmittedServices({ omitted }: ProxyGateway): void {
     for (const reason of omitted) this.#log.write(`service not served: ${reason}`);
@@ -336,6 +349,10 @@ class ProxyServer {
     for (const name of unmatchedPatterns(Object.keys(this.#settings.authentication?.scopes ?? {}), [...served])) {
       this.#terminal.printError(`authentication.scopes.${name} has no effect: no served RPC matches this name`);
     }
+    for (const selector of this.#settings.rest.omit ?? []) {
+      if (served.has(selector)) continue;
+      this.#terminal.printError(`rest.omit has no effect for ${selector}: no served RPC has this name`);
+    }
     const methods = services.flatMap((service) => service.methods).filter(({ methodKind }) => callable.has(methodKind));
     for (const selector of this.#settings.tools ?? []) {
       if (methods.some((method) => createNameFilter([selector])?.(selectorOf(method)) === true)) continue;
@@ -344,8 +361,7 @@ class ProxyServer {
   }
 
   /** Prints why REST has no routes. The reflection of some servers, such as those of grpc-js, omits annotations. */
-  #reportMissingRoutes({ services }: ProxyGateway): void {
-    const { rest } = this.#settings;
+  #reportMissingRoutes({ services, rest }: ProxyGateway): void {
     // Unused rules are reported by name.
     if (this.#client !== undefined || (rest.rules ?? []).length > 0) return;
     const methods = services.flatMap((service) => service.methods);

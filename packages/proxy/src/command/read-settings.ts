@@ -8,7 +8,7 @@ import {
   UsageError,
 } from "@plantstore/gateway/internal/command-line";
 import { readInput } from "../check/index.ts";
-import { flagsOfSettings, readProxyFile } from "../settings/index.ts";
+import { flagsOfSettings, parseServiceFlag, type ProxyFile, readProxyFile } from "../settings/index.ts";
 import { type ProxySettings, toProxySettings } from "./proxy-settings.ts";
 
 /** Maximum size of the configuration file in bytes. 1 MiB: several thousand upstreams. */
@@ -49,7 +49,18 @@ export async function readSettings(flags: ParsedFlags): Promise<ProxySettings> {
   const path = textOf(flags["config"]);
   if (path === undefined) requireUpstream(flags);
   const file = path === undefined ? undefined : { name: path, text: await readInput(path, configurationMaxBytes) };
-  return await toProxySettings(readProxyFile(file, flags));
+  const read = readProxyFile(file, flags);
+  requireAddresses(read.settings, [flags["service"] ?? []].flat().map(String));
+  return await toProxySettings(read);
+}
+
+/** @throws UsageError if a flag `--service ADDRESS=NAME` has the address of no upstream */
+function requireAddresses({ upstreams }: ProxyFile, services: readonly string[]): void {
+  const known = upstreams.flatMap(({ addresses }) => addresses);
+  for (const { address } of services.map(parseServiceFlag)) {
+    if (address === undefined || known.includes(address)) continue;
+    throw new UsageError(`--service must have the address of an upstream before "=", got "${address}"`);
+  }
 }
 
 /** @throws UsageError if flags alone do not define upstreams and their descriptors */

@@ -19,6 +19,11 @@ export class ReloadLog {
     this.#output = output;
   }
 
+  /** Whether the last reload failed. */
+  get hasProblem(): boolean {
+    return this.#problem !== undefined;
+  }
+
   /** Records the result of a reload. @param problem - why it failed; `undefined` if it succeeded */
   record(problem: string | undefined): void {
     if (problem === this.#problem) return;

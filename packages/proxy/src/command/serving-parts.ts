@@ -33,13 +33,13 @@ export interface NamedUpstream {
  * and so is the admission if its settings did not change: its keys, caches and rates stay valid, and its files are read
  * again.
  *
- * @param services - returns the services that are served, for their description
+ * @param served - returns what is served, for its description
  * @throws SettingsProblem for an address, credentials or a file that is not valid
  */
 export async function openParts(
   settings: ProxySettings,
   output: Output,
-  services: () => ProxyGateway["services"],
+  served: () => Pick<ProxyGateway, "services" | "rest"> | undefined,
   previous?: ServingParts,
 ): Promise<ServingParts> {
   requireAddresses(settings);
@@ -51,7 +51,7 @@ export async function openParts(
     const validation = await loadValidation(settings);
     const mcp = await openMcp(settings, validation);
     const described = { ...(mcp && { mcp }), ...(validation && { validation }) };
-    const docs = settings.hasDocs ? createProxyDocs(services, settings.rest, described) : undefined;
+    const docs = settings.hasDocs ? createProxyDocs(served, described) : undefined;
     return { settings, upstreams: openUpstreams(settings, previous), docs, admission, mcp, validation };
   } catch (error) {
     if (shared === undefined) admission.close();

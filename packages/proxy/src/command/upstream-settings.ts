@@ -1,8 +1,13 @@
 import { pathToFileURL } from "node:url";
-import { createNameFilter } from "@plantstore/gateway/rest";
 import type { ForwardRules, ProxiedUpstream } from "../create-proxy.ts";
-import type { HeaderRulesFile, ReadSettings, UpstreamFile, UpstreamTlsFile } from "../settings/index.ts";
-import type { UpstreamOptions, UpstreamTls } from "../upstreams/index.ts";
+import {
+  type HeaderRulesFile,
+  type ReadSettings,
+  SettingsProblem,
+  type UpstreamFile,
+  type UpstreamTlsFile,
+} from "../settings/index.ts";
+import { findPatternProblems, type UpstreamOptions, type UpstreamTls } from "../upstreams/index.ts";
 import { toMethodSettings } from "./method-settings.ts";
 import { readPem } from "./pem-files.ts";
 
@@ -15,10 +20,12 @@ export interface UpstreamSettings {
 }
 
 /** Returns the settings of all upstreams. @throws SettingsProblem for contradictions, InputError for an invalid file */
-export function toUpstreamSettings({ settings, problemAt }: ReadSettings): readonly UpstreamSettings[] {
+export function toUpstreamSettings(read: ReadSettings): readonly UpstreamSettings[] {
+  const { settings, problemAt } = read;
   const { upstreams, methodConfig, authentication, headerBytes, responseBytes } = settings;
   if (upstreams.length === 0) throw problemAt("upstreams", "must contain at least one upstream");
   requireCodes(methodConfig, problemAt);
+  requireServices(settings.upstreams, read);
   const methodSettings = toMethodSettings(methodConfig);
   const hidden = authentication?.forward === false ? ["authorization"] : [];
   const counts = new Map<string, number>();
@@ -33,7 +40,6 @@ export function toUpstreamSettings({ settings, problemAt }: ReadSettings): reado
         `${path}.descriptors`,
         "must be a file unless validateReflected is set, because upstreams may be hostile",
       );
-    const isSelected = createNameFilter(services);
     const number = (counts.get(first) ?? 0) + 1;
     counts.set(first, number);
     return {
@@ -47,12 +53,28 @@ export function toUpstreamSettings({ settings, problemAt }: ReadSettings): reado
         methodSettings,
         requestHeader: toForwardRules(upstream.requestHeader, hidden),
         ...(upstream.responseHeader && { responseHeader: toForwardRules(upstream.responseHeader, []) }),
-        ...(isSelected && { services: isSelected }),
+        services,
         ...(timeoutMs !== undefined && { timeoutMs }),
         ...(timeoutMaxMs !== undefined && { timeoutMaxMs }),
       },
     };
   });
+}
+
+/** @throws SettingsProblem with the lines to add, if the patterns of services do not decide who serves a service */
+function requireServices(upstreams: readonly UpstreamFile[], { problemAt, flagOf }: ReadSettings): void {
+  const problems = findPatternProblems(upstreams).map(({ at, other, pattern }) => {
+    const path = `upstreams[${at}].services`;
+    const [address = ""] = upstreams[at]?.addresses ?? [];
+    const flag = `--service '${address}=${pattern ?? "PACKAGE.*"}'`;
+    const isFlag = flagOf(path) !== undefined;
+    const problem =
+      pattern === undefined
+        ? `is required because upstreams[${other}] uses reflection, too; add ${isFlag ? flag : 'services: ["PACKAGE.*"]'}`
+        : `must not contain "${pattern}", which upstreams[${other}] has, too${isFlag ? `; use ${flag} for one of them` : ""}`;
+    return problemAt(path, problem).message;
+  });
+  if (problems.length > 0) throw new SettingsProblem(problems.join("\n"));
 }
 
 /** @throws SettingsProblem for a policy without codes, or with more than there are */

@@ -16,5 +16,8 @@ export {
   proxiedUpstreamNames,
   typesOf,
 } from "./proxied-upstream.ts";
-export { type DescriptorReload, type KnownDescriptors, ProxyTable, type ReloadReport } from "./proxy-table.ts";
+export { type CompiledTable, type KnownDescriptors, ProxyTable, type UpstreamDescriptors } from "./proxy-table.ts";
+export type { DescriptorReload, ReloadReport } from "./reload-report.ts";
+export { assignServices } from "./assign-services.ts";
+export { shareRoutes } from "./route-shares.ts";
 export { unknownService } from "./upstream-errors.ts";

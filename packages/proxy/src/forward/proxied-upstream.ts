@@ -6,7 +6,13 @@ import { type OptionNames, refuseUnknownOptions, required } from "@plantstore/ga
 import { messageBytesMax } from "@plantstore/gateway/internal/protocols";
 import type { Forwarder } from "@plantstore/gateway/internal/serve";
 import type { ExternalHttpRule } from "@plantstore/gateway/rest";
-import { createUpstream, requireRange, type Upstream, type UpstreamTls } from "../upstreams/index.ts";
+import {
+  createUpstream,
+  requireRange,
+  type ServiceOwners,
+  type Upstream,
+  type UpstreamTls,
+} from "../upstreams/index.ts";
 import { brotli, gzip, zstd } from "@plantstore/gateway/internal/compression";
 import { toDescriptorSource } from "./descriptor-sources.ts";
 import { type DescriptorSource, type ServiceDescriptors, readDescriptors } from "./descriptors.ts";
@@ -38,8 +44,13 @@ export interface ProxiedUpstream {
   readonly reflectionHeader?: Readonly<Record<string, string>>;
   /** Milliseconds between two checks of {@link descriptors}. Default 250 ms for a file, a minute for reflection. */
   readonly reloadEveryMs?: number;
-  /** Selects services by their full names. Default: all but those of grpc.reflection, grpc.health and grpc.channelz. */
-  readonly services?: (name: string) => boolean;
+  /**
+   * The services that the upstream serves, by full name; a name that ends in `*` is a prefix. Among several upstreams, the
+   * most specific name applies, and two upstreams cannot have the same one. Required for `"reflection"` if several
+   * upstreams use it. Default: all that no other upstream names, except those of grpc.reflection, grpc.health and
+   * grpc.channelz.
+   */
+  readonly services?: readonly string[];
   /** HTTP rules that replace the annotations of RPCs. */
   readonly rules?: readonly ExternalHttpRule[];
   /** Which fields of the caller's header are forwarded. */
@@ -120,14 +131,16 @@ export class OpenUpstream {
   readonly #retries = new Map<unknown, Retries>();
   readonly #requestFields: ForwardedFields;
   readonly #responseFields: ForwardedFields;
+  readonly #foreign = new Map<string, number>();
   readonly #isProxied: (name: string) => boolean;
   readonly #source: DescriptorSource;
 
   /**
+   * @param at - the index of the upstream in `owners`
    * @throws TypeError for an invalid address or rule, RangeError for a number out of range, Error if a certificate or
    * key cannot be parsed
    */
-  constructor(options: ProxiedUpstream, call: CallOptions) {
+  constructor(options: ProxiedUpstream, call: CallOptions, at: number, owners: ServiceOwners) {
     const { upstream, tls } = options;
     const { readMaxBytes = defaultReadMaxBytes, writeMaxBytes = messageBytesMax } = call;
     if (options.readMaxBytes !== undefined) requireRange("readMaxBytes", options.readMaxBytes, 1, messageBytesMax);
@@ -140,7 +153,11 @@ export class OpenUpstream {
     this.connections =
       typeof upstream === "string" ? createUpstream({ addresses: upstream, ...(tls && { tls }) }) : upstream;
     const { scheme, authority } = this.connections;
-    this.#isProxied = options.services ?? isApplicationService;
+    this.#isProxied = (name) => {
+      const owner = owners.foreignOwnerOf(at, name);
+      if (owner !== undefined && this.#foreign.size < foreignMax) this.#foreign.set(name, owner);
+      return owners.mayServe(at, name);
+    };
     this.#source = toDescriptorSource(options.descriptors, {
       upstream: this.connections,
       isProxied: this.#isProxied,
@@ -179,8 +196,19 @@ export class OpenUpstream {
     if (this.#ownsConnections) void this.connections.drain(timeoutMs);
   }
 
+  /** Whether the upstream sends its descriptors itself, rather than the operator. */
+  get isReflected(): boolean {
+    return this.options.descriptors === "reflection";
+  }
+
+  /** The services of other upstreams that the last read has listed, with the indexes of their owners. */
+  get foreignServices(): ReadonlyMap<string, number> {
+    return this.#foreign;
+  }
+
   /** Reads the current binary FileDescriptorSet of the upstream. Rejects with the error of the source. */
   readDescriptors(signal: AbortSignal): Promise<Uint8Array> {
+    this.#foreign.clear();
     return this.#source.read(signal);
   }
 
@@ -237,14 +265,17 @@ export class OpenUpstream {
   }
 }
 
-/** Returns a registry of all types, for Any messages and error details in JSON. */
+/**
+ * Returns a registry of all types, for Any messages and error details in JSON. If upstreams have different types of the
+ * same name, that of the first upstream applies.
+ */
 export function typesOf(descriptors: readonly ServiceDescriptors[]): Registry {
-  return createRegistry(...descriptors.map(({ types }) => types));
+  return createRegistry(...descriptors.map(({ types }) => types).toReversed());
 }
+
+/** Maximum services of others that are reported for one upstream. 1,000: a list from a server may have millions. */
+const foreignMax = 1_000;
 
 function requireTimeout(name: string, timeoutMs: number | undefined, least: 0 | 1): void {
   if (timeoutMs !== undefined) requireRange(name, timeoutMs, least, Number.MAX_SAFE_INTEGER);
 }
-
-/** Returns whether a service belongs to the application, rather than to the operation of gRPC servers. */
-const isApplicationService = (name: string): boolean => !/^grpc\.(?:reflection|health|channelz)\./.test(name);

@@ -1,42 +1,37 @@
+import { isDeepStrictEqual } from "node:util";
 import { createFileRegistry, type DescService } from "@bufbuild/protobuf";
+import type { RestOptions } from "@plantstore/gateway/rest";
 import { type FaultReporter, guardCallback, type Routes, type Server } from "@plantstore/gateway/internal/serve";
 import { noBytes } from "@plantstore/gateway/exchange";
-import { messageOf, withCode } from "@plantstore/gateway/internal/errors";
+import { messageOf, toShortLine, withCode } from "@plantstore/gateway/internal/errors";
 import { ConnectBackoff } from "../upstreams/index.ts";
 import { DescriptorReader, isUnreachable } from "./descriptor-reader.ts";
 import type { ServiceDescriptors } from "./descriptors.ts";
 import type { OpenUpstream } from "./proxied-upstream.ts";
-
-/** The result of a reload. */
-export interface ReloadReport {
-  /** Whether the descriptors in use have changed. Their RPCs may be the same. */
-  readonly isChanged: boolean;
-  /** The RPCs that are newly proxied, as `/package.Service/Method`. */
-  readonly added: readonly string[];
-  /** The RPCs that are no longer proxied. */
-  readonly removed: readonly string[];
-  /**
-   * Why nothing changed, or why some upstreams keep their previous descriptors; empty if all new descriptors are in use.
-   */
-  readonly problems: readonly string[];
-}
-
-/** The last read of the descriptors of an upstream. */
-export interface DescriptorReload {
-  /** Why the descriptors could not be read or used, so that the previous ones stay in use; `undefined` on success. */
-  readonly problem: string | undefined;
-  /** When the descriptors were last read successfully, in ms since 1970; `undefined` if never. */
-  readonly lastSuccessMs: number | undefined;
-  /** The number of successful reads since the start. */
-  readonly successes: number;
-  /** The number of reads that failed, or whose descriptors could not be used. */
-  readonly failures: number;
-}
+import type { DescriptorReload, ReloadReport } from "./reload-report.ts";
+import { UnknownPaths } from "./unknown-paths.ts";
 
 /** The descriptors of an upstream, and the last read of them. */
 export interface KnownDescriptors {
   readonly set: Uint8Array;
   readonly reload: DescriptorReload;
+}
+
+/** The routes of some descriptors. */
+export interface CompiledTable {
+  readonly routes: Routes;
+  /** The options of REST without the routes that belong to others. */
+  readonly rest: RestOptions;
+  /** The services that are served, in the order of the upstreams. */
+  readonly services: readonly DescService[];
+  /** The conflicts of each upstream, as in {@link DescriptorReload}. */
+  readonly conflicts: readonly (readonly string[])[];
+}
+
+/** The descriptors of an upstream, as the routes are compiled from them. */
+export interface UpstreamDescriptors extends ServiceDescriptors {
+  /** Whether the upstream has never been reached, so that its services and routes are not known. */
+  readonly isUnknown: boolean;
 }
 
 /** Options of {@link ProxyTable}. */
@@ -49,9 +44,6 @@ interface ProxyTableOptions {
  */
 const slowReadMs = 5_000;
 
-/** Minimum milliseconds between two reloads for unknown paths, because any caller can trigger them. 5 s. */
-const unknownPathGapMs = 5_000;
-
 /** The services that are proxied, and their {@link Routes}, which a reload replaces atomically. */
 export class ProxyTable {
   /** The server whose routes a reload replaces. Calls in flight are not affected. */
@@ -59,40 +51,40 @@ export class ProxyTable {
   services: readonly DescService[] = [];
   /** The services that are not proxied because their descriptors lack a type, with upstream and reason. */
   omitted: readonly string[] = [];
-  /** The descriptor set of each upstream; {@link noBytes} if it has not been read yet. */
-  descriptorSets: readonly Uint8Array[] = [];
+  /** The descriptor set of each upstream; {@link noBytes} if none has been used yet. */
+  descriptorSets: readonly Uint8Array[];
   /** The last reload of each upstream. */
-  reloads: readonly DescriptorReload[] = [];
+  reloads: readonly DescriptorReload[];
   readonly #upstreams: readonly OpenUpstream[];
   readonly #readers: readonly DescriptorReader[];
-  readonly #compileRoutes: (descriptors: readonly ServiceDescriptors[]) => Routes;
+  readonly #compile: (descriptors: readonly UpstreamDescriptors[]) => CompiledTable;
   readonly #report: FaultReporter;
   readonly #options: ProxyTableOptions;
+  /** The descriptors of earlier upstreams with the same addresses, for upstreams whose own cannot be used. */
+  readonly #known: readonly (KnownDescriptors | undefined)[];
   /** The services and types of {@link descriptorSets}. */
-  #descriptors: readonly ServiceDescriptors[] = [];
+  #descriptors: readonly UpstreamDescriptors[];
   readonly #closing = new AbortController();
   /** The backoff between attempts to read descriptors. */
   readonly #backoff = new ConnectBackoff();
   #retryTimer: NodeJS.Timeout | undefined;
-  /** The packages of the services. */
-  #packages: ReadonlySet<string> = new Set();
-  /** The first segments of REST templates, such as `v1`. */
-  #firstSegments: ReadonlySet<string> = new Set();
-  #lastUnknownPathReloadMs = Number.NEGATIVE_INFINITY;
-  #routes: Routes | undefined;
+  readonly #unknownPaths = new UnknownPaths();
+  #compiled: CompiledTable | undefined;
   #runningReload: Promise<unknown> = Promise.resolve();
   /** The reload that starts when the running one is done. */
   #nextReload: Promise<ReloadReport> | undefined;
 
   constructor(
     upstreams: readonly OpenUpstream[],
-    compileRoutes: (descriptors: readonly ServiceDescriptors[]) => Routes,
+    compile: (descriptors: readonly UpstreamDescriptors[]) => CompiledTable,
     report: FaultReporter,
     options: ProxyTableOptions,
     known: readonly (KnownDescriptors | undefined)[] = [],
   ) {
     this.#upstreams = upstreams;
-    this.descriptorSets = upstreams.map((_, at) => known[at]?.set ?? noBytes);
+    this.#known = known;
+    this.descriptorSets = upstreams.map(() => noBytes);
+    this.#descriptors = upstreams.map(() => noServices);
     this.reloads = upstreams.map((_, at) => known[at]?.reload ?? neverRead);
     this.#readers = upstreams.map(
       (upstream) =>
@@ -103,15 +95,24 @@ export class ProxyTable {
           },
         ),
     );
-    this.#compileRoutes = compileRoutes;
+    this.#compile = compile;
     this.#report = report;
     this.#options = options;
   }
 
   /** The routes in use. Throws before the first {@link load}. */
   get routes(): Routes {
-    if (this.#routes === undefined) throw new TypeError("no descriptors are loaded");
-    return this.#routes;
+    return this.#inUse.routes;
+  }
+
+  /** The options of REST in use. Throws before the first {@link load}. */
+  get rest(): RestOptions {
+    return this.#inUse.rest;
+  }
+
+  get #inUse(): CompiledTable {
+    if (this.#compiled === undefined) throw new TypeError("no descriptors are loaded");
+    return this.#compiled;
   }
 
   /**
@@ -129,9 +130,9 @@ export class ProxyTable {
   }
 
   /**
-   * Reads the descriptors of all upstreams and uses them. An upstream that cannot be reached keeps its descriptors and
-   * is retried with a backoff; at the start, one upstream with descriptors is enough. If any descriptors are invalid, all
-   * upstreams keep theirs.
+   * Reads the descriptors of all upstreams. Each upstream uses its new ones if they are valid, and otherwise keeps its
+   * previous ones; an upstream that cannot be reached is retried with a backoff. At the start, one upstream with
+   * descriptors is enough, but those that the operator has given must be valid.
    *
    * @returns whether the descriptors in use have changed. Rejects if this fails before any are in use, or after
    * {@link close}
@@ -144,22 +145,13 @@ export class ProxyTable {
     // A custom source may resolve although the signal is aborted.
     signal.throwIfAborted();
     clearTimeout(this.#retryTimer);
-    const errors = read.filter((each) => each instanceof Error);
-    const invalid = errors.find((error) => !isUnreachable(error));
-    const previousSets = this.descriptorSets;
-    const hasDescriptors = errors.length < read.length || previousSets.some((set) => set !== noBytes);
-    const fatalError = invalid ?? (hasDescriptors ? undefined : errors[0]);
-    if (fatalError !== undefined && this.#routes === undefined) throw fatalError;
-    const descriptorSets = read.map((each, at) => (each instanceof Error ? (previousSets[at] ?? noBytes) : each));
-    const isChanged = descriptorSets.map((set, at) => isDifferent(set, previousSets[at] ?? noBytes));
-    const hasChanges = this.#routes === undefined || isChanged.includes(true);
-    const problem = hasChanges ? await this.#useIfValid(descriptorSets) : undefined;
-    signal.throwIfAborted();
-    const problems = isChanged.map((each) => (each ? problem : undefined));
-    this.#record(read.map((each, at) => (each instanceof Error ? messageOf(each) : problems[at])));
-    if (errors.length > 0) this.#retry(begunAtMs);
+    const before = this.#compiled;
+    const problems = await this.#useEach(read);
+    if (before === undefined) await this.#requireStart(problems);
+    this.#record(problems);
+    if (read.some((each) => each instanceof Error)) this.#retry(begunAtMs);
     else this.#backoff.succeeded();
-    return hasChanges && problem === undefined;
+    return this.#compiled !== before;
   }
 
   /** Reloads, after the running reload if there is one. Never rejects. */
@@ -173,18 +165,9 @@ export class ProxyTable {
     return this.#nextReload;
   }
 
-  /**
-   * Reloads, at a limited rate, if an unknown path may belong to a new RPC: it names a known package, or starts with
-   * the first segment of a REST route. Other unknown paths come from browsers and scanners.
-   */
+  /** Reloads, at a limited rate, if an unknown path may belong to a new RPC. */
   noteUnknownPath(path: string): void {
-    const nowMs = performance.now();
-    if (nowMs - this.#lastUnknownPathReloadMs < unknownPathGapMs) return;
-    const name = packageIn(path);
-    const isOfPackage = name !== undefined && this.#packages.has(name);
-    if (!isOfPackage && !this.#firstSegments.has(firstSegmentOf(path, this.routes.prefix))) return;
-    this.#lastUnknownPathReloadMs = nowMs;
-    void this.reload();
+    if (this.#unknownPaths.mayBeNew(path)) void this.reload();
   }
 
   /** Aborts a running reload. */
@@ -193,40 +176,114 @@ export class ProxyTable {
     this.#closing.abort();
   }
 
-  /** Uses these descriptors, or returns why the current ones stay in use. Rejects if none are in use yet. */
-  async #useIfValid(descriptorSets: readonly Uint8Array[]): Promise<string | undefined> {
+  /** Uses the new descriptors of each upstream, or returns why it keeps its previous ones. */
+  async #useEach(read: readonly (Uint8Array | Error)[]): Promise<(Error | undefined)[]> {
+    const problems = read.map((each) => (each instanceof Error ? each : undefined));
+    const described = new Map<number, Described>();
+    for (const [at, set] of read.entries()) {
+      const inUse = this.descriptorSets[at] ?? noBytes;
+      const isUnknown = set instanceof Error && inUse === noBytes && isUnreachable(set);
+      if (set instanceof Error) this.#setUnknown(described, at, isUnknown);
+      else if (isDifferent(set, inUse)) problems[at] = await this.#describe(described, at, set);
+    }
+    // Another table may have replaced this one meanwhile, and its routes are in use.
+    this.#closing.signal.throwIfAborted();
+    if (described.size === 0 && this.#compiled !== undefined) return problems;
+    const problem = this.#use(described);
+    if (problem === undefined) return problems;
+    // What one upstream offers must not prevent the reload of another one.
+    for (const [at, one] of described) {
+      const own = described.size === 1 ? problem : this.#use(new Map([[at, one]]));
+      problems[at] ??= own;
+    }
+    return problems;
+  }
+
+  /** Records whether an upstream without descriptors has ever been reached. */
+  #setUnknown(described: Map<number, Described>, at: number, isUnknown: boolean): void {
+    const previous = this.#descriptors[at] ?? noServices;
+    if (previous.isUnknown !== isUnknown) described.set(at, { set: noBytes, descriptors: { ...previous, isUnknown } });
+  }
+
+  /** Describes a set, or returns why it cannot be used. */
+  async #describe(described: Map<number, Described>, at: number, set: Uint8Array): Promise<Error | undefined> {
+    const upstream = this.#upstreams[at];
     try {
-      const descriptors = await this.#describe(descriptorSets);
-      // Another table may have replaced this one meanwhile, and its routes are in use.
-      this.#closing.signal.throwIfAborted();
-      this.#use(descriptorSets, descriptors);
+      if (upstream === undefined) return undefined;
+      const descriptors = await upstream.describe(set);
+      const lost = servicesLosingTypes(this.#descriptors[at], descriptors);
+      if (lost.length > 0) throw new Error(lost.join("\n"));
+      described.set(at, { set, descriptors: { ...descriptors, isUnknown: false } });
       return undefined;
     } catch (error) {
-      if (this.#routes === undefined) throw error;
-      return messageOf(error);
+      // A server that responds is known, even if its response cannot be used.
+      if (this.descriptorSets[at] === noBytes) this.#setUnknown(described, at, false);
+      return withCode(new Error(this.#withAuthority(at, linesOf(error)).join("\n")), "ERR_DESCRIPTORS");
     }
   }
 
-  #use(descriptorSets: readonly Uint8Array[], descriptors: readonly ServiceDescriptors[]): void {
-    this.#routes = this.#compileRoutes(descriptors);
-    this.descriptorSets = descriptorSets;
+  /** Compiles and uses the descriptors of some upstreams, or returns why that is not possible. */
+  #use(described: ReadonlyMap<number, Described>): Error | undefined {
+    const descriptors = this.#descriptors.map((previous, at) => described.get(at)?.descriptors ?? previous);
+    try {
+      this.#compiled = this.#compile(descriptors);
+    } catch (error) {
+      return error instanceof Error ? error : new Error(messageOf(error));
+    }
+    this.descriptorSets = this.descriptorSets.map((previous, at) => described.get(at)?.set ?? previous);
     this.#descriptors = descriptors;
-    if (this.server !== undefined) this.server.routes = this.#routes;
-    this.services = descriptors.flatMap(({ services }) => services);
+    const { routes, services } = this.#compiled;
+    if (this.server !== undefined) this.server.routes = routes;
+    this.services = services;
     this.omitted = descriptors.flatMap(({ omitted }, at) => this.#withAuthority(at, [...omitted.values()]));
-    this.#packages = new Set(this.services.map(({ file }) => file.proto.package));
-    const firstSegments = this.#routes.rest.bindings.map(({ template }) => template.segments[0]);
-    this.#firstSegments = new Set(firstSegments.flatMap((each) => (each?.kind === "literal" ? [each.text] : [])));
+    this.#unknownPaths.setKnown(services, routes);
+    return undefined;
   }
 
-  #record(problems: readonly (string | undefined)[]): void {
-    const nowMs = Date.now();
-    this.reloads = problems.map((problem, at) => {
-      const { lastSuccessMs, successes = 0, failures = 0 } = this.reloads[at] ?? {};
-      return problem === undefined
-        ? { problem, lastSuccessMs: nowMs, successes: successes + 1, failures }
-        : { problem, lastSuccessMs, successes, failures: failures + 1 };
+  /**
+   * Uses the known descriptors of upstreams that have none otherwise.
+   *
+   * Rejects if known descriptors cannot be used with the present options, if descriptors that the operator has given
+   * cannot be used, or if no upstream has descriptors
+   */
+  async #requireStart(problems: readonly (Error | undefined)[]): Promise<void> {
+    const fatal = problems.filter((problem, at): problem is Error => {
+      const isOfOperator = this.#upstreams[at]?.isReflected === false;
+      return isOfOperator && problem !== undefined && !isUnreachable(problem);
     });
+    for (const [at, known] of this.#known.entries()) {
+      if (known === undefined || this.descriptorSets[at] !== noBytes) continue;
+      const described = new Map<number, Described>();
+      const problem = await this.#describe(described, at, known.set);
+      this.#closing.signal.throwIfAborted();
+      const failure = problem ?? this.#use(described);
+      if (failure !== undefined) fatal.push(failure);
+    }
+    const failures = problems.filter((problem) => problem !== undefined);
+    if (this.descriptorSets.every((set) => set === noBytes))
+      fatal.push(...failures.filter((problem) => !isUnreachable(problem)), ...failures);
+    const [first, second] = new Map(fatal.map((each) => [each.message, each])).values();
+    if (first === undefined) return;
+    if (second === undefined || isUnreachable(second)) throw first;
+    throw withCode(new Error([...new Set(fatal.map(messageOf))].join("\n")), "ERR_DESCRIPTORS");
+  }
+
+  #record(problems: readonly (Error | undefined)[]): void {
+    const nowMs = Date.now();
+    this.reloads = problems.map((error, at) => {
+      const { lastSuccessMs, successes = 0, failures = 0 } = this.reloads[at] ?? {};
+      const conflicts = this.#conflictsOf(at);
+      return error === undefined
+        ? { problem: undefined, lastSuccessMs: nowMs, successes: successes + 1, failures, conflicts }
+        : { problem: messageOf(error), lastSuccessMs, successes, failures: failures + 1, conflicts };
+    });
+  }
+
+  #conflictsOf(at: number): readonly string[] {
+    const foreign = [...(this.#upstreams[at]?.foreignServices ?? [])].map(([service, owner]) => {
+      return `service ${toShortLine(service)} belongs to ${this.#upstreams[owner]?.connections.authority}`;
+    });
+    return [...foreign, ...(this.#compiled?.conflicts[at] ?? [])];
   }
 
   #retry(begunAtMs: number): void {
@@ -237,6 +294,7 @@ export class ProxyTable {
   async #reload(): Promise<ReloadReport> {
     const proceduresBefore = proceduresOf(this.services);
     const hadProblem = this.reloads.some(({ problem }) => problem !== undefined);
+    const conflictsBefore = this.reloads.map(({ conflicts }) => conflicts);
     let isChanged = false;
     let problems: readonly string[] = [];
     try {
@@ -250,33 +308,15 @@ export class ProxyTable {
     const added = [...proceduresAfter].filter((name) => !proceduresBefore.has(name));
     const removed = [...proceduresBefore].filter((name) => !proceduresAfter.has(name));
     const report = { isChanged, added, removed, problems };
-    const isReportable = isChanged || hadProblem || problems.length > 0;
+    const hasNewConflicts = !isDeepStrictEqual(
+      this.reloads.map(({ conflicts }) => conflicts),
+      conflictsBefore,
+    );
+    const isReportable = isChanged || hadProblem || hasNewConflicts || problems.length > 0;
     // An error thrown by onReload must not make the reload fail.
     if (isReportable && !this.#closing.signal.aborted)
       guardCallback("onReload", this.#options.onReload, this.#report)?.(report);
     return report;
-  }
-
-  /** Rejects with an Error that lists the problems of all upstreams. */
-  async #describe(descriptorSets: readonly Uint8Array[]): Promise<readonly ServiceDescriptors[]> {
-    const problems: string[] = [];
-    const descriptors: ServiceDescriptors[] = [];
-    for (const [at, upstream] of this.#upstreams.entries()) {
-      const set = descriptorSets[at] ?? noBytes;
-      try {
-        const each = set === noBytes && this.#upstreams.length > 1 ? noServices : await upstream.describe(set);
-        descriptors.push(each);
-        problems.push(...this.#withAuthority(at, servicesLosingTypes(this.#descriptors[at], each)));
-      } catch (error) {
-        problems.push(...this.#withAuthority(at, linesOf(error)));
-      }
-    }
-    const names = descriptors.flatMap(({ services }) => services.map(({ typeName }) => typeName));
-    const seen = new Set<string>();
-    const duplicates = new Set(names.filter((name) => seen.size === seen.add(name).size));
-    problems.push(...[...duplicates].map((name) => `${name} is served by two upstreams`));
-    if (problems.length > 0) throw withCode(new Error(problems.join("\n")), "ERR_DESCRIPTORS");
-    return descriptors;
   }
 
   #withAuthority(at: number, lines: readonly string[]): readonly string[] {
@@ -284,10 +324,27 @@ export class ProxyTable {
   }
 }
 
-const neverRead: DescriptorReload = { problem: undefined, lastSuccessMs: undefined, successes: 0, failures: 0 };
+/** Descriptors that an upstream may use. */
+interface Described {
+  readonly set: Uint8Array;
+  readonly descriptors: UpstreamDescriptors;
+}
 
-/** The services of an upstream whose descriptors have not been read yet: none. */
-const noServices: ServiceDescriptors = { services: [], types: createFileRegistry(), omitted: new Map() };
+const neverRead: DescriptorReload = {
+  problem: undefined,
+  lastSuccessMs: undefined,
+  successes: 0,
+  failures: 0,
+  conflicts: [],
+};
+
+/** The services of an upstream without descriptors: none. */
+const noServices: UpstreamDescriptors = {
+  services: [],
+  types: createFileRegistry(),
+  omitted: new Map(),
+  isUnknown: false,
+};
 
 /**
  * Returns why services that are served now would be omitted because their new descriptors lack a type. Services that
@@ -304,20 +361,6 @@ function servicesLosingTypes(
 /** Returns whether a set differs from the one in use, which is {@link noBytes} if the upstream was never read. */
 function isDifferent(set: Uint8Array, inUse: Uint8Array): boolean {
   return inUse === noBytes ? set !== noBytes : Buffer.compare(set, inUse) !== 0;
-}
-
-/** Returns the package named in a path that ends with `/package.Service/Method`. */
-function packageIn(path: string): string | undefined {
-  const slash = path.lastIndexOf("/");
-  const start = slash <= 0 ? -1 : path.lastIndexOf("/", slash - 1);
-  if (start < 0) return undefined;
-  const service = path.slice(start + 1, slash);
-  return service.slice(0, Math.max(0, service.lastIndexOf(".")));
-}
-
-/** Returns the first segment of a path after the prefix, without a verb. */
-function firstSegmentOf(path: string, prefix: string): string {
-  return /^[^/:]*/.exec(path.startsWith(prefix) ? path.slice(prefix.length + 1) : "")?.[0] ?? "";
 }
 
 function proceduresOf(services: readonly DescService[]): ReadonlySet<string> {

@@ -17,4 +17,4 @@ export {
   SettingsProblem,
 } from "./read-proxy-file.ts";
 export { type FlagOfSetting, flagsOfSettings } from "./setting-flags.ts";
-export type { HeaderRulesFile, UpstreamFile, UpstreamTlsFile } from "./upstream-table.ts";
+export { type HeaderRulesFile, parseServiceFlag, type UpstreamFile, type UpstreamTlsFile } from "./upstream-table.ts";

@@ -17,6 +17,8 @@ export interface ReadSettings {
   readonly settings: ProxyFile;
   /** Returns a problem of the setting with this path, worded to follow its name. */
   readonly problemAt: (path: string, problem: string) => SettingsProblem;
+  /** Returns the flag that set the setting with this path or, if it is not set, its parent; `undefined` for none. */
+  readonly flagOf: (path: string) => string | undefined;
 }
 
 /** A configuration file: its name for messages, and its text. */
@@ -46,6 +48,7 @@ export function readProxyFile(file: ConfigurationText | undefined, flags: FlagVa
   if (problems.length > 0 || settings === undefined) throw new SettingsProblem(problems.join("\n"));
   return {
     settings,
+    flagOf: (path) => findLocated(root, path).flag,
     problemAt: (path, problem) => {
       const found = findLocated(root, path);
       // A setting that has a default or is missing: the place is that of its parent.
@@ -112,15 +115,21 @@ function applyFlag(
   report: (at: Located, problem: string) => void,
 ): void {
   if (!(value instanceof Map)) return;
-  const read = toValue(flag, given, memberPath(path, name));
+  const read = toValue(flag, given, memberPath(path, name), value);
+  if (read === undefined) return;
   if (read instanceof Error) report(ofFlag(path, `--${flag.name}`, null), read.message);
   else value.set(name, ofFlag(memberPath(path, name), `--${flag.name}`, read));
 }
 
-function toValue(flag: SettingFlag, given: NonNullable<FlagValues[string]>, path: string): Located["value"] | Error {
+function toValue(
+  flag: SettingFlag,
+  given: NonNullable<FlagValues[string]>,
+  path: string,
+  members: ReadonlyMap<string, Located>,
+): Located["value"] | Error | undefined {
   const texts = [given].flat().map(String);
   if (flag.placeholder === undefined) return flag.value ?? true;
-  if (flag.toValue !== undefined) return flag.toValue(texts, path);
+  if (flag.toValue !== undefined) return flag.toValue(texts, path, members);
   if (flag.multiple !== true) return texts.at(-1) ?? "";
   return texts.map((each, at) => ofFlag(`${path}[${at}]`, `--${flag.name}`, each));
 }

@@ -138,7 +138,7 @@ export const proxyFileType: SettingType<ProxyFile> = mapping<ProxyFile>({
         placeholder: "ADDRESS",
         multiple: true,
         about:
-          "Where the service is: `dns:host:port`, `http://host:port`, `https://host:port` or `unix:/path`; repeat it for several services, each of which must have reflection.",
+          "Where the service is: `dns:host:port`, `http://host:port`, `https://host:port` or `unix:/path`; repeat it for several, each with reflection and `--service ADDRESS=NAME`.",
         toValue: (addresses, path) =>
           addresses.map((address, at) =>
             ofFlag(

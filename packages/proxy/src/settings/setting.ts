@@ -33,8 +33,15 @@ export interface SettingFlag {
   readonly multiple?: boolean;
   /** Its sentence in the help, if that of the setting does not fit. */
   readonly about?: string;
-  /** The values of the setting for all values of the flag. Default: the value itself, or the list of all. */
-  readonly toValue?: (texts: readonly string[], path: string) => Located["value"] | Error;
+  /**
+   * Returns the value of the setting for all values of the flag; `undefined` to leave it unset. `members` are the settings
+   * of the mapping that contains it. Default: the value itself, or the list of all.
+   */
+  readonly toValue?: (
+    texts: readonly string[],
+    path: string,
+    members: ReadonlyMap<string, Located>,
+  ) => Located["value"] | Error | undefined;
 }
 
 /** A setting: type, default, sentence and flags. Its name is the key in its {@link Members}. */

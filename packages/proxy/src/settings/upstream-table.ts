@@ -122,8 +122,18 @@ export const upstreamType: SettingType<UpstreamFile> = mapping<UpstreamFile>({
   services: {
     type: list(text()),
     fallback: [],
-    about: "Full names of the services to serve; `*` at the end is a wildcard. Default: all but reflection and health.",
-    flags: [{ name: "service", placeholder: "NAME", multiple: true }],
+    about:
+      "Full names of the services to serve; `*` at the end is a wildcard, and the most specific name of all upstreams applies. Required if several upstreams use reflection. Default: all but reflection and health.",
+    flags: [
+      {
+        name: "service",
+        placeholder: "NAME",
+        multiple: true,
+        about:
+          "Serves only services with this full name; `*` at the end is a wildcard. With several upstreams: `ADDRESS=NAME` for the upstream with this address.",
+        toValue: toServices,
+      },
+    ],
   },
   tls: { type: tls, about: "TLS to the upstream; for `dns:`, even an empty mapping enables it." },
   timeoutMs: {
@@ -179,4 +189,23 @@ function parseHeaderFields(fields: readonly string[], path: string): Located["va
     }
   }
   return new Map([...header].map(([name, value]) => [name, ofFlag(memberPath(path, name), "--reflect-header", value)]));
+}
+
+/** Parses names of services, and selects those for the upstream with these settings. */
+function toServices(
+  texts: readonly string[],
+  path: string,
+  members: ReadonlyMap<string, Located>,
+): Located["value"] | undefined {
+  const addresses = members.get("addresses")?.value;
+  const own = new Set(Array.isArray(addresses) ? addresses.map((each: Located) => each.value) : []);
+  const names = texts.map(parseServiceFlag).filter(({ address }) => address === undefined || own.has(address));
+  if (names.length === 0) return undefined;
+  return names.map(({ name }, at) => ofFlag(`${path}[${at}]`, "--service", name));
+}
+
+/** Splits `ADDRESS=NAME`. Names do not contain `=`, but a path of a Unix socket may. */
+export function parseServiceFlag(given: string): { readonly address: string | undefined; readonly name: string } {
+  const at = given.lastIndexOf("=");
+  return { address: at < 0 ? undefined : given.slice(0, at), name: given.slice(at + 1) };
 }

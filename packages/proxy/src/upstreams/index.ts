@@ -15,3 +15,4 @@ export type { PendingCall, RefusalReason } from "./call-queue.ts";
 export { createUpstream, Upstream, type UpstreamLoad } from "./upstream.ts";
 export { defaultRestTimeoutMs, type UpstreamLimits, upstreamLimits } from "./upstream-limits.ts";
 export type { UpstreamLookup, UpstreamOptions } from "./upstream-options.ts";
+export { findPatternProblems, type PatternProblem, ServiceOwners } from "./service-owners.ts";

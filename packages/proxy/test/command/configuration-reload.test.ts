@@ -116,10 +116,12 @@ test("an upstream that cannot be reached keeps its descriptors, and does not pre
   });
   const { port } = await orders.listen({ host: "127.0.0.1" });
   const address = `http://127.0.0.1:${port}`;
-  const others = `- { addresses: ["${address}"], descriptors: reflection, connections: `;
+  const others = `- { addresses: ["${address}"], descriptors: reflection, services: [orders.*], connections: `;
   const configureBoth = (connections: number, more: string): void => {
     configure(addresses[0], "");
-    const first = readFileSync(file, "utf8").replace("upstreams: [{", "upstreams:\n- {").replace("}]", "}");
+    const first = readFileSync(file, "utf8")
+      .replace("upstreams: [{", "upstreams:\n- { services: [greenhouse.*],")
+      .replace("}]", "}");
     writeFileSync(file, `${first}${others}${connections} }\n${more}`);
   };
   configureBoth(1, "");

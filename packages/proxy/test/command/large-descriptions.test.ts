@@ -112,7 +112,9 @@ test.each<Nesting & { readonly name: string; readonly note: string | undefined }
     await using upstream = await startReflectingServer([nestedMessages(nesting)]);
     const main = join(projectFolder, "packages/proxy/src/command/main.ts");
     const upstreams = ["--upstream", `http://127.0.0.1:${port}`, "--upstream", `http://${upstream.address}`];
-    const args = ["--port", "0", "--drain-delay-ms", "0", ...upstreams, "--reflection"];
+    const names = [`http://127.0.0.1:${port}=greenhouse.*`, `http://${upstream.address}=nested.*`];
+    const services = names.flatMap((name) => ["--service", name]);
+    const args = ["--port", "0", "--drain-delay-ms", "0", ...upstreams, ...services, "--reflection"];
     await using program = startNode([main, ...args], folder.path);
     const [, url = ""] = await program.find(/^(\S+) serves/m);
     const description = fetch(`${url}/openapi.json`).then(async (response) => {

@@ -516,11 +516,15 @@ test("--check reports a malformed authority after a valid one", async () => {
 
 describe("an unreachable upstream of two", () => {
   const missing = "http://127.0.0.1:1";
-  const args = (upstream: Upstream, ...more: readonly string[]): readonly string[] => [
+  const args = ({ address }: Upstream, ...more: readonly string[]): readonly string[] => [
+    "--upstream",
+    `http://${address}`,
+    "--service",
+    `http://${address}=greenhouse.*`,
     "--upstream",
     missing,
-    "--upstream",
-    `http://${upstream.address}`,
+    "--service",
+    `${missing}=missing.*`,
     "--reflection",
     ...more,
   ];

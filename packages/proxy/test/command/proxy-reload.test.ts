@@ -80,7 +80,16 @@ test.each<{
   },
   {
     name: "of one of several upstreams without a service to proxy",
-    source: () => ["--reflection", "--upstream", neighborAddress, "--require-all"],
+    source: () => [
+      "--reflection",
+      "--require-all",
+      "--upstream",
+      neighborAddress,
+      "--service",
+      `${address}=greenhouse.*`,
+      "--service",
+      `${neighborAddress}=streams.*`,
+    ],
     breakSource: () => list(ServerReflection),
     fixSource: () => list(GreenhouseService, ServerReflection),
     problem: /no service to proxy; the previous descriptors of these upstreams stay in use$/,
@@ -130,7 +139,9 @@ test.each<{
 test("changes of an upstream are reported while another one is unreachable", async () => {
   list(GreenhouseService, ServerReflection);
   const upstreams = ["--upstream", "http://127.0.0.1:1", "--upstream", address, "--reflection"];
-  await using proxy = await startProxyProcess(["--port", "0", ...upstreams]);
+  const services = ["greenhouse.*", "streams.*"].flatMap((pattern) => ["--service", `${address}=${pattern}`]);
+  const other = ["--service", "http://127.0.0.1:1=missing.*"];
+  await using proxy = await startProxyProcess(["--port", "0", ...upstreams, ...services, ...other]);
   const { command } = proxy;
   list(GreenhouseService, StreamService, ServerReflection);
   command.process.kill("SIGHUP");

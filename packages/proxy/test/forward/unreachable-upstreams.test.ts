@@ -160,9 +160,10 @@ test("calls of reload() lengthen the backoff of an unreachable upstream", async 
 test.each([
   {
     name: "if all upstreams are unreachable",
-    upstreams: ["http://127.0.0.1:1", "http://127.0.0.1:2"].map((upstream): ProxiedUpstream => ({
-      upstream,
+    upstreams: ["1", "2"].map((port): ProxiedUpstream => ({
+      upstream: `http://127.0.0.1:${port}`,
       descriptors: "reflection",
+      services: [`service${port}.*`],
     })),
     problem: "127.0.0.1:1: server reflection failed",
   },

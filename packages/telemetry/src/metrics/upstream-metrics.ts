@@ -92,6 +92,8 @@ function recordCalls(metrics: Metrics, upstreams: readonly MeasuredUpstream[]): 
 interface MeasuredDescriptors extends MeasuredReload {
   readonly successes: number;
   readonly failures: number;
+  /** What the upstream offers and does not serve because it belongs to another. */
+  readonly conflicts: readonly string[];
 }
 
 /** A proxy whose reloads are measured, as `createProxy` of `@plantstore/proxy` returns it. */
@@ -101,8 +103,8 @@ export interface MeasuredProxy {
 }
 
 /**
- * Adds gauges for whether the last reload of each upstream's descriptors succeeded, and for the time of the last
- * success, and a counter of reloads.
+ * Adds gauges for whether the last reload of each upstream's descriptors succeeded, for the time of the last success, and
+ * for the number of conflicts, and a counter of reloads.
  *
  * @param upstreams - the label `upstream` of each upstream, in the order of the proxy
  */
@@ -124,5 +126,13 @@ export function measureDescriptors(metrics: Metrics, upstreams: readonly string[
         { attributes: { ...attributes, result: "success" }, value: successes },
         { attributes: { ...attributes, result: "failure" }, value: failures },
       ]),
+  );
+  metrics.gauge(
+    {
+      name: "gateway.descriptors.conflicts",
+      unit: "{conflict}",
+      description: "Services, routes and tools that an upstream offers and that belong to another",
+    },
+    () => reloads().map(({ attributes, reload: { conflicts } }) => ({ attributes, value: conflicts.length })),
   );
 }

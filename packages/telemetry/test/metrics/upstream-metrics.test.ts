@@ -32,12 +32,12 @@ test("measureUpstreams exports metrics per upstream, and refusals by reason", ()
   ]);
 });
 
-test("measureDescriptors exports whether the last reload of each upstream succeeded, when, and how many did", () => {
+test("measureDescriptors exports the reloads and the conflicts of each upstream", () => {
   const metrics = new Metrics();
   const descriptorReloads = [
-    { problem: undefined, lastSuccessMs: 2_500, successes: 3, failures: 1 },
-    { problem: "it is down", lastSuccessMs: 1_000, successes: 1, failures: 2 },
-    { problem: "it was never up", lastSuccessMs: undefined, successes: 0, failures: 4 },
+    { problem: undefined, lastSuccessMs: 2_500, successes: 3, failures: 1, conflicts: [] },
+    { problem: "it is down", lastSuccessMs: 1_000, successes: 1, failures: 2, conflicts: ["a", "b"] },
+    { problem: "it was never up", lastSuccessMs: undefined, successes: 0, failures: 4, conflicts: [] },
   ];
   measureDescriptors(metrics, ["dns:a:1", "unix:/b", "unix:/c"], { descriptorReloads });
   const [a, b, c] = [{ upstream: "dns:a:1" }, { upstream: "unix:/b" }, { upstream: "unix:/c" }];
@@ -57,6 +57,7 @@ test("measureDescriptors exports whether the last reload of each upstream succee
         [{ ...c, result: "failure" }, 4],
       ),
     ],
+    ["gauge", "gateway.descriptors.conflicts", "{conflict}", series([a, 0], [b, 2], [c, 0])],
   ]);
 });
 

@@ -88,7 +88,8 @@ const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
  * @throws RuleProblem if a pattern is missing, if additional bindings are nested (http.proto allows one level), or if a
  * custom kind is not an HTTP method
  */
-export function toHttpPatterns(rule: HttpRule): readonly HttpPattern[] {
+export function toHttpPatterns(external: ExternalHttpRule): readonly HttpPattern[] {
+  const rule = create(HttpRuleSchema, external);
   const nested = rule.additionalBindings.find((additional) => additional.additionalBindings.length > 0);
   if (nested !== undefined) throw new RuleProblem("additional_bindings must not be nested");
   return [rule, ...rule.additionalBindings].map(toHttpPattern);

@@ -66,4 +66,5 @@ export {
   type TemplateSegment,
   type TemplateVariable,
 } from "./path-template.ts";
+export { type RouteShape, routesOverlap, templatesOverlap } from "./template-overlap.ts";
 export { createNameFilter, unmatchedPatterns } from "./name-filter.ts";

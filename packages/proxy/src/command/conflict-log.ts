@@ -1,0 +1,28 @@
+import type { DescriptorReload } from "../create-proxy.ts";
+import type { Output } from "./terminal.ts";
+
+/** Maximum new conflicts that are logged for one upstream. 20: the metric has their number, and servers choose the names. */
+const loggedMax = 20;
+
+/** Logs what upstreams offer although it belongs to another upstream: each conflict when it appears. */
+export class ConflictLog {
+  readonly #output: Output;
+  #known: ReadonlySet<string> = new Set();
+
+  constructor(output: Output) {
+    this.#output = output;
+  }
+
+  /** Logs the new conflicts. @param names - the names of the upstreams */
+  record(names: readonly string[], reloads: readonly DescriptorReload[]): void {
+    const lines = reloads.map(({ conflicts }, at) => conflicts.map((each) => `upstream ${names[at]}: ${each}`));
+    for (const [at, ofUpstream] of lines.entries()) {
+      const added = ofUpstream.filter((line) => !this.#known.has(line));
+      for (const line of added.slice(0, loggedMax)) this.#output.printError(line);
+      const others = added.length - loggedMax;
+      if (others > 0)
+        this.#output.printError(`upstream ${names[at]}: ${others} more services or routes belong to others`);
+    }
+    this.#known = new Set(lines.flat());
+  }
+}

@@ -1,0 +1,105 @@
+import type { DescMethod } from "@bufbuild/protobuf";
+import { type ConnectRouter, createConnectRouter } from "@connectrpc/connect";
+import { compileNodeRoutes, type GatewayOptions } from "@plantstore/gateway/internal/create-gateway";
+import type { FaultReporter, Forwarder } from "@plantstore/gateway/internal/serve";
+import { type RestOptions, selectorOf } from "@plantstore/gateway/rest";
+import {
+  assignServices,
+  type CompiledTable,
+  type OpenUpstream,
+  shareRoutes,
+  typesOf,
+  type UpstreamDescriptors,
+} from "./forward/index.ts";
+import type { ServiceOwners } from "./upstreams/index.ts";
+
+/** What does not change while a proxy serves by the same options. */
+interface Compiler {
+  readonly upstreams: readonly OpenUpstream[];
+  readonly owners: ServiceOwners;
+  /** The RPCs that the process serves itself. */
+  readonly localMethods: readonly DescMethod[];
+  readonly options: Omit<GatewayOptions, "routes"> & Partial<Pick<GatewayOptions, "routes">>;
+  readonly report: FaultReporter;
+}
+
+/** Creates the handlers of all RPCs and their routes. */
+export function compileProxy(
+  { upstreams, owners, localMethods, options, report }: Compiler,
+  descriptors: readonly UpstreamDescriptors[],
+): CompiledTable {
+  const { routes: registerLocal, jsonOptions } = options;
+  const names = upstreams.map(({ connections }) => connections.authority);
+  const offers = descriptors.map((each, at) => ({
+    descriptors: each,
+    isUnlimited: upstreams[at]?.isReflected === true && (upstreams[at].options.services ?? []).length === 0,
+    name: names[at] ?? "",
+  }));
+  const assigned = assignServices(offers, new Set(localMethods.map(({ parent }) => parent.typeName)));
+  const claims = descriptors.map(({ isUnknown }, at) => ({
+    name: names[at] ?? "",
+    methods: (assigned.services[at] ?? []).flatMap(({ methods }) => methods),
+    waitsForEarlier: upstreams[at]?.isReflected === true,
+    isUnknown,
+  }));
+  const rules = [...upstreams.flatMap((upstream) => upstream.options.rules ?? []), ...(options.rest?.rules ?? [])];
+  const { rest, conflicts } = restOf({ ...options.rest, rules }, claims, { owners, localMethods, options });
+  const proxied = new Set(assigned.services.flat());
+  const forwarders = new Map<DescMethod, Forwarder>();
+  const register = (router: ConnectRouter): unknown => {
+    const registered: unknown = registerLocal?.(router);
+    for (const [at, upstream] of upstreams.entries()) {
+      const added = upstream.register(router, assigned.services[at] ?? []);
+      for (const [method, forwarder] of added) forwarders.set(method, forwarder);
+    }
+    // Returned so that the router can refuse a promise.
+    return registered;
+  };
+  const routes = compileNodeRoutes(
+    { ...options, routes: register, rest, jsonOptions: { registry: typesOf(descriptors), ...jsonOptions } },
+    report,
+    {
+      // equivalent mutant: validating these messages again would only make calls slower.
+      isValidated: (service) => proxied.has(service),
+      // equivalent mutant: handlers forward the same calls, with decoded messages.
+      forwarderOf: (method) => forwarders.get(method),
+    },
+  );
+  return {
+    routes,
+    rest,
+    services: [...proxied],
+    conflicts: assigned.conflicts.map((each, at) => [...each, ...(conflicts[at] ?? [])]),
+  };
+}
+
+/** Returns the options of REST, and the routes that each upstream offers and that belong to another. */
+function restOf(
+  rest: RestOptions & Required<Pick<RestOptions, "rules">>,
+  claims: Parameters<typeof shareRoutes>[0],
+  { owners, localMethods, options }: Pick<Compiler, "owners" | "localMethods" | "options">,
+): { readonly rest: RestOptions; readonly conflicts: CompiledTable["conflicts"] } {
+  if (claims.length + localMethods.length < 2) return { rest, conflicts: [] };
+  const { endpoints = [], mcp } = options;
+  const methods = [...localMethods, ...claims.flatMap((claim) => claim.methods)];
+  const selectors = new Set(methods.map(selectorOf));
+  // An upstream that does not offer an RPC now must not make a selector invalid, which would stop all upstreams.
+  const isLoose = claims.length > 1;
+  const paths = endpoints.filter(({ atRoot }) => atRoot !== true).map(({ path }) => path);
+  const { conflicts, ...shared } = shareRoutes(claims, {
+    localMethods,
+    reservedPaths: new Set([...paths, ...(mcp === undefined ? [] : [mcp.path])]),
+    rules: rest.rules,
+    omit: (rest.omit ?? []).filter((selector) => !isLoose || selectors.has(selector)),
+    owners,
+  });
+  return { rest: { ...rest, ...shared, ...(isLoose && { ignoreUnregistered: true }) }, conflicts };
+}
+
+/** Returns the RPCs that a function registers. */
+export function methodsOf(routes: GatewayOptions["routes"] | undefined): readonly DescMethod[] {
+  if (routes === undefined) return [];
+  const router = createConnectRouter();
+  routes(router);
+  return router.handlers.map(({ method }) => method);
+}

@@ -1,0 +1,211 @@
+import type { DescMethod } from "@bufbuild/protobuf";
+import {
+  anyMethod,
+  createHttpRuleFinder,
+  type ExternalHttpRule,
+  fixedPathOf,
+  type HttpPattern,
+  parsePathTemplate,
+  type RouteShape,
+  RuleProblem,
+  selectorOf,
+  templatesOverlap,
+  toHttpPatterns,
+} from "@plantstore/gateway/rest";
+import { RouteIndex } from "./route-index.ts";
+import type { ServiceOwners } from "../upstreams/index.ts";
+
+/** What {@link shareRoutes} needs of an upstream. */
+export interface RouteClaims {
+  /** The name for messages. */
+  readonly name: string;
+  readonly methods: readonly DescMethod[];
+  /** Whether its annotations must not be used before those of all earlier upstreams are known. */
+  readonly waitsForEarlier: boolean;
+  /** Whether the upstream has not been reached yet, so that its routes are unknown. */
+  readonly isUnknown: boolean;
+}
+
+/** What {@link shareRoutes} needs of a proxy. */
+export interface RouteContext {
+  /** The RPCs that the process serves itself. */
+  readonly localMethods: readonly DescMethod[];
+  /** The paths of endpoints, and of other protocols. */
+  readonly reservedPaths: ReadonlySet<string>;
+  readonly rules: readonly ExternalHttpRule[];
+  readonly omit: readonly string[];
+  readonly owners: ServiceOwners;
+}
+
+/** The rules with which every route has one owner. */
+export interface RouteShares {
+  readonly rules: readonly ExternalHttpRule[];
+  readonly omit: readonly string[];
+  /**
+   * The routes that each upstream offers and that belong to another, as `route METHOD TEMPLATE belongs to NAME`, and
+   * whether its routes wait for an earlier upstream.
+   */
+  readonly conflicts: readonly (readonly string[])[];
+}
+
+/** The index of an upstream, or who else serves a route. */
+type Owner = number | "this server" | "a rule of the configuration";
+
+/**
+ * Leaves out of each upstream the REST routes that could get calls of another one. The rules of the operator take
+ * precedence over all annotations, then those of the process, then those of earlier upstreams.
+ */
+export function shareRoutes(upstreams: readonly RouteClaims[], context: RouteContext): RouteShares {
+  return new Sharing(upstreams, context).share();
+}
+
+class Sharing {
+  readonly #upstreams: readonly RouteClaims[];
+  readonly #context: RouteContext;
+  readonly #taken = new RouteIndex<Owner>();
+  readonly #procedures = new Map<string, number>();
+  readonly #findAnnotation = createHttpRuleFinder([], [], true);
+  readonly #withoutAnnotation: ReadonlySet<string>;
+  readonly #rules: ExternalHttpRule[];
+  readonly #omit: string[];
+
+  constructor(upstreams: readonly RouteClaims[], context: RouteContext) {
+    this.#upstreams = upstreams;
+    this.#context = context;
+    this.#rules = [...context.rules];
+    this.#omit = [...context.omit];
+    this.#withoutAnnotation = new Set([...context.rules.map(({ selector = "" }) => selector), ...context.omit]);
+    for (const [at, { methods }] of upstreams.entries()) {
+      for (const { parent, name } of methods) this.#procedures.set(`/${parent.typeName}/${name}`, at);
+    }
+  }
+
+  share(): RouteShares {
+    for (const rule of this.#context.rules) {
+      const owner = this.#ownerOfRule(rule.selector ?? "");
+      for (const shape of shapesOf(rule)) if (shape !== undefined) this.#taken.add({ ...shape, owner });
+    }
+    for (const method of this.#context.localMethods) {
+      for (const shape of this.#annotated(method))
+        if (shape !== undefined) this.#taken.add({ ...shape, owner: "this server" });
+    }
+    const conflicts = this.#upstreams.map(({ methods }, at) => [
+      ...new Set(methods.flatMap((method) => this.#claim(at, method))),
+    ]);
+    return { rules: this.#rules, omit: this.#omit, conflicts };
+  }
+
+  #ownerOfRule(selector: string): Owner {
+    const service = selector.slice(0, selector.lastIndexOf("."));
+    const { owners, localMethods } = this.#context;
+    if (localMethods.some(({ parent }) => parent.typeName === service)) return "this server";
+    const offering = this.#upstreams.findIndex(({ methods }) =>
+      methods.some(({ parent }) => parent.typeName === service),
+    );
+    return owners.ownerOf(service) ?? (offering < 0 ? "a rule of the configuration" : offering);
+  }
+
+  /** Adds the routes of a method that belong to its upstream, and returns the conflicts of the others. */
+  #claim(at: number, method: DescMethod): readonly string[] {
+    const shapes = this.#annotated(method);
+    if (shapes.length === 0) return [];
+    const unknown = this.#unknownBefore(at);
+    if (unknown !== undefined) {
+      this.#omit.push(selectorOf(method));
+      return [`its REST routes are not served before the descriptors of ${unknown.name} are known`];
+    }
+    const conflicts: string[] = [];
+    const kept = shapes.map((shape) => {
+      const owner = shape === undefined ? undefined : this.#otherOwnerOf(at, shape);
+      if (shape === undefined) return true;
+      if (owner === undefined) this.#taken.add({ ...shape, owner: at });
+      else conflicts.push(`route ${shape.httpMethod} ${shape.pathTemplate} belongs to ${this.#nameOf(owner)}`);
+      return owner === undefined;
+    });
+    if (conflicts.length > 0) this.#keepOnly(method, kept);
+    return conflicts;
+  }
+
+  /** Returns an earlier upstream whose routes are unknown, if the routes of an upstream must wait for them. */
+  #unknownBefore(at: number): RouteClaims | undefined {
+    if (this.#upstreams[at]?.waitsForEarlier !== true) return undefined;
+    return this.#upstreams.slice(0, at).find(({ isUnknown }) => isUnknown);
+  }
+
+  #otherOwnerOf(at: number, shape: RouteShape): Owner | undefined {
+    const path = fixedPathOf(shape.template) ?? "";
+    if (this.#context.reservedPaths.has(path)) return "this server";
+    const ofProcedure = this.#procedures.get(path);
+    if (ofProcedure !== undefined && ofProcedure !== at) return ofProcedure;
+    return this.#taken.otherOwnerOf(shape, at) ?? this.#ownerOfRpcPath(at, shape);
+  }
+
+  /**
+   * Returns whose RPCs have paths that a route matches, by the patterns of services: a Connect call of an RPC that is not
+   * known yet must not become a REST call of another upstream.
+   */
+  #ownerOfRpcPath(at: number, { httpMethod, template }: RouteShape): number | undefined {
+    const isForRpcs = httpMethod === anyMethod || httpMethod === "POST" || httpMethod === "GET";
+    if (!isForRpcs || !templatesOverlap(template, rpcPath)) return undefined;
+    const [first] = template.segments;
+    const { owners } = this.#context;
+    if (first?.kind !== "literal") return owners.otherWithPatterns(at);
+    const owner = fullName.test(first.text) ? owners.ownerOf(first.text) : undefined;
+    return owner === at ? undefined : owner;
+  }
+
+  #nameOf(owner: Owner): string {
+    return typeof owner === "number" ? (this.#upstreams[owner]?.name ?? "") : owner;
+  }
+
+  /** Returns the routes of an annotation that applies; `undefined` for a template that is not valid. */
+  #annotated(method: DescMethod): readonly (AnnotatedRoute | undefined)[] {
+    const rule = this.#withoutAnnotation.has(selectorOf(method)) ? undefined : this.#findAnnotation(method);
+    return rule === undefined ? [] : shapesOf(rule);
+  }
+
+  /** Replaces the annotation of a method by a rule with some of its routes. */
+  #keepOnly(method: DescMethod, kept: readonly boolean[]): void {
+    const rule = this.#findAnnotation(method);
+    const bindings = rule === undefined ? [] : [rule, ...rule.additionalBindings];
+    const [first, ...additionalBindings] = bindings.filter((_, at) => kept[at] === true);
+    const selector = selectorOf(method);
+    if (first === undefined) this.#omit.push(selector);
+    else {
+      const { pattern, body, responseBody } = first;
+      const others = additionalBindings.map((each) => ({
+        pattern: each.pattern,
+        body: each.body,
+        responseBody: each.responseBody,
+      }));
+      this.#rules.push({ selector, pattern, body, responseBody, additionalBindings: others });
+    }
+  }
+}
+
+/** A route of an annotation. */
+interface AnnotatedRoute extends RouteShape, HttpPattern {}
+
+/** Returns the routes of a rule; `undefined` for a template that is not valid, which is reported when it is compiled. */
+function shapesOf(rule: ExternalHttpRule): readonly (AnnotatedRoute | undefined)[] {
+  const patterns = ifValid(() => toHttpPatterns(rule)) ?? [];
+  return patterns.map((pattern) => {
+    const template = ifValid(() => parsePathTemplate(pattern.pathTemplate));
+    return template && { ...pattern, template };
+  });
+}
+
+function ifValid<Value>(read: () => Value): Value | undefined {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof RuleProblem) return undefined;
+    throw error;
+  }
+}
+
+/** The paths of RPCs: `/package.Service/Method`. */
+const rpcPath = parsePathTemplate("/*/*");
+
+/** The name of a service in a package. A segment without a dot is more likely a path of REST. */
+const fullName = /^[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+$/;

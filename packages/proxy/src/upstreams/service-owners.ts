@@ -1,0 +1,90 @@
+/** What {@link ServiceOwners} needs of an upstream. */
+interface ServicePatterns {
+  /** Full names of services; a name that ends in `*` is a prefix. Empty or `undefined` for all services. */
+  readonly services?: readonly string[] | undefined;
+  readonly descriptors: unknown;
+}
+
+/** Why the patterns of an upstream cannot be used. */
+export interface PatternProblem {
+  /** The index of the upstream. */
+  readonly at: number;
+  readonly kind: "missing" | "shared";
+  /** The pattern that an earlier upstream has too; `undefined` if patterns are missing. */
+  readonly pattern: string | undefined;
+  /** The index of the earlier upstream with the same pattern, or of another one that uses reflection. */
+  readonly other: number;
+}
+
+/**
+ * Returns why upstreams cannot be told apart: several use reflection and one of them has no patterns, or two have the
+ * same pattern. What an upstream sends by reflection must not decide which calls it gets.
+ */
+export function findPatternProblems(upstreams: readonly ServicePatterns[]): readonly PatternProblem[] {
+  const reflected = [...upstreams.entries()].filter(([, { descriptors }]) => descriptors === "reflection");
+  const problems: PatternProblem[] = [];
+  for (const [at, { services = [] }] of reflected) {
+    const other = reflected.find(([index]) => index !== at)?.[0];
+    if (other !== undefined && services.length === 0) problems.push({ at, kind: "missing", pattern: undefined, other });
+  }
+  const firsts = new Map<string, number>();
+  for (const [at, { services = [] }] of upstreams.entries()) {
+    for (const pattern of services) {
+      const other = firsts.get(pattern) ?? at;
+      if (other === at) firsts.set(pattern, at);
+      else problems.push({ at, kind: "shared", pattern, other });
+    }
+  }
+  return problems;
+}
+
+/** Which upstream a service belongs to, by the patterns of all upstreams. The most specific pattern applies. */
+export class ServiceOwners {
+  readonly #names = new Map<string, number>();
+  readonly #prefixes = new Map<string, number>();
+  readonly #hasPatterns: readonly boolean[];
+
+  constructor(upstreams: readonly ServicePatterns[]) {
+    this.#hasPatterns = upstreams.map(({ services = [] }) => services.length > 0);
+    for (const [at, { services = [] }] of upstreams.entries()) {
+      for (const pattern of services) {
+        if (pattern.endsWith("*")) this.#prefixes.set(pattern.slice(0, -1), at);
+        else this.#names.set(pattern, at);
+      }
+    }
+  }
+
+  /** Returns the index of the upstream whose pattern matches; `undefined` if no pattern does. */
+  ownerOf(name: string): number | undefined {
+    const owner = this.#names.get(name);
+    if (owner !== undefined || this.#prefixes.size === 0) return owner;
+    for (let length = name.length; length >= 0; length--) {
+      const ofPrefix = this.#prefixes.get(name.slice(0, length));
+      if (ofPrefix !== undefined) return ofPrefix;
+    }
+    return undefined;
+  }
+
+  /** Returns whether an upstream may serve a service. Without patterns, it serves what no pattern of others matches. */
+  mayServe(at: number, name: string): boolean {
+    const owner = this.ownerOf(name);
+    return owner === undefined ? this.#hasPatterns[at] === false && isApplicationService(name) : owner === at;
+  }
+
+  /** Returns the index of another upstream with patterns; `undefined` if there is none. */
+  otherWithPatterns(at: number): number | undefined {
+    const other = this.#hasPatterns.findIndex((has, index) => has && index !== at);
+    return other < 0 ? undefined : other;
+  }
+
+  /** Returns whose service an upstream may not serve, if that is worth a report; otherwise `undefined`. */
+  foreignOwnerOf(at: number, name: string): number | undefined {
+    const owner = this.ownerOf(name);
+    return owner === at || !isApplicationService(name) ? undefined : owner;
+  }
+}
+
+/** Returns whether a service belongs to the application, rather than to the operation of gRPC servers. */
+function isApplicationService(name: string): boolean {
+  return !/^grpc\.(?:reflection|health|channelz)\./.test(name);
+}
