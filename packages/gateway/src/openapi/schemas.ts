@@ -220,7 +220,8 @@ export class Schemas {
 
   #ofField(field: DescField, place: ValuePlace): OpenApiSchema {
     const { value, element, key } = this.#options.rules?.keywordsOf(field) ?? {};
-    const ofElement = { ...this.#ofElement(field, place), ...element };
+    const ofValue = this.#ofElement(field, place);
+    const ofElement = { ...ofValue, ...fitting(element, ofValue) };
     switch (field.fieldKind) {
       case "list":
         return { type: "array", ...value, items: ofElement };
@@ -230,7 +231,7 @@ export class Schemas {
         return { type: "object", ...value, ...propertyNames, additionalProperties: ofElement };
       }
       default:
-        return { ...ofElement, ...value };
+        return { ...ofValue, ...fitting(value, ofValue) };
     }
   }
 
@@ -323,6 +324,26 @@ const noExample = `The example is left out: it would have more than ${exampleFie
  * names.
  */
 const excludedMembersMax = 50;
+
+/**
+ * Returns keywords whose values have the schema's type, because rules list 64-bit integers both as strings and as numbers.
+ * References to enums have no type.
+ */
+function fitting(keywords: OpenApiSchema | undefined, { type }: OpenApiSchema): OpenApiSchema {
+  if (keywords === undefined || type === undefined) return keywords ?? {};
+  const types = new Set([type].flat());
+  const fits = (value: unknown): boolean =>
+    typeof value === "string"
+      ? types.has("string")
+      : typeof value !== "number" || !types.has("string") || types.size > 1;
+  const entries = Object.entries(keywords).flatMap(([keyword, value]) => {
+    if (keyword === "const") return fits(value) ? [[keyword, value] as const] : [];
+    if ((keyword !== "enum" && keyword !== "examples") || !Array.isArray(value)) return [[keyword, value] as const];
+    const kept = value.filter(fits);
+    return kept.length > 0 ? [[keyword, kept] as const] : [];
+  });
+  return Object.fromEntries(entries);
+}
 
 function refuseNames(names: string[]): OpenApiSchema {
   return { propertyNames: { not: { enum: names } } };

@@ -25,7 +25,7 @@ test("the schema of a message has its rules", () => {
         age: { type: "integer", minimum: 18, exclusiveMaximum: 130 },
         addresses: { type: "array", maxItems: 50_000 },
         rate: { minimum: 0.1 },
-        phones: { propertyNames: expect.not.objectContaining({ enum: expect.anything() }) },
+        phones: { propertyNames: { enum: ["1", "2"] } },
         labels: { propertyNames: { maxLength: 1_000_000 }, additionalProperties: { minLength: 1 } },
       },
     },

@@ -22,7 +22,7 @@ import { edgeValues, formsOf, mutateObject } from "./random-values.ts";
 
 /** The arguments that a schema accepts and a tool does not, because JSON Schema cannot describe the rule. */
 const exceptions: Readonly<Record<string, (error: string, sent: string) => boolean>> = {
-  "a text that UTF-8 cannot encode": (error) => error.startsWith("not valid JSON: lone surrogate"),
+  "a text that UTF-8 cannot encode": (error) => error.includes("not valid JSON: lone surrogate"),
   "a google.protobuf.Any of an unknown type, or with wrong members": (error) => /[ .]any[.:]/.test(error),
   "a time with a leap second, of the year 0, or in a form that only ajv accepts": (error) =>
     error.includes(" is not an RFC 3339 time from year 1 to 9999"),

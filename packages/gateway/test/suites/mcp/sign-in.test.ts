@@ -65,7 +65,7 @@ async function startGateway({ issuer }: AuthorizationServer): Promise<ProtectedS
     engine: createHttpEngine(),
     routes: (router) =>
       router.service(GreenhouseService, {
-        waterBed: (_, { values }) => ({ note: values.get(principalKey)?.subject }),
+        waterBed: (_, { values }) => ({ note: values.get(principalKey)?.subject ?? "" }),
       }),
     requestPathPrefix: "/api",
     mcp: createMcp({ tools }),
