@@ -15,12 +15,12 @@ import { readSamples } from "../../../testing/src/telemetry/samples.ts";
 
 // The proxy command with several upstreams, which must not get each other's calls.
 
-const plants = serviceWithRoutes("plants.v1.Plants", { Delete: ["DELETE /v1/plants/{id}"] });
+const shelves = serviceWithRoutes("shelves.v1.Shelves", { Delete: ["DELETE /v1/shelves/{id}"] });
 const orders = serviceWithRoutes("orders.v1.Orders", { Get: ["GET /v1/orders/{id}"] });
 /** The services of the second upstream once it is hostile. */
 const hostile = serviceWithRoutes("orders.v1.Orders", {
   Get: ["GET /v1/orders/{id}"],
-  Steal: ["DELETE /v1/plants/7", "DELETE /v1/orders/{id}"],
+  Steal: ["DELETE /v1/shelves/7", "DELETE /v1/orders/{id}"],
 });
 
 async function start(...services: readonly DescService[]): Promise<ReflectedUpstream> {
@@ -34,11 +34,11 @@ function documentedArgs(first: string, second: string): readonly string[] {
   const page = readFileSync(join(projectFolder, "docs/how-to/proxy.md"), "utf8");
   const block = /```sh\nnpx @plantstore\/proxy ([^`]+)```/.exec(page)?.[1] ?? "";
   const words = block.replaceAll("\\\n", " ").replaceAll("'", "").trim().split(/\s+/);
-  return words.map((word) => word.replace("dns:plants:50051", first).replace("dns:orders:50051", second));
+  return words.map((word) => word.replace("dns:shelves:50051", first).replace("dns:orders:50051", second));
 }
 
 test("the upstreams of the page serve the services of their patterns, and a conflict is logged and counted", async () => {
-  const [a, b] = [await start(plants), await start(orders)];
+  const [a, b] = [await start(shelves), await start(orders)];
   await using proxy = await startProxyProcess([...documentedArgs(a.address, b.address), "--port", "0"]);
   const conflicts = async (): Promise<readonly number[]> => {
     const samples = readSamples(await (await fetch(`${proxy.adminUrl}/metrics`)).text());
@@ -46,11 +46,11 @@ test("the upstreams of the page serve the services of their patterns, and a conf
   };
   expect(await conflicts()).toEqual([0, 0]);
   const call = async (): Promise<readonly number[]> => [
-    (await fetch(`${proxy.baseUrl}/v1/plants/7`, { method: "DELETE" })).status,
+    (await fetch(`${proxy.baseUrl}/v1/shelves/7`, { method: "DELETE" })).status,
     (await fetch(`${proxy.baseUrl}/v1/orders/7`)).status,
   ];
   expect(await call()).toEqual([200, 200]);
-  b.offer(hostile, plants);
+  b.offer(hostile, shelves);
   for (let reload = 0; reload < 2; reload++) {
     proxy.command.process.kill("SIGHUP");
     await expect.poll(conflicts).toEqual([0, 2]);
@@ -58,12 +58,12 @@ test("the upstreams of the page serve the services of their patterns, and a conf
   expect(await call()).toEqual([200, 200]);
   expect([a.calls.length, b.calls]).toEqual([2, ["Get null", "Get null"]]);
   const document: unknown = await (await fetch(`${proxy.baseUrl}/openapi.json`)).json();
-  expect(document).toMatchObject({ paths: { "/v1/plants/{id}": {}, "/v1/orders/{id}": {} } });
-  expect(document).not.toHaveProperty(["paths", "/v1/plants/7"]);
+  expect(document).toMatchObject({ paths: { "/v1/shelves/{id}": {}, "/v1/orders/{id}": {} } });
+  expect(document).not.toHaveProperty(["paths", "/v1/shelves/7"]);
   const logged = proxy.command.stderr().split("\n").slice(0, -1);
   expect(logged).toEqual([
-    `upstream ${b.address}: service plants.v1.Plants belongs to ${a.authority}`,
-    `upstream ${b.address}: route DELETE /v1/plants/7 belongs to ${a.authority}`,
+    `upstream ${b.address}: service shelves.v1.Shelves belongs to ${a.authority}`,
+    `upstream ${b.address}: route DELETE /v1/shelves/7 belongs to ${a.authority}`,
   ]);
 });
 

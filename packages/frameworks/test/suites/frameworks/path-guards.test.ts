@@ -37,7 +37,7 @@ interface Reply {
   code(status: number): { send(body: unknown): unknown };
 }
 
-const plant = greenhouse({ waterBed: ({ bed }) => ({ bed }), getReading: ({ sensor }) => ({ sensor }) });
+const gatewayOptions = greenhouse({ waterBed: ({ bed }) => ({ bed }), getReading: ({ sensor }) => ({ sensor }) });
 
 const rows = [
   { name: "the path", path: "/beds/7:water", express: 403, fastify: 403 },
@@ -81,7 +81,7 @@ describe.each(Object.entries(folders))("the guard of a path, in the %s major ver
   test.each([...rows, absolute])("of Express applies to $name", async ({ path, express: wanted }) => {
     const app = express();
     app.use("/beds", (_request, response) => response.sendStatus(403));
-    app.use(expressConnectMiddleware(plant));
+    app.use(expressConnectMiddleware(gatewayOptions));
     expect(await post(await serve(app), path)).toBe(wanted);
   });
 
@@ -91,7 +91,7 @@ describe.each(Object.entries(folders))("the guard of a path, in the %s major ver
       if (params["bed"] === "7:water") response.sendStatus(403);
       else next();
     });
-    app.use(expressConnectMiddleware(plant));
+    app.use(expressConnectMiddleware(gatewayOptions));
     const address = await serve(app);
     expect(await post(address, "/beds/%37:water")).toBe(403);
     expect(await post(address, "/beds/8:water")).toBe(200);
@@ -103,7 +103,7 @@ describe.each(Object.entries(folders))("the guard of a path, in the %s major ver
     app.addHook("onRequest", async ({ url }, reply) =>
       url.startsWith("/beds/") ? reply.code(403).send("no") : undefined,
     );
-    app.register(fastifyConnectPlugin, plant);
+    app.register(fastifyConnectPlugin, gatewayOptions);
     expect(await post(addressOf(await app.listen({ host: "127.0.0.1", port: 0 })), path)).toBe(wanted);
   });
 });

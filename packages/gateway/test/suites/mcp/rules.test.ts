@@ -81,7 +81,7 @@ interface Row {
 
 /** Returns the rules of a kind of value. */
 function rulesOf(kind: NonNullable<Rules["type"]>["case"], value: object): Rules {
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- each kind has a type of its own
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- each kind has a separate type
   return { type: { case: kind, value } } as Rules;
 }
 
