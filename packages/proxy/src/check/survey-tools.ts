@@ -7,7 +7,7 @@ export interface ToolSurvey {
   readonly names: ReadonlyMap<string, string>;
   /** The selected RPCs that are not tools, because the client sends a stream. */
   readonly clientStreams: readonly string[];
-  /** The RPCs whose names would be equal and therefore end with a hash. */
+  /** The RPCs whose names would be equal, so that all but the first end with a hash. */
   readonly collisions: readonly (readonly string[])[];
   /** The selectors that match no RPC. */
   readonly unmatched: readonly string[];

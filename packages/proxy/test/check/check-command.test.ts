@@ -323,7 +323,7 @@ test("--mcp lists the RPCs that are not tools, names that would be equal, and se
       "2 RPCs would be tools of AI agents.",
       "  a.b.C.Send is not a tool: its client sends a stream",
       "  a.b_C.Send is not a tool: its client sends a stream",
-      expect.stringMatching(/^  a\.b\.C\.Get is a_b_C_Get_[0-9a-f]{8}: 2 RPCs would have the same name$/),
+      expect.stringMatching(/^  a\.b\.C\.Get is a_b_C_Get: 2 RPCs would have the same name$/),
       expect.stringMatching(/^  a\.b_C\.Get is a_b_C_Get_[0-9a-f]{8}: 2 RPCs would have the same name$/),
       "  --mcp c.* matches no RPC",
     ],

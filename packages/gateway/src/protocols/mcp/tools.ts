@@ -47,11 +47,11 @@ export function selectTools<AnyRpc extends NamedRpc>(
     refuseUnknownOptions(options, mcpToolOptionNames, `tools of createMcp, for ${selectorOf(rpc.method)}`);
     return [{ rpc, options }];
   });
-  const byName = Map.groupBy(selected, ({ rpc, options }) => options.name ?? plainName(rpc.method));
-  const shared = new Set([...byName].filter(([, { length }]) => length > 1).map(([name]) => name));
+  // Names that the program gives are reserved, so that no RPC of a service can occupy them.
+  const given = new Set(selected.map(({ options }) => options.name));
   const tools = new Map<string, Tool<AnyRpc>>();
   for (const { rpc, options } of selected) {
-    const { name = freeName(rpc.method, shared, tools) } = options;
+    const { name = freeName(rpc.method, (each) => tools.has(each) || given.has(each)) } = options;
     if (!namePattern.test(name) || tools.has(name)) {
       const problem = `the name of a tool must be unique and match ${namePattern.source}, got ${JSON.stringify(name)}`;
       throw withCode(new Error(problem), "ERR_OPTIONS");
@@ -71,17 +71,17 @@ function plainName(method: DescMethod): string {
 }
 
 /**
- * Returns the name of a tool, which depends only on the full name of its RPC: with underscores instead of dots. It starts
- * with a letter, as some models require. A name that is cut, or that two RPCs would have, ends with a hash of the full
- * name.
+ * Returns the name of a tool: the full name of its RPC with underscores instead of dots. It starts with a letter, as some
+ * models require. A name that is cut, or that an earlier RPC has, ends with a hash of the full name. An RPC can therefore
+ * neither take nor change the name of an earlier one, which may belong to another upstream.
  */
-function freeName(method: DescMethod, shared: ReadonlySet<string>, taken: ReadonlyMap<string, unknown>): string {
+function freeName(method: DescMethod, isTaken: (name: string) => boolean): string {
   const plain = plainName(method);
-  if (plain.length <= nameLengthMax && !shared.has(plain) && /^[A-Za-z]/.test(plain)) return plain;
+  if (plain.length <= nameLengthMax && !isTaken(plain) && /^[A-Za-z]/.test(plain)) return plain;
   for (let seed = 0; ; seed += 1) {
     const suffix = `_${hash(selectorOf(method), seed)}`;
     const name = `${plain.slice(-(nameLengthMax - suffix.length)).replace(/^[^A-Za-z]+/, "") || "rpc"}${suffix}`;
-    if (!taken.has(name)) return name;
+    if (!isTaken(name)) return name;
   }
 }
 
