@@ -9,6 +9,7 @@ const readers: Readonly<Record<string, string>> = {
   "docs-page/page-script.ts": "reads a file of the package",
   "plantstore/command/demo.ts": "reads the token that a demo has written, before it handles signals",
   "plantstore/command/stores.ts": "imports identifiers from a pipe too, before it handles signals",
+  "plantstore/stores/sqlite/file-names.ts": "reads /proc/self/mountinfo, which is never a pipe",
   "proxy/check/read-services.ts": "checks the output of buf from a pipe too, and handles no signals",
 };
 

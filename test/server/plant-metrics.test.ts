@@ -438,6 +438,7 @@ test("docs/reference/metrics.md has exactly the metrics, with their kinds and la
     "gateway_upstream_retries_total counter",
     "gateway_upstream_queue_duration_seconds histogram",
     "rpc_client_call_duration_seconds histogram",
+    "gateway_descriptors_conflicts gauge",
     "gateway_descriptors_reloads_total counter",
     "gateway_descriptors_reload_successful gauge",
     "gateway_descriptors_reload_last_success_seconds gauge",

@@ -3,7 +3,6 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import type { CompletedRequest, GatewayOptions } from "../../gateway/src/index.ts";
 import { createMcp } from "../../gateway/src/protocols/mcp/index.ts";
-import { withOpenTelemetry } from "../../telemetry/src/opentelemetry/index.ts";
 import { within } from "../../testing/src/deadline.ts";
 import { encodeEnvelope } from "../../testing/src/gateway/envelope.ts";
 import { fieldValue, type Field, type HttpRequest } from "../../testing/src/carriers/exchange.ts";
@@ -47,7 +46,6 @@ const checks: Readonly<Record<string, Check>> = {
   "the interceptor alone": ({ interceptor }) => ({ interceptors: [interceptor] }),
   "an admit with a limit for addresses": ({ admit }) => ({ admit: limitRates(admit, { perAddress: 1000 }) }),
   "an admit with a limit for principals": ({ admit }) => ({ admit: limitRates(admit, { perPrincipal: 1000 }) }),
-  "an admit with OpenTelemetry": ({ admit }) => withOpenTelemetry({ admit }),
 };
 
 function callTool(procedure: string): HttpRequest {

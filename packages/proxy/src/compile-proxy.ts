@@ -2,6 +2,7 @@ import type { DescMethod } from "@bufbuild/protobuf";
 import { type ConnectRouter, createConnectRouter } from "@connectrpc/connect";
 import { compileNodeRoutes, type GatewayOptions } from "@plantstore/gateway/internal/create-gateway";
 import type { FaultReporter, Forwarder } from "@plantstore/gateway/internal/serve";
+import { refusePromise } from "@plantstore/gateway/options";
 import { type RestOptions, selectorOf } from "@plantstore/gateway/rest";
 import {
   assignServices,
@@ -100,6 +101,6 @@ function restOf(
 export function methodsOf(routes: GatewayOptions["routes"] | undefined): readonly DescMethod[] {
   if (routes === undefined) return [];
   const router = createConnectRouter();
-  routes(router);
+  refusePromise<unknown>(routes(router), "routes must register the services synchronously");
   return router.handlers.map(({ method }) => method);
 }
