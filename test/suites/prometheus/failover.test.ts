@@ -11,7 +11,7 @@ import { installCommands } from "./production.ts";
 
 // Runs the commands of docs/how-to/runbooks/failover.md while a server uses the primary of deploy/postgresql.conf.
 
-const [compare = "", promote = "", check = "", release = "", reset = ""] = blocksRunBy(
+const [compare = "", promote = "", release = "", reset = "", check = ""] = blocksRunBy(
   "test/suites/prometheus/failover.test.ts",
 ).map(({ text }) => text);
 const token = "token-of-the-failover-test";
@@ -68,7 +68,6 @@ test(
     const [receivedA = 0, receivedB = 0] = readFileSync(folder.file("received"), "utf8").split("\n").map(Number);
     await shell.run(`STANDBY=$STANDBY_${receivedA > receivedB ? "A" : "B"}`);
     await shell.run(promote);
-    await shell.run(check);
     await shell.run(release);
     await expect.poll(() => deletePlant(2), { timeout: 30_000 }).toBe(204);
     // Status 400: the plant does not exist.
@@ -80,5 +79,6 @@ test(
       .poll(() => runSql(urlB, "SHOW synchronous_standby_names"))
       .toMatchObject([{ synchronous_standby_names: "ANY 1 (standby_a, standby_b)" }]);
     expect(await deletePlant(3)).toBe(204);
+    await shell.run(check);
   },
 );
