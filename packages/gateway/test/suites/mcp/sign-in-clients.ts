@@ -4,6 +4,11 @@ import { StreamableHTTPClientTransport as Transport1 } from "@modelcontextprotoc
 
 const client = { name: "test", version: "1" };
 
+/** What a client has found out about the authorization server. Empty before the first request. */
+interface Discovered {
+  state?: OAuthDiscoveryState;
+}
+
 /**
  * What an application with the SDKs stores, and the browser of its user, who consents. The SDKs' own discovery finds the
  * authorization server and the scopes.
@@ -20,7 +25,7 @@ class SignIn {
   #information: Registered | undefined;
   #tokens: Tokens | undefined;
   #verifier = "";
-  #discovery: OAuthDiscoveryState | undefined;
+  readonly #discovered: Discovered = {};
   #callback: URLSearchParams | undefined;
 
   clientInformation(): Registered | undefined {
@@ -48,11 +53,11 @@ class SignIn {
   }
 
   saveDiscoveryState(state: OAuthDiscoveryState): void {
-    this.#discovery = state;
+    this.#discovered.state = state;
   }
 
-  discoveryState(): OAuthDiscoveryState | undefined {
-    return this.#discovery;
+  discoveryState(): Discovered["state"] {
+    return this.#discovered.state;
   }
 
   async redirectToAuthorization(url: URL): Promise<void> {
