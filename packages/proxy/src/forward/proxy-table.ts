@@ -182,8 +182,8 @@ export class ProxyTable {
     const described = new Map<number, Described>();
     for (const [at, set] of read.entries()) {
       const inUse = this.descriptorSets[at] ?? noBytes;
-      const isUnknown = set instanceof Error && inUse === noBytes && isUnreachable(set);
-      if (set instanceof Error) this.#setUnknown(described, at, isUnknown);
+      // An error of any kind leaves the routes unknown: a load balancer or a server without reflection responds too.
+      if (set instanceof Error) this.#setUnknown(described, at, inUse === noBytes);
       else if (isDifferent(set, inUse)) problems[at] = await this.#describe(described, at, set);
     }
     // Another table may have replaced this one meanwhile, and its routes are in use.
@@ -199,7 +199,7 @@ export class ProxyTable {
     return problems;
   }
 
-  /** Records whether an upstream without descriptors has ever been reached. */
+  /** Records whether the services and routes of an upstream are unknown. */
   #setUnknown(described: Map<number, Described>, at: number, isUnknown: boolean): void {
     const previous = this.#descriptors[at] ?? noServices;
     if (previous.isUnknown !== isUnknown) described.set(at, { set: noBytes, descriptors: { ...previous, isUnknown } });

@@ -41,28 +41,25 @@ export function findPatternProblems(upstreams: readonly ServicePatterns[]): read
 /** Which upstream a service belongs to, by the patterns of all upstreams. The most specific pattern applies. */
 export class ServiceOwners {
   readonly #names = new Map<string, number>();
-  readonly #prefixes = new Map<string, number>();
+  /** The prefixes with their upstreams, longest first. */
+  readonly #prefixes: readonly (readonly [prefix: string, at: number])[];
   readonly #hasPatterns: readonly boolean[];
 
   constructor(upstreams: readonly ServicePatterns[]) {
     this.#hasPatterns = upstreams.map(({ services = [] }) => services.length > 0);
+    const prefixes: (readonly [prefix: string, at: number])[] = [];
     for (const [at, { services = [] }] of upstreams.entries()) {
       for (const pattern of services) {
-        if (pattern.endsWith("*")) this.#prefixes.set(pattern.slice(0, -1), at);
+        if (pattern.endsWith("*")) prefixes.push([pattern.slice(0, -1), at]);
         else this.#names.set(pattern, at);
       }
     }
+    this.#prefixes = prefixes.toSorted(([a], [b]) => b.length - a.length);
   }
 
   /** Returns the index of the upstream whose pattern matches; `undefined` if no pattern does. */
   ownerOf(name: string): number | undefined {
-    const owner = this.#names.get(name);
-    if (owner !== undefined || this.#prefixes.size === 0) return owner;
-    for (let length = name.length; length >= 0; length--) {
-      const ofPrefix = this.#prefixes.get(name.slice(0, length));
-      if (ofPrefix !== undefined) return ofPrefix;
-    }
-    return undefined;
+    return this.#names.get(name) ?? this.#prefixes.find(([prefix]) => name.startsWith(prefix))?.[1];
   }
 
   /** Returns whether an upstream may serve a service. Without patterns, it serves what no pattern of others matches. */

@@ -1,3 +1,5 @@
+import { once } from "node:events";
+import { createServer } from "node:http2";
 import type { DescService } from "@bufbuild/protobuf";
 import { expect, onTestFinished, test } from "vitest";
 import { createProxy, type ProxiedUpstream, type ProxyGateway, type ProxyOptions } from "../../src/create-proxy.ts";
@@ -142,6 +144,30 @@ test("calls of an upstream that is down at the start get 503 until it is reached
   expect(await sendAll(proxy, ordersCalls)).toEqual([200, 200, 200, 200]);
   expect(await sendAll(proxy, ["GET /v1/evil/1", "GET /v1/stock/1"])).toEqual([200, 200]);
   expect([a.calls, b.calls.length, c.calls]).toEqual([ordersReceived, 3, ["Count t"]]);
+});
+
+test.each([
+  { name: "the status 404", httpStatus: 404 },
+  { name: "the status 403", httpStatus: 403 },
+  { name: "the status 500", httpStatus: 500 },
+  { name: "a page", httpStatus: 200 },
+])("no other upstream gets the calls of one whose reflection responds with $name", async ({ httpStatus }) => {
+  const [a, b] = [await start(orders), await start(evil, claimed)];
+  await a.stop();
+  const server = createServer((_, response) => {
+    response.writeHead(httpStatus, { "content-type": "text/html" });
+    response.end("no gRPC");
+  });
+  onTestFinished(() => void server.close());
+  const { hostname: host, port } = new URL(a.address);
+  server.listen({ host, port: Number(port) });
+  await once(server, "listening");
+  const proxy = await open([reflected(a, "shop.*"), reflected(b, "evil.*")]);
+  for (let times = 0; times < 2; times++) {
+    expect(await sendAll(proxy, ordersCalls)).toEqual([503, 503, 503, 503]);
+    expect(b.calls).toEqual([]);
+    await proxy.reload();
+  }
 });
 
 test("calls of an upstream that goes down later get 503, also after the others were reloaded twice", async () => {
