@@ -22,11 +22,13 @@ export function protectBytes(fields: HeaderFields): HeaderFields {
  * commas, browsers use the last one (Fetch, "extract a MIME type").
  */
 function mayRunScripts(contentType: string): boolean {
-  const [type = ""] = contentType.toLowerCase().split(/[\t ]*;/);
+  const [sent = ""] = contentType.split(";");
+  // Browsers ignore spaces around the type.
+  const type = sent.trim().toLowerCase();
   return contentType.includes(",") || type.endsWith("+xml") || !typesWithoutScripts.test(type);
 }
 
-const typesWithoutScripts = /^(?:application\/pdf$|(?:image|audio|video|font)\/)/;
+const typesWithoutScripts = /^(?:application\/pdf|(?:image|audio|video|font)\/[\w.+-]+)$/;
 
 const policyField = "content-security-policy";
 const sniffingField = "x-content-type-options";

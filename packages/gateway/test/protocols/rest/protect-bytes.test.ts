@@ -70,6 +70,8 @@ describe("bytes", () => {
     "",
     "image/svg+xml",
     "image/SVG+XML ; charset=utf-8",
+    "image/svg+xml ",
+    "image/svg+xml\t",
     "image/x+xml",
     "video/x+xml;a=b",
     "image/png;a=b,text/html",
