@@ -61,7 +61,9 @@ export function createNodeHandler(server: Server, options: NodeHandlerOptions): 
     const isLast = !("stream" in request) && requestsUpgrade(request.rawHeaders);
     if (isLast) stopReadingAfter(request);
     const common = new CommonHeaderFields(request.rawHeaders);
-    const urlOrProblem = readNodeTarget(request, common, server.limits);
+    const urlOrProblem = isAmbiguous(originalUrl)
+      ? new HttpProblem("ERR_HTTP_INVALID", "the request target is not valid")
+      : readNodeTarget(request, common, server.limits);
     const url = typeof urlOrProblem === "string" ? urlOrProblem : originalUrl;
     const get = (name: string): string | null => readHeaderField(request.rawHeaders, name);
     const httpMethod = request.method ?? "";
@@ -127,3 +129,13 @@ function toExchange(
   stream.removeAllListeners("wantTrailers");
   return new NodeHttp2Exchange(stream, request.headers, request.rawHeaders, common, response);
 }
+
+/**
+ * Returns whether middleware may find another path in a target in absolute form (RFC 9112 §3.2.2): node's `url.parse`,
+ * which Express uses, ends a host at characters that RFC 3986 allows in a name, such as `;`.
+ */
+function isAmbiguous(target: string): boolean {
+  return !target.startsWith("/") && target !== "*" && !plainAbsoluteForm.test(target);
+}
+
+const plainAbsoluteForm = /^https?:\/\/(?:[A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]*)?(?:[/?]|$)/i;

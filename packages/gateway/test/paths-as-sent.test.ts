@@ -1,9 +1,12 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { createServer, type IncomingMessage, request } from "node:http";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createMcp } from "../src/protocols/mcp/index.ts";
 import type { HttpRequest } from "../../testing/src/carriers/exchange.ts";
 import { carrierNames, type EveryCarrier, openEveryCarrier } from "../../testing/src/gateway/every-carrier.ts";
 import { getReadingProcedure } from "../../testing/src/gateway/greenhouse.ts";
+import { listenOnLoopback } from "../../testing/src/carriers/listen-on-loopback.ts";
+import { createTestGateway } from "../../testing/src/gateway/test-engine.ts";
 import { postMcp } from "../../testing/src/gateway/mcp.ts";
 
 // In front of a mounted gateway, middleware may guard paths, and compares them as they were sent.
@@ -83,8 +86,8 @@ const json = [["content-type", "application/json"]] as const;
 describe.each(carrierNames)("over %s,", (carrier) => {
   const isMounted = carrier.startsWith("a handler");
 
-  async function ask(request: HttpRequest): Promise<number | string> {
-    const { httpStatus, body } = await gateways.ask(carrier, request);
+  async function ask(sent: HttpRequest): Promise<number | string> {
+    const { httpStatus, body } = await gateways.ask(carrier, sent);
     if (httpStatus !== 200) return httpStatus;
     const { sensor, bed }: { sensor?: string; bed?: string } = JSON.parse(String(body));
     return sensor ?? bed ?? 200;
@@ -95,8 +98,8 @@ describe.each(carrierNames)("over %s,", (carrier) => {
   });
 
   test.each(calls)("POST $path gets the response for its escapes", async ({ path, mounted, standalone }) => {
-    const request = { httpMethod: "POST", path, header: json, body: Buffer.from("{}") };
-    expect(await ask(request)).toBe(isMounted ? mounted : standalone);
+    const call = { httpMethod: "POST", path, header: json, body: Buffer.from("{}") };
+    expect(await ask(call)).toBe(isMounted ? mounted : standalone);
   });
 
   test("a wrong method is 405 only for a path that matches", async () => {
@@ -111,3 +114,29 @@ describe.each(carrierNames)("over %s,", (carrier) => {
     expect(await ask({ ...ping, path: "/%6dcp" })).toBe(404);
   });
 });
+
+test.each([
+  { target: "http://a/v1/me", status: 200 },
+  { target: "http://a.example:80/v1/me", status: 200 },
+  { target: "http://[::1]:80/v1/me", status: 200 },
+  { target: "http://a;b/v1/me", status: 400 },
+  { target: "http://a'b/v1/me", status: 400 },
+  { target: "http://a%41/v1/me", status: 400 },
+  { target: "http://a;b/greenhouse.v1.GreenhouseService/GetReading", status: 400 },
+])("a mounted gateway responds $status to the target $target", async ({ target, status }) => {
+  const gateway = createTestGateway({
+    rest: { rules: [{ selector, pattern: { case: "get", value: "/v1/me" } }] },
+    routes: (router) => router.service(GreenhouseService, { getReading: () => ({}) }),
+  });
+  const server = createServer(gateway.handler);
+  onTestFinished(() => void server.close());
+  const { port } = new URL(await listenOnLoopback(server));
+  // The target is sent unchanged. Express finds the path "b/v1/me" in http://a;b/v1/me.
+  const sent = request({ host: "127.0.0.1", port, path: target, headers: { host: "a", connection: "close" } }).end();
+  const responded = Promise.withResolvers<IncomingMessage>();
+  sent.on("response", responded.resolve).on("error", responded.reject);
+  const response = (await responded.promise).resume();
+  expect(response.statusCode).toBe(status);
+});
+
+const selector = "greenhouse.v1.GreenhouseService.GetReading";
