@@ -26,7 +26,7 @@ export function* parseFiles(set: Uint8Array): Generator<number, readonly FileDes
   for (const { number, content } of fieldsOf(set)) {
     if (number !== filesNumber || content === undefined) continue;
     const file = create(FileDescriptorProtoSchema);
-    for (const piece of piecesOf(content)) {
+    for (const piece of piecesOf(content, commentsNumber)) {
       mergeFromBinary(FileDescriptorProtoSchema, file, piece, { recursionLimit });
       yield piece.byteLength;
     }
@@ -56,15 +56,20 @@ function* fieldsOf(message: Uint8Array): Generator<EncodedField> {
   }
 }
 
-/** Splits an encoded file between its fields. Comments are split between locations. */
-function* piecesOf(file: Uint8Array): Generator<Uint8Array> {
+/**
+ * Splits an encoded message between its fields.
+ *
+ * @param splitNumber - the number of a field whose message is split between its fields too, such as that of the comments,
+ * which is split between locations. Messages below it are not split, so that nesting does not multiply the work
+ */
+function* piecesOf(file: Uint8Array, splitNumber?: number): Generator<Uint8Array> {
   let start = 0;
   for (const field of fieldsOf(file)) {
-    const isLong = field.number === commentsNumber && (field.content?.byteLength ?? 0) > pieceBytes;
+    const isLong = field.number === splitNumber && (field.content?.byteLength ?? 0) > pieceBytes;
     if (field.content !== undefined && isLong) {
       yield file.subarray(start, field.start);
       for (const piece of piecesOf(field.content)) {
-        yield new BinaryWriter().tag(commentsNumber, WireType.LengthDelimited).bytes(piece).finish();
+        yield new BinaryWriter().tag(field.number, WireType.LengthDelimited).bytes(piece).finish();
       }
       start = field.end;
     } else if (field.end - start >= pieceBytes) {

@@ -1,5 +1,6 @@
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { type FileDescriptorProto, FileDescriptorProtoSchema, FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
+import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 import { expect, test } from "vitest";
 import { parseFiles } from "../../src/descriptors/parse-files.ts";
 import { readInSteps } from "../../src/descriptors/read-descriptor-set.ts";
@@ -37,6 +38,16 @@ test.each([
   expect(Math.max(...parsedBytes)).toBeLessThan(stepBytesMax);
   expect(parsedBytes.length).toBeGreaterThanOrEqual(Math.max(files.length, Math.floor(bytes.length / stepBytesMax)));
   expect(step.value).toEqual(fromBinary(FileDescriptorSetSchema, bytes).file);
+});
+
+test("comments nested in comments are parsed without being copied for each level", () => {
+  let content = Buffer.alloc(70 * 1024, "\b\0");
+  for (let depth = 0; depth < 500; depth++) {
+    content = Buffer.from(new BinaryWriter().tag(9, WireType.LengthDelimited).bytes(content).finish());
+  }
+  const set = new BinaryWriter().tag(1, WireType.LengthDelimited).bytes(content).finish();
+  const steps = [...parseFiles(set)];
+  expect(steps.reduce((sum, bytes) => sum + bytes, 0)).toBeLessThan(2 * set.byteLength);
 });
 
 test("reading a set has a step for each message, each service and each file", () => {
