@@ -29,7 +29,7 @@ export function schemaAfter(steps: readonly SchemaStep[]): SchemaVersion {
  * saved; a new one at its path would hide that.
  */
 export const createAdvice: string =
-  'only if this is a new store, run "plantstore migrate" to create it; otherwise correct the location, or restore it';
+  'only if this is a new store, run "plantstore migrate" to create it; otherwise correct the location, or, only if no server has it open, restore it';
 
 /** The error for a store whose schema does not contain the oldest server. It is older than schema version 1 of 0.1.0. */
 export function preReleaseStore(): StoreOpenError {

@@ -17,7 +17,7 @@ interface MissingStore {
 }
 
 const hint =
-  'only if this is a new store, run "plantstore migrate" to create it; otherwise correct the location, or restore it';
+  'only if this is a new store, run "plantstore migrate" to create it; otherwise correct the location, or, only if no server has it open, restore it';
 
 const missingStores: readonly MissingStore[] = [
   {

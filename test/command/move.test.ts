@@ -78,7 +78,7 @@ test("move names the store that does not exist", async () => {
     exitCode: 1,
     out: [],
     err: [
-      `plantstore: cannot open ${missing}: file not found in ${folder.path}: only if this is a new store, run "plantstore migrate" to create it; otherwise correct the location, or restore it`,
+      `plantstore: cannot open ${missing}: file not found in ${folder.path}: only if this is a new store, run "plantstore migrate" to create it; otherwise correct the location, or, only if no server has it open, restore it`,
     ],
   });
 });

@@ -51,7 +51,7 @@ describe.each(places)("plants in $name", ({ locate, locateNone }) => {
     const location = await locate();
     for (const open of [openPlantStore, openPlantDatabase, checkPlantStore])
       await expect(open(location)).rejects.toThrow(
-        /: only if this is a new store, run "plantstore migrate" to create it; otherwise correct the location, or restore it$/,
+        /: only if this is a new store, run "plantstore migrate" to create it; otherwise correct the location, or, only if no server has it open, restore it$/,
       );
     const { from, to } = await migratePlants(location);
     expect(from).toBe(0);

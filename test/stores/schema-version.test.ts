@@ -31,7 +31,7 @@ describe("a release of schema version 2", () => {
       name: "no schema",
       schema: noSchema,
       problem:
-        'it does not contain a plant store yet: only if this is a new store, run "plantstore migrate" to create it; otherwise correct the location, or restore it',
+        'it does not contain a plant store yet: only if this is a new store, run "plantstore migrate" to create it; otherwise correct the location, or, only if no server has it open, restore it',
     },
     {
       name: "the schema before",

@@ -30,7 +30,7 @@ export function secondNameOf(path: string): string | undefined {
   return (
     `the file has ${nlink} names (hard links), each with its own write-ahead log: ` +
     `find them with "find ${folder} -xdev -inum ${ino}", remove the others, then start; ` +
-    "keep a name that has a -wal file next to it"
+    "keep the name by which the server ran last, never the name of a backup, which may have an old -wal"
   );
 }
 

@@ -248,7 +248,7 @@ describe("migrating a PostgreSQL database", () => {
       name: "an empty database",
       version: 0,
       expected:
-        /: it does not contain a plant store yet: only if this is a new store, run "plantstore migrate" to create it; otherwise correct the location, or restore it$/,
+        /: it does not contain a plant store yet: only if this is a new store, run "plantstore migrate" to create it; otherwise correct the location, or, only if no server has it open, restore it$/,
     },
     {
       name: "a schema two versions ahead",

@@ -53,7 +53,7 @@ describe("a file with a hard link", () => {
         new RegExp(
           `^cannot (open|restore) ${name}: the file has 2 names \\(hard links\\), each with its own write-ahead log: ` +
             `find them with "find \\S+ -xdev -inum ${ino}", remove the others, then start; ` +
-            "keep a name that has a -wal file next to it$",
+            "keep the name by which the server ran last, never the name of a backup, which may have an old -wal$",
         ),
       );
     }

@@ -21,7 +21,7 @@ describe("an SQLite database", () => {
   test("is not created by commands other than migrate", async () => {
     using folder = createTempFolder();
     await expect(openSqliteDatabase(folder.file("plants.db"))).rejects.toThrow(
-      /file not found in \S+: only if this is a new store, run "plantstore migrate" to create it; otherwise correct the location, or restore it$/,
+      /file not found in \S+: only if this is a new store, run "plantstore migrate" to create it; otherwise correct the location, or, only if no server has it open, restore it$/,
     );
     expect(existsSync(folder.file("plants.db"))).toBe(false);
   });
@@ -169,7 +169,7 @@ describe("backing up", () => {
       expect.objectContaining({ message: expect.stringMatching(/cannot write .*nowhere/), cause: expect.any(Error) }),
     );
     expect(() => backUp(folder.file("none.db"), folder.file("copy.db"))).toThrow(
-      /file not found in \S+: only if this is a new store, run "plantstore migrate" to create it; otherwise correct the location, or restore it$/,
+      /file not found in \S+: only if this is a new store, run "plantstore migrate" to create it; otherwise correct the location, or, only if no server has it open, restore it$/,
     );
     expect(readdirSync(folder.path)).toEqual(["plants.db"]);
   });
