@@ -5,6 +5,7 @@ import { StoreOpenError } from "../store-open-error.ts";
 import { openDatabase } from "./database.ts";
 import { createPrivateFile } from "./file-path.ts";
 import { fileProblemOf } from "./problem.ts";
+import { openUnfinishedCopy } from "./unfinished-copy.ts";
 
 /**
  * Copies a snapshot of the file of a store, while a server keeps using it. The copy is a plant store, too; it appears
@@ -14,20 +15,19 @@ import { fileProblemOf } from "./problem.ts";
  */
 export function backUp(file: string, copy: string): void {
   if (existsSync(copy)) throw new StoreOpenError(`cannot write ${copy}: the file already exists`);
-  const unfinished = `${copy}.${process.pid}.unfinished`;
   const db = openDatabase({ file });
   let hasCopy = false;
   try {
-    copyInto(db, unfinished);
+    using unfinished = openUnfinishedCopy(copy);
+    copyInto(db, unfinished.path);
     // Unlike a rename, a link does not replace a file that was created meanwhile.
-    linkSync(unfinished, copy);
+    linkSync(unfinished.path, copy);
     hasCopy = true;
     syncFolderOf(copy);
   } catch (fault) {
     if (hasCopy) rmSync(copy);
     throw new StoreOpenError(`cannot write ${copy}: ${fileProblemOf(fault).text}`, { cause: fault });
   } finally {
-    rmSync(unfinished, { force: true });
     db.close();
   }
 }

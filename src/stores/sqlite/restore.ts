@@ -8,6 +8,7 @@ import { assertSingleName } from "./file-names.ts";
 import { assertUsablePath } from "./file-path.ts";
 import { assertUsable, versionOf } from "./migrate.ts";
 import { assertUndamaged, fileProblemOf, isLocked } from "./problem.ts";
+import { openUnfinishedCopy } from "./unfinished-copy.ts";
 
 /**
  * Replaces a store that no process has open by a copy of a backup. The old store is unchanged until the copy is
@@ -21,17 +22,15 @@ export function restore(file: string, backup: string): void {
   readDatabaseFile(backup, assertSoundBackup);
   // If the path is a link, its target is replaced, because the log is next to the real file.
   const path = existsSync(file) ? realpathSync(file) : resolve(file);
-  const unfinished = `${path}.${process.pid}.unfinished`;
   try {
     assertUsablePath(path);
     if (existsSync(path)) assertSingleName(path);
-    copyBackup(backup, unfinished);
-    replace(path, unfinished);
+    using unfinished = openUnfinishedCopy(path);
+    copyBackup(backup, unfinished.path);
+    replace(path, unfinished.path);
   } catch (fault) {
     const text = fault instanceof StoreOpenError ? fault.message : fileProblemOf(fault).text;
     throw new StoreOpenError(`cannot restore ${file}: ${text}`, { cause: fault });
-  } finally {
-    rmSync(unfinished, { force: true });
   }
 }
 

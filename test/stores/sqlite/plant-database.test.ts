@@ -7,7 +7,7 @@ import { openSqliteDatabase } from "../../../src/stores/sqlite/plant-database.ts
 import { openSqliteStore } from "../../../src/stores/sqlite/store.ts";
 import { deleteCall } from "../../support/plants/delete-call.ts";
 import { describePlantDatabase } from "../../support/plants/describe-plant-database.ts";
-import { recordFileSteps } from "../../support/plants/file-steps.ts";
+import { recordFileSteps, unfinishedNameIn } from "../../support/plants/file-steps.ts";
 import { plantsIn, readSqlite } from "../../support/plants/sqlite-file.ts";
 import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
 
@@ -116,12 +116,13 @@ describe("backing up", () => {
     await (await openSqliteStore({ file, migrates: true })).close();
     using recorded = recordFileSteps();
     backUp(file, other.file("copy.db"));
-    const unfinished = `copy.db.${process.pid}.unfinished`;
+    const unfinished = unfinishedNameIn(recorded.steps);
     expect(recorded.steps).toEqual([
       `sync ${unfinished}`,
       `link ${unfinished} copy.db`,
       `sync ${basename(other.path)}`,
       `remove ${unfinished}`,
+      `remove ${unfinished}-lock`,
     ]);
   });
 

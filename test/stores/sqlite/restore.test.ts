@@ -15,7 +15,7 @@ import { describe, expect, test } from "vitest";
 import { backUp } from "../../../src/stores/sqlite/backup.ts";
 import { openDatabase } from "../../../src/stores/sqlite/database.ts";
 import { restore } from "../../../src/stores/sqlite/restore.ts";
-import { recordFileSteps } from "../../support/plants/file-steps.ts";
+import { recordFileSteps, unfinishedNameIn } from "../../support/plants/file-steps.ts";
 import { leaveTruncatedFile, plantsIn, readSqlite } from "../../support/plants/sqlite-file.ts";
 import { createTempFolder, type TempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
 
@@ -125,13 +125,15 @@ describe("restoring a backup", () => {
     leave(folder.file("plants.db"));
     const before = recorded.steps.length;
     restore(folder.file("plants.db"), backup);
-    const unfinished = `plants.db.${process.pid}.unfinished`;
-    expect(recorded.steps.slice(before)).toEqual([
+    const steps = recorded.steps.slice(before);
+    const unfinished = unfinishedNameIn(steps);
+    expect(steps).toEqual([
       `sync ${unfinished}`,
       ...removed.map((name) => `remove ${name}`),
       `sync ${basename(folder.path)}`,
       `rename ${unfinished} plants.db`,
       `sync ${basename(folder.path)}`,
+      `remove ${unfinished}-lock`,
     ]);
   });
 

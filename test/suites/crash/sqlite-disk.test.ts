@@ -148,8 +148,8 @@ describe("a backup", () => {
     const program = backingUp(folder.file("plants.db"), folder.file("copy.db"));
     const lines = traceCalls(["openat", "fsync", "link", "linkat"], program);
     const steps = lines.flatMap((line) => [
-      ...(/openat\(.*copy\.db\.\d+\.unfinished", O_RDONLY/.test(line) ? ["written"] : []),
-      ...(/fsync\(\d+<[^>]*copy\.db\.\d+\.unfinished>\)\s+= 0/.test(line) ? ["content"] : []),
+      ...(/openat\(.*copy\.db\.[0-9a-f]+\.unfinished", O_RDONLY/.test(line) ? ["written"] : []),
+      ...(/fsync\(\d+<[^>]*copy\.db\.[0-9a-f]+\.unfinished>\)\s+= 0/.test(line) ? ["content"] : []),
       ...(/link(?:at)?\(.*copy\.db"/.test(line) ? ["name"] : []),
       ...(line.includes(`<${folder.path}>)`) ? ["folder"] : []),
     ]);

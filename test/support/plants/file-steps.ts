@@ -50,3 +50,8 @@ export function recordFileSteps(onStep: (step: string) => void = () => undefined
     },
   };
 }
+
+/** Returns the name of the copy that the first step syncs, which is different in each run. */
+export function unfinishedNameIn(steps: readonly string[]): string {
+  return /^sync (.+\.unfinished)$/.exec(steps[0] ?? "")?.[1] ?? "no unfinished copy";
+}
