@@ -37,11 +37,18 @@ export class DeleteTally implements Tally {
   readonly deleted: Set<bigint> = new Set();
   readonly notFound: Set<bigint> = new Set();
   readonly failures: Map<string, number> = new Map();
-  #next = 1n;
+  readonly #idOf: (call: bigint) => bigint;
+  #calls = 0n;
+
+  /** @param idOf - returns the plant of a call; the first call is 1. Default: the number of the call */
+  constructor(idOf: (call: bigint) => bigint = (call) => call) {
+    this.#idOf = idOf;
+  }
 
   /** Returns the next unused plant. */
   next(): bigint {
-    const id = this.#next++;
+    this.#calls += 1n;
+    const id = this.#idOf(this.#calls);
     this.asked.add(id);
     return id;
   }
