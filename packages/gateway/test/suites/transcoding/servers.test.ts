@@ -23,9 +23,15 @@ test.each([...servers, ...backends])("the known failures of $name are ids of cas
   expect(knownFailing(id).filter((each) => !ids.has(each))).toEqual([]);
 });
 
-test.each(servers.filter(({ id }) => id.startsWith("plantstore-gateway")))("$name has no known failures", ({ id }) => {
-  expect(knownFailing(id)).toEqual([]);
-});
+// An Express guard on a path must not be passed by percent-encoding, so a mounted gateway matches literals as sent.
+const mountedFailures = ["path.equivalent.letter", "path.equivalent.version", "path.equivalent.literal-in-variable"];
+
+test.each(servers.filter(({ id }) => id.startsWith("plantstore-gateway")))(
+  "$name has no known failures, except encoded literals when mounted",
+  ({ id }) => {
+    expect(knownFailing(id)).toEqual(id === "plantstore-gateway-mounted" ? mountedFailures : []);
+  },
+);
 
 test("the command rejects an unknown server", async () => {
   const main = join(projectFolder, "packages/conformance/servers/main.ts");
