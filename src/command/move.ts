@@ -9,10 +9,10 @@ export const moveCommand: Command = {
   summary: "copy plants, deletion records and idempotency keys to another store; no server may use either",
   operands: [
     { name: "FROM", about: "the store to read: sqlite:<file> or postgres://…; it is not changed" },
-    { name: "TO", about: "the store to add them to, which `migrate` has created" },
+    { name: "TO", about: "an empty store, which `migrate` has created" },
   ],
   notes: [
-    "Adds everything or nothing. You can run it again, also after an interruption.",
+    "Adds everything or nothing. After an interruption, run it again.",
     "With PostgreSQL, it first watches for 11 s whether a server uses the store.",
   ],
   run: async (_flags, [from = "", to = ""], terminal) => {
@@ -24,7 +24,10 @@ export const moveCommand: Command = {
       terminal.progress?.(`${formatInteger(rows)} ${what}`),
     ).finally(() => terminal.progress?.(""));
     for (const line of describe(counts)) terminal.out(line);
-    terminal.err(`moved ${reading.name} to ${writing.name} in ${elapsed()}; do not serve ${reading.name} any more`);
+    const result = counts.wasMoved
+      ? `${writing.name} already has everything from ${reading.name}`
+      : `moved ${reading.name} to ${writing.name} in ${elapsed()}`;
+    terminal.err(`${result}; do not serve ${reading.name} any more`);
     return exitCode.ok;
   },
 };
@@ -39,10 +42,5 @@ function locationOf(operand: string, url: string): ReturnType<typeof plantLocati
 }
 
 function describe({ plants, records, keys }: MoveCounts): readonly string[] {
-  return [
-    `plants: ${plants.added} added, ${plants.present} already present, ` +
-      `${plants.deleted} skipped (deleted in TO), ${plants.removed} removed (deleted in FROM)`,
-    `deletion records: ${records.added} added, ${records.present} already present`,
-    `idempotency keys: ${keys}`,
-  ];
+  return [`plants: ${plants}`, `deletion records: ${records}`, `idempotency keys: ${keys}`];
 }

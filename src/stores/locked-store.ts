@@ -1,5 +1,3 @@
-import { StoreOpenError } from "./store-open-error.ts";
-
 /** A deletion record as it is moved to another store. */
 export interface DeletionRecord {
   readonly plantId: bigint;
@@ -37,25 +35,17 @@ export interface LockedStore extends AsyncDisposable {
   plants(): AsyncIterable<readonly bigint[]>;
   /** Lists all deletion records, oldest first. */
   records(): AsyncIterable<readonly DeletionRecord[]>;
-  /** Returns those of the ids whose plants exist. */
-  findPlants(ids: readonly bigint[]): Promise<ReadonlySet<bigint>>;
+  /** Returns how many of the plants exist. */
+  countPlants(ids: readonly bigint[]): Promise<number>;
   /**
-   * Returns the indexes of the records that the store contains. A record is identified by its plant, subject and
-   * request, and by the millisecond of the deletion.
+   * Returns how many of the records the store contains. A record is identified by its plant, subject, request and key,
+   * and by the millisecond of the deletion.
    */
-  findRecords(records: readonly DeletionRecord[]): Promise<ReadonlySet<number>>;
-  /** Returns the number of records of each of the ids that has records. */
-  countRecords(ids: readonly bigint[]): Promise<ReadonlyMap<bigint, number>>;
+  countRecords(records: readonly DeletionRecord[]): Promise<number>;
   /** Inserts plants that do not exist, and returns how many were inserted. */
   insertPlants(ids: readonly bigint[]): Promise<number>;
-  /**
-   * Inserts records that do not exist, with their keys, and returns how many were inserted.
-   *
-   * @throws StoreOpenError when one of the keys belongs to another record
-   */
+  /** Inserts records that do not exist, with their keys, and returns how many were inserted. */
   insertRecords(records: readonly DeletionRecord[]): Promise<number>;
-  /** Deletes plants without a record, and returns how many were deleted. */
-  deletePlants(ids: readonly bigint[]): Promise<number>;
   /** Makes all changes durable, and unlocks the store. */
   commit(): Promise<void>;
 }
@@ -68,11 +58,4 @@ export interface LockOptions {
   readonly refused?: string | undefined;
   /** How long to watch for servers that use a store in PostgreSQL, in milliseconds; by default until each has written. */
   readonly watchMs?: number | undefined;
-}
-
-/** Returns the error for an idempotency key that belongs to another record of the target. */
-export function keyInUse(target: string): StoreOpenError {
-  return new StoreOpenError(
-    `an idempotency key of the source belongs to another deletion in ${target}: move to an empty store`,
-  );
 }

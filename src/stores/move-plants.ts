@@ -2,132 +2,73 @@ import type { DeletionRecord, LockedStore, StoreCounts } from "./locked-store.ts
 import { StoreOpenError } from "./store-open-error.ts";
 
 /** The results of a move. */
-export interface MoveCounts {
-  readonly plants: {
-    readonly added: number;
-    /** Plants that the target already had. */
-    readonly present: number;
-    /** Plants that were deleted in the target after an earlier move. */
-    readonly deleted: number;
-    /** Plants of the target that were deleted in the source. */
-    readonly removed: number;
-  };
-  readonly records: { readonly added: number; readonly present: number };
-  /** Idempotency keys of the source. */
-  readonly keys: number;
+export interface MoveCounts extends StoreCounts {
+  /** Whether an earlier move had already copied everything, so that nothing was added. */
+  readonly wasMoved: boolean;
 }
 
 /** Called with the number of rows that were read so far. */
 export type OnProgress = (what: "deletion records" | "plants", rows: number) => void;
 
 /**
- * Copies the plants, deletion records and idempotency keys of a store into another one, in one transaction of the
- * target: after an error or a crash, the target is unchanged, and the move can be run again. It can also be run again
- * after it succeeded: then only what is new in the source is added, and plants that were deleted in the target since
- * stay deleted. Memory does not grow with the size of the stores.
+ * Copies the plants, deletion records and idempotency keys of a store into an empty one, in one transaction of the
+ * target. After an error or a crash, the target is still empty, and the move can be run again. After a success, another
+ * run compares the stores and adds nothing. Memory does not grow with the size of the stores.
  *
- * @throws StoreOpenError when a store fails, or the counts of the stores show that something was not moved
+ * A target with other plants or records is refused. A deletion is known only as long as its record is kept, so a plant
+ * that only one of the stores has may have been deleted in the other one.
+ *
+ * @throws StoreOpenError when a store fails, the target is neither empty nor a copy of the source, or the counts of the
+ * stores show that something was not moved
  */
 export async function movePlants(
   source: LockedStore,
   target: LockedStore,
   onProgress: OnProgress = () => undefined,
 ): Promise<MoveCounts> {
-  const before = await target.count();
-  const { keys, addedKeys, removed, ...records } = await moveRecords({ source, target, before, onProgress });
-  const plants = await moveIds({ source, target, before, onProgress });
-  assertCounts(source, await source.count(), {
-    plants: plants.added + plants.present + plants.deleted,
-    records: records.added + records.present,
-    keys,
-  });
-  assertCounts(target, await target.count(), {
-    plants: before.plants + plants.added - removed,
-    records: before.records + records.added,
-    keys: before.keys + addedKeys,
-  });
+  const [expected, before] = [await source.count(), await target.count()];
+  const wasMoved = before.plants > 0 || before.records > 0;
+  if (wasMoved && !isEqual(before, expected)) throw isOther(target, before);
+  const moved = await readAll(source, onProgress, wasMoved ? compareWith(target, before) : addTo(target));
+  assertCounts(source, expected, moved);
+  assertCounts(target, await target.count(), moved);
   await target.commit();
-  return { plants: { ...plants, removed }, records, keys };
+  return { ...moved, wasMoved };
 }
 
-/** The stores of a move, and the counts of the target before it. */
-interface Move {
-  readonly source: LockedStore;
-  readonly target: LockedStore;
-  readonly before: StoreCounts;
-  readonly onProgress: OnProgress;
+/** What is done with each chunk of the source. */
+interface Steps {
+  readonly onRecords: (records: readonly DeletionRecord[]) => Promise<void>;
+  readonly onPlants: (ids: readonly bigint[]) => Promise<void>;
 }
 
-interface MovedRecords {
-  readonly added: number;
-  readonly present: number;
-  readonly keys: number;
-  readonly addedKeys: number;
-  readonly removed: number;
-}
-
-// Records are moved before plants, so that the records of the target include those of the source when plants are added.
-async function moveRecords({ source, target, before, onProgress }: Move): Promise<MovedRecords> {
-  const counts = { added: 0, present: 0, keys: 0, addedKeys: 0, removed: 0 };
+/** Reads a store, and returns the number of rows that were read. */
+async function readAll(
+  source: LockedStore,
+  onProgress: OnProgress,
+  { onRecords, onPlants }: Steps,
+): Promise<StoreCounts> {
+  const counts = { plants: 0, records: 0, keys: 0 };
   for await (const records of source.records()) {
-    const present = before.records === 0 ? new Set() : await target.findRecords(records);
-    const added = records.filter((_, i) => !present.has(i));
-    assertAll(target, "deletion records", added.length, await target.insertRecords(added));
-    if (before.plants > 0) counts.removed += await removeDeleted(source, target, added);
-    counts.added += added.length;
-    counts.present += present.size;
-    counts.keys += countKeys(records);
-    counts.addedKeys += countKeys(added);
-    onProgress("deletion records", counts.added + counts.present);
+    await onRecords(records);
+    counts.records += records.length;
+    counts.keys += records.filter(({ idempotencyKey }) => idempotencyKey !== undefined).length;
+    onProgress("deletion records", counts.records);
   }
-  return counts;
-}
-
-/** Removes plants from the target that were deleted in the source, for example after an earlier move. */
-async function removeDeleted(
-  source: LockedStore,
-  target: LockedStore,
-  records: readonly DeletionRecord[],
-): Promise<number> {
-  const ids = records.map(({ plantId }) => plantId);
-  // A plant that was restored after its deletion stays.
-  const existing = await source.findPlants(ids);
-  return await target.deletePlants(ids.filter((id) => !existing.has(id)));
-}
-
-async function moveIds({ source, target, before, onProgress }: Move): Promise<Omit<MoveCounts["plants"], "removed">> {
-  const counts = { added: 0, present: 0, deleted: 0 };
   for await (const ids of source.plants()) {
-    const present = before.plants === 0 ? new Set() : await target.findPlants(ids);
-    const missing = ids.filter((id) => !present.has(id));
-    const deleted = before.records === 0 ? new Set() : await findDeletedInTarget(source, target, missing);
-    const added = missing.filter((id) => !deleted.has(id));
-    assertAll(target, "plants", added.length, await target.insertPlants(added));
-    counts.added += added.length;
-    counts.present += present.size;
-    counts.deleted += deleted.size;
-    onProgress("plants", counts.added + counts.present + counts.deleted);
+    await onPlants(ids);
+    counts.plants += ids.length;
+    onProgress("plants", counts.plants);
   }
   return counts;
 }
 
-/**
- * Returns those of the ids of which the target has more records than the source. The target has all records of the
- * source, so the others are of deletions in the target.
- */
-async function findDeletedInTarget(
-  source: LockedStore,
-  target: LockedStore,
-  ids: readonly bigint[],
-): Promise<ReadonlySet<bigint>> {
-  const inTarget = await target.countRecords(ids);
-  if (inTarget.size === 0) return new Set();
-  const inSource = await source.countRecords([...inTarget.keys()]);
-  return new Set([...inTarget.keys()].filter((id) => (inTarget.get(id) ?? 0) > (inSource.get(id) ?? 0)));
-}
-
-function countKeys(records: readonly DeletionRecord[]): number {
-  return records.filter(({ idempotencyKey }) => idempotencyKey !== undefined).length;
+function addTo(target: LockedStore): Steps {
+  return {
+    onRecords: async (records) =>
+      assertAll(target, "deletion records", records.length, await target.insertRecords(records)),
+    onPlants: async (ids) => assertAll(target, "plants", ids.length, await target.insertPlants(ids)),
+  };
 }
 
 function assertAll({ name }: LockedStore, what: string, given: number, inserted: number): void {
@@ -137,9 +78,29 @@ function assertAll({ name }: LockedStore, what: string, given: number, inserted:
   );
 }
 
+function compareWith(target: LockedStore, counts: StoreCounts): Steps {
+  const assertFound = (given: number, found: number): void => {
+    if (found !== given) throw isOther(target, counts);
+  };
+  return {
+    onRecords: async (records) => assertFound(records.length, await target.countRecords(records)),
+    onPlants: async (ids) => assertFound(ids.length, await target.countPlants(ids)),
+  };
+}
+
+function isOther({ name }: LockedStore, counts: StoreCounts): StoreOpenError {
+  return new StoreOpenError(
+    `${name} has ${describe(counts)}, which are not those of the source: move to a new store; nothing was moved`,
+  );
+}
+
 function assertCounts({ name }: LockedStore, found: StoreCounts, expected: StoreCounts): void {
-  if (describe(found) === describe(expected)) return;
+  if (isEqual(found, expected)) return;
   throw new StoreOpenError(`${name} has ${describe(found)}, expected ${describe(expected)}; nothing was moved`);
+}
+
+function isEqual(one: StoreCounts, other: StoreCounts): boolean {
+  return describe(one) === describe(other);
 }
 
 function describe({ plants, records, keys }: StoreCounts): string {

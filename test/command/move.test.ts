@@ -17,28 +17,45 @@ async function createStores(folder: TempFolder): Promise<{ readonly from: string
   return { from, to };
 }
 
-test("move prints what it has added, and can be run again", async () => {
+const counts = ["plants: 2", "deletion records: 1", "idempotency keys: 1"];
+
+test("move prints what it has moved, and compares the stores when it is repeated", async () => {
   using folder = createTempFolder();
   const { from, to } = await createStores(folder);
   const words = ["move", `sqlite:${from}`, `sqlite:${to}`];
   expect(await runCommand(words)).toEqual({
     exitCode: 0,
-    out: [
-      "plants: 2 added, 0 already present, 0 skipped (deleted in TO), 0 removed (deleted in FROM)",
-      "deletion records: 1 added, 0 already present",
-      "idempotency keys: 1",
-    ],
+    out: counts,
     err: [expect.stringMatching(/^moved \S+from\.db to \S+to\.db in \d+\.\d s; do not serve \S+from\.db any more$/)],
   });
-  expect((await runCommand(words)).out).toEqual([
-    "plants: 0 added, 2 already present, 0 skipped (deleted in TO), 0 removed (deleted in FROM)",
-    "deletion records: 0 added, 1 already present",
-    "idempotency keys: 1",
-  ]);
+  expect(await runCommand(words)).toEqual({
+    exitCode: 0,
+    out: counts,
+    err: [`${to} already has everything from ${from}; do not serve ${from} any more`],
+  });
   expect([plantsIn(from), plantsIn(to)]).toEqual([
     [1n, 3n],
     [1n, 3n],
   ]);
+});
+
+test("move refuses a store that was served after an earlier move", async () => {
+  using folder = createTempFolder();
+  const { from, to } = await createStores(folder);
+  const words = ["move", `sqlite:${from}`, `sqlite:${to}`];
+  await runCommand(words);
+  const store = await openSqliteStore({ file: to });
+  await store.delete(3n, deleteCall());
+  await store.close();
+  expect(await runCommand(words)).toEqual({
+    exitCode: 1,
+    out: [],
+    err: [
+      `plantstore: ${to} has 1 plants, 2 deletion records and 1 idempotency keys, which are not those of the source: ` +
+        "move to a new store; nothing was moved",
+    ],
+  });
+  expect(plantsIn(to)).toEqual([1n]);
 });
 
 test.each(["from.db", "to.db"])("move fails and changes nothing while a server uses %s", async (name) => {

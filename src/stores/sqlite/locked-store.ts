@@ -1,7 +1,7 @@
 import { existsSync, realpathSync } from "node:fs";
 import type { DatabaseSync } from "node:sqlite";
 import { inChunks } from "../in-chunks.ts";
-import { type DeletionRecord, keyInUse, type LockedStore, type StoreCounts } from "../locked-store.ts";
+import type { DeletionRecord, LockedStore, StoreCounts } from "../locked-store.ts";
 import { batchNumberOf } from "../moved-batch.ts";
 import { StoreOpenError } from "../store-open-error.ts";
 import { openDatabase } from "./database.ts";
@@ -49,16 +49,14 @@ const countSql = `
   SELECT (SELECT count(*) FROM plants) AS plants, (SELECT count(*) FROM deletions) AS records,
     (SELECT count(*) FROM idempotency_keys JOIN deletions USING (seq, deleted_at)) AS keys`;
 
-// The records have no index by plant, and an index on the table would be slower to build than this one.
-const recordCountsSql = `
-  CREATE TEMP TABLE record_counts (plant_id INTEGER PRIMARY KEY, records INTEGER NOT NULL) STRICT;
-  INSERT INTO temp.record_counts SELECT plant_id, count(*) FROM deletions GROUP BY plant_id`;
+// Searches by time: there is no index by plant, and few records have the same millisecond.
+const findRecordSql =
+  "SELECT seq FROM deletions WHERE deleted_at = ? AND plant_id = ? AND request_id = ? AND subject = ?";
 
 class LockedSqlite implements LockedStore {
   readonly name: string;
   readonly identity: string;
   readonly #db: DatabaseSync;
-  #hasRecordCounts = false;
 
   constructor(db: DatabaseSync, name: string, identity: string) {
     this.#db = db;
@@ -91,64 +89,58 @@ class LockedSqlite implements LockedStore {
     );
   }
 
-  async findPlants(ids: readonly bigint[]): Promise<ReadonlySet<bigint>> {
-    const find = this.#db.prepare("SELECT 1 FROM plants WHERE id = ?");
-    return this.#run(() => new Set(ids.filter((id) => find.get(id) !== undefined)));
-  }
-
-  async findRecords(records: readonly DeletionRecord[]): Promise<ReadonlySet<number>> {
-    // Searches by time: there is no index by plant, and few records have the same millisecond.
-    const find = this.#db.prepare(
-      "SELECT 1 FROM deletions WHERE deleted_at = ? AND plant_id = ? AND request_id = ? AND subject = ?",
-    );
-    const isStored = ({ plantId, deletedAtUs, requestId, subject }: DeletionRecord): boolean =>
-      find.get(deletedAtUs / usPerMs, plantId, requestId, subject) !== undefined;
-    return this.#run(() => new Set(records.flatMap((record, i) => (isStored(record) ? [i] : []))));
-  }
-
-  async countRecords(ids: readonly bigint[]): Promise<ReadonlyMap<bigint, number>> {
+  async countPlants(ids: readonly bigint[]): Promise<number> {
     return this.#run(() => {
-      if (!this.#hasRecordCounts) this.#db.exec(recordCountsSql);
-      this.#hasRecordCounts = true;
-      const find = this.#db.prepare("SELECT records FROM temp.record_counts WHERE plant_id = ?");
-      const counts = ids.map((id) => [id, Number(find.get(id)?.["records"] ?? 0)] as const);
-      return new Map(counts.filter(([, count]) => count > 0));
+      const find = this.#db.prepare("SELECT 1 FROM plants WHERE id = ?");
+      return ids.filter((id) => find.get(id) !== undefined).length;
+    });
+  }
+
+  async countRecords(records: readonly DeletionRecord[]): Promise<number> {
+    return this.#run(() => {
+      const find = this.#db.prepare(findRecordSql);
+      const findByKey = this.#db.prepare(
+        `SELECT 1 FROM idempotency_keys WHERE idempotency_key = ? AND deleted_at = ? AND seq IN (${findRecordSql})`,
+      );
+      const isStored = ({ plantId, deletedAtUs, requestId, subject, idempotencyKey }: DeletionRecord): boolean => {
+        const deletedAtMs = deletedAtUs / usPerMs;
+        const record = [deletedAtMs, plantId, requestId, subject] as const;
+        const row =
+          idempotencyKey === undefined ? find.get(...record) : findByKey.get(idempotencyKey, deletedAtMs, ...record);
+        return row !== undefined;
+      };
+      return records.filter(isStored).length;
     });
   }
 
   async insertPlants(ids: readonly bigint[]): Promise<number> {
-    const insert = this.#db.prepare("INSERT INTO plants (id) VALUES (?)");
-    return this.#run(() => ids.filter((id) => insert.run(id).changes === 1n).length);
+    return this.#run(() => {
+      const insert = this.#db.prepare("INSERT INTO plants (id) VALUES (?)");
+      return ids.filter((id) => insert.run(id).changes === 1n).length;
+    });
   }
 
   async insertRecords(records: readonly DeletionRecord[]): Promise<number> {
-    const insert = this.#db.prepare(
-      "INSERT INTO deletions (plant_id, deleted_at, subject, request_id, batch) VALUES (?, ?, ?, ?, ?)",
-    );
-    const findKey = this.#db.prepare(
-      "SELECT 1 FROM idempotency_keys JOIN deletions USING (seq, deleted_at) WHERE idempotency_key = ?",
-    );
-    const keepKey = this.#db.prepare("INSERT OR REPLACE INTO idempotency_keys VALUES (?, last_insert_rowid(), ?)");
-    const insertRecord = ({
-      plantId,
-      deletedAtUs,
-      subject,
-      requestId,
-      batch,
-      idempotencyKey,
-    }: DeletionRecord): boolean => {
-      const deletedAtMs = deletedAtUs / usPerMs;
-      if (insert.run(plantId, deletedAtMs, subject, requestId, batchNumberOf(batch)).changes === 0n) return false;
-      if (idempotencyKey === undefined) return true;
-      if (findKey.get(idempotencyKey) !== undefined) throw keyInUse(this.name);
-      return keepKey.run(idempotencyKey, deletedAtMs).changes === 1n;
-    };
-    return this.#run(() => records.filter(insertRecord).length);
-  }
-
-  async deletePlants(ids: readonly bigint[]): Promise<number> {
-    const remove = this.#db.prepare("DELETE FROM plants WHERE id = ?");
-    return this.#run(() => ids.filter((id) => remove.run(id).changes === 1n).length);
+    return this.#run(() => {
+      const insert = this.#db.prepare(
+        "INSERT INTO deletions (plant_id, deleted_at, subject, request_id, batch) VALUES (?, ?, ?, ?, ?)",
+      );
+      // Retention may have left a row of the key, see migrations.ts.
+      const keepKey = this.#db.prepare("INSERT OR REPLACE INTO idempotency_keys VALUES (?, last_insert_rowid(), ?)");
+      const isInserted = ({
+        plantId,
+        deletedAtUs,
+        subject,
+        requestId,
+        batch,
+        idempotencyKey,
+      }: DeletionRecord): boolean => {
+        const deletedAtMs = deletedAtUs / usPerMs;
+        if (insert.run(plantId, deletedAtMs, subject, requestId, batchNumberOf(batch)).changes === 0n) return false;
+        return idempotencyKey === undefined || keepKey.run(idempotencyKey, deletedAtMs).changes === 1n;
+      };
+      return records.filter(isInserted).length;
+    });
   }
 
   async commit(): Promise<void> {

@@ -14,7 +14,7 @@ import type { TempFolder } from "../../../packages/testing/src/process/temp-fold
 
 /** A kind of store. */
 export interface Kind {
-  readonly kind: string;
+  readonly kind: "SQLite" | "PostgreSQL";
   /** Creates a store without plants. */
   readonly create: () => Promise<PlantLocation>;
   readonly run: (location: PlantLocation, sql: string) => Promise<void>;

@@ -1,16 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { chunkRowsMax } from "../../in-chunks.ts";
-import {
-  type DeletionRecord,
-  keyInUse,
-  type LockedStore,
-  type LockOptions,
-  type StoreCounts,
-} from "../../locked-store.ts";
+import type { DeletionRecord, LockedStore, LockOptions, StoreCounts } from "../../locked-store.ts";
 import { batchUuidOf } from "../../moved-batch.ts";
 import { StoreOpenError } from "../../store-open-error.ts";
 import { quote, toArrayLiteral } from "../delete/array-literals.ts";
-import { isKeyConflict } from "../delete/fault-table.ts";
 import { problemOf } from "../delete/problem.ts";
 import { checkDatabase } from "../schema/check-database.ts";
 import { disableTransactionTimeout } from "../schema/online-migration.ts";
@@ -143,33 +136,25 @@ class LockedPostgres implements LockedStore {
     for await (const rows of chunks) yield rows.map(toRecord);
   }
 
-  async findPlants(ids: readonly bigint[]): Promise<ReadonlySet<bigint>> {
-    const sql = `SELECT id FROM ${this.#schema.plants} WHERE id = ANY($1::bigint[])`;
-    return new Set(toIds(await this.#query(sql, [toArrayLiteral(ids)])));
+  async countPlants(ids: readonly bigint[]): Promise<number> {
+    const sql = `SELECT count(*) FROM ${this.#schema.plants} WHERE id = ANY($1::bigint[])`;
+    const [row] = await this.#query(sql, [toArrayLiteral(ids)]);
+    return Number(row?.[0]);
   }
 
-  async findRecords(records: readonly DeletionRecord[]): Promise<ReadonlySet<number>> {
-    const rows = await this.#query(
-      `SELECT place FROM unnest($1::bigint[], $2::bigint[], $3::pg_catalog.text[], $4::pg_catalog.text[])
-         WITH ORDINALITY AS moved (plant_id, deleted_at_us, subject, request_id, place)
+  async countRecords(records: readonly DeletionRecord[]): Promise<number> {
+    const [row] = await this.#query(
+      `SELECT count(*) FROM unnest($1::bigint[], $2::bigint[], $3::pg_catalog.text[], $4::pg_catalog.text[],
+         $5::pg_catalog.text[]) AS moved (plant_id, deleted_at_us, subject, request_id, key)
        WHERE EXISTS (
          SELECT FROM ${this.#schema.deletions} AS stored
          WHERE stored.plant_id = moved.plant_id AND deleted_at >= ${timeSql("deleted_at_us / 1000 * 1000")}
            AND deleted_at < ${timeSql("deleted_at_us / 1000 * 1000 + 1000")}
-           AND stored.request_id = moved.request_id AND stored.subject = moved.subject)`,
+           AND stored.request_id = moved.request_id AND stored.subject = moved.subject
+           AND idempotency_key IS NOT DISTINCT FROM NULLIF(key, ''))`,
       identifyingColumns(records),
     );
-    return new Set(rows.map(([place]) => Number(place) - 1));
-  }
-
-  async countRecords(ids: readonly bigint[]): Promise<ReadonlyMap<bigint, number>> {
-    // The inner SELECT hides the number of ids from the planner, so that it uses the index.
-    const rows = await this.#query(
-      `SELECT plant_id, count(*) FROM pg_catalog.unnest((SELECT $1::bigint[])) AS moved (id)
-         JOIN ${this.#schema.deletions} ON plant_id = id GROUP BY plant_id`,
-      [toArrayLiteral(ids)],
-    );
-    return new Map(rows.map(([id, count]) => [BigInt(id ?? ""), Number(count)]));
+    return Number(row?.[0]);
   }
 
   async insertPlants(ids: readonly bigint[]): Promise<number> {
@@ -184,18 +169,12 @@ class LockedPostgres implements LockedStore {
       INSERT INTO ${this.#schema.deletions} (plant_id, deleted_at, subject, request_id, batch, idempotency_key${byDay})
       SELECT plant_id, ${timeSql("deleted_at_us")}, subject, request_id, batch, NULLIF(key, '')${isByDay}
       FROM unnest($1::bigint[], $2::bigint[], $3::pg_catalog.text[], $4::pg_catalog.text[],
-        $5::pg_catalog.uuid[], $6::pg_catalog.text[]) WITH ORDINALITY
-        AS moved (plant_id, deleted_at_us, subject, request_id, batch, key, place)
+        $5::pg_catalog.text[], $6::pg_catalog.uuid[]) WITH ORDINALITY
+        AS moved (plant_id, deleted_at_us, subject, request_id, key, batch, place)
       ORDER BY place`;
     const batches = records.map(({ batch, deletedAtUs }) => batchUuidOf(batch, deletedAtUs));
-    const keys = records.map(({ idempotencyKey }) => quote(idempotencyKey ?? ""));
-    const values = [...identifyingColumns(records), toArrayLiteral(batches), toArrayLiteral(keys)];
+    const values = [...identifyingColumns(records), toArrayLiteral(batches)];
     return await this.#run(() => this.#session.change(sql, values));
-  }
-
-  async deletePlants(ids: readonly bigint[]): Promise<number> {
-    const sql = `DELETE FROM ${this.#schema.plants} WHERE id = ANY($1::bigint[])`;
-    return await this.#run(() => this.#session.change(sql, [toArrayLiteral(ids)]));
   }
 
   async commit(): Promise<void> {
@@ -226,7 +205,6 @@ class LockedPostgres implements LockedStore {
     try {
       return await work();
     } catch (fault) {
-      if (isKeyConflict(fault)) throw keyInUse(this.name);
       throw new StoreOpenError(`cannot use ${this.name}: ${problemOf(fault).text}`, { cause: fault });
     }
   }
@@ -247,13 +225,14 @@ function toRecord([plantId, deletedAtUs, subject, requestId, batch, idempotencyK
   };
 }
 
-/** Returns the plants, times, subjects and requests of records as parameters. */
+/** Returns the plants, times, subjects, requests and keys of records as parameters. An empty text means no key. */
 function identifyingColumns(records: readonly DeletionRecord[]): readonly string[] {
   return [
     toArrayLiteral(records.map(({ plantId }) => plantId)),
     toArrayLiteral(records.map(({ deletedAtUs }) => deletedAtUs)),
     toArrayLiteral(records.map(({ subject }) => quote(subject))),
     toArrayLiteral(records.map(({ requestId }) => quote(requestId))),
+    toArrayLiteral(records.map(({ idempotencyKey }) => quote(idempotencyKey ?? ""))),
   ];
 }
 
