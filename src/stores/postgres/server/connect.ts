@@ -120,6 +120,9 @@ export async function disconnect(client: Client): Promise<void> {
 // the warning of a worker as a debug message in some transactions. Other servers ignore the second setting.
 const showWarnings = "-c client_min_messages=debug1 -c citus.worker_min_messages=debug1";
 
+// A statement fails (42501) instead of missing rows that a policy hides.
+const refuseHiddenRows = "-c row_security=off";
+
 // CancelRequest (postgresql.org/docs/current/protocol-message-formats.html): its length, its code, and the process id
 // and secret key of the connection.
 const cancelBytes = 16;
@@ -162,7 +165,7 @@ export function sessionOptions({ timeouts, cachesPlans }: Pick<ConnectOptions, "
   // Set in `options`, because node-postgres cannot send a timeout of 0, which is needed to override that of the role.
   const limits =
     timeouts && `-c lock_timeout=${timeouts.lockTimeoutMs} -c statement_timeout=${timeouts.statementTimeoutMs}`;
-  return [showWarnings, limits ?? "", cachesPlans ? cachedPlanOptions : ""].filter(Boolean).join(" ");
+  return [showWarnings, refuseHiddenRows, limits ?? "", cachesPlans ? cachedPlanOptions : ""].filter(Boolean).join(" ");
 }
 
 async function assertWritable(client: Client, limitMs: number): Promise<void> {

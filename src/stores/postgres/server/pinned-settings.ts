@@ -47,7 +47,7 @@ export const pinnedCondition: string = `(SELECT ${pinStatements}) IS NOT NULL`;
 export const ownRole: string = `(SELECT ${refuseOtherRole}) IS NOT NULL`;
 
 // Resets the settings that a statement cannot pin itself, because they take effect before it runs.
-const resetSql = "RESET default_transaction_read_only; RESET row_security; RESET ROLE";
+const resetSql = "RESET default_transaction_read_only; RESET ROLE";
 
 /**
  * Returns whether the server may have refused a statement because of such a setting. If so, the statement did nothing.
