@@ -174,7 +174,10 @@ export const upstreamType: SettingType<UpstreamFile> = mapping<UpstreamFile>({
     type: headerRules("all but those that identify a caller"),
     about: "Which header fields of callers are forwarded to the upstream.",
   },
-  responseHeader: { type: headerRules("all"), about: "Which header fields of the upstream are forwarded to callers." },
+  responseHeader: {
+    type: headerRules("all but those that control more than a response"),
+    about: "Which header fields of the upstream are forwarded to callers.",
+  },
 });
 
 /** Parses header fields in the form of curl. Errors do not show the value, which may be a credential. */
