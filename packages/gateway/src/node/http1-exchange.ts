@@ -72,8 +72,12 @@ export class NodeHttp1Exchange extends NodeExchange {
   ): void {
     const hasLength = trailer === undefined && body !== undefined;
     this.#writeHeader(httpStatus, hasLength ? [...fields, "content-length", String(body.byteLength)] : fields);
-    if (body !== undefined) this.#response.write(body);
-    this.sendEnd(trailer);
+    if (!hasLength) {
+      if (body !== undefined) this.#response.write(body);
+      this.sendEnd(trailer);
+    } else if (body.byteLength > joinedBytesMax) this.#response.end(body);
+    // Node joins the header with a string, but writes a Buffer as a separate piece.
+    else this.#response.end(Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString("latin1"), "latin1");
   }
 
   protected sendHeader(httpStatus: number, fields: HeaderFields): void {
@@ -120,6 +124,9 @@ export class NodeHttp1Exchange extends NodeExchange {
     return contentLength !== null && Number(contentLength) <= unreadBodyBytesMax;
   }
 }
+
+/** The most bytes of a body that are joined with the header; above, the copy costs more than a second piece. */
+const joinedBytesMax = 4096;
 
 /** Responses for which 100 (Continue) has not been sent. */
 const pendingContinue = new WeakSet<object>();

@@ -243,6 +243,8 @@ export class Http1Connection implements RequestCallbacks, BodySource {
     const reader = this.#reader;
     if (reader.stage === "closed") return this.#drop(chunk.byteLength);
     const isFirst = reader.incoming.unusedBytes === 0;
+    // The stream asks for more data now. Otherwise it would do so in a `nextTick`, which costs more than parsing a head.
+    this.socket.read(0);
     const isKept = this.#read(chunk);
     if (!isKept && chunk.byteLength >= freedBytesMin) freeChunk(chunk);
     // The timeout of a head starts with its first byte.
