@@ -61,7 +61,7 @@ const file = {
 const client = { address: "127.0.0.1:1", token: "a" };
 const fastify: FastifyLike = {
   prefix: "",
-  log: { error: () => undefined },
+  log: { error: () => undefined, warn: () => undefined },
   removeAllContentTypeParsers: () => undefined,
   addContentTypeParser: () => undefined,
   addHook: () => undefined,

@@ -1,4 +1,5 @@
-import type { NodeHandler } from "@plantstore/gateway";
+import type { GatewayRoute, NodeHandler } from "@plantstore/gateway";
+import { fastifyUrlsOf, type PluginPrefixes } from "./fastify-urls.ts";
 import { createMount, type MountOptions } from "./mount.ts";
 
 /** The members of a Fastify request that the plugin uses. */
@@ -16,8 +17,9 @@ export interface FastifyReplyLike {
 }
 
 /** The members of a Fastify instance that the plugin uses, in versions 4 and 5. */
-export interface FastifyLike extends Pick<FastifyRequestLike, "log"> {
+export interface FastifyLike {
   readonly prefix: string;
+  readonly log: FastifyRequestLike["log"] & { warn(message: string): void };
   /** Only in version 5. */
   readonly supportedMethods?: string[];
   removeAllContentTypeParsers(): unknown;
@@ -32,6 +34,7 @@ export interface FastifyLike extends Pick<FastifyRequestLike, "log"> {
     method: HttpMethod[];
     url: string;
     exposeHeadRoute: boolean;
+    schema: { readonly hide: true };
     handler(this: unknown, request: FastifyRequestLike, reply: FastifyReplyLike): void;
   }): unknown;
 }
@@ -50,20 +53,23 @@ type HttpMethod = (typeof commonMethods)[number];
 /**
  * A Fastify plugin that serves the RPCs of Connect routes: `app.register(fastifyConnectPlugin, { routes })`. It is
  * encapsulated: its content type parsers do not affect the application. For its calls, hooks of the application up to
- * `preHandler` run, and `onResponse`; `onSend` does not, because the gateway writes the response itself. Requests that
- * are not for an RPC get the application's response for unknown routes.
+ * `preHandler` run, and `onResponse`; `onSend` does not, because the gateway writes the response itself.
+ *
+ * Registers one route per path and method that the gateway serves, which `app.printRoutes()` prints. The application
+ * serves everything else, including other methods of these paths.
  *
  * @throws as `createGateway` does, from `app.ready()`
  */
 export async function fastifyConnectPlugin(app: FastifyLike, options: FastifyConnectOptions): Promise<void> {
   const { prefix: _prefix, logLevel: _logLevel, logSerializers: _serializers, ...own } = options;
+  const prefixes = { ofFastify: app.prefix, ofGateway: own.requestPathPrefix ?? "" };
   const mount = createMount<FastifyRequestLike>({
     onFault: (err, what, call, errorCode) => {
       const { log } = mount.requestOf(call?.contextValues) ?? app;
       log.error({ err, errorCode, procedure: call?.procedure }, what);
     },
     ...own,
-    requestPathPrefix: `${app.prefix}${own.requestPathPrefix ?? ""}`,
+    requestPathPrefix: prefixes.ofFastify + prefixes.ofGateway,
   });
   app.removeAllContentTypeParsers();
   // The gateway reads bodies itself.
@@ -72,21 +78,45 @@ export async function fastifyConnectPlugin(app: FastifyLike, options: FastifyCon
     mount.close();
     done();
   });
-  // @fastify/cors has a route for all OPTIONS requests.
-  const isTaken = app.hasRoute({ method: "OPTIONS", url: `${app.prefix}/*` });
-  // Version 5 accepts all its methods here, which may be more than its type has.
-  const isServed = (name: string): name is HttpMethod => name !== "OPTIONS" || !isTaken;
-  app.route({
-    method: (app.supportedMethods ?? [...commonMethods]).filter(isServed),
-    url: "/*",
-    exposeHeadRoute: false,
-    handler: (request, reply) => {
-      // The gateway sends the fields that hooks have set on `reply` too.
-      for (const [name, value = ""] of Object.entries(reply.getHeaders())) reply.raw.setHeader(name, value);
-      mount.serve(request, request.raw, reply.raw, (error) => {
-        if (error === undefined) reply.callNotFound();
-        else reply.send(error);
-      });
-    },
-  });
+  const { supportedMethods = commonMethods } = app;
+  for (const [url, methods] of methodsByUrl(mount.routes, prefixes, app.log)) {
+    // @fastify/cors may have a route for OPTIONS requests to all paths, as a rule for all methods of `/{path=**}` has.
+    // Version 5 accepts all its methods here, which may be more than its type has.
+    const isRegistered = (name: string): name is HttpMethod =>
+      name !== "OPTIONS" || !app.hasRoute({ method: name, url: app.prefix + url });
+    app.route({
+      method: [...(methods.has("*") ? supportedMethods : methods)].filter(isRegistered),
+      url,
+      exposeHeadRoute: false,
+      // The routes have no schemas that @fastify/swagger could describe.
+      schema: { hide: true },
+      handler: (request, reply) => {
+        // The gateway sends the fields that hooks have set on `reply` too.
+        for (const [name, value = ""] of Object.entries(reply.getHeaders())) reply.raw.setHeader(name, value);
+        mount.serve(request, request.raw, reply.raw, (error) => {
+          if (error === undefined) reply.callNotFound();
+          else reply.send(error);
+        });
+      },
+    });
+  }
+}
+
+/** Returns the methods of each URL to register; warns of paths outside the prefix of the plugin. */
+function methodsByUrl(
+  routes: readonly GatewayRoute[],
+  prefixes: PluginPrefixes,
+  log: FastifyLike["log"],
+): ReadonlyMap<string, ReadonlySet<string>> {
+  const found = new Map<string, Set<string>>();
+  for (const route of routes) {
+    if (!route.path.startsWith(`${prefixes.ofFastify}/`)) {
+      log.warn(`${route.path} is not served: it is outside the prefix ${prefixes.ofFastify} of fastifyConnectPlugin`);
+      continue;
+    }
+    for (const url of fastifyUrlsOf(route, prefixes)) {
+      found.set(url, new Set([...(found.get(url) ?? []), ...route.httpMethods]));
+    }
+  }
+  return found;
 }

@@ -1,5 +1,5 @@
 import { Code, ConnectError, type ContextValues, createContextKey, createContextValues } from "@connectrpc/connect";
-import { createGateway, type GatewayOptions, type NodeHandler } from "@plantstore/gateway";
+import { createGateway, type GatewayOptions, type GatewayRoute, type NodeHandler } from "@plantstore/gateway";
 
 /** Options of all plugins: those of `createGateway` that concern an application of a framework, and two more. */
 export interface MountOptions<Request extends object> extends Omit<
@@ -22,6 +22,8 @@ const closeTimeoutMsDefault = 10_000;
 export interface Mount<Request extends object> {
   /** Serves a request of node, which belongs to a request of the framework. */
   readonly serve: (request: Request, ...exchange: Parameters<NodeHandler>) => void;
+  /** The paths that the gateway serves. */
+  readonly routes: readonly GatewayRoute[];
   /** Returns the request of the framework for the context values of a fault. */
   readonly requestOf: (contextValues: ContextValues | undefined) => Request | undefined;
   /** Aborts the signals of calls that are still in flight after `closeTimeoutMs`. */
@@ -52,6 +54,7 @@ export function createMount<Request extends object>({
       requests.set(raw, request);
       gateway.handler(raw, response, next);
     },
+    routes: gateway.routes,
     requestOf: (values) => values?.get(requestKey),
     close: () => {
       const abort = (): void => closing.abort(new ConnectError("the server is shutting down", Code.Unavailable));

@@ -7,6 +7,8 @@ import {
   createFaultReporter,
   createServer,
   type FaultReporter,
+  type GatewayRoute,
+  listRoutes,
   type Platform,
   refuseProblem,
   type Routes,
@@ -72,6 +74,11 @@ export interface Gateway extends FetchGateway {
    * immediately. If a request is passed on to `next` or `fallback`, that code must call `response.writeContinue()`.
    */
   readonly checkContinue: NodeHandler;
+  /**
+   * The paths that the gateway serves, for frameworks that register routes. The routes of `createGateway` never change;
+   * those of a proxy change with its services, so each read returns the current ones.
+   */
+  readonly routes: readonly GatewayRoute[];
   /**
    * Listens for HTTP/1.1 and HTTP/2 on one port or Unix socket. May be called once. Rejects with the errors of
    * `net.Server`, such as EADDRINUSE, and if the gateway is drained before it listens.
@@ -147,6 +154,9 @@ export function assembleGateway(server: Server, options: NodeHandlerOptions & Pi
       handler(request, response, next);
     },
     fetch: createFetchHandler(server),
+    get routes() {
+      return listRoutes(server.routes);
+    },
     listen: (listenOptions = {}) => listener.listen(listenOptions),
     get load() {
       return listener.load;

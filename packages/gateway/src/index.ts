@@ -24,10 +24,13 @@ export {
   type OnIgnored,
   type ExternalHttpRule,
   parseHttpRules,
+  type PathTemplate,
   type RestFailure,
   type RestOptions,
   type RestProfile,
   type RestServiceOptions,
+  type TemplateSegment,
+  type TemplateVariable,
 } from "./protocols/rest/rules/index.ts";
 export {
   type Admit,
@@ -39,6 +42,7 @@ export {
   type EndpointResponse,
   type EndpointRequest,
   type FaultyRequest,
+  type GatewayRoute,
   type OnFault,
   type ServingOptions,
 } from "./serve/index.ts";

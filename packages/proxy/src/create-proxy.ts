@@ -253,11 +253,7 @@ function openProxy(first: Serving, options: ProxyOptions): ProxyGateway {
   };
   const reconfigure = async (next: ProxyOptions): Promise<void> => {
     const opened = await openServing(next, current.table);
-    if (isStopped) {
-      stopReading(opened);
-      await closeAll(opened.upstreams);
-      throw new Error("the proxy is closed");
-    }
+    if (isStopped) return await discard(opened);
     const old = current;
     // The listener and the handlers hold this object. Calls in flight hold their routes.
     Object.assign(server, opened.server, { trustedProxies });
@@ -271,6 +267,9 @@ function openProxy(first: Serving, options: ProxyOptions): ProxyGateway {
     handler: gateway.handler,
     checkContinue: gateway.checkContinue,
     fetch: gateway.fetch,
+    get routes() {
+      return gateway.routes;
+    },
     listen: (listenOptions) => gateway.listen(listenOptions),
     get load() {
       return gateway.load;
@@ -296,6 +295,13 @@ function openProxy(first: Serving, options: ProxyOptions): ProxyGateway {
     reload: () => current.table.reload(),
     reconfigure,
   };
+}
+
+/** Closes what `reconfigure` has opened for a proxy that was closed in the meantime. */
+async function discard(opened: Serving): Promise<never> {
+  stopReading(opened);
+  await closeAll(opened.upstreams);
+  throw new Error("the proxy is closed");
 }
 
 /** @throws TypeError if the patterns of services do not decide which upstream serves a service */

@@ -45,6 +45,8 @@ export interface Protocol {
   targetOfGet?(rpc: UnaryRpc, query: string): CallTarget | undefined;
   /** Finds a target by a path that is not the path of an RPC. Missing if the protocol has no such paths. */
   find?(head: RequestHead, path: string, query: string): CallTarget | BodyTarget | Mismatch | undefined;
+  /** The only path of {@link find}, without the prefix, if all requests of the protocol are POSTs to it. */
+  readonly bodyPath?: string;
   /** Returns whether a request without a match should get its response in this protocol. */
   handlesUnmatched(head: RequestHead): boolean;
   /**

@@ -15,6 +15,7 @@ export type { CorsOptions } from "./cors.ts";
 export type { Endpoint, EndpointResponse, EndpointRequest } from "./endpoint.ts";
 export { requestOf } from "./create-rpcs.ts";
 export { findTarget, type Routes, type Target, unmatchedTarget } from "./routes.ts";
+export { type GatewayRoute, listRoutes } from "./list-routes.ts";
 export { refuseProblem } from "./refuse.ts";
 export { serve } from "./serve.ts";
 export type { Server } from "./server.ts";

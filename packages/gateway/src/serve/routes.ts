@@ -290,6 +290,10 @@ export class PathIndex<Value> {
     this.#fingerprints = new Set([...this.#values.keys()].map(fingerprintOf));
   }
 
+  [Symbol.iterator](): IterableIterator<[string, Value]> {
+    return this.#values.entries();
+  }
+
   get(text: string): Value | undefined {
     return this.#fingerprints.has(fingerprintOf(text)) ? this.#values.get(text) : undefined;
   }

@@ -5,6 +5,7 @@ import type { TrustedProxiesOptions } from "../../../gateway/src/trusted-proxies
 import { openHttp1 } from "../../../testing/src/carriers/http1-connection.ts";
 import { frameFlag, headersFrame, resetFrame } from "../../../testing/src/carriers/http2-frames.ts";
 import { descriptorSetOf } from "../../../testing/src/gateway/descriptor-set.ts";
+import { LibraryService } from "../../../testing/src/gen/library/v1/library_pb.ts";
 import { respondWatered, watered } from "../../../testing/src/gateway/greenhouse-client.ts";
 import { startGreenhouse } from "../../../testing/src/gateway/greenhouse.ts";
 import { startProxy } from "../../../testing/src/gateway/proxy.ts";
@@ -89,4 +90,16 @@ test.each<{ name: string; atStart?: TrustedProxiesOptions; later: readonly (Trus
     expect(await send()).toBe(200);
   }
   expect(clients).toEqual(Array(3).fill(atStart === undefined ? "127.0.0.1" : "192.0.2.7"));
+});
+
+test("`routes` of a proxy lists the routes of the current upstreams", async () => {
+  await using upstream = await startGreenhouse({});
+  const url = `http://127.0.0.1:${upstream.address.port}`;
+  await using started = await startProxy(url, [GreenhouseService.file]);
+  const listPaths = (): readonly string[] => started.proxy.routes.map(({ path }) => path);
+  expect(listPaths()).toContain("/sensors/{sensor}/reading");
+  const descriptors = descriptorSetOf(LibraryService.file);
+  await started.proxy.reconfigure({ upstreams: [{ upstream: url, descriptors }] });
+  expect(listPaths()).toContain("/v1/books/{id}");
+  expect(listPaths()).not.toContain("/sensors/{sensor}/reading");
 });

@@ -18,6 +18,7 @@ export function createBodyProtocol(
   const protocol: Protocol & Required<Pick<Protocol, "find">> = {
     name,
     hasHttpStatus: true,
+    bodyPath: path,
     targetsOf: () => [],
     find: ({ httpMethod }, requestPath) => {
       if (requestPath !== path) return undefined;

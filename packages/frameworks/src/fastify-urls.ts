@@ -1,0 +1,53 @@
+import type { GatewayRoute, TemplateSegment } from "@plantstore/gateway";
+
+/** The prefixes of a plugin, which precede the paths of its gateway in this order. */
+export interface PluginPrefixes {
+  /** The prefix that Fastify adds to URLs. */
+  readonly ofFastify: string;
+  readonly ofGateway: string;
+}
+
+/**
+ * Returns the URLs of Fastify that match the paths of a route. They may match more paths, because Fastify's wildcard is
+ * always the last character: the gateway decides on each request.
+ */
+export function fastifyUrlsOf({ path, template }: GatewayRoute, prefixes: PluginPrefixes): readonly string[] {
+  const { ofFastify, ofGateway } = prefixes;
+  if (template === undefined) return [toUrl(literalsOf(path.slice(ofFastify.length)))];
+  const before = literalsOf(ofGateway);
+  const wildcardAt = template.segments.findIndex(({ kind }) => kind === "**");
+  if (wildcardAt < 0) return [toUrl([...before, ...template.segments], template.verb)];
+  const beforeWildcard = [...before, ...template.segments.slice(0, wildcardAt)];
+  const url = `${toUrl(beforeWildcard)}/*`;
+  // A wildcard that ends a template also matches no segments, as in `/v1/files` for `/v1/files/**`.
+  const isLast = wildcardAt === template.segments.length - 1 && beforeWildcard.length > 0;
+  return isLast ? [url, toUrl(beforeWildcard, template.verb)] : [url];
+}
+
+function literalsOf(path: string): TemplateSegment[] {
+  return path
+    .split("/")
+    .slice(1)
+    .map((text) => ({ kind: "literal", text }));
+}
+
+function toUrl(segments: readonly TemplateSegment[], verb?: string): string {
+  return segments
+    .map((segment, at) => `/${printSegment(segment, `p${at}`, at === segments.length - 1 ? verb : undefined)}`)
+    .join("");
+}
+
+function printSegment(segment: TemplateSegment, parameter: string, verb: string | undefined): string {
+  const suffix = verb === undefined ? "" : `:${verb}`;
+  if (segment.kind === "literal" && isPlain(segment.text + suffix)) return escapeColons(segment.text + suffix);
+  // Fastify would decode or interpret other characters, so a parameter matches them.
+  return isPlain(suffix) ? `:${parameter}(.+)${escapeColons(suffix)}` : `:${parameter}`;
+}
+
+function isPlain(text: string): boolean {
+  return /^[\w\-.~:]+$/.test(text);
+}
+
+function escapeColons(text: string): string {
+  return text.replaceAll(":", "::");
+}

@@ -1,0 +1,283 @@
+import { createServer, request as startRequest } from "node:http";
+import { once } from "node:events";
+import { PassThrough } from "node:stream";
+import type { ConnectRouter } from "@connectrpc/connect";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { createGateway, type RestOptions } from "../../../../gateway/src/index.ts";
+import { LibraryService } from "../../../../testing/src/gen/library/v1/library_pb.ts";
+import { listenOnLoopback } from "../../../../testing/src/carriers/listen-on-loopback.ts";
+import { type FastifyLike, fastifyConnectPlugin } from "../../../src/fastify.ts";
+import { folders, greenhouse, pathOf, requireFrom } from "./frameworks.ts";
+
+// The routes that the plugin registers in Fastify's router.
+
+interface Reply {
+  code(status: number): Reply;
+  send(body: unknown): Reply;
+}
+
+interface Application extends Omit<FastifyLike, "addHook"> {
+  register(plugin: unknown, options?: object): void;
+  get(path: string, handler: (request: unknown, reply: Reply) => unknown): void;
+  inject(request: object): Promise<{ readonly statusCode: number; readonly body: string; json(): unknown }>;
+  listen(options: object): Promise<string>;
+  ready(): Promise<void>;
+  close(): Promise<void>;
+  addHttpMethod?(name: string): void;
+  printRoutes(options: object): string;
+  addHook(name: "onRequest", hook: (request: unknown, reply: Reply) => Promise<unknown>): void;
+}
+
+/** A greenhouse that returns the name of the sensor, with HTTP rules for these templates. */
+function withTemplates(templates: readonly string[], method = "GET"): ReturnType<typeof options> {
+  const additionalBindings = templates.map((path) => ({
+    pattern: { case: "custom", value: { kind: method, path } } as const,
+  }));
+  const selector = `${GreenhouseService.typeName}.GetReading`;
+  return options({ rules: [{ selector, ...additionalBindings[0], additionalBindings: additionalBindings.slice(1) }] });
+}
+
+function options(rest: RestOptions): ReturnType<typeof greenhouse> & { rest: RestOptions } {
+  return { ...greenhouse({ getReading: ({ sensor }) => ({ sensor }) }), rest };
+}
+
+async function statusOf(baseUrl: string, path: string): Promise<[number | undefined, string]> {
+  const { hostname, port } = new URL(baseUrl);
+  const request = startRequest({ hostname, port, path, agent: false }).end();
+  const [response] = await once(request, "response");
+  const body = (await response.toArray()).join("");
+  return [response.statusCode, response.statusCode === 200 ? body : ""];
+}
+
+const page = (_request: unknown, reply: Reply): unknown => reply.send("a page");
+
+async function bodyOf(app: Application, url: string, method = "GET"): Promise<string> {
+  const { statusCode, body } = await app.inject({ method, url, payload: method === "POST" ? {} : undefined });
+  return statusCode === 200 ? body : String(statusCode);
+}
+
+const handle = (): object => ({ httpStatus: 200, body: "an endpoint" });
+
+const paths = [
+  "/",
+  "/a",
+  "/a/",
+  "/v1",
+  "/v1/",
+  "/v1/a",
+  "/v1/a/",
+  "/v1/a/b",
+  "/v1/a/b/c",
+  "/v1/a:read",
+  "/v1/a:read:read",
+  "/v1/:read",
+  "/v1/a:%72ead",
+  "/v1/a:other",
+  "/v1/a.b-c",
+  "/v1/a%2Fb",
+  "/v1/a%3Aread",
+  "/v1/%C3%BC",
+  "/v1/%C3%BC/a",
+  "/v1/%C3%BC:read",
+  "/v1/a:%C3%BC",
+  "/v1/x%2Ay",
+  "/v1/a+b@c",
+  "/v1:read",
+  "/v1/beds:read",
+  "/v1/beds/a:read",
+  "/v1/beds/a/b:read",
+  "/v1/beds/a/reading",
+  "/%761/a",
+  "/v1//a",
+  "/v1/..",
+  "/v1/%zz",
+];
+
+const templates = [
+  "/{sensor}",
+  "/{sensor=**}",
+  "/v1/{sensor}",
+  "/v1/{sensor}:read",
+  "/v1/{sensor} /v1/{sensor}:read",
+  "/v1/{sensor=**}",
+  "/v1/{sensor=**}:read",
+  "/v1/{sensor=beds/*}:read /v1/{sensor=beds/**}",
+  "/v1/{sensor=beds/*}/reading",
+  "/v1/{sensor=**}/reading",
+  "/v1/*/{sensor}",
+  "/v1/beds:read",
+  "/v1/a+b@c",
+  "/v1/%C3%BC/{sensor} /v1/%C3%BC /v1/x%2Ay",
+  "/v1/%C3%BC:read",
+  "/v1/{sensor}:%C3%BC",
+];
+
+describe.each(Object.entries(folders))("Fastify, %s major version", (_version, folder) => {
+  const require = requireFrom(folder);
+  const fastify: (options?: object) => Application = require("fastify");
+
+  function create(settings?: object): Application {
+    const app = fastify(settings);
+    onTestFinished(() => app.close());
+    return app;
+  }
+
+  test.each(templates)("serves the paths of %s as a gateway behind no router does", async (rules) => {
+    const own = withTemplates(rules.split(" "));
+    const alone = createServer(createGateway(own).handler);
+    onTestFinished(() => void alone.close());
+    const urlAlone = await listenOnLoopback(alone);
+    const app = create();
+    app.register(fastifyConnectPlugin, own);
+    const url = await app.listen({ host: "127.0.0.1", port: 0 });
+    const served = [];
+    for (const path of paths) {
+      const [httpStatus, body] = await statusOf(urlAlone, path);
+      if (httpStatus === 200) served.push(path);
+      // Fastify responds with 400 to escapes that are not valid.
+      expect([path, ...(await statusOf(url, path))]).toEqual([path, path === "/v1/%zz" ? 400 : httpStatus, body]);
+    }
+    expect(served).not.toEqual([]);
+  });
+
+  test.each(["before", "after"])(
+    "a route of the application for all paths, added %s the plugin, serves the rest",
+    async (when) => {
+      const app = create();
+      if (when === "before") app.get("/*", page);
+      app.register(fastifyConnectPlugin, withTemplates(["/v1/{sensor}"]));
+      if (when === "after") app.register(async (child: Application) => child.get("/*", page));
+      expect(await bodyOf(app, "/v1/palm")).toBe('{"sensor":"palm"}');
+      expect(await bodyOf(app, pathOf("GetReading"), "POST")).toBe("{}");
+      expect(await bodyOf(app, "/v1/palm/more")).toBe("a page");
+      expect(await bodyOf(app, "/")).toBe("a page");
+    },
+  );
+
+  test("other methods of a path are free for the application", async () => {
+    const app = create();
+    app.register(fastifyConnectPlugin, greenhouse({ waterBed: ({ bed }) => ({ bed }) }));
+    app.register(async (child: Application) => child.get("/beds/:bed", page));
+    expect(await bodyOf(app, "/beds/7:water", "POST")).toBe('{"bed":"7"}');
+    expect(await bodyOf(app, "/beds/7:water")).toBe("a page");
+    expect(await bodyOf(app, "/beds/7", "PUT")).toBe("404");
+  });
+
+  test("two plugins serve different services with the same first segments", async () => {
+    const app = create();
+    app.register(fastifyConnectPlugin, withTemplates(["/v1/{sensor=books/*/sensors/*}", "/v1/{sensor=books/*}:read"]));
+    app.register(fastifyConnectPlugin, {
+      routes: (router: ConnectRouter) => void router.service(LibraryService, { getBook: ({ id }) => ({ id }) }),
+    });
+    expect(await bodyOf(app, "/v1/books/7/sensors/b")).toBe('{"sensor":"books/7/sensors/b"}');
+    expect(await bodyOf(app, "/v1/books/7:read")).toBe('{"sensor":"books/7"}');
+    expect(await bodyOf(app, "/v1/books/7")).toBe('{"id":"7"}');
+    expect(await bodyOf(app, pathOf("GetReading"), "POST")).toBe("{}");
+    expect(await bodyOf(app, `/${LibraryService.typeName}/GetBook`, "POST")).toBe("{}");
+  });
+
+  test("a service is registered twice below two prefixes, but not below one", async () => {
+    const app = create();
+    const own = withTemplates(["/v1/{sensor}"]);
+    app.register(fastifyConnectPlugin, { ...own, prefix: "/a" });
+    app.register(fastifyConnectPlugin, { ...own, requestPathPrefix: "/b" });
+    app.register(async (child: Application) => child.register(fastifyConnectPlugin, { ...own, prefix: "/d" }), {
+      prefix: "/c",
+    });
+    for (const prefix of ["/a", "/b", "/c/d"]) {
+      expect(await bodyOf(app, `${prefix}/v1/palm`)).toBe('{"sensor":"palm"}');
+      expect(await bodyOf(app, prefix + pathOf("GetReading"), "POST")).toBe("{}");
+    }
+    const twice = fastify();
+    twice.register(fastifyConnectPlugin, own);
+    twice.register(fastifyConnectPlugin, own);
+    await expect(twice.ready()).rejects.toThrow(/already declared for route/);
+  });
+
+  test("hooks of a context run for the plugin of this context only", async () => {
+    const app = create();
+    app.register(
+      async (child: Application) => {
+        child.addHook("onRequest", async (_request, reply) => reply.code(401).send("who?"));
+        child.register(fastifyConnectPlugin, withTemplates(["/v1/{sensor}"]));
+      },
+      { prefix: "/private" },
+    );
+    app.register(fastifyConnectPlugin, withTemplates(["/v1/{sensor}"]));
+    expect(await bodyOf(app, "/private/v1/palm")).toBe("401");
+    expect(await bodyOf(app, "/v1/palm")).toBe('{"sensor":"palm"}');
+  });
+
+  test("a rule for every method of every path leaves OPTIONS to @fastify/cors", async () => {
+    const app = create();
+    app.register(require("@fastify/cors"), { origin: "https://shop.example" });
+    app.register(fastifyConnectPlugin, withTemplates(["/{sensor=**}"], "*"));
+    expect(await bodyOf(app, "/a/b", "DELETE")).toBe('{"sensor":"a/b"}');
+    const headers = { origin: "https://shop.example", "access-control-request-method": "PUT" };
+    expect((await app.inject({ method: "OPTIONS", url: "/a", headers })).statusCode).toBe(204);
+  });
+
+  test("preflights of `cors` of the gateway reach it", async () => {
+    const app = create();
+    const cors = { origins: ["https://shop.example"] };
+    app.register(fastifyConnectPlugin, { ...withTemplates(["/v1/{sensor}"]), cors });
+    const headers = { origin: "https://shop.example", "access-control-request-method": "GET" };
+    const response = await app.inject({ method: "OPTIONS", url: "/v1/palm", headers });
+    expect(response.statusCode).toBe(204);
+  });
+
+  test("an endpoint outside the prefix is not served, which a warning reports", async () => {
+    const stream = new PassThrough({ encoding: "utf8" });
+    const app = create({ logger: { stream, level: "warn" } });
+    const endpoints = [
+      { path: "/page", open: true, handle },
+      { path: "/.well-known/page", atRoot: true, open: true, handle },
+    ];
+    app.register(fastifyConnectPlugin, { ...withTemplates(["/v1/{sensor}"]), endpoints, prefix: "/api" });
+    app.register(fastifyConnectPlugin, { ...withTemplates(["/v1/{sensor}"]), endpoints, requestPathPrefix: "/other" });
+    expect(await bodyOf(app, "/api/page")).toBe("an endpoint");
+    expect(await bodyOf(app, "/other/page")).toBe("an endpoint");
+    expect(await bodyOf(app, "/.well-known/page")).toBe("an endpoint");
+    const lines = String(stream.read()).trim().split("\n");
+    expect(lines.map((line) => JSON.parse(line).msg)).toEqual([
+      "/.well-known/page is not served: it is outside the prefix /api of fastifyConnectPlugin",
+    ]);
+  });
+
+  test("a path variable may have as many characters as `maxParamLength` of Fastify", async () => {
+    const own = withTemplates(["/v1/{sensor}"]);
+    const app = create();
+    app.register(fastifyConnectPlugin, own);
+    expect(await bodyOf(app, `/v1/${"a".repeat(100)}`)).not.toBe("404");
+    expect(await bodyOf(app, `/v1/${"a".repeat(101)}`)).toBe(folder === folders.oldest ? "404" : "414");
+    const longer = create(
+      folder === folders.oldest ? { maxParamLength: 500 } : { routerOptions: { maxParamLength: 500 } },
+    );
+    longer.register(fastifyConnectPlugin, own);
+    expect(await bodyOf(longer, `/v1/${"a".repeat(101)}`)).not.toBe("404");
+  });
+
+  test("a rule with a method that Fastify does not know needs `addHttpMethod`", async () => {
+    const own = withTemplates(["/v1/{sensor}"], "SEARCH");
+    const app = create();
+    app.addHttpMethod?.("SEARCH");
+    app.register(fastifyConnectPlugin, own);
+    expect(await bodyOf(app, "/v1/palm", "SEARCH")).toBe('{"sensor":"palm"}');
+    const without = fastify();
+    without.register(fastifyConnectPlugin, own);
+    const started = without.ready();
+    // Version 4 has a fixed list, with this method.
+    if (folder === folders.oldest) await started;
+    else await expect(started).rejects.toThrow("SEARCH method is not supported");
+  });
+
+  test("`printRoutes` prints the paths of the gateway", async () => {
+    const app = create();
+    app.register(fastifyConnectPlugin, withTemplates(["/v1/{sensor}"]));
+    await app.ready();
+    const printed = app.printRoutes({ commonPrefix: false });
+    expect(printed).toContain(`${pathOf("GetReading").slice(1)} (`);
+    expect(printed).toMatch(/v1\/[^]*:p1 \(GET, HEAD\)/);
+  });
+});
