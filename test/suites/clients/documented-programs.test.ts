@@ -148,6 +148,24 @@ ${callGateway("/hooks/payment", "POST", "response.status")}`,
   },
   {
     page: "docs/how-to/gateway.md",
+    start: 'import { readFileSync } from "node:fs";\nimport { createProxy }',
+    before: `import { readFileSync as read } from "node:fs";
+import { Server, ServerCredentials } from "@grpc/grpc-js";
+import { loadFileDescriptorSetFromBuffer } from "@grpc/proto-loader";
+const definition = loadFileDescriptorSetFromBuffer(read("definition.binpb"));
+const server = new Server();
+server.addService(definition["plantstore.v1.PlantService"], {
+  deletePlant: (call, callback) => (console.log(\`the handler has \${call.request.id}\`), callback(null, {})),
+});
+const grpcPort = await new Promise((resolve, reject) => {
+  const bound = (error, port) => (error === null ? resolve(port) : reject(error));
+  server.bindAsync("127.0.0.1:0", ServerCredentials.createInsecure(), bound);
+});`,
+    after: `const gateway = proxy;\n${callGateway("/plants/7", "DELETE")}\nserver.forceShutdown();`,
+    prints: ["the handler has 7\n200 {}"],
+  },
+  {
+    page: "docs/how-to/gateway.md",
     start: "import { createHttpEngine }",
     before: routes,
     after: `${listen}\n${callGateway("/plants/7", "DELETE")}`,

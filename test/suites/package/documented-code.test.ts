@@ -36,6 +36,7 @@ declare global {
   const app: App;
   const gateway: ReturnType<typeof create>;
   const token: string;
+  const grpcPort: number;
   const store: PlantStore;
   const routes: (router: ConnectRouter) => void;
   const createGateway: typeof create;
