@@ -48,7 +48,7 @@ export async function openValidation(options: ValidationOptions = {}): Promise<V
     import("@bufbuild/protovalidate/gen/buf/validate/validate_pb.js"),
   ]).catch(refuseMissing);
   const protovalidate: Protovalidate = { ...library, ...schemas };
-  const limit = untrusted ? await openTimeLimit() : undefined;
+  const limit = untrusted ? openTimeLimit() : undefined;
   return Object.assign(new DescribedRules(protovalidate, untrusted), {
     isUntrusted: untrusted,
     prepare: (services: readonly DescService[], registry: Registry) => {

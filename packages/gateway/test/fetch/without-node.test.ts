@@ -6,6 +6,8 @@ import type { FetchHandler } from "../../src/fetch/entry.ts";
 import { exchangeFetch } from "../../../testing/src/carriers/fetch.ts";
 import { projectFolder } from "../../../testing/src/process/child-program.ts";
 import { rpcRequest, wireFormats } from "../../../testing/src/gateway/wire-format.ts";
+import { SignupService } from "../../../testing/src/gen/signup/v1/signup_pb.ts";
+import { validAccount } from "../../../testing/src/gateway/signup.ts";
 import { readOutcome } from "../../../testing/src/gateway/outcome.ts";
 import { getReadingProcedure } from "../../../testing/src/gateway/greenhouse.ts";
 
@@ -40,20 +42,26 @@ const web = {
 
 let fetch: FetchHandler;
 
-beforeAll(async () => {
+/** Bundles a module for browsers, and returns its exports. */
+async function runWithoutNode<Exports>(path: string): Promise<Exports> {
   const { output } = await build({
-    input: join(projectFolder, "packages/testing/src/gateway/fetch-greenhouse.ts"),
+    input: join(projectFolder, path),
     platform: "browser",
-    output: { format: "iife", name: "greenhouse" },
+    output: { format: "iife", name: "bundled", codeSplitting: false },
     write: false,
   });
-  const [{ code, imports, dynamicImports }] = output;
-  expect([...imports, ...dynamicImports]).toEqual([]);
+  const [{ code, imports, dynamicImports, fileName }] = output;
+  // A dynamic import of a bundled module names the bundle.
+  expect([...imports, ...dynamicImports].filter((name) => name !== fileName)).toEqual([]);
   // Includes the recorder of coverage while mutants are tested.
   const context = createContext({ ...web, recordEnteredBlock: globalThis.recordEnteredBlock });
   runInContext(code, context);
-  const bundled: { readonly fetch: FetchHandler } = runInContext("greenhouse", context);
-  fetch = bundled.fetch;
+  return runInContext("bundled", context);
+}
+
+beforeAll(async () => {
+  const path = "packages/testing/src/gateway/fetch-greenhouse.ts";
+  ({ fetch } = await runWithoutNode<{ readonly fetch: FetchHandler }>(path));
 });
 
 test("without node, a REST call gets a response", async () => {
@@ -86,4 +94,22 @@ test.each([
   const header = [["accept", accept]] as const;
   const response = await exchangeFetch(fetch, { httpMethod: "GET", path: "/sensors/s/readings?count=2", header });
   expect([response.httpStatus, response.body.toString()]).toEqual([200, body]);
+});
+
+test("without node, validation refuses a message that violates a rule, and cannot limit untrusted rules", async () => {
+  const path = "packages/testing/src/gateway/fetch-signup.ts";
+  const { openSignup } = await runWithoutNode<typeof import("../../../testing/src/gateway/fetch-signup.ts")>(path);
+  const validated = await openSignup({});
+  const register = async (account: object): Promise<number> => {
+    const request = rpcRequest(
+      wireFormats["connect-json"],
+      Buffer.from(JSON.stringify(account)),
+      [],
+      `/${SignupService.typeName}/Register`,
+    );
+    return (await exchangeFetch(validated, request)).httpStatus;
+  };
+  expect(await register(validAccount)).toBe(200);
+  expect(await register({ ...validAccount, email: "ada" })).toBe(400);
+  await expect(openSignup({ untrusted: true })).rejects.toThrow("untrusted of openValidation requires node:vm");
 });

@@ -11,7 +11,7 @@ const rules = {
 };
 
 test("a message is checked again if the process did not run during the time limit", async () => {
-  const limit = await openTimeLimit();
+  const limit = openTimeLimit();
   let checks = 0;
   const checkOf = prepareLimited(rules, limit, () => () => () => {
     checks++;
