@@ -33,28 +33,32 @@ export function toFields(headers: Headers): string[] {
  * delegates to the platform's own. `instanceof Headers` is true, and `new Headers(it)` and `fetch` read it through its
  * iterator.
  */
-export class LazyHeaders implements Headers {
+export interface LazyHeaders extends Headers {
+  /** Whether no `Headers` object has been built, so that {@link fields} is still the original list. */
+  readonly isPristine: boolean;
+  /** The original list while pristine, otherwise the current fields. */
+  readonly fields: HeaderFields;
+  /** The platform's own object, built on first use. */
+  readonly built: Headers;
+}
+
+class HeadersOfFields implements LazyHeaders {
   readonly #fields: HeaderFields;
   #headers: Headers | undefined;
 
-  /** @param fields - pseudo-header fields (RFC 9113 §8.3) are ignored */
   constructor(fields: HeaderFields) {
     this.#fields = fields;
   }
 
-  /** Whether no `Headers` object has been built, so that {@link fields} is still the original list. */
   get isPristine(): boolean {
     return this.#headers === undefined;
   }
 
-  /** The original list while pristine, otherwise the current fields. */
   get fields(): HeaderFields {
     return this.#headers === undefined ? this.#fields : toFields(this.#headers);
   }
 
-  /**
-   * The platform's own object, built on first use. Public, because a private method would take memory in every object.
-   */
+  // Public, because a private method would take memory in every object.
   get built(): Headers {
     return (this.#headers ??= toHeaders(this.#fields));
   }
@@ -110,9 +114,15 @@ export class LazyHeaders implements Headers {
   }
 }
 
+/**
+ * Creates {@link LazyHeaders}; pseudo-header fields (RFC 9113 §8.3) are ignored. The declared type of the class would
+ * have the members of Node's `Headers`, and the `Headers` of other platforms has other members.
+ */
+export const LazyHeaders: new (fields: HeaderFields) => LazyHeaders = HeadersOfFields;
+
 // For `console.log` and `util.inspect` of node.
-Object.defineProperty(LazyHeaders.prototype, Symbol.for("nodejs.util.inspect.custom"), {
-  value(this: LazyHeaders): Headers {
+Object.defineProperty(HeadersOfFields.prototype, Symbol.for("nodejs.util.inspect.custom"), {
+  value(this: HeadersOfFields): Headers {
     return this.built;
   },
 });
@@ -138,7 +148,7 @@ function toHeaders(fields: HeaderFields): Headers {
 // Makes `instanceof` work without `extends`, which would call the constructor of Headers and so build the object that
 // this class avoids. The proxy delays the access to Headers, which loads node's HTTP client and takes a fifth of the
 // start-up time.
-Object.setPrototypeOf(LazyHeaders.prototype, new Proxy({}, { getPrototypeOf: () => Headers.prototype }));
+Object.setPrototypeOf(HeadersOfFields.prototype, new Proxy({}, { getPrototypeOf: () => Headers.prototype }));
 
 const colon = 0x3a;
 
