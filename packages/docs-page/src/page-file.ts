@@ -1,7 +1,10 @@
+import { pathToFileURL } from "node:url";
+
 /**
- * Returns the URL of a file of the page. This is a separate module without imports, because the build does not bundle
- * modules that use `import.meta.url`, nor the modules that they import.
+ * Returns the URL of a file of the page. This is a separate module without imports of others, because the build does not
+ * bundle modules that use `import.meta.url`, nor the modules that they import.
  */
 export function pageFile(name: string): URL {
-  return new URL(`files/${name}`, import.meta.url);
+  // A bundle in CommonJS has no import.meta.
+  return new URL(`files/${name}`, import.meta.url ?? pathToFileURL(__filename).href);
 }

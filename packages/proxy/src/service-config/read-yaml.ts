@@ -148,7 +148,8 @@ function collectionsIn(token: CST.Token | null | undefined): readonly Collection
 
 // Loaded on first use, because its 73 modules take 25 ms to load and a proxy without rules does not need them.
 function loadYaml(): typeof import("yaml") {
-  const require = createRequire(import.meta.url);
+  // A bundle in CommonJS has no import.meta.
+  const require = createRequire(import.meta.url ?? __filename);
   const yaml: typeof import("yaml") = require("yaml");
   return yaml;
 }

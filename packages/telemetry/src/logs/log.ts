@@ -28,7 +28,8 @@ export const silentLog: Log = {
 
 function ignoreError(): void {}
 
-const require = createRequire(import.meta.filename);
+// A bundle in CommonJS has no import.meta.
+const require = createRequire(import.meta.filename ?? __filename);
 
 /** The maximum number of nested causes of an error that are logged. */
 const causeDepthMax = 5;
