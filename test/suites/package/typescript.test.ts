@@ -1,13 +1,42 @@
 import { rmSync } from "node:fs";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { compilers } from "../../support/package/compilers.ts";
+import { webEntries } from "../../support/package/web-entries.ts";
 import { createUserProject, packed, type UserProject } from "../../support/package/user-project.ts";
 
-// Compiles the types of all subpaths with each version of TypeScript and each module resolution, with `skipLibCheck` off.
+// Compiles the types of all entries with each version of TypeScript, each module resolution and the types of each
+// platform, with `skipLibCheck` off.
 
 let user: UserProject;
 
-const program = `
+const webProgram = `
+import { createFetchGateway, type FetchGateway } from "@plantstore/gateway/fetch";
+import { createMcp } from "@plantstore/gateway/mcp";
+import { openValidation } from "@plantstore/gateway/validation";
+import { createRestTransport } from "@plantstore/rest-client";
+import { PlantService } from "plantstore/connect";
+export const transport = createRestTransport({ baseUrl: "https://plants.example" });
+export async function openGateway(): Promise<FetchGateway> {
+  return createFetchGateway({
+    routes: (router) => router.service(PlantService, {
+      deletePlant: (_request, { requestHeader, responseHeader, signal }) => {
+        signal.throwIfAborted();
+        responseHeader.set("x-plant", requestHeader.get("x-plant") ?? "");
+        return {};
+      },
+    }),
+    validation: await openValidation(),
+    mcp: createMcp({ tools: ["plantstore.v1.PlantService.*"] }),
+  });
+}
+export default {
+  fetch: async (request: Request): Promise<Response> => (await openGateway()).fetch(request),
+};
+// @ts-expect-error: the member is known, and is not a number.
+export const gateway: number = createFetchGateway({ routes: () => {} });
+`;
+
+const nodeProgram = `
 import { createPlantServer, openMemoryStore, type PlantServer } from "plantstore";
 import { createGateway, type Gateway } from "@plantstore/gateway";
 import { createBearerAuth } from "@plantstore/auth";
@@ -22,26 +51,56 @@ export const client: number = createPlantStub({ address: "", token: "" });
 export const service: number = PlantService;
 `;
 
-const resolutions = {
-  nodenext: ["--module", "nodenext"],
-  bundler: ["--module", "esnext", "--moduleResolution", "bundler"],
-} as const;
+/** Returns the public entries of the installed packages. */
+function publicEntries(): string[] {
+  return Object.keys(packed()).flatMap((name) => {
+    const { exports }: { exports: object } = JSON.parse(user.run("cat", `node_modules/${name}/package.json`));
+    const subpaths = Object.keys(exports).filter((path) => !/\.json$|\/internal\/|\*/.test(path));
+    return subpaths.map((path) => name + path.slice(1));
+  });
+}
 
-/** The module resolutions of projects in CommonJS; 7.0 no longer has them. */
-const olderResolutions = {
-  "node16 in CommonJS": ["--module", "node16"],
-  node10: ["--module", "commonjs", "--moduleResolution", "node10"],
-} as const;
+/** Appends an import of each entry to a program. */
+function usingEntries(program: string, entries: readonly string[]): string {
+  const imports = entries.map((entry, at) => `import * as entry${at} from ${JSON.stringify(entry)};`);
+  return [...imports, program, `export const entries = [${entries.map((_, at) => `entry${at}`).join(", ")}];`].join(
+    "\n",
+  );
+}
 
 beforeAll(() => {
   user = createUserProject();
   const own = Object.values(packed());
   const named = compilers.map((version) => `ts-${version}@npm:typescript@~${version}.0`);
-  const types = ["@grpc/grpc-js@1.14.7", "@types/node@22"];
-  user.run("npm", "install", "--no-audit", "--no-fund", ...own, ...types, ...named);
-  user.write("types.ts", program);
+  const types = ["@grpc/grpc-js@1.14.7", "@types/node@22", "@cloudflare/workers-types@5.20261117.1"];
+  const peers = ["@bufbuild/protovalidate@1", "@opentelemetry/api@1.10.0"];
+  user.run("npm", "install", "--no-audit", "--no-fund", ...own, ...types, ...peers, ...named);
+  user.write("types.ts", usingEntries(nodeProgram, publicEntries()));
+  user.write("web.ts", usingEntries(webProgram, webEntries));
+  user.write("commonjs/package.json", '{"type":"commonjs"}');
+  user.write("commonjs/types.ts", usingEntries(nodeProgram, publicEntries()));
 });
 afterAll(() => rmSync(user.path, { recursive: true }));
+
+/** Compiles a file, and returns the lines that the compiler prints. */
+function compile(version: string, file: string, options: object): readonly string[] {
+  const common = { noEmit: true, strict: true, target: "es2022", skipLibCheck: false };
+  user.write("tsconfig.json", JSON.stringify({ compilerOptions: { ...common, ...options }, files: [file] }));
+  const output = user.tryToRun(process.execPath, `node_modules/ts-${version}/bin/tsc`, "-p", "tsconfig.json");
+  return output.split("\n").filter((line) => line !== "");
+}
+
+const bundler = { module: "esnext", moduleResolution: "bundler" };
+const resolutions = {
+  nodenext: { module: "nodenext" },
+  bundler: { ...bundler, exactOptionalPropertyTypes: true },
+} as const;
+
+/** The module resolutions of projects in CommonJS; 7.0 no longer has the second one. */
+const commonJsResolutions = {
+  node16: { module: "node16" },
+  node10: { module: "commonjs", moduleResolution: "node10" },
+} as const;
 
 test.each([
   ...compilers.map((version) => ({ version, resolution: "nodenext" as const })),
@@ -49,28 +108,34 @@ test.each([
   // errors in the peers, and the newest.
   ...["5.4", "5.7", "7.0"].map((version) => ({ version, resolution: "bundler" as const })),
 ])("TypeScript $version compiles the types with the resolution $resolution", ({ version, resolution }) => {
-  const compiler = `node_modules/ts-${version}/bin/tsc`;
-  const options = ["--noEmit", "--strict", "--target", "es2022", "--types", "node", "--skipLibCheck", "false"];
-  const found = user.tryToRun(process.execPath, compiler, ...options, ...resolutions[resolution], "types.ts");
-  const errors = found.split("\n").filter((line) => line !== "");
+  const errors = compile(version, "types.ts", { types: ["node"], ...resolutions[resolution] });
   const ours = errors.filter((line) => /^(?:types\.ts|node_modules\/(?:@plantstore|plantstore)\/)/.test(line));
   expect(version >= "5.7" ? errors : ours).toEqual([]);
 });
 
-describe.each(["5.4", "5.9"])("TypeScript %s", (version) => {
-  test.each(["node16 in CommonJS", "node10"] as const)("compiles the types with the resolution %s", (resolution) => {
-    user.write("commonjs/package.json", '{"type":"commonjs"}');
-    user.write("commonjs/types.ts", program);
-    const compiler = `node_modules/ts-${version}/bin/tsc`;
-    // The types of grpc-js have errors here.
-    const options = ["--noEmit", "--strict", "--target", "es2022", "--types", "node", "--skipLibCheck"];
-    const found = user.tryToRun(
-      process.execPath,
-      compiler,
-      ...options,
-      ...olderResolutions[resolution],
-      "commonjs/types.ts",
-    );
-    expect(found).toBe("");
-  });
+test.each([
+  { version: "5.4", resolution: "node10", skipLibCheck: true },
+  { version: "5.4", resolution: "node16", skipLibCheck: true },
+  { version: "5.9", resolution: "node10", skipLibCheck: true },
+  { version: "5.7", resolution: "node16", skipLibCheck: false },
+  { version: "7.0", resolution: "node16", skipLibCheck: false },
+] as const)("TypeScript $version compiles the types for CommonJS with the resolution $resolution", (consumer) => {
+  const { version, resolution, skipLibCheck } = consumer;
+  const options = { types: ["node"], skipLibCheck, ...commonJsResolutions[resolution] };
+  expect(compile(version, "commonjs/types.ts", options)).toEqual([]);
+});
+
+const workers = { name: "Cloudflare's workers", lib: ["es2022"], types: ["@cloudflare/workers-types"] };
+const platforms = [
+  workers,
+  { name: "the library webworker", lib: ["es2022", "webworker"], types: [] },
+  { name: "the library dom", lib: ["es2022", "dom"], types: [] },
+  { name: "the libraries dom and dom.iterable", lib: ["es2022", "dom", "dom.iterable"], types: [] },
+];
+
+test.each([
+  ...["5.7", "7.0"].flatMap((version) => platforms.map((platform) => ({ version, ...platform }))),
+  ...["5.9", "6.0"].map((version) => ({ version, ...workers })),
+])("TypeScript $version compiles the entries for the web with the types of $name", ({ version, lib, types }) => {
+  expect(compile(version, "web.ts", { ...bundler, exactOptionalPropertyTypes: true, lib, types })).toEqual([]);
 });

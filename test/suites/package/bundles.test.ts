@@ -1,0 +1,82 @@
+import { cpSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { descriptorSetOf } from "../../../packages/testing/src/gateway/descriptor-set.ts";
+import { startNode } from "../../../packages/testing/src/process/command-line.ts";
+import { greeterModule } from "../../support/package/greeter.ts";
+import { readPage } from "../../support/docs/page-blocks.ts";
+import { createUserProject, packed, type UserProject } from "../../support/package/user-project.ts";
+import { webEntries } from "../../support/package/web-entries.ts";
+
+// Programs that esbuild bundles: for browsers and workers, and for Node in CommonJS.
+
+let user: UserProject;
+
+beforeAll(() => {
+  user = createUserProject();
+  const peers = ["@bufbuild/protovalidate@1", "@opentelemetry/api@1.10.0", "esbuild@0.28.2"];
+  user.run("npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", ...Object.values(packed()), ...peers);
+});
+afterAll(() => rmSync(user.path, { recursive: true }));
+
+function bundle(file: string, ...options: readonly string[]): string {
+  return user.tryToRun("npx", "esbuild", file, "--bundle", "--log-level=error", "--outdir=out", ...options);
+}
+
+const commonJsOptions = ["--platform=node", "--format=cjs", "--out-extension:.js=.cjs"];
+
+test.each(webEntries)("a bundle for browsers contains %s", (entry) => {
+  user.write("web.js", `export * from ${JSON.stringify(entry)};`);
+  expect(bundle("web.js", "--platform=browser", "--format=esm")).toBe("");
+});
+
+test("docs/how-to/packages.md lists these entries, and no others", () => {
+  const [, section = ""] =
+    /## Browsers, workers and bundles\n([^]*?)\n\nA program/.exec(readPage("docs/how-to/packages.md")) ?? [];
+  const listed = [...section.matchAll(/`((?:@plantstore|plantstore)?\/[^`]+)`/g)].map(([, name = ""]) => name);
+  const entries = listed
+    .filter((name) => name !== "@plantstore/gateway")
+    .map((name) => (name.startsWith("/") ? `@plantstore/gateway${name}` : name));
+  expect(entries.toSorted()).toEqual(webEntries);
+});
+
+test("a bundle of the proxy in CommonJS reads a file of settings, and serves RPCs and the docs page", async () => {
+  const main = "node_modules/@plantstore/proxy/node/command/main.js";
+  expect(bundle(main, ...commonJsOptions)).toBe("");
+  cpSync(join(user.path, "node_modules/@plantstore/docs-page/lib/files"), join(user.path, "out/files"), {
+    recursive: true,
+  });
+  writeFileSync(join(user.path, "greenhouse.binpb"), descriptorSetOf(GreenhouseService.file));
+  user.write(
+    "proxy.yaml",
+    `listen: { host: 127.0.0.1, port: 0 }
+upstreams:
+  - addresses: ["http://127.0.0.1:1"]
+    descriptors: greenhouse.binpb
+`,
+  );
+  await using running = startNode(["out/main.cjs", "--config", "proxy.yaml"], user.path);
+  const [url] = await running.find(/http:\S+/);
+  expect((await fetch(`${url}/sensors/palm/reading`)).status).toBe(503);
+  expect(await (await fetch(`${url}/docs`)).text()).toContain("<!doctype html>");
+});
+
+test("a bundle of a program in CommonJS logs, and serves a service of a CommonJS module outside of the bundle", () => {
+  const commonJs = greeterModule
+    .replaceAll(/import (\{.*?\}) from (".*?");/g, "const $1 = require($2);")
+    .replace("export const Greeter", "exports.Greeter");
+  user.write("out/greeter.cjs", commonJs);
+  user.write(
+    "program.js",
+    `
+    import { createGateway } from "@plantstore/gateway";
+    import { openLog } from "@plantstore/telemetry/logs";
+    import { Greeter } from "./greeter.cjs";
+    const gateway = createGateway({ routes: (router) => router.service(Greeter, {}) });
+    openLog("info", process.stdout).info(gateway.routes[0].path);
+  `,
+  );
+  expect(bundle("program.js", ...commonJsOptions, "--external:./greeter.cjs")).toBe("");
+  expect(user.run(process.execPath, "out/program.cjs")).toContain('"msg":"/greet.Greeter/Greet"');
+});
