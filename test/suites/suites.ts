@@ -220,7 +220,11 @@ export const suites: readonly Suite[] = [
     files: ["packages/{frameworks,gateway}/test/suites/frameworks/**/*.test.ts", "test/suites/frameworks/**/*.test.ts"],
     blocks: true,
     prepare: "tsc -p examples/frameworks && tsc -p packages/frameworks/test/suites/frameworks/oldest",
-    needs: ["npm examples/frameworks", "npm packages/frameworks/test/suites/frameworks/oldest"],
+    needs: [
+      "npm examples/frameworks",
+      "npm packages/frameworks/test/suites/frameworks/oldest",
+      "npm packages/frameworks/test/suites/frameworks/plugins",
+    ],
   },
   {
     kind: "files",

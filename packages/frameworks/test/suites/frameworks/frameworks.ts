@@ -10,6 +10,15 @@ export const folders: Readonly<Record<"oldest" | "newest", string>> = {
   newest: join(projectFolder, "examples/frameworks"),
 };
 
+/** The folder with plugins for Fastify, and with middleware for Express. */
+export const pluginFolder: string = join(projectFolder, "packages/frameworks/test/suites/frameworks/plugins");
+
+/** Returns a function that loads a plugin for a version of Fastify by its name without the scope. */
+export function pluginsOfFastify(version: string): (name: string) => unknown {
+  const require = requireFrom(pluginFolder);
+  return (name) => require(version === "oldest" ? `@fastify-4/${name}` : `@fastify/${name}`);
+}
+
 /** Returns the `require` of a folder. The types are checked in `oldest/types.ts` and in examples/frameworks. */
 export function requireFrom(folder: string): NodeJS.Require {
   return createRequire(join(folder, "package.json"));
