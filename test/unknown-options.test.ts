@@ -292,6 +292,11 @@ describe("an unknown option gets a suggestion", () => {
       'unknown option "readMaxByte", did you mean "readMaxBytes"?',
     ],
     [
+      "with swapped letters",
+      () => createGateway({ routes, ...named("cros") }),
+      'unknown option "cros", did you mean "cors"?',
+    ],
+    [
       "of a limit",
       () => createGateway({ routes, limits: named("conections") }),
       'unknown option "limits.conections", did you mean "limits.connections"?',

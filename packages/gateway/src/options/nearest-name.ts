@@ -1,16 +1,30 @@
 /**
- * Returns the name that is most similar to a misspelled one; `undefined` if none is similar enough.
+ * Returns the name that is most similar to a misspelled one, or the only name that it abbreviates; `undefined` if there
+ * is none. Ignores case.
  *
  * @param lettersPerEdit - one edit is allowed for this many letters of the longer name, two for twice as many, and so
  * on
  */
 export function nearestName(misspelled: string, names: readonly string[], lettersPerEdit = 3): string | undefined {
+  return similarName(misspelled, names, lettersPerEdit) ?? abbreviatedName(misspelled, names);
+}
+
+function similarName(misspelled: string, names: readonly string[], lettersPerEdit: number): string | undefined {
   const ranked = names.map((name) => ({ name, edits: editsBetween(misspelled, name) }));
   const [nearest] = ranked.toSorted((one, other) => one.edits - other.edits);
   if (nearest === undefined) return undefined;
   const letters = Math.max(misspelled.length, nearest.name.length);
   if (nearest.edits > letters / lettersPerEdit) return undefined;
   return nearest.name;
+}
+
+/** The least letters of an abbreviation. Fewer begin names by chance. */
+const abbreviationLengthMin = 3;
+
+function abbreviatedName(given: string, names: readonly string[]): string | undefined {
+  if (given.length < abbreviationLengthMin) return undefined;
+  const [name, ...others] = names.filter((each) => each.toLowerCase().startsWith(given.toLowerCase()));
+  return others.length === 0 ? name : undefined;
 }
 
 /** A name that is most likely a misspelling of another. */
@@ -32,10 +46,10 @@ export function findMisspelled(
   names: Iterable<string>,
   known: readonly string[],
   missing: readonly string[],
-  lettersPerEdit?: number,
+  lettersPerEdit = 3,
 ): MisspelledName | undefined {
   for (const name of names) {
-    const suggestion = known.includes(name) ? undefined : nearestName(name, missing, lettersPerEdit);
+    const suggestion = known.includes(name) ? undefined : similarName(name, missing, lettersPerEdit);
     if (suggestion !== undefined) return { name, suggestion };
   }
   return undefined;
@@ -45,24 +59,35 @@ export function findMisspelled(
 // equivalent mutant: one letter more or less changes no result.
 const comparedLengthMax = 64;
 
-/** Returns the Levenshtein distance; every letter beyond {@link comparedLengthMax} counts as an edit. */
+/**
+ * Returns the edits that turn one name into another (optimal string alignment): letters that are added, removed,
+ * replaced or swapped with their neighbour. Every letter beyond {@link comparedLengthMax} counts as an edit.
+ */
 function editsBetween(one: string, other: string): number {
   const from = lettersOf(one);
   const to = lettersOf(other);
-  let row = [0, ...to.map((_, column) => column + 1)];
-  for (const [line, letter] of from.entries()) row = nextRow(row, line + 1, letter, to);
-  return (row.at(-1) ?? 0) + (one.length - from.length) + (other.length - to.length);
+  const rows = [[0, ...to.map((_, column) => column + 1)]];
+  for (const line of from.keys()) rows.push(nextRow(rows, line, from, to));
+  return (rows.at(-1)?.at(-1) ?? 0) + (one.length - from.length) + (other.length - to.length);
 }
 
 function lettersOf(name: string): readonly string[] {
-  return name.slice(0, comparedLengthMax).split("");
+  return name.slice(0, comparedLengthMax).toLowerCase().split("");
 }
 
-function nextRow(above: readonly number[], first: number, letter: string, to: readonly string[]): number[] {
-  const row = [first];
-  for (const [column, target] of to.entries()) {
-    const replaced = (above[column] ?? 0) + (letter === target ? 0 : 1);
-    row.push(Math.min(replaced, (above[column + 1] ?? 0) + 1, (row[column] ?? 0) + 1));
+function nextRow(
+  rows: readonly (readonly number[])[],
+  line: number,
+  from: readonly string[],
+  to: readonly string[],
+): number[] {
+  const [beforeAbove = [], above = []] = [rows[line - 1], rows[line]];
+  const row = [line + 1];
+  for (const [column, letter] of to.entries()) {
+    const replaced = (above[column] ?? 0) + (from[line] === letter ? 0 : 1);
+    const isSwapped = from[line] === to[column - 1] && from[line - 1] === letter;
+    const swapped = isSwapped ? (beforeAbove[column - 1] ?? 0) + 1 : replaced;
+    row.push(Math.min(replaced, swapped, (above[column + 1] ?? 0) + 1, (row[column] ?? 0) + 1));
   }
   return row;
 }

@@ -603,6 +603,7 @@ describe("invalid arguments and files are reported with exit code 2, problems of
     { args: [], message: "--upstream or --config is missing\nTry 'plantstore-proxy serve --help'." },
     { args: ["x"], message: "usage: plantstore-proxy serve [--config FILE]" },
     { args: ["--nope"], message: 'unknown flag "--nope" of "serve"' },
+    { args: ["--prot", "1"], message: 'unknown flag "--prot" of "serve", did you mean "--port"?' },
     { args: ["--porrt", "1"], message: 'unknown flag "--porrt" of "serve", did you mean "--port"?' },
     { args: local, message: "exactly one of --reflection and --descriptors is required" },
     {
