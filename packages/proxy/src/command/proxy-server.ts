@@ -14,7 +14,7 @@ import {
   measureUpstreams,
   Metrics,
 } from "@plantstore/telemetry/metrics";
-import { createNameFilter, selectorOf, surveyRestRoutes, unmatchedPatterns } from "@plantstore/gateway/rest";
+import { surveyRestRoutes } from "@plantstore/gateway/rest";
 import { createAccessLog } from "./access-log.ts";
 import { writeCheckReport } from "./check-report.ts";
 import { requireCertificates, ServedCertificate } from "./certificates.ts";
@@ -28,6 +28,7 @@ import { closeParts, type NamedUpstream, openParts, readinessOf, type ServingPar
 import { shownNames } from "./shown-names.ts";
 import type { Terminal } from "./terminal.ts";
 import { toUrl } from "./to-url.ts";
+import { describeUnusedNames } from "./unused-names.ts";
 import type { UpstreamSettings } from "./upstream-settings.ts";
 
 /** Milliseconds between two attempts to read descriptors with `--wait`. */
@@ -139,7 +140,7 @@ class ProxyServer {
       this.#reportMissingUpstreams(this.#proxy);
       this.#reportConflicts(this.#proxy);
       this.#reportOmittedServices(this.#proxy);
-      this.#reportUnusedRules(this.#proxy);
+      this.#reportUnusedNames(this.#proxy);
       this.#reportMissingRoutes(this.#proxy);
       if (checksOnly) return this.#printReport(this.#proxy);
       await this.#serve(this.#proxy, stopped);
@@ -289,7 +290,7 @@ class ProxyServer {
           this.#reportMissingUpstreams(proxy);
           this.#reportConflicts(proxy);
           this.#reportOmittedServices(proxy);
-          this.#reportUnusedRules(proxy);
+          this.#reportUnusedNames(proxy);
         }
         void closeParts(old, proxy === undefined ? 0 : old.settings.drain.timeoutMs, parts);
       },
@@ -311,7 +312,7 @@ class ProxyServer {
     if (!isChanged) return;
     if (this.#proxy !== undefined) {
       this.#reportOmittedServices(this.#proxy);
-      this.#reportUnusedRules(this.#proxy);
+      this.#reportUnusedNames(this.#proxy);
     }
     this.#parts.docs?.renew();
     const changes = [...added.map((name) => `+ ${name}`), ...removed.map((name) => `- ${name}`)];
@@ -339,25 +340,9 @@ class ProxyServer {
     for (const reason of omitted) this.#log.write(`service not served: ${reason}`);
   }
 
-  /** Prints the rules, and the names of tools and scopes, that match no RPC because the service is missing or misspelled. */
-  #reportUnusedRules({ services }: ProxyGateway): void {
-    const served = new Set(services.flatMap(({ methods }) => methods.map(selectorOf)));
-    for (const { selector = "" } of this.#settings.rest.rules ?? []) {
-      if (served.has(selector)) continue;
-      this.#terminal.printError(`the rule for ${selector} has no effect: no served RPC has this name`);
-    }
-    for (const name of unmatchedPatterns(Object.keys(this.#settings.authentication?.scopes ?? {}), [...served])) {
-      this.#terminal.printError(`authentication.scopes.${name} has no effect: no served RPC matches this name`);
-    }
-    for (const selector of this.#settings.rest.omit ?? []) {
-      if (served.has(selector)) continue;
-      this.#terminal.printError(`rest.omit has no effect for ${selector}: no served RPC has this name`);
-    }
-    const methods = services.flatMap((service) => service.methods).filter(({ methodKind }) => callable.has(methodKind));
-    for (const selector of this.#settings.tools ?? []) {
-      if (methods.some((method) => createNameFilter([selector])?.(selectorOf(method)) === true)) continue;
-      this.#terminal.printError(`--mcp ${selector} has no effect: no served RPC matches that can be a tool`);
-    }
+  /** Prints the names in the settings that match no service or RPC. */
+  #reportUnusedNames({ services }: ProxyGateway): void {
+    describeUnusedNames(services, this.#settings).forEach(this.#terminal.printError);
   }
 
   /** Prints why REST has no routes. The reflection of some servers, such as those of grpc-js, omits annotations. */
@@ -378,9 +363,6 @@ class ProxyServer {
     return proxy.descriptorReloads.every(({ problem }) => problem === undefined) ? 0 : 1;
   }
 }
-
-/** The kinds of RPCs that can be tools. */
-const callable: ReadonlySet<string> = new Set(["unary", "server_streaming"]);
 
 /** Adds the token of a client of MCP that has started this process, who is the user that has set it. */
 function withToken(proxied: UpstreamSettings["proxied"], token: string | undefined): UpstreamSettings["proxied"] {

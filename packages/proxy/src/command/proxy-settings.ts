@@ -11,6 +11,8 @@ import { toUpstreamSettings, type UpstreamSettings } from "./upstream-settings.t
 export interface ProxySettings {
   readonly upstreams: readonly UpstreamSettings[];
   readonly rest: RestOptions;
+  /** The names of `rest.services`. */
+  readonly restServices: readonly string[];
   readonly host: string;
   readonly port: number;
   readonly tls: CertificateFiles | undefined;
@@ -50,6 +52,7 @@ export async function toProxySettings(read: ReadSettings): Promise<ProxySettings
   return {
     upstreams: toUpstreamSettings(read),
     rest: await toRest(read),
+    restServices: settings.rest.services.map(({ name }) => name),
     host: listen.host,
     port: listen.port,
     tls: tlsOf(read),

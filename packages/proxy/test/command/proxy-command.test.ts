@@ -451,6 +451,36 @@ test("rules that match no RPC are logged at the start and when descriptors chang
   await expect.poll(() => running.errors).toEqual([warning, warning]);
 });
 
+test("misspelled names of services and RPCs are reported with the nearest name", async () => {
+  const served = "greenhouse.v1.GreenhouseService";
+  const settings = [
+    'upstreams: [{ addresses: ["http://127.0.0.1:1"], descriptors: DESCRIPTORS }]',
+    "rest:",
+    "  services: [{ name: greenhouse.v1.GreenhosueService, options: [lenient] }, { name: greenhouse.* }]",
+    "authentication:",
+    "  tokens: [{ file: TOKEN }]",
+    `  open: [greenhouse.v1.GreenhouseServic, /${served}/GetReadng, /${served}/GetReading, other.v1.Service]`,
+    `  scopes: { ${served}.Getreading: a }`,
+    `mcp: { tools: [${served}.GetRaeding] }`,
+  ];
+  const descriptors = JSON.stringify(write("misspelled.binpb", greenhouses));
+  const token = JSON.stringify(write("misspelled-token", "a-token-of-sufficient-length"));
+  const text = settings.join("\n").replace("DESCRIPTORS", descriptors).replace("TOKEN", token);
+  const file = write("misspelled.yaml", text);
+  const { exitCode, errorOutput } = await run("--config", file, "--check");
+  expect({ exitCode, lines: errorOutput.split("\n") }).toEqual({
+    exitCode: 0,
+    lines: [
+      `rest.services has no effect for greenhouse.v1.GreenhosueService: no served service matches this name, did you mean ${served}?`,
+      `authentication.open has no effect for greenhouse.v1.GreenhouseServic: no served service or RPC has this name, did you mean ${served}?`,
+      `authentication.open has no effect for /${served}/GetReadng: no served service or RPC has this name, did you mean /${served}/GetReading?`,
+      "authentication.open has no effect for other.v1.Service: no served service or RPC has this name",
+      `authentication.scopes.${served}.Getreading has no effect: no served RPC matches this name, did you mean ${served}.GetReading?`,
+      `--mcp ${served}.GetRaeding has no effect: no served RPC matches that can be a tool, did you mean ${served}.GetReading?`,
+    ],
+  });
+});
+
 test("descriptors without annotations are reported, because REST has no routes", async () => {
   const file = write("bare.binpb", descriptorSetOf(file_grpc_health_v1_health));
   const args = ["--upstream", "http://127.0.0.1:1", "--descriptors", file, "--check"];
