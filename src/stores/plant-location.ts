@@ -1,4 +1,10 @@
-import { type OptionNames, refuseUnknownOptions, required } from "@plantstore/gateway/options";
+import {
+  type OptionNames,
+  refuseUnknownOptions,
+  required,
+  requireName,
+  requireObject,
+} from "@plantstore/gateway/options";
 import type { LockedStore, LockOptions } from "./locked-store.ts";
 import { checkSqliteStore } from "./sqlite/check-store.ts";
 import { openLockedSqlite } from "./sqlite/locked-store.ts";
@@ -95,6 +101,8 @@ function kindOf({ kind }: PlantLocation): StoreKind<PlantLocation> {
  * @throws StoreOpenError with a message for the operator; TypeError for unknown options
  */
 export async function openPlantStore(location: PlantLocation, options: StoreOptions = {}): Promise<PlantStore> {
+  requireObject(location, "openPlantStore", "a location");
+  requireName(locationNames, location.kind, "kind of openPlantStore");
   refuseUnknownOptions(location, locationNames[location.kind], "a location of openPlantStore");
   refuseUnknownOptions(options, storeOptionNames, "openPlantStore");
   return await kindOf(location).openStore(location, options);

@@ -1,4 +1,4 @@
-import { type OptionNames, refuseUnknownOptions, required } from "@plantstore/gateway/options";
+import { arrayOf, type OptionNames, refuseUnknownOptions, required } from "@plantstore/gateway/options";
 import { type OperatorLog, notParsed, parsed, type ParseResult, problemsOf } from "./inputs/index.ts";
 import { openIntrospectionVerifier, type IntrospectionSource } from "./introspection/open-introspection-verifier.ts";
 import type { KeyTiming } from "./jwt/fetched-keys.ts";
@@ -54,16 +54,6 @@ const introspectionSourceNames: OptionNames<IntrospectionSource> = {
   timeoutMs: true,
 };
 
-const tokenSourcesNames: OptionNames<TokenSources> = {
-  tokens: true,
-  tokenHashesFile: true,
-  scopeProblem: true,
-  tokenPrefix: true,
-  jwt: true,
-  introspection: introspectionSourceNames,
-  names: { tokenHashesFile: true, jwt: true, introspection: true },
-};
-
 const jwtSourceNames: OptionNames<JwtSource> = {
   issuer: required,
   audiences: required,
@@ -77,6 +67,16 @@ const jwtSourceNames: OptionNames<JwtSource> = {
   timing: keyTimingNames,
 };
 
+const tokenSourcesNames: OptionNames<TokenSources> = {
+  tokens: true,
+  tokenHashesFile: true,
+  scopeProblem: true,
+  tokenPrefix: true,
+  jwt: arrayOf(jwtSourceNames),
+  introspection: introspectionSourceNames,
+  names: { tokenHashesFile: true, jwt: true, introspection: true },
+};
+
 /**
  * Opens a verifier for all configured sources, or returns the problems of all of them.
  *
@@ -85,9 +85,6 @@ const jwtSourceNames: OptionNames<JwtSource> = {
  */
 export async function openTokenVerifier(sources: TokenSources, log: OperatorLog): Promise<ParseResult<TokenVerifier>> {
   refuseUnknownOptions(sources, tokenSourcesNames, "openTokenVerifier");
-  for (const [at, source] of sources.jwt?.entries() ?? []) {
-    refuseUnknownOptions(source, jwtSourceNames, `jwt[${at}] of openTokenVerifier`);
-  }
   const opened = await Promise.all(openEach(sources, log));
   const verifiers = opened.flatMap((verifier) => (verifier.kind === "value" ? [verifier.value] : []));
   const problems = problemsOf(opened);

@@ -1,5 +1,6 @@
 import { Code, ConnectError, type ContextValues, createContextKey, createContextValues } from "@connectrpc/connect";
 import { createGateway, type GatewayOptions, type GatewayRoute, type NodeHandler } from "@plantstore/gateway";
+import { refuseIgnoredOptions, requireObject } from "@plantstore/gateway/options";
 
 /** Options of all plugins: those of `createGateway` that concern an application of a framework, and two more. */
 export interface MountOptions<Request extends object> extends Omit<
@@ -30,13 +31,17 @@ export interface Mount<Request extends object> {
   readonly close: () => void;
 }
 
-/** Creates a {@link Mount}. Throws as `createGateway` does. */
-export function createMount<Request extends object>({
-  contextValues,
-  closeTimeoutMs = closeTimeoutMsDefault,
-  shutdownSignal,
-  ...options
-}: MountOptions<Request>): Mount<Request> {
+/** The options of `createGateway` that a plugin does not use, and what to use instead. */
+const ignoredByPlugins = {
+  engine: "the application has the HTTP server",
+  fallback: "the application serves the requests that match nothing",
+};
+
+/** Creates a {@link Mount}. Throws as `createGateway` does, and for options that a plugin does not use. */
+export function createMount<Request extends object>(mountOptions: MountOptions<Request>): Mount<Request> {
+  requireObject(mountOptions, "the plugin", "options");
+  refuseIgnoredOptions(mountOptions, ignoredByPlugins, "the plugin");
+  const { contextValues, closeTimeoutMs = closeTimeoutMsDefault, shutdownSignal, ...options } = mountOptions;
   const closing = new AbortController();
   const requests = new WeakMap<object, Request>();
   const requestKey = createContextKey<Request | undefined>(undefined);

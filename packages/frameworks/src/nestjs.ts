@@ -1,5 +1,6 @@
 import type { DescService } from "@bufbuild/protobuf";
 import type { ConnectRouter, ServiceImpl } from "@connectrpc/connect";
+import { arrayOf, refuseIgnoredOptions, refuseUnknownOptions, required } from "@plantstore/gateway/options";
 import {
   configurationOf,
   type Enhancer,
@@ -123,12 +124,14 @@ export class ConnectModule {
    *
    * @throws as `createGateway` does, and TypeError for a provider without a method for an RPC, when Nest creates it
    */
-  static forRoot({
-    services,
-    imports = [],
-    ignoredGuards = [],
-    ...options
-  }: ConnectModuleOptions): ConnectDynamicModule {
+  static forRoot(moduleOptions: ConnectModuleOptions): ConnectDynamicModule {
+    const { services, imports = [], ignoredGuards = [], ...options } = moduleOptions;
+    refuseIgnoredOptions(options, { routes: "list the providers in services" }, "ConnectModule.forRoot");
+    refuseUnknownOptions(
+      { services },
+      { services: arrayOf({ service: required, provider: required }, required) },
+      "ConnectModule.forRoot",
+    );
     const inject = services.map(({ provider }) => provider);
     const useFactory: GatewayFactory = (...instances) => {
       const providers = services.map(({ service, provider }, at) => complete(service, provider, instances[at]));

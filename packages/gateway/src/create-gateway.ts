@@ -27,7 +27,7 @@ import {
   type NodeServerResponse,
 } from "./node-handler.ts";
 import { continueWhenRead, nodeEngine } from "./node/index.ts";
-import { type OptionNames, refuseUnknownOptions } from "./options/index.ts";
+import { type OptionNames, refuseIgnoredOptions, refuseUnknownOptions } from "./options/index.ts";
 import { createTrustedProxies, trustedProxiesNames, type TrustedProxiesOptions } from "./trusted-proxies/index.ts";
 import { brotli, gzip, zstd } from "./compression/index.ts";
 
@@ -81,7 +81,8 @@ export interface Gateway extends FetchGateway {
   readonly routes: readonly GatewayRoute[];
   /**
    * Listens for HTTP/1.1 and HTTP/2 on one port or Unix socket. May be called once. Rejects with the errors of
-   * `net.Server`, such as EADDRINUSE, and if the gateway is drained before it listens.
+   * `net.Server`, such as EADDRINUSE, if the gateway is drained before it listens, and with a TypeError for the options
+   * `contextValues` and `fallback`, which only {@link handler} uses.
    *
    * Publishes each request on node's diagnostics channels `http.server.request.start` and `http.server.response.finish`
    * while one of them has a subscriber. The messages have the same members as node's: `socket` and `server` (of
@@ -135,6 +136,12 @@ export function createNodeServer(
   return createServer(options, routes, report, trustedProxies);
 }
 
+/** The options that only {@link Gateway.handler} uses, and what to use instead. */
+const ignoredByListen = {
+  contextValues: "set the values in admit, or pass gateway.handler to a server of node",
+  fallback: "add endpoints, or pass gateway.handler to a server of node",
+};
+
 /** Creates the handlers and the listener that pass requests on node to a {@link Server}. */
 export function assembleGateway(server: Server, options: NodeHandlerOptions & Pick<GatewayOptions, "engine">): Gateway {
   const { limits, report, trustedProxies } = server;
@@ -157,7 +164,10 @@ export function assembleGateway(server: Server, options: NodeHandlerOptions & Pi
     get routes() {
       return listRoutes(server.routes);
     },
-    listen: (listenOptions = {}) => listener.listen(listenOptions),
+    listen: async (listenOptions = {}) => {
+      refuseIgnoredOptions(options, ignoredByListen, "listen()");
+      return await listener.listen(listenOptions);
+    },
     get load() {
       return listener.load;
     },

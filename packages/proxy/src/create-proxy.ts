@@ -11,7 +11,7 @@ import {
   type GatewayOptions,
 } from "@plantstore/gateway/internal/create-gateway";
 import { createHttpEngine } from "@plantstore/http-engine";
-import { type OptionNames, refuseUnknownOptions, required } from "@plantstore/gateway/options";
+import { arrayOf, type OptionNames, refuseUnknownOptions, required } from "@plantstore/gateway/options";
 import { withCode } from "@plantstore/gateway/internal/errors";
 import { compileProxy, methodsOf } from "./compile-proxy.ts";
 import {
@@ -80,7 +80,7 @@ export interface ProxyOptions extends Omit<GatewayOptions, "engine" | "routes"> 
 const proxyOptionNames: OptionNames<ProxyOptions> = {
   ...gatewayOptionNames,
   routes: true,
-  upstreams: required,
+  upstreams: arrayOf(proxiedUpstreamNames, required),
   onReload: true,
   onUpstreamCall: true,
 };
@@ -172,7 +172,6 @@ async function openServing(given: ProxyOptions, previous?: ProxyTable): Promise<
   const options = { ...given, limits: { ...proxyLimits, ...given.limits } };
   refuseUnknownOptions(options, proxyOptionNames, "createProxy");
   for (const [at, upstream] of options.upstreams.entries()) {
-    refuseUnknownOptions(upstream, proxiedUpstreamNames, `upstreams[${at}] of createProxy`);
     if (
       options.validation !== undefined &&
       options.validation.isUntrusted !== true &&

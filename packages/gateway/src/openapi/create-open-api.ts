@@ -8,7 +8,7 @@
 import type { DescMessage, DescMethod, DescService, JsonObject } from "@bufbuild/protobuf";
 import { runInTurns, runSteps } from "../exchange/index.ts";
 import { jsonOptionNames, type WriteJsonOptions } from "../messages/json/index.ts";
-import { type OptionNames, refuseUnknownOptions, required } from "../options/index.ts";
+import { arrayOf, type OptionNames, refuseUnknownOptions, required } from "../options/index.ts";
 import {
   codeNames,
   compileInSteps,
@@ -81,22 +81,6 @@ interface ToolNames {
   toolNamesOf(methods: readonly DescMethod[]): ReadonlyMap<DescMethod, string>;
 }
 
-const openApiOptionNames: OptionNames<OpenApiOptions> = {
-  openapi: true,
-  info: required,
-  servers: true,
-  security: true,
-  comments: true,
-  rest: restOptionNames,
-  jsonOptions: jsonOptionNames,
-  validation: true,
-  mcp: true,
-  errors: true,
-  describeSuccess: true,
-  describeHeader: true,
-  onOmitted: true,
-};
-
 /** An error response of every operation. */
 export interface OpenApiError {
   /** A status, a range such as `4XX`, or `default`. */
@@ -119,6 +103,22 @@ const openApiErrorNames: OptionNames<OpenApiError> = {
   contentType: true,
   codeField: true,
   example: true,
+};
+
+const openApiOptionNames: OptionNames<OpenApiOptions> = {
+  openapi: true,
+  info: required,
+  servers: true,
+  security: true,
+  comments: true,
+  rest: restOptionNames,
+  jsonOptions: jsonOptionNames,
+  validation: true,
+  mcp: true,
+  errors: arrayOf(openApiErrorNames),
+  describeSuccess: true,
+  describeHeader: true,
+  onOmitted: true,
 };
 
 /**
@@ -145,16 +145,11 @@ export function createOpenApiAsync(
   return runInTurns(describeServices(services, options));
 }
 
-function checkOptions(options: OpenApiOptions): void {
-  refuseUnknownOptions(options, openApiOptionNames, "createOpenApi");
-  for (const error of options.errors ?? []) refuseUnknownOptions(error, openApiErrorNames, "errors of createOpenApi");
-}
-
 function* describeServices(
   services: readonly DescService[],
   options: OpenApiOptions,
 ): Generator<void, OpenApiDocument> {
-  checkOptions(options);
+  refuseUnknownOptions(options, openApiOptionNames, "createOpenApi");
   const { openapi = "3.1.0", rest = {}, jsonOptions = {}, security } = options;
   const comments = options.comments ?? (yield* commentsOf(services));
   const methods = services.flatMap((service) => service.methods);

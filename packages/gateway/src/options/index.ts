@@ -4,5 +4,14 @@
  * return its result.
  */
 export { findMisspelled, nearestName } from "./nearest-name.ts";
-export { type OptionNames, refuseUnknownOptions, required, requireObject } from "./option-names.ts";
+export {
+  arrayOf,
+  type OptionNames,
+  refuseIgnoredOptions,
+  refuseUnknownOptions,
+  required,
+  requireName,
+  requireObject,
+  stringOr,
+} from "./option-names.ts";
 export { refusePromise } from "./refuse-promise.ts";

@@ -55,20 +55,32 @@ export function findMisspelled(
   return undefined;
 }
 
-// Longer than any known name. Limits the work, which grows with the square of the length.
+// Longer than most known names. Limits the work, which grows with the square of the length.
 // equivalent mutant: one letter more or less changes no result.
 const comparedLengthMax = 64;
 
+/** Returns how many letters at the start of two names are the same, in any case. */
+function sharedLength(one: string, other: string): number {
+  const letters = other.toLowerCase();
+  const different = one
+    .toLowerCase()
+    .split("")
+    .findIndex((letter, at) => letter !== letters[at]);
+  return different < 0 ? one.length : different;
+}
+
 /**
  * Returns the edits that turn one name into another (optimal string alignment): letters that are added, removed,
- * replaced or swapped with their neighbour. Every letter beyond {@link comparedLengthMax} counts as an edit.
+ * replaced or swapped with their neighbour. After the shared start, every letter beyond {@link comparedLengthMax} counts
+ * as an edit.
  */
 function editsBetween(one: string, other: string): number {
-  const from = lettersOf(one);
-  const to = lettersOf(other);
+  const shared = sharedLength(one, other);
+  const [from, to] = [lettersOf(one.slice(shared)), lettersOf(other.slice(shared))];
   const rows = [[0, ...to.map((_, column) => column + 1)]];
   for (const line of from.keys()) rows.push(nextRow(rows, line, from, to));
-  return (rows.at(-1)?.at(-1) ?? 0) + (one.length - from.length) + (other.length - to.length);
+  const uncompared = one.length + other.length - 2 * shared - from.length - to.length;
+  return (rows.at(-1)?.at(-1) ?? 0) + uncompared;
 }
 
 function lettersOf(name: string): readonly string[] {

@@ -3,7 +3,7 @@ import type { Compression } from "@connectrpc/connect/protocol";
 import { defaultLimits, defaultReadMaxBytes, type Limits } from "../exchange/index.ts";
 import { isProduction, type RequestFailure, type ShownNames, withCode, withOption } from "../errors/index.ts";
 import type { ReadJsonOptions } from "../messages/json/index.ts";
-import { type OptionNames, refusePromise, required } from "../options/index.ts";
+import { arrayOf, type OptionNames, refusePromise, required } from "../options/index.ts";
 import type { TrustedProxies } from "../trusted-proxies/index.ts";
 import { createProtocols, creatorOf, type ProtocolExtension } from "../protocols/index.ts";
 import {
@@ -21,7 +21,7 @@ import { type CorsOptions, corsOptionNames, createCors } from "./cors.ts";
 import { createRpcs, type RpcPlatform } from "./create-rpcs.ts";
 import { callbackFailed, type FaultReporter, guardCallback, type OnFault } from "./faults.ts";
 import type { Admit, AdmitRequest, CompletedRequest } from "./hooks.ts";
-import { type Endpoint, methodsOf, refuseMisspelledEndpoint } from "./endpoint.ts";
+import { type Endpoint, methodsOf, refuseUnusableEndpoint } from "./endpoint.ts";
 import { registeredMethods } from "./registered-methods.ts";
 import { indexPaths, type Routes } from "./routes.ts";
 import { routerOptionNames } from "./router-options.ts";
@@ -97,7 +97,7 @@ export const servingOptionNames: OptionNames<ServingOptions> = {
   admit: true,
   rest: restOptionNames,
   validation: true,
-  endpoints: true,
+  endpoints: arrayOf(),
   cors: corsOptionNames,
   limits: defaultLimits,
   mcp: true,
@@ -162,7 +162,7 @@ export function compileRoutes(userOptions: ServingOptions, ownPlatform: Platform
     const problem = `routes must be a function that registers services, got ${typeof routes}`;
     throw withCode(new TypeError(problem), "ERR_OPTIONS");
   }
-  for (const endpoint of allEndpoints) refuseMisspelledEndpoint(endpoint);
+  for (const endpoint of allEndpoints) refuseUnusableEndpoint(endpoint);
   const onIgnored = guardCallback("rest.onIgnored", rest.onIgnored, report);
   const { rpcs, registry } = createRpcs(
     routes,

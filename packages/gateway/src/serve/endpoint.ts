@@ -1,7 +1,14 @@
 import { Code, type ConnectError, type ContextValues } from "@connectrpc/connect";
 import { type Exchange, type HeaderReader, noBytes, type Peer, planBody } from "../exchange/index.ts";
 import { problem, withCode } from "../errors/index.ts";
-import { findMisspelled } from "../options/index.ts";
+import {
+  arrayOf,
+  findMisspelled,
+  type OptionNames,
+  refuseUnknownOptions,
+  required,
+  requireObject,
+} from "../options/index.ts";
 import { httpError, messageTooLarge } from "../protocols/index.ts";
 import type { RequestView } from "./hooks.ts";
 
@@ -62,28 +69,46 @@ export const serverEndpoint: Endpoint = {
   handle: () => ({ httpStatus: 204, body: "" }),
 };
 
-const endpointNames: Readonly<Record<keyof Endpoint, true>> = {
-  path: true,
+const endpointNames: OptionNames<Endpoint> = {
+  path: required,
   yieldsToRules: true,
   atRoot: true,
-  httpMethods: true,
-  open: true,
-  handle: true,
+  httpMethods: arrayOf(),
+  open: required,
+  handle: required,
 };
 
 /**
- * Rejects an endpoint if a member is most likely a misspelling of a member of {@link Endpoint}. Other members are
- * allowed, because an endpoint may be an object of any class.
+ * Rejects an endpoint without a required member, and unknown members. An endpoint may be an object of any class; then
+ * only a member that is most likely a misspelling of a member of {@link Endpoint} is rejected.
  *
- * @throws TypeError that names both
+ * @throws TypeError that names the member
  */
-export function refuseMisspelledEndpoint(endpoint: Endpoint): void {
+export function refuseUnusableEndpoint(endpoint: Endpoint): void {
+  requireObject(endpoint, "endpoints", "Endpoint");
+  const owner = `endpoint ${endpoint.path}`;
   const known = Object.keys(endpointNames);
   const missing = known.filter((name) => !(name in endpoint));
-  const found = findMisspelled(Object.keys(endpoint), known, missing);
-  if (found === undefined) return;
-  const message = `unknown option "${found.name}" of endpoint ${endpoint.path}, did you mean "${found.suggestion}"?`;
-  throw withCode(new TypeError(message), "ERR_OPTIONS");
+  const found = isPlainObject(endpoint) ? undefined : findMisspelled(Object.keys(endpoint), known, missing);
+  if (found !== undefined) {
+    const text = `unknown option "${found.name}" of ${owner}, did you mean "${found.suggestion}"?`;
+    throw withCode(new TypeError(text), "ERR_OPTIONS");
+  }
+  const members: object = isPlainObject(endpoint) ? endpoint : membersOf(endpoint);
+  refuseUnknownOptions(members, endpointNames, owner);
+  if (typeof endpoint.handle === "function") return;
+  const type = typeof endpoint.handle;
+  throw withCode(new TypeError(`handle of ${owner} must be a function, got ${type}`), "ERR_OPTIONS");
+}
+
+function isPlainObject(value: object): boolean {
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === Object.prototype || prototype === null;
+}
+
+/** Returns the members of an endpoint, including those that it inherits. */
+function membersOf({ path, yieldsToRules, atRoot, httpMethods, open, handle }: Endpoint): object {
+  return { path, yieldsToRules, atRoot, httpMethods, open, handle };
 }
 
 /** Returns the methods that an endpoint accepts, sorted as in `Allow`. */

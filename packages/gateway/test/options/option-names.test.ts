@@ -1,11 +1,20 @@
 import { describe, expect, test } from "vitest";
-import { nearestName, type OptionNames, refuseUnknownOptions, required } from "../../src/options/index.ts";
+import {
+  arrayOf,
+  nearestName,
+  type OptionNames,
+  refuseUnknownOptions,
+  required,
+  stringOr,
+} from "../../src/options/index.ts";
 
 interface Options {
   readonly path: string;
   readonly readMaxBytes?: number;
   readonly limits?: { readonly requests?: number; readonly requestTimeoutMs?: number };
   readonly signal?: AbortSignal;
+  readonly retry?: "off" | { readonly attempts: number };
+  readonly issuers?: readonly { readonly url: string; readonly audience?: string }[];
 }
 
 const names: OptionNames<Options> = {
@@ -13,6 +22,8 @@ const names: OptionNames<Options> = {
   readMaxBytes: true,
   limits: { requests: true, requestTimeoutMs: true },
   signal: undefined,
+  retry: stringOr({ attempts: required }),
+  issuers: arrayOf({ url: required, audience: true }),
 };
 
 describe("refuseUnknownOptions()", () => {
@@ -20,7 +31,9 @@ describe("refuseUnknownOptions()", () => {
     { name: "all names", options: { readMaxBytes: 1, limits: { requests: 1 }, signal: new AbortController().signal } },
     { name: "no names", options: {} },
     { name: "undefined values", options: { readMaxBytes: undefined, limits: undefined } },
-    { name: "null instead of an object", options: { limits: null } },
+    { name: "a string or an object", options: { retry: "off" } },
+    { name: "an object or a string", options: { retry: { attempts: 1 } } },
+    { name: "arrays", options: { issuers: [{ url: "a" }, { url: "b", audience: "c" }] } },
     { name: "members of a value that is not an object of options", options: { readMaxBytes: { a: 1 } } },
   ])("accepts $name", ({ options }) => {
     expect(() => refuseUnknownOptions({ path: "a", ...options }, names, "create")).not.toThrow();
@@ -40,12 +53,13 @@ describe("refuseUnknownOptions()", () => {
     {
       name: "a name without a similar one and lists all names",
       options: { colour: 1 },
-      message: 'unknown option "colour"; create accepts "path", "readMaxBytes", "limits", "signal"',
+      message: 'unknown option "colour"; create accepts "path", "readMaxBytes", "limits", "signal", "retry", "issuers"',
     },
     {
       name: "a name that every object inherits",
       options: { constructor: 1 },
-      message: 'unknown option "constructor"; create accepts "path", "readMaxBytes", "limits", "signal"',
+      message:
+        'unknown option "constructor"; create accepts "path", "readMaxBytes", "limits", "signal", "retry", "issuers"',
     },
     {
       name: "a name inside an option and suggests the nearest there",
@@ -56,6 +70,46 @@ describe("refuseUnknownOptions()", () => {
       name: "a name inside an option without a similar one there",
       options: { limits: { signal: 1 } },
       message: 'unknown option "limits.signal"; create accepts "limits.requests", "limits.requestTimeoutMs"',
+    },
+    {
+      name: "a name inside the second item of an array",
+      options: { issuers: [{ url: "a" }, { url: "b", audiences: "c" }] },
+      message: 'unknown option "issuers[1].audiences", did you mean "issuers[1].audience"?',
+    },
+    {
+      name: "an item of an array without its required option",
+      options: { issuers: [{ url: "a" }, {}] },
+      message: 'create requires the option "issuers[1].url"',
+    },
+    {
+      name: "an object instead of an array",
+      options: { issuers: { url: "a" } },
+      message: 'option "issuers" of create must be an array, got an object',
+    },
+    {
+      name: "an item of an array that is not an object",
+      options: { issuers: ["a"] },
+      message: 'option "issuers[0]" of create must be an object, got string',
+    },
+    {
+      name: "a number instead of an object",
+      options: { limits: 1 },
+      message: 'option "limits" of create must be an object, got number',
+    },
+    {
+      name: "null instead of an object",
+      options: { limits: null },
+      message: 'option "limits" of create must be an object, got null',
+    },
+    {
+      name: "an array instead of an object",
+      options: { limits: [1] },
+      message: 'option "limits" of create must be an object, got an array',
+    },
+    {
+      name: "a name inside an option that may be a string",
+      options: { retry: { attempt: 1, attempts: 1 } },
+      message: 'unknown option "retry.attempt", did you mean "retry.attempts"?',
     },
     {
       name: "several names in one error",
@@ -101,12 +155,17 @@ describe("nearestName()", () => {
     { misspelled: "connect", names: ["connections", "connectTimeoutMs"], nearest: undefined },
     { misspelled: "au", names: ["authentication"], nearest: undefined },
     { misspelled: "hosts", names: ["port", "host"], nearest: "host" },
+    {
+      misspelled: "shop.orders.fulfilment.warehouse.shipping.v1.ShippingServce.ListShipments",
+      names: ["shop.orders.fulfilment.warehouse.shipping.v1.ShippingService.ListShipments"],
+      nearest: "shop.orders.fulfilment.warehouse.shipping.v1.ShippingService.ListShipments",
+    },
     { misspelled: "x", names: [], nearest: undefined },
   ])("returns $nearest for $misspelled", ({ misspelled, names: known, nearest }) => {
     expect(nearestName(misspelled, known)).toBe(nearest);
   });
 
   test("does not compare all letters of a long name", () => {
-    expect(nearestName("a".repeat(1_000_000), ["a".repeat(999_999)])).toBeUndefined();
+    expect(nearestName("a".repeat(1_000_000), ["b".repeat(999_999)])).toBeUndefined();
   });
 });

@@ -20,7 +20,7 @@ import {
 import { type Compression, createMethodUrl, runStreamingCall, runUnaryCall } from "@connectrpc/connect/protocol";
 import { defaultReadMaxBytes, timerMsMax } from "@plantstore/gateway/exchange";
 import { messageBytesMax } from "@plantstore/gateway/internal/protocols";
-import { type OptionNames, refuseUnknownOptions, required } from "@plantstore/gateway/options";
+import { type OptionNames, refuseUnknownOptions, required, stringOr } from "@plantstore/gateway/options";
 import {
   createUpstream,
   requireRange,
@@ -94,7 +94,7 @@ const grpcTransportOptionNames: OptionNames<GrpcTransportOptions> = {
   defaultTimeoutMs: true,
   keepaliveMs: true,
   waitForReady: true,
-  retry: retryPolicyNames,
+  retry: stringOr(retryPolicyNames),
   codegen: true,
 };
 

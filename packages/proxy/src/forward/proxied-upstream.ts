@@ -2,17 +2,12 @@ import { createRegistry, type DescMethod, type DescService, type Registry } from
 import type { ConnectRouter, ConnectRouterOptions } from "@connectrpc/connect";
 import { defaultReadMaxBytes, requireField } from "@plantstore/gateway/exchange";
 import { type CallSettings, Retries, type RetryPolicy, retryPolicyNames } from "../client/index.ts";
-import { type OptionNames, refuseUnknownOptions, required } from "@plantstore/gateway/options";
+import { type OptionNames, refuseUnknownOptions, required, stringOr } from "@plantstore/gateway/options";
+import { withCode } from "@plantstore/gateway/internal/errors";
 import { messageBytesMax } from "@plantstore/gateway/internal/protocols";
 import type { Forwarder } from "@plantstore/gateway/internal/serve";
 import type { ExternalHttpRule } from "@plantstore/gateway/rest";
-import {
-  createUpstream,
-  requireRange,
-  type ServiceOwners,
-  type Upstream,
-  type UpstreamTls,
-} from "../upstreams/index.ts";
+import { createUpstream, requireRange, type ServiceOwners, Upstream, type UpstreamTls } from "../upstreams/index.ts";
 import { brotli, gzip, zstd } from "@plantstore/gateway/internal/compression";
 import { toDescriptorSource } from "./descriptor-sources.ts";
 import { type DescriptorSource, type ServiceDescriptors, readDescriptors } from "./descriptors.ts";
@@ -103,15 +98,27 @@ export const proxiedUpstreamNames: OptionNames<ProxiedUpstream> = {
   readMaxBytes: true,
   timeoutMs: true,
   timeoutMaxMs: true,
-  retry: retryPolicyNames,
+  retry: stringOr(retryPolicyNames),
   methodSettings: true,
 };
 
 const methodSettingsNames: OptionNames<MethodSettings> = {
   timeoutMs: true,
   timeoutMaxMs: true,
-  retry: retryPolicyNames,
+  retry: stringOr(retryPolicyNames),
 };
+
+/** @throws TypeError for a value that is neither an address nor an {@link Upstream}, and for `tls` next to an upstream */
+function requireUpstream(upstream: unknown, tls: UpstreamTls | undefined, path: string): void {
+  if (typeof upstream === "string") return;
+  if (!(upstream instanceof Upstream)) {
+    const problem = `${path}.upstream of createProxy must be an address or the result of createUpstream(), got ${typeof upstream}`;
+    throw withCode(new TypeError(problem), "ERR_OPTIONS");
+  }
+  if (tls === undefined) return;
+  const problem = `${path}.tls of createProxy would be ignored: set tls of createUpstream()`;
+  throw withCode(new TypeError(problem), "ERR_OPTIONS");
+}
 
 /** Options of the gateway that also apply to calls to upstreams, and the observer of calls. */
 export interface CallOptions extends Pick<
@@ -142,6 +149,7 @@ export class OpenUpstream {
    */
   constructor(options: ProxiedUpstream, call: CallOptions, at: number, owners: ServiceOwners) {
     const { upstream, tls } = options;
+    requireUpstream(upstream, tls, `upstreams[${at}]`);
     const { readMaxBytes = defaultReadMaxBytes, writeMaxBytes = messageBytesMax } = call;
     if (options.readMaxBytes !== undefined) requireRange("readMaxBytes", options.readMaxBytes, 1, messageBytesMax);
     requireTimeout("timeoutMs", options.timeoutMs, 0);

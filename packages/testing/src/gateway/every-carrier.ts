@@ -27,11 +27,13 @@ export interface EveryCarrier extends AsyncDisposable {
   ask(carrier: CarrierName, request: HttpRequest): Promise<HttpResponse>;
 }
 
-/** Starts a gateway on every HTTP server and engine. */
+/** Starts a gateway on every HTTP server and engine. The handlers alone use `contextValues` and `fallback`. */
 export async function openEveryCarrier(options: GatewayOptions): Promise<EveryCarrier> {
-  const own = createGateway({ engine: createHttpEngine(), ...options });
-  const nodes = createGateway(options);
-  const [http1, http2] = [createServer(own.handler), createHttp2Server(own.handler)];
+  const { contextValues: _values, fallback: _fallback, ...listening } = options;
+  const own = createGateway({ engine: createHttpEngine(), ...listening });
+  const nodes = createGateway(listening);
+  const { handler } = createGateway(options);
+  const [http1, http2] = [createServer(handler), createHttp2Server(handler)];
   // A connection may be idle for long on a busy machine.
   http1.keepAliveTimeout = 0;
   const ownAddress = await own.listen({ host: "127.0.0.1" });

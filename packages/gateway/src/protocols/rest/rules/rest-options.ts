@@ -7,7 +7,7 @@ import {
   type WriteJsonOptions,
 } from "../../../messages/json/index.ts";
 import { withCode } from "../../../errors/index.ts";
-import { type OptionNames, refusePromise, refuseUnknownOptions } from "../../../options/index.ts";
+import { type OptionNames, refusePromise, refuseUnknownOptions, requireName } from "../../../options/index.ts";
 import { type ErrorForm, errorFormats } from "./error-forms.ts";
 import type { ErrorRecordPolicy } from "./error-to-rest.ts";
 import type { ExternalHttpRule } from "./http-rule.ts";
@@ -181,12 +181,6 @@ export function contentTypeOf({
     ),
     "ERR_OPTIONS",
   );
-}
-
-function requireName(table: object, name: unknown, option: string): void {
-  if (typeof name === "string" && Object.hasOwn(table, name)) return;
-  const known = Object.keys(table).join(", ");
-  throw withCode(new TypeError(`${option} must be one of ${known}, got ${JSON.stringify(name)}`), "ERR_OPTIONS");
 }
 
 /**

@@ -1,0 +1,152 @@
+import { describe, expect, test } from "vitest";
+import { openTokenVerifier } from "../packages/auth/src/index.ts";
+import { expressConnectMiddleware } from "../packages/frameworks/src/express.ts";
+import { fastifyConnectPlugin } from "../packages/frameworks/src/fastify.ts";
+import { ConnectModule, type ConnectModuleOptions } from "../packages/frameworks/src/nestjs.ts";
+import { createGateway } from "../packages/gateway/src/index.ts";
+import { createUpstream } from "../packages/proxy/src/client/entry.ts";
+import { createProxy } from "../packages/proxy/src/create-proxy.ts";
+import { silentLog } from "../packages/telemetry/src/logs/index.ts";
+import { descriptorSetOf } from "../packages/testing/src/gateway/descriptor-set.ts";
+import { KitchenSink } from "../packages/testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { openPlantStore } from "../src/index.ts";
+
+// Options with names that exist, which were ignored or ended in an error of the language, such as "is not iterable".
+
+const routes = (): void => undefined;
+const address = { host: "127.0.0.1", port: 0 };
+const upstream = { upstream: "http://127.0.0.1:1", descriptors: new Uint8Array() };
+const handle = (): { httpStatus: number; body: string } => ({ httpStatus: 200, body: "" });
+const forRoot = (options: ConnectModuleOptions): unknown => ConnectModule.forRoot(options);
+
+class Page {
+  readonly path = "/a";
+  readonly open = true;
+}
+
+/** Calls a function as JavaScript does, with arguments of any types. */
+function call(target: (...given: never) => unknown, ...given: readonly unknown[]): unknown {
+  return Reflect.apply(target, undefined, given);
+}
+
+describe("options that cannot be used are refused:", () => {
+  const listening = (more: object): unknown => createGateway({ routes, ...more }).listen(address);
+  const endpoint = (more: object): unknown => call(createGateway, { routes, endpoints: [{ path: "/a", ...more }] });
+  test.each<[name: string, give: () => unknown, message: string]>([
+    [
+      "contextValues of a gateway that listens",
+      () => listening({ contextValues: () => undefined }),
+      'listen() would ignore the option "contextValues": set the values in admit, or pass gateway.handler to a server',
+    ],
+    [
+      "fallback of a gateway that listens",
+      () => listening({ fallback: () => undefined }),
+      'listen() would ignore the option "fallback": add endpoints, or pass gateway.handler to a server',
+    ],
+    [
+      "fallback of a proxy that listens",
+      async () => {
+        const proxied = { ...upstream, descriptors: descriptorSetOf(KitchenSink.file) };
+        const proxy = await createProxy({ upstreams: [proxied], fallback: () => undefined });
+        try {
+          await proxy.listen(address);
+        } finally {
+          await proxy.close();
+        }
+      },
+      'listen() would ignore the option "fallback"',
+    ],
+    [
+      "engine of a plugin",
+      () => call(expressConnectMiddleware, { routes, engine: 1 }),
+      'the plugin would ignore the option "engine"',
+    ],
+    [
+      "fallback of a plugin",
+      () => call(fastifyConnectPlugin, { prefix: "" }, { routes, fallback: 1 }),
+      'the plugin would ignore the option "fallback"',
+    ],
+    [
+      "routes of a module of Nest",
+      () => call(forRoot, { services: [], routes }),
+      'ConnectModule.forRoot would ignore the option "routes": list the providers in services',
+    ],
+    [
+      "services of a module of Nest that are missing",
+      () => call(forRoot, {}),
+      'ConnectModule.forRoot requires the option "services"',
+    ],
+    ["an endpoint without a handler", () => endpoint({ open: true }), 'endpoint /a requires the option "handle"'],
+    [
+      "an endpoint with a handler of another name",
+      () => endpoint({ open: true, answer: handle }),
+      'unknown option "answer"; endpoint /a accepts "path", ',
+    ],
+    [
+      "an endpoint with an unknown name",
+      () => endpoint({ open: true, handle, httpMethod: "POST" }),
+      'unknown option "httpMethod", did you mean "httpMethods"?',
+    ],
+    [
+      "an endpoint whose handler is not a function",
+      () => endpoint({ open: true, handle: "ok" }),
+      "handle of endpoint /a must be a function, got string",
+    ],
+    [
+      "an endpoint of a class without a handler",
+      () => call(createGateway, { routes, endpoints: [new Page()] }),
+      'endpoint /a requires the option "handle"',
+    ],
+    [
+      "routes that are not a function",
+      () => call(createGateway, { routes: {} }),
+      "routes must be a function that registers services, got object",
+    ],
+    [
+      "endpoints that are not an array",
+      () => call(createGateway, { routes, endpoints: { path: "/a", open: true, handle } }),
+      'option "endpoints" of createGateway must be an array, got an object',
+    ],
+    [
+      "limits that are not an object",
+      () => call(createGateway, { routes, limits: 1 }),
+      'option "limits" of createGateway must be an object, got number',
+    ],
+    [
+      "jwt that is not an array",
+      () => call(openTokenVerifier, { jwt: {} }, silentLog),
+      'option "jwt" of openTokenVerifier must be an array, got an object',
+    ],
+    [
+      "upstreams that are not an array",
+      () => call(createProxy, { upstreams: upstream }),
+      'option "upstreams" of createProxy must be an array, got an object',
+    ],
+    [
+      "an upstream without descriptors",
+      () => call(createProxy, { upstreams: [{ upstream: { addresses: "http://127.0.0.1:1" } }] }),
+      'createProxy requires the option "upstreams[0].descriptors"',
+    ],
+    [
+      "an upstream that is an object of options",
+      () => call(createProxy, { upstreams: [{ ...upstream, upstream: { addresses: "http://127.0.0.1:1" } }] }),
+      "upstreams[0].upstream of createProxy must be an address or the result of createUpstream(), got object",
+    ],
+    [
+      "tls next to an upstream of createUpstream",
+      () =>
+        createProxy({
+          upstreams: [{ ...upstream, upstream: createUpstream({ addresses: "http://[::1]:1" }), tls: {} }],
+        }),
+      "upstreams[0].tls of createProxy would be ignored: set tls of createUpstream()",
+    ],
+    [
+      "the kind of a store that does not exist",
+      () => call(openPlantStore, { kind: "postgre", url: "a" }),
+      'kind of openPlantStore must be one of sqlite, postgres, got "postgre"',
+    ],
+  ])("%s", async (_, give, message) => {
+    const error: unknown = await (async () => await give())().catch((reason: unknown) => reason);
+    expect(error).toMatchObject({ code: "ERR_OPTIONS", message: expect.stringContaining(message) });
+  });
+});
