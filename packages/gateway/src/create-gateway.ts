@@ -120,7 +120,7 @@ export function createGateway(options: GatewayOptions): Gateway {
 export function compileNodeRoutes(
   options: GatewayOptions,
   report: FaultReporter,
-  rpcs?: Pick<Platform, "forwarderOf" | "isValidated">,
+  rpcs?: Pick<Platform, "isValidated">,
 ): Routes {
   const platform = { compressions: [gzip, brotli, zstd], parsedMethods, commonJsPrototype };
   return compileRoutes(options, { ...platform, ...rpcs }, report);

@@ -1,7 +1,7 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import { type ConnectRouter, createConnectRouter } from "@connectrpc/connect";
 import { compileNodeRoutes, type GatewayOptions } from "@plantstore/gateway/internal/create-gateway";
-import type { FaultReporter, Forwarder } from "@plantstore/gateway/internal/serve";
+import type { FaultReporter } from "@plantstore/gateway/internal/serve";
 import { refusePromise } from "@plantstore/gateway/options";
 import { type RestOptions, selectorOf } from "@plantstore/gateway/rest";
 import {
@@ -46,25 +46,17 @@ export function compileProxy(
   const rules = [...upstreams.flatMap((upstream) => upstream.options.rules ?? []), ...(options.rest?.rules ?? [])];
   const { rest, conflicts } = restOf({ ...options.rest, rules }, claims, { owners, localMethods, options });
   const proxied = new Set(assigned.services.flat());
-  const forwarders = new Map<DescMethod, Forwarder>();
   const register = (router: ConnectRouter): unknown => {
     const registered: unknown = registerLocal?.(router);
-    for (const [at, upstream] of upstreams.entries()) {
-      const added = upstream.register(router, assigned.services[at] ?? []);
-      for (const [method, forwarder] of added) forwarders.set(method, forwarder);
-    }
+    for (const [at, upstream] of upstreams.entries()) upstream.register(router, assigned.services[at] ?? []);
     // Returned so that the router can refuse a promise.
     return registered;
   };
   const routes = compileNodeRoutes(
     { ...options, routes: register, rest, jsonOptions: { registry: typesOf(descriptors), ...jsonOptions } },
     report,
-    {
-      // equivalent mutant: validating these messages again would only make calls slower.
-      isValidated: (service) => proxied.has(service),
-      // equivalent mutant: handlers forward the same calls, with decoded messages.
-      forwarderOf: (method) => forwarders.get(method),
-    },
+    // equivalent mutant: validating these messages again would only make calls slower.
+    { isValidated: (service) => proxied.has(service) },
   );
   return {
     routes,

@@ -8,6 +8,7 @@ import type {
   UnaryResponse,
 } from "@connectrpc/connect";
 import type { UniversalHandlerOptions } from "@connectrpc/connect/protocol";
+import type { BodyMemory } from "../exchange/index.ts";
 import type { MethodCodecs } from "./formats.ts";
 
 /** One RPC of the routes, prepared before the first call. */
@@ -35,12 +36,14 @@ interface AnyRpc {
   readonly httpMethods: readonly string[];
   readonly options: RpcOptions;
   readonly codecs: MethodCodecs;
-  /** Set if its calls are forwarded to another server instead of being handled (`serve/forward.ts`). */
+  /** Set if its calls are forwarded as bytes instead of being handled (`serve/forward.ts`). */
   readonly forward?: ForwardedRpc | undefined;
 }
 
 /** What wires must know of an RPC whose calls are forwarded. */
 export interface ForwardedRpc {
+  /** The memory of the bytes of a request. */
+  readonly memory: BodyMemory;
   /** Whether a large message may be forwarded in the parts in which it arrives, because nothing needs all of it. */
   readonly takesParts: boolean;
 }

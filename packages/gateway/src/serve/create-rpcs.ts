@@ -27,7 +27,7 @@ import { validateServices } from "../descriptors/index.ts";
 import { problem } from "../errors/index.ts";
 import { createReachableRegistry, memoize, type ReadJsonOptions } from "../messages/json/index.ts";
 import type { CallView, ViewedRequest } from "./call-view.ts";
-import { type Forwarder, Forwarding } from "./forward.ts";
+import { forwarderOf, Forwarding } from "./forward.ts";
 import {
   createMethodCodecs,
   type MessageInit,
@@ -53,8 +53,6 @@ export interface RpcPlatform {
   readonly createCodecs?: typeof createMethodCodecs;
   /** Returns whether the descriptors of a service were already validated when they were read. Default: `false`. */
   readonly isValidated?: (service: DescService) => boolean;
-  /** Returns what forwards the calls of an RPC without interceptors; `undefined` to run its handler. */
-  readonly forwarderOf?: (method: DescMethod) => Forwarder | undefined;
 }
 
 /** An RPC registered with a router, and its options, which override those of the router. */
@@ -78,7 +76,7 @@ export function createRpcs(
   routes: (router: ConnectRouter) => void,
   options: ConnectRouterOptions,
   jsonRules: (options: UniversalHandlerOptions) => ReadJsonOptions,
-  { commonJsPrototype, createCodecs = createMethodCodecs, isValidated = () => false, forwarderOf }: RpcPlatform,
+  { commonJsPrototype, createCodecs = createMethodCodecs, isValidated = () => false }: RpcPlatform,
   validation?: Validation,
 ): { readonly rpcs: readonly Rpc[]; readonly registry: Registry } {
   const base = optionsOf(options, undefined);
@@ -120,7 +118,7 @@ export function createRpcs(
     const codecs = createCodecs(spec.method, withTypes, rules);
     const check = checkOf?.(spec.method.input);
     const rpc = createRpc(check === undefined ? spec : checkRequests(spec, check), withTypes, codecs);
-    const forwarder = withTypes.interceptors.length === 0 ? forwarderOf?.(spec.method) : undefined;
+    const forwarder = withTypes.interceptors.length === 0 ? forwarderOf(spec.impl) : undefined;
     return forwarder === undefined ? rpc : { ...rpc, forward: new Forwarding(forwarder, check) };
   });
   return { rpcs, registry };

@@ -1,12 +1,13 @@
 /**
- * The third kind of call: forwarded to another server, instead of handled by unary and streaming handlers.
+ * The third kind of call: forwarded as bytes, to another server or to handlers that decode messages themselves, instead
+ * of handled by unary and streaming handlers.
  *
  * Its messages are envelopes of the binary format. If the caller's format is binary, they pass as they were received;
  * others are decoded and encoded again. Large messages pass in the pieces in which they arrive.
  */
 import type { Message } from "@bufbuild/protobuf";
 import type { ConnectError, HandlerContext } from "@connectrpc/connect";
-import { noBytes } from "../exchange/index.ts";
+import { type BodyMemory, noBytes } from "../exchange/index.ts";
 import {
   type CallTarget,
   Envelope,
@@ -27,8 +28,16 @@ import { type StreamedCall, StreamResponse } from "./stream-response.ts";
 import type { MessageCheck } from "./validation.ts";
 import { explainUnwritable } from "./wrong-value.ts";
 
-/** Sends the calls of an RPC to another server. Errors are thrown or passed on; either way they end the call. */
+/**
+ * Passes on the calls of an RPC, to another server or to a handler that decodes messages itself. Errors are thrown or
+ * passed on; either way they end the call.
+ */
 export interface Forwarder {
+  /**
+   * The memory of requests: "shared" if their bytes are only sent on, so that large messages may arrive in pieces; "own"
+   * if an application gets them.
+   */
+  readonly memory: BodyMemory;
   /** Sends a call with one message in each direction. Never calls `reply` after the caller has aborted. */
   unary(caller: Caller, request: Envelope, reply: ForwardReply): void;
   /** Sends any other call, or one whose message is large. Returns the messages of the response as they arrive. */
@@ -66,14 +75,28 @@ export interface ForwardReply {
 export class Forwarding implements ForwardedRpc {
   readonly forwarder: Forwarder;
   readonly check: MessageCheck | undefined;
+  readonly memory: BodyMemory;
   readonly takesParts: boolean;
 
   /** @param check - checks requests, which must then be complete */
   constructor(forwarder: Forwarder, check: MessageCheck | undefined) {
     this.forwarder = forwarder;
     this.check = check;
-    this.takesParts = check === undefined;
+    this.memory = forwarder.memory;
+    this.takesParts = this.memory === "shared" && check === undefined;
   }
+}
+
+const forwarderKey = Symbol("forwarder");
+
+/** Returns a handler whose calls the gateway passes to `forwarder` instead, unless there are interceptors. */
+export function withForwarder<H extends object>(handler: H, forwarder: Forwarder): H {
+  return Object.assign(handler, { [forwarderKey]: forwarder });
+}
+
+/** Returns what forwards the calls of a handler; `undefined` to call the handler. */
+export function forwarderOf(handler: object): Forwarder | undefined {
+  return (handler as { readonly [forwarderKey]?: Forwarder })[forwarderKey];
 }
 
 /** Opens a forwarded call and starts its deadline. */

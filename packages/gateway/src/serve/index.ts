@@ -13,17 +13,15 @@ export {
 } from "./create-server.ts";
 export type { CorsOptions } from "./cors.ts";
 export type { Endpoint, EndpointResponse, EndpointRequest } from "./endpoint.ts";
-export { requestOf } from "./create-rpcs.ts";
 export { findTarget, type Routes, type Target, unmatchedTarget } from "./routes.ts";
 export { type GatewayRoute, listRoutes } from "./list-routes.ts";
 export { refuseProblem } from "./refuse.ts";
 export { serve } from "./serve.ts";
 export type { Server } from "./server.ts";
 export type { MessageCheck, Validation } from "./validation.ts";
-export { CallView } from "./call-view.ts";
 export { toFault } from "./to-connect-error.ts";
 export { createFaultReporter, type FaultReporter, guardCallback, type OnFault } from "./faults.ts";
-export { beginResponse } from "./serve-stream.ts";
+export { registerForwarder } from "./forwarding-handlers.ts";
 export type { Caller, Forwarder, ForwardReply } from "./forward.ts";
 export {
   type Admit,

@@ -70,6 +70,7 @@ function unchanged(part: Uint8Array): ForwardedMessage {
 
 /** Forwards the calls of an RPC to its upstream. */
 export class UpstreamForwarder implements Forwarder {
+  readonly memory = "shared";
   readonly #target: ForwardTarget;
   readonly #write: ReturnType<typeof createBinaryWriter>;
   readonly #read: ReturnType<typeof createBinaryReader>;

@@ -5,7 +5,7 @@ import { type CallSettings, Retries, type RetryPolicy, retryPolicyNames } from "
 import { type OptionNames, refuseUnknownOptions, required, stringOr } from "@plantstore/gateway/options";
 import { withCode } from "@plantstore/gateway/internal/errors";
 import { messageBytesMax } from "@plantstore/gateway/internal/protocols";
-import type { Forwarder } from "@plantstore/gateway/internal/serve";
+import { registerForwarder } from "@plantstore/gateway/internal/serve";
 import type { ExternalHttpRule } from "@plantstore/gateway/rest";
 import { createUpstream, requireRange, type ServiceOwners, Upstream, type UpstreamTls } from "../upstreams/index.ts";
 import { brotli, gzip, zstd } from "@plantstore/gateway/internal/compression";
@@ -13,7 +13,6 @@ import { toDescriptorSource } from "./descriptor-sources.ts";
 import { type DescriptorSource, type ServiceDescriptors, readDescriptors } from "./descriptors.ts";
 import { ForwardedMethod, UpstreamForwarder } from "./forward-call.ts";
 import { compileForwardRules, type ForwardedFields, type ForwardRules, forwardRulesNames } from "./forward-rules.ts";
-import { registerForwarder } from "./forwarding-handlers.ts";
 import type { UpstreamCallObserver } from "./observe-calls.ts";
 
 /** A gRPC service behind a proxy: its address, its descriptors, and how calls are forwarded to it. */
@@ -235,15 +234,11 @@ export class OpenUpstream {
     return { ...descriptors, omitted: new Map([...unread, ...descriptors.omitted]) };
   }
 
-  /** Registers the RPCs of services. @returns what forwards their calls */
-  register(router: ConnectRouter, services: readonly DescService[]): ReadonlyMap<DescMethod, Forwarder> {
-    const forwarders = new Map<DescMethod, Forwarder>();
+  /** Registers the RPCs of services. */
+  register(router: ConnectRouter, services: readonly DescService[]): void {
     for (const method of services.flatMap(({ methods }) => methods)) {
-      const forwarder = this.#forwarderOf(method);
-      registerForwarder(router, method, forwarder);
-      forwarders.set(method, forwarder);
+      registerForwarder(router, method, this.#forwarderOf(method));
     }
-    return forwarders;
   }
 
   /** Returns the retries of a policy, which share one budget. */
@@ -253,7 +248,7 @@ export class OpenUpstream {
     return retries;
   }
 
-  #forwarderOf(method: DescMethod): Forwarder {
+  #forwarderOf(method: DescMethod): UpstreamForwarder {
     const own = this.options.methodSettings?.(method) ?? {};
     refuseUnknownOptions(own, methodSettingsNames, "methodSettings of createProxy");
     requireTimeout("timeoutMs of methodSettings", own.timeoutMs, 0);

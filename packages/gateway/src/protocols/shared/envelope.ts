@@ -85,7 +85,7 @@ export function toEnvelope(message: Uint8Array): Envelope {
 export function planEnvelope(codec: Codec, { options, forward }: Rpc): BodyPlan {
   const plan = { limitBytes: envelopePrefixBytes + options.readMaxBytes, announcedBytes: envelopeBytes };
   if (forward === undefined || codec.isBinary !== true) return { ...plan, memory: "own" };
-  return { ...plan, memory: "shared", isLarge: forward.takesParts ? isLargeEnvelope : undefined };
+  return { ...plan, memory: forward.memory, isLarge: forward.takesParts ? isLargeEnvelope : undefined };
 }
 
 /**

@@ -6,29 +6,46 @@ import type {
   Message,
 } from "@bufbuild/protobuf";
 import type { ConnectRouter, HandlerContext } from "@connectrpc/connect";
-import { Envelope, type ForwardedMessage, oneMessage } from "@plantstore/gateway/internal/protocols";
-import { beginResponse, type Caller, CallView, type Forwarder, requestOf } from "@plantstore/gateway/internal/serve";
+import { Envelope, type ForwardedMessage, oneMessage } from "../protocols/index.ts";
+import { CallView } from "./call-view.ts";
+import { requestOf } from "./create-rpcs.ts";
+import { type Caller, type Forwarder, withForwarder } from "./forward.ts";
+import { beginResponse } from "./serve-stream.ts";
 
 /** Any RPC, as a union discriminated by `methodKind`. */
 type AnyMethod = DescMethodUnary | DescMethodServerStreaming | DescMethodClientStreaming | DescMethodBiDiStreaming;
 
-/** Registers a handler that forwards its calls, with decoded messages. Used if there are interceptors. */
+/**
+ * Registers an RPC whose calls are forwarded. The gateway passes on the bytes of messages; with interceptors, and on
+ * Connect's own router, the registered handler passes on decoded messages.
+ */
 export function registerForwarder(router: ConnectRouter, method: AnyMethod, forwarder: Forwarder): void {
   switch (method.methodKind) {
-    case "unary":
-      router.rpc(method, (message, context) => callUnary(forwarder, message, context));
+    case "unary": {
+      const handler = (message: Message, context: HandlerContext): Promise<Message> =>
+        callUnary(forwarder, message, context);
+      router.rpc(method, withForwarder(handler, forwarder));
       break;
-    case "server_streaming":
-      router.rpc(method, (message, context) => callStream(forwarder, oneMessage(message), context));
+    }
+    case "server_streaming": {
+      const handler = (message: Message, context: HandlerContext): AsyncIterable<Message> =>
+        callStream(forwarder, oneMessage(message), context);
+      router.rpc(method, withForwarder(handler, forwarder));
       break;
-    case "client_streaming":
-      router.rpc(method, async (messages, context) => {
+    }
+    case "client_streaming": {
+      const handler = async (messages: AsyncIterable<Message>, context: HandlerContext): Promise<Message> => {
         for await (const message of callStream(forwarder, messages, context)) return message;
         throw new TypeError("the forwarder returned no message");
-      });
+      };
+      router.rpc(method, withForwarder(handler, forwarder));
       break;
-    case "bidi_streaming":
-      router.rpc(method, (messages, context) => callStream(forwarder, messages, context));
+    }
+    case "bidi_streaming": {
+      const handler = (messages: AsyncIterable<Message>, context: HandlerContext): AsyncIterable<Message> =>
+        callStream(forwarder, messages, context);
+      router.rpc(method, withForwarder(handler, forwarder));
+    }
   }
 }
 
