@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { ConnectRouter } from "@connectrpc/connect";
+import { type ConnectRouter, createConnectRouter } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { createGrpcTransport, createUpstream } from "../packages/proxy/src/client/entry.ts";
 import { createProxy } from "../packages/proxy/src/create-proxy.ts";
@@ -14,6 +14,7 @@ import { createMcp } from "../packages/gateway/src/protocols/mcp/index.ts";
 import { openValidation } from "../packages/gateway/src/validation/index.ts";
 import { createRequestMetrics, Metrics } from "../packages/telemetry/src/metrics/index.ts";
 import { createTracing, withOpenTelemetry } from "../packages/telemetry/src/opentelemetry/index.ts";
+import { addGrpcJsService } from "../packages/grpc-handlers/src/grpc-js.ts";
 import { createRestTransport } from "../packages/rest-client/src/index.ts";
 import {
   createBearerAuth,
@@ -75,6 +76,7 @@ const gives: Readonly<Record<string, (wrong: object) => unknown>> = {
   GatewayOptions: (wrong) => createGateway({ routes, ...wrong }),
   ServingOptions: (wrong) => createFetchGateway({ routes, ...wrong }),
   FastifyConnectOptions: (wrong) => fastifyConnectPlugin(fastify, { routes, ...wrong }),
+  GrpcJsOptions: (wrong) => addGrpcJsService(createConnectRouter(), {}, {}, wrong),
   MountOptions: (wrong) => expressConnectMiddleware({ routes, ...wrong }),
   RestOptions: (rest) => createGateway({ routes, rest }),
   ReadJsonOptions: (json) => createFetchGateway({ routes, rest: { json } }),

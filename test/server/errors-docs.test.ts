@@ -34,7 +34,7 @@ const sources: ReadonlyMap<string, string> = new Map(
     // Errors of clients and plugins, and messages for the operator of a proxy, are not responses of this server.
     .filter(
       (file) =>
-        !/^plantstore\/client\/|^frameworks\/|^rest-client\/|^proxy\/(?:client|upstreams\/(?!call-queue)|forward\/descriptor-reader)/.test(
+        !/^plantstore\/client\/|^frameworks\/|^grpc-handlers\/|^rest-client\/|^proxy\/(?:client|upstreams\/(?!call-queue)|forward\/descriptor-reader)/.test(
           file,
         ),
     )

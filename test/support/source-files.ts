@@ -6,10 +6,17 @@ import { sourceFiles } from "../../packages/testing/src/source-files.ts";
 export const sourceFolders: Readonly<Record<string, string>> = {
   plantstore: "src",
   ...Object.fromEntries(
-    ["gateway", "http-engine", "proxy", "rest-client", "docs-page", "auth", "telemetry", "frameworks"].map((name) => [
-      name,
-      `packages/${name}/src`,
-    ]),
+    [
+      "gateway",
+      "http-engine",
+      "proxy",
+      "rest-client",
+      "docs-page",
+      "auth",
+      "telemetry",
+      "frameworks",
+      "grpc-handlers",
+    ].map((name) => [name, `packages/${name}/src`]),
   ),
 };
 

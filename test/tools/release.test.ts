@@ -88,6 +88,7 @@ test("packages are published after their dependencies", () => {
     "auth",
     "telemetry",
     "frameworks",
+    "grpc-handlers",
     "proxy",
     "conformance",
   ].map((name) => `plantstore-${name}`);

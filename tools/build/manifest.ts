@@ -28,6 +28,7 @@ export const packageFolders: ReadonlyMap<string, string> = new Map([
     "auth",
     "telemetry",
     "frameworks",
+    "grpc-handlers",
     "proxy",
     "conformance",
   ].map((name) => [name, `packages/${name}`] as const),

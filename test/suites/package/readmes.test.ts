@@ -69,7 +69,9 @@ describe.each(pages)("%s", (page) => {
 
   beforeAll(() => {
     project = createUserProject();
-    cpSync(join(generated.path, "gen"), join(project.path, "gen"), { recursive: true });
+    for (const name of ["gen", "proto"]) {
+      cpSync(join(generated.path, name), join(project.path, name), { recursive: true });
+    }
   });
   afterAll(() => rmSync(project.path, { recursive: true }));
 

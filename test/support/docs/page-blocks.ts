@@ -34,6 +34,7 @@ const packagePages = [
   "auth",
   "telemetry",
   "frameworks",
+  "grpc-handlers",
   "proxy",
 ].map((name) => `packages/${name}/README.md`);
 

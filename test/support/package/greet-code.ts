@@ -6,8 +6,8 @@ import { createTempFolder } from "../../../packages/testing/src/process/temp-fol
 import { pageBlocks } from "../docs/page-blocks.ts";
 
 /**
- * Generates `gen/greet_pb.ts` in a folder, which the READMEs of the packages import, from the definition in the README of
- * the gateway, with the configuration of buf in the tutorial.
+ * Writes `proto/greet.proto`, the definition in the README of the gateway, to a folder, and generates `gen/greet_pb.ts`
+ * from it with the configuration of buf in the tutorial. The READMEs of the packages use these files.
  */
 export function generateGreetCode(folder: string): void {
   using project = createTempFolder();
@@ -22,5 +22,5 @@ export function generateGreetCode(folder: string): void {
   const installed = project.file("node_modules/@plantstore/gateway/proto/google");
   cpSync(join(projectFolder, imports), installed, { recursive: true });
   execFileSync("buf", ["generate"], { cwd: project.path });
-  cpSync(project.file("gen"), join(folder, "gen"), { recursive: true });
+  for (const name of ["gen", "proto"]) cpSync(project.file(name), join(folder, name), { recursive: true });
 }

@@ -41,6 +41,7 @@ export function tarballsIn(folder: string): Readonly<Record<`@plantstore/${Libra
     "@plantstore/auth": tarball("plantstore-auth"),
     "@plantstore/telemetry": tarball("plantstore-telemetry"),
     "@plantstore/frameworks": tarball("plantstore-frameworks"),
+    "@plantstore/grpc-handlers": tarball("plantstore-grpc-handlers"),
     "@plantstore/proxy": tarball("plantstore-proxy"),
     plantstore: tarball("plantstore"),
   };
@@ -54,6 +55,7 @@ type LibraryName =
   | "auth"
   | "telemetry"
   | "frameworks"
+  | "grpc-handlers"
   | "proxy";
 
 /** Creates an empty project of ES modules. */

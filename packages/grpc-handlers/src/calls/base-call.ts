@@ -1,0 +1,197 @@
+import { type Metadata, type MethodDefinition, type ServerInterceptingCallInterface, status } from "@grpc/grpc-js";
+import { Envelope, type ForwardedMessage, toEnvelope } from "@plantstore/gateway/internal/protocols";
+import { type Caller, toFault } from "@plantstore/gateway/internal/serve";
+import { appendMetadata, toMetadata } from "./metadata.ts";
+import { MetricsRecorder } from "./metrics-recorder.ts";
+import type { CallResponse } from "./response.ts";
+import { type CallStatus, toConnectError } from "./status.ts";
+
+/** Receives the events of a call: that of grpc-js, or an interceptor in front of it. */
+export type CallListener = Parameters<ServerInterceptingCallInterface["start"]>[0];
+
+/** A method as its definition describes it. */
+// oxlint-disable-next-line typescript/no-explicit-any -- the type of grpc-js for methods of unknown messages.
+export type AnyDefinition = MethodDefinition<any, any>;
+
+/** How the messages of a method are read and written. */
+export interface MethodCodec {
+  readonly definition: AnyDefinition;
+  readonly readRequest: (message: ForwardedMessage) => unknown;
+}
+
+/**
+ * A call of the gateway, with the interface that calls of grpc-js's own server have for interceptors and for the
+ * objects that handlers get.
+ */
+export class BaseCall implements ServerInterceptingCallInterface {
+  /** Called once, when the call has ended for any reason. */
+  onEnd: (() => void) | undefined;
+  readonly #method: MethodCodec;
+  readonly #caller: Caller;
+  readonly #response: CallResponse;
+  readonly #requests: AsyncIterator<ForwardedMessage> | undefined;
+  /** The only message, if the client sends one. */
+  #request: Envelope | undefined;
+  readonly #deadline: number;
+  #listener: CallListener | undefined;
+  #recorder: MetricsRecorder | undefined;
+  #hasHeader = false;
+  #isReading = false;
+  #isEnded = false;
+
+  /** @param requests - the only message, or the messages as they arrive */
+  constructor(
+    method: MethodCodec,
+    caller: Caller,
+    requests: Envelope | AsyncIterable<ForwardedMessage>,
+    response: CallResponse,
+  ) {
+    const timeoutMs = caller.timeoutMs();
+    this.#method = method;
+    this.#caller = caller;
+    this.#response = response;
+    if (requests instanceof Envelope) this.#request = requests;
+    else this.#requests = requests[Symbol.asyncIterator]();
+    this.#deadline = timeoutMs === undefined ? Infinity : Date.now() + timeoutMs;
+  }
+
+  start(listener: CallListener): void {
+    this.#listener = listener;
+    this.#caller.signal.addEventListener("abort", this);
+    listener.onReceiveMetadata(toMetadata(this.#caller.headers.requestHeader));
+  }
+
+  /** Called when the call ends: at its deadline, or when the client disconnects or has the response. */
+  handleEvent(): void {
+    this.cancel();
+  }
+
+  /** Ends the call without a response. Reports to the handler that it was cancelled, unless it has ended. */
+  cancel(): void {
+    this.#fail(this.#caller.signal.reason);
+  }
+
+  sendMetadata(metadata: Metadata): void {
+    if (this.#hasHeader || this.#isEnded) return;
+    this.#hasHeader = true;
+    appendMetadata(this.#caller.headers.responseHeader, metadata);
+    this.#caller.begin();
+  }
+
+  sendMessage(value: unknown, callback: () => void): void {
+    if (this.#isEnded) return;
+    this.#hasHeader = true;
+    let message: Envelope;
+    try {
+      message = toEnvelope(this.#method.definition.responseSerialize(value));
+    } catch (fault) {
+      return this.sendStatus({ code: status.INTERNAL, details: "Error serializing response", fault });
+    }
+    this.#response.send(message, callback);
+  }
+
+  sendStatus(end: CallStatus): void {
+    if (this.#isEnded) return;
+    this.#end();
+    try {
+      if (end.code !== status.OK) return this.#response.fail(toConnectError(end));
+      appendMetadata(this.#caller.headers.responseTrailer, end.metadata);
+      this.#response.end();
+    } catch (error) {
+      // The metadata is not a Metadata, for example.
+      this.#response.fail(error);
+    }
+  }
+
+  startRead(): void {
+    if (this.#isReading || this.#isEnded) return;
+    if (this.#requests === undefined) return this.#readOnly();
+    this.#isReading = true;
+    this.#requests.next().then(
+      ({ done, value }) => {
+        this.#isReading = false;
+        if (done === true) this.#receiveEnd();
+        else this.#receive(value);
+      },
+      (error: unknown) => this.#fail(error),
+    );
+  }
+
+  getPeer(): string {
+    const { address, port } = this.#caller.request.peer;
+    if (address === "") return "unknown";
+    return port === 0 ? address : `${address}:${port}`;
+  }
+
+  getDeadline(): number {
+    return this.#deadline;
+  }
+
+  getHost(): string {
+    return this.#caller.request.origin.replace(/^\w+:\/\//, "");
+  }
+
+  getAuthContext(): ReturnType<ServerInterceptingCallInterface["getAuthContext"]> {
+    return {};
+  }
+
+  getConnectionInfo(): ReturnType<ServerInterceptingCallInterface["getConnectionInfo"]> {
+    const { address, port } = this.#caller.request.peer;
+    return { remoteAddress: address, remotePort: port };
+  }
+
+  getMetricsRecorder(): ReturnType<ServerInterceptingCallInterface["getMetricsRecorder"]> {
+    this.#recorder ??= new MetricsRecorder();
+    // The class of grpc-js has a private member, so no other class has its type.
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion
+    return this.#recorder as unknown as ReturnType<ServerInterceptingCallInterface["getMetricsRecorder"]>;
+  }
+
+  /** Passes on the only message, and then that there are no more. */
+  #readOnly(): void {
+    const request = this.#request;
+    this.#request = undefined;
+    if (request === undefined) this.#receiveEnd();
+    else this.#receive(request);
+  }
+
+  #receive(message: ForwardedMessage): void {
+    if (this.#isEnded) return;
+    let value: unknown;
+    try {
+      value = this.#method.readRequest(message);
+    } catch (error) {
+      return this.#fail(error);
+    }
+    this.#call(() => this.#listener?.onReceiveMessage(value));
+  }
+
+  #receiveEnd(): void {
+    if (!this.#isEnded) this.#call(() => this.#listener?.onReceiveHalfClose());
+  }
+
+  /** Calls the listener. An interceptor that throws ends the call, instead of the process. */
+  #call(listen: () => void): void {
+    try {
+      listen();
+    } catch (error) {
+      this.#fail(toFault(error, { errorCode: "ERR_HANDLER_FAILED", what: "an interceptor of grpc-js failed" }));
+    }
+  }
+
+  /** Ends the call with an error that is not the handler's. */
+  #fail(error: unknown): void {
+    if (this.#isEnded) return;
+    this.#isEnded = true;
+    this.#listener?.onCancel();
+    this.#end();
+    this.#response.fail(error);
+  }
+
+  #end(): void {
+    this.#isEnded = true;
+    this.#request = undefined;
+    this.#caller.signal.removeEventListener("abort", this);
+    this.onEnd?.();
+  }
+}

@@ -1,0 +1,108 @@
+import { Duplex } from "node:stream";
+import { type Metadata, type ServerInterceptingCallInterface, status } from "@grpc/grpc-js";
+import type { AnyDefinition } from "./base-call.ts";
+import { type CallStatus, okStatus, statusOf } from "./status.ts";
+
+/** What the object of a call needs to know. */
+export interface HandlerCallInit {
+  readonly definition: AnyDefinition;
+  readonly call: ServerInterceptingCallInterface;
+  readonly metadata: Metadata;
+  /** The only message of the client; `undefined` if the client streams. */
+  readonly request: unknown;
+  readonly exposesMessages: boolean;
+}
+
+/**
+ * The object that a handler gets: `ServerUnaryCall`, `ServerReadableStream`, `ServerWritableStream` or
+ * `ServerDuplexStream`.
+ *
+ * One class for all four. As in grpc-js, the first two are also writable.
+ */
+export class HandlerCall extends Duplex {
+  /** Whether the call ended without the handler's status, because of its client, its deadline or a shutdown. */
+  cancelled = false;
+  readonly metadata: Metadata;
+  readonly request: unknown;
+  readonly #definition: AnyDefinition;
+  readonly #call: ServerInterceptingCallInterface;
+  readonly #exposesMessages: boolean;
+  #failure: CallStatus | undefined;
+  #trailer: Metadata | undefined;
+
+  constructor({ definition, call, metadata, request, exposesMessages }: HandlerCallInit) {
+    // Destroyed at the end of the call. With autoDestroy, `for await` over the requests would prevent a response.
+    const options = { objectMode: true, autoDestroy: false, readable: definition.requestStream };
+    super(options);
+    this.metadata = metadata;
+    this.request = request;
+    this.#definition = definition;
+    this.#call = call;
+    this.#exposesMessages = exposesMessages;
+    this.on("error", (error: unknown) => {
+      this.#failure ??= statusOf(error, undefined, this.#exposesMessages);
+      if (this.destroyed) this.#call.sendStatus(this.#failure);
+      else super.end();
+    });
+  }
+
+  getPeer(): string {
+    return this.#call.getPeer();
+  }
+
+  sendMetadata(metadata: Metadata): void {
+    this.#call.sendMetadata(metadata);
+  }
+
+  getDeadline(): ReturnType<ServerInterceptingCallInterface["getDeadline"]> {
+    return this.#call.getDeadline();
+  }
+
+  getPath(): string {
+    return this.#definition.path;
+  }
+
+  getHost(): string {
+    return this.#call.getHost();
+  }
+
+  getAuthContext(): ReturnType<ServerInterceptingCallInterface["getAuthContext"]> {
+    return this.#call.getAuthContext();
+  }
+
+  getMetricsRecorder(): ReturnType<ServerInterceptingCallInterface["getMetricsRecorder"]> {
+    return this.#call.getMetricsRecorder();
+  }
+
+  /** Sends the remaining messages, and then the status. */
+  override end(trailer?: unknown): this {
+    if (isMetadata(trailer)) this.#trailer = trailer;
+    return super.end();
+  }
+
+  override _read(): void {
+    this.#call.startRead();
+  }
+
+  override _write(message: unknown, _encoding: string, sent: () => void): void {
+    this.#call.sendMessage(message, sent);
+  }
+
+  override _final(done: () => void): void {
+    done();
+    this.#call.sendStatus(this.#failure ?? okStatus(this.#trailer));
+  }
+
+  override _destroy(error: Error | null, done: (error: Error | null) => void): void {
+    // Without a status, the call would last until its deadline. A call with a callback still has that.
+    if (error === null && this.#definition.responseStream) {
+      this.#call.sendStatus({ code: status.CANCELLED, details: "the handler destroyed its stream" });
+    }
+    done(error);
+  }
+}
+
+/** Recognizes Metadata of another copy of grpc-js too. */
+function isMetadata(value: unknown): value is Metadata {
+  return typeof value === "object" && value !== null && "toHttp2Headers" in value;
+}

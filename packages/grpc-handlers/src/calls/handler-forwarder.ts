@@ -1,0 +1,52 @@
+import type { DescMethod, Message } from "@bufbuild/protobuf";
+import { createBinaryReader, createBinaryWriter } from "@plantstore/gateway/internal/messages/binary";
+import { type Envelope, type ForwardedMessage, toEnvelope } from "@plantstore/gateway/internal/protocols";
+import { type Caller, type Forwarder, type ForwardReply, toFault } from "@plantstore/gateway/internal/serve";
+import { BaseCall, type MethodCodec } from "./base-call.ts";
+import { createRequestReader } from "./read-request.ts";
+import { StreamedResponse, UnaryResponse } from "./response.ts";
+import { serveCall, type ServedMethod } from "./serve-call.ts";
+
+/** Passes the calls of an RPC to a handler of grpc-js. */
+export class HandlerForwarder implements Forwarder {
+  readonly memory = "own";
+  readonly #desc: DescMethod;
+  readonly #method: ServedMethod;
+  readonly #codec: MethodCodec;
+  readonly #write: ReturnType<typeof createBinaryWriter>;
+  readonly #read: ReturnType<typeof createBinaryReader>;
+
+  /** @param desc - describes the messages for JSON */
+  constructor(desc: DescMethod, method: ServedMethod) {
+    this.#desc = desc;
+    this.#method = method;
+    this.#codec = { definition: method.definition, readRequest: createRequestReader(method.definition) };
+    this.#write = createBinaryWriter(desc.input, undefined);
+    this.#read = createBinaryReader(desc.output, undefined);
+  }
+
+  unary(caller: Caller, request: Envelope, reply: ForwardReply): void {
+    serveCall(new BaseCall(this.#codec, caller, request, new UnaryResponse(reply)), this.#method);
+  }
+
+  stream(caller: Caller, requests: AsyncIterable<ForwardedMessage>): AsyncIterable<ForwardedMessage> {
+    const response = new StreamedResponse(() => call.cancel());
+    const call = new BaseCall(this.#codec, caller, requests, response);
+    serveCall(call, this.#method);
+    return response;
+  }
+
+  encode(message: Message): Envelope {
+    return toEnvelope(this.#write(message));
+  }
+
+  /** @throws ConnectError `Internal` if the message does not match the descriptor */
+  decode({ bytes }: Envelope): Message {
+    try {
+      return this.#read(bytes);
+    } catch (error) {
+      const what = `a response does not match the descriptor of ${this.#desc.output.typeName}`;
+      throw toFault(error, { errorCode: "ERR_RESPONSE_FAILED", what });
+    }
+  }
+}

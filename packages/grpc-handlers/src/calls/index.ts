@@ -1,0 +1,7 @@
+/**
+ * Calls of the gateway in the form that handlers of grpc-js get. Messages pass as bytes, between the gateway and the
+ * `requestDeserialize` and `responseSerialize` of a definition.
+ */
+export { HandlerForwarder } from "./handler-forwarder.ts";
+export type { AnyDefinition } from "./base-call.ts";
+export type { AnyHandler, ServedMethod } from "./serve-call.ts";

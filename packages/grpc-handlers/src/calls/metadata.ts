@@ -1,0 +1,44 @@
+import { Metadata } from "@grpc/grpc-js";
+import { notAdded, notSent } from "@plantstore/gateway/exchange";
+
+/** The fields that grpc-js does not pass to handlers either, and those by which the Connect protocol describes a call. */
+const notPassedOn: ReadonlySet<string> = new Set([
+  ...notSent,
+  "accept-encoding",
+  "content-type",
+  "connect-protocol-version",
+  "connect-timeout-ms",
+  "expect",
+  "grpc-accept-encoding",
+  "grpc-encoding",
+  "grpc-timeout",
+  "host",
+]);
+
+/** Returns the metadata of a request. Omits fields that gRPC does not allow, such as a value that is not ASCII. */
+export function toMetadata(header: Headers): Metadata {
+  const metadata = new Metadata();
+  for (const [name, value] of header) {
+    if (notPassedOn.has(name)) continue;
+    try {
+      addField(metadata, name, value);
+    } catch {
+      // Metadata refuses the name or the value.
+    }
+  }
+  return metadata;
+}
+
+function addField(metadata: Metadata, name: string, value: string): void {
+  if (!name.endsWith("-bin")) return metadata.add(name, value);
+  // Several values of one name are joined by commas, which base64 does not contain.
+  for (const part of value.split(",")) metadata.add(name, Buffer.from(part.trim(), "base64"));
+}
+
+/** Adds metadata of a response to its header or trailer. Omits fields that the protocols set themselves. */
+export function appendMetadata(headers: Headers, metadata: Metadata | null | undefined): void {
+  for (const [name, values] of Object.entries(metadata?.toHttp2Headers() ?? {})) {
+    if (notAdded.has(name) || name.startsWith("grpc-")) continue;
+    for (const value of [values].flat()) headers.append(name, String(value));
+  }
+}

@@ -1,0 +1,19 @@
+import type { ServerInterceptingCallInterface } from "@grpc/grpc-js";
+
+type GrpcJsRecorder = ReturnType<ServerInterceptingCallInterface["getMetricsRecorder"]>;
+
+/** Accepts the metrics of a call, and drops them, as grpc-js does by default. */
+export class MetricsRecorder implements Record<keyof GrpcJsRecorder, () => unknown> {
+  recordRequestCostMetric(): void {}
+  recordUtilizationMetric(): void {}
+  recordNamedMetric(): void {}
+  recordCPUUtilizationMetric(): void {}
+  recordMemoryUtilizationMetric(): void {}
+  recordApplicationUtilizationMetric(): void {}
+  recordQpsMetric(): void {}
+  recordEpsMetric(): void {}
+
+  serialize(): Buffer {
+    return Buffer.alloc(0);
+  }
+}

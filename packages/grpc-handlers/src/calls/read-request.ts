@@ -1,0 +1,30 @@
+import { Code, ConnectError } from "@connectrpc/connect";
+import { Envelope, type ForwardedMessage } from "@plantstore/gateway/internal/protocols";
+import { toFault } from "@plantstore/gateway/internal/serve";
+import type { AnyDefinition } from "./base-call.ts";
+
+/**
+ * Returns a function that reads the requests of a method with its `requestDeserialize`.
+ *
+ * Its error is the client's, who gets `InvalidArgument`. The first one of a method is also reported to `onFault`,
+ * because it may be an error of the definition, and only the first one, because a client can repeat it.
+ */
+export function createRequestReader({
+  requestDeserialize,
+  path,
+}: AnyDefinition): (message: ForwardedMessage) => unknown {
+  let isReported = false;
+  return (message) => {
+    if (!(message instanceof Envelope)) throw new TypeError("a message that is decoded must be complete");
+    const { buffer, byteOffset, byteLength } = message.bytes;
+    try {
+      return requestDeserialize(Buffer.from(buffer, byteOffset, byteLength));
+    } catch (cause) {
+      const text = "the request does not match its definition";
+      const error = new ConnectError(text, Code.InvalidArgument, undefined, undefined, cause);
+      if (isReported) throw error;
+      isReported = true;
+      throw toFault(error, { errorCode: "ERR_HANDLER_FAILED", what: `requestDeserialize of ${path} failed` });
+    }
+  };
+}

@@ -1,0 +1,103 @@
+import { Code, ConnectError } from "@connectrpc/connect";
+import type { Envelope } from "@plantstore/gateway/internal/protocols";
+import type { ForwardReply } from "@plantstore/gateway/internal/serve";
+
+/** Where a call sends its response. After `end` and `fail`, further calls have no effect. */
+export interface CallResponse {
+  /** Sends a message. Calls `sent` when the next one may follow. */
+  send(message: Envelope, sent: () => void): void;
+  /** Ends the response successfully. */
+  end(): void;
+  fail(error: unknown): void;
+}
+
+/** The response of a unary call. */
+export class UnaryResponse implements CallResponse {
+  readonly #reply: ForwardReply;
+  #message: Envelope | undefined;
+
+  constructor(reply: ForwardReply) {
+    this.#reply = reply;
+  }
+
+  send(message: Envelope, sent: () => void): void {
+    this.#message = message;
+    sent();
+  }
+
+  end(): void {
+    if (this.#message === undefined) this.fail(new ConnectError("the handler sent no message", Code.Internal));
+    else this.#reply.resolve(this.#message);
+  }
+
+  fail(error: unknown): void {
+    this.#reply.reject(error);
+  }
+}
+
+/** A message, and what to call when the next one may follow. */
+interface SentMessage {
+  readonly message: Envelope;
+  readonly sent: () => void;
+}
+
+/**
+ * The response of a streaming call. A message counts as sent when the gateway reads it, so that a client that reads
+ * slowly pauses the handler.
+ */
+export class StreamedResponse implements CallResponse, AsyncIterableIterator<Envelope> {
+  readonly #messages: SentMessage[] = [];
+  readonly #cancel: () => void;
+  #isEnded = false;
+  #error: unknown;
+  #next: PromiseWithResolvers<IteratorResult<Envelope>> | undefined;
+
+  /** @param cancel - called when the gateway stops reading */
+  constructor(cancel: () => void) {
+    this.#cancel = cancel;
+  }
+
+  send(message: Envelope, sent: () => void): void {
+    this.#messages.push({ message, sent });
+    this.#serve();
+  }
+
+  end(): void {
+    this.#isEnded = true;
+    this.#serve();
+  }
+
+  fail(error: unknown): void {
+    this.#error ??= error;
+    this.end();
+  }
+
+  next(): Promise<IteratorResult<Envelope>> {
+    this.#next = Promise.withResolvers();
+    const { promise } = this.#next;
+    this.#serve();
+    return promise;
+  }
+
+  return(): Promise<IteratorResult<Envelope>> {
+    this.#cancel();
+    return Promise.resolve({ done: true, value: undefined });
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  #serve(): void {
+    const next = this.#next;
+    if (next === undefined) return;
+    const first = this.#messages.shift();
+    if (first === undefined && !this.#isEnded) return;
+    this.#next = undefined;
+    if (first !== undefined) {
+      next.resolve({ done: false, value: first.message });
+      first.sent();
+    } else if (this.#error === undefined) next.resolve({ done: true, value: undefined });
+    else next.reject(this.#error);
+  }
+}

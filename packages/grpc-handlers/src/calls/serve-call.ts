@@ -1,0 +1,114 @@
+import {
+  type Metadata,
+  type sendUnaryData,
+  type ServerInterceptingCallInterface,
+  type ServerInterceptor,
+  status,
+} from "@grpc/grpc-js";
+import type { AnyDefinition, BaseCall, CallListener } from "./base-call.ts";
+import { HandlerCall } from "./handler-call.ts";
+import { type CallStatus, okStatus, statusOf } from "./status.ts";
+
+/** A handler of any of the four kinds. */
+export type AnyHandler = (call: HandlerCall, callback: sendUnaryData<unknown>) => unknown;
+
+/** A method, its handler, and how its calls are served. */
+export interface ServedMethod {
+  readonly definition: AnyDefinition;
+  readonly handler: AnyHandler;
+  readonly interceptors: readonly ServerInterceptor[];
+  readonly exposesMessages: boolean;
+}
+
+/** Runs the interceptors and the handler of a call. */
+export function serveCall(base: BaseCall, method: ServedMethod): void {
+  const { definition, interceptors } = method;
+  const intercepted = interceptors.reduce<ServerInterceptingCallInterface>(
+    (call, interceptor) => interceptor(definition, call),
+    base,
+  );
+  const running = new RunningCall(intercepted, method);
+  base.onEnd = () => running.close();
+  intercepted.start(running);
+}
+
+/** Collects what a handler needs to start, and passes on what arrives later. */
+class RunningCall implements CallListener {
+  readonly #call: ServerInterceptingCallInterface;
+  readonly #method: ServedMethod;
+  #metadata: Metadata | undefined;
+  #request: { readonly message: unknown } | undefined;
+  #handlerCall: HandlerCall | undefined;
+  #hasCalledBack = false;
+
+  constructor(call: ServerInterceptingCallInterface, method: ServedMethod) {
+    this.#call = call;
+    this.#method = method;
+  }
+
+  onReceiveMetadata(metadata: Metadata): void {
+    this.#metadata = metadata;
+    if (this.#method.definition.requestStream) this.#run(metadata);
+    else this.#call.startRead();
+  }
+
+  onReceiveMessage(message: unknown): void {
+    if (this.#method.definition.requestStream) return void this.#handlerCall?.push(message);
+    if (this.#request !== undefined) return this.#refuse("the client sent more than one message");
+    this.#request = { message };
+    this.#call.startRead();
+  }
+
+  onReceiveHalfClose(): void {
+    if (this.#method.definition.requestStream) this.#handlerCall?.push(null);
+    else if (this.#request === undefined || this.#metadata === undefined) this.#refuse("the message is missing");
+    else this.#run(this.#metadata);
+  }
+
+  onCancel(): void {
+    const call = this.#handlerCall;
+    if (call === undefined) return;
+    call.cancelled = true;
+    // As in grpc-js: an exception of a listener must not interrupt the gateway.
+    process.nextTick(() => call.emit("cancelled", "cancelled"));
+  }
+
+  /** Releases the object of the handler once the call has ended. Its last events come first. */
+  close(): void {
+    process.nextTick(() => this.#handlerCall?.destroy());
+  }
+
+  #run(metadata: Metadata): void {
+    const { definition, handler, exposesMessages } = this.#method;
+    const request = this.#request?.message;
+    const init = { definition, call: this.#call, metadata, request, exposesMessages };
+    const call = (this.#handlerCall = new HandlerCall(init));
+    try {
+      const returned = handler(call, this.#respond);
+      // Without this, a rejection of an async handler would exit the process.
+      if (returned instanceof Promise) returned.catch((error: unknown) => this.#fail(error));
+    } catch (error) {
+      this.#fail(error);
+    }
+  }
+
+  readonly #respond: sendUnaryData<unknown> = (error, value, trailer) => {
+    if (this.#hasCalledBack || this.#method.definition.responseStream) return;
+    this.#hasCalledBack = true;
+    if (error) this.#call.sendStatus(statusOf(error, trailer, this.#method.exposesMessages));
+    else this.#call.sendMessage(value, () => this.#call.sendStatus(okStatus(trailer)));
+  };
+
+  /** Ends the call with the status that grpc-js has for an exception, whose code is not meant for the client. */
+  #fail(thrown: unknown): void {
+    const message = thrown instanceof Error ? thrown.message : "";
+    const { details } = statusOf({ message }, undefined, this.#method.exposesMessages);
+    const end: CallStatus = { code: status.UNKNOWN, details, fault: thrown };
+    this.#call.sendStatus(end);
+  }
+
+  // gRPC, "Status codes": a call with too few or too many messages is unimplemented.
+  #refuse(details: string): void {
+    this.#call.sendStatus({ code: status.UNIMPLEMENTED, details });
+  }
+}

@@ -1,0 +1,63 @@
+import { type Metadata, type ServerErrorResponse, status, type StatusObject } from "@grpc/grpc-js";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { findTrailerError } from "@connectrpc/connect/protocol-grpc";
+import { toFault } from "@plantstore/gateway/internal/serve";
+import { appendMetadata } from "./metadata.ts";
+
+/** The end of a call, as interceptors of grpc-js see it. */
+export interface CallStatus extends Pick<StatusObject, "code" | "details"> {
+  readonly metadata?: Metadata | null;
+  /** The fault that the status hides from the client. */
+  readonly fault?: unknown;
+}
+
+/** The status of a call that succeeded, with its trailer. */
+export function okStatus(metadata: Metadata | null | undefined): CallStatus {
+  return { code: status.OK, details: "OK", metadata: metadata ?? null };
+}
+
+/** The text that grpc-js sends for an exception. */
+const unknownText = "Unknown error";
+
+/**
+ * Returns the status for what a handler has thrown, called back or emitted. As in grpc-js, an integer `code` makes it a
+ * status for the client.
+ *
+ * @param trailer - replaces the metadata of the error
+ * @param exposesMessages - whether the client gets the message of an error without a code
+ */
+export function statusOf(thrown: unknown, trailer: Metadata | undefined, exposesMessages: boolean): CallStatus {
+  const error = (typeof thrown === "object" && thrown !== null ? thrown : {}) as Partial<ServerErrorResponse>;
+  const { code, details, message = "" } = error;
+  const metadata = trailer ?? error.metadata ?? null;
+  if (typeof code === "number" && code !== status.OK && code in status) {
+    return { code, details: typeof details === "string" ? details : message, metadata };
+  }
+  return { code: status.UNKNOWN, details: exposesMessages && message ? message : unknownText, metadata, fault: thrown };
+}
+
+/** Returns the error of a status that is not OK. Reports its fault to the gateway's `onFault`. */
+export function toConnectError(end: CallStatus): ConnectError {
+  const { code, details, metadata, fault } = end;
+  const header = new Headers();
+  appendMetadata(header, metadata);
+  // The codes of gRPC and Connect are the same numbers, and Connect has none for OK.
+  const number: number = code;
+  const known = number in Code ? number : Code.Unknown;
+  const error = new ConnectError(details, known, header, undefined, fault);
+  error.details = detailsOf(metadata);
+  const failure = { errorCode: "ERR_HANDLER_FAILED", what: "a handler of grpc-js failed" } as const;
+  return "fault" in end ? toFault(error, failure) : error;
+}
+
+/** Returns the details in the field `grpc-status-details-bin`, a google.rpc.Status; none if it is malformed. */
+function detailsOf(metadata: Metadata | null | undefined): ConnectError["details"] {
+  const [bytes] = metadata?.get("grpc-status-details-bin") ?? [];
+  if (!(bytes instanceof Uint8Array)) return [];
+  try {
+    const field = Buffer.from(bytes).toString("base64");
+    return findTrailerError(new Headers({ "grpc-status-details-bin": field }))?.details ?? [];
+  } catch {
+    return [];
+  }
+}

@@ -1,0 +1,153 @@
+import { create, fromBinary, fromJson, isFieldSet, type JsonValue, setExtension } from "@bufbuild/protobuf";
+import { protoCamelCase } from "@bufbuild/protobuf/reflect";
+import {
+  type DescriptorProto,
+  type FieldDescriptorProto,
+  FieldDescriptorProtoSchema,
+  type FileDescriptorProto,
+  FileDescriptorProtoSchema,
+  type FileDescriptorSet,
+  FileDescriptorSetSchema,
+  MethodOptionsSchema,
+  type ServiceDescriptorProto,
+} from "@bufbuild/protobuf/wkt";
+import { http } from "@plantstore/gateway/internal/gen/google/api/annotations_pb.js";
+import { HttpRuleSchema } from "@plantstore/gateway/internal/gen/google/api/http_pb.js";
+
+/** The parts of a method of `@grpc/proto-loader` that describe it. */
+export interface DescribedMethod {
+  readonly path: string;
+  readonly requestType: { readonly fileDescriptorProtos: readonly Uint8Array[] };
+  readonly options?: { readonly "(google.api.http)"?: JsonValue };
+}
+
+/** Returns whether a method of a definition has descriptors, as those of `@grpc/proto-loader`. */
+export function isDescribed(method: object): method is DescribedMethod {
+  const { requestType } = method as Partial<DescribedMethod>;
+  return Array.isArray(requestType?.fileDescriptorProtos);
+}
+
+/**
+ * Returns the descriptors of methods of `@grpc/proto-loader` in the form that protoc gives them.
+ *
+ * protobufjs writes one file per package, without imports, with relative type names, with field names in camel case
+ * unless `keepCase` is set, and without custom options. HTTP rules are in the options of the methods.
+ */
+export function toDescriptorSet(methods: readonly DescribedMethod[]): FileDescriptorSet {
+  const [{ requestType } = { requestType: { fileDescriptorProtos: [] } }] = methods;
+  const files = requestType.fileDescriptorProtos
+    .map((bytes) => fromBinary(FileDescriptorProtoSchema, bytes))
+    // The gateway has these files as protoc gives them.
+    .filter((file) => file.package !== "google.protobuf");
+  const names = new Names(files, rulesOf(methods));
+  const completeService = ({ method: rpcs }: ServiceDescriptorProto, serviceName: string): void => {
+    for (const rpc of rpcs) {
+      rpc.inputType = names.resolve(rpc.inputType, serviceName);
+      rpc.outputType = names.resolve(rpc.outputType, serviceName);
+      const rule = ruleOf(methods.find(({ path }) => path === `/${serviceName}/${rpc.name}`));
+      if (rule === undefined) continue;
+      rpc.options ??= create(MethodOptionsSchema);
+      setExtension(rpc.options, http, fromJson(HttpRuleSchema, rule));
+    }
+  };
+  for (const file of files) {
+    file.dependency = [...wellKnownFiles];
+    file.extension = [];
+    if (file.package === "google.api") {
+      file.messageType = file.messageType.filter(({ name }) => !wellKnownInApi.has(name));
+    }
+    for (const message of file.messageType) names.complete(message, file.package);
+    for (const service of file.service) completeService(service, joinNames(file.package, service.name));
+  }
+  return create(FileDescriptorSetSchema, { file: files });
+}
+
+/** The files that the gateway has, whose messages an RPC may use. */
+const wellKnownFiles: readonly string[] = [
+  "any",
+  "api",
+  "descriptor",
+  "duration",
+  "empty",
+  "field_mask",
+  "source_context",
+  "struct",
+  "timestamp",
+  "type",
+  "wrappers",
+]
+  .map((name) => `google/protobuf/${name}.proto`)
+  .concat("google/api/http.proto", "google/api/httpbody.proto");
+
+/** The messages of the package google.api that are in the files above. */
+const wellKnownInApi: ReadonlySet<string> = new Set(["CustomHttpPattern", "Http", "HttpBody", "HttpRule"]);
+
+function ruleOf(method: DescribedMethod | undefined): JsonValue | undefined {
+  return method?.options?.["(google.api.http)"];
+}
+
+/** Returns the HTTP rules of methods as one string. */
+function rulesOf(methods: readonly DescribedMethod[]): string {
+  return JSON.stringify(methods.map((method) => ruleOf(method) ?? null));
+}
+
+/** Restores the names that protobufjs has shortened or changed. */
+class Names {
+  readonly #typeNames = new Set<string>();
+  /** The words of the HTTP rules, which have the names of fields as they are in the definition. */
+  readonly #ruleWords: ReadonlySet<string>;
+
+  constructor(files: readonly FileDescriptorProto[], rules: string) {
+    this.#ruleWords = new Set(rules.match(/\w+/g));
+    for (const file of files) {
+      for (const { name } of file.enumType) this.#typeNames.add(joinNames(file.package, name));
+      for (const message of file.messageType) this.#addTypes(message, file.package);
+    }
+  }
+
+  /** Completes a message and the messages in it. */
+  complete(message: DescriptorProto, scope: string): void {
+    const typeName = joinNames(scope, message.name);
+    message.extension = [];
+    for (const nested of message.nestedType) this.complete(nested, typeName);
+    for (const field of message.field) {
+      field.name = this.#fieldName(field.name);
+      if (field.typeName !== "") field.typeName = this.resolve(field.typeName, typeName);
+      if (isOptional(field, message)) field.proto3Optional = true;
+    }
+  }
+
+  /** Returns the full name of a type, with a leading dot. The innermost scope that has the type wins, as in protoc. */
+  resolve(name: string, scope: string): string {
+    if (name.startsWith(".")) return name;
+    for (let outer = scope; outer !== ""; outer = outer.slice(0, Math.max(0, outer.lastIndexOf(".")))) {
+      if (this.#typeNames.has(joinNames(outer, name))) return `.${joinNames(outer, name)}`;
+    }
+    return `.${name}`;
+  }
+
+  #addTypes(message: DescriptorProto, scope: string): void {
+    const typeName = joinNames(scope, message.name);
+    this.#typeNames.add(typeName);
+    for (const { name } of message.enumType) this.#typeNames.add(joinNames(typeName, name));
+    for (const nested of message.nestedType) this.#addTypes(nested, typeName);
+  }
+
+  /** Returns a name in snake case, unless a rule has it in camel case, or its JSON name would change. */
+  #fieldName(name: string): string {
+    if (this.#ruleWords.has(name)) return name;
+    const snake = name.replaceAll(/(?<!^)[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+    return protoCamelCase(snake) === protoCamelCase(name) ? snake : name;
+  }
+}
+
+/** Returns whether a field has the keyword `optional`: protobufjs keeps only the oneof that protoc would add. */
+function isOptional(field: FieldDescriptorProto, { oneofDecl }: DescriptorProto): boolean {
+  if (!isFieldSet(field, FieldDescriptorProtoSchema.field.oneofIndex)) return false;
+  const { name = "" } = oneofDecl[field.oneofIndex] ?? {};
+  return name.startsWith("_") && protoCamelCase(name.slice(1)) === protoCamelCase(field.name);
+}
+
+function joinNames(scope: string, name: string): string {
+  return scope === "" ? name : `${scope}.${name}`;
+}

@@ -1,0 +1,72 @@
+/** Serves handlers of grpc-js: definitions of `@grpc/proto-loader`, of ts-proto and of protoc's plugin for grpc-js. */
+import type { DescService } from "@bufbuild/protobuf";
+import { Code, type ConnectRouter } from "@connectrpc/connect";
+import type { ServerInterceptor, ServiceDefinition, UntypedServiceImplementation } from "@grpc/grpc-js";
+import { registerForwarder } from "@plantstore/gateway/internal/serve";
+import { type OptionNames, refuseUnknownOptions } from "@plantstore/gateway/options";
+import { type AnyHandler, HandlerForwarder } from "./calls/index.ts";
+import { type DescriptorSource, findMethod, findService } from "./descriptors/index.ts";
+
+export { readServices, type DescriptorSource } from "./descriptors/index.ts";
+
+/** Options of {@link addGrpcJsService}. */
+export interface GrpcJsOptions {
+  /**
+   * The descriptors of the service. Required unless the definition is one of `@grpc/proto-loader`, which has them. Also
+   * for what proto-loader leaves out: comments, `json_name`, custom options, and presence in proto2 and editions.
+   */
+  readonly descriptors?: DescriptorSource;
+  /** Interceptors of grpc-js's server, in the order of the `Server` option of this name. */
+  readonly interceptors?: readonly ServerInterceptor[];
+  /**
+   * Sends the message of an error without a status code to the client, as grpc-js does for errors that are called back.
+   * Default: `false`, since messages of drivers and of the file system reveal addresses and paths.
+   */
+  readonly exposeErrorMessages?: boolean;
+}
+
+const grpcJsOptionNames: OptionNames<GrpcJsOptions> = {
+  descriptors: true,
+  interceptors: true,
+  exposeErrorMessages: true,
+};
+
+/**
+ * Registers handlers written for grpc-js, in place of `server.addService(definition, implementation)`. They are served
+ * like handlers of Connect: over all protocols of the gateway, with its hooks, validation and limits.
+ *
+ * gRPC, gRPC-Web and binary Connect messages pass as bytes to the `requestDeserialize` of the definition. REST and JSON
+ * are converted by the descriptors. A method without a handler is `Unimplemented`.
+ *
+ * @returns the descriptor of the service, for OpenAPI, reflection and health
+ * @throws TypeError for a definition that does not match its descriptors
+ */
+export function addGrpcJsService(
+  router: ConnectRouter,
+  definition: ServiceDefinition,
+  implementation: UntypedServiceImplementation,
+  options: GrpcJsOptions = {},
+): DescService {
+  refuseUnknownOptions(options, grpcJsOptionNames, "addGrpcJsService");
+  const { descriptors, interceptors = [], exposeErrorMessages: exposesMessages = false } = options;
+  const service = findService(definition, descriptors);
+  for (const [name, method] of Object.entries(definition)) {
+    const { originalName = "" } = method as { readonly originalName?: string };
+    const handler = implementation[name] ?? implementation[originalName];
+    const served = {
+      definition: method,
+      handler: (handler?.bind(implementation) as AnyHandler | undefined) ?? unimplemented,
+      interceptors,
+      exposesMessages,
+    };
+    const desc = findMethod(service, method.path);
+    registerForwarder(router, desc, new HandlerForwarder(desc, served));
+  }
+  return service;
+}
+
+/** The handler of a method that an implementation lacks. */
+const unimplemented: AnyHandler = (call) => {
+  const details = `The server does not implement the method ${call.getPath()}`;
+  call.emit("error", { code: Code.Unimplemented, details });
+};

@@ -1,0 +1,253 @@
+import {
+  Metadata,
+  type sendUnaryData,
+  type ServerDuplexStream,
+  type ServerUnaryCall,
+  type ServerWritableStream,
+  status,
+} from "@grpc/grpc-js";
+import { expect, test } from "vitest";
+import { loadGarden, startGarden } from "./garden.ts";
+import { callGarden, type CallOutcome, type ClientCall, type Message } from "./grpc-js-client.ts";
+
+// Handlers that break the rules of grpc-js. None of them ends the process, or keeps a call open.
+
+type Callback = sendUnaryData<Message>;
+type Writable = ServerWritableStream<Message, Message>;
+
+const say = (speciesName: string): Message => ({ speciesName });
+const said = (speciesName: string): unknown => [expect.objectContaining({ speciesName })];
+const unary = (handler: (callback: Callback, call: ServerUnaryCall<Message, Message>) => unknown): object => ({
+  getTree: (call: ServerUnaryCall<Message, Message>, callback: Callback) => handler(callback, call),
+});
+/** A value that a program in JavaScript may pass. */
+// oxlint-disable-next-line typescript/no-unsafe-type-assertion
+const untyped = (value: unknown): never => value as never;
+const unknown = { code: status.UNKNOWN, details: "Unknown error" };
+const internal = { code: status.INTERNAL, details: "Error serializing response" };
+const notFound = { code: status.NOT_FOUND, details: "no such tree" };
+
+interface Case {
+  readonly name: string;
+  readonly handlers: object;
+  readonly method?: ClientCall["method"];
+  readonly outcome: Partial<Record<keyof CallOutcome, unknown>>;
+  /** The messages of the reported faults. */
+  readonly faults?: readonly string[];
+}
+
+const cases: readonly Case[] = [
+  {
+    name: "a second callback has no effect",
+    handlers: unary((callback) => {
+      callback(null, say("first"));
+      callback(null, say("second"));
+      callback(notFound);
+    }),
+    outcome: { code: status.OK, messages: said("first") },
+  },
+  {
+    name: "a callback after an error has no effect",
+    handlers: unary((callback) => {
+      callback(notFound);
+      callback(null, say("late"));
+    }),
+    outcome: { ...notFound, messages: [] },
+  },
+  {
+    name: "an exception after the callback has no effect",
+    handlers: unary((callback) => {
+      callback(null, say("first"));
+      throw new Error("late");
+    }),
+    outcome: { code: status.OK, messages: said("first") },
+  },
+  {
+    name: "a rejected promise is UNKNOWN",
+    handlers: unary(() => Promise.reject(new Error("secret"))),
+    outcome: unknown,
+    faults: ["secret"],
+  },
+  {
+    name: "a string that is called back as an error is UNKNOWN",
+    handlers: unary((callback) => callback(untyped("secret"))),
+    outcome: unknown,
+    faults: ["secret"],
+  },
+  {
+    name: "a code that gRPC does not have is UNKNOWN",
+    handlers: unary((callback) => callback({ code: untyped(99), details: "secret" })),
+    outcome: unknown,
+    faults: [expect.anything()],
+  },
+  {
+    name: "the code OK in an error is UNKNOWN",
+    handlers: unary((callback) => callback({ code: status.OK, details: "secret" })),
+    outcome: unknown,
+    faults: [expect.anything()],
+  },
+  {
+    name: "an error code of the system is UNKNOWN",
+    handlers: unary((callback) => callback(Object.assign(new Error("secret"), { code: untyped("ECONNREFUSED") }))),
+    outcome: unknown,
+    faults: ["secret"],
+  },
+  {
+    name: "an array as response is INTERNAL",
+    handlers: unary((callback) => callback(null, untyped([]))),
+    outcome: internal,
+    faults: ["Failed to serialize message: expected object with Tree structure, got array instead"],
+  },
+  {
+    name: "a response of another type is INTERNAL",
+    handlers: unary((callback) => callback(null, { leavesByName: "none" })),
+    outcome: internal,
+    faults: [".garden.v1.Tree.leavesByName: object expected"],
+  },
+  {
+    name: "no response and no error is INTERNAL",
+    handlers: unary((callback) => callback(null)),
+    outcome: internal,
+    faults: [expect.anything()],
+  },
+  {
+    name: "the end of a unary call without a message is INTERNAL",
+    handlers: unary((_callback, call) => Reflect.apply(Reflect.get(call, "end"), call, [])),
+    outcome: { code: status.INTERNAL, details: "the handler sent no message" },
+  },
+  {
+    name: "a trailer that is not Metadata is INTERNAL",
+    handlers: unary((callback) => callback(null, say("first"), untyped({ "x-tail": "1" }))),
+    outcome: { code: status.INTERNAL, details: "internal error" },
+    faults: ["metadata?.toHttp2Headers is not a function"],
+  },
+  {
+    name: "a metadata key that gRPC does not allow is an exception",
+    handlers: unary((callback) => {
+      const metadata = new Metadata();
+      metadata.set("not allowed", "1");
+      callback(null, {}, metadata);
+    }),
+    outcome: unknown,
+    faults: ['Metadata key "not allowed" contains illegal characters'],
+  },
+  {
+    name: "metadata with fields of the protocol changes none of them",
+    handlers: unary((callback, call) => {
+      const metadata = new Metadata();
+      for (const key of ["grpc-status", "content-type", "grpc-encoding", "content-length"]) metadata.set(key, "7");
+      metadata.set("x-own", "1");
+      call.sendMetadata(metadata);
+      callback(null, say("first"), metadata);
+    }),
+    outcome: { code: status.OK, messages: said("first"), header: { "x-own": ["1"] }, trailer: { "x-own": ["1"] } },
+  },
+  {
+    name: "writing after the end has no effect",
+    method: "ListTrees",
+    handlers: {
+      listTrees: (call: Writable) => {
+        call.write(say("first"));
+        call.end();
+        setImmediate(() => call.write(say("late")));
+        call.end();
+      },
+    },
+    outcome: { code: status.OK, messages: said("first") },
+  },
+  {
+    name: "a message of another type ends a stream with INTERNAL",
+    method: "ListTrees",
+    handlers: {
+      listTrees: (call: Writable) => {
+        call.write(say("first"));
+        call.write(untyped(["second"]));
+        call.write(say("third"));
+        call.end();
+      },
+    },
+    outcome: { ...internal, messages: said("first") },
+    faults: ["Failed to serialize message: expected object with Tree structure, got array instead"],
+  },
+  {
+    name: "a destroyed stream is CANCELLED",
+    method: "TradeTrees",
+    handlers: { tradeTrees: (call: ServerDuplexStream<Message, Message> & { destroy(): void }) => call.destroy() },
+    outcome: { code: status.CANCELLED, details: "the handler destroyed its stream" },
+  },
+  {
+    name: "a stream that is destroyed with an error has its status",
+    method: "TradeTrees",
+    handlers: {
+      tradeTrees: (call: ServerDuplexStream<Message, Message> & { destroy(error: Error): void }) =>
+        call.destroy(Object.assign(new Error("no such tree"), { code: status.NOT_FOUND })),
+    },
+    outcome: notFound,
+  },
+];
+
+test.each(cases)("$name", async ({ handlers, method = "GetTree", outcome, faults = [] }) => {
+  await using garden = await startGarden({ ...handlers });
+  // A second call on the same server shows that the first has left it intact.
+  for (const _ of [1, 2]) expect(await callGarden(garden.address.port, { method })).toMatchObject(outcome);
+  const messages = garden.faults.map(({ error }) => messageOf(error));
+  expect(messages).toEqual([...faults, ...faults]);
+  expect(garden.faults.every(({ errorCode }) => errorCode === "ERR_HANDLER_FAILED")).toBe(true);
+  await expect.poll(() => garden.openRequests()).toBe(0);
+});
+
+function messageOf(error: unknown): string {
+  const cause = error instanceof Error && error.cause !== undefined ? error.cause : error;
+  return cause instanceof Error ? cause.message : String(cause);
+}
+
+test("a handler that never responds is cancelled at the deadline, and may call back later", async () => {
+  const { promise, resolve } = Promise.withResolvers<boolean>();
+  const handlers = unary((callback, call) => {
+    call.on("cancelled", () => {
+      callback(null, say("late"));
+      callback(notFound);
+      resolve(call.cancelled);
+    });
+  });
+  await using garden = await startGarden({ ...handlers });
+  // A deadline of grpc-js could pass before its client has connected.
+  const response = await fetch(`http://127.0.0.1:${garden.address.port}/garden.v1.Garden/GetTree`, {
+    method: "POST",
+    body: "{}",
+    headers: { "content-type": "application/json", "connect-timeout-ms": "200" },
+  });
+  expect(await response.json()).toMatchObject({ code: "deadline_exceeded" });
+  expect(await promise).toBe(true);
+  await expect.poll(() => garden.openRequests()).toBe(0);
+  expect(garden.faults).toEqual([]);
+});
+
+test.each(["GetTree", "AddTrees", "ListTrees", "TradeTrees"] as const)(
+  "a requestDeserialize of %s that throws is INVALID_ARGUMENT, and is reported once",
+  async (method) => {
+    const definition = loadGarden();
+    const throwing = {
+      ...definition,
+      [method]: Object.assign({}, definition[method], { requestDeserialize: failing }),
+    };
+    const handlers = { getTree: read, addTrees: read, listTrees: read, tradeTrees: read };
+    await using garden = await startGarden(handlers, {}, {}, throwing);
+    for (const _ of [1, 2]) {
+      expect(await callGarden(garden.address.port, { method })).toMatchObject({
+        code: status.INVALID_ARGUMENT,
+        details: "the request does not match its definition",
+      });
+    }
+    expect(garden.faults.map(({ what }) => what)).toEqual([`requestDeserialize of /garden.v1.Garden/${method} failed`]);
+    expect(messageOf(garden.faults[0]?.error)).toBe("index out of range");
+  },
+);
+
+function read(call: ServerDuplexStream<Message, Message>): void {
+  call.resume();
+}
+
+function failing(): never {
+  throw new RangeError("index out of range");
+}

@@ -1,0 +1,118 @@
+import {
+  type CallOptions,
+  Client,
+  credentials,
+  Metadata,
+  type MetadataValue,
+  type MethodDefinition,
+  Server,
+  ServerCredentials,
+  type ServiceError,
+  type StatusObject,
+  type UntypedServiceImplementation,
+} from "@grpc/grpc-js";
+import { loadGarden, startGarden } from "./garden.ts";
+
+/** A message of the garden, as proto-loader returns it. */
+export type Message = Readonly<Record<string, unknown>>;
+
+/** What a client of grpc-js gets from a call. */
+export interface CallOutcome {
+  readonly code: number;
+  readonly details: string;
+  readonly messages: readonly Message[];
+  /** The header and the trailer, without the fields of HTTP. */
+  readonly header: Readonly<Record<string, readonly MetadataValue[]>>;
+  readonly trailer: Readonly<Record<string, readonly MetadataValue[]>>;
+}
+
+/** A server of the garden, and its port. */
+export interface GardenServer extends AsyncDisposable {
+  readonly port: number;
+}
+
+type StartGarden = (implementation: UntypedServiceImplementation) => Promise<GardenServer>;
+
+/** The servers that run the same handlers: grpc-js's own, and a gateway. */
+export const servers: Readonly<Record<"grpc-js" | "gateway", StartGarden>> = {
+  "grpc-js": startGrpcJs,
+  gateway: async (implementation) => {
+    const garden = await startGarden(implementation);
+    return { port: garden.address.port, [Symbol.asyncDispose]: () => garden[Symbol.asyncDispose]() };
+  },
+};
+
+async function startGrpcJs(implementation: UntypedServiceImplementation): Promise<GardenServer> {
+  const server = new Server();
+  server.addService(loadGarden(), implementation);
+  const port = await new Promise<number>((resolve, reject) => {
+    server.bindAsync("127.0.0.1:0", ServerCredentials.createInsecure(), (error, bound) =>
+      error === null ? resolve(bound) : reject(error),
+    );
+  });
+  return { port, [Symbol.asyncDispose]: async () => server.forceShutdown() };
+}
+
+type AnyDefinition = MethodDefinition<Message, Message>;
+
+function missing(method: string): never {
+  throw new TypeError(`the definition has no ${method}`);
+}
+
+/** How a client makes a call. */
+export interface ClientCall {
+  readonly method: "GetTree" | "AddTrees" | "ListTrees" | "TradeTrees";
+  readonly requests?: readonly Message[];
+  readonly metadata?: readonly (readonly [string, MetadataValue])[];
+  readonly options?: CallOptions;
+  /** Whether the client keeps its side open until the response has ended. */
+  readonly keepsOpen?: boolean;
+  /** Called with a function that cancels the call, once it is sent. */
+  readonly onStart?: (cancel: () => void) => void;
+  /** Called with each message of the response. */
+  readonly onMessage?: (message: Message) => void;
+}
+
+/** Makes a call to a server on loopback. */
+export async function callGarden(
+  port: number,
+  { method, requests = [{}], metadata = [], options = {}, keepsOpen = false, onStart, onMessage }: ClientCall,
+): Promise<CallOutcome> {
+  const definition: Readonly<Record<string, AnyDefinition>> = loadGarden();
+  const { path, requestSerialize, responseDeserialize, requestStream } = definition[method] ?? missing(method);
+  const client = new Client(`127.0.0.1:${port}`, credentials.createInsecure());
+  const sent = new Metadata();
+  for (const [key, value] of metadata) sent.add(key, value);
+  try {
+    // A bidirectional call shows the messages of every kind.
+    const call = client.makeBidiStreamRequest(path, requestSerialize, responseDeserialize, sent, options);
+    const messages: Message[] = [];
+    let header: Metadata | undefined;
+    call.on("metadata", (received: Metadata) => (header = received));
+    call.on("data", (message: Message) => {
+      messages.push(message);
+      onMessage?.(message);
+    });
+    call.on("error", (_error: ServiceError) => {});
+    for (const request of requests) call.write(request);
+    if (!requestStream || !keepsOpen) call.end();
+    onStart?.(() => call.cancel());
+    // Not `events.once`, which rejects for a call that fails.
+    const {
+      code,
+      details,
+      metadata: trailer,
+    } = await new Promise<StatusObject>((resolve) => call.on("status", resolve));
+    return { code, details, messages, header: fieldsOf(header), trailer: fieldsOf(trailer) };
+  } finally {
+    client.close();
+  }
+}
+
+/** The fields that HTTP and the implementations add. */
+const added = new Set(["content-type", "date", "grpc-accept-encoding", "accept-encoding", "vary"]);
+
+function fieldsOf(metadata: Metadata | undefined): CallOutcome["header"] {
+  const names = Object.keys(metadata?.getMap() ?? {}).filter((name) => !added.has(name));
+  return Object.fromEntries(names.map((name) => [name, metadata?.get(name) ?? []]));
+}

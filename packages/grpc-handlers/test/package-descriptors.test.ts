@@ -1,0 +1,114 @@
+import { execFileSync } from "node:child_process";
+import { relative } from "node:path";
+import { type DescMessage, type DescService, getOption } from "@bufbuild/protobuf";
+import { createConnectRouter } from "@connectrpc/connect";
+import type { MethodDefinition } from "@grpc/grpc-js";
+import { describe, expect, test } from "vitest";
+import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { readDescriptorSet } from "../../gateway/src/descriptors/index.ts";
+import { http } from "../../gateway/src/gen/google/api/annotations_pb.ts";
+import { projectFolder } from "../../testing/src/process/child-program.ts";
+import { addGrpcJsService, readServices } from "../src/grpc-js.ts";
+import { includeDirs, loadGarden } from "./garden.ts";
+
+/** The descriptor set that buf builds from the definition of the garden. */
+const bufSet = execFileSync(
+  "node_modules/.bin/buf",
+  [
+    "build",
+    ".",
+    [
+      "--config",
+      JSON.stringify({ version: "v2", modules: includeDirs.map((path) => ({ path: relative(projectFolder, path) })) }),
+    ],
+    ["--output", "-"],
+  ].flat(),
+  { cwd: projectFolder },
+);
+
+/** Returns what JSON and REST need to know of a service. */
+function shapeOf(service: DescService | undefined): unknown {
+  const messages = new Map<string, unknown>();
+  const visit = (desc: DescMessage): string => {
+    if (messages.has(desc.typeName)) return desc.typeName;
+    messages.set(desc.typeName, undefined);
+    const fields = desc.fields.map((field) => {
+      const { name, jsonName, number, fieldKind, presence, scalar, oneof, enum: enumType } = field;
+      const values = enumType?.values.map((value) => [value.name, value.number]);
+      const type = field.message && visit(field.message);
+      return { name, jsonName, number, fieldKind, presence, scalar, oneof: oneof?.name, values, type };
+    });
+    messages.set(desc.typeName, fields);
+    return desc.typeName;
+  };
+  const methods = service?.methods.map((method) => ({
+    name: method.name,
+    kind: method.methodKind,
+    rule: getOption(method, http),
+    types: [visit(method.input), visit(method.output)],
+  }));
+  return { typeName: service?.typeName, methods, messages: [...messages] };
+}
+
+const garden = readDescriptorSet(bufSet).services.find(({ typeName }) => typeName === "garden.v1.Garden");
+
+describe("the descriptors of proto-loader", () => {
+  test.each([{ keepCase: false }, { keepCase: true }])("are completed to those of buf, with %j", (options) => {
+    const [service, ...others] = readServices(loadGarden(options));
+    expect(shapeOf(service)).toEqual(shapeOf(garden));
+    expect(others).toEqual([]);
+  });
+});
+
+/** A method as static code describes it. */
+const described: MethodDefinition<string, string> = {
+  path: "/garden.v1.Garden/GetTree",
+  requestStream: false,
+  responseStream: false,
+  requestSerialize: (value) => Buffer.from(value),
+  requestDeserialize: String,
+  responseSerialize: (value) => Buffer.from(value),
+  responseDeserialize: String,
+};
+
+describe("addGrpcJsService", () => {
+  test.each([
+    {
+      name: "a definition of another service",
+      definition: loadGarden(),
+      descriptors: [GreenhouseService],
+      error:
+        'the definition is of service "garden.v1.Garden", and the descriptors have "greenhouse.v1.GreenhouseService"',
+    },
+    {
+      name: "a definition with a method that the service lacks",
+      definition: { ...loadGarden(), prune: { ...described, path: "/garden.v1.Garden/Prune" } },
+      error: 'the definition has /garden.v1.Garden/Prune, and service "garden.v1.Garden" does not',
+    },
+    {
+      name: "a method of another kind",
+      definition: { ...loadGarden(), GetTree: { ...loadGarden()["GetTree"], ...described, responseStream: true } },
+      error: "/garden.v1.Garden/GetTree is server_streaming in the definition, and unary in the descriptors",
+    },
+    {
+      name: "a definition without descriptors",
+      definition: { getTree: described },
+      error: "the definition has no descriptors, as only those of @grpc/proto-loader do: set descriptors",
+    },
+    { name: "a definition without methods", definition: {}, error: "the service definition has no methods" },
+  ])("refuses $name", ({ definition, descriptors, error }) => {
+    const options = descriptors === undefined ? {} : { descriptors };
+    expect(() => addGrpcJsService(createConnectRouter(), definition, {}, options)).toThrow(TypeError);
+    expect(() => addGrpcJsService(createConnectRouter(), definition, {}, options)).toThrow(error);
+  });
+
+  test.each([
+    { name: "a descriptor set", descriptors: bufSet },
+    { name: "a generated file", descriptors: garden?.file },
+    { name: "services", descriptors: garden && [garden] },
+  ])("accepts $name as descriptors of static code", ({ descriptors }) => {
+    const definition = { getTree: described };
+    const service = addGrpcJsService(createConnectRouter(), definition, {}, { ...(descriptors && { descriptors }) });
+    expect(service.typeName).toBe("garden.v1.Garden");
+  });
+});
