@@ -1,17 +1,12 @@
-import { create, type MessageInitShape, setExtension } from "@bufbuild/protobuf";
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import type { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
 import {
-  FieldDescriptorProto_Label,
-  FieldDescriptorProto_Type,
-  FieldOptionsSchema,
-  type FileDescriptorProtoSchema,
-} from "@bufbuild/protobuf/wkt";
-import {
-  field,
-  FieldRulesSchema,
+  type FieldRulesSchema,
   file_buf_validate_validate,
 } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
 import { expect, test } from "vitest";
 import { openValidation } from "../../gateway/src/validation/index.ts";
+import { notesWith } from "../../testing/src/gateway/notes.ts";
 import { startProxy, type TestProxy } from "../../testing/src/gateway/proxy.ts";
 import { startReflectingServer } from "../../testing/src/gateway/reflecting-server.ts";
 
@@ -19,29 +14,6 @@ import { startReflectingServer } from "../../testing/src/gateway/reflecting-serv
 
 type File = MessageInitShape<typeof FileDescriptorProtoSchema>;
 type Rules = MessageInitShape<typeof FieldRulesSchema>;
-
-/** Returns the definition of a service whose request has a field of type string for each of the rules. */
-function notesWith(...rules: readonly Rules[]): File {
-  return {
-    name: "notes.proto",
-    package: "notes",
-    syntax: "proto3",
-    dependency: ["buf/validate/validate.proto"],
-    messageType: [
-      {
-        name: "Note",
-        field: rules.map((rule, at) => {
-          const options = create(FieldOptionsSchema);
-          setExtension(options, field, create(FieldRulesSchema, rule));
-          const name = `text${String(at)}`;
-          const type = FieldDescriptorProto_Type.STRING;
-          return { name, jsonName: name, number: at + 1, type, label: FieldDescriptorProto_Label.OPTIONAL, options };
-        }),
-      },
-    ],
-    service: [{ name: "Notes", method: [{ name: "Add", inputType: ".notes.Note", outputType: ".notes.Note" }] }],
-  };
-}
 
 const string = (value: { readonly minLen?: bigint; readonly pattern?: string }): Rules => ({
   type: { case: "string", value },
