@@ -2,7 +2,7 @@ import { type ContextKey, createContextKey, type Interceptor } from "@connectrpc
 import { credentialRefusalOf, principalKey } from "@plantstore/auth";
 import { PlantService } from "../gen/es/plantstore/v1/plant_service_pb.ts";
 import type { AuditedCall, CallAudit } from "@plantstore/telemetry/logs";
-import { policyOf } from "../service/index.ts";
+import { policyOf, storeProblemOf } from "../service/index.ts";
 
 const plantIdKey: ContextKey<bigint | undefined> = createContextKey<bigint | undefined>(undefined);
 
@@ -20,17 +20,19 @@ export const rememberPlantId: Interceptor = (next) => (request) => {
 
 /**
  * Returns the audit trail to which a call belongs, and the fields of its line: the caller, the reason if the credential
- * was refused, and the id of the plant. Calls with a refused credential belong to a trail, and so do calls that name a
+ * was refused, the problem of the store, and the id of the plant. Calls with a refused credential belong to a trail, and so do calls that name a
  * plant if the policy of their RPC has a trail.
  */
 export function auditOf({ procedure, contextValues, error }: AuditedCall): CallAudit {
   const plantId = contextValues.get(plantIdKey);
   const principal = contextValues.get(principalKey);
   const refusal = credentialRefusalOf(error);
+  const problem = storeProblemOf(error);
   const fields = {
     ...(principal !== undefined && { subject: principal.subject }),
     ...(principal?.issuer !== undefined && { issuer: principal.issuer }),
     ...(refusal !== undefined && { refusal: refusal.kind, reason: refusal.reason }),
+    ...(problem !== undefined && { problem }),
   };
   if (plantId === undefined) return { trail: refusal && "refusals", fields };
   const trail = procedure === undefined ? undefined : policyOf(procedure)?.auditTrail;

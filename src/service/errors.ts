@@ -62,6 +62,20 @@ export function outcomeUnknown(cause?: unknown): ConnectError {
   return errorOf("ERR_OUTCOME_UNKNOWN", message, Code.Unavailable, cause, retrySoon);
 }
 
+/**
+ * Returns why the store did not do what a call requested, for an operator: for example that another transaction has
+ * locked the plant. Returns `undefined` for errors of other origins.
+ */
+export function storeProblemOf(error: unknown): string | undefined {
+  if (!(error instanceof ConnectError) || !("errorCode" in error) || error.cause === undefined) return undefined;
+  // The cause of an unknown outcome may be the error of a later attempt.
+  const problem = storeProblemOf(error.cause) ?? (error.cause instanceof Error ? error.cause.message : error.cause);
+  return typeof problem === "string" ? problem.slice(0, problemCharsMax) : undefined;
+}
+
+// The limit of a message in a line of the log, in characters. Messages of triggers have any length.
+const problemCharsMax = 512;
+
 function errorOf(
   errorCode: PlantErrorCode,
   message: string,

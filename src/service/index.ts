@@ -11,6 +11,7 @@ export {
   outcomeUnknown,
   plantProtected,
   queueFull,
+  storeProblemOf,
   storeUnavailable,
   subjectNotRecordable,
 } from "./errors.ts";

@@ -1,10 +1,11 @@
 import { create } from "@bufbuild/protobuf";
-import { createContextValues, type UnaryRequest } from "@connectrpc/connect";
+import { Code, ConnectError, createContextValues, type UnaryRequest } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openTokenVerifier, toStaticToken, type TokenVerifier } from "../../packages/auth/src/index.ts";
 import { PlantService } from "../../src/gen/es/plantstore/v1/plant_service_pb.ts";
 import type { CallAudit } from "../../packages/telemetry/src/logs/index.ts";
 import { auditOf, rememberPlantId } from "../../src/server/audit.ts";
+import { outcomeUnknown, plantProtected, queueFull, storeUnavailable } from "../../src/service/index.ts";
 import { createPlantTools } from "../../src/server/plant-tools.ts";
 import { openMemoryStore } from "../../src/stores/index.ts";
 import { startConfigured } from "../support/server/start-configured.ts";
@@ -139,6 +140,29 @@ describe("the audit line", () => {
 
   test("is written once per call, and for nothing else", () => {
     expect(log.lines().filter(({ msg }) => msg === "call")).toHaveLength(calls.length);
+  });
+});
+
+describe("the line of a call that the store failed", () => {
+  test.each([
+    { name: "a problem of the store", error: storeUnavailable("the disk is full"), problem: "the disk is full" },
+    { name: "an error of the database", error: outcomeUnknown(new Error("broken pipe")), problem: "broken pipe" },
+    {
+      name: "the problem of the last attempt of a deletion in doubt",
+      error: outcomeUnknown(storeUnavailable("another transaction holds a lock")),
+      problem: "another transaction holds a lock",
+    },
+    { name: "the message of a trigger", error: plantProtected(1n, new Error("on loan")), problem: "on loan" },
+    { name: "512 characters of a long message", error: storeUnavailable("é".repeat(513)), problem: "é".repeat(512) },
+    { name: "no problem without a cause", error: queueFull(), problem: undefined },
+    {
+      name: "no problem for the cause of another error",
+      error: new ConnectError("canceled", Code.Canceled, undefined, undefined, new Error("aborted")),
+      problem: undefined,
+    },
+  ])("has $name", ({ error, problem }) => {
+    const { fields } = auditOf({ procedure: undefined, contextValues: createContextValues(), error });
+    expect(fields).toEqual(problem === undefined ? {} : { problem });
   });
 });
 
