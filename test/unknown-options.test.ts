@@ -93,6 +93,7 @@ const gives: Readonly<Record<string, (wrong: object) => unknown>> = {
   McpToolOptions: (wrong) => createGateway({ routes: sink, mcp: createMcp({ tools: () => ({ ...wrong }) }) }),
   McpToolHints: (hints) => createGateway({ routes: sink, mcp: createMcp({ tools: () => ({ hints }) }) }),
   OpenApiOptions: (wrong) => createOpenApi([], { info, ...wrong }),
+  SecurityOptions: (wrong) => createOpenApi([], { info, ...wrong }),
   OpenApiError: (wrong) =>
     createOpenApi([], { info, errors: [{ status: "4XX", description: "d", record: SinkSchema, ...wrong }] }),
   GrpcTransportOptions: (wrong) => createGrpcTransport({ baseUrl: "http://127.0.0.1:1", ...wrong }),
@@ -294,12 +295,8 @@ async function acceptedNames(give: (wrong: object) => unknown): Promise<readonly
 }
 
 async function messageOf(give: () => unknown): Promise<string> {
-  try {
-    await give();
-    return "";
-  } catch (error) {
-    return error instanceof Error ? error.message : String(error);
-  }
+  const error: unknown = await (async () => await give())().catch((reason: unknown) => reason);
+  return error instanceof Error ? error.message : "";
 }
 
 /** Swaps the last two letters that differ. */

@@ -19,7 +19,7 @@ export function createPlantStoreOpenApi(baseUrl: string, mcp?: OpenApiOptions["m
       contact: { name: "Plant Store" },
     },
     servers: [{ url: baseUrl }],
-    security: { bearerAuth: { type: "http", scheme: "bearer" } },
+    securitySchemes: { bearerAuth: { type: "http", scheme: "bearer" } },
     comments,
     rest: restOptions,
     ...(mcp && { mcp }),

@@ -1,5 +1,6 @@
+import type { DescMethod } from "@bufbuild/protobuf";
 import type { Interceptor } from "@connectrpc/connect";
-import type { AdmitProcedure, AdmitRequest } from "@plantstore/gateway";
+import type { AdmitProcedure, AdmitRequest, OpenApiSecurityRequirement } from "@plantstore/gateway";
 import { type OptionNames, refusePromise, refuseUnknownOptions, required } from "@plantstore/gateway/options";
 import { type BearerProblem, readBearerToken } from "./bearer-token.ts";
 import { type CredentialChecks, createCredentialInterceptor } from "./credential-interceptor.ts";
@@ -60,6 +61,11 @@ export interface BearerAuth extends CredentialChecks {
   admit(this: void, request: CredentialRequest): void | AdmitProcedure | Promise<void | AdmitProcedure>;
   /** Makes the same checks for each call. A principal that `admit` has stored is only authorized again. */
   readonly interceptor: Interceptor;
+  /**
+   * Returns the option `describeSecurity` of `createOpenApi`: RPCs in `open` need no credential, others the one with this
+   * name in `securitySchemes`, with the scope that `requiredScope` returns.
+   */
+  describeSecurity(this: void, scheme: string): (method: DescMethod) => readonly OpenApiSecurityRequirement[];
 }
 
 /** The requirement of one procedure. */
@@ -127,7 +133,11 @@ export function createBearerAuth(verifier: TokenVerifier, options: BearerAuthOpt
   }
 
   const interceptor = createCredentialInterceptor({ isOpen, authenticate, authorize });
-  return { admit, interceptor, isOpen, authenticate, authorize };
+  const describeSecurity: BearerAuth["describeSecurity"] = (scheme) => (method) => {
+    const { isOpen: needsNone, scope } = requirementOf(`/${method.parent.typeName}/${method.name}`);
+    return needsNone ? [] : [{ [scheme]: scope === undefined ? [] : [scope] }];
+  };
+  return { admit, interceptor, isOpen, authenticate, authorize, describeSecurity };
 }
 
 /**

@@ -1,6 +1,9 @@
 import { Code, ConnectError, createContextValues } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 
+import { Health } from "../../gateway/src/health/index.ts";
+import { LibraryService } from "../../testing/src/gen/library/v1/library_pb.ts";
+import { OrderService } from "../../testing/src/gen/orders/v1/orders_pb.ts";
 import { createBearerAuth, type CredentialRequest, type BearerAuth } from "../src/bearer-auth.ts";
 import { principalKey } from "../src/principal-context.ts";
 import { credentialRefusalOf } from "../src/credential-refusal.ts";
@@ -211,6 +214,18 @@ describe.each([
     await refusedWith(admit, request);
     expect(request.contextValues.get(principalKey)?.subject).toBe("eve");
   });
+});
+
+test.each([
+  { name: "an open service has no alternative", method: Health.method.check, want: [] },
+  {
+    name: "an RPC that requires a scope has one",
+    method: OrderService.method.deleteOrder,
+    want: [{ oauth: ["orders:delete"] }],
+  },
+  { name: "another RPC requires any token", method: LibraryService.method.getBook, want: [{ oauth: [] }] },
+])("describeSecurity: $name", ({ method, want }) => {
+  expect(createBearerAuth(synchronous, options).describeSecurity("oauth")(method)).toEqual(want);
 });
 
 describe("admit", () => {

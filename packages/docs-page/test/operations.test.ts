@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { type OperationObject, operationsOf } from "../src/files/description.ts";
+import { needsCredential, type OperationObject, operationsOf } from "../src/files/description.ts";
 
 test("the page lists the operations of every method, and ignores other members of a path item", () => {
   const object: OperationObject = { responses: {} };
@@ -10,4 +10,17 @@ test("the page lists the operations of every method, and ignores other members o
     ["QUERY /orders", "QUERY"],
     ["PROPFIND /orders", "PROPFIND"],
   ]);
+});
+
+const bearer = [{ bearer: [] }];
+
+test.each<{ name: string; ofDocument?: object[]; ofOperation?: object[]; want: boolean }>([
+  { name: "nothing requires one", want: false },
+  { name: "the document requires one", ofDocument: bearer, want: true },
+  { name: "the operation is public", ofDocument: bearer, ofOperation: [], want: false },
+  { name: "only the operation requires one", ofDocument: [], ofOperation: bearer, want: true },
+  { name: "an alternative of the operation is empty", ofDocument: bearer, ofOperation: [...bearer, {}], want: false },
+])("needsCredential() returns $want when $name", ({ ofDocument, ofOperation, want }) => {
+  const description = { info: { title: "t", version: "1" }, paths: {}, ...(ofDocument && { security: ofDocument }) };
+  expect(needsCredential(description, { responses: {}, ...(ofOperation && { security: ofOperation }) })).toBe(want);
 });

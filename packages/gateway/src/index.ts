@@ -13,6 +13,7 @@ export {
   type OpenApiInfo,
   type OpenApiOptions,
   type OpenApiSchema,
+  type OpenApiSecurityRequirement,
   type OpenApiSecurityScheme,
   type OpenApiServer,
   readComments,

@@ -33,7 +33,7 @@ const authorizations = new Set<string | null>();
 const services = [KitchenSink, Shelves];
 const description = createOpenApi(services, {
   info: { title: "Kitchen sink", version: "7" },
-  security: { bearer: { type: "http", scheme: "bearer" } },
+  securitySchemes: { bearer: { type: "http", scheme: "bearer" } },
 });
 
 let browser: Browser;

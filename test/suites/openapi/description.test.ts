@@ -52,7 +52,7 @@ const kitchenSink = createOpenApi([KitchenSink, Shelves, LegacySink, FileService
     contact: { name: "Kitchen" },
   },
   servers: [{ url: "https://sink.example" }],
-  security: { bearer: { type: "http", scheme: "bearer" } },
+  securitySchemes: { bearer: { type: "http", scheme: "bearer" } },
 });
 
 test.each([

@@ -17,6 +17,7 @@ const blocks = pageBlocks.filter(
 const surroundings = `
 import type { ConnectRouter } from "@connectrpc/connect";
 import type { PlantStore } from "plantstore";
+import type { TokenVerifier } from "@plantstore/auth";
 import type { createGateway as create } from "@plantstore/gateway";
 import type { ProtocolExtension } from "@plantstore/gateway/mcp";
 import type { IncomingMessage, ServerResponse } from "node:http";
@@ -43,6 +44,7 @@ declare global {
   const isSigned: (bytes: Uint8Array, signature: string | null) => boolean;
   const callerOf: (authorization: string | null) => Promise<string | undefined>;
   const mcp: ProtocolExtension;
+  const verifier: TokenVerifier;
   const mayCall: (caller: string, procedure: string) => boolean;
 }
 `;

@@ -1,11 +1,11 @@
-import type { Description } from "./description.js";
+import { type Description, needsCredential, type OperationObject, operationsOf } from "./description.js";
 import { element, find } from "./element.js";
 
 /** The server to which requests are sent, and the token that is sent with them ("" for none). */
 export interface Connection {
   readonly baseUrl: () => string;
   readonly token: () => string;
-  readonly needsToken: boolean;
+  readonly needsToken: (operation: OperationObject) => boolean;
   /** Adds a listener that is called when another server is selected. */
   readonly onChange: (listener: () => void) => void;
 }
@@ -26,10 +26,10 @@ export function showConnection(description: Description): Connection {
   const connection: Connection = {
     baseUrl: () => server.value,
     token: () => sessionStorage.getItem(tokenKey(server.value)) ?? "",
-    needsToken: (description.security ?? []).length > 0,
+    needsToken: (operation) => needsCredential(description, operation),
     onChange: (listener) => server.addEventListener("change", listener),
   };
-  if (connection.needsToken) showCredential(connection);
+  if (operationsOf(description).some(({ object }) => connection.needsToken(object))) showCredential(connection);
   find("connection", HTMLElement).hidden = false;
   return connection;
 }

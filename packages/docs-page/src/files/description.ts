@@ -55,6 +55,7 @@ export interface OperationObject {
   readonly parameters?: readonly Parameter[];
   readonly requestBody?: { readonly required?: boolean; readonly content: Content };
   readonly responses: Readonly<Record<string, ResponseObject>>;
+  readonly security?: readonly object[];
   readonly "x-rpc"?: {
     readonly procedure: string;
     readonly path: string;
@@ -80,7 +81,7 @@ export interface Description {
     readonly contact?: { readonly name?: string; readonly url?: string; readonly email?: string };
   };
   readonly servers?: readonly { readonly url: string; readonly description?: string }[];
-  readonly security?: readonly unknown[];
+  readonly security?: readonly object[];
   readonly tags?: readonly { readonly name: string; readonly description?: string }[];
   readonly paths: Readonly<Record<string, PathItem>>;
   readonly components?: { readonly schemas?: Readonly<Record<string, Schema>> };
@@ -99,6 +100,12 @@ export interface Group {
   readonly name: string;
   readonly description?: string;
   readonly operations: Operation[];
+}
+
+/** Returns whether an operation requires a credential: none of its alternatives is empty. */
+export function needsCredential({ security = [] }: Description, operation: OperationObject): boolean {
+  const alternatives = operation.security ?? security;
+  return alternatives.length > 0 && alternatives.every((each) => Object.keys(each).length > 0);
 }
 
 /** Lists the operations of a description, in order. */

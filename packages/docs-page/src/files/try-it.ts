@@ -86,7 +86,7 @@ function callOf(operation: Operation, input: Input, { baseUrl, needsToken }: Con
   const bodies = (hasLines ? body.split("\n") : [body]).filter((text) => text !== "");
   return {
     request: requestOf(baseUrl(), operation, input),
-    needsToken,
+    needsToken: needsToken(object),
     isStream: input.accept !== undefined,
     baseUrl: baseUrl(),
     procedure: object["x-rpc"]?.procedure,

@@ -28,17 +28,17 @@ import type {
   OpenApiParameter,
   OpenApiResponse,
   OpenApiSchema,
-  OpenApiSecurityScheme,
   OpenApiServer,
   OpenApiVersion,
 } from "./open-api-document.ts";
 import type { FieldRules } from "./field-rules.ts";
 import { describePaths, type OnOmitted } from "./paths.ts";
 import { Schemas } from "./schemas.ts";
+import { createSecurity, type SecurityOptions } from "./security.ts";
 import { Tags } from "./tags.ts";
 
 /** Options of {@link createOpenApi}: information that the definition does not contain. */
-export interface OpenApiOptions {
+export interface OpenApiOptions extends SecurityOptions {
   /**
    * The version of OpenAPI. Default 3.1.0, which more tools support. OpenAPI 3.1 cannot describe streams, so the schema
    * of a stream is that of one message; in 3.2.0 it is an `itemSchema`.
@@ -48,8 +48,6 @@ export interface OpenApiOptions {
   readonly info: OpenApiInfo;
   /** Default: `/`, the server of the document itself. */
   readonly servers?: readonly OpenApiServer[];
-  /** The credentials that every operation requires, by name; a caller needs all of them. */
-  readonly security?: Readonly<Record<string, OpenApiSecurityScheme>>;
   /**
    * The comments of the definition, for summaries and descriptions. Default: the comments in the descriptors;
    * descriptors of generated code have none.
@@ -109,7 +107,9 @@ const openApiOptionNames: OptionNames<OpenApiOptions> = {
   openapi: true,
   info: required,
   servers: true,
-  security: true,
+  securitySchemes: true,
+  security: arrayOf(),
+  describeSecurity: true,
   comments: true,
   rest: restOptionNames,
   jsonOptions: jsonOptionNames,
@@ -150,7 +150,8 @@ function* describeServices(
   options: OpenApiOptions,
 ): Generator<void, OpenApiDocument> {
   refuseUnknownOptions(options, openApiOptionNames, "createOpenApi");
-  const { openapi = "3.1.0", rest = {}, jsonOptions = {}, security } = options;
+  const { openapi = "3.1.0", rest = {}, jsonOptions = {}, securitySchemes } = options;
+  const security = createSecurity(options);
   const comments = options.comments ?? (yield* commentsOf(services));
   const methods = services.flatMap((service) => service.methods);
   const { bindings } = yield* compileInSteps(methods, { ...rest, writeJson: jsonOptions });
@@ -176,6 +177,7 @@ function* describeServices(
       schemas,
       describeSuccess: options.describeSuccess,
       describeHeader: options.describeHeader,
+      securityOf: security.ofMethod,
       toolNames: options.mcp?.toolNamesOf(methods),
       errors: describeErrors(
         options.errors ?? standardErrors(schemas, errorFormOf(rest)),
@@ -194,13 +196,12 @@ function* describeServices(
     openapi,
     info,
     servers: options.servers ?? [{ url: "/" }],
-    // An empty array means that no credential is required. Linters report a document without `security`.
-    security: security === undefined ? [] : [Object.fromEntries(Object.keys(security).map((name) => [name, []]))],
+    security: security.ofDocument,
     tags: tags.describe(bindings, comments, info),
     paths,
     components: {
       ...(Object.keys(components).length > 0 && { schemas: components }),
-      ...(security !== undefined && { securitySchemes: security }),
+      ...(securitySchemes !== undefined && { securitySchemes }),
     },
   };
 }

@@ -7,6 +7,7 @@ export type {
   OpenApiDocument,
   OpenApiInfo,
   OpenApiSchema,
+  OpenApiSecurityRequirement,
   OpenApiSecurityScheme,
   OpenApiServer,
 } from "./open-api-document.ts";

@@ -41,8 +41,27 @@ export type OpenApiSecurityScheme =
       readonly in: "query" | "header" | "cookie";
       readonly description?: string;
     }
+  | {
+      readonly type: "oauth2";
+      readonly flows: Readonly<
+        Partial<Record<"authorizationCode" | "clientCredentials" | "implicit" | "password", OpenApiOAuthFlow>>
+      >;
+      readonly description?: string;
+    }
   | { readonly type: "openIdConnect"; readonly openIdConnectUrl: string; readonly description?: string }
   | { readonly type: "mutualTLS"; readonly description?: string };
+
+/** The OAuth Flow Object: where clients obtain tokens, and the scopes that exist. */
+export interface OpenApiOAuthFlow {
+  readonly authorizationUrl?: string;
+  readonly tokenUrl?: string;
+  readonly refreshUrl?: string;
+  /** The descriptions of the scopes, by name. */
+  readonly scopes: Readonly<Record<string, string>>;
+}
+
+/** The Security Requirement Object: credentials that a caller needs together, by name, each with its scopes. */
+export type OpenApiSecurityRequirement = Readonly<Record<string, readonly string[]>>;
 
 /** A parameter of an operation. */
 export interface OpenApiParameter {
@@ -108,6 +127,8 @@ export interface OpenApiOperation {
   readonly requestBody?: { readonly required?: true; readonly content: OpenApiContent };
   /** The keys are a status, a range such as `4XX`, or `default`. */
   readonly responses: Readonly<Record<string, OpenApiResponse>>;
+  /** The requirements, if they differ from those of the document. */
+  readonly security?: readonly OpenApiSecurityRequirement[];
   readonly "x-rpc": OpenApiRpc;
 }
 
@@ -131,7 +152,7 @@ export interface OpenApiDocument {
   readonly openapi: OpenApiVersion;
   readonly info: OpenApiInfo;
   readonly servers?: readonly OpenApiServer[];
-  readonly security: readonly Readonly<Record<string, readonly string[]>>[];
+  readonly security: readonly OpenApiSecurityRequirement[];
   readonly tags: readonly OpenApiTag[];
   readonly paths: Readonly<Record<string, OpenApiPathItem>>;
   readonly components?: {

@@ -23,6 +23,7 @@ import type {
 import type { PathParameter } from "./open-api-path.ts";
 import { describePathParameter, describeQuery } from "./parameters.ts";
 import type { BoundObject, Schemas } from "./schemas.ts";
+import type { Security } from "./security.ts";
 
 /** Options of {@link describeOperation}; the same for all operations of a document. */
 export interface OperationOptions {
@@ -32,6 +33,8 @@ export interface OperationOptions {
   readonly describeSuccess: ((method: DescMethod) => string | undefined) | undefined;
   /** Returns the header fields that an RPC accepts. */
   readonly describeHeader: ((method: DescMethod) => readonly Omit<OpenApiParameter, "in">[]) | undefined;
+  /** Returns the requirements of an RPC that differ from those of the document. */
+  readonly securityOf: Security["ofMethod"];
   /** The names of the RPCs that are tools of AI agents. */
   readonly toolNames: ReadonlyMap<DescMethod, string> | undefined;
   /** The error responses, by status. */
@@ -61,6 +64,7 @@ export function describeOperation(
   const { externalDocs, deprecated } = openApiOptionsOf(method);
   const { summary, description } = summarize(method, schemas.commentOf(method));
   const isQueryCut = expansion.isCut;
+  const security = options.securityOf(method);
   const requestBody = describeBody(binding, options, expansion);
   return {
     operationId,
@@ -72,6 +76,7 @@ export function describeOperation(
     ...(parameters.length > 0 && { parameters }),
     ...(requestBody !== undefined && { requestBody }),
     responses: { ...describeSuccess(binding, options), ...options.errors },
+    ...(security !== undefined && { security }),
     "x-rpc": describeRpc(binding, options),
   };
 }

@@ -633,12 +633,6 @@ test("in OpenAPI 3.2 a stream is described by its items, in both directions", ()
   );
 });
 
-test("every operation requires all credentials", () => {
-  const bearer = { type: "http", scheme: "bearer" } as const;
-  const described = describeOrders({ security: { bearer, key: { type: "apiKey", in: "header", name: "x-key" } } });
-  expect(described.security).toEqual([{ bearer: [], key: [] }]);
-});
-
 const routes = compileRestRoutes(KitchenSink.methods);
 // The GET of a path that two RPCs share is described as the first one but handled by the more specific one.
 const operations = Object.entries(document.paths)

@@ -9,7 +9,7 @@ import {
   type TokenVerifier,
 } from "@plantstore/auth";
 import type { OperatorLog } from "@plantstore/auth/inputs";
-import type { Admit, Endpoint } from "@plantstore/gateway";
+import type { Admit, Endpoint, OpenApiOptions } from "@plantstore/gateway";
 import type { AuthenticationFile } from "../settings/index.ts";
 import type { ProxySettings } from "./proxy-settings.ts";
 import { createRequiredScope } from "./required-scopes.ts";
@@ -18,12 +18,17 @@ import type { Output } from "./terminal.ts";
 /** The path of MCP. */
 export const mcpPath = "/mcp";
 
+const schemeName = "bearerAuth";
+const securitySchemes = { [schemeName]: { type: "http", scheme: "bearer" } } as const;
+
 /** The checks that admit or refuse requests, and the files that they watch. */
 export interface Admission {
   /** Admits or refuses a request; `undefined` if all requests are admitted. */
   readonly admit: Admit | undefined;
   /** The documents that tell clients where to obtain tokens. */
   readonly endpoints: readonly Endpoint[];
+  /** The credentials of RPCs, for the description; empty if callers need none. */
+  readonly described: Pick<OpenApiOptions, "describeSecurity" | "securitySchemes">;
   /** Reads the watched files again. */
   readonly reload: () => void;
   readonly close: () => void;
@@ -55,6 +60,7 @@ export async function openAdmission(settings: ProxySettings, output: Output): Pr
   return {
     admit: auth === undefined && !isLimited ? undefined : limited,
     endpoints: resourceMetadata?.endpoints ?? [],
+    described: auth === undefined ? {} : { securitySchemes, describeSecurity: auth.describeSecurity(schemeName) },
     reload: () => void verifier?.reload?.(),
     close: () => verifier?.close?.(),
   };

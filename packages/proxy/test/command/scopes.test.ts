@@ -119,6 +119,22 @@ describe("a proxy with publicUrl and scopes", () => {
     });
   });
 
+  test("describes the scope of each operation", async () => {
+    const { body } = await ask(proxy, "1.1", { httpMethod: "GET", path: "/openapi.json", header: [] });
+    const { security, components, paths } = JSON.parse(body);
+    expect({
+      security,
+      schemes: components.securitySchemes,
+      read: paths["/sensors/{sensor}/reading"].get.security,
+      water: paths["/beds/{bed}:water"].post.security,
+    }).toEqual({
+      security: [{ bearerAuth: [] }],
+      schemes: { bearerAuth: { type: "http", scheme: "bearer" } },
+      read: [{ bearerAuth: ["beds:read"] }],
+      water: [{ bearerAuth: ["beds:water"] }],
+    });
+  });
+
   test.each([
     { name: "a tool call", request: callTool(water), document: "/shop/mcp" },
     { name: "a GET of /mcp", request: { httpMethod: "GET", path: "/mcp", header: [] }, document: "/shop/mcp" },
