@@ -198,7 +198,7 @@ function mayDeclare(file: string, typeName: string): boolean {
 }
 
 /** Returns a copy of a message with changed values and the same prototype, which has the defaults of proto2. */
-function copyWith<Copied extends object>(message: Copied, changes: Partial<Copied>): Copied {
+export function copyWith<Copied extends object>(message: Copied, changes: Partial<Copied>): Copied {
   const prototype: object | null = Object.getPrototypeOf(message);
   const copy: Copied = Object.create(prototype);
   return Object.assign(copy, message, changes);

@@ -1,10 +1,10 @@
 /**
  * Reads a binary google.protobuf.FileDescriptorSet into its services and types.
  *
- * Flow: parse → check names and numbers (validate-files) → complete missing files and types (complete-files), sorted as
- * registries require (sort-files) → the registry. Descriptors may come from an untrusted server, so everything is
- * checked. Descriptors that a program passes to the gateway are checked only as far as its services refer to them
- * (validate-services).
+ * Flow: parse → find the files that services need (needed-files) → check names and numbers (validate-files) → complete
+ * missing files and types (complete-files), sorted as registries require (sort-files) → the registry (link-files).
+ * Descriptors may come from an untrusted server, so everything is checked. Descriptors that a program passes to the
+ * gateway are checked only as far as its services refer to them (validate-services).
  */
 export { type ExternalDocs, openApiOptionsOf, unreadOpenApiOptions } from "./openapi-options.ts";
 export { knownFile } from "./known-files.ts";
@@ -15,4 +15,5 @@ export {
   readDescriptorSet,
   readDescriptorSetInTurns,
 } from "./read-descriptor-set.ts";
+export { isPlaceholder } from "./validate-files.ts";
 export { validateServices } from "./validate-services.ts";

@@ -7,35 +7,49 @@ import {
   type Registry,
 } from "@bufbuild/protobuf";
 import { nestedTypes } from "@bufbuild/protobuf/reflect";
-import type { DescriptorProto, FileDescriptorProto } from "@bufbuild/protobuf/wkt";
+import type { FileDescriptorProto } from "@bufbuild/protobuf/wkt";
 import { messageOf, toShortLine } from "../errors/index.ts";
+import { copyWith } from "./complete-files.ts";
+import { referredTypes } from "./needed-files.ts";
 
 /**
  * Links files to a registry, which `createFileRegistry` can do in a single turn only. Yields after each file.
  *
  * @param protos - complete files, each after the files that it imports
+ * @param isNeeded - returns whether a file must be linked, by its name; other invalid files are omitted
  * @throws Error with the message of protobuf-es
  */
-export function* linkFiles(protos: readonly FileDescriptorProto[]): Generator<number, Registry> {
+export function* linkFiles(
+  protos: readonly FileDescriptorProto[],
+  isNeeded: (name: string) => boolean,
+): Generator<number, Registry> {
   const files = new Map<string, DescFile>();
   const types = new Map<string, DescMessage | DescEnum>();
   for (const proto of protos) {
-    const file = linkFile(proto, files, types);
+    yield 0;
+    let file: DescFile;
+    try {
+      file = linkFile(proto, files, types);
+    } catch (error) {
+      if (isNeeded(proto.name)) throw error;
+      continue;
+    }
     files.set(proto.name, file);
     for (const type of nestedTypes(file)) {
       if (type.kind === "message" || type.kind === "enum") types.set(type.typeName, type);
     }
-    yield 0;
   }
   return createRegistry(...files.values());
 }
 
 function linkFile(
-  proto: FileDescriptorProto,
+  complete: FileDescriptorProto,
   files: ReadonlyMap<string, DescFile>,
   types: ReadonlyMap<string, DescMessage | DescEnum>,
 ): DescFile {
-  const needed = [...typeNamesIn(proto)].flatMap((name) => types.get(name) ?? []);
+  // An omitted file is not imported.
+  const proto = copyWith(complete, { dependency: complete.dependency.filter((name) => files.has(name)) });
+  const needed = [...referredTypes(proto)].flatMap((name) => types.get(name) ?? []);
   const byFile = Map.groupBy(needed, ({ file }) => file);
   // Only what the file uses is imported, because all types of all its imports would be added for each file.
   const resolve = (name: string): DescFile | undefined => {
@@ -59,24 +73,4 @@ function linkFile(
   }
   if (file === undefined) throw new TypeError(`the registry has no file ${toShortLine(proto.name)}`);
   return Object.assign(file, { dependencies: proto.dependency.flatMap((name) => files.get(name) ?? []) });
-}
-
-/** Returns the names of all types that a file refers to. */
-function typeNamesIn({ messageType, extension, service }: FileDescriptorProto): ReadonlySet<string> {
-  const names = new Set<string>();
-  const add = (name: string): unknown => names.add(name.startsWith(".") ? name.slice(1) : name);
-  const addFields = (fields: DescriptorProto["field"]): void => {
-    for (const { typeName, extendee } of fields) for (const name of [typeName, extendee]) if (name !== "") add(name);
-  };
-  const messages = [...messageType];
-  // The loop also visits the messages that it adds.
-  for (const message of messages) {
-    addFields(message.field);
-    addFields(message.extension);
-    messages.push(...message.nestedType);
-  }
-  addFields(extension);
-  for (const { method } of service)
-    for (const { inputType, outputType } of method) [inputType, outputType].forEach(add);
-  return names;
 }

@@ -4,6 +4,7 @@ import { messageOf } from "../errors/index.ts";
 import { runInTurns, runSteps } from "../exchange/index.ts";
 import { completeFiles } from "./complete-files.ts";
 import { linkFiles } from "./link-files.ts";
+import { neededFiles } from "./needed-files.ts";
 import { parseFiles } from "./parse-files.ts";
 import { distinctFiles, validateFiles } from "./validate-files.ts";
 
@@ -22,7 +23,8 @@ export class NotADescriptorSet extends Error {}
 
 /**
  * Reads a binary google.protobuf.FileDescriptorSet with files in any order. Missing files of google/protobuf and
- * google/api are added; if other files or types are missing, only the services that need them are omitted.
+ * google/api are added; if other files or types are missing, only the services that need them are omitted. Invalid
+ * files are omitted if no service needs them.
  *
  * @throws NotADescriptorSet if the bytes are not a FileDescriptorSet; Error that states what is wrong with the
  * definition
@@ -39,9 +41,10 @@ export function readDescriptorSetInTurns(bytes: Uint8Array): Promise<DescribedSe
 /** Reads a set as {@link readDescriptorSet} does. Yields the bytes that each step has parsed; 0 if it did other work. */
 export function* readInSteps(bytes: Uint8Array): Generator<number, DescribedServices> {
   const files = distinctFiles(yield* parse(bytes));
-  yield* validateFiles(files);
-  const { set, omitted, missingFiles } = yield* completeFiles(files);
-  const types = yield* linkFiles(set.file);
+  const needed = yield* neededFiles(files);
+  const { set, omitted, missingFiles } = yield* completeFiles(yield* validateFiles(files, needed));
+  const neededNames = new Set([...needed].map(({ name }) => name));
+  const types = yield* linkFiles(set.file, (name) => neededNames.has(name));
   const services = [...types]
     .filter((type) => type.kind === "service")
     .filter(({ typeName }) => !omitted.has(typeName));

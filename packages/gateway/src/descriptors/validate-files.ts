@@ -33,10 +33,30 @@ const identifier = /^[A-Za-z_][A-Za-z0-9_]*$/;
  * of types, and the names and numbers of fields, are unique. Yields after each type.
  *
  * @param files - as {@link distinctFiles} returns them
- * @throws Error that names the first problem
+ * @param needed - the files among them that must be valid
+ * @returns the valid files
+ * @throws Error that names the first problem of a needed file, or says that there are too many types
  */
-export function* validateFiles(files: readonly FileDescriptorProto[]): Generator<number, void> {
+export function* validateFiles(
+  files: readonly FileDescriptorProto[],
+  needed: ReadonlySet<FileDescriptorProto>,
+): Generator<number, readonly FileDescriptorProto[]> {
   const types = new Set<string>();
+  const invalid = new Set<FileDescriptorProto>();
+  // Needed files come first, so that other files cannot take the names of their types.
+  for (const file of [...needed, ...files.filter((each) => !needed.has(each))]) {
+    try {
+      yield* validateFile(file, types);
+    } catch (error) {
+      if (needed.has(file) || types.size >= typesMax) throw error;
+      invalid.add(file);
+    }
+  }
+  return files.filter((file) => !invalid.has(file));
+}
+
+/** @param types - names of types that are declared already; those of the file are added */
+function* validateFile(file: FileDescriptorProto, types: Set<string>): Generator<number, void> {
   const addType = (scope: string, name: string): string => {
     requireIdentifier(name);
     const typeName = joinNames(scope, name);
@@ -45,32 +65,30 @@ export function* validateFiles(files: readonly FileDescriptorProto[]): Generator
     types.add(typeName);
     return typeName;
   };
-  for (const file of files) {
-    if (file.package !== "") file.package.split(".").forEach(requireIdentifier);
-    // The loop below also visits the messages that it adds.
-    const messages = file.messageType.map((message) => ({ message, scope: file.package }));
-    const enums = file.enumType.map((desc) => ({ desc, scope: file.package }));
-    for (const { message, scope } of messages) {
-      const typeName = addType(scope, message.name);
-      validateMessage(message, typeName);
-      messages.push(...message.nestedType.map((nested) => ({ message: nested, scope: typeName })));
-      enums.push(...message.enumType.map((desc) => ({ desc, scope: typeName })));
-      yield 0;
-    }
-    for (const { desc, scope } of enums) {
-      validateEnum(desc, addType(scope, desc.name));
-      yield 0;
-    }
-    for (const service of file.service) {
-      yield 0;
-      const typeName = addType(file.package, service.name);
-      requireDistinct(
-        service.method.map(({ name }) => name),
-        typeName,
-      );
-    }
-    for (const { name } of file.extension) requireIdentifier(name);
+  if (file.package !== "") file.package.split(".").forEach(requireIdentifier);
+  // The loop below also visits the messages that it adds.
+  const messages = file.messageType.map((message) => ({ message, scope: file.package }));
+  const enums = file.enumType.map((desc) => ({ desc, scope: file.package }));
+  for (const { message, scope } of messages) {
+    const typeName = addType(scope, message.name);
+    validateMessage(message, typeName);
+    messages.push(...message.nestedType.map((nested) => ({ message: nested, scope: typeName })));
+    enums.push(...message.enumType.map((desc) => ({ desc, scope: typeName })));
+    yield 0;
   }
+  for (const { desc, scope } of enums) {
+    validateEnum(desc, addType(scope, desc.name));
+    yield 0;
+  }
+  for (const service of file.service) {
+    yield 0;
+    const typeName = addType(file.package, service.name);
+    requireDistinct(
+      service.method.map(({ name }) => name),
+      typeName,
+    );
+  }
+  for (const { name } of file.extension) requireIdentifier(name);
 }
 
 /** Returns the full name of a type in a scope, which is a package or another type. */
@@ -78,10 +96,15 @@ export function joinNames(scope: string, name: string): string {
   return scope === "" ? name : `${scope}.${name}`;
 }
 
-/** Returns each file once. @throws Error for different files with the same name, or a file without a name */
+/**
+ * Returns each file once, without placeholders.
+ *
+ * @throws Error for different files with the same name, or a file without a name
+ */
 export function distinctFiles(files: readonly FileDescriptorProto[]): readonly FileDescriptorProto[] {
   const byName = new Map<string, FileDescriptorProto>();
   for (const file of files) {
+    if (isPlaceholder(file)) continue;
     const earlierFile = byName.get(file.name);
     if (file.name === "") throw new Error("a file has no name");
     if (earlierFile !== undefined && !equals(FileDescriptorProtoSchema, earlierFile, file)) {
@@ -90,6 +113,15 @@ export function distinctFiles(files: readonly FileDescriptorProto[]): readonly F
     byName.set(file.name, file);
   }
   return [...byName.values()];
+}
+
+/**
+ * Returns whether a file only stands for one that is missing: it declares nothing, and its syntax does not exist. Go
+ * reports such a file with the syntax `<unknown:0>`.
+ */
+export function isPlaceholder({ syntax, messageType, enumType, extension, service }: FileDescriptorProto): boolean {
+  const declared = [messageType, enumType, extension, service];
+  return !["", "proto2", "proto3", "editions"].includes(syntax) && declared.every(({ length }) => length === 0);
 }
 
 /**

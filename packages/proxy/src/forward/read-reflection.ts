@@ -3,7 +3,7 @@ import { type FileDescriptorProto, FileDescriptorProtoSchema, type FileDescripto
 import { Code, ConnectError, type Transport } from "@connectrpc/connect";
 import { ServerReflection } from "@plantstore/gateway/internal/gen/grpc/reflection/v1/reflection_pb.js";
 import { ServerReflection as ServerReflectionV1Alpha } from "@plantstore/gateway/internal/gen/grpc/reflection/v1alpha/reflection_pb.js";
-import { knownFile, sortFiles } from "@plantstore/gateway/internal/descriptors";
+import { isPlaceholder, knownFile, sortFiles } from "@plantstore/gateway/internal/descriptors";
 import { toShortLine } from "@plantstore/gateway/internal/errors";
 import { type ReflectionRequest, type ReflectionResponse, ReflectionStream } from "./reflection-stream.ts";
 
@@ -164,6 +164,7 @@ class ReflectionReader {
       if (this.#bytes > this.#limits.bytes)
         throw new Error(`the files of server reflection are larger than ${this.#limits.bytes} bytes`);
       const file = parseFile(encoded);
+      if (isPlaceholder(file)) continue;
       const earlierBytes = this.#encodedFiles.get(file.name);
       if (earlierBytes === undefined) {
         this.#encodedFiles.set(file.name, encoded);

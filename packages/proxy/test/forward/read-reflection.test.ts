@@ -115,6 +115,20 @@ test("files that a server sends one at a time are requested until none is missin
   expect(() => createFileRegistry(files)).not.toThrow();
 });
 
+test("a file that a server first sends as a placeholder is requested", async () => {
+  const file = { name: "b.proto", package: "b", messageType: [{ name: "B" }] };
+  const main = { name: "a.proto", package: "a", service: [{ name: "A" }], dependency: ["b.proto"] };
+  const respond = responding(({ case: kind }) => {
+    if (kind === "listServices") return listing("a.A");
+    return kind === "fileByFilename" ? sending(file) : sending({ name: "b.proto", syntax: "<unknown:0>" }, main);
+  });
+  const { files } = await read(respond);
+  expect(files.file.map(({ name, messageType }) => [name, messageType.length])).toEqual([
+    ["b.proto", 1],
+    ["a.proto", 0],
+  ]);
+});
+
 test("well-known files that the server does not send are added", async () => {
   const common = ["google/api/annotations.proto", "google/api/httpbody.proto", "google/protobuf/field_mask.proto"];
   const { files } = await read(importing(common));
@@ -240,7 +254,7 @@ test.each<{
     name: "exceeds the total size with small messages",
     routes: importing(["0.proto"], (name) => {
       const at = Number.parseInt(name, 10);
-      return sending({ name, dependency: at < 19 ? [`${at + 1}.proto`] : [], syntax: "x".repeat(990) });
+      return sending({ name, dependency: at < 19 ? [`${at + 1}.proto`] : [], package: "x".repeat(990) });
     }),
     options: { limits: { bytes: 20_000 } },
     problem: "the files of server reflection are larger than 20000 bytes",

@@ -1,0 +1,55 @@
+import { expect, test } from "vitest";
+import { readDescriptorSet } from "../../src/descriptors/index.ts";
+import type { FileInit } from "../../../testing/src/gateway/file-init.ts";
+import {
+  optionalFiles,
+  setOfFiles,
+  withNeedingService,
+  wholeService,
+} from "../../../testing/src/gateway/optional-files.ts";
+
+// Files that only options need may be missing or invalid.
+
+function servicesOf(...files: readonly FileInit[]): readonly string[] {
+  return readDescriptorSet(setOfFiles(files)).services.map(({ typeName }) => typeName);
+}
+
+test.each(optionalFiles)("a service is read when a file that it only imports is $name", ({ files }) => {
+  expect(servicesOf(wholeService, ...files)).toEqual(["a.Whole"]);
+  expect(servicesOf(...files, wholeService)).toEqual(["a.Whole"]);
+});
+
+test.each(optionalFiles)("a service that needs a type is not read when its file is $name", ({ files, problem }) => {
+  const needing = [withNeedingService, ...files];
+  if (problem === undefined) expect(servicesOf(...needing)).toEqual(["a.Whole"]);
+  else expect(() => servicesOf(...needing)).toThrow(problem);
+});
+
+test("a file without a service is refused when it is invalid", () => {
+  for (const { files, problem } of optionalFiles) {
+    if (problem !== undefined) expect(() => servicesOf(...files)).toThrow(problem);
+  }
+});
+
+test("an invalid file that only options need cannot take the name of a service's type", () => {
+  const claiming: FileInit = { name: "options.proto", package: "a", messageType: [{ name: "Text" }] };
+  expect(() => servicesOf(claiming, wholeService)).toThrow("a.Text is defined more than once");
+});
+
+test("a file that only options need does not replace a type of a file with a service", () => {
+  const unused: FileInit = { ...wholeService, messageType: [...(wholeService.messageType ?? []), { name: "Unused" }] };
+  const claiming: FileInit = { name: "options.proto", package: "a", messageType: [{ name: "Unused" }] };
+  const { services, types } = readDescriptorSet(setOfFiles([claiming, unused]));
+  expect([services.length, types.getMessage("a.Unused")?.file.name]).toEqual([1, "a"]);
+});
+
+test("a placeholder is ignored next to the file of the same name", () => {
+  const placeholder: FileInit = { name: "a.proto", syntax: "<unknown:0>" };
+  expect(servicesOf(placeholder, wholeService, placeholder)).toEqual(["a.Whole"]);
+});
+
+test("a file with more than 200,000 types is refused when no service needs it, too", () => {
+  const messageType = Array.from({ length: 200_001 }, (_, at) => ({ name: `M${at}` }));
+  const large: FileInit = { name: "options.proto", syntax: "proto3", messageType };
+  expect(() => servicesOf(wholeService, large)).toThrow("there must be at most 200000 types");
+});
