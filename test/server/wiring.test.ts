@@ -175,8 +175,8 @@ function createEffects(): Readonly<Record<keyof PlantServerOptions, Effect | Tes
       on: { providerScopes: "enforced" },
       observe: (server) => bodyOf(server.getResource()),
     },
-    drainDelayMs: ["command/serve.test.ts", "a draining server is not ready, keeps serving during the delay"],
-    drainTimeoutMs: ["server/setting-effects.test.ts", "changes the behavior of the server"],
+    drainDelayMs: ["server/setting-effects.test.ts", "the setting %s has an effect"],
+    drainTimeoutMs: ["server/setting-effects.test.ts", "the setting %s has an effect"],
     limits: {
       on: { limits: { urlBytes: 32 } },
       observe: (server) => statusOf(server.get(`/livez?${"x".repeat(64)}`)),

@@ -1,0 +1,75 @@
+import { expect } from "vitest";
+import type { ConfigurationSources } from "../../../src/server/index.ts";
+import type { Configuration } from "../../../src/server/settings.ts";
+import { type ConfiguredServer, startConfigured } from "../../support/server/start-configured.ts";
+
+export type Environment = ConfigurationSources["environment"];
+
+/** Two servers whose observations must differ. */
+interface Comparison {
+  readonly off: Environment;
+  readonly on: Environment;
+  readonly observe: (server: ConfiguredServer) => Promise<unknown>;
+}
+
+/** The comparisons of some settings. */
+export type Effects<Names extends keyof Configuration = keyof Configuration> = Readonly<
+  Record<Names, () => Promise<Differs>>
+>;
+
+/** Two observations that differ. No test case can omit the comparison, because only this class has its type. */
+export class Differs {
+  readonly #observed: readonly unknown[];
+
+  constructor(observed: readonly unknown[]) {
+    this.#observed = observed;
+    expect(this.#observed).toHaveLength(2);
+    expect(this.#observed[0]).not.toEqual(this.#observed[1]);
+  }
+}
+
+/** Starts one server after the other, and fails unless they differ. */
+export async function compare({ off, on, observe }: Comparison): Promise<Differs> {
+  const observed: unknown[] = [];
+  for (const environment of [off, on]) {
+    await using server = await startConfigured(environment);
+    observed.push(await observe(server));
+  }
+  return new Differs(observed);
+}
+
+/** Milliseconds to wait for an effect that must be absent with the other value. */
+export const settledMs = 1_000;
+
+/** Sends a request on a connection that closes, and returns the response without its body. */
+export async function get(
+  { baseUrl }: ConfiguredServer,
+  path: string,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<Response> {
+  const response = await fetch(baseUrl + path, { headers: { connection: "close", ...headers } });
+  await response.body?.cancel();
+  return response;
+}
+
+/** Deletes plant 1, and returns the status. */
+export async function deletePlant(
+  { baseUrl }: ConfiguredServer,
+  token: string,
+  fields: Readonly<Record<string, string>> = {},
+): Promise<number> {
+  const headers = { connection: "close", authorization: `Bearer ${token}`, ...fields };
+  const { status, body } = await fetch(`${baseUrl}/plants/1`, { method: "DELETE", headers });
+  await body?.cancel();
+  return status;
+}
+
+/** Starts a server, and returns why it does not start, or `undefined`. */
+export async function startProblem(environment: Environment): Promise<string | undefined> {
+  try {
+    await using _ = await startConfigured(environment);
+    return undefined;
+  } catch (error) {
+    return String(error);
+  }
+}
