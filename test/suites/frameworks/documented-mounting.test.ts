@@ -18,6 +18,21 @@ function urlOf(path: string): string {
   return JSON.stringify(pathToFileURL(path).href);
 }
 
+const nest = {
+  before: `import { NestFactory } from ${urlOf(framework.resolve("@nestjs/core"))};
+import { Module } from ${urlOf(framework.resolve("@nestjs/common"))};
+import { GreenhouseService } from ${urlOf(join(projectFolder, "examples/gen/greenhouse/v1/greenhouse_pb.ts"))};
+class Greenhouse {
+  constructor() {
+    routes({ service: (_service, rpcs) => Object.assign(this, rpcs) });
+  }
+}`,
+  after: `app.getHttpAdapter().get("/", (request, response) => void response.send("a page"));
+await app.init();
+await app.getHttpAdapter().getInstance().ready?.();
+announce(app.getHttpServer());`,
+};
+
 /** The code around a block: an application with another page, which listens on a free port. */
 const applications = {
   Express: {
@@ -34,40 +49,41 @@ const app = fastify();`,
 await app.ready();
 announce(app.server);`,
   },
-  NestJS: {
-    before: `import { NestFactory } from ${urlOf(framework.resolve("@nestjs/core"))};
-import { GreenhouseService } from ${urlOf(join(projectFolder, "examples/gen/greenhouse/v1/greenhouse_pb.ts"))};
-class Greenhouse {
-  constructor() {
-    routes({ service: (_service, rpcs) => Object.assign(this, rpcs) });
-  }
-}`,
-    after: `app.getHttpAdapter().get("/", (request, response) => void response.send("a page"));
-await app.init();
-announce(app.getHttpServer());`,
+  NestJS: nest,
+  "NestJS on Fastify": nest,
+  "NestJS with the plugin for Fastify": {
+    ...nest,
+    before: `${nest.before}
+class AppModule {}
+Module({ providers: [Greenhouse] })(AppModule);`,
   },
 } as const;
 
 const imports = `import { announce } from ${urlOf(join(projectFolder, "examples/servers/announce.ts"))};
 import { routes } from ${urlOf(join(projectFolder, "examples/servers/greenhouse.ts"))};`;
 
-/** Replaces the plugin of a block by its source. */
+/** Replaces the packages that a block imports by their files. */
 function inCheckout(block: string): string {
-  return block.replace(/"@plantstore\/frameworks\/(\w+)"/, (_specifier, name: string) =>
-    urlOf(join(projectFolder, `packages/frameworks/src/${name}.ts`)),
-  );
+  return block
+    .replace(/"@plantstore\/frameworks\/(\w+)"/, (_specifier, name: string) =>
+      urlOf(join(projectFolder, `packages/frameworks/src/${name}.ts`)),
+    )
+    .replace(/"(@nestjs\/[\w-]+)"/, (_specifier, name: string) => urlOf(framework.resolve(name)));
+}
+
+function isDocumented(name: string | undefined): name is keyof typeof applications {
+  return name !== undefined && name in applications;
 }
 
 const blocks = blocksRunBy("test/suites/frameworks/documented-mounting.test.ts").map(({ text }) => text);
 
 test.each(blocks)("%s", async (block) => {
-  const name = /\/\/ (\w+)(?:;|$)/m.exec(block)?.[1];
-  if (name !== "Express" && name !== "Fastify" && name !== "NestJS")
-    throw new Error("the block does not name its framework");
+  const name = /\/\/ (\w[\w ]*)(?:;|$)/m.exec(block)?.[1];
+  if (!isDocumented(name)) throw new Error("the block does not name its framework");
   using folder = createTempFolder();
   const { before, after } = applications[name];
-  writeFileSync(folder.file("application.mjs"), [imports, before, inCheckout(block), after].join("\n"));
-  const program = [folder.file("application.mjs"), "0"];
+  writeFileSync(folder.file("application.mts"), [imports, before, inCheckout(block), after].join("\n"));
+  const program = [folder.file("application.mts"), "0"];
   await using running = startNode(program, folder.path);
   const [, address = "", port = ""] = await running.find(/http:\/\/([\d.]+):(\d+)/);
   const getText = async (path: string): Promise<string> =>

@@ -1,7 +1,7 @@
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import type { ConnectRouter, ServiceImpl } from "@connectrpc/connect";
+import { type ConnectRouter, type ContextKey, createContextKey, type ServiceImpl } from "@connectrpc/connect";
 import { projectFolder } from "../../../../testing/src/process/child-program.ts";
 
 /** The folders with the frameworks: the oldest and the newest supported major version of each. */
@@ -30,6 +30,9 @@ export function greenhouse(implementation: Partial<ServiceImpl<typeof Greenhouse
 } {
   return { routes: (router) => void router.service(GreenhouseService, implementation) };
 }
+
+/** The key of what middleware has found out about a caller. */
+export const noteKey: ContextKey<string> = createContextKey("");
 
 /** The path of an RPC. */
 export function pathOf(rpc: string): string {

@@ -4,6 +4,8 @@ import { onTestFinished } from "vitest";
 import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { ConnectGateway, ConnectModule, type ConnectModuleOptions, type ConnectProvider } from "../../../src/nestjs.ts";
 import { folders, requireFrom } from "./frameworks.ts";
+import type { Application as Express } from "./usual-middleware.ts";
+import type { Application as Fastify } from "./usual-plugins.ts";
 
 /** The part of a Nest application that tests use: its types are missing in a fresh clone. */
 export interface Application {
@@ -14,7 +16,10 @@ export interface Application {
   useGlobalPipes(...pipes: object[]): void;
   useGlobalInterceptors(...interceptors: object[]): void;
   useGlobalFilters(...filters: object[]): void;
-  getHttpAdapter(): { use(middleware: unknown): unknown };
+  getHttpAdapter(): { use(middleware: unknown): unknown; getInstance(): Express & Fastify };
+  setGlobalPrefix(prefix: string): void;
+  /** Only on Fastify. */
+  register?(plugin: unknown, options: object): Promise<unknown>;
   init(): Promise<void>;
   listen(port: number, host: string): Promise<unknown>;
   getUrl(): Promise<string>;
@@ -46,6 +51,7 @@ interface Testing {
 
 /** A major version of Nest on a platform. */
 export interface NestVersion {
+  readonly platform: Platform;
   readonly require: NodeJS.Require;
   readonly nest: Decorators;
   /** Creates an application with a controller of pages, and a provider that implements the greenhouse. */
@@ -55,6 +61,8 @@ export interface NestVersion {
     provider?: ConnectProvider["provider"],
     providers?: readonly object[],
   ): Promise<Application>;
+  /** Creates an application with the controller and this provider, without a gateway. */
+  createWithoutGateway(this: void, provider: ConnectProvider["provider"]): Promise<Application>;
 }
 
 type Platform = "Express" | "Fastify";
@@ -137,18 +145,22 @@ function nestVersion(folder: string, platform: Platform): NestVersion {
     const adapters = require(`@nestjs/platform-${platform.toLowerCase()}`);
     return platform === "Fastify" ? new adapters.FastifyAdapter() : new adapters.ExpressAdapter();
   };
+  const compile = async (imported: object, providers: readonly object[]): Promise<Application> => {
+    const parts = { imports: [imported], controllers: [PageController], providers };
+    const compiled = await Test.createTestingModule(parts).compile();
+    const app = compiled.createNestApplication(createAdapter());
+    onTestFinished(() => app.close());
+    return app;
+  };
   return {
+    platform,
     require,
     nest,
-    async create(options = {}, provider = Greenhouse, providers = []) {
+    create(options = {}, provider = Greenhouse, providers = []) {
       const services = [{ service: GreenhouseService, provider }];
-      const connect = ConnectModule.forRoot({ services, imports: [SensorModule], ...options });
-      const parts = { imports: [connect], controllers: [PageController], providers };
-      const compiled = await Test.createTestingModule(parts).compile();
-      const app = compiled.createNestApplication(createAdapter());
-      onTestFinished(() => app.close());
-      return app;
+      return compile(ConnectModule.forRoot({ services, imports: [SensorModule], ...options }), providers);
     },
+    createWithoutGateway: (provider) => compile(SensorModule, [provider]),
   };
 }
 
