@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { openMemoryStore } from "../../../src/stores/index.ts";
@@ -13,6 +13,7 @@ import {
 } from "../../../packages/testing/src/auth/identity-provider.ts";
 import { blocksRunBy, type PageBlock } from "../../support/docs/page-blocks.ts";
 import { startPlantServer, type TestPlantServer, tokens } from "../../support/server/plant-server.ts";
+import { generateGreetCode } from "../../support/package/greet-code.ts";
 import { deletePlantProcedure } from "../../support/plants/delete-plant.ts";
 
 // Runs blocks of TypeScript as programs in separate processes, after the code that their text assumes and before code that
@@ -147,7 +148,13 @@ ${callGateway("/hooks/payment", "POST", "response.status")}`,
     prints: ["the handler has 7\n200 {}"],
   },
   {
-    page: "docs/how-to/gateway.md",
+    page: "docs/how-to/grpc-handlers.md",
+    start: "import { loadPackageDefinition }",
+    after: callGateway("/greetings/Ada"),
+    prints: ['[ \'/greetings/{name}\' ]\n200 {"text":"Hello Ada"}'],
+  },
+  {
+    page: "docs/how-to/grpc-handlers.md",
     start: 'import { readFileSync } from "node:fs";\nimport { createProxy }',
     before: `import { readFileSync as read } from "node:fs";
 import { Server, ServerCredentials } from "@grpc/grpc-js";
@@ -294,6 +301,17 @@ const deletePlant = ({ id }: { id: bigint }) => (console.log(\`the handler has \
 export const routes = (router: ConnectRouter) => router.service(PlantService, { deletePlant });
 `,
   );
+  writeFileSync(
+    join(folder, "greetings.ts"),
+    `import type { UntypedServiceImplementation } from "@grpc/grpc-js";
+export const greetings: UntypedServiceImplementation = {
+  greet: (call: any, callback: any) => callback(null, { text: \`Hello \${call.request.name}\` }),
+};
+`,
+  );
+  generateGreetCode(folder);
+  // The programs use paths below it.
+  symlinkSync(join(projectFolder, "node_modules"), join(folder, "node_modules"));
   execFileSync("buf", ["build", "-o", join(folder, "definition.binpb")], { cwd: projectFolder });
 });
 afterAll(() => {

@@ -64,6 +64,7 @@ beforeAll(() => {
   write("tsconfig.json", JSON.stringify(configuration));
   write("surroundings.d.ts", surroundings);
   write("routes.ts", routes);
+  write("greetings.ts", "export const greetings = {};\n");
   generateGreetCode(folder);
   for (const [index, { text }] of blocks.entries()) write(`block-${index}.ts`, `${text}\nexport {};\n`);
   problems = compile();
