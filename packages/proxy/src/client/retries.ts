@@ -14,7 +14,7 @@ export interface RetryPolicy {
   readonly initialBackoffMs: number;
   /** Maximum milliseconds before an attempt. */
   readonly maxBackoffMs: number;
-  /** Factor by which the wait grows with each attempt. */
+  /** Factor above 0 by which the wait changes with each attempt. */
   readonly backoffMultiplier: number;
   /** The codes to retry, such as `Code.Unavailable`. */
   readonly retryableCodes: readonly Code[];
@@ -111,7 +111,8 @@ function requirePolicy(policy: RetryPolicy, budget: typeof defaultBudget): void 
   requireRange("retry.maxAttempts", policy.maxAttempts, 2, 5);
   requireRange("retry.initialBackoffMs", policy.initialBackoffMs, 1, timerMsMax / 2);
   requireRange("retry.maxBackoffMs", policy.maxBackoffMs, 1, timerMsMax / 2);
-  requireRange("retry.backoffMultiplier", policy.backoffMultiplier, 1, Number.MAX_SAFE_INTEGER);
+  requireRange("retry.backoffMultiplier", policy.backoffMultiplier, 0, Number.MAX_SAFE_INTEGER);
+  if (policy.backoffMultiplier === 0) throw new RangeError("retry.backoffMultiplier must be above 0, got 0");
   requireRange("retry.retryableCodes.length", policy.retryableCodes.length, 1, 16);
   for (const code of policy.retryableCodes) requireRange("each of retry.retryableCodes", code, 1, 16);
   requireRange("retry.budget.maxTokens", budget.maxTokens, 1, 1_000);

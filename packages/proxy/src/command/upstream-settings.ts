@@ -24,6 +24,7 @@ export function toUpstreamSettings(read: ReadSettings): readonly UpstreamSetting
   const { settings, problemAt } = read;
   const { upstreams, methodConfig, authentication, headerBytes, responseBytes } = settings;
   if (upstreams.length === 0) throw problemAt("upstreams", "must contain at least one upstream");
+  requireNames(methodConfig, problemAt);
   requireCodes(methodConfig, problemAt);
   requireServices(settings.upstreams, read);
   const methodSettings = toMethodSettings(methodConfig);
@@ -75,6 +76,21 @@ function requireServices(upstreams: readonly UpstreamFile[], { problemAt, flagOf
     return problemAt(path, problem).message;
   });
   if (problems.length > 0) throw new SettingsProblem(problems.join("\n"));
+}
+
+/** @throws SettingsProblem for a method without a service, or a name that an earlier item or name has already */
+function requireNames(items: ReadSettings["settings"]["methodConfig"], problemAt: ReadSettings["problemAt"]): void {
+  const paths = new Map<string, string>();
+  const names = items.flatMap(({ name }, at) =>
+    name.map((each, index) => ({ ...each, path: `methodConfig[${at}].name[${index}]` })),
+  );
+  for (const { service, method, path } of names) {
+    if (service === "" && method !== "") throw problemAt(`${path}.method`, `requires a service, got only "${method}"`);
+    const name = `${service}/${method}`;
+    const earlierPath = paths.get(name);
+    if (earlierPath !== undefined) throw problemAt(path, `must be unique, but ${earlierPath} names the same RPCs`);
+    paths.set(name, path);
+  }
 }
 
 /** @throws SettingsProblem for a policy without codes, or with more than there are */

@@ -1,6 +1,6 @@
 import { Code } from "@connectrpc/connect";
 import type { SettingType } from "./setting.ts";
-import { integer, list, mapping, number, text } from "./setting-types.ts";
+import { integer, list, mapping, positiveNumber, text } from "./setting-types.ts";
 
 /** An item of `methodConfig`, in the form of gRPC's service config. */
 export interface MethodConfigFile {
@@ -47,20 +47,43 @@ const codeNames = new Map(
   ),
 );
 
-const statusCode = text<Code>("code, such as `UNAVAILABLE`", (value) => {
+const codeName = text<Code>("name", (value) => {
   const code = codeNames.get(value.toUpperCase());
   if (code !== undefined) return code;
   throw new Error(`must be one of ${[...codeNames.keys()].join(", ")}, got ${JSON.stringify(value)}`);
 });
 
+const codeNumber = integer(Code.Canceled, Code.Unauthenticated);
+
+const statusCode: SettingType<Code> = {
+  label: "code, such as `UNAVAILABLE` or `14`",
+  schema: { anyOf: [codeName.schema, codeNumber.schema] },
+  read: (at, report) => (typeof at.value === "number" ? codeNumber : codeName).read(at, report),
+};
+
+/** gRFC A6: larger values of `maxAttempts` count as 5. */
+const attemptsMax = 5;
+
+const attempts = integer(2, 2 ** 32 - 1);
+
 const retryPolicy = mapping<RetryPolicyFile>({
-  maxAttempts: { type: integer(2, 5), required: true, about: "Maximum attempts, including the first." },
+  maxAttempts: {
+    type: {
+      ...attempts,
+      read: (at, report) => {
+        const read = attempts.read(at, report);
+        return read === undefined ? undefined : Math.min(read, attemptsMax);
+      },
+    },
+    required: true,
+    about: `Maximum attempts, including the first. Values above ${attemptsMax} count as ${attemptsMax}.`,
+  },
   initialBackoff: { type: duration, required: true, about: "Wait before the second attempt, ±20 %." },
   maxBackoff: { type: duration, required: true, about: "Longest wait before an attempt." },
   backoffMultiplier: {
-    type: number(1, 1_000),
+    type: positiveNumber(1_000),
     required: true,
-    about: "Factor by which the wait grows with each attempt.",
+    about: "Factor above 0 by which the wait changes with each attempt.",
   },
   retryableStatusCodes: {
     type: list(statusCode),
@@ -76,11 +99,11 @@ export const methodConfigType: SettingType<readonly MethodConfigFile[]> = list(
       type: list(
         mapping<MethodNameFile>({
           service: { type: text(), fallback: "", about: "Full name of the service. Default: all services." },
-          method: { type: text(), fallback: "", about: "Name of the method. Default: all methods of the service." },
+          method: { type: text(), fallback: "", about: "Name of a method of the service. Default: all methods." },
         }),
       ),
       required: true,
-      about: "RPCs of this item; the most specific item applies.",
+      about: "RPCs of this item; the most specific item applies. A name must occur only once.",
     },
     timeout: {
       type: duration,

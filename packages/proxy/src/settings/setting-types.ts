@@ -22,29 +22,48 @@ export function text(label: string = "text", read: (text: string) => unknown = (
 
 /** An integer between two bounds, both included. */
 export function integer(least: number, most: number): SettingType<number> {
-  return numeric(least, most, "integer", (value) => Number.isSafeInteger(value));
+  const { isWithin, ...range } = between(least, most);
+  return numeric("integer", { ...range, isWithin: (value) => isWithin(value) && Number.isSafeInteger(value) });
 }
 
 /** A number between two bounds, both included. */
 export function number(least: number, most: number): SettingType<number> {
-  return numeric(least, most, "number", () => true);
+  return numeric("number", between(least, most));
 }
 
-function numeric(
-  least: number,
-  most: number,
-  type: "integer" | "number",
-  isValid: (value: number) => boolean,
-): SettingType<number> {
+/** A number above 0. */
+export function positiveNumber(most: number): SettingType<number> {
+  return numeric("number", {
+    schema: { exclusiveMinimum: 0, maximum: most },
+    label: `above 0 and at most ${most}`,
+    isWithin: (value) => value > 0 && value <= most,
+  });
+}
+
+/** Which numbers a setting accepts. */
+interface NumberRange {
+  readonly schema: Readonly<Record<string, number>>;
+  readonly label: string;
+  readonly isWithin: (value: number) => boolean;
+}
+
+function between(least: number, most: number): NumberRange {
+  return {
+    schema: { minimum: least, maximum: most },
+    label: `between ${least} and ${most}`,
+    isWithin: (value) => value >= least && value <= most,
+  };
+}
+
+function numeric(type: "integer" | "number", { schema, label, isWithin }: NumberRange): SettingType<number> {
   return {
     label: type,
-    schema: { type, minimum: least, maximum: most },
+    schema: { type, ...schema },
     read: (at, report) => {
       const { value, flag } = at;
       const isDigits = flag !== undefined && typeof value === "string" && /^[0-9]{1,15}$/.test(value);
       const read = typeof value === "number" || isDigits ? Number(value) : Number.NaN;
-      if (read >= least && read <= most && isValid(read)) return read;
-      return refuse(at, report, `must be ${type === "integer" ? "" : "a number "}between ${least} and ${most}`);
+      return isWithin(read) ? read : refuse(at, report, `must be ${type === "integer" ? "" : "a number "}${label}`);
     },
   };
 }

@@ -517,7 +517,7 @@ test("the default budget has 100 tokens, and a success adds 0.1", () => {
 });
 
 const timerMsMax = 2 ** 31 - 1;
-const least = { maxAttempts: 2, initialBackoffMs: 1, maxBackoffMs: 1, backoffMultiplier: 1 };
+const least = { maxAttempts: 2, initialBackoffMs: 1, maxBackoffMs: 1, backoffMultiplier: Number.MIN_VALUE };
 const most = { maxAttempts: 5, initialBackoffMs: timerMsMax / 2, maxBackoffMs: timerMsMax / 2, backoffMultiplier: 1e9 };
 
 test.each([
@@ -534,7 +534,8 @@ test.each([
   { initialBackoffMs: timerMsMax / 2 + 1 },
   { maxBackoffMs: Number.NaN },
   { maxBackoffMs: timerMsMax / 2 + 1 },
-  { backoffMultiplier: 0.5 },
+  { backoffMultiplier: 0 },
+  { backoffMultiplier: -0.5 },
   { retryableCodes: [] },
   { retryableCodes: Array<Code>(17).fill(16) },
   { retryableCodes: [0] },

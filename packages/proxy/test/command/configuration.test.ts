@@ -226,6 +226,22 @@ describe("a file that is not valid", () => {
         "methodConfig: [{ name: [{}], retryPolicy: { maxAttempts: 2, initialBackoff: 1s, maxBackoff: 1s, backoffMultiplier: 1, retryableStatusCodes: [] } }]",
       problem: ":8:141: methodConfig[0].retryPolicy.retryableStatusCodes must contain between 1 and 16 codes, got 0",
     },
+    {
+      others: "methodConfig: [{ name: [{ method: Get }] }]",
+      problem: ':8:35: methodConfig[0].name[0].method requires a service, got only "Get"',
+    },
+    {
+      others: "methodConfig: [{ name: [{ service: a.B, method: C }, { method: C, service: a.B }] }]",
+      problem: ":8:54: methodConfig[0].name[1] must be unique, but methodConfig[0].name[0] names the same RPCs",
+    },
+    {
+      others: "methodConfig: [{ name: [{ service: a.B }] }, { name: [{ service: a.C }, { service: a.B }] }]",
+      problem: ":8:73: methodConfig[1].name[1] must be unique, but methodConfig[0].name[0] names the same RPCs",
+    },
+    {
+      others: "methodConfig: [{ name: [{}], timeout: 1s }, { name: [{}], timeout: 2s }]",
+      problem: ":8:54: methodConfig[1].name[0] must be unique, but methodConfig[0].name[0] names the same RPCs",
+    },
     { others: "listen: { tls: { cert: a } }", problem: ':8:1: mapping keys must be unique, got "listen" again' },
   ])("is reported with its line by --check: $others", async ({ others, problem }) => {
     const file = configure("wrong.yaml", "", others);

@@ -26,6 +26,16 @@ function problemsOf(text: string, flags: Parameters<typeof readProxyFile>[1] = {
   }
 }
 
+/** Returns a retry policy of `methodConfig`. @param values - the settings that matter, and otherwise valid ones */
+function retryPolicy(values: {
+  readonly attempts?: number;
+  readonly multiplier?: number;
+  readonly codes?: string;
+}): string {
+  const { attempts = 2, multiplier = 2, codes = "[UNAVAILABLE]" } = values;
+  return `{ maxAttempts: ${attempts}, initialBackoff: 0.1s, maxBackoff: 1s, backoffMultiplier: ${multiplier}, retryableStatusCodes: ${codes} }`;
+}
+
 const unknownKeys = (count: number): string => Array.from({ length: count }, (_, at) => `unknown${at}: 1\n`).join("");
 
 describe("a mistake is reported with file, line and column", () => {
@@ -112,6 +122,21 @@ describe("a mistake is reported with file, line and column", () => {
       problem: expect.stringContaining(
         "proxy.yaml:6:115: methodConfig[0].retryPolicy.retryableStatusCodes[0] must be one of CANCELLED, UNKNOWN, ",
       ),
+    },
+    ...[0, 17, 1.5].map((code) => ({
+      name: `the status code ${code}`,
+      text: `${upstream}methodConfig:\n- name: [{}]\n  retryPolicy: ${retryPolicy({ codes: `[14, ${code}]` })}\n`,
+      problem: expect.stringContaining(`retryableStatusCodes[1] must be between 1 and 16, got ${code}`),
+    })),
+    {
+      name: "a backoff multiplier of 0",
+      text: `${upstream}methodConfig:\n- name: [{}]\n  retryPolicy: ${retryPolicy({ multiplier: 0 })}\n`,
+      problem: expect.stringContaining("backoffMultiplier must be a number above 0 and at most 1000, got 0"),
+    },
+    {
+      name: "a single attempt",
+      text: `${upstream}methodConfig:\n- name: [{}]\n  retryPolicy: ${retryPolicy({ attempts: 1 })}\n`,
+      problem: expect.stringContaining("maxAttempts must be between 2 and 4294967295, got 1"),
     },
     {
       name: "a header field that cannot be set",
@@ -303,9 +328,8 @@ describe("flags", () => {
 });
 
 test("methodConfig is read as gRPC's service config, with durations in milliseconds", () => {
-  const retryPolicy =
-    "{ maxAttempts: 3, initialBackoff: 0.1s, maxBackoff: 1s, backoffMultiplier: 2, retryableStatusCodes: [UNAVAILABLE, cancelled] }";
-  const text = `${upstream}methodConfig:\n- name: [{ service: a.B, method: C }, {}]\n  timeout: 1.5s\n  retryPolicy: ${retryPolicy}\n`;
+  const policy = retryPolicy({ attempts: 3, codes: "[UNAVAILABLE, cancelled, 8, Aborted]" });
+  const text = `${upstream}methodConfig:\n- name: [{ service: a.B, method: C }, {}]\n  timeout: 1.5s\n  retryPolicy: ${policy}\n`;
   expect(read(text).settings.methodConfig).toEqual([
     {
       name: [
@@ -318,10 +342,20 @@ test("methodConfig is read as gRPC's service config, with durations in milliseco
         initialBackoff: 100,
         maxBackoff: 1_000,
         backoffMultiplier: 2,
-        retryableStatusCodes: [Code.Unavailable, Code.Canceled],
+        retryableStatusCodes: [Code.Unavailable, Code.Canceled, Code.ResourceExhausted, Code.Aborted],
       },
     },
   ]);
+});
+
+test.each([
+  { attempts: 5, multiplier: 0.5 },
+  { attempts: 6, multiplier: 1 },
+  { attempts: 4_294_967_295, multiplier: 1_000 },
+])("a retry policy of $attempts attempts is read as one of 5, with the multiplier $multiplier", (values) => {
+  const text = `${upstream}methodConfig:\n- name: [{}]\n  retryPolicy: ${retryPolicy(values)}\n`;
+  const [item] = read(text).settings.methodConfig;
+  expect(item?.retryPolicy).toMatchObject({ maxAttempts: 5, backoffMultiplier: values.multiplier });
 });
 
 test("the example of the reference page is valid, except for its secret", () => {
