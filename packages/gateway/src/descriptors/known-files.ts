@@ -15,12 +15,14 @@ import {
 } from "@bufbuild/protobuf/wkt";
 import { file_google_api_annotations } from "../gen/google/api/annotations_pb.ts";
 import { file_google_api_field_behavior } from "../gen/google/api/field_behavior_pb.ts";
+import { file_google_api_field_info } from "../gen/google/api/field_info_pb.ts";
 import { file_google_api_http } from "../gen/google/api/http_pb.ts";
 import { file_google_api_httpbody } from "../gen/google/api/httpbody_pb.ts";
 
 const known: readonly DescFile[] = [
   file_google_api_annotations,
   file_google_api_field_behavior,
+  file_google_api_field_info,
   file_google_api_http,
   file_google_api_httpbody,
   file_google_protobuf_any,

@@ -4,6 +4,7 @@ import { isWrapperDesc } from "@bufbuild/protobuf/wkt";
 import { type BoundFields, integerRangeOf } from "../messages/json/index.ts";
 import { Expansion, exampleFieldsMax } from "./expansion.ts";
 import { isRequired } from "./field-behavior.ts";
+import { fieldFormatOf } from "./field-format.ts";
 import type { FieldRules } from "./field-rules.ts";
 
 /**
@@ -112,6 +113,8 @@ function exampleOfElement(
   const { message } = field;
   const ofRules = place.rules?.exampleOf(field);
   if (ofRules !== undefined) return ofRules[0];
+  const format = fieldFormatOf(field);
+  if (format !== undefined) return format.example;
   if (field.enum !== undefined) return exampleOfEnum(field.enum);
   if (message === undefined) return exampleOfScalar(field.scalar);
   if (isWrapperDesc(message)) return exampleOfScalar(message.fields[0].scalar);

@@ -123,9 +123,16 @@ function refine(schema: OpenApiSchema, direction: "input" | "output"): JsonObjec
 
 const notFinite: JsonObject = { type: "string", enum: ["NaN", "Infinity", "-Infinity"] };
 
-/** Links are texts of the definition that no limit applies to. The formats of numbers are unknown to most validators. */
+/** The formats of text that JSON Schema defines (§7.3). */
+const inputFormats: ReadonlySet<JsonValue> = new Set(["date-time", "ipv4", "ipv6", "uuid"]);
+
+/**
+ * Links are texts of the definition that no limit applies to. The formats of numbers are unknown to most validators.
+ * Those of `google.api.field_info`, also the `anyOf` of two, do not apply to responses: handlers can return other text.
+ */
 function isOmitted(keyword: string, value: JsonValue, direction: "input" | "output"): boolean {
-  if (keyword === "format") return value !== "date-time";
+  if (keyword === "format") return direction === "input" ? !inputFormats.has(value) : value !== "date-time";
+  if (keyword === "anyOf") return direction === "output";
   return (
     ["externalDocs", "readOnly", "writeOnly"].includes(keyword) || (keyword === "required" && direction === "output")
   );

@@ -6,6 +6,7 @@ import { type Commented, commentOf, type Comments } from "./comments.ts";
 import { createExample } from "./example.ts";
 import { componentFieldsMax, fieldsOmittedNote, documentFieldsMax, exampleFieldsMax, Expansion } from "./expansion.ts";
 import { isInputOnly, isOutputOnly, isRequired } from "./field-behavior.ts";
+import { fieldFormatOf } from "./field-format.ts";
 import type { FieldRules } from "./field-rules.ts";
 import type { OpenApiSchema } from "./open-api-document.ts";
 import { schemaOfMapKeys, schemaOfScalar, schemaOfWellKnown, type ValuePlace } from "./value-schema.ts";
@@ -220,7 +221,7 @@ export class Schemas {
 
   #ofField(field: DescField, place: ValuePlace): OpenApiSchema {
     const { value, element, key } = this.#options.rules?.keywordsOf(field) ?? {};
-    const ofValue = this.#ofElement(field, place);
+    const ofValue = { ...this.#ofElement(field, place), ...fieldFormatOf(field)?.keywords };
     const ofElement = { ...ofValue, ...fitting(element, ofValue) };
     switch (field.fieldKind) {
       case "list":
