@@ -1,9 +1,5 @@
 import { once } from "node:events";
-import { writeFileSync } from "node:fs";
-import { createRequire } from "node:module";
-import { join } from "node:path";
 import { gunzipSync, gzipSync } from "node:zlib";
-import { build } from "rolldown";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import {
   type Address,
@@ -15,13 +11,12 @@ import {
 import { exchangeHttp1, openHttp1 } from "../../../../testing/src/carriers/http1-connection.ts";
 import { readOutcome } from "../../../../testing/src/gateway/outcome.ts";
 import { rpcRequest, wireFormats } from "../../../../testing/src/gateway/wire-format.ts";
-import { projectFolder } from "../../../../testing/src/process/child-program.ts";
 import { type CommandLine, startProgram } from "../../../../testing/src/process/command-line.ts";
 import { createTempFolder } from "../../../../testing/src/process/temp-folder.ts";
+import { bundleForWeb, prepareWorkerd, resolveRuntime } from "./workerd.ts";
 
 // The examples over Fetch, each on its runtime, bundled as for a worker, without node.
 
-const installed = createRequire(join(import.meta.dirname, "package.json"));
 const folder = createTempFolder();
 
 /** How to start a runtime with a bundled program, and the port on which the program listens. */
@@ -37,33 +32,12 @@ const runtimes = [
     name: "workerd",
     example: "worker",
     command: "@cloudflare/workerd-linux-64/bin/workerd",
-    args: ["serve", "--verbose", "--socket-addr=http=127.0.0.1:0", "--control-fd=1", folder.file("config.capnp")],
+    args: prepareWorkerd(folder),
   },
 ] as const;
 
-// The date selects the behaviour of Cloudflare.
-const workerdConfig = `using Workerd = import "/workerd/workerd.capnp";
-const config :Workerd.Config = (
-  services = [(name = "main", worker = (
-    modules = [(name = "worker.mjs", esModule = embed "worker.mjs")],
-    compatibilityDate = "2025-01-01",
-  ))],
-  sockets = [(name = "http", http = (), service = "main")],
-);
-`;
-
 beforeAll(async () => {
-  writeFileSync(folder.file("config.capnp"), workerdConfig);
-  for (const { example } of runtimes) {
-    const { output } = await build({
-      input: join(projectFolder, `examples/fetch/${example}.ts`),
-      platform: "browser",
-      output: { file: folder.file(`${example}.mjs`), format: "esm" },
-    });
-    expect(
-      output.flatMap(({ type, ...chunk }) => (type === "chunk" && "imports" in chunk ? chunk.imports : [])),
-    ).toEqual([]);
-  }
+  for (const { example } of runtimes) await bundleForWeb(`examples/fetch/${example}.ts`, folder.file(`${example}.mjs`));
 });
 
 afterAll(() => folder[Symbol.dispose]());
@@ -84,7 +58,7 @@ describe.each(runtimes)("on $name", ({ name, command, args }) => {
   const ask = async (request: HttpRequest): Promise<HttpResponse> => await exchangeHttp1(address, request);
 
   beforeAll(async () => {
-    running = startProgram(installed.resolve(command), args, folder.path);
+    running = startProgram(resolveRuntime(command), args, folder.path);
     const [, written = "", announced = ""] = await running.find(/http:\/\/127\.0\.0\.1:(\d+)|"port":(\d+)/);
     address = { address: "127.0.0.1", port: Number(written === "" ? announced : written) };
   });
