@@ -37,6 +37,7 @@ export function createPlantStoreOpenApi(baseUrl: string, mcp?: OpenApiOptions["m
   });
 }
 
+// Without an example, because Postman would send the same key with every request.
 const idempotencyKey = {
   name: idempotencyKeyField,
   description:

@@ -163,7 +163,7 @@ export const suites: readonly Suite[] = [
     whySeparate: "runs generators and fuzzers of others",
     files: ["test/suites/openapi/**/*.test.ts"],
     blocks: true,
-    needs: ["npm test/suites/openapi", "python3", "python3-venv", "go"],
+    needs: ["npm test/suites/openapi", "python3", "python3-venv", "go", "oasdiff"],
   },
   {
     kind: "files",

@@ -74,6 +74,7 @@ export const requirements = {
   gssapi: { found: "[ -e /usr/include/gssapi/gssapi.h ]", debian: "libkrb5-dev" },
   "openssl headers": { found: "[ -e /usr/include/openssl/ssl.h ]", debian: "libssl-dev" },
   grpcurl: { found: "command -v grpcurl", go: "github.com/fullstorydev/grpcurl/cmd/grpcurl@v1.9.3" },
+  oasdiff: { found: "command -v oasdiff", go: "github.com/oasdiff/oasdiff@v1.37.0" },
   ghz: { found: "command -v ghz", go: "github.com/bojand/ghz/cmd/ghz@v0.121.0" },
   kustomize: { found: "command -v kustomize", go: "sigs.k8s.io/kustomize/kustomize/v5@v5.5.0" },
   // The OpenAPI linter; the browser driver and its client; the A2A client; the MCP clients; Google's clients;

@@ -53,6 +53,7 @@ export const blockRules: readonly BlockRule[] = [
       not: "the first two checks of .ci/run, in a fresh clone; test/suites/clients/demo.test.ts runs npm start",
     },
   },
+  { page: "docs/how-to/publish-openapi.md", run: { by: "test/suites/openapi/documented-publishing.test.ts" } },
   {
     page: "docs/how-to/openapi.md",
     language: "ts",
