@@ -37,13 +37,28 @@ function queriesOf(text: string): { metric: string; names: string[] }[] {
   );
 }
 
-test("each alert names its runbook", () => {
-  const rules = readFileSync(join(folder, "prometheus/alerts.yml"), "utf8").split("- alert: ").slice(1);
-  for (const rule of rules) {
-    const [, name = "", page = ""] = /^(\w+)\n[^]*?\n +runbook: (\S+)/.exec(rule) ?? [];
-    expect(page, rule).not.toBe("");
-    expect(readFileSync(join(folder, "..", page), "utf8")).toMatch(new RegExp(`^# ${name}\n`));
-  }
+const alertRules = readFileSync(join(folder, "prometheus/alerts.yml"), "utf8").split("- alert: ").slice(1);
+
+test.each(alertRules.map((rule) => ({ rule, name: /^\w+/.exec(rule)?.[0] ?? "" })))(
+  "the runbook of $name is the section with its name, which begins with a command",
+  ({ rule, name }) => {
+    const [, page = "", anchor] = /\n +runbook: ([^#\s]+)#(\S+)/.exec(rule) ?? [];
+    expect(anchor).toBe(name.toLowerCase());
+    const [, section = ""] = readFileSync(join(folder, "..", page), "utf8").split(`\n## ${name}\n`);
+    const severity = rule.includes("severity: page") ? "Page" : "Warning";
+    // At most two paragraphs before the first command.
+    expect(section).toMatch(new RegExp(`^\n${severity}\\. (?:[^\n]+\n|\n(?!\n|#|\\|)){1,8}\`\`\`sh\n`));
+  },
+);
+
+test("each section of the runbooks of alerts has an alert", () => {
+  const sections = ["plantstore", "proxy"].flatMap((name) =>
+    Array.from(
+      readFileSync(join(folder, `../docs/how-to/runbooks/${name}.md`), "utf8").matchAll(/^## (.*)$/gm),
+      ([, section]) => section,
+    ),
+  );
+  expect(new Set(sections)).toEqual(new Set(alertRules.map((rule) => /^\w+/.exec(rule)?.[0])));
 });
 
 describe("a deployment example", () => {

@@ -8,7 +8,7 @@ import { postgresBinaries } from "../../support/plants/postgres-binaries.ts";
 import { serverOwner } from "../../support/plants/postgres-server.ts";
 import { openProduction, type Production, productionBlocks } from "./production.ts";
 
-// Runs the commands of docs/how-to/runbooks/recovery.md.
+// Runs the commands of "Recover PostgreSQL" in docs/how-to/runbooks/tasks.md.
 
 const [archive = "", backUp = "", archiveRest = "", recover = "", compare = "", listUndone = ""] = blocksRunBy(
   "test/suites/prometheus/recovery.test.ts",
@@ -53,7 +53,7 @@ function shellOfPostgres({ socketFolder }: Production["postgres"], port: string,
   };
 }
 
-test("the commands of docs/how-to/runbooks/recovery.md return to moments", { timeout: 300_000 }, async () => {
+test("the commands of Recover PostgreSQL return to moments", { timeout: 300_000 }, async () => {
   await using production = await openProduction();
   const { run, read, postgres } = production;
   const port = await freePort();

@@ -9,11 +9,10 @@ import { openProduction, type Production, productionBlocks } from "./production.
 
 // Runs the commands of docs/how-to/runbooks/ at a server that docs/how-to/run-in-production.md has set up.
 
-const blocks = Map.groupBy(blocksRunBy("test/suites/prometheus/runbooks.test.ts"), ({ page }) => page);
-const folder = "docs/how-to/runbooks";
+const blocks = Map.groupBy(blocksRunBy("test/suites/prometheus/runbooks.test.ts"), ({ section }) => section);
 
-const blocksOf = (name: string): readonly string[] =>
-  (blocks.get(`${folder}/${name}.md`) ?? []).map(({ text }) => text);
+/** Returns the commands of a section. */
+const blocksOf = (section: string): readonly string[] => (blocks.get(section) ?? []).map(({ text }) => text);
 
 /** A call of the plant store with a credential. */
 const call = (token: string, id: number): string =>
@@ -29,7 +28,7 @@ plantstore-proxy --config proxy.yaml > proxy.log 2>&1 &
 PROXY=$!
 until grep -q serves proxy.log; do sleep 0.1; done`;
 
-describe("the commands of", () => {
+describe("the runbooks", () => {
   let production: Production;
   /** Replaces the documented port of metrics with that of the proxy. */
   const ofProxy = (commands: string): string => commands.replaceAll("9464", String(production.proxyPort));
@@ -45,34 +44,34 @@ describe("the commands of", () => {
   afterAll(async () => await production[Symbol.asyncDispose]());
 
   test.each<{ alert: string; prints: readonly RegExp[] }>([
-    { alert: "plantstore-down", prints: [/"msg":"call"[^]*the configuration is valid/] },
-    { alert: "plantstore-not-ready", prints: [/"status":"ready"/] },
-    { alert: "plantstore-errors", prints: [/ERR_TOKEN_INVALID/] },
-    { alert: "plantstore-overloaded", prints: [/^$/] },
-    { alert: "plantstore-credentials-unavailable", prints: [/the configuration is valid/] },
-    { alert: "plantstore-certificate-expires", prints: [/notAfter=/] },
-    { alert: "plantstore-workers-missing", prints: [/^$/] },
-    { alert: "plantstore-queue-filling", prints: [/^plantstore_deletes_waiting\{/] },
-    { alert: "plantstore-credentials-refused", prints: [/1 "refusal":"invalid"[^]*127\.0\.0\.1[^]*ci-cleanup/] },
-    { alert: "plantstore-keys-old", prints: [/the configuration is valid/] },
-    { alert: "plantstore-event-loop-late", prints: [/nodejs_eventloop_time/] },
-    { alert: "gateway-down", prints: [/ serves plantstore[^]*"status":"live"/] },
-    { alert: "gateway-not-ready", prints: [/"status":"ready"[^]* serves plantstore/] },
-    { alert: "gateway-upstream-unavailable", prints: [/"status":"ready"[^]*gateway_upstream_connections\{/] },
-    { alert: "gateway-upstream-busy", prints: [/gateway_upstream_re/] },
-    { alert: "gateway-upstream-queued", prints: [/gateway_upstream_requests_active\{/] },
-    { alert: "gateway-descriptors-refused", prints: [/serves plantstore\.v1[^]*The gateway would start/, /^$/] },
-  ])("$alert succeed", async ({ alert, prints }) => {
+    { alert: "PlantstoreDown", prints: [/"msg":"call"[^]*reports no problem[^]*the configuration is valid/] },
+    { alert: "PlantstoreNotReady", prints: [/"status":"ready"[^]*the configuration is valid/] },
+    { alert: "PlantstoreErrors", prints: [/^plantstore_deletes_waiting\{plantstore_wait_reason="lock"\} 0$/m] },
+    { alert: "PlantstoreOverloaded", prints: [/^$/] },
+    { alert: "PlantstoreCredentialsUnavailable", prints: [/the configuration is valid/] },
+    { alert: "PlantstoreCertificateExpires", prints: [/notAfter=/] },
+    { alert: "PlantstoreWorkersMissing", prints: [/^$/] },
+    { alert: "PlantstoreQueueFilling", prints: [/^plantstore_deletes_waiting\{/] },
+    { alert: "PlantstoreCredentialsRefused", prints: [/1 "refusal":"invalid"[^]*127\.0\.0\.1[^]*ci-cleanup/] },
+    { alert: "PlantstoreKeysOld", prints: [/the configuration is valid/] },
+    { alert: "PlantstoreEventLoopLate", prints: [/nodejs_eventloop_time/] },
+    { alert: "GatewayDown", prints: [/ serves plantstore[^]*"status":"live"/] },
+    { alert: "GatewayNotReady", prints: [/"status":"ready"[^]* serves plantstore/] },
+    { alert: "GatewayUpstreamUnavailable", prints: [/"status":"ready"[^]*gateway_upstream_connections\{/] },
+    { alert: "GatewayUpstreamBusy", prints: [/gateway_upstream_re/] },
+    { alert: "GatewayUpstreamQueued", prints: [/gateway_upstream_requests_active\{/] },
+    { alert: "GatewayDescriptorsRefused", prints: [/serves plantstore\.v1[^]*The gateway would start/, /^$/] },
+  ])("the runbook of $alert prints what a healthy server has", async ({ alert, prints }) => {
     const commands = blocksOf(alert)
-      .map((block) => (alert.startsWith("gateway-") ? ofProxy(block) : block))
+      .map((block) => (alert.startsWith("Gateway") ? ofProxy(block) : block))
       .map((block) => block.replaceAll("npx @plantstore/proxy", "plantstore-proxy"));
     expect(commands).toHaveLength(prints.length);
     for (const [index, block] of commands.entries())
       expect(await production.read(block)).toMatch(prints[index] ?? /^$/);
   });
 
-  test("plantstore-reload-refused show why a file is refused, and read the corrected one", async () => {
-    const [find = "", reload] = blocksOf("plantstore-reload-refused");
+  test("the runbook of PlantstoreReloadRefused shows why a file is refused, and reads the corrected one", async () => {
+    const [find = "", reload] = blocksOf("PlantstoreReloadRefused");
     await production.run("cp tokens kept\necho invalid > tokens");
     await expect.poll(() => production.read(find)).toContain('"problems":[');
     await production.run("cp kept tokens");
@@ -80,8 +79,8 @@ describe("the commands of", () => {
     expect(await production.read(call("$TOKEN", 2))).toBe("");
   });
 
-  test("second-machine start a server that uses the same plants", async () => {
-    const [start = ""] = blocksOf("second-machine");
+  test("Add a machine starts a server that uses the same plants", async () => {
+    const [start = ""] = blocksOf("Add a machine");
     await production.run(`mkdir second && cp plantstore.env tokens *.pem second && cd second
 sed -i 's/^PORT=.*/PORT=8444/; s/^PLANTSTORE_ADMIN_ADDRESS=.*/PLANTSTORE_ADMIN_ADDRESS=9465/' plantstore.env`);
     await production.run(start);
@@ -91,8 +90,8 @@ sed -i 's/^PORT=.*/PORT=8444/; s/^PLANTSTORE_ADMIN_ADDRESS=.*/PLANTSTORE_ADMIN_A
     expect(await production.read(call("$TOKEN", 3))).toContain('"error":5');
   });
 
-  test("plantstore-slow end the idle transactions of the plant store, and of no other database", async () => {
-    const [show = "", end = ""] = blocksOf("plantstore-slow");
+  test("the runbook of PlantstoreSlow ends the idle transactions of the plant store, and of no other database", async () => {
+    const [show = "", end = ""] = blocksOf("PlantstoreSlow");
     const { read, postgres } = production;
     const port = (await read("echo $PGPORT")).trim();
     const clients = await Promise.all(
@@ -101,7 +100,7 @@ sed -i 's/^PORT=.*/PORT=8444/; s/^PLANTSTORE_ADMIN_ADDRESS=.*/PLANTSTORE_ADMIN_A
       ),
     );
     for (const client of clients) client.on("error", () => {});
-    expect(await read(show)).toMatch(/\| BEGIN/);
+    expect(await read(show)).toMatch(/\| plantstore \| idle in transaction \| Client +\| ClientRead .*\| BEGIN/);
     expect(await read(end)).toContain("(0 rows)");
     expect(await read(end.replace("1 minute", "0"))).toContain("(1 row)");
     const [ended, open] = clients;
@@ -110,8 +109,8 @@ sed -i 's/^PORT=.*/PORT=8444/; s/^PLANTSTORE_ADMIN_ADDRESS=.*/PLANTSTORE_ADMIN_A
     await open?.end();
   });
 
-  test("gateway-reload-refused show why the configuration is refused, and read the corrected one", async () => {
-    const [find = "", show, reload] = blocksOf("gateway-reload-refused");
+  test("the runbook of GatewayReloadRefused shows why the configuration is refused, and reads the corrected one", async () => {
+    const [find = "", show, reload] = blocksOf("GatewayReloadRefused");
     const { run, read } = production;
     const metric = ofProxy("curl --silent http://127.0.0.1:9464/metrics | grep '^gateway_file_reload_successful'");
     await run("cp proxy.yaml kept.yaml\necho 'lisen: 1' >> proxy.yaml");
@@ -124,8 +123,8 @@ sed -i 's/^PORT=.*/PORT=8444/; s/^PLANTSTORE_ADMIN_ADDRESS=.*/PLANTSTORE_ADMIN_A
     expect(await read(show)).toMatch(/notAfter=/);
   });
 
-  test("rotation accept both tokens until the last one is revoked", async () => {
-    const [create, revoke] = blocksOf("rotation").slice(3);
+  test("Rotate tokens accepts both tokens until the last one is revoked", async () => {
+    const [create, revoke] = blocksOf("Rotate tokens");
     const { run, read } = production;
     await run(`NEXT=$(${create})`);
     await expect.poll(() => read(call("$NEXT", 4))).toBe("");
@@ -137,8 +136,8 @@ sed -i 's/^PORT=.*/PORT=8444/; s/^PLANTSTORE_ADMIN_ADDRESS=.*/PLANTSTORE_ADMIN_A
   });
 
   // The last test, because curl does not trust the issuer of the next certificate.
-  test("rotation replace the certificate of the server, and that of the proxy at SIGHUP", async () => {
-    const [certificates, reload, show = ""] = blocksOf("rotation");
+  test("Rotate certificates replaces the certificate of the server, and that of the proxy at SIGHUP", async () => {
+    const [certificates, reload, show = ""] = blocksOf("Rotate certificates");
     const { run, read, folder: directory } = production;
     const [proxy = ""] = /(?<=https:\/\/)\S+(?= serves)/.exec(await read("cat proxy.log")) ?? [];
     const showProxy = show.replace("plants.example:8443", proxy);

@@ -7,6 +7,8 @@ export interface PageBlock {
   readonly page: string;
   /** The line of its opening fence, from 1. */
   readonly line: number;
+  /** The last heading of the second level before the block; empty if there is none. */
+  readonly section: string;
   /** The text after the opening fence: "ts", "sh", or an empty string. */
   readonly language: string;
   /** The text between the fences, without the last line break. */
@@ -17,6 +19,8 @@ export interface PageBlock {
 interface BlockRule {
   /** The page of the blocks. Default: all pages. */
   readonly page?: string;
+  /** The section of the page. Default: all sections. */
+  readonly section?: string;
   /** The language of the blocks. Default: all languages. */
   readonly language?: string;
   /** The start of the block, if a page has several of the language. */
@@ -37,11 +41,6 @@ const packagePages = [
   "grpc-handlers",
   "proxy",
 ].map((name) => `packages/${name}/README.md`);
-
-/** The runbooks of alerts and of tasks. */
-const runbookPages = readdirSync(join(projectFolder, "docs/how-to/runbooks"))
-  .filter((name) => name !== "README.md")
-  .map((name) => `docs/how-to/runbooks/${name}`);
 
 /** The table of all blocks. The first row that matches a block applies. */
 export const blockRules: readonly BlockRule[] = [
@@ -103,9 +102,20 @@ export const blockRules: readonly BlockRule[] = [
     page: "docs/how-to/run-in-production.md",
     run: { by: "test/suites/prometheus/run-in-production.test.ts" },
   },
-  { page: "docs/how-to/runbooks/recovery.md", run: { by: "test/suites/prometheus/recovery.test.ts" } },
-  { page: "docs/how-to/runbooks/failover.md", run: { by: "test/suites/prometheus/failover.test.ts" } },
-  ...runbookPages.map((page) => ({ page, run: { by: "test/suites/prometheus/runbooks.test.ts" } })),
+  {
+    page: "docs/how-to/runbooks/tasks.md",
+    section: "Recover PostgreSQL",
+    run: { by: "test/suites/prometheus/recovery.test.ts" },
+  },
+  {
+    page: "docs/how-to/runbooks/tasks.md",
+    section: "Fail over",
+    run: { by: "test/suites/prometheus/failover.test.ts" },
+  },
+  ...["plantstore", "proxy", "tasks"].map((name) => ({
+    page: `docs/how-to/runbooks/${name}.md`,
+    run: { by: "test/suites/prometheus/runbooks.test.ts" },
+  })),
   { page: "docs/how-to/upgrade.md", run: { by: "test/suites/upgrade/rolling-upgrade.test.ts" } },
   { page: "examples/a2a/README.md", run: { by: "test/suites/a2a/documented-agent.test.ts" } },
   { page: "docs/tutorials/first-service.md", run: { by: "test/suites/package/tutorial.test.ts" } },
@@ -192,6 +202,7 @@ function blocksOf(page: string): PageBlock[] {
   return [...text.matchAll(/^```(.*)\n([^]*?)\n```$/gm)].map(({ index, 1: language = "", 2: block = "" }) => ({
     page,
     line: text.slice(0, index).split("\n").length,
+    section: [...text.slice(0, index).matchAll(/^## (.*)$/gm)].at(-1)?.[1] ?? "",
     language,
     text: block,
   }));
@@ -203,9 +214,10 @@ export function ruleOf(block: PageBlock): BlockRule | undefined {
 }
 
 /** Returns whether a rule matches a block. */
-export function fits({ page, language, start = "" }: BlockRule, block: PageBlock): boolean {
+export function fits({ page, section, language, start = "" }: BlockRule, block: PageBlock): boolean {
   return (
     (page ?? block.page) === block.page &&
+    (section ?? block.section) === block.section &&
     (language ?? block.language) === block.language &&
     block.text.startsWith(start)
   );
