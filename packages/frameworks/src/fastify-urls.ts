@@ -15,13 +15,20 @@ export function fastifyUrlsOf({ path, template }: GatewayRoute, prefixes: Plugin
   const { ofFastify, ofGateway } = prefixes;
   if (template === undefined) return [toUrl(literalsOf(path.slice(ofFastify.length)))];
   const before = literalsOf(ofGateway);
-  const wildcardAt = template.segments.findIndex(({ kind }) => kind === "**");
-  if (wildcardAt < 0) return [toUrl([...before, ...template.segments], template.verb)];
-  const beforeWildcard = [...before, ...template.segments.slice(0, wildcardAt)];
+  const segments = template.segments.map(toSent);
+  const verb = template.verb && encodeURIComponent(template.verb);
+  const wildcardAt = segments.findIndex(({ kind }) => kind === "**");
+  if (wildcardAt < 0) return [toUrl([...before, ...segments], verb)];
+  const beforeWildcard = [...before, ...segments.slice(0, wildcardAt)];
   const url = `${toUrl(beforeWildcard)}/*`;
   // A wildcard that ends a template also matches no segments, as in `/v1/files` for `/v1/files/**`.
-  const isLast = wildcardAt === template.segments.length - 1 && beforeWildcard.length > 0;
-  return isLast ? [url, toUrl(beforeWildcard, template.verb)] : [url];
+  const isLast = wildcardAt === segments.length - 1 && beforeWildcard.length > 0;
+  return isLast ? [url, toUrl(beforeWildcard, verb)] : [url];
+}
+
+/** Returns a segment with the text as clients send it: a colon is escaped, unless it precedes the verb. */
+function toSent(segment: TemplateSegment): TemplateSegment {
+  return segment.kind === "literal" ? { kind: "literal", text: encodeURIComponent(segment.text) } : segment;
 }
 
 function literalsOf(path: string): TemplateSegment[] {

@@ -74,6 +74,10 @@ const paths = [
   "/v1/:read",
   "/v1/a:%72ead",
   "/v1/a:other",
+  "/v1/a:read-all.v1",
+  "/v1/a%3Ab",
+  "/v1/a:b",
+  "/v1/a:x%3Ay",
   "/v1/a.b-c",
   "/v1/a%2Fb",
   "/v1/a%3Aread",
@@ -111,6 +115,8 @@ const templates = [
   "/v1/%C3%BC/{sensor} /v1/%C3%BC /v1/x%2Ay",
   "/v1/%C3%BC:read",
   "/v1/{sensor}:%C3%BC",
+  "/v1/{sensor}:read-all.v1",
+  "/v1/a%3Ab /v1/{sensor}:x%3Ay",
 ];
 
 describe.each(Object.entries(folders))("Fastify, %s major version", (_version, folder) => {
