@@ -1,7 +1,6 @@
 import { expect, test } from "vitest";
 import { isSupportedNode } from "../../src/command/is-supported-node.ts";
 
-// package.json: "^24.15 || >=25.9".
 test.each([
   { version: "22.23.3", want: false },
   { version: "24.14.1", want: false },

@@ -52,12 +52,23 @@ function refuse(problems) {
   if (problems.length > 0) throw new Error(problems.map((problem) => `${name} ${problem}`).join("\n"));
 }
 
-const { node } = process.versions;
+/** The versions of Node that have everything that is used; `engines` names those without known vulnerabilities. */
+const usable = "^22.15 || >=23.8";
+
+const { node, bun, deno } = process.versions;
 const peers = Object.keys(peerDependencies).filter((peer) => !peerDependenciesMeta[peer]?.optional);
 refuse([
-  ...(isWithin(node, engines.node) ? [] : [`needs Node ${engines.node}, and this is ${node}`]),
+  ...(isWithin(node, usable) ? [] : [`needs Node ${usable}, and this is ${node}`]),
   ...peers.flatMap(problemsOf),
 ]);
+
+// Every other package loads the gateway, so a process warns once. Bun and Deno have their own HTTP/2.
+if (name === "@plantstore/gateway" && bun === undefined && deno === undefined && !isWithin(node, engines.node)) {
+  process.emitWarning(
+    `node:http2 of Node ${node} has known vulnerabilities (CVE-2026-56846, CVE-2026-56848): use Node ${engines.node}`,
+    { code: "PLANTSTORE_OLD_NODE" },
+  );
+}
 
 /** Checks an optional peer, for an entry that needs it. */
 exports.check = (peer) => refuse(problemsOf(peer));
