@@ -3,7 +3,7 @@ import type { IncomingMessage } from "node:http";
 import type { Http2ServerRequest } from "node:http2";
 import type { SecureContextOptions } from "node:tls";
 import {
-  compileRoutes,
+  compileRoutesInSteps,
   createFaultReporter,
   createServer,
   type FaultReporter,
@@ -28,6 +28,7 @@ import {
 } from "./node-handler.ts";
 import { continueWhenRead, nodeEngine } from "./node/index.ts";
 import { type OptionNames, refuseIgnoredOptions, refuseUnknownOptions } from "./options/index.ts";
+import { runSteps } from "./exchange/index.ts";
 import { createTrustedProxies, trustedProxiesNames, type TrustedProxiesOptions } from "./trusted-proxies/index.ts";
 import { brotli, gzip, zstd } from "./compression/index.ts";
 
@@ -109,11 +110,11 @@ export interface Gateway extends FetchGateway {
 export function createGateway(options: GatewayOptions): Gateway {
   refuseUnknownOptions(options, gatewayOptionNames, "createGateway");
   const report = createFaultReporter(options.onFault);
-  return assembleGateway(createNodeServer(options, compileNodeRoutes(options, report), report), options);
+  return assembleGateway(createNodeServer(options, runSteps(compileNodeRoutes(options, report)), report), options);
 }
 
 /**
- * Compiles the {@link Routes} of a gateway on node. Throws as {@link createGateway} does.
+ * Compiles the {@link Routes} of a gateway on node, with a few steps per RPC. Throws as {@link createGateway} does.
  *
  * @param rpcs - overrides how RPCs are prepared
  */
@@ -121,9 +122,9 @@ export function compileNodeRoutes(
   options: GatewayOptions,
   report: FaultReporter,
   rpcs?: Pick<Platform, "isValidated">,
-): Routes {
+): Generator<void, Routes> {
   const platform = { compressions: [gzip, brotli, zstd], parsedMethods, commonJsPrototype };
-  return compileRoutes(options, { ...platform, ...rpcs }, report);
+  return compileRoutesInSteps(options, { ...platform, ...rpcs }, report);
 }
 
 /** Creates the {@link Server} of a gateway on node. */

@@ -24,11 +24,11 @@ interface Compiler {
   readonly report: FaultReporter;
 }
 
-/** Creates the handlers of all RPCs and their routes. */
-export function compileProxy(
+/** Creates the handlers of all RPCs and their routes, with a few steps per RPC. */
+export function* compileProxy(
   { upstreams, owners, localMethods, options, report }: Compiler,
   descriptors: readonly UpstreamDescriptors[],
-): CompiledTable {
+): Generator<void, CompiledTable> {
   const { routes: registerLocal, jsonOptions } = options;
   const names = upstreams.map(({ connections }) => connections.authority);
   const offers = descriptors.map((each, at) => ({
@@ -44,15 +44,19 @@ export function compileProxy(
     isUnknown,
   }));
   const rules = [...upstreams.flatMap((upstream) => upstream.options.rules ?? []), ...(options.rest?.rules ?? [])];
-  const { rest, conflicts } = restOf({ ...options.rest, rules }, claims, { owners, localMethods, options });
+  const { rest, conflicts } = yield* restOf({ ...options.rest, rules }, claims, { owners, localMethods, options });
   const proxied = new Set(assigned.services.flat());
+  const registrations: ((router: ConnectRouter) => void)[] = [];
+  for (const [at, upstream] of upstreams.entries()) {
+    registrations.push(yield* upstream.prepare(assigned.services[at] ?? []));
+  }
   const register = (router: ConnectRouter): unknown => {
     const registered: unknown = registerLocal?.(router);
-    for (const [at, upstream] of upstreams.entries()) upstream.register(router, assigned.services[at] ?? []);
+    for (const registerUpstream of registrations) registerUpstream(router);
     // Returned so that the router can refuse a promise.
     return registered;
   };
-  const routes = compileNodeRoutes(
+  const routes = yield* compileNodeRoutes(
     { ...options, routes: register, rest, jsonOptions: { registry: typesOf(descriptors), ...jsonOptions } },
     report,
     // equivalent mutant: validating these messages again would only make calls slower.
@@ -67,11 +71,11 @@ export function compileProxy(
 }
 
 /** Returns the options of REST, and the routes that each upstream offers and that belong to another. */
-function restOf(
+function* restOf(
   rest: RestOptions & Required<Pick<RestOptions, "rules">>,
   claims: Parameters<typeof shareRoutes>[0],
   { owners, localMethods, options }: Pick<Compiler, "owners" | "localMethods" | "options">,
-): { readonly rest: RestOptions; readonly conflicts: CompiledTable["conflicts"] } {
+): Generator<void, { readonly rest: RestOptions; readonly conflicts: CompiledTable["conflicts"] }> {
   if (claims.length + localMethods.length < 2) return { rest, conflicts: [] };
   const { endpoints = [], mcp } = options;
   const methods = [...localMethods, ...claims.flatMap((claim) => claim.methods)];
@@ -79,7 +83,7 @@ function restOf(
   // An upstream that does not offer an RPC now must not make a selector invalid, which would stop all upstreams.
   const isLoose = claims.length > 1;
   const paths = endpoints.filter(({ atRoot }) => atRoot !== true).map(({ path }) => path);
-  const { conflicts, ...shared } = shareRoutes(claims, {
+  const { conflicts, ...shared } = yield* shareRoutes(claims, {
     localMethods,
     reservedPaths: new Set([...paths, ...(mcp === undefined ? [] : [mcp.path])]),
     rules: rest.rules,

@@ -194,8 +194,8 @@ async function openServing(given: ProxyOptions, previous?: ProxyTable): Promise<
       return table.isIncomplete ? unknownService() : undefined;
     };
     const compiler = { upstreams, owners, localMethods, options, report };
-    const compile = (descriptors: readonly UpstreamDescriptors[]): CompiledTable => {
-      const { routes, ...compiled } = compileProxy(compiler, descriptors);
+    const compile = function* (descriptors: readonly UpstreamDescriptors[]): Generator<void, CompiledTable> {
+      const { routes, ...compiled } = yield* compileProxy(compiler, descriptors);
       return { ...compiled, routes: { ...routes, onUnknownPath } };
     };
     const table = new ProxyTable(upstreams, compile, report, options, findKnownDescriptors(upstreams, previous));

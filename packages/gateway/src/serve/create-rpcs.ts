@@ -66,19 +66,19 @@ type RouterOptions = ConnectRouterOptions & UniversalHandlerOptions;
 /**
  * Runs the user's `routes` with a router that accepts the same arguments as Connect's, and prepares each RPC: the
  * implementation, the composed interceptor chain, the codecs. Creates Connect's own handlers only if `routes` reads
- * `router.handlers`, because they account for most of the time and memory of Connect's router.
+ * `router.handlers`, because they account for most of the time and memory of Connect's router. Yields after each RPC.
  *
  * @param validation - checks requests before their handlers
  * @returns the RPCs, and the types that JSON may name: those of `options`, by default all types reachable from the
  * services
  */
-export function createRpcs(
+export function* createRpcs(
   routes: (router: ConnectRouter) => void,
   options: ConnectRouterOptions,
   jsonRules: (options: UniversalHandlerOptions) => ReadJsonOptions,
   { commonJsPrototype, createCodecs = createMethodCodecs, isValidated = () => false }: RpcPlatform,
   validation?: Validation,
-): { readonly rpcs: readonly Rpc[]; readonly registry: Registry } {
+): Generator<void, { readonly rpcs: readonly Rpc[]; readonly registry: Registry }> {
   const base = optionsOf(options, undefined);
   const registered: RegisteredRpc[] = [];
   const router: ConnectRouter = {
@@ -113,14 +113,16 @@ export function createRpcs(
     const withTypes = { ...own, jsonOptions: { registry, ...own.jsonOptions } };
     return { withTypes, rules: jsonRules(withTypes) };
   });
-  const rpcs = registered.map(({ spec, serviceOptions: own }) => {
+  const rpcs: Rpc[] = [];
+  for (const { spec, serviceOptions: own } of registered) {
     const { withTypes, rules } = prepare(own);
     const codecs = createCodecs(spec.method, withTypes, rules);
     const check = checkOf?.(spec.method.input);
     const rpc = createRpc(check === undefined ? spec : checkRequests(spec, check), withTypes, codecs);
     const forwarder = withTypes.interceptors.length === 0 ? forwarderOf(spec.impl) : undefined;
-    return forwarder === undefined ? rpc : { ...rpc, forward: new Forwarding(forwarder, check) };
-  });
+    rpcs.push(forwarder === undefined ? rpc : { ...rpc, forward: new Forwarding(forwarder, check) });
+    yield;
+  }
   return { rpcs, registry };
 }
 

@@ -1,13 +1,13 @@
 import type { ConnectError, ConnectRouter, ConnectRouterOptions, HandlerContext } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
-import { defaultLimits, defaultReadMaxBytes, type Limits } from "../exchange/index.ts";
+import { defaultLimits, defaultReadMaxBytes, type Limits, runSteps } from "../exchange/index.ts";
 import { isProduction, type RequestFailure, type ShownNames, withCode, withOption } from "../errors/index.ts";
 import type { ReadJsonOptions } from "../messages/json/index.ts";
 import { arrayOf, type OptionNames, refusePromise, required } from "../options/index.ts";
 import type { TrustedProxies } from "../trusted-proxies/index.ts";
 import { createProtocols, creatorOf, type ProtocolExtension } from "../protocols/index.ts";
 import {
-  compileRestRoutes,
+  compileInSteps,
   contentTypeOf,
   createErrorRecordWriter,
   errorFormOf,
@@ -153,18 +153,24 @@ export function createServer(
  * @throws Error that lists all problems of the HTTP rules and of `requestPathPrefix`; Error for an endpoint method that
  * the parser does not accept
  */
-export function compileRoutes(userOptions: ServingOptions, ownPlatform: Platform, report: FaultReporter): Routes {
+export function compileRoutes(options: ServingOptions, platform: Platform, report: FaultReporter): Routes {
+  return runSteps(compileRoutesInSteps(options, platform, report));
+}
+
+/** Compiles the routes as {@link compileRoutes} does, with a few steps per RPC. */
+export function* compileRoutesInSteps(
+  userOptions: ServingOptions,
+  ownPlatform: Platform,
+  report: FaultReporter,
+): Generator<void, Routes> {
   const [options, platform] =
     userOptions.codegen === false ? withoutCodegen(userOptions, ownPlatform) : [userOptions, ownPlatform];
   const { compressions, parsedMethods } = platform;
   const { routes, rest = {}, requestPathPrefix: prefix = "", endpoints: allEndpoints = [], mcp } = options;
-  if (typeof routes !== "function") {
-    const problem = `routes must be a function that registers services, got ${typeof routes}`;
-    throw withCode(new TypeError(problem), "ERR_OPTIONS");
-  }
+  requireFunction(routes);
   for (const endpoint of allEndpoints) refuseUnusableEndpoint(endpoint);
   const onIgnored = guardCallback("rest.onIgnored", rest.onIgnored, report);
-  const { rpcs, registry } = createRpcs(
+  const { rpcs, registry } = yield* createRpcs(
     routes,
     {
       ...options,
@@ -180,7 +186,7 @@ export function compileRoutes(userOptions: ServingOptions, ownPlatform: Platform
     form: errorFormOf(rest),
     contentType: contentTypeOf(rest),
   });
-  const restRoutes = compileRestRoutes(
+  const restRoutes = yield* compileInSteps(
     rpcs.map(({ method }) => method),
     {
       ...rest,
@@ -209,6 +215,12 @@ export function compileRoutes(userOptions: ServingOptions, ownPlatform: Platform
     cors,
     rest: restRoutes,
   };
+}
+
+function requireFunction(routes: unknown): void {
+  if (typeof routes === "function") return;
+  const problem = `routes must be a function that registers services, got ${typeof routes}`;
+  throw withCode(new TypeError(problem), "ERR_OPTIONS");
 }
 
 /**

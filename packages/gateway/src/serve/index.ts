@@ -6,6 +6,7 @@
  */
 export {
   compileRoutes,
+  compileRoutesInSteps,
   createServer,
   type Platform,
   servingOptionNames,

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { CommonHeaderFields, readHeaderField } from "../../src/exchange/index.ts";
+import { CommonHeaderFields, readHeaderField, runSteps } from "../../src/exchange/index.ts";
 import { FetchExchange } from "../../src/fetch/exchange/index.ts";
 import { createRpcs } from "../../src/serve/create-rpcs.ts";
 import { connect } from "../../src/protocols/connect/protocol.ts";
@@ -11,11 +11,13 @@ import { jsonContentTypes, notJsonContentTypes } from "../../../testing/src/gate
 import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 
 const protocols = [grpcWeb, grpc, connect];
-const { rpcs } = createRpcs(
-  (router) => router.service(GreenhouseService, {}),
-  {},
-  () => ({}),
-  {},
+const { rpcs } = runSteps(
+  createRpcs(
+    (router) => router.service(GreenhouseService, {}),
+    {},
+    () => ({}),
+    {},
+  ),
 );
 const known = rpcs.map((rpc) => new RpcPath(rpc, protocols));
 

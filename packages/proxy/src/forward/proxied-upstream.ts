@@ -234,11 +234,16 @@ export class OpenUpstream {
     return { ...descriptors, omitted: new Map([...unread, ...descriptors.omitted]) };
   }
 
-  /** Registers the RPCs of services. */
-  register(router: ConnectRouter, services: readonly DescService[]): void {
+  /** Creates the forwarders of services, with a step per RPC. @returns a function that registers the RPCs */
+  *prepare(services: readonly DescService[]): Generator<void, (router: ConnectRouter) => void> {
+    const forwarders: (readonly [DescMethod, UpstreamForwarder])[] = [];
     for (const method of services.flatMap(({ methods }) => methods)) {
-      registerForwarder(router, method, this.#forwarderOf(method));
+      forwarders.push([method, this.#forwarderOf(method)]);
+      yield;
     }
+    return (router) => {
+      for (const [method, forwarder] of forwarders) registerForwarder(router, method, forwarder);
+    };
   }
 
   /** Returns the retries of a policy, which share one budget. */

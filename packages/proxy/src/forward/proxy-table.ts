@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import { createFileRegistry, type DescService } from "@bufbuild/protobuf";
 import type { RestOptions } from "@plantstore/gateway/rest";
 import { type FaultReporter, guardCallback, type Routes, type Server } from "@plantstore/gateway/internal/serve";
-import { noBytes } from "@plantstore/gateway/exchange";
+import { noBytes, runInTurns } from "@plantstore/gateway/exchange";
 import { messageOf, toShortLine, withCode } from "@plantstore/gateway/internal/errors";
 import { ConnectBackoff } from "../upstreams/index.ts";
 import { DescriptorReader, isUnreachable } from "./descriptor-reader.ts";
@@ -57,7 +57,7 @@ export class ProxyTable {
   reloads: readonly DescriptorReload[];
   readonly #upstreams: readonly OpenUpstream[];
   readonly #readers: readonly DescriptorReader[];
-  readonly #compile: (descriptors: readonly UpstreamDescriptors[]) => CompiledTable;
+  readonly #compile: (descriptors: readonly UpstreamDescriptors[]) => Iterator<void, CompiledTable>;
   readonly #report: FaultReporter;
   readonly #options: ProxyTableOptions;
   /** The descriptors of earlier upstreams with the same addresses, for upstreams whose own cannot be used. */
@@ -76,7 +76,7 @@ export class ProxyTable {
 
   constructor(
     upstreams: readonly OpenUpstream[],
-    compile: (descriptors: readonly UpstreamDescriptors[]) => CompiledTable,
+    compile: (descriptors: readonly UpstreamDescriptors[]) => Iterator<void, CompiledTable>,
     report: FaultReporter,
     options: ProxyTableOptions,
     known: readonly (KnownDescriptors | undefined)[] = [],
@@ -137,7 +137,14 @@ export class ProxyTable {
    * @returns whether the descriptors in use have changed. Rejects if this fails before any are in use, or after
    * {@link close}
    */
-  async load(): Promise<boolean> {
+  load(): Promise<boolean> {
+    const loading = this.#load();
+    // A reload that a watch requests meanwhile starts afterwards.
+    this.#runningReload = loading.catch(() => undefined);
+    return loading;
+  }
+
+  async #load(): Promise<boolean> {
     const begunAtMs = performance.now();
     const limitMs = this.#upstreams.length > 1 ? slowReadMs : Number.POSITIVE_INFINITY;
     const { signal } = this.#closing;
@@ -189,11 +196,11 @@ export class ProxyTable {
     // Another table may have replaced this one meanwhile, and its routes are in use.
     this.#closing.signal.throwIfAborted();
     if (described.size === 0 && this.#compiled !== undefined) return problems;
-    const problem = this.#use(described);
+    const problem = await this.#use(described);
     if (problem === undefined) return problems;
     // What one upstream offers must not prevent the reload of another one.
     for (const [at, one] of described) {
-      const own = described.size === 1 ? problem : this.#use(new Map([[at, one]]));
+      const own = described.size === 1 ? problem : await this.#use(new Map([[at, one]]));
       problems[at] ??= own;
     }
     return problems;
@@ -222,14 +229,20 @@ export class ProxyTable {
     }
   }
 
-  /** Compiles and uses the descriptors of some upstreams, or returns why that is not possible. */
-  #use(described: ReadonlyMap<number, Described>): Error | undefined {
+  /**
+   * Compiles and uses the descriptors of some upstreams, or returns why that is not possible. Rejects after {@link close}:
+   * the routes of another table may be in use.
+   */
+  async #use(described: ReadonlyMap<number, Described>): Promise<Error | undefined> {
     const descriptors = this.#descriptors.map((previous, at) => described.get(at)?.descriptors ?? previous);
+    let compiled: CompiledTable;
     try {
-      this.#compiled = this.#compile(descriptors);
+      compiled = await runInTurns(this.#compile(descriptors));
     } catch (error) {
       return error instanceof Error ? error : new Error(messageOf(error));
     }
+    this.#closing.signal.throwIfAborted();
+    this.#compiled = compiled;
     this.descriptorSets = this.descriptorSets.map((previous, at) => described.get(at)?.set ?? previous);
     this.#descriptors = descriptors;
     const { routes, services } = this.#compiled;
@@ -256,7 +269,7 @@ export class ProxyTable {
       const described = new Map<number, Described>();
       const problem = await this.#describe(described, at, known.set);
       this.#closing.signal.throwIfAborted();
-      const failure = problem ?? this.#use(described);
+      const failure = problem ?? (await this.#use(described));
       if (failure !== undefined) fatal.push(failure);
     }
     const failures = problems.filter((problem) => problem !== undefined);
@@ -298,7 +311,7 @@ export class ProxyTable {
     let isChanged = false;
     let problems: readonly string[] = [];
     try {
-      isChanged = await this.load();
+      isChanged = await this.#load();
       // If several upstreams have the same problem, it is reported once.
       problems = [...new Set(this.reloads.flatMap(({ problem }) => problem?.split("\n") ?? []))];
     } catch (error) {

@@ -5,27 +5,46 @@ export interface OwnedRoute<Owner> extends RouteShape {
   readonly owner: Owner;
 }
 
-/** Finds routes that overlap a given one, without comparing all of them in most cases. */
+/** Finds routes of other owners that overlap a given one, without comparing all of them in most cases. */
 export class RouteIndex<Owner> {
-  readonly #all: OwnedRoute<Owner>[] = [];
+  readonly #all = new OwnedRoutes<Owner>();
   /** The routes whose first two segments are literals, by these segments. */
-  readonly #groups = new Map<string, OwnedRoute<Owner>[]>();
+  readonly #groups = new Map<string, OwnedRoutes<Owner>>();
   /** The routes with a wildcard in the first two segments. */
-  readonly #wild: OwnedRoute<Owner>[] = [];
+  readonly #wild = new OwnedRoutes<Owner>();
 
   add(route: OwnedRoute<Owner>): void {
-    this.#all.push(route);
+    this.#all.add(route);
     const key = keyOf(route);
-    if (key === undefined) this.#wild.push(route);
-    else this.#groups.set(key, [...(this.#groups.get(key) ?? []), route]);
+    if (key === undefined) return this.#wild.add(route);
+    const group = this.#groups.get(key) ?? new OwnedRoutes<Owner>();
+    this.#groups.set(key, group);
+    group.add(route);
   }
 
   /** Returns the owner of a route that overlaps this one, unless it is `self`. */
   otherOwnerOf(shape: RouteShape, self: Owner): Owner | undefined {
     const key = keyOf(shape);
-    const isOther = (route: OwnedRoute<Owner>): boolean => route.owner !== self && routesOverlap(route, shape);
-    if (key === undefined) return this.#all.find(isOther)?.owner;
-    return (this.#groups.get(key)?.find(isOther) ?? this.#wild.find(isOther))?.owner;
+    if (key === undefined) return this.#all.otherOwnerOf(shape, self);
+    return this.#groups.get(key)?.otherOwnerOf(shape, self) ?? this.#wild.otherOwnerOf(shape, self);
+  }
+}
+
+/** Routes by their owners, so that the routes of one owner, of which there may be thousands, are not compared. */
+class OwnedRoutes<Owner> {
+  readonly #byOwner = new Map<Owner, RouteShape[]>();
+
+  add({ owner, ...route }: OwnedRoute<Owner>): void {
+    const routes = this.#byOwner.get(owner);
+    if (routes === undefined) this.#byOwner.set(owner, [route]);
+    else routes.push(route);
+  }
+
+  otherOwnerOf(shape: RouteShape, self: Owner): Owner | undefined {
+    for (const [owner, routes] of this.#byOwner) {
+      if (owner !== self && routes.some((route) => routesOverlap(route, shape))) return owner;
+    }
+    return undefined;
   }
 }
 

@@ -53,9 +53,9 @@ type Owner = number | "this server" | "a rule of the configuration";
 
 /**
  * Leaves out of each upstream the REST routes that could get calls of another one. The rules of the operator take
- * precedence over all annotations, then those of the process, then those of earlier upstreams.
+ * precedence over all annotations, then those of the process, then those of earlier upstreams. Yields after each RPC.
  */
-export function shareRoutes(upstreams: readonly RouteClaims[], context: RouteContext): RouteShares {
+export function shareRoutes(upstreams: readonly RouteClaims[], context: RouteContext): Generator<void, RouteShares> {
   return new Sharing(upstreams, context).share();
 }
 
@@ -80,7 +80,7 @@ class Sharing {
     }
   }
 
-  share(): RouteShares {
+  *share(): Generator<void, RouteShares> {
     for (const rule of this.#context.rules) {
       const owner = this.#ownerOfRule(rule.selector ?? "");
       for (const shape of shapesOf(rule)) if (shape !== undefined) this.#taken.add({ ...shape, owner });
@@ -89,9 +89,15 @@ class Sharing {
       for (const shape of this.#annotated(method))
         if (shape !== undefined) this.#taken.add({ ...shape, owner: "this server" });
     }
-    const conflicts = this.#upstreams.map(({ methods }, at) => [
-      ...new Set(methods.flatMap((method) => this.#claim(at, method))),
-    ]);
+    const conflicts: (readonly string[])[] = [];
+    for (const [at, { methods }] of this.#upstreams.entries()) {
+      const ofUpstream = new Set<string>();
+      for (const method of methods) {
+        for (const conflict of this.#claim(at, method)) ofUpstream.add(conflict);
+        yield;
+      }
+      conflicts.push([...ofUpstream]);
+    }
     return { rules: this.#rules, omit: this.#omit, conflicts };
   }
 

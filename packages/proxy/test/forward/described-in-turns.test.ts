@@ -21,6 +21,34 @@ const large = Buffer.concat([
   ),
 ]);
 
+/** The descriptors of the greenhouse, and a file with 5,000 RPCs. */
+const manyRpcs = Buffer.concat([
+  descriptorSetOf(GreenhouseService.file),
+  toBinary(
+    FileDescriptorSetSchema,
+    create(FileDescriptorSetSchema, {
+      file: [
+        {
+          name: "rpcs.proto",
+          package: "rpcs",
+          syntax: "proto3",
+          messageType: [{ name: "Message" }],
+          service: [
+            {
+              name: "Large",
+              method: Array.from({ length: 5_000 }, (_, at) => ({
+                name: `Get${at}`,
+                inputType: ".rpcs.Message",
+                outputType: ".rpcs.Message",
+              })),
+            },
+          ],
+        },
+      ],
+    }),
+  ),
+]);
+
 function createChangingProxy() {
   const source = { current: descriptorSetOf(GreenhouseService.file) };
   const read = (): Promise<Uint8Array> => Promise.resolve(source.current);
@@ -28,9 +56,12 @@ function createChangingProxy() {
   return createProxy({ upstreams }).then((proxy) => ({ proxy, source }));
 }
 
-test("a reload of large descriptors leaves turns of the event loop to calls", async () => {
+test.each([
+  { name: "many types", descriptors: large },
+  { name: "many RPCs", descriptors: manyRpcs },
+])("a reload of descriptors with $name leaves turns of the event loop to calls", async ({ descriptors }) => {
   const { proxy, source } = await createChangingProxy();
-  source.current = large;
+  source.current = descriptors;
   let turns = 0;
   let isDone = false;
   const count = (): void => {

@@ -1,7 +1,7 @@
 import type { Message } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { createFaultReporter } from "../../../gateway/src/serve/index.ts";
-import { type Exchange, planBody, toUtf8 } from "../../../gateway/src/exchange/index.ts";
+import { type Exchange, planBody, runSteps, toUtf8 } from "../../../gateway/src/exchange/index.ts";
 import { assembleGateway, compileNodeRoutes, createNodeServer } from "../../../gateway/src/create-gateway.ts";
 import type { Gateway, GatewayOptions } from "../../../gateway/src/index.ts";
 import { metadataFields } from "../../../gateway/src/protocols/shared/error-metadata.ts";
@@ -31,7 +31,7 @@ export const jsonRpcErrors = { parse: -32700, invalidRequest: -32600, methodNotF
  */
 export function createJsonRpcGateway(options: GatewayOptions): Gateway {
   const report = createFaultReporter(options.onFault);
-  const routes = compileNodeRoutes(options, report);
+  const routes = runSteps(compileNodeRoutes(options, report));
   const jsonRpc = createJsonRpc((procedure) => {
     const known = routes.paths.get(procedure);
     return known?.kind === "rpc-path" && known.rpc.kind === "unary" ? known.rpc : undefined;
