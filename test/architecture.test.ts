@@ -46,6 +46,7 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
   "proxy/command": [
     "proxy",
     "proxy/check",
+    "proxy/openapi",
     "proxy/settings",
     "proxy/upstreams",
     "auth",
@@ -65,6 +66,12 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
   "proxy/check": [
     "proxy/service-config",
     ...inGateway("", "command-line", "descriptors", "files", "protocols/mcp", "protocols/rest/rules"),
+  ],
+  "proxy/openapi": [
+    "docs-page",
+    "proxy/check",
+    "proxy/service-config",
+    ...inGateway("", "command-line", "descriptors", "protocols/mcp", "protocols/rest/rules", "validation"),
   ],
   "proxy/forward": [
     "proxy/client",
@@ -107,14 +114,9 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
   "gateway/fetch/exchange": inGateway("exchange"),
   "gateway/node": inGateway("exchange", "listen"),
   "gateway/listen": inGateway("exchange", "trusted-proxies"),
-  "gateway/serve": inGateway(
-    "descriptors",
-    "exchange",
-    "messages/json",
-    "protocols",
-    "protocols/rest/rules",
-    "trusted-proxies",
-  ),
+  "gateway/serve": [
+    ...inGateway("descriptors", "exchange", "messages/json", "protocols", "protocols/rest/rules", "trusted-proxies"),
+  ],
   "gateway/health": inGateway("gen", "serve"),
   "gateway/reflection": inGateway("gen"),
   "gateway/validation": inGateway("gen", "messages/json", "openapi", "serve"),
@@ -126,13 +128,10 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
   "gateway/descriptors": inGateway("exchange", "gen"),
   "gateway/messages/json": inGateway("messages/codegen"),
   "gateway/messages/binary": inGateway("exchange", "messages/codegen"),
-  "gateway/messages/codegen": [],
   "gateway/trusted-proxies": inGateway("exchange"),
-  "gateway/exchange": [],
-  "gateway/command-line": [],
-  "gateway/files": [],
-  "gateway/errors": [],
-  "gateway/options": [],
+  ...Object.fromEntries(
+    inGateway("command-line", "errors", "exchange", "files", "messages/codegen", "options").map((name) => [name, []]),
+  ),
 };
 
 /** The modules that every module of the packages may import, for error identifiers and option checks. */

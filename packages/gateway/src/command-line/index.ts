@@ -14,4 +14,5 @@ export {
   UsageError,
 } from "./command.ts";
 export { formatFlag, inColumns, type Row, usageOf } from "./help.ts";
+export { parseCommand } from "./parse-command.ts";
 export { type CommandOutput, runProgram } from "./program.ts";

@@ -15,5 +15,11 @@ export {
   readDescriptorSet,
   readDescriptorSetInTurns,
 } from "./read-descriptor-set.ts";
+export {
+  type SwaggerOptions,
+  swaggerOptionsOf,
+  type SwaggerRequirement,
+  type SwaggerScheme,
+} from "./swagger-options.ts";
 export { isPlaceholder } from "./validate-files.ts";
 export { validateServices } from "./validate-services.ts";

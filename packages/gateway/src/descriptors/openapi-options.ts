@@ -28,7 +28,7 @@ export interface OpenApiDescOptions {
 export type DescWithOptions = DescMethod | DescMessage | DescService | DescField | DescEnum | DescFile;
 
 /** The number of each extension, which extends the options of another kind of descriptor. */
-const extensionNumber = 1042;
+export const openApiExtension = 1042;
 
 const none: OpenApiDescOptions = { unread: [] };
 
@@ -37,7 +37,7 @@ const cache = new WeakMap<DescWithOptions, OpenApiDescOptions>();
 
 /** Returns the `openapiv2_*` options of a descriptor. Malformed options count as not read. */
 export function openApiOptionsOf(desc: DescWithOptions): OpenApiDescOptions {
-  const values = desc.proto.options?.$unknown?.filter(({ no }) => no === extensionNumber) ?? [];
+  const values = desc.proto.options?.$unknown?.filter(({ no }) => no === openApiExtension) ?? [];
   if (values.length === 0) return none;
   const cached = cache.get(desc);
   if (cached !== undefined) return cached;
@@ -58,7 +58,7 @@ interface Found extends Omit<{ -readonly [Name in keyof OpenApiDescOptions]: Ope
 }
 
 /** Reads the value of a field. @param name - the full name of the field */
-type ReadField = (reader: BinaryReader, found: Found, name: string) => void;
+type ReadField = (reader: BinaryReader, found: Found, name: string, wireType: WireType) => void;
 
 /** The fields of an option by number: the name, and how the value is read. */
 type Fields = Readonly<Record<number, readonly [name: string, read?: ReadField]>>;
@@ -70,7 +70,7 @@ function readFields(bytes: Uint8Array, option: string, fields: Fields, found: Fo
     const [field = String(number), read] = fields[number] ?? [];
     const name = `${option}.${field}`;
     if (read !== undefined) {
-      read(reader, found, name);
+      read(reader, found, name, wireType);
     } else {
       found.unread.push(name);
       reader.skip(wireType, number);
@@ -152,11 +152,18 @@ const enumSchema: Fields = {
   6: ["external_docs", readDocs],
 };
 
-// A file can be one of many that a document describes, so its options are not read.
+const skip: ReadField = (reader) => void reader.bytes();
+
+// The fields that describe a document are read by swagger-options.ts.
 const swagger: Fields = {
-  ...unread({ 1: "swagger", 2: "info", 3: "host", 4: "base_path", 5: "schemes", 6: "consumes", 7: "produces" }),
-  ...unread({ 10: "responses", 11: "security_definitions", 12: "security", 13: "tags", 14: "external_docs" }),
+  ...unread({ 1: "swagger", 6: "consumes", 7: "produces", 10: "responses", 13: "tags", 14: "external_docs" }),
   ...unread({ 15: "extensions" }),
+  2: ["info", skip],
+  3: ["host", skip],
+  4: ["base_path", skip],
+  5: ["schemes", (reader, _found, _name, wireType) => reader.skip(wireType)],
+  11: ["security_definitions", skip],
+  12: ["security", skip],
 };
 
 const optionOfKind: Readonly<Record<DescWithOptions["kind"], { readonly option: string; readonly fields: Fields }>> = {

@@ -164,7 +164,10 @@ test("openapiv2_schema, openapiv2_field and openapiv2_enum describe schemas", ()
 
 test("fields that are not read are listed with the descriptors that set them", () => {
   const service = serviceOf({
-    file: [[2, [[1, "Title"]]]],
+    file: [
+      [2, [[1, "Title"]]],
+      [14, docs],
+    ],
     methods: [
       [[9, []]],
       [
@@ -180,7 +183,7 @@ test("fields that are not read are listed with the descriptors that set them", (
     service: [[2, "Buy."]],
   });
   expect(Object.fromEntries(unreadOpenApiOptions([service]))).toEqual({
-    "openapiv2_swagger.info": ["shop.proto"],
+    "openapiv2_swagger.external_docs": ["shop.proto"],
     "openapiv2_operation.responses": ["shop.Shop.Send0", "shop.Shop.Send1"],
     "openapiv2_operation.external_docs": ["shop.Shop.Send1"],
     "openapiv2_schema.json_schema.title": ["shop.Order"],

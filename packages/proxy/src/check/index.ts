@@ -8,6 +8,7 @@ export { checkCommand } from "./check-command.ts";
 export { InputError } from "./input-error.ts";
 export { readInput } from "./read-input.ts";
 export { readRules } from "./read-rules.ts";
+export { readServices, servicesOf } from "./read-services.ts";
 export {
   parseProfile,
   profileNames,

@@ -13,7 +13,11 @@ const fileMaxBytes = 200 * 1024 * 1024;
  * @throws InputError for any other file, or if every service lacks a type
  */
 export async function readServices(path: string): Promise<ReadServices> {
-  const bytes = await readBytes(path);
+  return servicesOf(path, await readBytes(path));
+}
+
+/** Returns the services of a set. @param path - where it is from, for messages @throws as {@link readServices} does */
+export function servicesOf(path: string, bytes: Uint8Array): ReadServices {
   const { services, omitted, missingFiles } = describe(path, bytes);
   const isGoogleMissing = [...missingFiles].some((name) => name.startsWith("google/"));
   const hint = isGoogleMissing ? `${howToCreate}. ${googleApis}` : howToCreate;

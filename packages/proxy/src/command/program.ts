@@ -8,6 +8,7 @@ import {
 } from "@plantstore/gateway/internal/command-line";
 import { messageOf } from "@plantstore/gateway/internal/errors";
 import { checkCommand, InputError } from "../check/index.ts";
+import { openApiCommand, pluginCommand } from "../openapi/index.ts";
 import { proxyFileSchema, SettingsProblem } from "../settings/index.ts";
 import { ConfigurationFile } from "./configuration-file.ts";
 import { packageVersion } from "./package-version.ts";
@@ -76,7 +77,7 @@ const program: Program<ProxyTerminal> = {
   name: "plantstore-proxy",
   about: "REST, Connect and gRPC-Web in front of gRPC services in any language.",
   version: packageVersion(),
-  commands: [serveCommand, checkCommand, schemaCommand],
+  commands: [serveCommand, checkCommand, openApiCommand, pluginCommand, schemaCommand],
   defaultCommand: serveCommand,
   exitCodes: { 0: "success", 1: "failure", 2: "invalid usage, setting or file" },
   fail: (error, terminal) => {

@@ -4,4 +4,4 @@
  * Flow: the text → a value (read-yaml, with the package `yaml`) → its rules.
  */
 export { parseServiceRules, serviceConfigMaxBytes } from "./parse-service-rules.ts";
-export { readLocatedYaml, YamlProblem, type YamlValue } from "./read-yaml.ts";
+export { readLocatedYaml, readYaml, YamlProblem, type YamlValue } from "./read-yaml.ts";

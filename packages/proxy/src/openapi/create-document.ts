@@ -1,0 +1,96 @@
+import type { DescService } from "@bufbuild/protobuf";
+import { serializeDocument } from "@plantstore/docs-page";
+import { createOpenApi, type OpenApiOptions } from "@plantstore/gateway";
+import { type ParsedFlags, textOf, UsageError } from "@plantstore/gateway/internal/command-line";
+import { createNameFilter, type RestOptions } from "@plantstore/gateway/rest";
+import { InputError, parseProfile, parseSwitches, readRules, toRestOptions } from "../check/index.ts";
+import { type DocumentBase, readBaseFile } from "./base-file.ts";
+import { baseOfServices } from "./swagger-base.ts";
+
+const versions: Readonly<Record<string, OpenApiOptions["openapi"]>> = { "3.1": "3.1.0", "3.2": "3.2.0" };
+
+/** The formats of a document. */
+export type DocumentFormat = "json" | "yaml";
+
+/** Returns the format that the flags select. @param path - of the file to write @throws UsageError for another one */
+export function formatOf(flags: ParsedFlags, path: string | undefined): DocumentFormat {
+  const format = textOf(flags["format"]) ?? (/\.ya?ml$/.test(path ?? "") ? "yaml" : "json");
+  if (format !== "json" && format !== "yaml") throw new UsageError(`--format must be json or yaml, got "${format}"`);
+  return format;
+}
+
+/**
+ * Creates the document of services: the bytes that a server with these options sends.
+ *
+ * @param warn - called for each binding that OpenAPI cannot describe
+ * @throws UsageError, InputError, or the errors of `createOpenApi`
+ */
+export async function createDocument(
+  all: readonly DescService[],
+  flags: ParsedFlags,
+  format: DocumentFormat,
+  warn: (text: string) => void,
+): Promise<Uint8Array<ArrayBuffer>> {
+  const version = textOf(flags["version"]) ?? "3.1";
+  const openapi = Object.hasOwn(versions, version) ? versions[version] : undefined;
+  if (openapi === undefined)
+    throw new UsageError(`--version must be one of ${Object.keys(versions).join(", ")}, got "${version}"`);
+  const isSelected = createNameFilter(textsOf(flags["service"]));
+  const services = all.filter(({ typeName }) => isSelected?.(typeName) ?? true);
+  if (services.length === 0) throw new InputError("no service of the definition matches --service");
+  const tools = textsOf(flags["mcp"]);
+  // Dynamic imports: few documents need these.
+  const mcp = tools.length > 0 && (await import("@plantstore/gateway/mcp")).createMcp({ tools });
+  const validation =
+    flags["validate"] === true && (await (await import("@plantstore/gateway/validation")).openValidation());
+  const document = createOpenApi(services, {
+    openapi,
+    ...(await baseOf(services, flags)),
+    rest: await restOf(flags),
+    ...(mcp !== false && { mcp }),
+    ...(validation !== false && { validation }),
+    onOmitted: ({ method }, reason) => warn(`${method.parent.typeName}.${method.name} is omitted: ${reason}`),
+  });
+  const { json, yaml } = await serializeDocument(document);
+  return format === "json" ? json : await yaml();
+}
+
+/** Flags take precedence over the base file, which takes precedence over the definition. */
+async function baseOf(
+  services: readonly DescService[],
+  flags: ParsedFlags,
+): Promise<DocumentBase & Pick<OpenApiOptions, "info">> {
+  const file = textOf(flags["base"]);
+  const base = file === undefined ? {} : await readBaseFile(file);
+  const { security, ...ofServices } = baseOfServices(services);
+  const [title, version, servers] = [textOf(flags["title"]), textOf(flags["api-version"]), textsOf(flags["server"])];
+  return {
+    ...ofServices,
+    // These requirements name schemes that a base file may replace.
+    ...(security !== undefined && base.securitySchemes === undefined && { security }),
+    ...base,
+    ...(servers.length > 0 && { servers: servers.map((url) => ({ url })) }),
+    info: {
+      title: services.map(({ typeName }) => typeName).join(", "),
+      version: "1.0.0",
+      ...ofServices.info,
+      ...base.info,
+      ...(title !== undefined && { title }),
+      ...(version !== undefined && { version }),
+    },
+  };
+}
+
+async function restOf(flags: ParsedFlags): Promise<RestOptions> {
+  const profile = parseProfile(textOf(flags["rest-profile"]) ?? "strict");
+  return {
+    ...toRestOptions(parseSwitches(textsOf(flags["rest"])), profile),
+    omit: textsOf(flags["omit"]),
+    rules: (await Promise.all(textsOf(flags["rules"]).map(readRules))).flat(),
+    ignoreUnregistered: true,
+  };
+}
+
+function textsOf(flag: ParsedFlags[string]): readonly string[] {
+  return flag === undefined ? [] : [flag].flat().map(String);
+}

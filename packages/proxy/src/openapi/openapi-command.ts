@@ -1,0 +1,42 @@
+import { writeFile } from "node:fs/promises";
+import { type CommandOf, type CommandOutput, textOf, UsageError } from "@plantstore/gateway/internal/command-line";
+import { messageOf } from "@plantstore/gateway/internal/errors";
+import { InputError, readServices } from "../check/index.ts";
+import { createDocument, formatOf } from "./create-document.ts";
+import { documentFlags } from "./document-flags.ts";
+
+/** Writes the OpenAPI document of a descriptor set. */
+export const openApiCommand: CommandOf<CommandOutput> = {
+  name: "openapi",
+  summary: "write the OpenAPI document of a definition, without an upstream",
+  operands: [{ name: "SET", about: "a binary descriptor set, as for check; with source info, it has the comments" }],
+  flags: {
+    out: { value: "FILE", about: "writes the document to this file; default standard output" },
+    ...documentFlags,
+  },
+  notes: ["Exit code: 0 if the document is written, 1 if the HTTP rules are not valid, 2 for an argument or a file."],
+  run: async (flags, [file = ""], { out, err }) => {
+    const path = textOf(flags["out"]);
+    try {
+      const format = formatOf(flags, path);
+      const { services, omitted } = await readServices(file);
+      omitted.forEach((problem) => err(problem));
+      const bytes = await createDocument(services, flags, format, err);
+      if (path === undefined) out(new TextDecoder().decode(bytes).replace(/\n$/, ""));
+      else await write(path, bytes);
+      return 0;
+    } catch (error) {
+      if (error instanceof UsageError) throw error;
+      err(error instanceof InputError ? error.message : `cannot describe the definition: ${messageOf(error)}`);
+      return error instanceof InputError ? 2 : 1;
+    }
+  },
+};
+
+async function write(path: string, bytes: Uint8Array): Promise<void> {
+  try {
+    await writeFile(path, bytes);
+  } catch (error) {
+    throw new InputError(`cannot write ${path}: ${messageOf(error)}`);
+  }
+}

@@ -1,0 +1,86 @@
+import { create, fromBinary, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
+import {
+  type CodeGeneratorRequest,
+  CodeGeneratorRequestSchema,
+  CodeGeneratorResponse_Feature as Feature,
+  CodeGeneratorResponseSchema,
+  Edition,
+  FileDescriptorSetSchema,
+} from "@bufbuild/protobuf/wkt";
+import { type CommandOf, type CommandOutput, parseCommand, textOf } from "@plantstore/gateway/internal/command-line";
+import { messageOf } from "@plantstore/gateway/internal/errors";
+import { InputError, servicesOf } from "../check/index.ts";
+import { createDocument, formatOf } from "./create-document.ts";
+import { documentFlags } from "./document-flags.ts";
+
+/** Maximum size of a request in bytes. 200 MiB, as for files of descriptor sets. */
+const requestMaxBytes = 200 * 1024 * 1024;
+
+/** The streams of a plugin. */
+interface PluginStreams {
+  readonly input: AsyncIterable<Uint8Array>;
+  readonly write: (bytes: Uint8Array) => void;
+}
+
+/** Serves as a plugin of protoc and buf: reads a CodeGeneratorRequest and writes the document. */
+export const pluginCommand: CommandOf<CommandOutput> = {
+  name: "protoc-gen-openapi",
+  summary: "run as a plugin of buf or protoc that writes the OpenAPI document",
+  notes: ["The plugin reads standard input. Its options are the flags of openapi, without dashes: version=3.2"],
+  run: async (_flags, _operands, { err }) => {
+    await runPlugin({ input: process.stdin, write: (bytes) => void process.stdout.write(bytes) }, err);
+    return 0;
+  },
+};
+
+/** Responds to one request. Errors are part of the response. */
+async function runPlugin({ input, write }: PluginStreams, err: (line: string) => void): Promise<void> {
+  const response = await generate(input, err).catch(
+    (error: unknown): MessageInitShape<typeof CodeGeneratorResponseSchema> => ({ error: messageOf(error) }),
+  );
+  const features = {
+    supportedFeatures: BigInt(Feature.PROTO3_OPTIONAL | Feature.SUPPORTS_EDITIONS),
+    minimumEdition: Edition.EDITION_PROTO2,
+    maximumEdition: Edition.EDITION_2024,
+  };
+  write(toBinary(CodeGeneratorResponseSchema, create(CodeGeneratorResponseSchema, { ...features, ...response })));
+}
+
+async function generate(
+  input: AsyncIterable<Uint8Array>,
+  err: (line: string) => void,
+): Promise<MessageInitShape<typeof CodeGeneratorResponseSchema>> {
+  const request = await readRequest(input);
+  const { flags } = parseCommand(
+    { ...pluginCommand, flags: { out: { value: "FILE", about: "" }, ...documentFlags } },
+    wordsOf(request.parameter),
+  );
+  const path = textOf(flags["out"]);
+  const format = formatOf(flags, path);
+  const set = create(FileDescriptorSetSchema, { file: request.protoFile });
+  const { services, omitted } = servicesOf("the request", toBinary(FileDescriptorSetSchema, set));
+  omitted.forEach((problem) => err(problem));
+  const generated = new Set(request.fileToGenerate);
+  const described = services.filter(({ file }) => generated.has(file.proto.name));
+  const bytes = await createDocument(described, flags, format, err);
+  return { file: [{ name: path ?? `openapi.${format}`, content: new TextDecoder().decode(bytes) }] };
+}
+
+async function readRequest(input: AsyncIterable<Uint8Array>): Promise<CodeGeneratorRequest> {
+  const pieces: Uint8Array[] = [];
+  let length = 0;
+  for await (const piece of input) {
+    pieces.push(piece);
+    length += piece.length;
+    if (length > requestMaxBytes) throw new InputError(`the request is larger than ${requestMaxBytes} bytes`);
+  }
+  return fromBinary(CodeGeneratorRequestSchema, Buffer.concat(pieces, length));
+}
+
+/** Returns the flags in a parameter such as "version=3.2,server=https://a.example". */
+function wordsOf(parameter: string): readonly string[] {
+  return parameter
+    .split(",")
+    .filter((option) => option !== "")
+    .map((option) => `--${option}`);
+}

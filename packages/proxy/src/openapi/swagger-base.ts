@@ -1,0 +1,101 @@
+import type { DescService } from "@bufbuild/protobuf";
+import type { OpenApiInfo, OpenApiSecurityScheme, OpenApiServer } from "@plantstore/gateway";
+import {
+  type SwaggerOptions,
+  swaggerOptionsOf,
+  type SwaggerRequirement,
+  type SwaggerScheme,
+} from "@plantstore/gateway/internal/descriptors";
+import type { DocumentBase } from "./base-file.ts";
+
+/**
+ * Returns what `openapiv2_swagger` of the files of services says about the document. If several files set a part, the
+ * first one applies; security schemes are those of all files.
+ */
+export function baseOfServices(services: readonly DescService[]): DocumentBase {
+  const bases = [...new Set(services.map(({ file }) => file))].map(swaggerOptionsOf).map(toBase);
+  const securitySchemes = Object.assign({}, ...bases.toReversed().map((base) => base.securitySchemes));
+  return {
+    ...firstOf(bases, "info"),
+    ...firstOf(bases, "servers"),
+    ...firstOf(bases, "security"),
+    ...(Object.keys(securitySchemes).length > 0 && { securitySchemes }),
+  };
+}
+
+function firstOf(bases: readonly DocumentBase[], name: keyof DocumentBase): DocumentBase {
+  const value = bases.find((base) => base[name] !== undefined)?.[name];
+  return value === undefined ? {} : { [name]: value };
+}
+
+function toBase({ info, security_definitions, security, ...server }: SwaggerOptions): DocumentBase {
+  const schemes = Object.entries(security_definitions?.security ?? {}).flatMap(([name, value]) => {
+    const scheme = toScheme(value);
+    return scheme === undefined ? [] : [[name, scheme] as const];
+  });
+  const known = new Set(schemes.map(([name]) => name));
+  // createOpenApi refuses requirements of schemes that it does not know.
+  const requirements = (security ?? [])
+    .map(toRequirement)
+    .filter((requirement) => Object.keys(requirement).every((name) => known.has(name)));
+  const servers = toServers(server);
+  return {
+    ...(info && { info: toInfo(info) }),
+    ...(servers.length > 0 && { servers }),
+    ...(schemes.length > 0 && { securitySchemes: Object.fromEntries(schemes) }),
+    ...(security && requirements.length === security.length && { security: requirements }),
+  };
+}
+
+function toInfo({ terms_of_service, ...info }: NonNullable<SwaggerOptions["info"]>): Partial<OpenApiInfo> {
+  return { ...info, ...(terms_of_service !== undefined && { termsOfService: terms_of_service }) };
+}
+
+/** The URL schemes of the enum Scheme. WebSockets are not served. */
+const urlSchemes = new Map([
+  [1, "http"],
+  [2, "https"],
+]);
+
+function toServers({ host, base_path = "", schemes = [] }: SwaggerOptions): readonly OpenApiServer[] {
+  const path = base_path.replace(/\/+$/, "");
+  if (host === undefined) return path === "" ? [] : [{ url: path }];
+  const known = schemes.flatMap((scheme) => urlSchemes.get(scheme) ?? []);
+  // A URL without a scheme has that of the document.
+  return known.length === 0
+    ? [{ url: `//${host}${path}` }]
+    : known.map((scheme) => ({ url: `${scheme}://${host}${path}` }));
+}
+
+const places = new Map<unknown, "query" | "header">([
+  [1, "query"],
+  [2, "header"],
+]);
+
+const flows = new Map<unknown, "implicit" | "password" | "clientCredentials" | "authorizationCode">([
+  [1, "implicit"],
+  [2, "password"],
+  [3, "clientCredentials"],
+  [4, "authorizationCode"],
+]);
+
+/** Converts a Security Scheme Object of OpenAPI 2 to OpenAPI 3. Returns `undefined` if it is not complete. */
+function toScheme(scheme: SwaggerScheme): OpenApiSecurityScheme | undefined {
+  const { type, name, authorization_url, token_url, scopes } = scheme;
+  const description = scheme.description === undefined ? {} : { description: scheme.description };
+  if (type === 1) return { type: "http", scheme: "basic", ...description };
+  const place = places.get(scheme.in);
+  if (type === 2 && place !== undefined && name !== undefined)
+    return { type: "apiKey", name, in: place, ...description };
+  const flow = flows.get(scheme.flow);
+  if (type !== 3 || flow === undefined) return undefined;
+  const urls = {
+    ...(authorization_url !== undefined && { authorizationUrl: authorization_url }),
+    ...(token_url !== undefined && { tokenUrl: token_url }),
+  };
+  return { type: "oauth2", flows: { [flow]: { ...urls, scopes: scopes?.scope ?? {} } }, ...description };
+}
+
+function toRequirement({ security_requirement = {} }: SwaggerRequirement): Readonly<Record<string, readonly string[]>> {
+  return Object.fromEntries(Object.entries(security_requirement).map(([name, { scope = [] }]) => [name, scope]));
+}
