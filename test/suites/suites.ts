@@ -180,6 +180,17 @@ export const suites: readonly Suite[] = [
   },
   {
     kind: "files",
+    name: "nice-grpc",
+    about: "handlers of nice-grpc on its own server and on the gateway",
+    occasion: "run",
+    whySeparate: "has dependencies that `npm ci` does not install",
+    files: ["packages/grpc-handlers/test/suites/nice-grpc/**/*.test.ts"],
+    blocks: true,
+    prepare: "tsc -p packages/grpc-handlers/test/suites/nice-grpc",
+    needs: ["npm packages/grpc-handlers/test/suites/nice-grpc"],
+  },
+  {
+    kind: "files",
     name: "a2a",
     about: "the agent of examples/a2a, called by the A2A clients for JavaScript and Python over REST and gRPC",
     occasion: "run",

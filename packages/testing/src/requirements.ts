@@ -77,7 +77,7 @@ export const requirements = {
   oasdiff: { found: "command -v oasdiff", go: "github.com/oasdiff/oasdiff@v1.37.0" },
   ghz: { found: "command -v ghz", go: "github.com/bojand/ghz/cmd/ghz@v0.121.0" },
   kustomize: { found: "command -v kustomize", go: "sigs.k8s.io/kustomize/kustomize/v5@v5.5.0" },
-  // The OpenAPI linter; the browser driver and its client; the A2A client; the MCP clients; Google's clients;
+  // The OpenAPI linter; the browser driver and its client; the A2A client; the MCP clients; nice-grpc; Google's clients;
   // Deno and Bun; the conformance runner of protobuf; frameworks.
   "npm test/suites/openapi": { found: "[ -d test/suites/openapi/node_modules/@redocly ]", npm: "test/suites/openapi" },
   "npm test/suites/browser": { found: "[ -d test/suites/browser/node_modules ]", npm: "test/suites/browser" },
@@ -85,6 +85,10 @@ export const requirements = {
   "npm packages/gateway/test/suites/mcp": {
     found: "[ -d packages/gateway/test/suites/mcp/node_modules ]",
     npm: "packages/gateway/test/suites/mcp",
+  },
+  "npm packages/grpc-handlers/test/suites/nice-grpc": {
+    found: "[ -d packages/grpc-handlers/test/suites/nice-grpc/node_modules ]",
+    npm: "packages/grpc-handlers/test/suites/nice-grpc",
   },
   "npm test/suites/google-clients": {
     found: "[ -d test/suites/google-clients/node_modules ]",

@@ -76,7 +76,10 @@ describe.each([
       "lib/nestjs.d.ts",
     ],
   },
-  { name: "@plantstore/grpc-handlers", has: [...texts, "lib/grpc-js.js", "lib/grpc-js.d.ts"] },
+  {
+    name: "@plantstore/grpc-handlers",
+    has: [...texts, "lib/grpc-js.js", "lib/grpc-js.d.ts", "lib/nice-grpc.js", "lib/nice-grpc.d.ts"],
+  },
   {
     name: "@plantstore/proxy",
     has: [...texts, "lib/create-proxy.js", "lib/create-proxy.d.ts", "node/command/main.js"],

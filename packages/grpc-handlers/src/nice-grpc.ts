@@ -1,0 +1,40 @@
+/** Serves handlers of nice-grpc: with the definitions that ts-proto writes for it, and those of grpc-js. */
+import type { DescService } from "@bufbuild/protobuf";
+import type { ConnectRouter } from "@connectrpc/connect";
+import type { ServiceDefinition, UntypedHandleCall } from "@grpc/grpc-js";
+import { addGrpcJsService, type GrpcJsOptions } from "./grpc-js.ts";
+import { type GenericDefinition, type NiceHandler, toGrpcJsDefinition, toGrpcJsHandler } from "./nice-grpc/index.ts";
+
+export type { GenericDefinition } from "./nice-grpc/index.ts";
+export { readServices, type DescriptorSource } from "./grpc-js.ts";
+
+/**
+ * Registers handlers written for nice-grpc, in place of `server.add(definition, implementation)`. They are served like
+ * those of `addGrpcJsService`, whose options and errors this has. Middleware of nice-grpc does not run; use interceptors
+ * of Connect or of grpc-js.
+ *
+ * @returns the descriptor of the service
+ */
+export function addNiceGrpcService(
+  router: ConnectRouter,
+  definition: GenericDefinition | ServiceDefinition,
+  implementation: object,
+  options: GrpcJsOptions = {},
+): DescService {
+  const methods = toGrpcJsDefinition(definition);
+  const handlers: Record<string, UntypedHandleCall> = {};
+  for (const [key, method] of Object.entries(methods)) {
+    const handler = handlerOf(implementation, [key, key.slice(0, 1).toLowerCase() + key.slice(1)]);
+    if (handler !== undefined) handlers[key] = toGrpcJsHandler(method, handler);
+  }
+  return addGrpcJsService(router, methods, handlers, options);
+}
+
+/** Returns a method of an object, bound to it; `undefined` if it has none of these names. */
+function handlerOf(implementation: object, names: readonly string[]): NiceHandler | undefined {
+  for (const name of names) {
+    const handler: unknown = Reflect.get(implementation, name);
+    if (typeof handler === "function") return (...args) => Reflect.apply(handler, implementation, args);
+  }
+  return undefined;
+}

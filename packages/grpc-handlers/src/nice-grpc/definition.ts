@@ -1,0 +1,51 @@
+import type { MethodDefinition, ServiceDefinition } from "@grpc/grpc-js";
+
+/** A message type of ts-proto. */
+interface TsProtoType {
+  // oxlint-disable-next-line typescript/no-explicit-any -- the messages of a definition have any type.
+  encode(message: any): { finish(): Uint8Array };
+  decode(bytes: Uint8Array): unknown;
+  // oxlint-disable-next-line typescript/no-explicit-any -- as above.
+  fromPartial?(message: any): unknown;
+}
+
+/** A method of a {@link GenericDefinition}. */
+interface GenericMethod {
+  readonly name: string;
+  readonly requestType: TsProtoType;
+  readonly requestStream: boolean;
+  readonly responseType: TsProtoType;
+  readonly responseStream: boolean;
+}
+
+/** A service as ts-proto describes it with `outputServices=nice-grpc,outputServices=generic-definitions`. */
+export interface GenericDefinition {
+  readonly fullName: string;
+  readonly methods: Readonly<Record<string, GenericMethod>>;
+}
+
+/** Returns a definition of nice-grpc in the form of grpc-js. The keys are the names of handlers. */
+export function toGrpcJsDefinition(definition: GenericDefinition | ServiceDefinition): ServiceDefinition {
+  if (!isGeneric(definition)) return definition;
+  const { fullName, methods } = definition;
+  return Object.fromEntries(Object.entries(methods).map(([key, method]) => [key, toMethod(fullName, method)]));
+}
+
+function isGeneric(definition: GenericDefinition | ServiceDefinition): definition is GenericDefinition {
+  return typeof definition["fullName"] === "string";
+}
+
+function toMethod(fullName: string, method: GenericMethod): MethodDefinition<unknown, unknown> {
+  const { name, requestType, requestStream, responseType, responseStream } = method;
+  return {
+    path: `/${fullName}/${name}`,
+    requestStream,
+    responseStream,
+    requestSerialize: (message) => Buffer.from(requestType.encode(message).finish()),
+    requestDeserialize: (bytes) => requestType.decode(bytes),
+    // Handlers of nice-grpc return only the fields that are set.
+    responseSerialize: (message) =>
+      Buffer.from(responseType.encode(responseType.fromPartial?.(message) ?? message).finish()),
+    responseDeserialize: (bytes) => responseType.decode(bytes),
+  };
+}

@@ -1,0 +1,94 @@
+import { once } from "node:events";
+import {
+  type MethodDefinition,
+  type sendUnaryData,
+  type ServerDuplexStream,
+  type ServerErrorResponse,
+  type ServerUnaryCall,
+  status,
+  type StatusObject,
+  type UntypedHandleCall,
+} from "@grpc/grpc-js";
+import { NiceCallContext } from "./call-context.ts";
+
+/** A handler of nice-grpc of any kind. */
+export type NiceHandler = (request: unknown, context: NiceCallContext) => unknown;
+
+// oxlint-disable-next-line typescript/no-explicit-any -- the type of grpc-js for messages of any type.
+type UnaryCall = ServerUnaryCall<any, any>;
+// oxlint-disable-next-line typescript/no-explicit-any -- as above.
+type StreamCall = ServerDuplexStream<any, any>;
+
+/** Returns a handler of nice-grpc as a handler of grpc-js. */
+export function toGrpcJsHandler(
+  { requestStream, responseStream }: Pick<MethodDefinition<unknown, unknown>, "requestStream" | "responseStream">,
+  handler: NiceHandler,
+): UntypedHandleCall {
+  // A call is the async iterable of its requests.
+  const requestOf = (call: object): unknown => (requestStream ? call : Reflect.get(call, "request"));
+  if (responseStream) return (call: StreamCall) => void stream(call, (context) => handler(requestOf(call), context));
+  return (call: UnaryCall, callback: sendUnaryData<unknown>) =>
+    void respond(call, callback, (context) => handler(requestOf(call), context));
+}
+
+/** Calls a handler that returns a message. */
+async function respond(
+  call: UnaryCall,
+  callback: sendUnaryData<unknown>,
+  handle: (context: NiceCallContext) => unknown,
+): Promise<void> {
+  const context = new NiceCallContext(call);
+  try {
+    const message = await handle(context);
+    context.sendHeader();
+    callback(null, message, context.trailer.grpcJs);
+  } catch (error) {
+    context.sendHeader();
+    callback(toStatus(error, context));
+  }
+}
+
+/** Calls a handler that returns messages. */
+async function stream(call: StreamCall, handle: (context: NiceCallContext) => unknown): Promise<void> {
+  const context = new NiceCallContext(call);
+  const { signal } = context;
+  try {
+    for await (const message of iterableOf(handle(context))) {
+      context.sendHeader();
+      // Leaving the loop ends the handler, too.
+      if (!call.write(message)) await once(call, "drain", { signal });
+    }
+    context.sendHeader();
+    call.end(context.trailer.grpcJs);
+  } catch (error) {
+    context.sendHeader();
+    call.emit("error", toStatus(error, context));
+  }
+}
+
+/** @throws TypeError for a result that cannot be iterated */
+function iterableOf(returned: unknown): AsyncIterable<unknown> {
+  if (isAsyncIterable(returned)) return returned;
+  throw new TypeError(`a handler of a stream must return an async iterable, got ${typeof returned}`);
+}
+
+function isAsyncIterable(value: unknown): value is AsyncIterable<unknown> {
+  return typeof value === "object" && value !== null && Symbol.asyncIterator in value;
+}
+
+/** Returns the status of what a handler has thrown. As in nice-grpc, only a `ServerError` has a code for the client. */
+function toStatus(thrown: unknown, { trailer }: NiceCallContext): Partial<StatusObject> | ServerErrorResponse {
+  const metadata = trailer.grpcJs;
+  const error: unknown = thrown;
+  if (isServerError(error)) return { code: error.code, details: error.details, metadata };
+  if (error instanceof Error && error.name === "AbortError") {
+    return { code: status.CANCELLED, details: "The operation was cancelled", metadata };
+  }
+  const message = error instanceof Error ? error.message : String(error);
+  return Object.assign(new Error(message, { cause: error }), { metadata });
+}
+
+/** Recognizes a `ServerError` of any copy of nice-grpc, by the property that nice-grpc itself checks. */
+function isServerError(error: unknown): error is Pick<StatusObject, "code" | "details"> {
+  return typeof error === "object" && error !== null && "@@nice-grpc:ServerError" in error;
+}

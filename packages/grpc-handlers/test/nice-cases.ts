@@ -1,0 +1,239 @@
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { join, relative } from "node:path";
+import { status } from "@grpc/grpc-js";
+import { projectFolder } from "../../testing/src/process/child-program.ts";
+import type { GenericDefinition } from "../src/nice-grpc.ts";
+import { includeDirs } from "./garden.ts";
+import type { CallOutcome, ClientCall, Message } from "./grpc-js-client.ts";
+
+// Handlers of nice-grpc. Each case has the same outcome with nice-grpc's own server and with a gateway.
+
+/** The parts of nice-grpc's metadata that the cases use. */
+interface Metadata {
+  set(key: string, value: string | Uint8Array | (string | Uint8Array)[]): unknown;
+  append(key: string, value: string | Uint8Array): unknown;
+  delete(key: string): void;
+  get(key: string): string | Uint8Array | undefined;
+  getAll(key: string): (string | Uint8Array)[];
+  has(key: string): boolean;
+  [Symbol.iterator](): Iterator<[string, (string | Uint8Array)[]]>;
+}
+
+/** The second argument of handlers. */
+export interface Context {
+  readonly metadata: Metadata;
+  readonly header: Metadata;
+  readonly trailer: Metadata;
+  readonly peer: string;
+  readonly signal: AbortSignal;
+  readonly sendHeader: () => void;
+}
+
+/** nice-grpc's class of errors. */
+export type ServerErrorClass = new (code: status, details: string) => Error;
+
+/** A handler, a call, and its outcome. */
+export interface NiceCase {
+  readonly name: string;
+  readonly handlers: (ServerError: ServerErrorClass) => object;
+  readonly call: ClientCall;
+  readonly outcome: Partial<Record<keyof CallOutcome, unknown>>;
+  /** What differs with a gateway. */
+  readonly deviation?: Partial<CallOutcome>;
+}
+
+/** The definition of the garden for nice-grpc. Dispose of it when the definition is no longer used. */
+export interface NiceGarden extends Disposable {
+  readonly definition: GenericDefinition;
+}
+
+/** Generates the definition of ts-proto for nice-grpc. */
+export async function generateNiceGarden(): Promise<NiceGarden> {
+  const folder = mkdtempSync(join(projectFolder, "test/code-blocks-"));
+  const config = { version: "v2", modules: includeDirs.map((path) => ({ path: relative(projectFolder, path) })) };
+  const options = ["outputServices=nice-grpc", "outputServices=generic-definitions", "esModuleInterop=true"];
+  const opt = [...options, "importSuffix=.ts", "env=node", "enumsAsLiterals=true", "forceLong=string"];
+  const template = { version: "v2", plugins: [{ local: "protoc-gen-ts_proto", out: folder, opt }] };
+  const args = ["generate", ".", "--config", JSON.stringify(config), "--template", JSON.stringify(template)];
+  execFileSync("buf", args, { cwd: projectFolder });
+  const generated: { GardenDefinition: GenericDefinition } = await import(join(folder, "garden/v1/garden.ts"));
+  return { definition: generated.GardenDefinition, [Symbol.dispose]: () => rmSync(folder, { recursive: true }) };
+}
+
+const say = (speciesName: unknown): Message => ({ speciesName: JSON.stringify(speciesName) });
+const three: readonly Message[] = [1, 2, 3].map((treeId) => ({ treeId }));
+const binary = Buffer.from([0, 255, 1]);
+const notFound = { code: status.NOT_FOUND, details: "no such tree" };
+const idsOf = (...ids: readonly number[]): unknown => ids.map((id) => ({ treeId: String(id) }));
+
+function setMetadata({ header, trailer }: Context): void {
+  header.set("x-head", ["1", "2"]);
+  header.append("x-head", "3");
+  header.set("x-head-bin", new Uint8Array(binary));
+  trailer.set("x-tail", "1");
+  trailer.set("x-gone", "1");
+  trailer.delete("x-gone");
+}
+const metadataOutcome = { header: { "x-head": ["1, 2, 3"], "x-head-bin": [binary] }, trailer: { "x-tail": ["1"] } };
+
+/** The cases. */
+export const niceCases: readonly NiceCase[] = [
+  {
+    name: "a method gets the request and its metadata, and returns some of the fields",
+    handlers: () => ({
+      getTree: async (request: Message, { metadata }: Context) =>
+        say([
+          request["treeId"],
+          metadata.get("x-text"),
+          Buffer.from(metadata.get("x-bytes-bin") ?? "").toString("hex"),
+          metadata.getAll("x-text"),
+          metadata.has("x-none"),
+          [...metadata].map(([key]) => key).toSorted(),
+        ]),
+    }),
+    call: {
+      method: "GetTree",
+      requests: [{ treeId: 7 }],
+      metadata: [
+        ["x-text", "a"],
+        ["x-text", "b"],
+        ["x-bytes-bin", binary],
+      ],
+    },
+    outcome: {
+      code: status.OK,
+      messages: [say(["7", "a, b", "00ff01", ["a, b"], false, ["user-agent", "x-bytes-bin", "x-text"]])],
+    },
+  },
+  {
+    name: "a method sets header and trailer",
+    handlers: () => ({
+      getTree: async (_request: Message, context: Context) => {
+        setMetadata(context);
+        return say(1);
+      },
+    }),
+    call: { method: "GetTree" },
+    outcome: { code: status.OK, messages: [say(1)], ...metadataOutcome },
+  },
+  {
+    name: "a ServerError is the status, with header and trailer",
+    handlers: (ServerError) => ({
+      getTree: async (_request: Message, context: Context) => {
+        setMetadata(context);
+        throw new ServerError(notFound.code, notFound.details);
+      },
+    }),
+    call: { method: "GetTree" },
+    outcome: { ...notFound, ...metadataOutcome },
+  },
+  {
+    name: "another error is UNKNOWN, even with a code",
+    handlers: () => ({
+      getTree: async () => {
+        throw Object.assign(new Error("secret"), { code: status.NOT_FOUND });
+      },
+    }),
+    call: { method: "GetTree" },
+    outcome: { code: status.UNKNOWN, details: "Unknown server error occurred" },
+    deviation: { details: "Unknown error" },
+  },
+  {
+    name: "an AbortError is CANCELLED",
+    handlers: () => ({
+      getTree: async () => {
+        throw new DOMException("gone", "AbortError");
+      },
+    }),
+    call: { method: "GetTree" },
+    outcome: { code: status.CANCELLED, details: "The operation was cancelled" },
+  },
+  {
+    name: "a method that is missing is UNIMPLEMENTED",
+    handlers: () => ({ listTrees: async function* () {} }),
+    call: { method: "GetTree" },
+    outcome: { code: status.UNIMPLEMENTED },
+  },
+  {
+    name: "a generator sends a stream, with header and trailer",
+    handlers: () => ({
+      async *listTrees(request: Message, context: Context) {
+        setMetadata(context);
+        for (const message of three.slice(0, Number(request["pageSize"]))) yield { treeId: String(message["treeId"]) };
+        context.header.set("x-late", "1");
+      },
+    }),
+    call: { method: "ListTrees", requests: [{ pageSize: 2 }] },
+    outcome: { code: status.OK, messages: idsOf(1, 2), ...metadataOutcome },
+  },
+  {
+    name: "a generator that throws ends the stream after its messages",
+    handlers: (ServerError) => ({
+      async *listTrees(_request: Message, context: Context) {
+        setMetadata(context);
+        yield { treeId: "1" };
+        throw new ServerError(notFound.code, notFound.details);
+      },
+    }),
+    call: { method: "ListTrees" },
+    outcome: { ...notFound, messages: idsOf(1), ...metadataOutcome },
+  },
+  {
+    name: "a client stream is an async iterable",
+    handlers: () => ({
+      async addTrees(requests: AsyncIterable<Message>) {
+        let treeCount = 0;
+        for await (const { treeId } of requests) treeCount += Number(treeId);
+        return { treeCount };
+      },
+    }),
+    call: { method: "AddTrees", requests: three },
+    outcome: { code: status.OK, messages: [{ treeCount: 6 }] },
+  },
+  {
+    name: "a client stream may be left early",
+    handlers: () => ({
+      async addTrees(requests: AsyncIterable<Message>) {
+        for await (const { treeId } of requests) return { treeCount: Number(treeId) };
+        return {};
+      },
+    }),
+    call: { method: "AddTrees", requests: three },
+    outcome: { code: status.OK, messages: [{ treeCount: 1 }] },
+  },
+  {
+    name: "a bidirectional stream responds to each message, and after the last",
+    handlers: () => ({
+      async *tradeTrees(requests: AsyncIterable<Message>) {
+        for await (const { treeId } of requests) yield { treeId };
+        yield { treeId: "4" };
+      },
+    }),
+    call: { method: "TradeTrees", requests: three },
+    outcome: { code: status.OK, messages: idsOf(1, 2, 3, 4) },
+  },
+  {
+    name: "sendHeader sends the header before the first message",
+    handlers: () => ({
+      async *tradeTrees(requests: AsyncIterable<Message>, { header, sendHeader, peer }: Context) {
+        header.set("x-head", String(/^127\.0\.0\.1:\d+$/.test(peer)));
+        sendHeader();
+        header.set("x-head", "late");
+        for await (const { treeId } of requests) yield { treeId };
+      },
+    }),
+    call: { method: "TradeTrees", requests: three },
+    outcome: { code: status.OK, messages: idsOf(1, 2, 3), header: { "x-head": ["true"] } },
+  },
+  {
+    name: "a generator waits for a client that reads slowly",
+    handlers: () => ({
+      async *listTrees() {
+        for (let sent = 0; sent < 500; sent += 1) yield { photoBytes: Buffer.alloc(8 * 1024) };
+      },
+    }),
+    call: { method: "ListTrees" },
+    outcome: { code: status.OK, messages: { length: 500 } },
+  },
+];

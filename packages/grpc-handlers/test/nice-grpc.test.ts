@@ -1,0 +1,74 @@
+import { status } from "@grpc/grpc-js";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { createTestGateway } from "../../testing/src/gateway/test-engine.ts";
+import { listenForTests, type Listening } from "../../testing/src/gateway/listen-for-tests.ts";
+import { addNiceGrpcService, readServices } from "../src/nice-grpc.ts";
+import { loadGarden } from "./garden.ts";
+import { callGarden } from "./grpc-js-client.ts";
+import { type Context, generateNiceGarden, niceCases, type NiceGarden } from "./nice-cases.ts";
+
+// The suite nice-grpc runs the cases with the package, too.
+
+/** An error with the members by which nice-grpc recognizes those of its other versions. */
+class ServerError extends Error {
+  readonly "@@nice-grpc:ServerError" = true;
+  readonly code: status;
+  readonly details: string;
+
+  constructor(code: status, details: string) {
+    super(details);
+    this.code = code;
+    this.details = details;
+  }
+}
+
+const descriptors = readServices(loadGarden());
+const kinds = ["ts-proto", "proto-loader"] as const;
+let garden: NiceGarden;
+
+beforeAll(async () => {
+  garden = await generateNiceGarden();
+});
+afterAll(() => garden[Symbol.dispose]());
+
+function start(kind: (typeof kinds)[number], handlers: object): Promise<Listening> {
+  const definition = kind === "ts-proto" ? garden.definition : loadGarden();
+  const routes = (router: Parameters<typeof addNiceGrpcService>[0]): void =>
+    void addNiceGrpcService(router, definition, handlers, { descriptors });
+  return listenForTests(createTestGateway({ routes, onFault: () => {} }));
+}
+
+test.each(niceCases.flatMap((one) => kinds.map((kind) => ({ ...one, kind }))))(
+  "$name, with the definition of $kind",
+  async ({ handlers, kind, call, outcome, deviation }) => {
+    await using server = await start(kind, handlers(ServerError));
+    expect(await callGarden(server.address.port, call)).toMatchObject({ ...outcome, ...deviation });
+  },
+);
+
+test.each(["GetTree", "AddTrees", "ListTrees", "TradeTrees"] as const)(
+  "the signal of %s aborts when its client cancels the call",
+  async (method) => {
+    const started = Promise.withResolvers<void>();
+    const aborted = Promise.withResolvers<boolean>();
+    const wait = async (_request: unknown, { signal }: Context): Promise<object> => {
+      signal.addEventListener("abort", () => aborted.resolve(signal.aborted));
+      started.resolve();
+      await aborted.promise;
+      return {};
+    };
+    const stream = async function* (request: unknown, context: Context): AsyncGenerator<object> {
+      yield await wait(request, context);
+    };
+    const handlers = { getTree: wait, addTrees: wait, listTrees: stream, tradeTrees: stream };
+    await using server = await start("ts-proto", handlers);
+    const onStart = (cancel: () => void): void => void started.promise.then(cancel);
+    const { code } = await callGarden(server.address.port, { method, onStart, keepsOpen: true });
+    expect([code, await aborted.promise]).toEqual([status.CANCELLED, true]);
+  },
+);
+
+test("a handler of a stream that returns no iterable is UNKNOWN", async () => {
+  await using server = await start("ts-proto", { listTrees: async () => [] });
+  expect(await callGarden(server.address.port, { method: "ListTrees" })).toMatchObject({ code: status.UNKNOWN });
+});
