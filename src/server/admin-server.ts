@@ -2,7 +2,7 @@ import { type BoundAddress, createGateway, type Endpoint } from "@plantstore/gat
 import type { Log } from "@plantstore/telemetry/logs";
 import type { MetricFamily } from "@plantstore/telemetry/metrics";
 import { type HttpEngineName, httpEngineOf } from "./http-engine.ts";
-import type { AdminAddress } from "./setting-readers.ts";
+import { type AdminAddress, socketPathOf } from "./setting-readers.ts";
 
 /** Why parts of a server cannot serve, for an operator, by their names. */
 export type ServerProblems = Readonly<Record<string, string>>;
@@ -37,10 +37,13 @@ export async function serveAdmin(
     endpoints: [createMetricsEndpoint(collect), createProblemsEndpoint(problems)],
     ...httpEngineOf(httpEngine),
   });
-  const bound = await admin.listen(at).catch((cause: unknown) => {
+  const path = socketPathOf(at.host);
+  const bound = await admin.listen(path === undefined ? at : { path }).catch((cause: unknown) => {
     const isInUse = cause instanceof Error && "code" in cause && cause.code === "EADDRINUSE";
     const message = cause instanceof Error ? cause.message : String(cause);
-    const reason = isInUse ? `port ${at.port} of ${at.host} is in use; choose another port` : message;
+    const used =
+      path === undefined ? `port ${at.port} of ${at.host} is in use; choose another port` : `${path} is in use`;
+    const reason = isInUse ? used : message;
     throw new Error(`cannot listen on PLANTSTORE_ADMIN_ADDRESS: ${reason}`, { cause });
   });
   log.info(bound, "serving metrics");

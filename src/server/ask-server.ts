@@ -1,8 +1,8 @@
 import { once } from "node:events";
-import { get, type IncomingMessage } from "node:http";
+import { get, type IncomingMessage, type RequestOptions } from "node:http";
 import { text as readText } from "node:stream/consumers";
 import { problemsPath } from "./admin-server.ts";
-import type { AdminAddress } from "./setting-readers.ts";
+import { type AdminAddress, socketPathOf } from "./setting-readers.ts";
 
 /** The response of a running server to the question whether it is ready. */
 export interface ServerAnswer {
@@ -19,15 +19,20 @@ const responseTimeoutMs = 3_000;
 
 /** Asks the server that runs with an admin address for its problems. Does not reject. */
 export async function askServer(at: AdminAddress | undefined): Promise<ServerAnswer> {
-  if (at === undefined || at.port === 0) {
+  const socketPath = at && socketPathOf(at.host);
+  if (at === undefined || (at.port === 0 && socketPath === undefined)) {
     const reason = at === undefined ? "is not set" : "has no fixed port";
     const text = `no running server was asked, because PLANTSTORE_ADMIN_ADDRESS ${reason}`;
     return { text, isAsked: false, isNotReady: false };
   }
-  const address = toConnectAddress(at);
+  const address = socketPath ?? toConnectAddress(at);
   const signal = AbortSignal.timeout(responseTimeoutMs);
   try {
-    const problems: unknown = JSON.parse(await getText(`http://${address}${problemsPath}`, signal));
+    const problems: unknown = JSON.parse(
+      socketPath === undefined
+        ? await getText(new URL(problemsPath, `http://${address}`), { signal, agent: false })
+        : await getText(new URL(problemsPath, "http://localhost"), { signal, agent: false, socketPath }),
+    );
     if (typeof problems !== "object" || problems === null) throw new Error("it is another program");
     const texts = Object.entries(problems).map(([part, problem]) => `${part}: ${String(problem)}`);
     const isNotReady = texts.length > 0;
@@ -44,8 +49,8 @@ export async function askServer(at: AdminAddress | undefined): Promise<ServerAns
 }
 
 /** Requests a URL and returns the body of a response with the status 200. Unlike fetch, it does not refuse ports. */
-async function getText(url: string, signal: AbortSignal): Promise<string> {
-  const [response]: IncomingMessage[] = await once(get(url, { signal, agent: false }), "response", { signal });
+async function getText(url: URL, options: RequestOptions & { readonly signal: AbortSignal }): Promise<string> {
+  const [response]: IncomingMessage[] = await once(get(url, options), "response", { signal: options.signal });
   if (response?.statusCode !== 200) {
     response?.destroy();
     throw new Error(`HTTP status ${response?.statusCode}`);

@@ -17,13 +17,17 @@ export async function checkAddresses({
   host,
   adminAddress,
 }: Pick<Configuration, "host" | "adminAddress">): Promise<void> {
-  const path = socketPathOf(host);
   const problems = await Promise.all([
-    path === undefined ? problemOfHost("HOST", host) : problemOfSocket(path),
-    adminAddress && problemOfHost("PLANTSTORE_ADMIN_ADDRESS", adminAddress.host),
+    problemOfAddress("HOST", host),
+    adminAddress && problemOfAddress("PLANTSTORE_ADMIN_ADDRESS", adminAddress.host),
   ]);
   const foundProblems = problems.filter((problem) => problem !== undefined);
   if (foundProblems.length > 0) throw new ConfigurationError(foundProblems);
+}
+
+async function problemOfAddress(variable: string, host: string): Promise<string | undefined> {
+  const path = socketPathOf(host);
+  return path === undefined ? await problemOfHost(variable, host) : problemOfSocket(variable, path);
 }
 
 /** Listens briefly on a port that the system chooses. */
@@ -36,12 +40,14 @@ async function problemOfHost(variable: string, host: string): Promise<string | u
 }
 
 /** The path may already be a socket, stale or in use, but not another kind of file. */
-function problemOfSocket(path: string): string | undefined {
+function problemOfSocket(variable: string, path: string): string | undefined {
   try {
     accessSync(dirname(path), constants.W_OK | constants.X_OK);
     const stats = statSync(path, { throwIfNoEntry: false });
-    return stats === undefined || stats.isSocket() ? undefined : `cannot listen on HOST: ${path} is not a socket`;
+    return stats === undefined || stats.isSocket()
+      ? undefined
+      : `cannot listen on ${variable}: ${path} is not a socket`;
   } catch (reason) {
-    return `cannot listen on HOST: ${explainSystemError(reason)}`;
+    return `cannot listen on ${variable}: ${explainSystemError(reason)}`;
   }
 }

@@ -1,5 +1,6 @@
 import { openCertificate } from "./certificate.ts";
 import { checkAddresses } from "./check-addresses.ts";
+import { findCollectorProblems } from "./check-collectors.ts";
 import { ConfigurationError } from "./configuration-error.ts";
 import { withDatabaseSetting } from "./database-url.ts";
 import type { OperatorLog } from "@plantstore/auth/inputs";
@@ -18,7 +19,7 @@ export interface CheckedConfiguration {
   readonly telemetryProblems: readonly string[];
   /**
    * What the server would log as warnings, for example that a file of token hashes is empty, and warnings about the
-   * store.
+   * store and the collectors of telemetry.
    */
   readonly warnings: readonly string[];
 }
@@ -43,6 +44,7 @@ export async function checkConfiguration(configuration: Configuration): Promise<
   verifier?.close?.();
   const { database } = configuration;
   if (database.kind !== "memory") warnings.push(...(await withDatabaseSetting(database, checkPlantStore(database))));
+  warnings.push(...(await findCollectorProblems(process.env)));
   // The SDK is checked last, because it would export telemetry while other checks are pending.
   return { tokensProblem, telemetryProblems: problemsOfSdk(), warnings };
 }

@@ -118,6 +118,10 @@ function sharesPort({ host, port, adminAddress }: Partial<Configuration>): boole
   return hostsOverlap && socketPathOf(host) === undefined;
 }
 
+function sharesSocket({ host, adminAddress }: Partial<Configuration>): boolean {
+  return host !== undefined && socketPathOf(host) !== undefined && host === adminAddress?.host;
+}
+
 // Invalid settings are undefined here, so the rules check whether a setting is set, not its value.
 function contradictions(configuration: Partial<Configuration>, sources: ConfigurationSources): string[] {
   const isSet = (setting: Setting<unknown>): boolean => effectiveText(setting, sources).source !== "default";
@@ -141,6 +145,7 @@ function contradictions(configuration: Partial<Configuration>, sources: Configur
       "PLANTSTORE_WORKERS must be 1 unless DATABASE_URL is postgres://: an SQLite file has a single writer",
     ],
     [sharesPort(configuration), "PLANTSTORE_ADMIN_ADDRESS must use another port than PORT"],
+    [sharesSocket(configuration), "PLANTSTORE_ADMIN_ADDRESS must use another socket than HOST"],
     [
       hasSetting("maxConnectionAgeGraceMs") && !hasSetting("maxConnectionAgeMs"),
       "PLANTSTORE_MAX_CONNECTION_AGE_GRACE_MS requires PLANTSTORE_MAX_CONNECTION_AGE_MS",

@@ -81,12 +81,17 @@ const socketPathBytesMax = 107;
 
 /** Reads `HOST`: an IP address, the name of a host, or `unix:` and the path of a socket. */
 export function readHost(text: string): ParseResult<string> {
-  const path = socketPathOf(text);
-  if (path !== undefined && path !== "" && Buffer.byteLength(path) <= socketPathBytesMax) return parsed(text);
-  const isHost = path === undefined && /^[A-Za-z0-9.:_%-]+$/.test(text) && !isBrokenAddress(text);
+  if (isSocket(text)) return parsed(text);
+  const isHost = socketPathOf(text) === undefined && /^[A-Za-z0-9.:_%-]+$/.test(text) && !isBrokenAddress(text);
   return isHost
     ? parsed(text)
     : notParsed(`be an IP address, a host name, or unix: followed by a path of at most ${socketPathBytesMax} bytes`);
+}
+
+/** Returns whether a text is `unix:` and a path of a valid length. */
+function isSocket(text: string): boolean {
+  const path = socketPathOf(text);
+  return path !== undefined && path !== "" && Buffer.byteLength(path) <= socketPathBytesMax;
 }
 
 /**
@@ -134,18 +139,20 @@ export function readCorsOrigins(text: string): ParseResult<readonly string[] | "
 
 /** The address for the operator's tools, separate from that of the service. */
 export interface AdminAddress {
+  /** A host, or `unix:` and the path of a socket. */
   readonly host: string;
-  /** 0 for a free port. */
+  /** 0 for a free port, and for a socket. */
   readonly port: number;
 }
 
-/** Reads `PLANTSTORE_ADMIN_ADDRESS`: `9464`, `0.0.0.0:9464` or `[::1]:9464`. */
+/** Reads `PLANTSTORE_ADMIN_ADDRESS`: `9464`, `0.0.0.0:9464`, `[::1]:9464` or `unix:/run/plantstore/admin.sock`. */
 export function readAdminAddress(text: string): ParseResult<AdminAddress> {
+  if (isSocket(text)) return parsed({ host: text, port: 0 });
   const [, inBrackets, name, digits] = /^(?:(?:\[([0-9A-Fa-f:.%]+)\]|([A-Za-z0-9.-]+)):)?(\d{1,5})$/.exec(text) ?? [];
   const port = Number(digits);
   const host = inBrackets ?? name ?? "127.0.0.1";
   if (digits === undefined || port > 65_535 || isBrokenAddress(host))
-    return notParsed("be a port, or a host and port such as 127.0.0.1:9464");
+    return notParsed("be a port, a host and port such as 127.0.0.1:9464, or unix: followed by the path of a socket");
   return parsed({ host, port });
 }
 

@@ -227,7 +227,7 @@ export const settings: { readonly [Key in keyof Configuration]: Setting<NonNulla
   },
   adminAddress: {
     variable: "PLANTSTORE_ADMIN_ADDRESS",
-    help: "port, or host:port, that serves /metrics and /problems without a credential; the default host is 127.0.0.1",
+    help: "port, host:port, or unix:<path>, that serves /metrics and /problems without a credential; the default host is 127.0.0.1",
     read: readAdminAddress,
   },
 };

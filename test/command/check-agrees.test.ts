@@ -224,8 +224,19 @@ const groups: readonly Group[] = [
     ],
   },
   {
-    valid: [{}, ...each("PLANTSTORE_ADMIN_ADDRESS", "0", "127.0.0.1:0", "localhost:0")],
-    invalid: each("PLANTSTORE_ADMIN_ADDRESS", "999.1.1.1:0", "[::::]:0", "192.0.2.1:0", "127.0.0.1", ":0", "65536"),
+    valid: [{}, ...each("PLANTSTORE_ADMIN_ADDRESS", "0", "127.0.0.1:0", "localhost:0", `unix:${folder.file("admin")}`)],
+    invalid: each(
+      "PLANTSTORE_ADMIN_ADDRESS",
+      `unix:${missing}/socket`,
+      `unix:${other}`,
+      "unix:",
+      "999.1.1.1:0",
+      "[::::]:0",
+      "192.0.2.1:0",
+      "127.0.0.1",
+      ":0",
+      "65536",
+    ),
   },
   {
     valid: [{}],

@@ -21,10 +21,10 @@ function createStore(file: string): void {
   openDatabase({ file, plantsWhenCreated: { first: 1n, last: 9n } }).close();
 }
 
-/** Serves the store `plants.db` of a folder in a separate process, with an admin address. */
-async function serve(folder: TempFolder): Promise<Served> {
+/** Serves the store `plants.db` of a folder in a separate process, with an admin address: a free port by default. */
+async function serve(folder: TempFolder, adminSocket?: string): Promise<Served> {
   const settings = { DATABASE_URL: `sqlite:${folder.file("plants.db")}`, PLANTSTORE_TOKENS: token };
-  const own = { PORT: "0", PLANTSTORE_ADMIN_ADDRESS: "127.0.0.1:0", PLANTSTORE_DRAIN_DELAY_MS: "0" };
+  const own = { PORT: "0", PLANTSTORE_ADMIN_ADDRESS: adminSocket ?? "127.0.0.1:0", PLANTSTORE_DRAIN_DELAY_MS: "0" };
   const server = startCommandLine(["serve"], folder.path, { ...settings, ...own });
   const [, admin = ""] = await server.find(/"port":(\d+),"msg":"serving metrics"/);
   const [, port = ""] = await server.find(/"port":(\d+).*"msg":"listening"/);
@@ -34,7 +34,7 @@ async function serve(folder: TempFolder): Promise<Served> {
     return (await fetch(`http://127.0.0.1:${port}/readyz`)).status;
   };
   return {
-    environment: { ...settings, PLANTSTORE_ADMIN_ADDRESS: admin },
+    environment: { ...settings, PLANTSTORE_ADMIN_ADDRESS: adminSocket ?? admin },
     status,
     [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
   };
@@ -50,6 +50,26 @@ test("check asks a running server, and passes if it reports no problem", async (
     exitCode: 0,
     out: [],
     err: [`the server at 127.0.0.1:${port} reports no problem`, "the configuration is valid"],
+  });
+});
+
+test("check asks a running server over its admin socket", async () => {
+  using folder = createTempFolder();
+  createStore(folder.file("plants.db"));
+  const socket = folder.file("admin.sock");
+  await using served = await serve(folder, `unix:${socket}`);
+  expect(await served.status()).toBe(200);
+  expect(await runCommand(["check"], served.environment)).toEqual({
+    exitCode: 0,
+    out: [],
+    err: [`the server at ${socket} reports no problem`, "the configuration is valid"],
+  });
+  renameSync(folder.file("plants.db"), folder.file("moved.db"));
+  await expect.poll(served.status, { timeout: 20_000 }).toBe(503);
+  const { exitCode, err } = await runCommand(["check"], served.environment);
+  expect({ exitCode, answer: err[0] }).toEqual({
+    exitCode: 1,
+    answer: expect.stringMatching(`^the server at ${socket} is not ready: store: .*the file was moved, replaced`),
   });
 });
 
@@ -109,6 +129,7 @@ test.each([
   { address: "1", asked: "127.0.0.1:1" },
   { address: "0.0.0.0:1", asked: "127.0.0.1:1" },
   { address: "[::]:1", asked: "[::1]:1" },
+  { address: "unix:no-server.sock", asked: "no-server.sock" },
 ])("check passes when no server responds at the admin address $address", async ({ address, asked }) => {
   const environment = { DATABASE_URL: "memory:", PLANTSTORE_ADMIN_ADDRESS: address, PLANTSTORE_TOKENS: token };
   const { exitCode, err } = await runCommand(["check"], environment);

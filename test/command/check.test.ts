@@ -62,6 +62,39 @@ test("check reports invalid OpenTelemetry variables, and exports nothing", async
   expect(collector.requests).toEqual([]);
 });
 
+test.each<{ name: string; environment: Readonly<Record<string, string>>; collectors: readonly string[] }>([
+  {
+    name: "refuses connections",
+    environment: { OTEL_EXPORTER_OTLP_ENDPOINT: "http://127.0.0.1:1" },
+    collectors: ["http://127.0.0.1:1 accepts no connections: connect ECONNREFUSED 127.0.0.1:1"],
+  },
+  {
+    name: "has an unknown name",
+    environment: { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: "https://collector.invalid/v1/traces" },
+    collectors: ["https://collector.invalid accepts no connections: getaddrinfo "],
+  },
+  {
+    name: "is one of two",
+    environment: {
+      OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: "http://[::1]:1/v1/traces",
+      OTEL_EXPORTER_OTLP_METRICS_ENDPOINT: "http://127.0.0.1:1/v1/metrics",
+    },
+    collectors: ["http://[::1]:1 accepts no connections: connect E", "http://127.0.0.1:1 accepts no connections: "],
+  },
+  {
+    name: "is disabled",
+    environment: { OTEL_EXPORTER_OTLP_ENDPOINT: "http://127.0.0.1:1", OTEL_SDK_DISABLED: "true" },
+    collectors: [],
+  },
+])("check warns when a collector $name, and passes", async ({ environment, collectors }) => {
+  using folder = createTempFolder();
+  for (const [variable, value] of Object.entries(environment)) vi.stubEnv(variable, value);
+  const { exitCode, err } = await check(folder).finally(() => vi.unstubAllEnvs());
+  const warning = "warning: traces or metrics are lost while the collector ";
+  const warnings = collectors.map((collector) => expect.stringContaining(`${warning}${collector}`));
+  expect({ exitCode, err }).toEqual({ exitCode: 0, err: [...warnings, notAsked] });
+});
+
 test.each([
   { name: "OTEL_TRACES_EXPORTER", want: "OpenTelemetry: Unrecognized OTEL_TRACES_EXPORTER value: nowhere." },
   { name: "OTEL_METRICS_EXPORTER", want: "OpenTelemetry: OTEL_METRICS_EXPORTER=nowhere is not supported, and ignored" },
@@ -158,6 +191,16 @@ test.each<{ name: string; environment: Readonly<Record<string, string>>; want: s
   expect({ exitCode, err: err.join("\n") }).toEqual({ exitCode: 78, err: expect.stringContaining(want) });
   const serving = startConfigured({ ...environment, HOST: host });
   await expect(serving).rejects.toThrow(/HOST|PLANTSTORE_ADMIN_ADDRESS/);
+});
+
+test("check and serve refuse the same socket for HOST and PLANTSTORE_ADMIN_ADDRESS", async () => {
+  using folder = createTempFolder();
+  const socket = `unix:${folder.file("socket")}`;
+  const environment = { HOST: socket, PLANTSTORE_ADMIN_ADDRESS: socket };
+  const want = "PLANTSTORE_ADMIN_ADDRESS must use another socket than HOST";
+  const { exitCode, err } = await check(folder, environment);
+  expect({ exitCode, err: err.join("\n") }).toEqual({ exitCode: 78, err: expect.stringContaining(want) });
+  await expect(startConfigured(environment)).rejects.toThrow(want);
 });
 
 test("check passes while a server uses the same socket and ports", async () => {

@@ -387,7 +387,8 @@ test.each<Texts>([
   { PORT: "0", PLANTSTORE_ADMIN_ADDRESS: "0" },
   { HOST: "127.0.0.2", PORT: "9464", PLANTSTORE_ADMIN_ADDRESS: "9464" },
   { HOST: "unix:s", PORT: "9464", PLANTSTORE_ADMIN_ADDRESS: "0.0.0.0:9464" },
-])("readConfiguration accepts the port of the service on another admin host: %o", (environment) => {
+  { HOST: "unix:s", PLANTSTORE_ADMIN_ADDRESS: "unix:admin" },
+])("readConfiguration accepts an admin address that is not that of the service: %o", (environment) => {
   expect(configurationOf({ ...minimal, ...environment }).adminAddress).toBeDefined();
 });
 

@@ -1,0 +1,52 @@
+import { once } from "node:events";
+import { connect } from "node:net";
+import { requestedSignals } from "./opentelemetry-sdk.ts";
+
+// The longest wait for a connection, in milliseconds.
+const connectTimeoutMs = 3_000;
+
+/** Environment variables, by name. */
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Returns a warning for each collector of traces or metrics that accepts no connection. */
+export async function findCollectorProblems(environment: Environment): Promise<readonly string[]> {
+  const urls = [...requestedSignals(environment)]
+    .map((signal) => signal.toUpperCase())
+    .filter((signal) => (environment[`OTEL_${signal}_EXPORTER`] || "otlp") === "otlp")
+    .map((signal) => collectorOf(environment, signal));
+  const found = await Promise.all([...new Set(urls)].map(findProblem));
+  return found.filter((problem) => problem !== undefined);
+}
+
+/** Returns the URL of a collector, as the SDK finds it (https://opentelemetry.io/docs/specs/otel/protocol/exporter/). */
+function collectorOf(environment: Environment, signal: string): string {
+  const variable = (name: string): string | undefined =>
+    environment[`OTEL_EXPORTER_OTLP_${signal}_${name}`] || environment[`OTEL_EXPORTER_OTLP_${name}`];
+  const portDefault = variable("PROTOCOL") === "grpc" ? 4317 : 4318;
+  return variable("ENDPOINT") ?? `http://localhost:${portDefault}`;
+}
+
+async function findProblem(text: string): Promise<string | undefined> {
+  // The SDK reports an invalid URL.
+  if (!URL.canParse(text)) return undefined;
+  const { hostname, port, protocol, origin } = new URL(text);
+  const portDefault = protocol === "https:" ? 443 : 80;
+  const host = hostname.replaceAll(/[[\]]/g, "");
+  const signal = AbortSignal.timeout(connectTimeoutMs);
+  const socket = connect({ host, port: port === "" ? portDefault : Number(port) });
+  try {
+    await once(socket, "connect", { signal });
+    return undefined;
+  } catch (reason) {
+    const message = signal.aborted ? "the connection timed out" : messageOf(reason);
+    return `traces or metrics are lost while the collector ${origin} accepts no connections: ${message}`;
+  } finally {
+    socket.destroy();
+  }
+}
+
+function messageOf(reason: unknown): string {
+  // A name with several addresses fails with one error per address, and no common message.
+  if (reason instanceof AggregateError) return reason.errors.map(messageOf).join("; ");
+  return reason instanceof Error ? reason.message : String(reason);
+}
