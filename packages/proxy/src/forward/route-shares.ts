@@ -156,7 +156,7 @@ class Sharing {
     const [first] = template.segments;
     const { owners } = this.#context;
     if (first?.kind !== "literal") return owners.otherWithPatterns(at);
-    const owner = fullName.test(first.text) ? owners.ownerOf(first.text) : undefined;
+    const owner = fullName.test(first.text) ? owners.ownerOf(first.text) : owners.namedOwnerOf(first.text);
     return owner === at ? undefined : owner;
   }
 
@@ -213,5 +213,5 @@ function ifValid<Value>(read: () => Value): Value | undefined {
 /** The paths of RPCs: `/package.Service/Method`. */
 const rpcPath = parsePathTemplate("/*/*");
 
-/** The name of a service in a package. A segment without a dot is more likely a path of REST. */
+/** The name of a service in a package. A segment without a dot is more likely of a REST path, unless a pattern names it. */
 const fullName = /^[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+$/;

@@ -62,6 +62,13 @@ export class ServiceOwners {
     return this.#names.get(name) ?? this.#prefixes.find(([prefix]) => name.startsWith(prefix))?.[1];
   }
 
+  /** Returns the same as {@link ownerOf}, but ignores the pattern `*`, which matches any segment of a REST path, too. */
+  namedOwnerOf(name: string): number | undefined {
+    const isNamed =
+      this.#names.has(name) || this.#prefixes.some(([prefix]) => prefix !== "" && name.startsWith(prefix));
+    return isNamed ? this.ownerOf(name) : undefined;
+  }
+
   /** Returns whether an upstream may serve a service. Without patterns, it serves what no pattern of others matches. */
   mayServe(at: number, name: string): boolean {
     const owner = this.ownerOf(name);

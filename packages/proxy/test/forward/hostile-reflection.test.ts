@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { createServer } from "node:http2";
-import type { DescService } from "@bufbuild/protobuf";
+import { create, createFileRegistry, type DescService } from "@bufbuild/protobuf";
+import { FileDescriptorProtoSchema, FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { expect, onTestFinished, test } from "vitest";
 import { createProxy, type ProxiedUpstream, type ProxyGateway, type ProxyOptions } from "../../src/create-proxy.ts";
 import { descriptorSetOf } from "../../../testing/src/gateway/descriptor-set.ts";
@@ -278,6 +279,24 @@ test("reconfigure keeps an upstream that became invalid, and rejects rules that 
     await expect(proxy.reconfigure({ upstreams, rest: { rules } })).rejects.toMatchObject({ code: "ERR_HTTP_RULES" });
     expect(await sendAll(proxy, ["GET /v1/orders/7", "GET /v1/stock/1"])).toEqual([200, 200]);
   }
+});
+
+test("no other upstream gets Connect calls of a service without a package that a pattern names", async () => {
+  const file = create(FileDescriptorProtoSchema, {
+    name: "greeter.proto",
+    syntax: "proto3",
+    messageType: [{ name: "Greeting" }],
+    service: [{ name: "Greeter", method: [{ name: "Greet", inputType: ".Greeting", outputType: ".Greeting" }] }],
+  });
+  const greeter = createFileRegistry(create(FileDescriptorSetSchema, { file: [file] })).getService("Greeter");
+  if (greeter === undefined) throw new TypeError("the service is not declared");
+  const thief = serviceWithRoutes("evil.v1.Evil", { Steal: ["POST /Greeter/Later"], Other: ["GET /v1/other"] });
+  const [a, b] = [await start(thief), await start(greeter)];
+  const proxy = await open([reflected(a, "evil.*"), reflected(b, "Greeter")]);
+  expect(await sendAll(proxy, ["POST /Greeter/Greet", "POST /Greeter/Later", "GET /v1/other"])).toEqual([
+    200, 404, 200,
+  ]);
+  expect([a.calls, b.calls]).toEqual([["Other t"], ["Greet t"]]);
 });
 
 test("a route at the path of an endpoint or of this server's RPC is left out", async () => {

@@ -26,6 +26,18 @@ test.each<{ patterns: readonly (readonly string[] | undefined)[]; name: string; 
   );
 });
 
+test.each<{ patterns: readonly string[]; segment: string; owner: number | undefined }>([
+  { patterns: ["*", "Greeter"], segment: "Greeter", owner: 1 },
+  { patterns: ["*", "Greet*"], segment: "Greeter", owner: 1 },
+  { patterns: ["*", "b.*"], segment: "Greeter", owner: undefined },
+  { patterns: ["*", "b.*"], segment: "v1", owner: undefined },
+])("the segment $segment names a service of upstream $owner by the patterns $patterns", (row) => {
+  const owners = new ServiceOwners(
+    row.patterns.map((services) => ({ services: [services], descriptors: "reflection" })),
+  );
+  expect(owners.namedOwnerOf(row.segment)).toBe(row.owner);
+});
+
 test.each(["grpc.reflection.v1.ServerReflection", "grpc.health.v1.Health", "grpc.channelz.v1.Channelz"])(
   "%s is served only if a pattern selects it",
   (name) => {
