@@ -50,6 +50,7 @@ export function* compileProxy(
   for (const [at, upstream] of upstreams.entries()) {
     registrations.push(yield* upstream.prepare(assigned.services[at] ?? []));
   }
+  const registry = yield* typesOf(descriptors);
   const register = (router: ConnectRouter): unknown => {
     const registered: unknown = registerLocal?.(router);
     for (const registerUpstream of registrations) registerUpstream(router);
@@ -57,7 +58,7 @@ export function* compileProxy(
     return registered;
   };
   const routes = yield* compileNodeRoutes(
-    { ...options, routes: register, rest, jsonOptions: { registry: typesOf(descriptors), ...jsonOptions } },
+    { ...options, routes: register, rest, jsonOptions: { registry, ...jsonOptions } },
     report,
     // equivalent mutant: validating these messages again would only make calls slower.
     { isValidated: (service) => proxied.has(service) },

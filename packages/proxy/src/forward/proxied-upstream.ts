@@ -1,4 +1,4 @@
-import { createRegistry, type DescMethod, type DescService, type Registry } from "@bufbuild/protobuf";
+import { createMutableRegistry, type DescMethod, type DescService, type Registry } from "@bufbuild/protobuf";
 import type { ConnectRouter, ConnectRouterOptions } from "@connectrpc/connect";
 import { defaultReadMaxBytes, requireField } from "@plantstore/gateway/exchange";
 import { type CallSettings, Retries, type RetryPolicy, retryPolicyNames } from "../client/index.ts";
@@ -275,10 +275,19 @@ export class OpenUpstream {
 
 /**
  * Returns a registry of all types, for Any messages and error details in JSON. If upstreams have different types of the
- * same name, that of the first upstream applies.
+ * same name, that of the first upstream applies. Yields after each type.
  */
-export function typesOf(descriptors: readonly ServiceDescriptors[]): Registry {
-  return createRegistry(...descriptors.map(({ types }) => types).toReversed());
+export function* typesOf(descriptors: readonly ServiceDescriptors[]): Generator<void, Registry> {
+  const [only] = descriptors;
+  if (only !== undefined && descriptors.length === 1) return only.types;
+  const all = createMutableRegistry();
+  for (const { types } of descriptors.toReversed()) {
+    for (const type of types) {
+      all.add(type);
+      yield;
+    }
+  }
+  return all;
 }
 
 /** Maximum services of others that are reported for one upstream. 1,000: a list from a server may have millions. */

@@ -5,55 +5,102 @@ export interface OwnedRoute<Owner> extends RouteShape {
   readonly owner: Owner;
 }
 
-/** Finds routes of other owners that overlap a given one, without comparing all of them in most cases. */
+type Segment = RouteShape["template"]["segments"][number];
+
+/** The routes whose templates begin with the same segments. */
+interface Node<Owner> {
+  /** The nodes of the next segment, by {@link keyOf}. */
+  readonly children: Map<string, Node<Owner>>;
+  /** The routes without further segments. */
+  readonly routes: OwnedRoute<Owner>[];
+  /** The owners of all routes of this node and of the nodes below it. */
+  readonly owners: Set<Owner>;
+}
+
+/** Finds routes that overlap a given one. Compares only those whose segments can match the same path. */
 export class RouteIndex<Owner> {
-  readonly #all = new OwnedRoutes<Owner>();
-  /** The routes whose first two segments are literals, by these segments. */
-  readonly #groups = new Map<string, OwnedRoutes<Owner>>();
-  /** The routes with a wildcard in the first two segments. */
-  readonly #wild = new OwnedRoutes<Owner>();
+  readonly #root: Node<Owner> = createNode();
 
   add(route: OwnedRoute<Owner>): void {
-    this.#all.add(route);
-    const key = keyOf(route);
-    if (key === undefined) return this.#wild.add(route);
-    const group = this.#groups.get(key) ?? new OwnedRoutes<Owner>();
-    this.#groups.set(key, group);
-    group.add(route);
+    let node = this.#root;
+    node.owners.add(route.owner);
+    for (const segment of route.template.segments) {
+      const key = keyOf(segment);
+      const child = node.children.get(key) ?? createNode();
+      node.children.set(key, child);
+      child.owners.add(route.owner);
+      node = child;
+    }
+    node.routes.push(route);
   }
 
   /** Returns the owner of a route that overlaps this one, unless it is `self`. */
   otherOwnerOf(shape: RouteShape, self: Owner): Owner | undefined {
-    const key = keyOf(shape);
-    if (key === undefined) return this.#all.otherOwnerOf(shape, self);
-    return this.#groups.get(key)?.otherOwnerOf(shape, self) ?? this.#wild.otherOwnerOf(shape, self);
-  }
-}
-
-/** Routes by their owners, so that the routes of one owner, of which there may be thousands, are not compared. */
-class OwnedRoutes<Owner> {
-  readonly #byOwner = new Map<Owner, RouteShape[]>();
-
-  add({ owner, ...route }: OwnedRoute<Owner>): void {
-    const routes = this.#byOwner.get(owner);
-    if (routes === undefined) this.#byOwner.set(owner, [route]);
-    else routes.push(route);
-  }
-
-  otherOwnerOf(shape: RouteShape, self: Owner): Owner | undefined {
-    for (const [owner, routes] of this.#byOwner) {
-      if (owner !== self && routes.some((route) => routesOverlap(route, shape))) return owner;
-    }
+    for (const route of similarRoutes(this.#root, shape.template.segments, self))
+      if (routesOverlap(route, shape)) return route.owner;
     return undefined;
   }
 }
 
+function createNode<Owner>(): Node<Owner> {
+  return { children: new Map(), routes: [], owners: new Set() };
+}
+
 /**
- * Returns the first two segments; `undefined` if one is a wildcard. The text after a colon is left out, because it may be
- * the verb of another route.
+ * Returns the key of a segment, which differs between literals and wildcards. The text of a literal after a colon is left
+ * out, because it may be the verb of another route.
  */
-function keyOf({ template }: RouteShape): string | undefined {
-  const segments = template.segments.slice(0, 2);
-  const literals = segments.flatMap((segment) => (segment.kind === "literal" ? [segment.text.split(":", 1)[0]] : []));
-  return literals.length === segments.length ? literals.join("/") : undefined;
+function keyOf(segment: Segment): string {
+  return segment.kind === "literal" ? `=${segment.text.split(":", 1)[0]}` : segment.kind;
+}
+
+/** Where a search is: a node, and the segments of the template that remain for the nodes below it. */
+interface Position<Owner> {
+  readonly node: Node<Owner>;
+  /** The index of the next segment; `undefined` if a `**` of either route matches everything below the node. */
+  readonly at: number | undefined;
+}
+
+/**
+ * Yields the routes of others than `self` that may overlap a template with these segments. Skips nodes whose routes all
+ * belong to `self`, so that an upstream with many routes is not compared with itself.
+ */
+function* similarRoutes<Owner>(
+  root: Node<Owner>,
+  segments: readonly Segment[],
+  self: Owner,
+): Generator<OwnedRoute<Owner>> {
+  // A stack rather than recursion, because templates may have any number of segments.
+  const pending: Position<Owner>[] = [{ node: root, at: 0 }];
+  for (let position = pending.pop(); position !== undefined; position = pending.pop()) {
+    const { node } = position;
+    const isOfSelf = node.owners.size === 1 && node.owners.has(self);
+    if (isOfSelf) continue;
+    const isRest = position.at !== undefined && segments[position.at]?.kind === "**";
+    const at = isRest ? undefined : position.at;
+    if (at === undefined || at === segments.length) yield* node.routes.filter(({ owner }) => owner !== self);
+    // In reverse, so that the nodes are visited in the order of their first routes.
+    for (const below of positionsBelow(node, at, segments).toReversed()) pending.push(below);
+  }
+}
+
+/** Returns the nodes below a node that match the next segment. */
+function positionsBelow<Owner>(
+  { children }: Node<Owner>,
+  at: number | undefined,
+  segments: readonly Segment[],
+): readonly Position<Owner>[] {
+  if (at === undefined) return [...children.values()].map((node) => ({ node, at }));
+  const segment = segments[at];
+  const rest = children.get("**");
+  const positions: Position<Owner>[] = rest === undefined ? [] : [{ node: rest, at: undefined }];
+  if (segment?.kind === "*") {
+    for (const [key, node] of children) if (key !== "**") positions.push({ node, at: at + 1 });
+  } else if (segment !== undefined) {
+    for (const key of [keyOf(segment), "*"]) {
+      const node = children.get(key);
+      if (node !== undefined) positions.push({ node, at: at + 1 });
+    }
+  }
+  return positions;
 }

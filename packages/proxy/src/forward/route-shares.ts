@@ -53,7 +53,8 @@ type Owner = number | "this server" | "a rule of the configuration";
 
 /**
  * Leaves out of each upstream the REST routes that could get calls of another one. The rules of the operator take
- * precedence over all annotations, then those of the process, then those of earlier upstreams. Yields after each RPC.
+ * precedence over all annotations, then those of the process, then those of earlier upstreams. Yields after each rule
+ * and RPC.
  */
 export function shareRoutes(upstreams: readonly RouteClaims[], context: RouteContext): Generator<void, RouteShares> {
   return new Sharing(upstreams, context).share();
@@ -64,6 +65,8 @@ class Sharing {
   readonly #context: RouteContext;
   readonly #taken = new RouteIndex<Owner>();
   readonly #procedures = new Map<string, number>();
+  /** Who offers a service, by its name; the first one if there are several. */
+  readonly #offering = new Map<string, Owner>();
   readonly #findAnnotation = createHttpRuleFinder([], [], true);
   readonly #withoutAnnotation: ReadonlySet<string>;
   readonly #rules: ExternalHttpRule[];
@@ -76,14 +79,19 @@ class Sharing {
     this.#omit = [...context.omit];
     this.#withoutAnnotation = new Set([...context.rules.map(({ selector = "" }) => selector), ...context.omit]);
     for (const [at, { methods }] of upstreams.entries()) {
-      for (const { parent, name } of methods) this.#procedures.set(`/${parent.typeName}/${name}`, at);
+      for (const { parent, name } of methods) {
+        this.#procedures.set(`/${parent.typeName}/${name}`, at);
+        if (!this.#offering.has(parent.typeName)) this.#offering.set(parent.typeName, at);
+      }
     }
+    for (const { parent } of context.localMethods) this.#offering.set(parent.typeName, "this server");
   }
 
   *share(): Generator<void, RouteShares> {
     for (const rule of this.#context.rules) {
       const owner = this.#ownerOfRule(rule.selector ?? "");
       for (const shape of shapesOf(rule)) if (shape !== undefined) this.#taken.add({ ...shape, owner });
+      yield;
     }
     for (const method of this.#context.localMethods) {
       for (const shape of this.#annotated(method))
@@ -103,12 +111,10 @@ class Sharing {
 
   #ownerOfRule(selector: string): Owner {
     const service = selector.slice(0, selector.lastIndexOf("."));
-    const { owners, localMethods } = this.#context;
-    if (localMethods.some(({ parent }) => parent.typeName === service)) return "this server";
-    const offering = this.#upstreams.findIndex(({ methods }) =>
-      methods.some(({ parent }) => parent.typeName === service),
-    );
-    return owners.ownerOf(service) ?? (offering < 0 ? "a rule of the configuration" : offering);
+    const { owners } = this.#context;
+    const offering = this.#offering.get(service);
+    if (offering === "this server") return offering;
+    return owners.ownerOf(service) ?? offering ?? "a rule of the configuration";
   }
 
   /** Adds the routes of a method that belong to its upstream, and returns the conflicts of the others. */
