@@ -16,7 +16,7 @@ export interface ProxyDocs {
  */
 export function createProxyDocs(
   getServed: () => { readonly services: readonly DescService[]; readonly rest: RestOptions } | undefined,
-  further: Pick<OpenApiOptions, "describeSecurity" | "mcp" | "securitySchemes" | "validation">,
+  further: Pick<OpenApiOptions, "describeSecurity" | "jsonOptions" | "mcp" | "securitySchemes" | "validation">,
 ): ProxyDocs {
   const create = (): readonly Endpoint[] =>
     createDocsPage({

@@ -208,7 +208,7 @@ class ProxyServer {
   }
 
   #options({ settings, upstreams: connections, docs, admission, mcp, validation }: ServingParts): ProxyOptions {
-    const { upstreams, rest, cors, trustedProxies, accessLog, headerBytes, requestBytes } = settings;
+    const { upstreams, rest, json, cors, trustedProxies, accessLog, headerBytes, requestBytes } = settings;
     const token = this.#client?.token;
     const logAccess = createAccessLog(accessLog, this.#terminal.print);
     return {
@@ -220,6 +220,7 @@ class ProxyServer {
       readMaxBytes: requestBytes,
       nameOptions: isProduction() ? false : shownNames,
       rest,
+      jsonOptions: json,
       ...(trustedProxies && { trustedProxies: { addresses: trustedProxies } }),
       endpoints: [...(docs?.endpoints ?? []), ...admission.endpoints],
       ...(cors && { cors }),

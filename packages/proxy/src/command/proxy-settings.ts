@@ -1,5 +1,5 @@
 import type { DescService } from "@bufbuild/protobuf";
-import type { CorsOptions } from "@plantstore/gateway";
+import type { CorsOptions, GatewayOptions } from "@plantstore/gateway";
 import type { DrainTimes } from "@plantstore/gateway/health";
 import { createNameFilter, type RestOptions } from "@plantstore/gateway/rest";
 import { readRules, toRestOptions } from "../check/index.ts";
@@ -7,10 +7,14 @@ import type { AuthenticationFile, ProxyFile, ReadSettings, RestServiceFile } fro
 import { type CertificateFiles, toCertificateFiles } from "./pem-files.ts";
 import { toUpstreamSettings, type UpstreamSettings } from "./upstream-settings.ts";
 
+type JsonOptions = NonNullable<GatewayOptions["jsonOptions"]>;
+
 /** The settings of the proxy command. */
 export interface ProxySettings {
   readonly upstreams: readonly UpstreamSettings[];
   readonly rest: RestOptions;
+  /** How responses are written as JSON. */
+  readonly json: JsonOptions;
   /** The names of `rest.services`. */
   readonly restServices: readonly string[];
   readonly host: string;
@@ -52,6 +56,7 @@ export async function toProxySettings(read: ReadSettings): Promise<ProxySettings
   return {
     upstreams: toUpstreamSettings(read),
     rest: await toRest(read),
+    json: toJson(settings.rest.json),
     restServices: settings.rest.services.map(({ name }) => name),
     host: listen.host,
     port: listen.port,
@@ -83,11 +88,13 @@ function tlsOf({ settings: { listen }, problemAt }: ReadSettings): CertificateFi
 }
 
 async function toRest({ settings: { rest } }: ReadSettings): Promise<RestOptions> {
-  const { profile, options, services, rules, omit } = rest;
-  const { service: ofAll, ...others } = toRestOptions(new Set(options), profile);
+  const { profile, errors, json, options, services, rules, omit } = rest;
+  const enabled = json.int64 === "numbers" ? [...options, "int64Numbers" as const] : options;
+  const { service: ofAll, ...others } = toRestOptions(new Set(enabled), profile);
   const items = services.map((item) => ({ matches: createNameFilter([item.name]), options: serviceOptionsOf(item) }));
   return {
     ...others,
+    ...(errors && { errors }),
     service: (service: DescService) => ({
       ...ofAll?.(service),
       ...items.find(({ matches }) => matches?.(service.typeName))?.options,
@@ -95,6 +102,14 @@ async function toRest({ settings: { rest } }: ReadSettings): Promise<RestOptions
     omit,
     rules: (await Promise.all(rules.map(readRules))).flat(),
     ignoreUnregistered: true,
+  };
+}
+
+function toJson({ names, enums, unpopulated }: ProxyFile["rest"]["json"]): JsonOptions {
+  return {
+    useProtoFieldName: names === "proto",
+    enumAsInteger: enums === "numbers",
+    ...(unpopulated !== undefined && { alwaysEmitImplicit: unpopulated }),
   };
 }
 

@@ -50,7 +50,8 @@ export async function openParts(
   try {
     const validation = await loadValidation(settings);
     const mcp = await openMcp(settings, validation);
-    const described = { ...admission.described, ...(mcp && { mcp }), ...(validation && { validation }) };
+    const jsonOptions = settings.json;
+    const described = { ...admission.described, jsonOptions, ...(mcp && { mcp }), ...(validation && { validation }) };
     const docs = settings.hasDocs ? createProxyDocs(served, described) : undefined;
     return { settings, upstreams: openUpstreams(settings, previous), docs, admission, mcp, validation };
   } catch (error) {

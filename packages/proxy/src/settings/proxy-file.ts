@@ -1,4 +1,4 @@
-import type { RestProfile } from "@plantstore/gateway/rest";
+import type { RestOptions, RestProfile } from "@plantstore/gateway/rest";
 import type { SwitchName } from "../check/index.ts";
 import type { AuthenticationFile } from "./authentication-table.ts";
 import type { MethodConfigFile } from "./method-config-table.ts";
@@ -38,10 +38,20 @@ export interface ListenFile {
 /** How RPCs are mapped to REST. */
 export interface RestFile {
   readonly profile: RestProfile;
+  readonly errors: RestOptions["errors"];
+  readonly json: JsonFile;
   readonly options: readonly SwitchName[];
   readonly services: readonly RestServiceFile[];
   readonly rules: readonly string[];
   readonly omit: readonly string[];
+}
+
+/** How JSON is written. */
+export interface JsonFile {
+  readonly names: "json" | "proto";
+  readonly enums: "names" | "numbers";
+  readonly unpopulated: boolean | undefined;
+  readonly int64: "strings" | "numbers";
 }
 
 /** The mapping of some services. */

@@ -4,7 +4,15 @@ import { authenticationType } from "./authentication-table.ts";
 import { fieldName, originOrAny } from "./field-types.ts";
 import { ofFlag } from "./located.ts";
 import { methodConfigType } from "./method-config-table.ts";
-import type { CorsFile, ListenFile, ProxyFile, RateLimitFile, RestFile, RestServiceFile } from "./proxy-file.ts";
+import type {
+  CorsFile,
+  JsonFile,
+  ListenFile,
+  ProxyFile,
+  RateLimitFile,
+  RestFile,
+  RestServiceFile,
+} from "./proxy-file.ts";
 import type { SettingType } from "./setting.ts";
 import { defaultReadMaxBytes } from "@plantstore/gateway/exchange";
 import { upstreamLimits } from "../upstreams/index.ts";
@@ -46,6 +54,24 @@ const listen = mapping<ListenFile>({
   },
 });
 
+const json = mapping<JsonFile>({
+  names: {
+    type: oneOf(["json", "proto"]),
+    fallback: "json",
+    about: "Names of fields: `json` such as `bookId`, or `proto` as in the definition.",
+  },
+  enums: { type: oneOf(["names", "numbers"]), fallback: "names", about: "How enum values are written." },
+  unpopulated: {
+    type: boolean,
+    about: "Whether fields with default values are written. Default: as in the profile.",
+  },
+  int64: {
+    type: oneOf(["strings", "numbers"]),
+    fallback: "strings",
+    about: "How 64-bit integers are written on REST. Those beyond 2^53 stay strings.",
+  },
+});
+
 const rest = mapping<RestFile>({
   profile: {
     type: profile,
@@ -53,6 +79,11 @@ const rest = mapping<RestFile>({
     about: "Preset for clients of another gateway.",
     flags: [{ name: "rest-profile", placeholder: "NAME" }],
   },
+  errors: {
+    type: oneOf(["status", "google", "problem"]),
+    about: "Form of errors: google.rpc.Status, as of Google's APIs, or problem details. Default: as in the profile.",
+  },
+  json: { type: json, implied: true, about: "How responses are written as JSON, on Connect too." },
   options: {
     type: list(oneOf(switchNames)),
     fallback: [],

@@ -10,6 +10,7 @@ import { descriptorSetOf } from "../../../testing/src/gateway/descriptor-set.ts"
 import { statelessRequest } from "../../../testing/src/gateway/mcp.ts";
 import { notesWith } from "../../../testing/src/gateway/notes.ts";
 import { startReflectingServer } from "../../../testing/src/gateway/reflecting-server.ts";
+import { Health } from "../../../gateway/src/health/index.ts";
 import { SignupService } from "../../../testing/src/gen/signup/v1/signup_pb.ts";
 import { freePort } from "../../../testing/src/process/free-port.ts";
 import { settingRows } from "../../src/settings/setting-flags.ts";
@@ -63,6 +64,10 @@ function compareRest(off: object, on: object, path: string, init?: RequestInit):
   return compare({ off: { rest: off }, on: { rest: on }, observe: statusOf(path, init) });
 }
 
+function compareJson(json: object, observe: Parameters<typeof compare>[0]["observe"]): Promise<Differs> {
+  return compare({ off: {}, on: { rest: { json } }, observe });
+}
+
 const invalidAccount: RequestInit = {
   method: "POST",
   body: JSON.stringify({ ...validAccount, age: 3 }),
@@ -104,6 +109,22 @@ const otherEffects: Effects = {
       observe: ({ adminUrl }) => Promise.resolve(adminUrl !== ""),
     }),
   "rest.profile": () => compareRest({}, { profile: "grpc-gateway" }, unknownParameter),
+  "rest.errors": () => {
+    const observe = bodyOf(unknownParameter);
+    return compare({ off: {}, on: { rest: { errors: "problem" } }, observe });
+  },
+  "rest.json.names": async () => {
+    await compareJson({ names: "proto" }, bodyOf("/openapi.json"));
+    return await compareJson({ names: "proto" }, bodyOf(reading));
+  },
+  "rest.json.enums": () => {
+    const descriptors = fileOf("health.binpb", descriptorSetOf(Health.file));
+    const upstream = { descriptors, services: [Health.typeName] };
+    const observe = bodyOf(`/${Health.typeName}/Check`, waterBed);
+    return compare({ off: { upstream }, on: { upstream, rest: { json: { enums: "numbers" } } }, observe });
+  },
+  "rest.json.unpopulated": () => compareJson({ unpopulated: true }, bodyOf("/beds/7:water", waterBed)),
+  "rest.json.int64": () => compareJson({ int64: "numbers" }, bodyOf("/beds/7:water", waterBed)),
   "rest.options": () => compareRest({}, { options: ["lenient"] }, unknownParameter),
   "rest.services[].name": () =>
     compareRest(
