@@ -1,8 +1,8 @@
 import { stat } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
-import { toBinary } from "@bufbuild/protobuf";
-import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
-import { timerMsMax } from "@plantstore/gateway/exchange";
+import { create, toBinary } from "@bufbuild/protobuf";
+import { type FileDescriptorSet, FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
+import { runInTurns, timerMsMax } from "@plantstore/gateway/exchange";
 import { createGrpcTransport } from "../client/index.ts";
 import { messageOf } from "@plantstore/gateway/internal/errors";
 import { readRegularFile } from "@plantstore/gateway/internal/files";
@@ -66,7 +66,7 @@ function reflectionSource({ upstream, isProxied, reloadEveryMs, reflectionHeader
           header: reflectionHeader,
         });
         omitted = reflected.omitted;
-        return toBinary(FileDescriptorSetSchema, reflected.files);
+        return await runInTurns(encode(reflected.files));
       } catch (error) {
         throw new Error(`${upstream.authority}: ${messageOf(error)}`, { cause: error });
       }
@@ -78,6 +78,16 @@ function reflectionSource({ upstream, isProxied, reloadEveryMs, reflectionHeader
       };
     },
   };
+}
+
+/** Encodes a set, with a step per file: the encoding of a set is that of its files one after the other. */
+function* encode({ file }: FileDescriptorSet): Generator<void, Uint8Array> {
+  const encoded: Uint8Array[] = [];
+  for (const each of file) {
+    encoded.push(toBinary(FileDescriptorSetSchema, create(FileDescriptorSetSchema, { file: [each] })));
+    yield;
+  }
+  return Buffer.concat(encoded);
 }
 
 /**

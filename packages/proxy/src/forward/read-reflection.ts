@@ -4,6 +4,7 @@ import { Code, ConnectError, type Transport } from "@connectrpc/connect";
 import { ServerReflection } from "@plantstore/gateway/internal/gen/grpc/reflection/v1/reflection_pb.js";
 import { ServerReflection as ServerReflectionV1Alpha } from "@plantstore/gateway/internal/gen/grpc/reflection/v1alpha/reflection_pb.js";
 import { isPlaceholder, knownFile, sortFiles } from "@plantstore/gateway/internal/descriptors";
+import { runInTurns } from "@plantstore/gateway/exchange";
 import { toShortLine } from "@plantstore/gateway/internal/errors";
 import { type ReflectionRequest, type ReflectionResponse, ReflectionStream } from "./reflection-stream.ts";
 
@@ -144,11 +145,19 @@ class ReflectionReader {
     requests: readonly R[],
     fallback: (request: R) => FileDescriptorProto | undefined,
   ): Promise<ReadonlyMap<string, string>> {
+    return await runInTurns(this.#addResponses(requests, await this.#stream.send(requests), fallback));
+  }
+
+  /** Adds the files of responses, with a step per file. Returns as {@link #requestFiles} does. */
+  *#addResponses<R extends ReflectionRequest>(
+    requests: readonly R[],
+    responses: readonly ReflectionResponse[],
+    fallback: (request: R) => FileDescriptorProto | undefined,
+  ): Generator<void, ReadonlyMap<string, string>> {
     const problems = new Map<string, string>();
-    const responses = await this.#stream.send(requests);
     for (const [index, request] of requests.entries()) {
       const response = responses[index];
-      if (response?.case === "fileDescriptorResponse") this.#addFiles(response.value.fileDescriptorProto);
+      if (response?.case === "fileDescriptorResponse") yield* this.#addFiles(response.value.fileDescriptorProto);
       else {
         const file = fallback(request);
         if (file === undefined) problems.set(request.value, unexpectedError(response, request.value).message);
@@ -158,8 +167,9 @@ class ReflectionReader {
     return problems;
   }
 
-  #addFiles(encodedFiles: readonly Uint8Array[]): void {
+  *#addFiles(encodedFiles: readonly Uint8Array[]): Generator<void> {
     for (const encoded of encodedFiles) {
+      yield;
       this.#bytes += encoded.byteLength;
       if (this.#bytes > this.#limits.bytes)
         throw new Error(`the files of server reflection are larger than ${this.#limits.bytes} bytes`);
