@@ -22,8 +22,8 @@ export interface CredentialConfiguration {
   readonly jwtAudiences: readonly string[] | undefined;
   readonly jwtAudienceClaim: string | undefined;
   /** The key set of each issuer, in the same order. */
-  readonly jwksUrls: readonly string[] | undefined;
-  readonly jwksFile: string | undefined;
+  readonly jwtKeysUrls: readonly string[] | undefined;
+  readonly jwtKeysFile: string | undefined;
   readonly jwtAlgorithms: readonly JwtAlgorithm[];
   readonly jwtType: "any" | "at+jwt";
   readonly providerScopes: "ignored" | "enforced";
@@ -57,12 +57,12 @@ export const credentialSettings: {
   },
   jwtIssuers: {
     title: "JSON Web Tokens",
-    variable: "PLANTSTORE_JWT_ISSUER",
+    variable: "PLANTSTORE_JWT_ISSUERS",
     help: "issuers whose JWTs are accepted, separated by commas, spelled exactly as in `iss`",
     read: texts,
   },
   jwtAudiences: {
-    variable: "PLANTSTORE_JWT_AUDIENCE",
+    variable: "PLANTSTORE_JWT_AUDIENCES",
     help: "audiences, separated by commas; a JWT must contain one of them",
     read: texts,
   },
@@ -71,13 +71,13 @@ export const credentialSettings: {
     help: "claim that must contain an audience if a JWT has no `aud`: `client_id` for Amazon Cognito; by default, these JWTs are refused",
     read: parsed,
   },
-  jwksUrls: {
-    variable: "PLANTSTORE_JWKS_URL",
+  jwtKeysUrls: {
+    variable: "PLANTSTORE_JWT_KEYS_URLS",
     help: "URLs of the issuers' key sets (JWKS), separated by commas, in the order of the issuers; by default taken from each issuer's metadata",
     read: listOf("be a comma-separated list of https URLs, or http URLs of a loopback address", providerUrl),
   },
-  jwksFile: {
-    variable: "PLANTSTORE_JWKS_FILE",
+  jwtKeysFile: {
+    variable: "PLANTSTORE_JWT_KEYS_FILE",
     help: "file with the key set (JWKS) of a single issuer; reloaded when it changes",
     read: readableFile,
   },
@@ -127,7 +127,7 @@ export const credentialSettings: {
     read: readableFile,
   },
   introspectionAudiences: {
-    variable: "PLANTSTORE_INTROSPECTION_AUDIENCE",
+    variable: "PLANTSTORE_INTROSPECTION_AUDIENCES",
     help: "audiences, separated by commas; an introspected token must contain one of them",
     read: texts,
   },
@@ -140,7 +140,7 @@ export const credentialSettings: {
 
 /** Returns the contradictions between the settings of credentials; `has` returns whether a setting is set. */
 export function credentialContradictions(
-  { jwtIssuers, jwksUrls, providerScopes }: Partial<CredentialConfiguration>,
+  { jwtIssuers, jwtKeysUrls, providerScopes }: Partial<CredentialConfiguration>,
   has: (key: keyof CredentialConfiguration) => boolean,
 ): string[] {
   const introspection = new Set([
@@ -151,25 +151,25 @@ export function credentialContradictions(
   const rules: readonly (readonly [isBroken: boolean, problem: string])[] = [
     [
       has("jwtIssuers") !== has("jwtAudiences"),
-      "PLANTSTORE_JWT_ISSUER and PLANTSTORE_JWT_AUDIENCE must be set together",
+      "PLANTSTORE_JWT_ISSUERS and PLANTSTORE_JWT_AUDIENCES must be set together",
     ],
     [
-      (has("jwksUrls") || has("jwksFile")) && !has("jwtIssuers"),
-      "PLANTSTORE_JWKS_URL and PLANTSTORE_JWKS_FILE require PLANTSTORE_JWT_ISSUER",
+      (has("jwtKeysUrls") || has("jwtKeysFile")) && !has("jwtIssuers"),
+      "PLANTSTORE_JWT_KEYS_URLS and PLANTSTORE_JWT_KEYS_FILE require PLANTSTORE_JWT_ISSUERS",
     ],
     [
-      jwtIssuers !== undefined && jwksUrls !== undefined && jwtIssuers.length !== jwksUrls.length,
-      "PLANTSTORE_JWKS_URL must have one URL for each issuer of PLANTSTORE_JWT_ISSUER, in the same order",
+      jwtIssuers !== undefined && jwtKeysUrls !== undefined && jwtIssuers.length !== jwtKeysUrls.length,
+      "PLANTSTORE_JWT_KEYS_URLS must have one URL for each issuer of PLANTSTORE_JWT_ISSUERS, in the same order",
     ],
     [
-      has("jwksFile") && (has("jwksUrls") || (jwtIssuers !== undefined && jwtIssuers.length > 1)),
-      "PLANTSTORE_JWKS_FILE requires a single issuer, and must not be combined with PLANTSTORE_JWKS_URL",
+      has("jwtKeysFile") && (has("jwtKeysUrls") || (jwtIssuers !== undefined && jwtIssuers.length > 1)),
+      "PLANTSTORE_JWT_KEYS_FILE requires a single issuer, and must not be combined with PLANTSTORE_JWT_KEYS_URLS",
     ],
     [
       has("jwtScopeClaims") && !(has("jwtIssuers") && providerScopes === "enforced"),
-      "PLANTSTORE_JWT_SCOPE_CLAIMS requires PLANTSTORE_JWT_ISSUER and PLANTSTORE_PROVIDER_SCOPES=enforced",
+      "PLANTSTORE_JWT_SCOPE_CLAIMS requires PLANTSTORE_JWT_ISSUERS and PLANTSTORE_PROVIDER_SCOPES=enforced",
     ],
-    [has("jwtAudienceClaim") && !has("jwtIssuers"), "PLANTSTORE_JWT_AUDIENCE_CLAIM requires PLANTSTORE_JWT_ISSUER"],
+    [has("jwtAudienceClaim") && !has("jwtIssuers"), "PLANTSTORE_JWT_AUDIENCE_CLAIM requires PLANTSTORE_JWT_ISSUERS"],
     [
       has("introspectionSubjectClaim") && !has("introspectionUrl"),
       "PLANTSTORE_INTROSPECTION_SUBJECT_CLAIM requires PLANTSTORE_INTROSPECTION_URL",
@@ -200,8 +200,8 @@ export function tokenSourcesOf(configuration: CredentialConfiguration): TokenSou
 }
 
 /** Returns the setting that messages name for each source that is validated when it is opened. */
-export function sourceSettings({ jwksFile }: Pick<CredentialConfiguration, "jwksFile">): SourceNames {
-  const jwt = jwksFile === undefined ? credentialSettings.jwtIssuers : credentialSettings.jwksFile;
+export function sourceSettings({ jwtKeysFile }: Pick<CredentialConfiguration, "jwtKeysFile">): SourceNames {
+  const jwt = jwtKeysFile === undefined ? credentialSettings.jwtIssuers : credentialSettings.jwtKeysFile;
   return {
     tokenHashesFile: credentialSettings.tokenHashesFile.variable,
     jwt: jwt.variable,
@@ -222,13 +222,13 @@ export function credentialSourcesOf(configuration: CredentialConfiguration): str
 }
 
 function jwtSourceOf(issuer: string, index: number, configuration: CredentialConfiguration): JwtSource {
-  const { jwtAudiences, jwksUrls, jwksFile, jwtType, providerScopes } = configuration;
+  const { jwtAudiences, jwtKeysUrls, jwtKeysFile, jwtType, providerScopes } = configuration;
   return {
     issuer,
     audiences: jwtAudiences ?? [],
     audienceClaim: configuration.jwtAudienceClaim,
-    keysUrl: jwksUrls?.[index],
-    keysFile: jwksFile,
+    keysUrl: jwtKeysUrls?.[index],
+    keysFile: jwtKeysFile,
     algorithms: configuration.jwtAlgorithms,
     type: jwtType,
     enforceScopes: providerScopes === "enforced",

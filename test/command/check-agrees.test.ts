@@ -63,7 +63,7 @@ const proxies = { PLANTSTORE_TRUSTED_PROXIES: "127.0.0.0/8, ::1, unix:" };
 const { jwk } = await createSigningKey("ES256", "key");
 const keySet = fileWith("jwks.json", JSON.stringify({ keys: [jwk] }));
 const noKeys = fileWith("no-keys.json", '{"keys":[]}');
-const jwt = { PLANTSTORE_JWT_ISSUER: "https://issuer.example", PLANTSTORE_JWT_AUDIENCE: "plants" };
+const jwt = { PLANTSTORE_JWT_ISSUERS: "https://issuer.example", PLANTSTORE_JWT_AUDIENCES: "plants" };
 
 const hashes = fileWith("hashes", `sha256:${"a".repeat(64)} ci plants:delete -\n`);
 const badHash = fileWith("bad-hash", "sha256:abc ci - -\n");
@@ -135,20 +135,20 @@ const groups: readonly Group[] = [
     invalid: each("PLANTSTORE_TOKEN_HASHES_FILE", missing, aFolder, badHash, badScope, other),
   },
   {
-    valid: [{}, { ...jwt, PLANTSTORE_JWKS_FILE: keySet }],
+    valid: [{}, { ...jwt, PLANTSTORE_JWT_KEYS_FILE: keySet }],
     invalid: [
-      ...[missing, empty, aFolder, other, noKeys].map((file) => ({ ...jwt, PLANTSTORE_JWKS_FILE: file })),
-      { ...jwt, PLANTSTORE_JWT_ISSUER: "issuer.example" },
-      { ...jwt, PLANTSTORE_JWT_ISSUER: "http://issuer.example" },
-      { ...jwt, PLANTSTORE_JWT_ISSUER: "http://127.0.0.1:9,issuer.example" },
-      { PLANTSTORE_JWT_ISSUER: "https://issuer.example" },
-      { PLANTSTORE_JWT_AUDIENCE: "plants" },
-      { ...jwt, PLANTSTORE_JWT_AUDIENCE: "plants,," },
+      ...[missing, empty, aFolder, other, noKeys].map((file) => ({ ...jwt, PLANTSTORE_JWT_KEYS_FILE: file })),
+      { ...jwt, PLANTSTORE_JWT_ISSUERS: "issuer.example" },
+      { ...jwt, PLANTSTORE_JWT_ISSUERS: "http://issuer.example" },
+      { ...jwt, PLANTSTORE_JWT_ISSUERS: "http://127.0.0.1:9,issuer.example" },
+      { PLANTSTORE_JWT_ISSUERS: "https://issuer.example" },
+      { PLANTSTORE_JWT_AUDIENCES: "plants" },
+      { ...jwt, PLANTSTORE_JWT_AUDIENCES: "plants,," },
       { PLANTSTORE_JWT_AUDIENCE_CLAIM: "client_id" },
-      { ...jwt, PLANTSTORE_JWKS_URL: "issuer.example/keys" },
-      { ...jwt, PLANTSTORE_JWKS_URL: "http://192.0.2.1/keys" },
-      { ...jwt, PLANTSTORE_JWKS_URL: "http://127.0.0.1:9/a,http://127.0.0.1:9/b" },
-      { PLANTSTORE_JWKS_FILE: keySet },
+      { ...jwt, PLANTSTORE_JWT_KEYS_URLS: "issuer.example/keys" },
+      { ...jwt, PLANTSTORE_JWT_KEYS_URLS: "http://192.0.2.1/keys" },
+      { ...jwt, PLANTSTORE_JWT_KEYS_URLS: "http://127.0.0.1:9/a,http://127.0.0.1:9/b" },
+      { PLANTSTORE_JWT_KEYS_FILE: keySet },
     ],
   },
   {
@@ -161,7 +161,7 @@ const groups: readonly Group[] = [
     invalid: [...each("PLANTSTORE_PROVIDER_SCOPES", "yes", "Ignored"), { PLANTSTORE_JWT_SCOPE_CLAIMS: "scope" }],
   },
   {
-    valid: [{}, introspection, { ...introspection, PLANTSTORE_INTROSPECTION_AUDIENCE: "plants" }],
+    valid: [{}, introspection, { ...introspection, PLANTSTORE_INTROSPECTION_AUDIENCES: "plants" }],
     invalid: [
       ...each("PLANTSTORE_INTROSPECTION_URL", "127.0.0.1/introspect", "http://192.0.2.1/introspect", "/introspect"),
       ...[missing, empty, aFolder].map((file) => ({
@@ -169,7 +169,7 @@ const groups: readonly Group[] = [
         PLANTSTORE_INTROSPECTION_CLIENT_SECRET_FILE: file,
       })),
       { PLANTSTORE_INTROSPECTION_URL: introspection.PLANTSTORE_INTROSPECTION_URL },
-      { ...introspection, PLANTSTORE_INTROSPECTION_AUDIENCE: "," },
+      { ...introspection, PLANTSTORE_INTROSPECTION_AUDIENCES: "," },
       { PLANTSTORE_INTROSPECTION_SUBJECT_CLAIM: "client_id" },
     ],
   },

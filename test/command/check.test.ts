@@ -296,9 +296,9 @@ test("check fails when the issuer of the tokens cannot be reached", async () => 
   const port = typeof address === "object" && address !== null ? address.port : 0;
   closed.close();
   const { exitCode, err } = await check(folder, {
-    PLANTSTORE_JWT_ISSUER: "https://issuer.example",
-    PLANTSTORE_JWT_AUDIENCE: "plants",
-    PLANTSTORE_JWKS_URL: `http://127.0.0.1:${port}/keys`,
+    PLANTSTORE_JWT_ISSUERS: "https://issuer.example",
+    PLANTSTORE_JWT_AUDIENCES: "plants",
+    PLANTSTORE_JWT_KEYS_URLS: `http://127.0.0.1:${port}/keys`,
   });
   expect({ exitCode, err: err.join("\n") }).toEqual({
     exitCode: 1,

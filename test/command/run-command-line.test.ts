@@ -279,8 +279,8 @@ test("serve --print-config prints effective values with their sources, and no se
   const environment = {
     DATABASE_URL: "postgres://gardener:rake@db.example:5432/plants?password=rake",
     PLANTSTORE_TOKENS: "sixteen-characters",
-    PLANTSTORE_JWT_ISSUER: "https://user:rake@issuer.example",
-    PLANTSTORE_JWT_AUDIENCE: "plants",
+    PLANTSTORE_JWT_ISSUERS: "https://user:rake@issuer.example",
+    PLANTSTORE_JWT_AUDIENCES: "plants",
   };
   const { exitCode, out } = await run(["serve", "--print-config", "--port", "9000"], environment);
   const rows = out.map((line) => line.split(/ {2,}/));
@@ -291,7 +291,7 @@ test("serve --print-config prints effective values with their sources, and no se
       ["PORT", "9000", "(--port)"],
       ["DATABASE_URL", "postgres://db.example:5432/plants"],
       ["PLANTSTORE_TOKENS", "(hidden)"],
-      ["PLANTSTORE_JWT_ISSUER", "https://…@issuer.example"],
+      ["PLANTSTORE_JWT_ISSUERS", "https://…@issuer.example"],
       ["PLANTSTORE_PUBLIC_URL", "-", "(default)"],
     ]),
   });

@@ -38,8 +38,8 @@ function pathOf(url: string | undefined): string {
 
 /** Returns the paths of a provider for a recipe. */
 async function startProvider(variables: Readonly<Record<string, string>>): Promise<IdentityProvider> {
-  const issuer = pathOf(variables["PLANTSTORE_JWT_ISSUER"]);
-  const keys = pathOf(variables["PLANTSTORE_JWKS_URL"]) || `${issuer.replace(/\/$/, "")}/keys`;
+  const issuer = pathOf(variables["PLANTSTORE_JWT_ISSUERS"]);
+  const keys = pathOf(variables["PLANTSTORE_JWT_KEYS_URLS"]) || `${issuer.replace(/\/$/, "")}/keys`;
   return await startIdentityProviderAt({ issuer, keys }, await createSigningKey("RS256", "key"));
 }
 
@@ -62,7 +62,7 @@ describe.each(jwtRecipes)("the settings at line $line of $page", ({ text: recipe
   const variables = readVariables(recipe);
   let provider: IdentityProvider;
   let environment: Record<string, string>;
-  const audience = variables["PLANTSTORE_JWT_AUDIENCE"];
+  const audience = variables["PLANTSTORE_JWT_AUDIENCES"];
   const audienceClaim = variables["PLANTSTORE_JWT_AUDIENCE_CLAIM"];
   const forAudience = (value: string | undefined): object =>
     audienceClaim === undefined ? { aud: value } : { aud: undefined, [audienceClaim]: value };
@@ -72,7 +72,7 @@ describe.each(jwtRecipes)("the settings at line $line of $page", ({ text: recipe
   beforeAll(async () => {
     provider = await startProvider(variables);
     const { origin } = new URL(provider.issuer);
-    const urls = ["PLANTSTORE_JWT_ISSUER", "PLANTSTORE_JWKS_URL"].filter((name) => name in variables);
+    const urls = ["PLANTSTORE_JWT_ISSUERS", "PLANTSTORE_JWT_KEYS_URLS"].filter((name) => name in variables);
     const replaced = urls.map((name) => [name, (variables[name] ?? "").replace(/^https:\/\/[^/]+/, origin)]);
     environment = { ...variables, ...Object.fromEntries(replaced) };
   });
@@ -130,7 +130,7 @@ describe.each(introspectionRecipes)("the settings at line $line of $page", ({ te
   });
 
   test("accept an active token, and authenticate to the endpoint with the client secret", async () => {
-    expect(await deletePlant(environment, variables["PLANTSTORE_INTROSPECTION_AUDIENCE"] ?? "")).toBe(204);
+    expect(await deletePlant(environment, variables["PLANTSTORE_INTROSPECTION_AUDIENCES"] ?? "")).toBe(204);
     const credential = `${variables["PLANTSTORE_INTROSPECTION_CLIENT_ID"] ?? ""}:${secret.replaceAll(" ", "+")}`;
     expect(asked).toEqual([
       `${pathOf(variables["PLANTSTORE_INTROSPECTION_URL"])} Basic ${Buffer.from(credential).toString("base64")}`,

@@ -20,7 +20,7 @@ test("settingGroups has every setting once, in the order of the table", () => {
 
 test("flags follow the rule of docs/reference/configuration.md, and only PLANTSTORE_TOKENS has none", () => {
   expect(docs.replaceAll("\n", " ")).toContain(
-    `that of \`${settings.jwksUrls.variable}\` is \`--${String(flagOf(settings.jwksUrls))}\``,
+    `that of \`${settings.jwtKeysUrls.variable}\` is \`--${String(flagOf(settings.jwtKeysUrls))}\``,
   );
   const named = Object.values(settings).filter(({ variable }) => variable !== "PLANTSTORE_TOKENS");
   expect(named.map(flagOf)).toEqual(

@@ -83,8 +83,8 @@ test("readConfiguration returns the defaults", () => {
     jwtIssuers: undefined,
     jwtAudiences: undefined,
     jwtAudienceClaim: undefined,
-    jwksUrls: undefined,
-    jwksFile: undefined,
+    jwtKeysUrls: undefined,
+    jwtKeysFile: undefined,
     jwtAlgorithms: ["RS256", "PS256", "ES256", "EdDSA"],
     jwtType: "any",
     providerScopes: "ignored",
@@ -254,11 +254,11 @@ test.each<[name: string, environment: Texts, want: string, flags?: Texts]>([
   [
     "a JWKS URL with a password, which the message hides",
     {
-      PLANTSTORE_JWT_ISSUER: "a",
-      PLANTSTORE_JWT_AUDIENCE: "b",
-      PLANTSTORE_JWKS_URL: "https://u:pw@x/keys",
+      PLANTSTORE_JWT_ISSUERS: "a",
+      PLANTSTORE_JWT_AUDIENCES: "b",
+      PLANTSTORE_JWT_KEYS_URLS: "https://u:pw@x/keys",
     },
-    'PLANTSTORE_JWKS_URL must be a comma-separated list of https URLs, or http URLs of a loopback address, got "https://…@x/keys"',
+    'PLANTSTORE_JWT_KEYS_URLS must be a comma-separated list of https URLs, or http URLs of a loopback address, got "https://…@x/keys"',
   ],
   [
     "an unknown kind of database, whose URL the message hides",
@@ -366,7 +366,7 @@ test.each(["0.0.0.0", "::", "192.0.2.1", "plants.example"])(
     expect(problemsOf({ ...minimal, HOST: host })).toEqual([
       "DATABASE_URL must not be memory: when HOST is not a loopback address, because a restart loses all plants",
       "HOST must be a loopback address unless one of PLANTSTORE_TOKEN_HASHES_FILE, PLANTSTORE_TOKENS, " +
-        "PLANTSTORE_JWT_ISSUER or PLANTSTORE_INTROSPECTION_URL is set",
+        "PLANTSTORE_JWT_ISSUERS or PLANTSTORE_INTROSPECTION_URL is set",
     ]);
   },
 );

@@ -8,7 +8,7 @@ import { problemsOf } from "../support/server/problems-of.ts";
 type Texts = Record<string, string>;
 
 const someFile = fileURLToPath(import.meta.url);
-const jwt: Texts = { PLANTSTORE_JWT_ISSUER: "https://id.example", PLANTSTORE_JWT_AUDIENCE: "plants" };
+const jwt: Texts = { PLANTSTORE_JWT_ISSUERS: "https://id.example", PLANTSTORE_JWT_AUDIENCES: "plants" };
 const introspection: Texts = {
   PLANTSTORE_INTROSPECTION_URL: "https://id.example/introspect",
   PLANTSTORE_INTROSPECTION_CLIENT_ID: "plantstore",
@@ -57,9 +57,9 @@ describe("tokenSourcesOf", () => {
     {
       name: "issuers with a URL of keys for each",
       environment: {
-        PLANTSTORE_JWT_ISSUER: "a, b",
-        PLANTSTORE_JWT_AUDIENCE: "plants,https://plants.example",
-        PLANTSTORE_JWKS_URL: "https://a.example/keys, http://127.0.0.1:9000/keys",
+        PLANTSTORE_JWT_ISSUERS: "a, b",
+        PLANTSTORE_JWT_AUDIENCES: "plants,https://plants.example",
+        PLANTSTORE_JWT_KEYS_URLS: "https://a.example/keys, http://127.0.0.1:9000/keys",
       },
       want: {
         jwt: [
@@ -80,7 +80,7 @@ describe("tokenSourcesOf", () => {
     },
     {
       name: "an issuer with keys in a file",
-      environment: { ...jwt, PLANTSTORE_JWKS_FILE: someFile },
+      environment: { ...jwt, PLANTSTORE_JWT_KEYS_FILE: someFile },
       want: { jwt: [{ ...issuer, keysFile: someFile }] },
     },
     {
@@ -102,7 +102,7 @@ describe("tokenSourcesOf", () => {
       name: "an introspection endpoint",
       environment: {
         ...introspection,
-        PLANTSTORE_INTROSPECTION_AUDIENCE: "plants",
+        PLANTSTORE_INTROSPECTION_AUDIENCES: "plants",
         PLANTSTORE_PROVIDER_SCOPES: "enforced",
       },
       want: {
@@ -130,38 +130,38 @@ describe("readConfiguration", () => {
   test.each<{ name: string; environment: Texts; want: string }>([
     {
       name: "an issuer without an audience",
-      environment: { PLANTSTORE_JWT_ISSUER: "https://id.example" },
-      want: "PLANTSTORE_JWT_ISSUER and PLANTSTORE_JWT_AUDIENCE must be set together",
+      environment: { PLANTSTORE_JWT_ISSUERS: "https://id.example" },
+      want: "PLANTSTORE_JWT_ISSUERS and PLANTSTORE_JWT_AUDIENCES must be set together",
     },
     {
       name: "an audience without an issuer",
-      environment: { PLANTSTORE_JWT_AUDIENCE: "plants" },
-      want: "PLANTSTORE_JWT_ISSUER and PLANTSTORE_JWT_AUDIENCE must be set together",
+      environment: { PLANTSTORE_JWT_AUDIENCES: "plants" },
+      want: "PLANTSTORE_JWT_ISSUERS and PLANTSTORE_JWT_AUDIENCES must be set together",
     },
     {
       name: "an empty audience in a list",
-      environment: { ...jwt, PLANTSTORE_JWT_AUDIENCE: "plants," },
-      want: 'PLANTSTORE_JWT_AUDIENCE must be a comma-separated list without empty items, got "plants,"',
+      environment: { ...jwt, PLANTSTORE_JWT_AUDIENCES: "plants," },
+      want: 'PLANTSTORE_JWT_AUDIENCES must be a comma-separated list without empty items, got "plants,"',
     },
     {
       name: "keys without an issuer",
-      environment: { PLANTSTORE_JWKS_URL: "https://id.example/keys" },
-      want: "PLANTSTORE_JWKS_URL and PLANTSTORE_JWKS_FILE require PLANTSTORE_JWT_ISSUER",
+      environment: { PLANTSTORE_JWT_KEYS_URLS: "https://id.example/keys" },
+      want: "PLANTSTORE_JWT_KEYS_URLS and PLANTSTORE_JWT_KEYS_FILE require PLANTSTORE_JWT_ISSUERS",
     },
     {
       name: "keys over plain HTTP",
-      environment: { ...jwt, PLANTSTORE_JWKS_URL: "http://id.example/keys" },
-      want: 'PLANTSTORE_JWKS_URL must be a comma-separated list of https URLs, or http URLs of a loopback address, got "http://id.example/keys"',
+      environment: { ...jwt, PLANTSTORE_JWT_KEYS_URLS: "http://id.example/keys" },
+      want: 'PLANTSTORE_JWT_KEYS_URLS must be a comma-separated list of https URLs, or http URLs of a loopback address, got "http://id.example/keys"',
     },
     {
       name: "fewer key sets than issuers",
-      environment: { ...jwt, PLANTSTORE_JWT_ISSUER: "a,b", PLANTSTORE_JWKS_URL: "https://a.example" },
-      want: "PLANTSTORE_JWKS_URL must have one URL for each issuer of PLANTSTORE_JWT_ISSUER, in the same order",
+      environment: { ...jwt, PLANTSTORE_JWT_ISSUERS: "a,b", PLANTSTORE_JWT_KEYS_URLS: "https://a.example" },
+      want: "PLANTSTORE_JWT_KEYS_URLS must have one URL for each issuer of PLANTSTORE_JWT_ISSUERS, in the same order",
     },
     {
       name: "one key file for two issuers",
-      environment: { ...jwt, PLANTSTORE_JWT_ISSUER: "a,b", PLANTSTORE_JWKS_FILE: someFile },
-      want: "PLANTSTORE_JWKS_FILE requires a single issuer, and must not be combined with PLANTSTORE_JWKS_URL",
+      environment: { ...jwt, PLANTSTORE_JWT_ISSUERS: "a,b", PLANTSTORE_JWT_KEYS_FILE: someFile },
+      want: "PLANTSTORE_JWT_KEYS_FILE requires a single issuer, and must not be combined with PLANTSTORE_JWT_KEYS_URLS",
     },
     {
       name: "a symmetric algorithm",
@@ -176,7 +176,7 @@ describe("readConfiguration", () => {
     {
       name: "an audience claim without a JWT issuer",
       environment: { ...introspection, PLANTSTORE_JWT_AUDIENCE_CLAIM: "client_id" },
-      want: "PLANTSTORE_JWT_AUDIENCE_CLAIM requires PLANTSTORE_JWT_ISSUER",
+      want: "PLANTSTORE_JWT_AUDIENCE_CLAIM requires PLANTSTORE_JWT_ISSUERS",
     },
     {
       name: "a subject claim without an introspection endpoint",
@@ -186,12 +186,12 @@ describe("readConfiguration", () => {
     {
       name: "scope claims while scopes are ignored",
       environment: { ...jwt, PLANTSTORE_JWT_SCOPE_CLAIMS: "roles" },
-      want: "PLANTSTORE_JWT_SCOPE_CLAIMS requires PLANTSTORE_JWT_ISSUER and PLANTSTORE_PROVIDER_SCOPES=enforced",
+      want: "PLANTSTORE_JWT_SCOPE_CLAIMS requires PLANTSTORE_JWT_ISSUERS and PLANTSTORE_PROVIDER_SCOPES=enforced",
     },
     {
       name: "scope claims without a JWT issuer",
       environment: { ...introspection, PLANTSTORE_PROVIDER_SCOPES: "enforced", PLANTSTORE_JWT_SCOPE_CLAIMS: "roles" },
-      want: "PLANTSTORE_JWT_SCOPE_CLAIMS requires PLANTSTORE_JWT_ISSUER and PLANTSTORE_PROVIDER_SCOPES=enforced",
+      want: "PLANTSTORE_JWT_SCOPE_CLAIMS requires PLANTSTORE_JWT_ISSUERS and PLANTSTORE_PROVIDER_SCOPES=enforced",
     },
     {
       name: "an empty scope claim",

@@ -300,8 +300,8 @@ test("metrics have the age of each issuer's keys, measured by the monotonic cloc
   const trusting = await start({
     DATABASE_URL: "memory:",
     PLANTSTORE_ADMIN_ADDRESS: "0",
-    PLANTSTORE_JWT_ISSUER: provider.issuer,
-    PLANTSTORE_JWT_AUDIENCE: testAudience,
+    PLANTSTORE_JWT_ISSUERS: provider.issuer,
+    PLANTSTORE_JWT_AUDIENCES: testAudience,
   });
   const ages = readSamples(await scrape(trusting)).filter(({ name }) => name === "plantstore_jwks_age_seconds");
   expect(ages.map(({ labels }) => labels)).toEqual([{ issuer: provider.issuer }]);
@@ -362,13 +362,13 @@ test("metrics have the outcome of each watched file's last reload, and the time 
     TLS_CERT_FILE: files.file("cert"),
     TLS_KEY_FILE: files.file("key"),
     PLANTSTORE_TOKEN_HASHES_FILE: files.file("hashes"),
-    PLANTSTORE_JWT_ISSUER: "https://issuer.example",
-    PLANTSTORE_JWT_AUDIENCE: testAudience,
-    PLANTSTORE_JWKS_FILE: files.file("jwks"),
+    PLANTSTORE_JWT_ISSUERS: "https://issuer.example",
+    PLANTSTORE_JWT_AUDIENCES: testAudience,
+    PLANTSTORE_JWT_KEYS_FILE: files.file("jwks"),
     PLANTSTORE_INTROSPECTION_URL: "https://issuer.example/introspect",
     PLANTSTORE_INTROSPECTION_CLIENT_ID: "plants",
     PLANTSTORE_INTROSPECTION_CLIENT_SECRET_FILE: files.file("secret"),
-    PLANTSTORE_INTROSPECTION_AUDIENCE: testAudience,
+    PLANTSTORE_INTROSPECTION_AUDIENCES: testAudience,
   });
   const valuesOf = async (metric: string): Promise<Readonly<Record<string, number>>> => {
     const samples = readSamples(await scrape(configured)).filter(({ name }) => name === metric);

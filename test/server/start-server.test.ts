@@ -126,18 +126,22 @@ test("the log names the Unix socket that a server listens on, without a port, an
   expect(line).not.toHaveProperty("port");
 });
 
+/** Returns the settings by which a server accepts the JWTs of a provider. */
+function trusting({ issuer }: { readonly issuer: string }): Record<string, string> {
+  return { PLANTSTORE_JWT_ISSUERS: issuer, PLANTSTORE_JWT_AUDIENCES: testAudience };
+}
+
 describe("a server with an identity provider", () => {
   test("accepts tokens of the provider", async () => {
     using provider = await startProvider();
-    await using server = await start({ PLANTSTORE_JWT_ISSUER: provider.issuer, PLANTSTORE_JWT_AUDIENCE: testAudience });
+    await using server = await start(trusting(provider));
     expect(await request(server, "DELETE", "/plants/1", await provider.sign())).toMatchObject({ httpStatus: 204 });
   });
 
   test("requires the scope with PLANTSTORE_PROVIDER_SCOPES=enforced", async () => {
     using provider = await startProvider();
     await using server = await start({
-      PLANTSTORE_JWT_ISSUER: provider.issuer,
-      PLANTSTORE_JWT_AUDIENCE: testAudience,
+      ...trusting(provider),
       PLANTSTORE_PROVIDER_SCOPES: "enforced",
     });
     expect(await request(server, "DELETE", "/plants/1", await provider.sign())).toMatchObject({
@@ -151,7 +155,7 @@ describe("a server with an identity provider", () => {
   test("is not ready at first if the provider is unavailable, and recovers", async () => {
     using provider = await startProvider();
     provider.answer = (_request, response) => void response.writeHead(503).end();
-    await using server = await start({ PLANTSTORE_JWT_ISSUER: provider.issuer, PLANTSTORE_JWT_AUDIENCE: testAudience });
+    await using server = await start(trusting(provider));
     const token = await provider.sign();
     const unavailable = {
       httpStatus: 400,
@@ -180,8 +184,8 @@ describe("the recipes of docs/how-to/authentication.md", () => {
     const paths = { issuer: "/realms/plants", keys: "/realms/plants/protocol/openid-connect/certs" };
     using provider = await startIdentityProviderAt(paths, encryption, key);
     await using server = await start({
-      PLANTSTORE_JWT_ISSUER: provider.issuer,
-      PLANTSTORE_JWT_AUDIENCE: "plantstore",
+      PLANTSTORE_JWT_ISSUERS: provider.issuer,
+      PLANTSTORE_JWT_AUDIENCES: "plantstore",
       PLANTSTORE_PROVIDER_SCOPES: "enforced",
     });
     const claims = {
@@ -200,8 +204,8 @@ describe("the recipes of docs/how-to/authentication.md", () => {
     const published = { ...key, jwk: { ...key.jwk, alg: "RS256", x5t: "AAAA", x5c: ["AAAA"] } };
     using provider = await startIdentityProviderAt({ issuer: "/", keys: "/.well-known/jwks.json" }, published);
     await using server = await start({
-      PLANTSTORE_JWT_ISSUER: provider.issuer,
-      PLANTSTORE_JWT_AUDIENCE: "https://plants.example",
+      PLANTSTORE_JWT_ISSUERS: provider.issuer,
+      PLANTSTORE_JWT_AUDIENCES: "https://plants.example",
       PLANTSTORE_JWT_TYPE: "at+jwt",
       PLANTSTORE_PROVIDER_SCOPES: "enforced",
     });
@@ -220,9 +224,9 @@ describe("the recipes of docs/how-to/authentication.md", () => {
     using provider = await startIdentityProviderAt(paths, await createSigningKey("RS256", "entra"));
     const older = `https://sts.windows.net/${nobody}/`;
     await using server = await start({
-      PLANTSTORE_JWT_ISSUER: `${provider.issuer},${older}`,
-      PLANTSTORE_JWKS_URL: `${provider.keysUrl},${provider.keysUrl}`,
-      PLANTSTORE_JWT_AUDIENCE: `${nobody},api://plantstore`,
+      PLANTSTORE_JWT_ISSUERS: `${provider.issuer},${older}`,
+      PLANTSTORE_JWT_KEYS_URLS: `${provider.keysUrl},${provider.keysUrl}`,
+      PLANTSTORE_JWT_AUDIENCES: `${nobody},api://plantstore`,
       PLANTSTORE_PROVIDER_SCOPES: "enforced",
     });
     const version2 = await provider.sign({ aud: nobody, scp: "plants:delete", ver: "2.0" }, { typ: "JWT" });
@@ -238,9 +242,9 @@ describe("the recipes of docs/how-to/authentication.md", () => {
     const paths = { issuer: `/${nobody}/v2.0`, keys: `/${nobody}/discovery/v2.0/keys` };
     using provider = await startIdentityProviderAt(paths, await createSigningKey("RS256", "entra"));
     await using server = await start({
-      PLANTSTORE_JWT_ISSUER: provider.issuer,
-      PLANTSTORE_JWKS_URL: provider.keysUrl,
-      PLANTSTORE_JWT_AUDIENCE: nobody,
+      PLANTSTORE_JWT_ISSUERS: provider.issuer,
+      PLANTSTORE_JWT_KEYS_URLS: provider.keysUrl,
+      PLANTSTORE_JWT_AUDIENCES: nobody,
       PLANTSTORE_PROVIDER_SCOPES: "enforced",
       PLANTSTORE_JWT_SCOPE_CLAIMS: "scp,roles",
     });
@@ -270,7 +274,7 @@ describe("the recipes of docs/how-to/authentication.md", () => {
       PLANTSTORE_INTROSPECTION_URL: `${provider.issuer}/introspect`,
       PLANTSTORE_INTROSPECTION_CLIENT_ID: "plantstore",
       PLANTSTORE_INTROSPECTION_CLIENT_SECRET_FILE: clientSecretFile,
-      PLANTSTORE_INTROSPECTION_AUDIENCE: "plantstore",
+      PLANTSTORE_INTROSPECTION_AUDIENCES: "plantstore",
       PLANTSTORE_PROVIDER_SCOPES: "enforced",
     });
     expect(await request(server, "DELETE", "/plants/1", "opaque")).toMatchObject({ httpStatus: 204 });
@@ -282,8 +286,7 @@ describe("the metadata of the protected resource (RFC 9728)", () => {
   test("requires no credential, and challenges link to it", async () => {
     using provider = await startProvider();
     await using server = await start({
-      PLANTSTORE_JWT_ISSUER: provider.issuer,
-      PLANTSTORE_JWT_AUDIENCE: testAudience,
+      ...trusting(provider),
       PLANTSTORE_PROVIDER_SCOPES: "enforced",
       PLANTSTORE_PUBLIC_URL: "https://plants.example/",
     });
@@ -304,8 +307,7 @@ describe("the metadata of the protected resource (RFC 9728)", () => {
   test("lists no scopes when the scopes of providers are ignored", async () => {
     using provider = await startProvider();
     await using server = await start({
-      PLANTSTORE_JWT_ISSUER: provider.issuer,
-      PLANTSTORE_JWT_AUDIENCE: testAudience,
+      ...trusting(provider),
       PLANTSTORE_PUBLIC_URL: "https://plants.example/",
     });
     const { body } = await request(server, "GET", "/.well-known/oauth-protected-resource");

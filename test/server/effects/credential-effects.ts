@@ -22,7 +22,7 @@ async function compareJwt(
   header: TestHeader = {},
 ): Promise<Differs> {
   using provider = await startIdentityProvider(await createSigningKey("ES256", "key"));
-  const usual = { PLANTSTORE_JWT_ISSUER: provider.issuer, PLANTSTORE_JWT_AUDIENCE: testAudience };
+  const usual = { PLANTSTORE_JWT_ISSUERS: provider.issuer, PLANTSTORE_JWT_AUDIENCES: testAudience };
   return await compare({
     off: { ...usual, ...off(provider) },
     on: { ...usual, ...on(provider) },
@@ -78,29 +78,29 @@ export const credentialEffects: Effects<keyof CredentialConfiguration | "publicU
   },
   jwtIssuers: () =>
     compareJwt(
-      ({ keysUrl }) => ({ PLANTSTORE_JWT_ISSUER: "https://other.example", PLANTSTORE_JWKS_URL: keysUrl }),
-      ({ keysUrl }) => ({ PLANTSTORE_JWKS_URL: keysUrl }),
+      ({ keysUrl }) => ({ PLANTSTORE_JWT_ISSUERS: "https://other.example", PLANTSTORE_JWT_KEYS_URLS: keysUrl }),
+      ({ keysUrl }) => ({ PLANTSTORE_JWT_KEYS_URLS: keysUrl }),
     ),
-  jwtAudiences: () => compareJwt(() => ({ PLANTSTORE_JWT_AUDIENCE: "https://other.example" }), none),
+  jwtAudiences: () => compareJwt(() => ({ PLANTSTORE_JWT_AUDIENCES: "https://other.example" }), none),
   jwtAudienceClaim: () =>
     compareJwt(none, () => ({ PLANTSTORE_JWT_AUDIENCE_CLAIM: "client_id" }), {
       aud: undefined,
       client_id: testAudience,
     }),
-  jwksUrls: () =>
+  jwtKeysUrls: () =>
     compareJwt(
-      ({ issuer }) => ({ PLANTSTORE_JWKS_URL: `${issuer}/other` }),
-      ({ keysUrl }) => ({ PLANTSTORE_JWKS_URL: keysUrl }),
+      ({ issuer }) => ({ PLANTSTORE_JWT_KEYS_URLS: `${issuer}/other` }),
+      ({ keysUrl }) => ({ PLANTSTORE_JWT_KEYS_URLS: keysUrl }),
     ),
-  jwksFile: async () => {
+  jwtKeysFile: async () => {
     using folder = createTempFolder();
     const other = await createSigningKey("ES256", "key");
     writeFileSync(folder.file("other"), JSON.stringify({ keys: [other.jwk] }));
     return await compareJwt(
-      () => ({ PLANTSTORE_JWKS_FILE: folder.file("other") }),
+      () => ({ PLANTSTORE_JWT_KEYS_FILE: folder.file("other") }),
       ({ keys }) => {
         writeFileSync(folder.file("keys"), JSON.stringify({ keys: keys.map(({ jwk }) => jwk) }));
-        return { PLANTSTORE_JWKS_FILE: folder.file("keys") };
+        return { PLANTSTORE_JWT_KEYS_FILE: folder.file("keys") };
       },
     );
   },
@@ -126,7 +126,7 @@ export const credentialEffects: Effects<keyof CredentialConfiguration | "publicU
       PLANTSTORE_INTROSPECTION_CLIENT_SECRET_FILE: folder.file("other"),
     }));
   },
-  introspectionAudiences: () => compareIntrospection(none, () => ({ PLANTSTORE_INTROSPECTION_AUDIENCE: "another" })),
+  introspectionAudiences: () => compareIntrospection(none, () => ({ PLANTSTORE_INTROSPECTION_AUDIENCES: "another" })),
   introspectionSubjectClaim: () =>
     compareIntrospection(none, () => ({ PLANTSTORE_INTROSPECTION_SUBJECT_CLAIM: "client_id" }), {
       sub: undefined,

@@ -28,9 +28,9 @@ export async function startToolServer(): Promise<ToolServer> {
       PORT: String(port),
       PLANTSTORE_MCP: "on",
       PLANTSTORE_PUBLIC_URL: baseUrl,
-      PLANTSTORE_JWT_ISSUER: provider.issuer,
-      PLANTSTORE_JWT_AUDIENCE: `${baseUrl},${baseUrl}/mcp`,
-      PLANTSTORE_JWKS_URL: provider.keysUrl,
+      PLANTSTORE_JWT_ISSUERS: provider.issuer,
+      PLANTSTORE_JWT_AUDIENCES: `${baseUrl},${baseUrl}/mcp`,
+      PLANTSTORE_JWT_KEYS_URLS: provider.keysUrl,
       PLANTSTORE_PROVIDER_SCOPES: "enforced",
     }),
   );

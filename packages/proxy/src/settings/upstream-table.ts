@@ -61,22 +61,22 @@ const tls = mapping<UpstreamTlsFile>({
   ca: {
     type: text("path"),
     about: "File of certificates to trust instead of the system's, for `https:`, or for TLS with `dns:`.",
-    flags: [{ name: "upstream-ca", placeholder: "FILE" }],
+    flags: [{ name: "upstream-tls-ca", placeholder: "FILE" }],
   },
   cert: {
     type: text("path"),
     about: "File of the client certificate for mutual TLS.",
-    flags: [{ name: "upstream-cert", placeholder: "FILE" }],
+    flags: [{ name: "upstream-tls-cert", placeholder: "FILE" }],
   },
   key: {
     type: text("path"),
     about: "File of the key of the client certificate.",
-    flags: [{ name: "upstream-key", placeholder: "FILE" }],
+    flags: [{ name: "upstream-tls-key", placeholder: "FILE" }],
   },
   servername: {
     type: text(),
     about: "Name that the upstream's certificate must have.",
-    flags: [{ name: "upstream-name", placeholder: "NAME" }],
+    flags: [{ name: "upstream-tls-servername", placeholder: "NAME" }],
   },
 });
 

@@ -1,13 +1,13 @@
 /** Thrown for a certificate or a key of an upstream's `tls` that cannot be used. */
 export class TlsFilesError extends Error {}
 
-const trust = "set tls.ca (--upstream-ca) to the certificate of its authority";
-const rejectedText = "the server rejected the client certificate of tls.cert (--upstream-cert)";
+const trust = "set tls.ca (--upstream-tls-ca) to the certificate of its authority";
+const rejectedText = "the server rejected the client certificate of tls.cert (--upstream-tls-cert)";
 const plaintext = "the server does not use TLS: use an http: address, or dns: without tls";
 
 /** Advice by error code of node, added to its message. */
 const advice: ReadonlyMap<string, string> = new Map([
-  ["ERR_TLS_CERT_ALTNAME_INVALID", "set tls.servername (--upstream-name) to a name of the certificate"],
+  ["ERR_TLS_CERT_ALTNAME_INVALID", "set tls.servername (--upstream-tls-servername) to a name of the certificate"],
   ["DEPTH_ZERO_SELF_SIGNED_CERT", trust],
   ["SELF_SIGNED_CERT_IN_CHAIN", trust],
   ["UNABLE_TO_GET_ISSUER_CERT", trust],
@@ -28,7 +28,7 @@ const messages: readonly (readonly [code: string, message: string])[] = [
 
 /** Describes that a server asks for a client certificate, or may do so. */
 export function missingClientCertificate(verb: "requires" | "may require"): string {
-  return `the server ${verb} a client certificate: set tls.cert and tls.key (--upstream-cert, --upstream-key)`;
+  return `the server ${verb} a client certificate: set tls.cert and tls.key (--upstream-tls-cert, --upstream-tls-key)`;
 }
 
 /** Returns an error of a connection with a message that names the option to change, if TLS has failed. */

@@ -239,8 +239,17 @@ test("a rule for / replaces the redirect to the docs page", async () => {
 test("TLS is used for callers, with a certificate that SIGHUP reloads, and for the upstream", async () => {
   await using upstream = await startUpstream({ tls: { ...upstreamPem, requestCert: true, ca: pem.cert } });
   const [cert, key, ca] = [write("cert.pem", pem.cert), write("key.pem", pem.key), write("ca.pem", upstreamPem.cert)];
-  const args = ["--tls-cert", cert, "--tls-key", key, "--upstream-ca", ca, "--upstream-name", "localhost"];
-  const own = ["--upstream-cert", cert, "--upstream-key", key];
+  const args = [
+    "--tls-cert",
+    cert,
+    "--tls-key",
+    key,
+    "--upstream-tls-ca",
+    ca,
+    "--upstream-tls-servername",
+    "localhost",
+  ];
+  const own = ["--upstream-tls-cert", cert, "--upstream-tls-key", key];
   await using running = proxy("--upstream", `https://${upstream.address}`, "--reflection", ...args, ...own);
   const { port } = new URL(await running.serving);
   const commonName = async (): Promise<string | undefined> => {
@@ -510,7 +519,7 @@ const outdated = createCertificate("expired", new Date("2020-03-01T00:00:00Z"));
 const early = createCertificate("early", undefined, new Date("2098-03-01T00:00:00Z"));
 
 test.each(
-  ["--tls-cert", "--upstream-cert", "--upstream-ca"].flatMap((option) => [
+  ["--tls-cert", "--upstream-tls-cert", "--upstream-tls-ca"].flatMap((option) => [
     { option, certificate: outdated, reason: "expired at 2020-03-01T00:00:00.000Z" },
     { option, certificate: early, reason: "is not valid before 2098-03-01T00:00:00.000Z" },
   ]),
@@ -518,7 +527,7 @@ test.each(
   const [certificate, keyFile] = [write("expired.pem", cert), write("expired-key.pem", key)];
   const checked = ["--descriptors", write("expired.binpb", greenhouses), "--check", option];
   const args = ["--upstream", "https://127.0.0.1:1", ...checked];
-  const withKey = option === "--upstream-ca" ? [] : [option.replace("cert", "key"), keyFile];
+  const withKey = option === "--upstream-tls-ca" ? [] : [option.replace("cert", "key"), keyFile];
   expect(await run(...args, certificate, ...withKey)).toEqual({
     exitCode: 2,
     printed: "",
@@ -528,7 +537,7 @@ test.each(
   const renewed = write("renewed.pem", pem.cert + cert);
   const renewedKey = withKey.length === 0 ? [] : [withKey[0] ?? "", write("renewed-key.pem", pem.key)];
   expect(await run(...args, renewed, ...renewedKey)).toMatchObject({ exitCode: 0, errorOutput: "" });
-  if (option === "--upstream-ca") {
+  if (option === "--upstream-tls-ca") {
     const reversed = write("turned.pem", cert + pem.cert);
     expect(await run(...args, reversed)).toMatchObject({ exitCode: 0, errorOutput: "" });
   }
@@ -537,10 +546,10 @@ test.each(
 test("--check reports a malformed authority after a valid one", async () => {
   const broken = pem.cert.replace(/[A-Za-z0-9+/]{20}/, "A".repeat(20));
   const args = ["--upstream", "https://127.0.0.1:1", "--descriptors", write("broken.binpb", greenhouses), "--check"];
-  expect(await run(...args, "--upstream-ca", write("broken.pem", pem.cert + broken))).toMatchObject({
+  expect(await run(...args, "--upstream-tls-ca", write("broken.pem", pem.cert + broken))).toMatchObject({
     exitCode: 2,
     printed: "",
-    errorOutput: expect.stringContaining("--upstream-ca has a certificate that cannot be read: "),
+    errorOutput: expect.stringContaining("--upstream-tls-ca has a certificate that cannot be read: "),
   });
 });
 
@@ -668,7 +677,7 @@ describe("invalid arguments and files are reported with exit code 2, problems of
       message: "--admin-port must be between 0 and 65535",
     },
     ...["http://127.0.0.1:1", "HTTP://127.0.0.1:1", "unix:/p"].flatMap((upstream) =>
-      ["--upstream-ca", "--upstream-name"].map((option) => ({
+      ["--upstream-tls-ca", "--upstream-tls-servername"].map((option) => ({
         args: ["--upstream", upstream, "--descriptors", set, option, set],
         message: `${option} requires an address with TLS, got "${upstream}"`,
       })),
@@ -682,17 +691,17 @@ describe("invalid arguments and files are reported with exit code 2, problems of
       message: "--tls-key requires both a certificate and its key",
     },
     {
-      args: ["--upstream", "https://b", "--descriptors", set, "--upstream-key", set],
-      message: "--upstream-key requires both a certificate and its key",
+      args: ["--upstream", "https://b", "--descriptors", set, "--upstream-tls-key", set],
+      message: "--upstream-tls-key requires both a certificate and its key",
     },
     {
-      args: ["--upstream", "https://unix:1", "--descriptors", set, "--upstream-ca", "/none"],
+      args: ["--upstream", "https://unix:1", "--descriptors", set, "--upstream-tls-ca", "/none"],
       message: "cannot read /none: ENOENT",
     },
     ...["", "no certificate"].flatMap((text, at) => {
       const file = write(`${at}.pem`, text);
       return [
-        ["--upstream", "https://127.0.0.1:1", "--descriptors", set, "--upstream-ca", file],
+        ["--upstream", "https://127.0.0.1:1", "--descriptors", set, "--upstream-tls-ca", file],
         [...local, "--descriptors", set, "--tls-cert", file, "--tls-key", file, "--check"],
       ].map((args) => ({ args, message: `${file} does not contain a PEM certificate or key` }));
     }),
