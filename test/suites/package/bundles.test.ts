@@ -80,3 +80,18 @@ test("a bundle of a program in CommonJS logs, and serves a service of a CommonJS
   expect(bundle("program.js", ...commonJsOptions, "--external:./greeter.cjs")).toBe("");
   expect(user.run(process.execPath, "out/program.cjs")).toContain('"msg":"/greet.Greeter/Greet"');
 });
+
+test("a bundle in CommonJS opens a store in SQLite of the package outside of it", () => {
+  user.write(
+    "store.js",
+    `
+    import { openSqliteStore } from "plantstore";
+    openSqliteStore({ file: "plants.db", plantsWhenCreated: { first: 1n, last: 3n } }).then(async (store) => {
+      console.log("opened");
+      await store.close();
+    });
+  `,
+  );
+  expect(bundle("store.js", ...commonJsOptions, "--external:plantstore")).toBe("");
+  expect(user.run(process.execPath, "out/store.cjs")).toBe("opened\n");
+});
