@@ -6,6 +6,7 @@ import { type Certificate, createCertificate } from "../../../packages/testing/s
 import { freePort } from "../../../packages/testing/src/process/free-port.ts";
 import { createTempFolder, type TempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
 import { deleteCall } from "../../support/plants/delete-call.ts";
+import { runCommand } from "../../support/process/run-command.ts";
 import { configOf, type PostgresServer, runSql, startPostgres } from "../../support/plants/postgres-server.ts";
 
 // Rotates the certificates of a running PostgreSQL and of its clients, each of which is its own authority.
@@ -65,6 +66,23 @@ test("two stores follow two rotations of the server's authority without a restar
     await expect(deleteNext()).resolves.toEqual([true, true]);
   }
   await Promise.all(stores.map((store) => store.close()));
+});
+
+test("check and the store report that the authority has changed, and pass once they have the new one", async () => {
+  const url = tlsUrlOf(await server.createPlants([1n]), "rotated.pem");
+  writeFileSync(folder.file("rotated.pem"), first.cert);
+  const store = await openPostgresStore({ url });
+  expect((await runCommand(["check"], { DATABASE_URL: url })).exitCode).toBe(0);
+  const next = createCertificate("fourth");
+  await setServerCertificate(next);
+  const words = "self-signed certificate";
+  await expect.poll(() => store.problem, { timeout: 15_000 }).toContain(words);
+  const { exitCode, err } = await runCommand(["check"], { DATABASE_URL: url });
+  expect({ exitCode, text: err.join("\n") }).toEqual({ exitCode: 1, text: expect.stringContaining(words) });
+  writeFileSync(folder.file("rotated.pem"), next.cert);
+  await expect.poll(() => store.problem, { timeout: 15_000 }).toBeUndefined();
+  expect((await runCommand(["check"], { DATABASE_URL: url })).exitCode).toBe(0);
+  await store.close();
 });
 
 test.each([

@@ -2,8 +2,15 @@ import { describe, expect, test } from "vitest";
 import { openPlantStore, type PlantLocation } from "../../../src/stores/plant-location.ts";
 import { deleteCall } from "../../support/plants/delete-call.ts";
 import { failAlways } from "../../support/plants/failing-attempts.ts";
-import { openClient, runSql, startStandby, withoutStandby } from "../../support/plants/postgres-server.ts";
+import {
+  openClient,
+  runSql,
+  startPostgres,
+  startStandby,
+  withoutStandby,
+} from "../../support/plants/postgres-server.ts";
 import { startPostgresOfFile } from "../../support/plants/postgres-of-file.ts";
+import { startConfigured } from "../../support/server/start-configured.ts";
 import { runCommand } from "../../support/process/run-command.ts";
 
 const server = await startPostgresOfFile();
@@ -243,11 +250,30 @@ describe("check agrees with a server", () => {
 
   test("when the synchronous standby is missing", async () => {
     const url = await server.createPlants([1n]);
+    const words = "not confirmed by its synchronous standbys";
     const { exitCode, err } = await withoutStandby(url, () => check(url));
-    expect({ exitCode, text: err.join("\n") }).toEqual({
-      exitCode: 1,
-      text: expect.stringContaining("not confirmed by its synchronous standbys"),
-    });
+    expect({ exitCode, text: err.join("\n") }).toEqual({ exitCode: 1, text: expect.stringContaining(words) });
+  });
+
+  test("when both synchronous standbys stop while a server runs, whose problem is the same", async () => {
+    await using primary = await startPostgres();
+    const url = await primary.createPlants([1n]);
+    await using first = await startStandby(primary, "standby_a");
+    await using second = await startStandby(primary, "standby_b");
+    await runSql(url, "ALTER SYSTEM SET synchronous_standby_names = 'ANY 1 (standby_a, standby_b)'");
+    await runSql(url, "SELECT pg_reload_conf()");
+    await using running = await startConfigured({ DATABASE_URL: url, PLANTSTORE_ADMIN_ADDRESS: "0" });
+    const environment = { DATABASE_URL: url, PLANTSTORE_ADMIN_ADDRESS: String(running.admin?.port) };
+    const asked = async (): Promise<string> => (await runCommand(["check"], environment)).err.join("\n");
+    expect(await asked()).toContain("reports no problem");
+    await Promise.all([first.stop("immediate"), second.stop("immediate")]);
+    const words = "not confirmed by its synchronous standbys";
+    // Both the server and the check.
+    await expect
+      .poll(asked, { timeout: 30_000 })
+      .toMatch(new RegExp(`is not ready: store: .*${words}[^]*cannot use .*${words}`));
+    await first.start();
+    await expect.poll(asked, { timeout: 30_000 }).toContain("reports no problem");
   });
 
   test("when a lock is released within a second", async () => {
