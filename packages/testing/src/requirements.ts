@@ -53,6 +53,12 @@ export const requirements = {
   },
   // Includes promtool.
   prometheus: { found: "command -v prometheus", debian: "prometheus" },
+  fuser: { found: "command -v fuser", debian: "psmisc" },
+  // Includes amtool.
+  alertmanager: {
+    found: "command -v prometheus-alertmanager || command -v alertmanager",
+    debian: "prometheus-alertmanager",
+  },
   "systemd-analyze": { found: "command -v systemd-analyze", debian: "systemd" },
   // Debian installs these in /usr/sbin, which is only in root's PATH.
   pgbouncer: { found: "command -v pgbouncer || [ -x /usr/sbin/pgbouncer ]", debian: "pgbouncer" },

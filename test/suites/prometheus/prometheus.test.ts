@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type PostgresServer, runSql, startPostgres } from "../../support/plants/postgres-server.ts";
+import { blocksRunBy } from "../../support/docs/page-blocks.ts";
 import { createMissingStore } from "../../support/plants/sqlite-file.ts";
 import { compileCache, projectFolder } from "../../../packages/testing/src/process/child-program.ts";
 import { type CommandLine, startProgram } from "../../../packages/testing/src/process/command-line.ts";
@@ -116,6 +117,13 @@ describe("a Prometheus", () => {
     expect(await prometheus.firing()).toEqual([]);
   });
 
+  test("the queries of the service objective are 1 for a server without errors", async () => {
+    const queries = blocksRunBy("test/suites/prometheus/prometheus.test.ts").map(({ text }) => text);
+    expect(queries).toHaveLength(3);
+    for (const query of queries)
+      await expect.poll(() => prometheus.valueOf(query.replaceAll("30d:1m", "5s:1s")), { message: query }).toBe(1);
+  });
+
   test.each(["grafana-dashboard.json", "proxy-dashboard.json"])("accepts all queries of %s", async (name) => {
     const { panels }: Dashboard = JSON.parse(readFileSync(join(deployedFolder, name), "utf8"));
     const queries = panels.flatMap(({ targets }) => targets.map(({ expr }) => expr));
@@ -194,11 +202,14 @@ test.each<{ name: string; start: () => Outage | Promise<Outage> }>([
   await expect.poll(() => prometheus.valueOf(`sum(rate(${series}[5s]))`)).toBeGreaterThan(0);
   expect(await prometheus.valueOf(`sum(rate(${series}{error_type!=""}[5s]))`)).toBe(Number.NaN);
   await outage.begin();
+  const [availability = ""] = blocksRunBy("test/suites/prometheus/prometheus.test.ts").map(({ text }) => text);
+  expect(await prometheus.valueOf(availability)).toBe(1);
   const failing = `sum(rate(${series}{error_type="unavailable"}[10s])) / sum(rate(${series}[10s]))`;
   await expect.poll(() => prometheus.valueOf(failing), { timeout: 60_000 }).toBeGreaterThan(0.99);
   const paged = async (): Promise<readonly unknown[]> =>
     (await prometheus.firing()).map(({ labels }) => labels["alertname"]);
   await expect.poll(paged, { timeout: 60_000 }).toContain("PlantstoreErrors");
+  expect(await prometheus.valueOf(availability)).toBeLessThan(0.999);
   end.abort();
   await Promise.all(load);
 });

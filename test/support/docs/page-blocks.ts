@@ -99,6 +99,11 @@ export const blockRules: readonly BlockRule[] = [
   },
 
   {
+    page: "docs/how-to/operations.md",
+    language: "promql",
+    run: { by: "test/suites/prometheus/prometheus.test.ts" },
+  },
+  {
     page: "docs/how-to/run-in-production.md",
     run: { by: "test/suites/prometheus/run-in-production.test.ts" },
   },

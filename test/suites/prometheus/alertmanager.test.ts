@@ -1,0 +1,123 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type CommandLine, startProgram } from "../../../packages/testing/src/process/command-line.ts";
+import { freePort } from "../../../packages/testing/src/process/free-port.ts";
+import { createTempFolder, type TempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
+import { deployedFolder } from "../../../packages/testing/src/telemetry/prometheus.ts";
+
+// A real Alertmanager with deploy/prometheus/alertmanager.yml, which amtool sends the alerts of outages.
+
+const configuration = join(deployedFolder, "alertmanager.yml");
+const rules = readFileSync(join(deployedFolder, "alerts.yml"), "utf8").split("- alert: ").slice(1);
+const severities = new Map(
+  rules.map((rule) => [/^\w+/.exec(rule)?.[0] ?? "", /severity: (\w+)/.exec(rule)?.[1] ?? ""] as const),
+);
+
+/** Runs amtool, and returns what it prints. Rejects when it fails. */
+async function amtool(...args: readonly string[]): Promise<string> {
+  await using tool = startProgram("amtool", args, import.meta.dirname);
+  const code = await tool.end();
+  if (code !== 0) throw new Error(`amtool ${args.join(" ")}: ${tool.stderr()}${tool.stdout()}`);
+  return tool.stdout();
+}
+
+test("amtool finds no problems in alertmanager.yml", async () => {
+  expect(await amtool("check-config", configuration)).toContain("SUCCESS");
+});
+
+test("each alert that alertmanager.yml names exists", () => {
+  const patterns = readFileSync(configuration, "utf8").matchAll(/alertname=~?"([^"]+)"/g);
+  for (const [, pattern = ""] of patterns) {
+    const alternatives = pattern.replace(/^(\w+)\(([^)]*)\)$/, (_, start, ends) =>
+      String(ends).replaceAll(/\w+/g, (end) => `${start}${end}`),
+    );
+    for (const name of alternatives.split("|")) expect(severities.has(name), name).toBe(true);
+  }
+});
+
+test.each([...severities])("%s is sent to the receiver of its severity, %s", async (name, severity) => {
+  const receiver = severity === "page" ? "pager" : "tickets";
+  const labels = [`alertname=${name}`, `severity=${severity}`];
+  await amtool(
+    "config",
+    "routes",
+    "test",
+    `--config.file=${configuration}`,
+    `--verify.receivers=${receiver}`,
+    ...labels,
+  );
+});
+
+describe("an outage", () => {
+  let folder: TempFolder;
+  let alertmanager: CommandLine;
+  let url: string;
+  beforeAll(async () => {
+    folder = createTempFolder();
+    const address = `127.0.0.1:${await freePort()}`;
+    url = `--alertmanager.url=http://${address}`;
+    const options = [`--web.listen-address=${address}`, "--cluster.listen-address=", "--storage.path=data"];
+    const program = ["prometheus-alertmanager", `--config.file=${configuration}`, ...options];
+    // Debian's name and that of the project.
+    const either = 'command -v "$1" > /dev/null || { shift; set -- alertmanager "$@"; }; exec "$@"';
+    alertmanager = startProgram("sh", ["-ec", either, "sh", ...program], folder.path);
+    await alertmanager.find(/Listening/);
+  });
+  afterAll(async () => {
+    await alertmanager[Symbol.asyncDispose]();
+    folder[Symbol.dispose]();
+  });
+
+  test.each<{ name: string; fires: readonly string[]; notified: readonly string[] }>([
+    {
+      name: "of a server",
+      fires: ["PlantstoreDown", "PlantstoreErrors", "PlantstoreCertificateExpires"],
+      notified: ["PlantstoreDown"],
+    },
+    {
+      name: "of the database",
+      fires: ["PlantstoreNotReady", "PlantstoreErrors", "PlantstoreSlow", "PlantstoreQueueFilling"],
+      notified: ["PlantstoreNotReady"],
+    },
+    {
+      name: "of some plants",
+      fires: ["PlantstoreErrors", "PlantstoreSlow", "PlantstoreOverloaded"],
+      notified: ["PlantstoreErrors"],
+    },
+    {
+      name: "of capacity",
+      fires: ["PlantstoreOverloaded", "PlantstoreQueueFilling", "PlantstoreEventLoopLate", "PlantstoreSlow"],
+      notified: ["PlantstoreOverloaded"],
+    },
+    {
+      name: "of an upstream",
+      fires: ["GatewayNotReady", "GatewayUpstreamUnavailable", "GatewayUpstreamBusy", "GatewayUpstreamQueued"],
+      notified: ["GatewayNotReady"],
+    },
+    {
+      name: "of a part of an upstream",
+      fires: ["GatewayUpstreamUnavailable", "GatewayUpstreamBusy", "GatewayUpstreamQueued"],
+      notified: ["GatewayUpstreamUnavailable"],
+    },
+    {
+      name: "of two causes",
+      fires: ["PlantstoreErrors", "PlantstoreCertificateExpires", "PlantstoreReloadRefused"],
+      notified: ["PlantstoreCertificateExpires", "PlantstoreErrors", "PlantstoreReloadRefused"],
+    },
+  ])("$name notifies of $notified", async ({ name, fires, notified }) => {
+    // Labels that only some alerts have. Another server has no outage, but its own alert.
+    const instance = `instance=${name}`;
+    const add = (alert: string, server: string): Promise<string> =>
+      amtool(url, "alert", "add", alert, server, `severity=${severities.get(alert)}`, "upstream=dns:a:1");
+    for (const alert of fires) await add(alert, instance);
+    await add("PlantstoreSlow", `${instance} elsewhere`);
+    const query = async (...matchers: readonly string[]): Promise<readonly string[]> => {
+      const printed = await amtool(url, "alert", "query", "--active", "--output=json", ...matchers);
+      const alerts: readonly { labels: { alertname: string } }[] = JSON.parse(printed);
+      return alerts.map(({ labels }) => labels.alertname).toSorted();
+    };
+    await expect.poll(() => query(instance)).toEqual(notified);
+    expect(await query(`${instance} elsewhere`)).toEqual(["PlantstoreSlow"]);
+  });
+});
