@@ -3,7 +3,13 @@ import type { CorsOptions, GatewayOptions } from "@plantstore/gateway";
 import type { DrainTimes } from "@plantstore/gateway/health";
 import { createNameFilter, type RestOptions } from "@plantstore/gateway/rest";
 import { readRules, toRestOptions } from "../check/index.ts";
-import type { AuthenticationFile, ProxyFile, ReadSettings, RestServiceFile } from "../settings/index.ts";
+import type {
+  AuthenticationFile,
+  MethodNameFile,
+  ProxyFile,
+  ReadSettings,
+  RestServiceFile,
+} from "../settings/index.ts";
 import { type CertificateFiles, toCertificateFiles } from "./pem-files.ts";
 import { toUpstreamSettings, type UpstreamSettings } from "./upstream-settings.ts";
 
@@ -15,6 +21,8 @@ export interface ProxySettings {
   readonly rest: RestOptions;
   /** How responses are written as JSON. */
   readonly json: JsonOptions;
+  /** The services and RPCs (`package.Service.Method`) that `methodConfig` names. */
+  readonly configuredMethods: readonly string[];
   /** The names of `rest.services`. */
   readonly restServices: readonly string[];
   readonly host: string;
@@ -57,6 +65,7 @@ export async function toProxySettings(read: ReadSettings): Promise<ProxySettings
     upstreams: toUpstreamSettings(read),
     rest: await toRest(read),
     json: toJson(settings.rest.json),
+    configuredMethods: settings.methodConfig.flatMap(({ name }) => name.flatMap(namesOf)),
     restServices: settings.rest.services.map(({ name }) => name),
     host: listen.host,
     port: listen.port,
@@ -77,6 +86,11 @@ export async function toProxySettings(read: ReadSettings): Promise<ProxySettings
     waitsForDescriptors: wait,
     problemAt,
   };
+}
+
+/** Returns the name of a service or an RPC in a service config; none for the default of all services. */
+function namesOf({ service, method }: MethodNameFile): readonly string[] {
+  return service === "" ? [] : [method === "" ? service : `${service}.${method}`];
 }
 
 function tlsOf({ settings: { listen }, problemAt }: ReadSettings): CertificateFiles | undefined {

@@ -15,7 +15,7 @@ const lettersPerEdit = 10;
  */
 export function describeUnusedNames(
   services: readonly DescService[],
-  { rest, restServices, authentication, tools = [] }: ProxySettings,
+  { rest, restServices, configuredMethods, authentication, tools = [] }: ProxySettings,
 ): readonly string[] {
   const methods = services.flatMap((service) => service.methods);
   const rpcs = methods.map(selectorOf);
@@ -34,6 +34,11 @@ export function describeUnusedNames(
       unmatchedPatterns(restServices, typeNames),
       typeNames,
       (name) => `rest.services has no effect for ${name}: no served service matches this name`,
+    ),
+    ...describe(
+      unlisted(configuredMethods, [...typeNames, ...rpcs]),
+      [...typeNames, ...rpcs],
+      (name) => `methodConfig has no effect for ${name}: no served service or RPC has this name`,
     ),
     ...describe(
       unlisted(authentication?.open ?? [], [...typeNames, ...paths]),

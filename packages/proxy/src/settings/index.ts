@@ -7,7 +7,7 @@
  */
 export type { AuthenticationFile } from "./authentication-table.ts";
 export { proxyFileSchema, settingTable } from "./describe-settings.ts";
-export type { MethodConfigFile } from "./method-config-table.ts";
+export type { MethodConfigFile, MethodNameFile } from "./method-config-table.ts";
 export type { ProxyFile, RestFile, RestServiceFile } from "./proxy-file.ts";
 export {
   type ConfigurationText,
