@@ -198,8 +198,8 @@ async function openServing(given: ProxyOptions, previous?: ProxyTable): Promise<
       const { routes, ...compiled } = yield* compileProxy(compiler, descriptors);
       return { ...compiled, routes: { ...routes, onUnknownPath } };
     };
-    const table = new ProxyTable(upstreams, compile, report, options, findKnownDescriptors(upstreams, previous));
-    await table.load().catch((error: unknown) => {
+    const table = new ProxyTable(upstreams, compile, report, options);
+    await table.load(knownDescriptorsOf(upstreams, previous)).catch((error: unknown) => {
       // Reads in progress are aborted, because their result is not needed.
       table.close();
       throw error;
@@ -215,20 +215,21 @@ async function openServing(given: ProxyOptions, previous?: ProxyTable): Promise<
 }
 
 /**
- * Returns the descriptors that a previous table has of upstreams.
+ * Returns a function that returns the descriptors that a previous table has of an upstream when it is called.
  *
  * A separate function, because `openServing` must not use `previous` in a closure: all closures of a function share its
  * variables, and routes hold some of them, so that each table would keep all tables before it in memory.
  */
-function findKnownDescriptors(
+function knownDescriptorsOf(
   upstreams: readonly OpenUpstream[],
   previous: ProxyTable | undefined,
-): readonly (KnownDescriptors | undefined)[] {
-  return upstreams.map(({ connections }) => {
+): (at: number) => KnownDescriptors | undefined {
+  return (at) => {
+    const connections = upstreams[at]?.connections;
     const isSame = (old: OpenUpstream): boolean => old.connections === connections;
-    const hasSameAddress = (old: OpenUpstream): boolean => old.connections.authority === connections.authority;
+    const hasSameAddress = (old: OpenUpstream): boolean => old.connections.authority === connections?.authority;
     return previous?.knownOf(isSame) ?? previous?.knownOf(hasSameAddress);
-  });
+  };
 }
 
 /** Stops reading descriptors. */

@@ -1,50 +1,81 @@
 import { Code, ConnectError } from "@connectrpc/connect";
+import type { ServiceDescriptors } from "./descriptors.ts";
 
-/** Reads the descriptors of one upstream; a slow read delays the other upstreams only for a limited time. */
+/** A descriptor set that was read. */
+export interface ReadDescriptors {
+  readonly set: Uint8Array;
+  /** Its services, or why they cannot be used; `undefined` if the set is in use already. */
+  readonly descriptors: ServiceDescriptors | Error | undefined;
+}
+
+/** How long a caller waits for the descriptors of an upstream. */
+export interface ReadLimits {
+  /** Resolves when the set must have been read. */
+  readonly read: Promise<unknown>;
+  /** Resolves when the set must have been described. */
+  readonly describe: Promise<unknown>;
+  /** The limit for messages. */
+  readonly ms: number;
+}
+
+/** The two steps of a read, each of which resolves to the error that prevented it. */
+interface Reading {
+  readonly read: Promise<Uint8Array | Error>;
+  readonly described: Promise<ReadDescriptors | Error>;
+}
+
+/** Reads and describes the set of one upstream; if that is slow, it delays the other upstreams only for a limited time. */
 export class DescriptorReader {
   readonly #read: (signal: AbortSignal) => Promise<Uint8Array>;
+  readonly #describe: (set: Uint8Array) => Promise<ReadDescriptors>;
   readonly #onLate: () => void;
   /** The read in progress. */
-  #reading: Promise<Uint8Array | Error> | undefined;
+  #reading: Reading | undefined;
   /** The result of a read that finished after its limit; the next {@link read} returns it. */
-  #lateResult: Uint8Array | Error | undefined;
+  #lateResult: ReadDescriptors | Error | undefined;
 
   /** @param onLate - called when a read finishes after its limit */
-  constructor(read: (signal: AbortSignal) => Promise<Uint8Array>, onLate: () => void) {
+  constructor(
+    read: (signal: AbortSignal) => Promise<Uint8Array>,
+    describe: (set: Uint8Array) => Promise<ReadDescriptors>,
+    onLate: () => void,
+  ) {
     this.#read = read;
+    this.#describe = describe;
     this.#onLate = onLate;
   }
 
-  /**
-   * Resolves to the descriptors, or to the error that prevented the read. Never rejects. @param limitMs - how long to
-   * wait
-   */
-  async read(signal: AbortSignal, limitMs: number): Promise<Uint8Array | Error> {
+  /** Resolves to the descriptors, or to the error that prevented the read. Never rejects. */
+  async read(signal: AbortSignal, limits: ReadLimits): Promise<ReadDescriptors | Error> {
     const earlierResult = this.#lateResult;
     this.#lateResult = undefined;
     if (earlierResult !== undefined) return earlierResult;
     const reading = (this.#reading ??= this.#start(signal));
-    if (limitMs === Number.POSITIVE_INFINITY) return await reading;
-    const limit = Promise.withResolvers<undefined>();
-    const timer = setTimeout(limit.resolve, limitMs, undefined);
-    const result = await Promise.race([reading, limit.promise]);
-    clearTimeout(timer);
+    const isLate = limits.read.then(() => undefined);
+    const read = await Promise.race([reading.read, isLate]);
+    const result = read && (await Promise.race([reading.described, limits.describe.then(() => undefined)]));
     if (result !== undefined) return result;
-    void reading.then((lateResult) => {
+    void reading.described.then((lateResult) => {
       this.#lateResult = lateResult;
       this.#onLate();
     });
-    return new ConnectError(`reading the descriptors timed out after ${limitMs} ms`, Code.DeadlineExceeded);
+    return new ConnectError(`reading the descriptors timed out after ${limits.ms} ms`, Code.DeadlineExceeded);
   }
 
-  #start(signal: AbortSignal): Promise<Uint8Array | Error> {
+  #start(signal: AbortSignal): Reading {
     // An async function, because the application's source may throw synchronously.
-    return (async () => await this.#read(signal))()
-      .catch((error: unknown) => (error instanceof Error ? error : new Error(String(error))))
+    const read = (async () => await this.#read(signal))().catch(toError);
+    const described = read
+      .then(async (set) => (set instanceof Error ? set : await this.#describe(set)))
       .finally(() => {
         this.#reading = undefined;
       });
+    return { read, described };
   }
+}
+
+function toError(error: unknown): Error {
+  return error instanceof Error ? error : new Error(String(error));
 }
 
 /** Returns whether an error means that a server cannot be reached, rather than that its response is invalid. */

@@ -124,10 +124,8 @@ function fileSource(path: string, checkMs: number): DescriptorSource {
       return repeat(checkMs, async () => {
         const fingerprint = await fingerprintOf(path);
         // A file may be incomplete while it is written, and missing while it is replaced.
-        if (fingerprint !== loaded && fingerprint === previous) {
-          loaded = fingerprint;
-          changed();
-        }
+        // Repeated until the file is read, because a reload may use the result of a read that began before the change.
+        if (fingerprint !== loaded && fingerprint === previous) changed();
         previous = fingerprint;
       });
     },

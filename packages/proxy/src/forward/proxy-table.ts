@@ -5,7 +5,8 @@ import { type FaultReporter, guardCallback, type Routes, type Server } from "@pl
 import { noBytes, runInTurns } from "@plantstore/gateway/exchange";
 import { messageOf, toShortLine, withCode } from "@plantstore/gateway/internal/errors";
 import { ConnectBackoff } from "../upstreams/index.ts";
-import { DescriptorReader, isUnreachable } from "./descriptor-reader.ts";
+import { DescriptorReader, isUnreachable, type ReadDescriptors } from "./descriptor-reader.ts";
+import { readAll } from "./read-all.ts";
 import type { ServiceDescriptors } from "./descriptors.ts";
 import type { OpenUpstream } from "./proxied-upstream.ts";
 import type { DescriptorReload, ReloadReport } from "./reload-report.ts";
@@ -39,11 +40,6 @@ interface ProxyTableOptions {
   readonly onReload?: (report: ReloadReport) => void;
 }
 
-/**
- * Maximum milliseconds that a slow upstream delays the descriptors of the others. 5 s: most reads take one round trip.
- */
-const slowReadMs = 5_000;
-
 /** The services that are proxied, and their {@link Routes}, which a reload replaces atomically. */
 export class ProxyTable {
   /** The server whose routes a reload replaces. Calls in flight are not affected. */
@@ -60,8 +56,6 @@ export class ProxyTable {
   readonly #compile: (descriptors: readonly UpstreamDescriptors[]) => Iterator<void, CompiledTable>;
   readonly #report: FaultReporter;
   readonly #options: ProxyTableOptions;
-  /** The descriptors of earlier upstreams with the same addresses, for upstreams whose own cannot be used. */
-  readonly #known: readonly (KnownDescriptors | undefined)[];
   /** The services and types of {@link descriptorSets}. */
   #descriptors: readonly UpstreamDescriptors[];
   readonly #closing = new AbortController();
@@ -79,17 +73,16 @@ export class ProxyTable {
     compile: (descriptors: readonly UpstreamDescriptors[]) => Iterator<void, CompiledTable>,
     report: FaultReporter,
     options: ProxyTableOptions,
-    known: readonly (KnownDescriptors | undefined)[] = [],
   ) {
     this.#upstreams = upstreams;
-    this.#known = known;
     this.descriptorSets = upstreams.map(() => noBytes);
     this.#descriptors = upstreams.map(() => noServices);
-    this.reloads = upstreams.map((_, at) => known[at]?.reload ?? neverRead);
+    this.reloads = upstreams.map(() => neverRead);
     this.#readers = upstreams.map(
-      (upstream) =>
+      (upstream, at) =>
         new DescriptorReader(
           (signal) => upstream.readDescriptors(signal),
+          (set) => this.#describe(at, set),
           () => {
             if (!this.#closing.signal.aborted) void this.reload();
           },
@@ -130,31 +123,39 @@ export class ProxyTable {
   }
 
   /**
-   * Reads the descriptors of all upstreams. Each upstream uses its new ones if they are valid, and otherwise keeps its
-   * previous ones; an upstream that cannot be reached is retried with a backoff. At the start, one upstream with
-   * descriptors is enough, but those that the operator has given must be valid.
+   * Reads the descriptors of all upstreams for the first time. One upstream with descriptors is enough, but those that
+   * the operator has given must be valid.
    *
-   * @returns whether the descriptors in use have changed. Rejects if this fails before any are in use, or after
-   * {@link close}
+   * @param findKnown - returns the descriptors of an earlier upstream with the same address, for an upstream whose own
+   * cannot be used
+   * @returns a promise. It rejects if no upstream has descriptors, or after {@link close}
    */
-  load(): Promise<boolean> {
-    const loading = this.#load();
+  load(findKnown: FindKnown = () => undefined): Promise<unknown> {
+    const loading = this.#load(findKnown);
     // A reload that a watch requests meanwhile starts afterwards.
     this.#runningReload = loading.catch(() => undefined);
     return loading;
   }
 
-  async #load(): Promise<boolean> {
+  /**
+   * Reads the descriptors of all upstreams. Each upstream uses its new ones if they are valid, and otherwise keeps its
+   * previous ones; an upstream that cannot be reached is retried with a backoff.
+   *
+   * @returns whether the descriptors in use have changed. Rejects if this fails before any are in use, or after
+   * {@link close}
+   */
+  async #load(findKnown?: FindKnown): Promise<boolean> {
     const begunAtMs = performance.now();
-    const limitMs = this.#upstreams.length > 1 ? slowReadMs : Number.POSITIVE_INFINITY;
-    const { signal } = this.#closing;
-    const read = await Promise.all(this.#readers.map((reader) => reader.read(signal, limitMs)));
+    const read = await readAll(this.#readers, this.#closing.signal, this.#compiled === undefined);
     // A custom source may resolve although the signal is aborted.
-    signal.throwIfAborted();
+    this.#closing.signal.throwIfAborted();
     clearTimeout(this.#retryTimer);
     const before = this.#compiled;
     const problems = await this.#useEach(read);
-    if (before === undefined) await this.#requireStart(problems);
+    if (findKnown !== undefined) {
+      await this.#requireStart(problems, findKnown);
+      this.reloads = this.reloads.map((reload, at) => findKnown(at)?.reload ?? reload);
+    }
     this.#record(problems);
     if (read.some((each) => each instanceof Error)) this.#retry(begunAtMs);
     else this.#backoff.succeeded();
@@ -184,15 +185,14 @@ export class ProxyTable {
   }
 
   /** Uses the new descriptors of each upstream, or returns why it keeps its previous ones. */
-  async #useEach(read: readonly (Uint8Array | Error)[]): Promise<(Error | undefined)[]> {
-    const problems = read.map((each) => (each instanceof Error ? each : undefined));
+  async #useEach(read: readonly (ReadDescriptors | Error)[]): Promise<(Error | undefined)[]> {
     const described = new Map<number, Described>();
-    for (const [at, set] of read.entries()) {
-      const inUse = this.descriptorSets[at] ?? noBytes;
+    const problems = read.map((each, at) => {
+      if (!(each instanceof Error)) return this.#accept(described, at, each);
       // An error of any kind leaves the routes unknown: a load balancer or a server without reflection responds too.
-      if (set instanceof Error) this.#setUnknown(described, at, inUse === noBytes);
-      else if (isDifferent(set, inUse)) problems[at] = await this.#describe(described, at, set);
-    }
+      this.#setUnknown(described, at, this.descriptorSets[at] === noBytes);
+      return each;
+    });
     // Another table may have replaced this one meanwhile, and its routes are in use.
     this.#closing.signal.throwIfAborted();
     if (described.size === 0 && this.#compiled !== undefined) return problems;
@@ -212,21 +212,28 @@ export class ProxyTable {
     if (previous.isUnknown !== isUnknown) described.set(at, { set: noBytes, descriptors: { ...previous, isUnknown } });
   }
 
-  /** Describes a set, or returns why it cannot be used. */
-  async #describe(described: Map<number, Described>, at: number, set: Uint8Array): Promise<Error | undefined> {
-    const upstream = this.#upstreams[at];
+  /** Describes a set, unless it is in use. Never rejects. */
+  async #describe(at: number, set: Uint8Array): Promise<ReadDescriptors> {
+    if (!isDifferent(set, this.descriptorSets[at] ?? noBytes)) return { set, descriptors: undefined };
     try {
-      if (upstream === undefined) return undefined;
-      const descriptors = await upstream.describe(set);
-      const lost = servicesLosingTypes(this.#descriptors[at], descriptors);
-      if (lost.length > 0) throw new Error(lost.join("\n"));
+      return { set, descriptors: await this.#upstreams[at]?.describe(set) };
+    } catch (error) {
+      return { set, descriptors: error instanceof Error ? error : new Error(messageOf(error)) };
+    }
+  }
+
+  /** Adds the descriptors of a set to those that can be used, or returns why they cannot. */
+  #accept(described: Map<number, Described>, at: number, { set, descriptors }: ReadDescriptors): Error | undefined {
+    if (descriptors === undefined) return undefined;
+    const problems =
+      descriptors instanceof Error ? linesOf(descriptors) : servicesLosingTypes(this.#descriptors[at], descriptors);
+    if (!(descriptors instanceof Error) && problems.length === 0) {
       described.set(at, { set, descriptors: { ...descriptors, isUnknown: false } });
       return undefined;
-    } catch (error) {
-      // A server that responds is known, even if its response cannot be used.
-      if (this.descriptorSets[at] === noBytes) this.#setUnknown(described, at, false);
-      return withCode(new Error(this.#withAuthority(at, linesOf(error)).join("\n")), "ERR_DESCRIPTORS");
     }
+    // A server that responds is known, even if its response cannot be used.
+    if (this.descriptorSets[at] === noBytes) this.#setUnknown(described, at, false);
+    return withCode(new Error(this.#withAuthority(at, problems).join("\n")), "ERR_DESCRIPTORS");
   }
 
   /**
@@ -259,15 +266,16 @@ export class ProxyTable {
    * Rejects if known descriptors cannot be used with the present options, if descriptors that the operator has given
    * cannot be used, or if no upstream has descriptors
    */
-  async #requireStart(problems: readonly (Error | undefined)[]): Promise<void> {
+  async #requireStart(problems: readonly (Error | undefined)[], findKnown: FindKnown): Promise<void> {
     const fatal = problems.filter((problem, at): problem is Error => {
       const isOfOperator = this.#upstreams[at]?.isReflected === false;
       return isOfOperator && problem !== undefined && !isUnreachable(problem);
     });
-    for (const [at, known] of this.#known.entries()) {
-      if (known === undefined || this.descriptorSets[at] !== noBytes) continue;
+    for (const at of this.#upstreams.keys()) {
+      const known = this.descriptorSets[at] === noBytes ? findKnown(at) : undefined;
+      if (known === undefined) continue;
       const described = new Map<number, Described>();
-      const problem = await this.#describe(described, at, known.set);
+      const problem = this.#accept(described, at, await this.#describe(at, known.set));
       this.#closing.signal.throwIfAborted();
       const failure = problem ?? (await this.#use(described));
       if (failure !== undefined) fatal.push(failure);
@@ -336,6 +344,9 @@ export class ProxyTable {
     return lines.map((line) => `${this.#upstreams[at]?.connections.authority}: ${line}`);
   }
 }
+
+/** Returns the descriptors that the upstream with an index had before; `undefined` if there are none. */
+type FindKnown = (at: number) => KnownDescriptors | undefined;
 
 /** Descriptors that an upstream may use. */
 interface Described {

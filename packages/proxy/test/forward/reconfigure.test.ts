@@ -1,4 +1,4 @@
-import { Code } from "@connectrpc/connect";
+import { Code, ConnectError } from "@connectrpc/connect";
 import { expect, test } from "vitest";
 import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import type { TrustedProxiesOptions } from "../../../gateway/src/trusted-proxies/index.ts";
@@ -15,6 +15,8 @@ import {
   type ScriptedConnection,
   startScriptedServer,
 } from "../../../testing/src/gateway/scripted-http2-server.ts";
+import { createProxy } from "../../src/create-proxy.ts";
+import { serviceWithRoutes } from "../../../testing/src/gateway/reflected-upstream.ts";
 
 // `reconfigure` replaces the upstreams of a running proxy.
 
@@ -102,4 +104,22 @@ test("`routes` of a proxy lists the routes of the current upstreams", async () =
   await started.proxy.reconfigure({ upstreams: [{ upstream: url, descriptors }] });
   expect(listPaths()).toContain("/v1/books/{id}");
   expect(listPaths()).not.toContain("/sensors/{sensor}/reading");
+});
+
+function offered(name: string): Uint8Array {
+  return descriptorSetOf(serviceWithRoutes("a.A", { [name]: [] }).file);
+}
+
+test("an upstream that cannot be read keeps descriptors that a reload has read while reconfigure was running", async () => {
+  const upstream = "http://127.0.0.1:1";
+  let current = offered("Old");
+  const proxy = await createProxy({ upstreams: [{ upstream, descriptors: { read: () => Promise.resolve(current) } }] });
+  const read = async (): Promise<Uint8Array> => {
+    current = offered("New");
+    await proxy.reload();
+    throw new ConnectError("no connection", Code.Unavailable);
+  };
+  await proxy.reconfigure({ upstreams: [{ upstream, descriptors: { read } }] });
+  expect(proxy.services.flatMap(({ methods }) => methods.map(({ name }) => name))).toEqual(["New"]);
+  await proxy.close();
 });

@@ -1,0 +1,35 @@
+import type { DescriptorReader, ReadDescriptors, ReadLimits } from "./descriptor-reader.ts";
+
+/**
+ * Maximum milliseconds that a slow upstream delays the descriptors of the others. 5 s: most reads take one round trip.
+ */
+const slowReadMs = 5_000;
+
+/**
+ * Reads and describes the sets of all upstreams at the same time. If there are several, waits for slow ones for
+ * {@link slowReadMs}.
+ *
+ * @param isFirst - whether no descriptors are in use. Then some set must be described, even if all sets are large
+ */
+export async function readAll(
+  readers: readonly DescriptorReader[],
+  signal: AbortSignal,
+  isFirst: boolean,
+): Promise<readonly (ReadDescriptors | Error)[]> {
+  const limit = Promise.withResolvers<void>();
+  const someDescribed = Promise.withResolvers<void>();
+  const timer = readers.length > 1 ? setTimeout(limit.resolve, slowReadMs) : undefined;
+  const limits: ReadLimits = {
+    read: limit.promise,
+    describe: isFirst ? Promise.all([limit.promise, someDescribed.promise]) : limit.promise,
+    ms: slowReadMs,
+  };
+  const readOne = async (reader: DescriptorReader): Promise<ReadDescriptors | Error> => {
+    const result = await reader.read(signal, limits);
+    if (!(result instanceof Error || result.descriptors instanceof Error)) someDescribed.resolve();
+    return result;
+  };
+  const read = await Promise.all(readers.map(readOne));
+  clearTimeout(timer);
+  return read;
+}
