@@ -125,6 +125,15 @@ const cases: readonly Case[] = [
     off: service({ ignoredQueryParameters: [] }),
     request: `GET /v1/query?${parameter}`,
   })),
+  ...["GET /v1/query?f_string=a&$fields=rpc", "GET /v1/query?f_string=a&fields=rpc", "GET /v1/query?f_string=a"].map(
+    (request) => ({
+      profile: "google" as const,
+      option: "partialResponses",
+      off: service({ partialResponses: false }),
+      request,
+      ...(!request.includes("fields") && { header: { "x-goog-fieldmask": "rpc" } }),
+    }),
+  ),
   { profile: "grpc-gateway", option: "ignoreBodies", off: service({ ignoreBodies: false }), ...withBody },
   { profile: "grpc-gateway", option: "jsonClientStreams", off: service({ jsonClientStreams: false }), ...valueStream },
   {

@@ -15,6 +15,7 @@ const switches: Readonly<Record<SwitchName, true>> = {
   lenient: true,
   sameValueAsPath: true,
   updateMaskFromBody: true,
+  partialResponses: true,
   streamInResults: true,
   arrayStreams: true,
   eventStreams: true,

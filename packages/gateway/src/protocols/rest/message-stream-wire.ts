@@ -23,13 +23,14 @@ export class RestMessageStreamWire extends RestStreamWire implements StreamWire 
   }
 
   encode(message: Message): Uint8Array {
-    return toUtf8(this.#form.message(this.selection.binding.toJson(message), this.#messages++));
+    const json = this.selection.binding.toJson(message);
+    return toUtf8(this.#form.message(this.select === undefined ? json : this.select(json), this.#messages++));
   }
 
   contentFields(): HeaderFields {
     // RFC 9110 §12.5.5: the format depends on the client's Accept field.
     const { contentType, fields } = this.#form;
-    return ["content-type", contentType, ...fields, "vary", "accept"];
+    return ["content-type", contentType, ...fields, "vary", "accept", ...this.varyFields()];
   }
 
   begin(header: HeaderFields): void {

@@ -2,7 +2,7 @@ import type { Message } from "@bufbuild/protobuf";
 import type { ConnectError } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
 import { problem } from "../../errors/index.ts";
-import { httpStatusOf } from "./rules/index.ts";
+import { httpStatusOf, type SelectFields } from "./rules/index.ts";
 import { readRestMessages } from "./read-rest-messages.ts";
 import { restTrailerOf, withResponseMetadata, withRequestMetadata } from "./grpc-metadata.ts";
 import { type RestErrorResponse, toErrorResponse } from "./error-response.ts";
@@ -30,6 +30,8 @@ export class RestUnaryWire implements UnaryWire {
   protected readonly selection: RestSelection;
   /** `undefined` for a body without `Content-Encoding`. */
   readonly #coding: BodyCoding | undefined;
+  /** `undefined` if the response has all fields. */
+  protected readonly select: SelectFields | undefined;
   #isCompressionDisabled = false;
 
   constructor(exchange: Exchange, selection: RestSelection) {
@@ -55,6 +57,11 @@ export class RestUnaryWire implements UnaryWire {
       error ??= this.#coding.problem;
     }
     if (binding.hasRequestStream) error ??= binding.bodyProblem(contentType, !hasBody);
+    try {
+      this.select = binding.selectFields?.(selection.query, exchange.get("x-goog-fieldmask"));
+    } catch (invalid) {
+      error ??= invalid;
+    }
     this.problem = error;
   }
 
@@ -77,8 +84,10 @@ export class RestUnaryWire implements UnaryWire {
 
   writeMessage({ message, header, trailer }: ResponseParts): void | Promise<void> {
     const { binding } = this.selection;
-    const { httpStatus: standardStatus, contentType, body } = binding.preparedResponse ?? binding.encode(message);
-    const typeFields: HeaderFields = contentType === undefined ? noFields : ["content-type", contentType];
+    const response = binding.preparedResponse ?? binding.encode(message, this.select);
+    const { httpStatus: standardStatus, contentType, body } = response;
+    const typeFields: HeaderFields =
+      contentType === undefined ? noFields : ["content-type", contentType, ...this.varyFields()];
     const untouched = areUnchanged(header, trailer);
     const metadata = untouched ? noFields : this.metadataOf(header, trailer);
     const httpStatus = (untouched ? undefined : statusOfHandler(header, false)) ?? standardStatus;
@@ -88,6 +97,11 @@ export class RestUnaryWire implements UnaryWire {
     // The bytes of an HttpBody are sent unchanged.
     if (binding.toRaw !== undefined) return this.exchange.respond(httpStatus, protectBytes(fields), body, end?.fields);
     return this.respondEncoded(httpStatus, fields, body, end?.fields);
+  }
+
+  /** Returns the fields for caches: the request's header may select fields of the response. */
+  protected varyFields(): HeaderFields {
+    return this.selection.binding.selectFields === undefined ? noFields : ["vary", "x-goog-fieldmask"];
   }
 
   /** Returns the metadata of a response as header fields. */

@@ -1,6 +1,7 @@
 /** One HTTP pattern of one RPC, compiled once: converts requests to messages, and messages to responses. */
 import type { DescMethod, Message } from "@bufbuild/protobuf";
 import type { BoundFields } from "../../../messages/json/index.ts";
+import { createFieldSelector, type SelectFields } from "./field-selection.ts";
 import { createRawFinder, type RawBody } from "./http-body.ts";
 import type { HttpPattern } from "./http-rule.ts";
 import { parsePathTemplate } from "./parse-path-template.ts";
@@ -23,11 +24,18 @@ export interface RestBinding extends RequestReader {
   /** The response, if it is always the same because the message type has no fields, such as google.protobuf.Empty. */
   readonly preparedResponse: RestResponse | undefined;
   /**
-   * Writes the response.
+   * Reads which fields of the response a request selects, from its query and its `X-Goog-FieldMask`; `undefined` if
+   * requests cannot select fields. Returns `undefined` for all fields.
+   *
+   * @throws ConnectError `InvalidArgument` for a selection that is not valid
+   */
+  readonly selectFields: ((query: string, fieldMask: string | null) => SelectFields | undefined) | undefined;
+  /**
+   * Writes the response, or the selected fields of it.
    *
    * @throws Error if the message cannot be written as JSON, which is an error of the handler
    */
-  encode(message: Message): RestResponse;
+  encode(message: Message, select?: SelectFields): RestResponse;
   /**
    * Returns the google.api.HttpBody to respond with; `undefined` if responses are JSON. Throws as {@link encode} does.
    */
@@ -85,9 +93,15 @@ export function compileBinding(method: DescMethod, pattern: HttpPattern, options
     refusesUnknown: !options.lenient,
     toJson,
     toRaw,
-    encode: (message) => {
+    selectFields:
+      options.partialResponses && toRaw === undefined
+        ? createFieldSelector(input, output, pattern.responseBody, options.writeJson)
+        : undefined,
+    encode: (message, select) => {
       if (toRaw !== undefined) return { httpStatus: 200, ...toRaw(message) };
-      return preparedResponse ?? jsonResponse(toJson(message), options.contentType);
+      if (preparedResponse !== undefined) return preparedResponse;
+      const json = toJson(message);
+      return jsonResponse(select === undefined ? json : select(json), options.contentType);
     },
   };
 }

@@ -29,6 +29,7 @@ export {
 } from "./http-rule.ts";
 export { createRawReader, isHttpBodyType, isMediaType } from "./http-body.ts";
 export { type ErrorForm, errorFormats } from "./error-forms.ts";
+export type { SelectFields } from "./field-selection.ts";
 export { restProfiles } from "./rest-profiles.ts";
 export type { RestProfile, RestServiceOptions } from "./service-options.ts";
 export { serverSentEvents, type StreamForm } from "./stream-form.ts";

@@ -21,9 +21,10 @@ const unknownOptions = "lenient or ignoredQueryParameters";
 export function createQueryBinding(
   message: DescMessage,
   boundFields: BoundFields,
-  { lenient, mapsInQuery, ignoredQueryParameters }: BindingOptions,
+  { lenient, mapsInQuery, ignoredQueryParameters, partialResponses }: BindingOptions,
 ): QueryBinding {
-  const isIgnored = createNameFilter(ignoredQueryParameters);
+  const selections = partialResponses ? ["$fields", "fields"] : [];
+  const isIgnored = createNameFilter([...ignoredQueryParameters, ...selections]);
   return { message, boundFields, lenient, acceptsMaps: mapsInQuery, isIgnored };
 }
 
@@ -56,6 +57,16 @@ export function readQuery(binding: QueryBinding, query: string, fields: FieldVal
   if (unknown.count === 0 || binding.lenient) return unknown;
   const option = unknown.names.some((name) => isMapEntry(binding, name)) ? "mapsInQuery" : unknownOptions;
   throw problem("ERR_QUERY_INVALID", unknown.describe("query parameter"), { option });
+}
+
+/** Returns the values of the first of these parameters that a query has, joined by commas; `undefined` without one. */
+export function findParameter(query: string, names: readonly string[]): string | undefined {
+  const parameters = query.split("&").map((text) => text.split(/=(.*)/s, 2).map((part) => decodeQueryText(part) ?? ""));
+  for (const name of names) {
+    const values = parameters.filter(([sent]) => sent === name).map(([, value = ""]) => value);
+    if (values.length > 0) return values.join(",");
+  }
+  return undefined;
 }
 
 /**

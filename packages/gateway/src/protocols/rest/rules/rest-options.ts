@@ -92,6 +92,7 @@ const serviceDefaults: Required<RestServiceOptions> = {
   arrayStreams: false,
   eventStreams: false,
   ignoredQueryParameters: [],
+  partialResponses: false,
   ignoreBodies: false,
   mapsInQuery: false,
   grpcMetadata: false,

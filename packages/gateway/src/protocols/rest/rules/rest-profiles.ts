@@ -20,6 +20,7 @@ export const restProfiles: Readonly<Record<RestProfile, ProfileOptions>> = {
     service: {
       sameValueAsPath: true,
       arrayStreams: true,
+      partialResponses: true,
       // System parameters of Google's APIs, except access_token, which must not be in a URL.
       ignoredQueryParameters: ["alt", "$alt", "prettyPrint", "$prettyPrint", "key", "$.xgafv", "x-goog-*"],
     },

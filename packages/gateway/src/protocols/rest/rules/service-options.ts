@@ -36,6 +36,12 @@ export interface RestServiceOptions {
    */
   readonly ignoredQueryParameters?: readonly string[];
   /**
+   * Sends only the fields of a response that the request selects (AIP-157), by `?$fields=`, `?fields=` or the header
+   * field `X-Goog-FieldMask`: `a.b,c(d,e)`, where `*` stands for all fields. A parameter `fields` that names a field of
+   * the request sets this field.
+   */
+  readonly partialResponses?: boolean;
+  /**
    * Ignores the body of a request whose rule has none, as other gateways do. The body is not read. Drawback: a client
    * that puts data into such a body gets no error.
    */
