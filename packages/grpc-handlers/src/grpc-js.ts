@@ -1,7 +1,12 @@
 /** Serves handlers of grpc-js: definitions of `@grpc/proto-loader`, of ts-proto and of protoc's plugin for grpc-js. */
 import type { DescService } from "@bufbuild/protobuf";
 import { Code, type ConnectRouter } from "@connectrpc/connect";
-import type { ServerInterceptor, ServiceDefinition, UntypedServiceImplementation } from "@grpc/grpc-js";
+import type {
+  ServerInterceptor,
+  ServiceDefinition,
+  UntypedHandleCall,
+  UntypedServiceImplementation,
+} from "@grpc/grpc-js";
 import { registerForwarder } from "@plantstore/gateway/internal/serve";
 import { type OptionNames, refuseUnknownOptions } from "@plantstore/gateway/options";
 import { type AnyHandler, HandlerForwarder } from "./calls/index.ts";
@@ -55,7 +60,7 @@ export function addGrpcJsService(
     const handler = implementation[name] ?? implementation[originalName];
     const served = {
       definition: method,
-      handler: (handler?.bind(implementation) as AnyHandler | undefined) ?? unimplemented,
+      handler: handler === undefined ? unimplemented : bindHandler(handler, implementation),
       interceptors,
       exposesMessages,
     };
@@ -63,6 +68,10 @@ export function addGrpcJsService(
     registerForwarder(router, desc, new HandlerForwarder(desc, served));
   }
   return service;
+}
+
+function bindHandler(handler: UntypedHandleCall, implementation: UntypedServiceImplementation): AnyHandler {
+  return (call, callback) => Reflect.apply(handler, implementation, [call, callback]);
 }
 
 /** The handler of a method that an implementation lacks. */

@@ -111,11 +111,6 @@ const cases: readonly Case[] = [
     faults: [expect.anything()],
   },
   {
-    name: "the end of a unary call without a message is INTERNAL",
-    handlers: unary((_callback, call) => Reflect.apply(Reflect.get(call, "end"), call, [])),
-    outcome: { code: status.INTERNAL, details: "the handler sent no message" },
-  },
-  {
     name: "a trailer that is not Metadata is INTERNAL",
     handlers: unary((callback) => callback(null, say("first"), untyped({ "x-tail": "1" }))),
     outcome: { code: status.INTERNAL, details: "internal error" },

@@ -56,9 +56,18 @@ export class BaseCall implements ServerInterceptingCallInterface {
   }
 
   start(listener: CallListener): void {
+    this.listen(listener);
+    listener.onReceiveMetadata(this.readMetadata());
+  }
+
+  /** Does what `start` does, without the metadata, which few handlers read. */
+  listen(listener: CallListener): void {
     this.#listener = listener;
     this.#caller.signal.addEventListener("abort", this);
-    listener.onReceiveMetadata(toMetadata(this.#caller.headers.requestHeader));
+  }
+
+  readMetadata(): Metadata {
+    return toMetadata(this.#caller.headers.requestHeader);
   }
 
   /** Called when the call ends: at its deadline, or when the client disconnects or has the response. */

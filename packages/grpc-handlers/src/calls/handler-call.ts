@@ -7,34 +7,34 @@ import { type CallStatus, okStatus, statusOf } from "./status.ts";
 export interface HandlerCallInit {
   readonly definition: AnyDefinition;
   readonly call: ServerInterceptingCallInterface;
-  readonly metadata: Metadata;
+  readonly readMetadata: () => Metadata;
   /** The only message of the client; `undefined` if the client streams. */
   readonly request: unknown;
   readonly exposesMessages: boolean;
 }
 
 /**
- * The object that a handler gets: `ServerUnaryCall`, `ServerReadableStream`, `ServerWritableStream` or
- * `ServerDuplexStream`.
+ * The object that a handler of a stream gets: `ServerReadableStream`, `ServerWritableStream` or `ServerDuplexStream`.
  *
- * One class for all four. As in grpc-js, the first two are also writable.
+ * One class for all three. As in grpc-js, the first is also writable.
  */
 export class HandlerCall extends Duplex {
   /** Whether the call ended without the handler's status, because of its client, its deadline or a shutdown. */
   cancelled = false;
-  readonly metadata: Metadata;
   readonly request: unknown;
+  readonly #readMetadata: () => Metadata;
+  #metadata: Metadata | undefined;
   readonly #definition: AnyDefinition;
   readonly #call: ServerInterceptingCallInterface;
   readonly #exposesMessages: boolean;
   #failure: CallStatus | undefined;
   #trailer: Metadata | undefined;
 
-  constructor({ definition, call, metadata, request, exposesMessages }: HandlerCallInit) {
+  constructor({ definition, call, readMetadata, request, exposesMessages }: HandlerCallInit) {
     // Destroyed at the end of the call. With autoDestroy, `for await` over the requests would prevent a response.
     const options = { objectMode: true, autoDestroy: false, readable: definition.requestStream };
     super(options);
-    this.metadata = metadata;
+    this.#readMetadata = readMetadata;
     this.request = request;
     this.#definition = definition;
     this.#call = call;
@@ -44,6 +44,10 @@ export class HandlerCall extends Duplex {
       if (this.destroyed) this.#call.sendStatus(this.#failure);
       else super.end();
     });
+  }
+
+  get metadata(): Metadata {
+    return (this.#metadata ??= this.#readMetadata());
   }
 
   getPeer(): string {

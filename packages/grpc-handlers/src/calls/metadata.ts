@@ -1,5 +1,6 @@
 import { Metadata } from "@grpc/grpc-js";
 import { notAdded, notSent } from "@plantstore/gateway/exchange";
+import { LazyHeaders } from "@plantstore/gateway/internal/protocols";
 
 /** The fields that grpc-js does not pass to handlers either, and those by which the Connect protocol describes a call. */
 const notPassedOn: ReadonlySet<string> = new Set([
@@ -18,10 +19,14 @@ const notPassedOn: ReadonlySet<string> = new Set([
 /** Returns the metadata of a request. Omits fields that gRPC does not allow, such as a value that is not ASCII. */
 export function toMetadata(header: Headers): Metadata {
   const metadata = new Metadata();
-  for (const [name, value] of header) {
-    if (notPassedOn.has(name)) continue;
+  // The fields as they were received: Headers would be created for them.
+  const fields = header instanceof LazyHeaders ? header.fields : [...header].flat();
+  for (let at = 0; at < fields.length; at += 2) {
+    const name = (fields[at] ?? "").toLowerCase();
+    // Pseudo-header fields of HTTP/2 begin with a colon.
+    if (name.startsWith(":") || notPassedOn.has(name)) continue;
     try {
-      addField(metadata, name, value);
+      addField(metadata, name, fields[at + 1] ?? "");
     } catch {
       // Metadata refuses the name or the value.
     }
@@ -30,7 +35,10 @@ export function toMetadata(header: Headers): Metadata {
 }
 
 function addField(metadata: Metadata, name: string, value: string): void {
-  if (!name.endsWith("-bin")) return metadata.add(name, value);
+  if (!name.endsWith("-bin")) {
+    const before = metadata.get(name);
+    return metadata.set(name, before.length === 0 ? value : `${String(before[0])}, ${value}`);
+  }
   // Several values of one name are joined by commas, which base64 does not contain.
   for (const part of value.split(",")) metadata.add(name, Buffer.from(part.trim(), "base64"));
 }

@@ -1,3 +1,4 @@
+import type { EventEmitter } from "node:events";
 import {
   type Metadata,
   type sendUnaryData,
@@ -7,10 +8,14 @@ import {
 } from "@grpc/grpc-js";
 import type { AnyDefinition, BaseCall, CallListener } from "./base-call.ts";
 import { HandlerCall } from "./handler-call.ts";
+import { UnaryHandlerCall } from "./unary-handler-call.ts";
 import { type CallStatus, okStatus, statusOf } from "./status.ts";
 
+/** What the objects of all four kinds of calls have. */
+export type AnyCall = EventEmitter & Pick<UnaryHandlerCall, "cancelled" | "getPath">;
+
 /** A handler of any of the four kinds. */
-export type AnyHandler = (call: HandlerCall, callback: sendUnaryData<unknown>) => unknown;
+export type AnyHandler = (call: AnyCall, callback: sendUnaryData<unknown>) => unknown;
 
 /** A method, its handler, and how its calls are served. */
 export interface ServedMethod {
@@ -23,6 +28,12 @@ export interface ServedMethod {
 /** Runs the interceptors and the handler of a call. */
 export function serveCall(base: BaseCall, method: ServedMethod): void {
   const { definition, interceptors } = method;
+  if (interceptors.length === 0) {
+    const running = new RunningCall(base, method);
+    base.onEnd = () => running.close();
+    base.listen(running);
+    return running.begin(() => base.readMetadata());
+  }
   const intercepted = interceptors.reduce<ServerInterceptingCallInterface>(
     (call, interceptor) => interceptor(definition, call),
     base,
@@ -36,9 +47,11 @@ export function serveCall(base: BaseCall, method: ServedMethod): void {
 class RunningCall implements CallListener {
   readonly #call: ServerInterceptingCallInterface;
   readonly #method: ServedMethod;
-  #metadata: Metadata | undefined;
+  #readMetadata: (() => Metadata) | undefined;
   #request: { readonly message: unknown } | undefined;
-  #handlerCall: HandlerCall | undefined;
+  #handlerCall: AnyCall | undefined;
+  /** The same call if it is a stream. */
+  #stream: HandlerCall | undefined;
   #hasCalledBack = false;
 
   constructor(call: ServerInterceptingCallInterface, method: ServedMethod) {
@@ -47,22 +60,26 @@ class RunningCall implements CallListener {
   }
 
   onReceiveMetadata(metadata: Metadata): void {
-    this.#metadata = metadata;
-    if (this.#method.definition.requestStream) this.#run(metadata);
+    this.begin(() => metadata);
+  }
+
+  begin(readMetadata: () => Metadata): void {
+    this.#readMetadata = readMetadata;
+    if (this.#method.definition.requestStream) this.#run(readMetadata);
     else this.#call.startRead();
   }
 
   onReceiveMessage(message: unknown): void {
-    if (this.#method.definition.requestStream) return void this.#handlerCall?.push(message);
+    if (this.#method.definition.requestStream) return void this.#stream?.push(message);
     if (this.#request !== undefined) return this.#refuse("the client sent more than one message");
     this.#request = { message };
     this.#call.startRead();
   }
 
   onReceiveHalfClose(): void {
-    if (this.#method.definition.requestStream) this.#handlerCall?.push(null);
-    else if (this.#request === undefined || this.#metadata === undefined) this.#refuse("the message is missing");
-    else this.#run(this.#metadata);
+    if (this.#method.definition.requestStream) this.#stream?.push(null);
+    else if (this.#request === undefined || this.#readMetadata === undefined) this.#refuse("the message is missing");
+    else this.#run(this.#readMetadata);
   }
 
   onCancel(): void {
@@ -75,14 +92,15 @@ class RunningCall implements CallListener {
 
   /** Releases the object of the handler once the call has ended. Its last events come first. */
   close(): void {
-    process.nextTick(() => this.#handlerCall?.destroy());
+    if (this.#stream !== undefined) process.nextTick(() => this.#stream?.destroy());
   }
 
-  #run(metadata: Metadata): void {
+  #run(readMetadata: () => Metadata): void {
     const { definition, handler, exposesMessages } = this.#method;
     const request = this.#request?.message;
-    const init = { definition, call: this.#call, metadata, request, exposesMessages };
-    const call = (this.#handlerCall = new HandlerCall(init));
+    const init = { definition, call: this.#call, readMetadata, request, exposesMessages };
+    if (definition.requestStream || definition.responseStream) this.#stream = new HandlerCall(init);
+    const call = (this.#handlerCall = this.#stream ?? new UnaryHandlerCall(init));
     try {
       const returned = handler(call, this.#respond);
       // Without this, a rejection of an async handler would exit the process.

@@ -1,0 +1,55 @@
+import { EventEmitter } from "node:events";
+import type { Metadata, ServerInterceptingCallInterface } from "@grpc/grpc-js";
+import type { HandlerCallInit } from "./handler-call.ts";
+import { statusOf } from "./status.ts";
+
+/**
+ * The object that a handler with one message in each direction gets: `ServerUnaryCall`. Not a stream, whose creation and
+ * end would take as long as the rest of the call.
+ */
+export class UnaryHandlerCall extends EventEmitter {
+  /** Whether the call ended without the handler's status, because of its client, its deadline or a shutdown. */
+  cancelled = false;
+  #metadata: Metadata | undefined;
+  readonly request: unknown;
+  readonly #init: HandlerCallInit;
+
+  constructor(init: HandlerCallInit) {
+    super();
+    this.request = init.request;
+    this.#init = init;
+    this.on("error", (error: unknown) => init.call.sendStatus(statusOf(error, undefined, init.exposesMessages)));
+  }
+
+  get metadata(): Metadata {
+    return (this.#metadata ??= this.#init.readMetadata());
+  }
+
+  getPeer(): string {
+    return this.#init.call.getPeer();
+  }
+
+  sendMetadata(metadata: Metadata): void {
+    this.#init.call.sendMetadata(metadata);
+  }
+
+  getDeadline(): ReturnType<ServerInterceptingCallInterface["getDeadline"]> {
+    return this.#init.call.getDeadline();
+  }
+
+  getPath(): string {
+    return this.#init.definition.path;
+  }
+
+  getHost(): string {
+    return this.#init.call.getHost();
+  }
+
+  getAuthContext(): ReturnType<ServerInterceptingCallInterface["getAuthContext"]> {
+    return this.#init.call.getAuthContext();
+  }
+
+  getMetricsRecorder(): ReturnType<ServerInterceptingCallInterface["getMetricsRecorder"]> {
+    return this.#init.call.getMetricsRecorder();
+  }
+}
