@@ -125,17 +125,19 @@ test.each([
   expect(compile(version, "commonjs/types.ts", options)).toEqual([]);
 });
 
-const workers = { name: "Cloudflare's workers", lib: ["es2022"], types: ["@cloudflare/workers-types"] };
+/** The types of platforms other than Node; they differ between versions of TypeScript. */
 const platforms = [
-  workers,
+  { name: "Cloudflare's workers", lib: ["es2022"], types: ["@cloudflare/workers-types"] },
   { name: "the library webworker", lib: ["es2022", "webworker"], types: [] },
   { name: "the library dom", lib: ["es2022", "dom"], types: [] },
   { name: "the libraries dom and dom.iterable", lib: ["es2022", "dom", "dom.iterable"], types: [] },
 ];
+/** The versions with which the types of the peers have no errors. */
+const withoutErrorsInPeers = compilers.filter((version) => version >= "5.7");
 
-test.each([
-  ...["5.7", "7.0"].flatMap((version) => platforms.map((platform) => ({ version, ...platform }))),
-  ...["5.9", "6.0"].map((version) => ({ version, ...workers })),
-])("TypeScript $version compiles the entries for the web with the types of $name", ({ version, lib, types }) => {
-  expect(compile(version, "web.ts", { ...bundler, exactOptionalPropertyTypes: true, lib, types })).toEqual([]);
-});
+test.each(withoutErrorsInPeers.flatMap((version) => platforms.map((platform) => ({ version, ...platform }))))(
+  "TypeScript $version compiles the entries for the web with the types of $name",
+  ({ version, lib, types }) => {
+    expect(compile(version, "web.ts", { ...bundler, exactOptionalPropertyTypes: true, lib, types })).toEqual([]);
+  },
+);
