@@ -278,7 +278,8 @@ class ProxyServer {
         const parts = await openParts(settings, this.#terminal, () => this.served, this.#parts);
         const proxy = this.#proxy;
         try {
-          await proxy?.reconfigure(this.#options(parts));
+          // Without a proxy, nothing is awaited: the start would serve by the previous parts, which are closed below.
+          if (proxy !== undefined) await proxy.reconfigure(this.#options(parts));
         } catch (error) {
           await closeParts(parts, 0, this.#parts);
           throw error;
