@@ -137,8 +137,12 @@ export class OpenUpstream {
   readonly #retries = new Map<unknown, Retries>();
   readonly #requestFields: ForwardedFields;
   readonly #responseFields: ForwardedFields;
-  readonly #foreign = new Map<string, number>();
-  readonly #isProxied: (name: string) => boolean;
+  readonly #at: number;
+  readonly #owners: ServiceOwners;
+  /** The services of others that the read in progress, the last read, and the last description have listed. */
+  #listing = new Map<string, number>();
+  #listed: ReadonlyMap<string, number> = new Map();
+  #described: ReadonlyMap<string, number> = new Map();
   readonly #source: DescriptorSource;
 
   /**
@@ -160,14 +164,11 @@ export class OpenUpstream {
     this.connections =
       typeof upstream === "string" ? createUpstream({ addresses: upstream, ...(tls && { tls }) }) : upstream;
     const { scheme, authority } = this.connections;
-    this.#isProxied = (name) => {
-      const owner = owners.foreignOwnerOf(at, name);
-      if (owner !== undefined && this.#foreign.size < foreignMax) this.#foreign.set(name, owner);
-      return owners.mayServe(at, name);
-    };
+    this.#at = at;
+    this.#owners = owners;
     this.#source = toDescriptorSource(options.descriptors, {
       upstream: this.connections,
-      isProxied: this.#isProxied,
+      isProxied: (name) => this.#isProxied(name, this.#listing),
       reloadEveryMs: options.reloadEveryMs,
       reflectionHeader: options.reflectionHeader ?? {},
     });
@@ -208,15 +209,17 @@ export class OpenUpstream {
     return this.options.descriptors === "reflection";
   }
 
-  /** The services of other upstreams that the last read has listed, with the indexes of their owners. */
+  /** The services of other upstreams that this one offers, with the indexes of their owners. */
   get foreignServices(): ReadonlyMap<string, number> {
-    return this.#foreign;
+    return new Map([...this.#listed, ...this.#described]);
   }
 
   /** Reads the current binary FileDescriptorSet of the upstream. Rejects with the error of the source. */
-  readDescriptors(signal: AbortSignal): Promise<Uint8Array> {
-    this.#foreign.clear();
-    return this.#source.read(signal);
+  async readDescriptors(signal: AbortSignal): Promise<Uint8Array> {
+    this.#listing = new Map();
+    const set = await this.#source.read(signal);
+    this.#listed = this.#listing;
+    return set;
   }
 
   /** Calls a function when the descriptors may have changed. Returns a function that stops watching. */
@@ -226,7 +229,10 @@ export class OpenUpstream {
 
   /** Returns the services of a binary FileDescriptorSet that are proxied. Rejects if the set is invalid. */
   async describe(descriptorSet: Uint8Array): Promise<ServiceDescriptors> {
-    const descriptors = await readDescriptors(descriptorSet, this.#isProxied);
+    const foreign = new Map<string, number>();
+    const descriptors = await readDescriptors(descriptorSet, (name) => this.#isProxied(name, foreign)).finally(() => {
+      this.#described = foreign;
+    });
     const names = new Set(descriptors.services.map(({ typeName }) => typeName));
     // The source lists the services that its last read omitted. If that read was rejected, these descriptors are older
     // and may contain them.
@@ -244,6 +250,13 @@ export class OpenUpstream {
     return (router) => {
       for (const [method, forwarder] of forwarders) registerForwarder(router, method, forwarder);
     };
+  }
+
+  /** Returns whether a service is proxied. Adds one of another upstream to `foreign`. */
+  #isProxied(name: string, foreign: Map<string, number>): boolean {
+    const owner = this.#owners.foreignOwnerOf(this.#at, name);
+    if (owner !== undefined && foreign.size < foreignMax) foreign.set(name, owner);
+    return this.#owners.mayServe(this.#at, name);
   }
 
   /** Returns the retries of a policy, which share one budget. */

@@ -299,6 +299,29 @@ test("no other upstream gets Connect calls of a service without a package that a
   expect([a.calls, b.calls]).toEqual([["Other t"], ["Greet t"]]);
 });
 
+test("the conflicts of a descriptor file are still reported after reloads of an unchanged file", async () => {
+  const a = await start(orders);
+  const descriptors = Buffer.concat([descriptorSetOf(evil.file), descriptorSetOf(orders.file)]);
+  const ofFile = { upstream: "http://127.0.0.1:1", descriptors, services: ["evil.*"] };
+  const proxy = await open([reflected(a, "shop.*"), ofFile]);
+  const conflicts = proxy.descriptorReloads[1]?.conflicts;
+  expect(conflicts).toContain(`service shop.v1.Orders belongs to ${a.authority}`);
+  for (let times = 0; times < 2; times++) {
+    await proxy.reload();
+    expect(proxy.descriptorReloads[1]?.conflicts).toEqual(conflicts);
+  }
+});
+
+test("the conflicts of an upstream are still reported while it cannot be reached", async () => {
+  const [a, b] = [await start(orders), await start(evil, claimed)];
+  const proxy = await open([reflected(a, "shop.*"), reflected(b, "evil.*")]);
+  const conflicts = proxy.descriptorReloads[1]?.conflicts;
+  expect(conflicts).toContain(`service shop.v1.Orders belongs to ${a.authority}`);
+  await b.stop();
+  expect((await proxy.reload()).problems.length).toBe(1);
+  expect(proxy.descriptorReloads[1]?.conflicts).toEqual(conflicts);
+});
+
 test("a route at the path of an endpoint or of this server's RPC is left out", async () => {
   const [a, b] = [
     await start(serviceWithRoutes("evil.v1.Evil", { Show: ["GET /docs", "GET /v1/evil"], Take: ["GET /v1/local/7"] })),
