@@ -5,8 +5,10 @@ export interface Terminal {
   readonly environment: Readonly<Record<string, string | undefined>>;
   /** Calls a function on each SIGHUP, and immediately if one was received before. */
   readonly onHangup: (reload: () => void) => void;
-  /** Standard input. */
-  readonly input: () => AsyncIterable<Uint8Array>;
+  /** Resolves at the first SIGTERM or SIGINT, which then does not terminate the process. A second one does. */
+  readonly stopSignal: () => Promise<NodeJS.Signals>;
+  /** Standard input. Reading fails once the signal aborts. */
+  readonly input: (signal: AbortSignal) => AsyncIterable<Uint8Array>;
   readonly out: (line: string) => void;
   /** Writes text to standard output unchanged, and resolves when more can be written. */
   readonly write: (text: string) => Promise<void>;
@@ -33,4 +35,8 @@ export const exitCode = {
   storeFailed: 74,
   /** A setting is missing, invalid, or contradicts another. */
   configuration: 78,
+  /** SIGINT interrupted a command. As in shells, 128 and the number of the signal. */
+  interrupted: 130,
+  /** SIGTERM interrupted a command. */
+  terminated: 143,
 } as const;

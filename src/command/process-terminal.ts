@@ -1,5 +1,7 @@
 import { once } from "node:events";
+import { addAbortSignal } from "node:stream";
 import { exitCode, type Terminal } from "./command.ts";
+import { firstStopSignal } from "./stop-signals.ts";
 
 /** Returns the terminal of this process. */
 export function processTerminal(onHangup: Terminal["onHangup"]): Terminal {
@@ -12,7 +14,8 @@ export function processTerminal(onHangup: Terminal["onHangup"]): Terminal {
   return {
     environment: process.env,
     onHangup,
-    input: () => stdin,
+    stopSignal: firstStopSignal,
+    input: (signal) => addAbortSignal(signal, stdin),
     out: (line) => stdout.write(`${line}\n`),
     write: async (text) => {
       if (!stdout.write(text)) await once(stdout, "drain");

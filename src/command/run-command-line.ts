@@ -24,6 +24,8 @@ const plantstore: Program<Terminal> = {
     [exitCode.usage]: "invalid usage",
     [exitCode.storeFailed]: "failed store",
     [exitCode.configuration]: "invalid configuration",
+    [exitCode.interrupted]: "interrupted by SIGINT",
+    [exitCode.terminated]: "interrupted by SIGTERM",
   },
   fail: (reason, terminal) => {
     if (reason instanceof ConfigurationError) return reportProblems(reason.problems, terminal);

@@ -1,6 +1,7 @@
 import { createReadStream, statSync } from "node:fs";
 import {
   backUp,
+  type ImportCounts,
   importPlants,
   migratePlants,
   openPlantDatabase,
@@ -36,30 +37,47 @@ export const importCommand: Command = {
     restore: { about: "also add plants that have a deletion record; by default they are skipped" },
     ...databaseFlag,
   },
-  notes: ["Existing plants stay. You can run an interrupted import again."],
+  notes: [
+    "Existing plants stay. You can run an interrupted import again: what it added is then already present.",
+    "SIGINT and SIGTERM stop it after the current batch, and it prints what it added; the exit code is 130 or 143.",
+  ],
   run: async (flags, [file = "-"], terminal) => {
     if (file !== "-" && statSync(file).isDirectory()) throw new Error(`cannot read ${file}: it is a directory`);
+    const interruption = new AbortController();
+    const { signal } = interruption;
+    void terminal.stopSignal().then((name) => interruption.abort(name));
     await using database = await openPlantDatabase(databaseOf(flags, terminal));
-    const opened = file === "-" ? undefined : createReadStream(file);
-    const text = opened ?? terminal.input();
+    const opened = file === "-" ? undefined : createReadStream(file, { signal });
+    const text = opened ?? terminal.input(signal);
     const show = showProgress(file, terminal);
     const elapsed = startClock();
     let ids = 0;
-    const onBatch = (batch: number): void => show((ids += batch), opened?.bytesRead ?? 0);
-    const options = { restore: flags["restore"] === true, onBatch };
-    const counts = await importPlants(database, text, options)
-      .finally(() => terminal.progress?.(""))
-      .catch((reason: unknown) => {
-        if (ids > 0) terminal.err(`stopped after ${elapsed()}; imported the first ${formatInteger(ids)} ids`);
-        throw reason;
-      });
+    let counts: ImportCounts = { added: 0, present: 0, deleted: 0 };
+    const onBatch = (batch: number, countsSoFar: ImportCounts): void => {
+      counts = countsSoFar;
+      show((ids += batch), opened?.bytesRead ?? 0);
+    };
+    try {
+      await importPlants(database, text, { restore: flags["restore"] === true, onBatch });
+    } catch (reason) {
+      terminal.progress?.("");
+      if (ids > 0 || signal.aborted)
+        terminal.err(
+          `stopped after ${elapsed()}; imported the first ${formatInteger(ids)} ids: ${describeCounts(counts)}`,
+        );
+      if (!signal.aborted) throw reason;
+      return signal.reason === "SIGINT" ? exitCode.interrupted : exitCode.terminated;
+    }
+    terminal.progress?.("");
     terminal.err(`imported ${formatInteger(ids)} ids in ${elapsed()}`);
-    terminal.out(
-      `${counts.added} added, ${counts.present} already present, ${counts.deleted} skipped (deleted before)`,
-    );
+    terminal.out(describeCounts(counts));
     return exitCode.ok;
   },
 };
+
+function describeCounts({ added, present, deleted }: ImportCounts): string {
+  return `${added} added, ${present} already present, ${deleted} skipped (deleted before)`;
+}
 
 /** Prints the ids of all plants. */
 export const exportCommand: Command = {

@@ -8,6 +8,7 @@ export { createPlantStoreOpenApi } from "./plant-store-open-api.ts";
 export { openLog } from "@plantstore/telemetry/logs";
 export {
   backUp,
+  type ImportCounts,
   importPlants,
   migratePlants,
   type MoveCounts,

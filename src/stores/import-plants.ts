@@ -5,7 +5,7 @@ import { readIds } from "./read-ids.ts";
  * Imports plants from text with one id per line. Each batch is durable before the next one is read, so an interrupted
  * import can be run again.
  *
- * @param options - `onBatch` is called with the number of ids in a batch once the batch is durable
+ * @param options - `onBatch` is called with the number of ids in a batch, and the counts so far, once the batch is durable
  * @returns the counts of the whole import
  * @throws InvalidLineError at the first line that is not an id; nothing of its batch is stored
  * @throws StoreOpenError when the database fails
@@ -13,7 +13,7 @@ import { readIds } from "./read-ids.ts";
 export async function importPlants(
   database: PlantDatabase,
   text: AsyncIterable<Uint8Array>,
-  options: ImportOptions & { readonly onBatch?: (ids: number) => void } = {},
+  options: ImportOptions & { readonly onBatch?: (ids: number, counts: ImportCounts) => void } = {},
 ): Promise<ImportCounts> {
   await using plantImport = await database.startImport(options);
   const totals = { added: 0, present: 0, deleted: 0 };
@@ -22,7 +22,7 @@ export async function importPlants(
     totals.added += counts.added;
     totals.present += counts.present;
     totals.deleted += counts.deleted;
-    options.onBatch?.(ids.length);
+    options.onBatch?.(ids.length, totals);
   }
   return totals;
 }

@@ -6,6 +6,7 @@
  * credentials or the process; values from them are passed as arguments.
  */
 export { StoreOpenError } from "./store-open-error.ts";
+export type { ImportCounts } from "./plant-database.ts";
 export { importPlants } from "./import-plants.ts";
 export { type MoveCounts, movePlants } from "./move-plants.ts";
 export { openMemoryStore } from "./memory-store.ts";

@@ -21,6 +21,7 @@ export async function runCommand(
   const exitCode = await runCommandLine(words, {
     environment,
     onHangup: () => undefined,
+    stopSignal: () => Promise.withResolvers<NodeJS.Signals>().promise,
     input: () => new Blob([input]).stream(),
     out: (line) => (out += `${line}\n`),
     write: async (text) => {

@@ -1,0 +1,55 @@
+import { readdirSync } from "node:fs";
+import { expect, test } from "vitest";
+import { createTempFolder } from "../../packages/testing/src/process/temp-folder.ts";
+import { startPostgresOfFile } from "../support/plants/postgres-of-file.ts";
+import { startCommandLine } from "../support/process/command-line.ts";
+import { runCommand } from "../support/process/run-command.ts";
+
+const postgres = await startPostgresOfFile();
+
+/** More ids than two batches have. The input stays open, like a pipe whose writer is slow. */
+const ids = Array.from({ length: 300_000 }, (_, i) => i + 1).join("\n");
+
+test.each<{ store: "sqlite" | "postgres"; signal: NodeJS.Signals; code: number }>([
+  { store: "sqlite", signal: "SIGINT", code: 130 },
+  { store: "sqlite", signal: "SIGTERM", code: 143 },
+  { store: "postgres", signal: "SIGINT", code: 130 },
+  { store: "postgres", signal: "SIGTERM", code: 143 },
+])(
+  "an import into $store prints what it added after $signal, and can be run again",
+  async ({ store, signal, code }) => {
+    using folder = createTempFolder();
+    const url = store === "sqlite" ? `sqlite:${folder.file("plants.db")}` : await postgres.createSchema();
+    const environment = { DATABASE_URL: url };
+    await runCommand(["migrate"], environment);
+    const exported = async (): Promise<number> => (await runCommand(["export"], environment)).out.length;
+    await using command = startCommandLine(["import"], folder.path, environment);
+    command.process.stdin.on("error", () => {}).write(ids);
+    await expect.poll(exported, { timeout: 20_000 }).toBeGreaterThan(0);
+    command.process.kill(signal);
+    expect(await command.end()).toBe(code);
+    const [, imported = "", added] =
+      /^stopped after \S+ s; imported the first (\S+) ids: (\d+) added, 0 already present, 0 skipped/m.exec(
+        command.stderr(),
+      ) ?? [];
+    expect(command.stdout()).toBe("");
+    expect(Number(added)).toBe(await exported());
+    expect(imported.replaceAll(",", "")).toBe(added);
+    expect((await runCommand(["import"], environment, ids)).out).toEqual([
+      `${300_000 - Number(added)} added, ${added} already present, 0 skipped (deleted before)`,
+    ]);
+  },
+);
+
+test("an import that is interrupted before its first batch prints that it added nothing", async () => {
+  using folder = createTempFolder();
+  const environment = { DATABASE_URL: `sqlite:${folder.file("plants.db")}` };
+  await runCommand(["migrate"], environment);
+  await using command = startCommandLine(["import"], folder.path, environment);
+  command.process.stdin.on("error", () => {}).write("1\n");
+  // The file is opened after the signals are handled.
+  await expect.poll(() => command.stderr() === "" && readdirSync(folder.path)).toContain("plants.db-wal");
+  command.process.kill("SIGTERM");
+  expect(await command.end()).toBe(143);
+  expect(command.stderr()).toMatch(/^stopped after \S+ s; imported the first 0 ids: 0 added, 0 already present/);
+});
