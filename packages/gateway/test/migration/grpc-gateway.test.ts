@@ -14,6 +14,8 @@ const everyOption = [
   "lenient",
   "ignoreBodies",
   "mapsInQuery",
+  "structsInQuery",
+  "goDurations",
   "grpcMetadata",
   "streamInResults",
   "jsonClientStreams",

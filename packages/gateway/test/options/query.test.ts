@@ -26,7 +26,77 @@ function createSink(
   };
 }
 
-// The options ignoredQueryParameters and mapsInQuery of rest.service.
+// The options of rest.service for queries: ignoredQueryParameters, mapsInQuery, structsInQuery and goDurations.
+
+describe("goDurations", () => {
+  const ask = createSink({ service: () => ({ goDurations: true }) });
+
+  test.each([
+    { text: "1.5s", duration: "1.500s" },
+    { text: "5m", duration: "300s" },
+    { text: "13h0m0s", duration: "46800s" },
+    { text: "-1.5h", duration: "-5400s" },
+    { text: "%2B1m30s", duration: "90s" },
+    { text: "1h2m3.004s5ms6us7ns", duration: "3723.009006007s" },
+    { text: "2%C2%B5s3%CE%BCs", duration: "0.000005s" },
+    { text: ".5m", duration: "30s" },
+    { text: "1.m", duration: "60s" },
+    { text: "0", duration: "0s" },
+    { text: "9223372036854775807ns", duration: "9223372036.854775807s" },
+    { text: "315576000000s", duration: "315576000000s" },
+  ])("$text is the duration $duration", async ({ text, duration }) => {
+    expect(await ask(`GET /v1/query?duration=${text}`)).toEqual({ sink: { duration } });
+  });
+
+  test.each(["5", "m", "5d", "5m ", "1h-5m", "5M", "9223372036854775808ns", "315576000000m", "."])(
+    "%s is refused",
+    async (text) => {
+      const message = expect.stringContaining("is not a duration");
+      expect(await ask(`GET /v1/query?duration=${encodeURIComponent(text)}`)).toEqual({ httpStatus: 400, message });
+    },
+  );
+
+  test("a duration of Go is refused without the option", async () => {
+    expect(await createSink({})("GET /v1/query?duration=5m")).toMatchObject({ httpStatus: 400 });
+  });
+});
+
+describe("structsInQuery", () => {
+  const ask = createSink({ service: () => ({ structsInQuery: true }) });
+  const asked = async (query: Readonly<Record<string, string>>): Promise<unknown> =>
+    await ask(`GET /v1/query?${new URLSearchParams(query).toString()}`);
+
+  test.each<{ readonly query: Readonly<Record<string, string>>; readonly sink: object }>([
+    { query: { struct: '{"a":{"b":[1,null,"x"]}}' }, sink: { struct: { a: { b: [1, null, "x"] } } } },
+    { query: { struct: "{}" }, sink: { struct: {} } },
+    { query: { value: '"text"' }, sink: { value: "text" } },
+    { query: { value: "null" }, sink: { value: null } },
+    { query: { value: "[1,{}]" }, sink: { value: [1, {}] } },
+    { query: { list: '[1,"a"]' }, sink: { list: [1, "a"] } },
+    { query: { choice_struct: '{"a":1}' }, sink: { choiceStruct: { a: 1 } } },
+    { query: { structs: '{"a":1}', values: "true" }, sink: { structs: [{ a: 1 }], values: [true] } },
+    { query: { "child.struct": '{"a":1}' }, sink: { child: { struct: { a: 1 } } } },
+  ])("$query sets the field", async ({ query, sink }) => {
+    expect(await asked(query)).toEqual({ sink });
+  });
+
+  test.each([
+    { query: { struct: "[1]" } },
+    { query: { struct: "null" } },
+    { query: { struct: '{"a":1' } },
+    { query: { struct: '{"a":1,"a":2}' } },
+    { query: { value: "text" } },
+    { query: { list: "{}" } },
+    { query: { struct: `${'{"a":'.repeat(101)}1${"}".repeat(101)}` } },
+  ])("$query is refused", async ({ query }) => {
+    const message = expect.stringContaining("is not the JSON of a google.protobuf.");
+    expect(await asked(query)).toEqual({ httpStatus: 400, message });
+  });
+
+  test("a Struct is refused without the option", async () => {
+    expect(await createSink({})("GET /v1/query?struct=%7B%7D")).toMatchObject({ httpStatus: 400 });
+  });
+});
 
 describe("ignored query parameters", () => {
   const ask = createSink({ service: () => ({ ignoredQueryParameters: ["utm_*", "key", "f_*", "fInt64"] }) });

@@ -154,6 +154,18 @@ const cases: readonly Case[] = [
   },
   {
     profile: "grpc-gateway",
+    option: "structsInQuery",
+    off: service({ structsInQuery: false }),
+    request: "GET /v1/query?struct=%7B%22a%22:1%7D",
+  },
+  {
+    profile: "grpc-gateway",
+    option: "goDurations",
+    off: service({ goDurations: false }),
+    request: "GET /v1/query?duration=5m",
+  },
+  {
+    profile: "grpc-gateway",
     option: "grpcMetadata",
     off: service({ grpcMetadata: false }),
     request: "GET /v1/query",

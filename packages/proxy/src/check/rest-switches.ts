@@ -21,6 +21,8 @@ const switches: Readonly<Record<SwitchName, true>> = {
   eventStreams: true,
   ignoreBodies: true,
   mapsInQuery: true,
+  structsInQuery: true,
+  goDurations: true,
   grpcMetadata: true,
   jsonClientStreams: true,
   int64Numbers: true,

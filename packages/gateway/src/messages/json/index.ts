@@ -30,6 +30,7 @@ export {
   type FieldSetter,
   type FieldValues,
   loadField,
+  type LocalForm,
   localFormOf,
   refuseOtherMember,
   setOwn,
@@ -42,6 +43,7 @@ export { hasRequiredFields, isRequiredField, requireFields } from "./required-fi
 export { UnknownNames } from "./unknown-names.ts";
 export { integerRangeOf } from "./numbers.ts";
 export { findField, isUnknownEnumName, jsonNameOf } from "./names.ts";
+export { parseGoDuration } from "./times.ts";
 export { createUrlEntryParser, createUrlTextParser, type UrlTextParser } from "./text-forms.ts";
 export { memoize } from "../codegen/index.ts";
 export { createReachableRegistry } from "./reachable-types.ts";

@@ -190,6 +190,43 @@ export function parseDuration(text: string): Duration | undefined {
   });
 }
 
+const goUnits: ReadonlyMap<string, bigint> = new Map([
+  ["ns", 1n],
+  ["us", 1_000n],
+  // The micro sign and the Greek letter.
+  ["\u00b5s", 1_000n],
+  ["\u03bcs", 1_000n],
+  ["ms", 1_000_000n],
+  ["s", 1_000_000_000n],
+  ["m", 60_000_000_000n],
+  ["h", 3_600_000_000_000n],
+]);
+
+// A number has at most 19 digits before and after the point: as many as 2^63.
+const goDuration =
+  /^([+-]?)((?:(?:[0-9]{1,19}(?:\.[0-9]{0,19})?|\.[0-9]{1,19})(?:ns|us|\u00b5s|\u03bcs|ms|s|m|h))+|0)$/;
+const goDurationPart = /([0-9]*)(?:\.([0-9]*))?([a-z\u00b5\u03bc]+)/g;
+/** 2^63 - 1 nanoseconds, about 292 years: the longest duration of Go. */
+const goNanosMax = 2n ** 63n - 1n;
+
+/**
+ * Parses a duration as Go's `time.ParseDuration` does: `5m`, `13h0m0s`, `1.5h`, `0`.
+ *
+ * @returns `undefined` when the text is not such a duration, or longer than Go's durations
+ */
+export function parseGoDuration(text: string): Duration | undefined {
+  const [, sign, parts = ""] = goDuration.exec(text) ?? [];
+  if (sign === undefined) return undefined;
+  let nanos = 0n;
+  for (const [, whole = "", fraction = "", unit = ""] of parts.matchAll(goDurationPart)) {
+    const scale = goUnits.get(unit) ?? 0n;
+    nanos += BigInt(whole) * scale + (BigInt(fraction) * scale) / 10n ** BigInt(fraction.length);
+    if (nanos > goNanosMax) return undefined;
+  }
+  const signed = sign === "-" ? -nanos : nanos;
+  return create(DurationSchema, { seconds: signed / 1_000_000_000n, nanos: Number(signed % 1_000_000_000n) });
+}
+
 /**
  * Prints a google.protobuf.Duration, as {@link parseDuration} reads it.
  *

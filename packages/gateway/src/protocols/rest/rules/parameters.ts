@@ -1,4 +1,5 @@
-import type { DescField, DescMessage } from "@bufbuild/protobuf";
+import { type DescField, type DescMessage, toJson } from "@bufbuild/protobuf";
+import { ConnectError } from "@connectrpc/connect";
 import {
   type BoundFields,
   createUrlEntryParser,
@@ -6,7 +7,11 @@ import {
   FieldProblem,
   type FieldValues,
   isUnknownEnumName,
+  type LocalForm,
+  localFormOf,
+  parseGoDuration,
   quote,
+  readJson,
   UnknownNames,
 } from "../../../messages/json/index.ts";
 import { problem } from "../../../errors/index.ts";
@@ -28,6 +33,10 @@ export interface ParameterBinding {
   readonly lenient: boolean;
   /** Whether `labels[color]=red` sets an entry of a map. */
   readonly acceptsMaps: boolean;
+  /** Whether JSON sets a Struct, a Value or a ListValue. */
+  readonly acceptsStructs: boolean;
+  /** Whether durations may have the form of Go. */
+  readonly acceptsGoDurations: boolean;
 }
 
 /** The field that a parameter sets, and the key of the entry if the field is a map. */
@@ -62,7 +71,7 @@ export function setParameter(
   if (binding.lenient && isOfNewerEnum(parameter, value)) return unknown.addEnumValue(value, path);
   const leaf = leafOf(path);
   try {
-    const parsed = parseParameter(leaf, key, value);
+    const parsed = parseParameter(binding, leaf, key, value);
     const fullPath = `${printFieldPath(path)}${key === undefined ? "" : `[${key}]`}`;
     if (leaf.fieldKind !== "list" && paths.has(fullPath)) {
       throw problem("ERR_QUERY_INVALID", `query parameter ${quote(name)} is set more than once`);
@@ -161,12 +170,34 @@ function isOfNewerEnum({ path, key }: Parameter, value: string): boolean {
 }
 
 /** Returns the value of a field or of an element of it; for a map, the key and value of an entry. */
-function parseParameter(leaf: DescField, key: string | undefined, text: string): unknown {
+function parseParameter(binding: ParameterBinding, leaf: DescField, key: string | undefined, text: string): unknown {
   if (leaf.fieldKind === "map") {
     const parseEntry = key === undefined ? undefined : createUrlEntryParser(leaf);
     if (parseEntry !== undefined && key !== undefined) return parseEntry(key, text);
   }
+  if (leaf.fieldKind !== "map" && leaf.message !== undefined) {
+    const { typeName } = leaf.message;
+    if (binding.acceptsStructs && structTypes.has(typeName)) return parseStruct(leaf.message, localFormOf(leaf), text);
+    const isDuration = binding.acceptsGoDurations && typeName === "google.protobuf.Duration";
+    const duration = isDuration ? parseGoDuration(text) : undefined;
+    if (duration !== undefined) return duration;
+  }
   const parse = createUrlTextParser(leaf);
   if (parse === undefined) throw new FieldProblem("its field cannot be set in a query");
   return parse(text);
+}
+
+const structTypes: ReadonlySet<string> = new Set(
+  ["Struct", "Value", "ListValue"].map((name) => `google.protobuf.${name}`),
+);
+
+function parseStruct(desc: DescMessage, form: LocalForm, text: string): unknown {
+  try {
+    const message = readJson(desc, text);
+    return form === "json-object" ? toJson(desc, message) : message;
+  } catch (error) {
+    throw new FieldProblem(
+      `${quote(text)} is not the JSON of a ${desc.typeName}: ${ConnectError.from(error).rawMessage}`,
+    );
+  }
 }

@@ -21,11 +21,20 @@ const unknownOptions = "lenient or ignoredQueryParameters";
 export function createQueryBinding(
   message: DescMessage,
   boundFields: BoundFields,
-  { lenient, mapsInQuery, ignoredQueryParameters, partialResponses }: BindingOptions,
+  options: BindingOptions,
 ): QueryBinding {
+  const { lenient, mapsInQuery, structsInQuery, goDurations, ignoredQueryParameters, partialResponses } = options;
   const selections = partialResponses ? ["$fields", "fields"] : [];
   const isIgnored = createNameFilter([...ignoredQueryParameters, ...selections]);
-  return { message, boundFields, lenient, acceptsMaps: mapsInQuery, isIgnored };
+  return {
+    message,
+    boundFields,
+    lenient,
+    acceptsMaps: mapsInQuery,
+    acceptsStructs: structsInQuery,
+    acceptsGoDurations: goDurations,
+    isIgnored,
+  };
 }
 
 /**

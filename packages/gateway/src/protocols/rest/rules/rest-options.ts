@@ -95,6 +95,8 @@ const serviceDefaults: Required<RestServiceOptions> = {
   partialResponses: false,
   ignoreBodies: false,
   mapsInQuery: false,
+  structsInQuery: false,
+  goDurations: false,
   grpcMetadata: false,
   jsonClientStreams: false,
   int64Numbers: false,

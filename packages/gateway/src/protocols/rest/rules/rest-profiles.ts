@@ -33,6 +33,8 @@ export const restProfiles: Readonly<Record<RestProfile, ProfileOptions>> = {
       lenient: true,
       ignoreBodies: true,
       mapsInQuery: true,
+      structsInQuery: true,
+      goDurations: true,
       grpcMetadata: true,
       streamInResults: true,
       jsonClientStreams: true,

@@ -53,6 +53,13 @@ export interface RestServiceOptions {
    */
   readonly mapsInQuery?: boolean;
   /**
+   * Accepts JSON in the query for google.protobuf.Struct, Value and ListValue, as grpc-gateway does:
+   * `filter={"size":1}`, percent-encoded.
+   */
+  readonly structsInQuery?: boolean;
+  /** Accepts durations of Go in the query, as grpc-gateway does: `5m`, `13h0m0s`. */
+  readonly goDurations?: boolean;
+  /**
    * Also uses the header names of grpc-gateway. A handler gets `Grpc-Metadata-Name` as `name`, unless the request has
    * that field itself; response metadata is also sent as `Grpc-Metadata-Name`, and trailers as trailer fields
    * `Grpc-Trailer-Name` if the client sends `TE: trailers`. Excluded are credentials, cookies, and fields that describe
