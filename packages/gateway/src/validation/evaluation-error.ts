@@ -19,15 +19,18 @@ const dynamicValues = /null_type|google\.protobuf\./;
 /**
  * Returns the type errors of CEL expressions, with the name of the message type. Each rule is evaluated on an empty
  * message and on one in which all fields are set. Other errors, such as a division by zero, depend on the message.
+ *
+ * @param rulesOfInputs - the rules of each input type. A type that several of them contain is evaluated once
  */
 export function findTypeErrors(
-  validator: Validator,
-  rules: Rules,
+  validator: Pick<Validator, "validate">,
+  rulesOfInputs: Iterable<Pick<Rules, "ruledTypes">>,
   expressions: ReadonlyMap<string, string>,
 ): readonly string[] {
   const owners = new Map<string, string>();
   // The innermost types first: an error of a contained message occurs in the type that contains it, too.
-  for (const type of [...rules.ruledTypes].toReversed()) {
+  const types = [...rulesOfInputs].flatMap(({ ruledTypes }) => [...ruledTypes].toReversed());
+  for (const type of new Set(types)) {
     for (const message of sampleMessages(type, expressions.keys())) {
       const { kind, error } = validator.validate(type, message);
       if (kind !== "error" || !typeErrors.test(error.message) || dynamicValues.test(error.message)) continue;

@@ -101,12 +101,14 @@ function refuseBrokenRules(
 ): void {
   const expressions = new Map([...predefined, ...[...rulesOf.values()].flatMap((rules) => [...rules.expressions])]);
   const problems = compileProblems(protovalidate, expressions);
+  const compiled: Rules[] = [];
   for (const [type, rules] of problems.length === 0 ? rulesOf : []) {
     // Validating a message compiles the rules of all types that it may contain.
     const { kind, error } = validator.validate(type, create(type));
     if (kind === "error" && error.name === "CompilationError") problems.push(`${type.typeName}: ${error.message}`);
-    else problems.push(...findTypeErrors(validator, rules, expressions));
+    else compiled.push(rules);
   }
+  problems.push(...findTypeErrors(validator, compiled, expressions));
   if (problems.length === 0) return;
   const list = problems.map((line) => `\n- ${toShortLine(line)}`).join("");
   throw withCode(new Error(`cannot use the validation rules:${list}`), "ERR_DESCRIPTORS");
