@@ -12,6 +12,13 @@ const lockedCode = 6;
 const ioErrorCode = 10;
 const constraintCode = 19;
 
+// SQLITE_IOERR_SHMSIZE: the first connection to a file extends its -shm file.
+const shmSizeCode = 4_874;
+const shmSizeProblem: StoreProblem = {
+  text: "its -shm file cannot be extended, probably because the disk is full",
+  isTemporary: false,
+};
+
 // Primary result codes (sqlite.org/rescode.html); extended codes contain the primary code in their low byte.
 const problems: ReadonlyMap<number, StoreProblem> = new Map([
   [3, { text: "permission denied", isTemporary: true }],
@@ -28,6 +35,7 @@ const problems: ReadonlyMap<number, StoreProblem> = new Map([
 
 /** Describes an error of `node:sqlite`; any other error is a bug, and permanent. */
 export function fileProblemOf(fault: unknown): StoreProblem {
+  if (fault instanceof Error && "errcode" in fault && fault.errcode === shmSizeCode) return shmSizeProblem;
   const known = problems.get(primaryCodeOf(fault) ?? 0);
   return known ?? { text: fault instanceof Error ? fault.message : String(fault), isTemporary: false };
 }

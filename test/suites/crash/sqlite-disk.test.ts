@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import { copyFileSync, readdirSync, renameSync, rmSync } from "node:fs";
+import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
@@ -7,6 +8,8 @@ import { describe, expect, test } from "vitest";
 import { openSqliteStore } from "../../../src/stores/index.ts";
 import { openDatabase } from "../../../src/stores/sqlite/database.ts";
 import { openSqliteDatabase } from "../../../src/stores/sqlite/plant-database.ts";
+import { projectFolder } from "../../../packages/testing/src/process/child-program.ts";
+import { startProgram } from "../../../packages/testing/src/process/command-line.ts";
 import { waitLimitMs } from "../../../packages/testing/src/deadline.ts";
 import { deleteCall } from "../../support/plants/delete-call.ts";
 import { refusalOf } from "../../support/plants/refusal.ts";
@@ -210,6 +213,27 @@ describe("while another process holds the lock of the file for longer than a ser
     await expect(store.delete(1n, deleteCall())).rejects.toMatchObject({ rawMessage: away });
     await store.close();
   });
+});
+
+// A separate disk of 16 MiB, which is full until the second start.
+const startOnFullDisk = `
+  mount -t tmpfs -o size=16m none "$1"
+  cd "$1"
+  "$2" "$3" migrate
+  cat /dev/zero > full || true
+  "$2" "$3" serve || echo "exited with $?" >&2
+  rm full
+  exec "$2" "$3" serve`;
+
+test("a server whose disk is full when it starts reports that and exits, and starts once there is space", async () => {
+  using folder = createTempFolder();
+  const program = [process.execPath, join(projectFolder, "src/command/main.ts")];
+  const inShell = ["sh", "-ec", startOnFullDisk, "sh", folder.path, ...program];
+  const environment = { DATABASE_URL: "sqlite:plants.db", PORT: "0", PLANTSTORE_DRAIN_DELAY_MS: "0" };
+  await using server = startProgram("unshare", ["--user", "--map-root-user", "--mount", ...inShell], "/", environment);
+  await server.find(/cannot open plants\.db: its -shm file cannot be extended, probably because the disk is full/);
+  await server.find(/^exited with 1$/m);
+  await server.find(/"msg":"listening"/);
 });
 
 describe("an idle store on SQLite", () => {
