@@ -141,6 +141,16 @@ describe("options that cannot be used are refused:", () => {
       "upstreams[0].tls of createProxy would be ignored: set tls of createUpstream()",
     ],
     [
+      "reflectionHeader without reflection",
+      () => createProxy({ upstreams: [{ ...upstream, reflectionHeader: { "x-a": "b" } }] }),
+      'upstreams[0] of createProxy would ignore the option "reflectionHeader": descriptors are not "reflection"',
+    ],
+    [
+      "reloadEveryMs without a source that changes",
+      () => createProxy({ upstreams: [{ ...upstream, reloadEveryMs: 5 }] }),
+      'upstreams[0] of createProxy would ignore the option "reloadEveryMs": descriptors are neither a file nor reflection',
+    ],
+    [
       "the kind of a store that does not exist",
       () => call(openPlantStore, { kind: "postgre", url: "a" }),
       'kind of openPlantStore must be one of sqlite, postgres, got "postgre"',

@@ -21,7 +21,7 @@ export interface UpstreamSettings {
 
 /** Returns the settings of all upstreams. @throws SettingsProblem for contradictions, InputError for an invalid file */
 export function toUpstreamSettings(read: ReadSettings): readonly UpstreamSettings[] {
-  const { settings, problemAt } = read;
+  const { settings, problemAt, flagOf } = read;
   const { upstreams, methodConfig, authentication, headerBytes, responseBytes } = settings;
   if (upstreams.length === 0) throw problemAt("upstreams", "must contain at least one upstream");
   requireNames(methodConfig, problemAt);
@@ -36,6 +36,10 @@ export function toUpstreamSettings(read: ReadSettings): readonly UpstreamSetting
     const [first] = addresses;
     if (first === undefined) throw problemAt(`${path}.addresses`, "must contain at least one address");
     if (descriptors === undefined) throw problemAt(path, "requires descriptors: reflection, or a file");
+    const usesHeader = descriptors === "reflection";
+    // A flag sets the header of all upstreams, for those with reflection.
+    if (!usesHeader && Object.keys(reflectionHeader).length > 0 && flagOf(`${path}.reflectionHeader`) === undefined)
+      throw problemAt(`${path}.reflectionHeader`, "requires descriptors: reflection");
     if (settings.validate && !settings.validateReflected && descriptors === "reflection")
       throw problemAt(
         `${path}.descriptors`,
@@ -48,7 +52,7 @@ export function toUpstreamSettings(read: ReadSettings): readonly UpstreamSetting
       connection: { ...connectionOf(upstream), limits: { headerBytes }, ...tlsOf(upstream, path, problemAt) },
       proxied: {
         descriptors: descriptors === "reflection" ? descriptors : pathToFileURL(descriptors),
-        reflectionHeader,
+        ...(usesHeader && { reflectionHeader }),
         retry,
         readMaxBytes: responseBytes,
         methodSettings,

@@ -2,7 +2,13 @@ import { createMutableRegistry, type DescMethod, type DescService, type Registry
 import type { ConnectRouter, ConnectRouterOptions } from "@connectrpc/connect";
 import { defaultReadMaxBytes, requireField } from "@plantstore/gateway/exchange";
 import { type CallSettings, Retries, type RetryPolicy, retryPolicyNames } from "../client/index.ts";
-import { type OptionNames, refuseUnknownOptions, required, stringOr } from "@plantstore/gateway/options";
+import {
+  type OptionNames,
+  refuseIgnoredOptions,
+  refuseUnknownOptions,
+  required,
+  stringOr,
+} from "@plantstore/gateway/options";
 import { withCode } from "@plantstore/gateway/internal/errors";
 import { messageBytesMax } from "@plantstore/gateway/internal/protocols";
 import { registerForwarder } from "@plantstore/gateway/internal/serve";
@@ -107,6 +113,14 @@ const methodSettingsNames: OptionNames<MethodSettings> = {
   retry: stringOr(retryPolicyNames),
 };
 
+/** Returns the options that a source of descriptors does not use, each with the reason. */
+function ignoredBy(descriptors: ProxiedUpstream["descriptors"]): Readonly<Record<string, string>> {
+  if (descriptors === "reflection") return {};
+  const reflectionHeader = 'descriptors are not "reflection"';
+  if (descriptors instanceof URL) return { reflectionHeader };
+  return { reflectionHeader, reloadEveryMs: "descriptors are neither a file nor reflection" };
+}
+
 /** @throws TypeError for a value that is neither an address nor an {@link Upstream}, and for `tls` next to an upstream */
 function requireUpstream(upstream: unknown, tls: UpstreamTls | undefined, path: string): void {
   if (typeof upstream === "string") return;
@@ -153,6 +167,7 @@ export class OpenUpstream {
   constructor(options: ProxiedUpstream, call: CallOptions, at: number, owners: ServiceOwners) {
     const { upstream, tls } = options;
     requireUpstream(upstream, tls, `upstreams[${at}]`);
+    refuseIgnoredOptions(options, ignoredBy(options.descriptors), `upstreams[${at}] of createProxy`);
     const { readMaxBytes = defaultReadMaxBytes, writeMaxBytes = messageBytesMax } = call;
     if (options.readMaxBytes !== undefined) requireRange("readMaxBytes", options.readMaxBytes, 1, messageBytesMax);
     requireTimeout("timeoutMs", options.timeoutMs, 0);

@@ -216,6 +216,10 @@ describe("a file that is not valid", () => {
       problem: ":8:27: authentication.tokens are not valid: token 2 contains a character that a bearer token cannot",
     },
     { others: "rateLimit: { perPrincipal: 1 }", problem: ":8:28: rateLimit.perPrincipal requires authentication" },
+    {
+      others: '- { addresses: ["http://127.0.0.1:1"], descriptors: /none, reflectionHeader: { x-a: b } }',
+      problem: ":8:78: upstreams[1].reflectionHeader requires descriptors: reflection",
+    },
     { others: "validate: true", problem: ":6:16: upstreams[0].descriptors must be a file" },
     {
       others: "trustedProxies: [10.0.0.0/8, proxy.example]",
