@@ -70,6 +70,7 @@ const fastify: FastifyLike = {
   route: () => undefined,
 };
 const address = { host: "127.0.0.1", port: 0 };
+const kitchenSink = descriptorSetOf(KitchenSink.file);
 
 /** Passes an object with unknown names to the API, for each type. */
 const gives: Readonly<Record<string, (wrong: object) => unknown>> = {
@@ -102,11 +103,10 @@ const gives: Readonly<Record<string, (wrong: object) => unknown>> = {
   UpstreamLimits: (limits) => createUpstream({ addresses: "http://127.0.0.1:1", limits }),
   ProxyOptions: (wrong) => createProxy({ upstreams: [], ...wrong }),
   ProxiedUpstream: (wrong) => createProxy({ upstreams: [{ ...upstream, ...wrong }] }),
+  VisibilityOptions: (wrong) => createProxy({ upstreams: [upstream], visibility: { allow: [], ...wrong } }),
   ForwardRules: (requestHeader) => createProxy({ upstreams: [{ ...upstream, requestHeader }] }),
   MethodSettings: (wrong) =>
-    createProxy({
-      upstreams: [{ ...upstream, descriptors: descriptorSetOf(KitchenSink.file), methodSettings: () => wrong }],
-    }),
+    createProxy({ upstreams: [{ ...upstream, descriptors: kitchenSink, methodSettings: () => wrong }] }),
   DocsPageOptions: (wrong) => createDocsPage({ document: () => "{}", open: true, ...wrong }),
   HealthOptions: (wrong) => createHealthService({ readiness, services: [], ...wrong }),
   DrainTimes: (wrong) =>

@@ -48,7 +48,7 @@ export function* compileProxy(
   const proxied = new Set(assigned.services.flat());
   const registrations: ((router: ConnectRouter) => void)[] = [];
   for (const [at, upstream] of upstreams.entries()) {
-    registrations.push(yield* upstream.prepare(assigned.services[at] ?? []));
+    registrations.push(yield* upstream.prepare(assigned.services[at] ?? [], descriptors[at]?.restricted ?? new Set()));
   }
   const registry = yield* typesOf(descriptors);
   const register = (router: ConnectRouter): unknown => {
@@ -67,6 +67,7 @@ export function* compileProxy(
     routes,
     rest,
     services: [...proxied],
+    visibilityLabels: new Set(descriptors.flatMap(({ labels }) => [...labels])),
     conflicts: assigned.conflicts.map((each, at) => [...each, ...(conflicts[at] ?? [])]),
   };
 }

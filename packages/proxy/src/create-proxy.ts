@@ -27,6 +27,7 @@ import {
   unknownService,
   type UpstreamCallObserver,
   type UpstreamDescriptors,
+  type VisibilityOptions,
 } from "./forward/index.ts";
 import { findPatternProblems, ServiceOwners, upstreamLimits } from "./upstreams/index.ts";
 
@@ -41,6 +42,7 @@ export type {
   RetryPolicy,
   UpstreamCall,
   UpstreamCallObserver,
+  VisibilityOptions,
 } from "./forward/index.ts";
 export { parseServiceRules } from "./service-config/index.ts";
 export {
@@ -66,6 +68,12 @@ export interface ProxyOptions extends Omit<GatewayOptions, "engine" | "routes"> 
   /** The HTTP engine of `listen`. Default: the engine of `@plantstore/http-engine`. */
   readonly engine?: HttpEngine;
   /**
+   * Which elements with a rule of `google.api.visibility` exist for callers: those that have one of the labels in `allow`.
+   * Default: all. Other services, RPCs, fields, enums and values are unknown on every protocol, and left out of
+   * {@link ProxyGateway.services}.
+   */
+  readonly visibility?: VisibilityOptions;
+  /**
    * Called after each reload, including automatic ones, that changed something, found problems, or found that earlier
    * problems are gone.
    */
@@ -81,6 +89,7 @@ const proxyOptionNames: OptionNames<ProxyOptions> = {
   ...gatewayOptionNames,
   routes: true,
   upstreams: arrayOf(proxiedUpstreamNames, required),
+  visibility: { allow: arrayOf(undefined, required) },
   onReload: true,
   onUpstreamCall: true,
 };
@@ -91,6 +100,8 @@ export interface ProxyGateway extends Gateway {
   readonly services: readonly DescService[];
   /** The services that are not proxied because the descriptors lack a required type, each with the reason. */
   readonly omitted: readonly string[];
+  /** The labels of the rules in the current descriptors; empty without `visibility`. */
+  readonly visibilityLabels: ReadonlySet<string>;
   /** The descriptor sets in use, including comments, in the order of the upstreams. */
   readonly descriptorSets: readonly Uint8Array[];
   /**
@@ -204,7 +215,7 @@ async function openServing(given: ProxyOptions, previous?: ProxyTable): Promise<
       table.close();
       throw error;
     });
-    const server = createNodeServer(options, table.routes, report);
+    const server = createNodeServer(options, table.inUse.routes, report);
     table.server = server;
     const watches = upstreams.map((upstream) => upstream.watchDescriptors(() => void table.reload()));
     return { table, server, upstreams, watches };
@@ -238,6 +249,12 @@ function stopReading({ table, watches }: Serving): void {
   for (const stopWatch of watches) stopWatch();
 }
 
+/** Stops reading descriptors; the upstreams still serve the calls that hold the old routes. */
+function replace(old: Serving): void {
+  stopReading(old);
+  for (const upstream of old.upstreams) upstream.drain(replacedDrainMs);
+}
+
 function openProxy(first: Serving, options: ProxyOptions): ProxyGateway {
   let current = first;
   let isStopped = false;
@@ -259,9 +276,7 @@ function openProxy(first: Serving, options: ProxyOptions): ProxyGateway {
     Object.assign(server, opened.server, { trustedProxies });
     opened.table.server = server;
     current = opened;
-    stopReading(old);
-    // They still serve the calls that hold the old routes.
-    for (const upstream of old.upstreams) upstream.drain(replacedDrainMs);
+    replace(old);
   };
   return {
     handler: gateway.handler,
@@ -283,6 +298,9 @@ function openProxy(first: Serving, options: ProxyOptions): ProxyGateway {
     get omitted() {
       return current.table.omitted;
     },
+    get visibilityLabels() {
+      return current.table.inUse.visibilityLabels;
+    },
     get descriptorSets() {
       return current.table.descriptorSets;
     },
@@ -290,7 +308,7 @@ function openProxy(first: Serving, options: ProxyOptions): ProxyGateway {
       return current.table.reloads;
     },
     get rest() {
-      return current.table.rest;
+      return current.table.inUse.rest;
     },
     reload: () => current.table.reload(),
     reconfigure,

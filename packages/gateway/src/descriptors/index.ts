@@ -1,12 +1,14 @@
 /**
  * Reads a binary google.protobuf.FileDescriptorSet into its services and types.
  *
- * Flow: parse → find the files that services need (needed-files) → check names and numbers (validate-files) → complete
+ * Flow: parse → find the files that services need (needed-files) → check names and numbers (validate-files) → hide what
+ * is restricted (hide-restricted) → complete
  * missing files and types (complete-files), sorted as registries require (sort-files) → the registry (link-files).
  * Descriptors may come from an untrusted server, so everything is checked. Descriptors that a program passes to the
  * gateway are checked only as far as its services refer to them (validate-services).
  */
 export { type ExternalDocs, openApiOptionsOf, unreadOpenApiOptions } from "./openapi-options.ts";
+export type { VisibilityOptions } from "./hide-restricted.ts";
 export { knownFile } from "./known-files.ts";
 export { sortFiles } from "./sort-files.ts";
 export {

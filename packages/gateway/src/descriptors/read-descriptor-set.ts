@@ -3,6 +3,7 @@ import type { FileDescriptorProto } from "@bufbuild/protobuf/wkt";
 import { messageOf } from "../errors/index.ts";
 import { runInTurns, runSteps } from "../exchange/index.ts";
 import { completeFiles } from "./complete-files.ts";
+import { hideRestricted, type VisibilityOptions, type VisibleFiles } from "./hide-restricted.ts";
 import { linkFiles } from "./link-files.ts";
 import { neededFiles } from "./needed-files.ts";
 import { parseFiles } from "./parse-files.ts";
@@ -16,6 +17,10 @@ export interface DescribedServices {
   readonly omitted: ReadonlyMap<string, string>;
   /** The imported files that are missing and may declare those types. */
   readonly missingFiles: ReadonlySet<string>;
+  /** The messages without some of their fields, by full name, because of their visibility. */
+  readonly restricted: ReadonlySet<string>;
+  /** The labels of all rules of visibility; empty if all elements are visible. */
+  readonly labels: ReadonlySet<string>;
 }
 
 /** Thrown for bytes that are not a FileDescriptorSet. */
@@ -29,26 +34,36 @@ export class NotADescriptorSet extends Error {}
  * @throws NotADescriptorSet if the bytes are not a FileDescriptorSet; Error that states what is wrong with the
  * definition
  */
-export function readDescriptorSet(bytes: Uint8Array): DescribedServices {
-  return runSteps(readInSteps(bytes));
+export function readDescriptorSet(bytes: Uint8Array, visibility?: VisibilityOptions): DescribedServices {
+  return runSteps(readInSteps(bytes, visibility));
 }
 
 /** Does what {@link readDescriptorSet} does without blocking the event loop: see {@link runInTurns}. */
-export function readDescriptorSetInTurns(bytes: Uint8Array): Promise<DescribedServices> {
-  return runInTurns(readInSteps(bytes));
+export function readDescriptorSetInTurns(
+  bytes: Uint8Array,
+  visibility?: VisibilityOptions,
+): Promise<DescribedServices> {
+  return runInTurns(readInSteps(bytes, visibility));
 }
 
 /** Reads a set as {@link readDescriptorSet} does. Yields the bytes that each step has parsed; 0 if it did other work. */
-export function* readInSteps(bytes: Uint8Array): Generator<number, DescribedServices> {
+export function* readInSteps(bytes: Uint8Array, visibility?: VisibilityOptions): Generator<number, DescribedServices> {
   const files = distinctFiles(yield* parse(bytes));
   const needed = yield* neededFiles(files);
-  const { set, omitted, missingFiles } = yield* completeFiles(yield* validateFiles(files, needed));
+  const valid = yield* validateFiles(files, needed);
+  const { visible, restricted, labels } =
+    visibility === undefined ? allVisible(valid) : yield* hideRestricted(valid, visibility);
+  const { set, omitted, missingFiles } = yield* completeFiles(visible);
   const neededNames = new Set([...needed].map(({ name }) => name));
   const types = yield* linkFiles(set.file, (name) => neededNames.has(name));
   const services = [...types]
     .filter((type) => type.kind === "service")
     .filter(({ typeName }) => !omitted.has(typeName));
-  return { services, types, omitted, missingFiles };
+  return { services, types, omitted, missingFiles, restricted, labels };
+}
+
+function allVisible(visible: readonly FileDescriptorProto[]): VisibleFiles {
+  return { visible, restricted: new Set(), labels: new Set() };
 }
 
 function* parse(bytes: Uint8Array): Generator<number, readonly FileDescriptorProto[]> {

@@ -5,7 +5,7 @@ import type {
   DescMethodUnary,
   Message,
 } from "@bufbuild/protobuf";
-import type { ConnectRouter, HandlerContext } from "@connectrpc/connect";
+import type { ConnectRouter, ConnectRouterOptions, HandlerContext } from "@connectrpc/connect";
 import { Envelope, type ForwardedMessage, oneMessage } from "../protocols/index.ts";
 import { CallView } from "./call-view.ts";
 import { requestOf } from "./create-rpcs.ts";
@@ -18,19 +18,28 @@ type AnyMethod = DescMethodUnary | DescMethodServerStreaming | DescMethodClientS
 /**
  * Registers an RPC whose calls are forwarded. The gateway passes on the bytes of messages; with interceptors, and on
  * Connect's own router, the registered handler passes on decoded messages.
+ *
+ * @param decoding - options for decoding all messages, for an RPC whose bytes must not be passed on
  */
-export function registerForwarder(router: ConnectRouter, method: AnyMethod, forwarder: Forwarder): void {
+export function registerForwarder(
+  router: ConnectRouter,
+  method: AnyMethod,
+  forwarder: Forwarder,
+  decoding?: Pick<ConnectRouterOptions, "binaryOptions">,
+): void {
+  const attach = <H extends object>(handler: H): H =>
+    decoding === undefined ? withForwarder(handler, forwarder) : handler;
   switch (method.methodKind) {
     case "unary": {
       const handler = (message: Message, context: HandlerContext): Promise<Message> =>
         callUnary(forwarder, message, context);
-      router.rpc(method, withForwarder(handler, forwarder));
+      router.rpc(method, attach(handler), decoding);
       break;
     }
     case "server_streaming": {
       const handler = (message: Message, context: HandlerContext): AsyncIterable<Message> =>
         callStream(forwarder, oneMessage(message), context);
-      router.rpc(method, withForwarder(handler, forwarder));
+      router.rpc(method, attach(handler), decoding);
       break;
     }
     case "client_streaming": {
@@ -38,13 +47,13 @@ export function registerForwarder(router: ConnectRouter, method: AnyMethod, forw
         for await (const message of callStream(forwarder, messages, context)) return message;
         throw new TypeError("the forwarder returned no message");
       };
-      router.rpc(method, withForwarder(handler, forwarder));
+      router.rpc(method, attach(handler), decoding);
       break;
     }
     case "bidi_streaming": {
       const handler = (messages: AsyncIterable<Message>, context: HandlerContext): AsyncIterable<Message> =>
         callStream(forwarder, messages, context);
-      router.rpc(method, withForwarder(handler, forwarder));
+      router.rpc(method, attach(handler), decoding);
     }
   }
 }

@@ -43,6 +43,11 @@ export const checkCommand: CommandOf<CommandOutput> = {
       multiple: true,
     },
     rules: { value: "FILE", about: "HTTP rules that replace annotations: a service config in YAML or JSON" },
+    visibility: {
+      value: "LABEL",
+      about: "hides what has a rule of google.api.visibility without LABEL",
+      multiple: true,
+    },
     json: { about: "prints the report as JSON" },
   },
   notes: ["Exit code: 0 if the gateway would start, 1 if not, 2 if an argument or a file is not valid."],
@@ -62,8 +67,8 @@ async function check(file: string, flags: ParsedFlags, { out, err }: CommandOutp
   const profile = parseProfile(textOf(flags["rest-profile"]) ?? "strict");
   const isSelected = createNameFilter(textsOf(flags["service"]));
   const rulesFile = textOf(flags["rules"]);
-  const read = await readServices(file);
-  read.omitted.forEach((problem) => err(problem));
+  const read = await readServices(file, labelsOf(flags));
+  read.warnings.forEach((problem) => err(problem));
   const services = read.services.filter(({ typeName }: DescService) => isSelected?.(typeName) ?? true);
   if (services.length === 0) throw new InputError(`${file} has no service that matches --service`);
   const rules = rulesFile === undefined ? [] : await readRules(rulesFile);
@@ -80,6 +85,11 @@ function toJson({ services, bindings, problems, tools }: Survey): object {
     problems,
     ...(tools && { tools: { ...tools, names: Object.fromEntries(tools.names) } }),
   };
+}
+
+/** Returns the labels of visibility that the flags allow; `undefined` if everything is visible. */
+export function labelsOf({ visibility }: ParsedFlags): readonly string[] | undefined {
+  return visibility === undefined ? undefined : textsOf(visibility);
 }
 
 function textsOf(flag: ParsedFlags[string]): readonly string[] {

@@ -4,10 +4,11 @@
  * Flow: the file → services (read-services) → the problems that `createGateway` throws (survey) → a report. Nothing is
  * served and no socket is opened.
  */
-export { checkCommand } from "./check-command.ts";
+export { checkCommand, labelsOf } from "./check-command.ts";
 export { InputError } from "./input-error.ts";
 export { readInput } from "./read-input.ts";
 export { readRules } from "./read-rules.ts";
+export { describeUnusedLabels } from "./unused-labels.ts";
 export { readServices, servicesOf } from "./read-services.ts";
 export {
   parseProfile,

@@ -2,6 +2,7 @@ import { createReadStream } from "node:fs";
 import type { DescService } from "@bufbuild/protobuf";
 import { type DescribedServices, NotADescriptorSet, readDescriptorSet } from "@plantstore/gateway/internal/descriptors";
 import { messageOf } from "@plantstore/gateway/internal/errors";
+import { describeUnusedLabels } from "./unused-labels.ts";
 import { InputError } from "./input-error.ts";
 
 /** Maximum file size in bytes. 200 MiB: the descriptors of all of Google's APIs together take 30 MB. */
@@ -10,27 +11,29 @@ const fileMaxBytes = 200 * 1024 * 1024;
 /**
  * Reads the services of a binary google.protobuf.FileDescriptorSet from a file. Images of buf have the same format.
  *
+ * @param labels - the labels of visibility that are allowed; `undefined` for everything
  * @throws InputError for any other file, or if every service lacks a type
  */
-export async function readServices(path: string): Promise<ReadServices> {
-  return servicesOf(path, await readBytes(path));
+export async function readServices(path: string, labels?: readonly string[]): Promise<ReadServices> {
+  return servicesOf(path, await readBytes(path), labels);
 }
 
 /** Returns the services of a set. @param path - where it is from, for messages @throws as {@link readServices} does */
-export function servicesOf(path: string, bytes: Uint8Array): ReadServices {
-  const { services, omitted, missingFiles } = describe(path, bytes);
+export function servicesOf(path: string, bytes: Uint8Array, labels?: readonly string[]): ReadServices {
+  const { services, omitted, missingFiles, labels: used } = describe(path, bytes, labels);
   const isGoogleMissing = [...missingFiles].some((name) => name.startsWith("google/"));
   const hint = isGoogleMissing ? `${howToCreate}. ${googleApis}` : howToCreate;
   const omissions = [...omitted].map(([name, reason]) => `${name} is omitted: ${reason}. ${hint}`);
-  if (services.length > 0) return { services, omitted: omissions };
+  const warnings = [...omissions, ...describeUnusedLabels(labels ?? [], used)];
+  if (services.length > 0) return { services, warnings };
   throw new InputError(omissions[0] ?? `${path} declares no services`);
 }
 
 /** The services of a file. */
 interface ReadServices {
   readonly services: readonly DescService[];
-  /** One message for each service that lacks a type. */
-  readonly omitted: readonly string[];
+  /** One message for each service that lacks a type, and for each label that is not used. */
+  readonly warnings: readonly string[];
 }
 
 const howToCreate =
@@ -61,7 +64,7 @@ async function readBytes(path: string): Promise<Uint8Array> {
   return Buffer.concat(pieces, length);
 }
 
-function describe(path: string, bytes: Uint8Array): DescribedServices {
+function describe(path: string, bytes: Uint8Array, labels: readonly string[] | undefined): DescribedServices {
   const notADescriptorSet = (reason: string): InputError =>
     new InputError(`${path} is not a binary descriptor set: it ${reason}. ${howToCreate}`);
   if (bytes[0] === 0x1f && bytes[1] === 0x8b) throw notADescriptorSet("is compressed with gzip");
@@ -69,7 +72,7 @@ function describe(path: string, bytes: Uint8Array): DescribedServices {
   if (bytes[0] !== 0x0a)
     throw notADescriptorSet(isText(bytes) ? "is text" : "does not start with a FileDescriptorProto");
   try {
-    return readDescriptorSet(bytes);
+    return readDescriptorSet(bytes, labels && { allow: labels });
   } catch (error) {
     if (!(error instanceof NotADescriptorSet))
       throw new InputError(`${path} is not a valid definition: ${messageOf(error)}`);

@@ -208,7 +208,7 @@ class ProxyServer {
   }
 
   #options({ settings, upstreams: connections, docs, admission, mcp, validation }: ServingParts): ProxyOptions {
-    const { upstreams, rest, json, cors, trustedProxies, accessLog, headerBytes, requestBytes } = settings;
+    const { upstreams, rest, json, cors, trustedProxies, accessLog, headerBytes, requestBytes, visibility } = settings;
     const token = this.#client?.token;
     const logAccess = createAccessLog(accessLog, this.#terminal.print);
     return {
@@ -225,6 +225,7 @@ class ProxyServer {
       endpoints: [...(docs?.endpoints ?? []), ...admission.endpoints],
       ...(cors && { cors }),
       ...(mcp && { mcp }),
+      ...(visibility && { visibility }),
       ...(validation && { validation }),
       ...(admission.admit && { admit: admission.admit }),
       onResponse: (request) => {
@@ -343,8 +344,8 @@ class ProxyServer {
   }
 
   /** Prints the names in the settings that match no service or RPC. */
-  #reportUnusedNames({ services }: ProxyGateway): void {
-    describeUnusedNames(services, this.#settings).forEach(this.#terminal.printError);
+  #reportUnusedNames({ services, visibilityLabels }: ProxyGateway): void {
+    describeUnusedNames(services, visibilityLabels, this.#settings).forEach(this.#terminal.printError);
   }
 
   /** Prints why REST has no routes. The reflection of some servers, such as those of grpc-js, omits annotations. */

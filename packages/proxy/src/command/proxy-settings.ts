@@ -40,6 +40,7 @@ export interface ProxySettings {
   readonly hasDocs: boolean;
   /** The selectors of tools for AI agents. */
   readonly tools: readonly string[] | undefined;
+  readonly visibility: ProxyFile["visibility"];
   /** Whose definitions have the rules by which requests are checked. */
   readonly validates: "none" | "files" | "upstreams";
   readonly admin: { readonly host: string; readonly port: number } | undefined;
@@ -79,6 +80,7 @@ export async function toProxySettings(read: ReadSettings): Promise<ProxySettings
     requestBytes: settings.requestBytes,
     hasDocs: docs,
     tools: settings.mcp?.tools,
+    visibility: settings.visibility,
     validates: settings.validateReflected ? "upstreams" : settings.validate ? "files" : "none",
     admin: admin.port === undefined ? undefined : { host: admin.host ?? listen.host, port: admin.port },
     requiresAll: requireAll,

@@ -1,6 +1,7 @@
 import type { DescService } from "@bufbuild/protobuf";
 import { nearestName } from "@plantstore/gateway/options";
 import { selectorOf, unmatchedPatterns } from "@plantstore/gateway/rest";
+import { describeUnusedLabels } from "../check/index.ts";
 import type { ProxySettings } from "./proxy-settings.ts";
 
 /** The kinds of RPCs that can be tools. */
@@ -15,7 +16,8 @@ const lettersPerEdit = 10;
  */
 export function describeUnusedNames(
   services: readonly DescService[],
-  { rest, restServices, configuredMethods, authentication, tools = [] }: ProxySettings,
+  visibilityLabels: ReadonlySet<string>,
+  { rest, restServices, configuredMethods, authentication, tools = [], visibility }: ProxySettings,
 ): readonly string[] {
   const methods = services.flatMap((service) => service.methods);
   const rpcs = methods.map(selectorOf);
@@ -60,6 +62,7 @@ export function describeUnusedNames(
       callableRpcs,
       (name) => `--mcp ${name} has no effect: no served RPC matches that can be a tool`,
     ),
+    ...describeUnusedLabels(visibility?.allow ?? [], visibilityLabels),
   ];
 }
 

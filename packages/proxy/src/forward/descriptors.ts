@@ -2,6 +2,7 @@ import {
   type DescribedServices,
   NotADescriptorSet,
   readDescriptorSetInTurns,
+  type VisibilityOptions,
 } from "@plantstore/gateway/internal/descriptors";
 import { messageOf, withCode } from "@plantstore/gateway/internal/errors";
 
@@ -19,7 +20,7 @@ export interface DescriptorSource {
 }
 
 /** The services of an upstream, and all types of its descriptors. */
-export interface ServiceDescriptors extends Pick<DescribedServices, "services" | "types"> {
+export interface ServiceDescriptors extends Pick<DescribedServices, "services" | "types" | "restricted" | "labels"> {
   /** The services that are not proxied because the descriptors lack a type, by full name, each with the reason. */
   readonly omitted: ReadonlyMap<string, string>;
 }
@@ -33,8 +34,9 @@ export interface ServiceDescriptors extends Pick<DescribedServices, "services" |
 export async function readDescriptors(
   bytes: Uint8Array,
   isProxied: (name: string) => boolean,
+  visibility?: VisibilityOptions,
 ): Promise<ServiceDescriptors> {
-  const { services, types, omitted } = await describe(bytes);
+  const { services, omitted, ...described } = await describe(bytes, visibility);
   const proxied = services.filter(({ typeName }) => isProxied(typeName));
   const unproxied = [...omitted]
     .filter(([name]) => isProxied(name))
@@ -46,12 +48,12 @@ export async function readDescriptors(
     ];
     throw problem(["they have no service to proxy", ...reasons.slice(0, 3)].join("; "));
   }
-  return { services: proxied, types, omitted: new Map(unproxied) };
+  return { ...described, services: proxied, omitted: new Map(unproxied) };
 }
 
-async function describe(bytes: Uint8Array): Promise<DescribedServices> {
+async function describe(bytes: Uint8Array, visibility: VisibilityOptions | undefined): Promise<DescribedServices> {
   try {
-    return await readDescriptorSetInTurns(bytes);
+    return await readDescriptorSetInTurns(bytes, visibility);
   } catch (error) {
     if (error instanceof NotADescriptorSet) throw problem("they are not a binary google.protobuf.FileDescriptorSet");
     throw problem(`they are not a valid definition: ${messageOf(error)}`);

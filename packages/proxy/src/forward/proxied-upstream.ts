@@ -1,4 +1,10 @@
-import { createMutableRegistry, type DescMethod, type DescService, type Registry } from "@bufbuild/protobuf";
+import {
+  createMutableRegistry,
+  type DescMessage,
+  type DescMethod,
+  type DescService,
+  type Registry,
+} from "@bufbuild/protobuf";
 import type { ConnectRouter, ConnectRouterOptions } from "@connectrpc/connect";
 import { defaultReadMaxBytes, requireField } from "@plantstore/gateway/exchange";
 import { type CallSettings, Retries, type RetryPolicy, retryPolicyNames } from "../client/index.ts";
@@ -10,6 +16,7 @@ import {
   stringOr,
 } from "@plantstore/gateway/options";
 import { withCode } from "@plantstore/gateway/internal/errors";
+import type { VisibilityOptions } from "@plantstore/gateway/internal/descriptors";
 import { messageBytesMax } from "@plantstore/gateway/internal/protocols";
 import { registerForwarder } from "@plantstore/gateway/internal/serve";
 import type { ExternalHttpRule } from "@plantstore/gateway/rest";
@@ -139,6 +146,8 @@ export interface CallOptions extends Pick<
   "binaryOptions" | "interceptors" | "readMaxBytes" | "writeMaxBytes"
 > {
   readonly observe: UpstreamCallObserver | undefined;
+  /** What of the descriptors exists; `undefined` for everything. */
+  readonly visibility?: VisibilityOptions;
 }
 
 /** The connections to an upstream, and all settings that do not depend on its descriptors. */
@@ -245,7 +254,8 @@ export class OpenUpstream {
   /** Returns the services of a binary FileDescriptorSet that are proxied. Rejects if the set is invalid. */
   async describe(descriptorSet: Uint8Array): Promise<ServiceDescriptors> {
     const foreign = new Map<string, number>();
-    const descriptors = await readDescriptors(descriptorSet, (name) => this.#isProxied(name, foreign)).finally(() => {
+    const isProxied = (name: string): boolean => this.#isProxied(name, foreign);
+    const descriptors = await readDescriptors(descriptorSet, isProxied, this.#call.visibility).finally(() => {
       this.#described = foreign;
     });
     const names = new Set(descriptors.services.map(({ typeName }) => typeName));
@@ -255,15 +265,33 @@ export class OpenUpstream {
     return { ...descriptors, omitted: new Map([...unread, ...descriptors.omitted]) };
   }
 
-  /** Creates the forwarders of services, with a step per RPC. @returns a function that registers the RPCs */
-  *prepare(services: readonly DescService[]): Generator<void, (router: ConnectRouter) => void> {
-    const forwarders: (readonly [DescMethod, UpstreamForwarder])[] = [];
+  /**
+   * Creates the forwarders of services, with a step per RPC.
+   *
+   * @param restricted - the messages of which some fields are hidden
+   * @returns a function that registers the RPCs
+   */
+  *prepare(
+    services: readonly DescService[],
+    restricted: ReadonlySet<string>,
+  ): Generator<void, (router: ConnectRouter) => void> {
+    const { binaryOptions } = this.#call;
+    const { recursionLimit } = binaryOptions ?? {};
+    // Hidden fields are unknown fields of the bytes, which are dropped by decoding and encoding them.
+    const withoutUnknown = { readUnknownFields: false, ...(recursionLimit !== undefined && { recursionLimit }) };
+    const registrations: ((router: ConnectRouter) => void)[] = [];
     for (const method of services.flatMap(({ methods }) => methods)) {
-      forwarders.push([method, this.#forwarderOf(method)]);
+      const isRestricted = restricted.size > 0 && reachesAny([method.input, method.output], restricted);
+      const forwarder = this.#forwarderOf(
+        method,
+        isRestricted ? { ...binaryOptions, ...withoutUnknown } : binaryOptions,
+      );
+      const decoding = isRestricted ? { binaryOptions: withoutUnknown } : undefined;
+      registrations.push((router) => registerForwarder(router, method, forwarder, decoding));
       yield;
     }
     return (router) => {
-      for (const [method, forwarder] of forwarders) registerForwarder(router, method, forwarder);
+      for (const register of registrations) register(router);
     };
   }
 
@@ -281,12 +309,12 @@ export class OpenUpstream {
     return retries;
   }
 
-  #forwarderOf(method: DescMethod): UpstreamForwarder {
+  #forwarderOf(method: DescMethod, binaryOptions: CallOptions["binaryOptions"]): UpstreamForwarder {
     const own = this.options.methodSettings?.(method) ?? {};
     refuseUnknownOptions(own, methodSettingsNames, "methodSettings of createProxy");
     requireTimeout("timeoutMs of methodSettings", own.timeoutMs, 0);
     requireTimeout("timeoutMaxMs of methodSettings", own.timeoutMaxMs, 1);
-    const { binaryOptions, interceptors = [], observe } = this.#call;
+    const { interceptors = [], observe } = this.#call;
     return new UpstreamForwarder({
       upstream: this.connections,
       method: new ForwardedMethod(method, this.#settings, interceptors.length === 0 ? "shared" : "own"),
@@ -316,6 +344,17 @@ export function* typesOf(descriptors: readonly ServiceDescriptors[]): Generator<
     }
   }
   return all;
+}
+
+/** Returns whether messages, or messages in their fields, have one of these names. */
+function reachesAny(messages: readonly DescMessage[], names: ReadonlySet<string>): boolean {
+  const reached = new Set(messages);
+  // The loop also visits the messages that it adds.
+  for (const { typeName, fields } of reached) {
+    if (names.has(typeName)) return true;
+    for (const { message } of fields) if (message !== undefined) reached.add(message);
+  }
+  return false;
 }
 
 /** Maximum services of others that are reported for one upstream. 1,000: a list from a server may have millions. */

@@ -25,6 +25,8 @@ export interface CompiledTable {
   readonly rest: RestOptions;
   /** The services that are served, in the order of the upstreams. */
   readonly services: readonly DescService[];
+  /** The labels of all rules of visibility, if there are options for them. */
+  readonly visibilityLabels: ReadonlySet<string>;
   /** The conflicts of each upstream, as in {@link DescriptorReload}. */
   readonly conflicts: readonly (readonly string[])[];
 }
@@ -93,17 +95,8 @@ export class ProxyTable {
     this.#options = options;
   }
 
-  /** The routes in use. Throws before the first {@link load}. */
-  get routes(): Routes {
-    return this.#inUse.routes;
-  }
-
-  /** The options of REST in use. Throws before the first {@link load}. */
-  get rest(): RestOptions {
-    return this.#inUse.rest;
-  }
-
-  get #inUse(): CompiledTable {
+  /** The routes in use, and what was compiled with them. Throws before the first {@link load}. */
+  get inUse(): CompiledTable {
     if (this.#compiled === undefined) throw new TypeError("no descriptors are loaded");
     return this.#compiled;
   }
@@ -367,6 +360,8 @@ const noServices: UpstreamDescriptors = {
   services: [],
   types: createFileRegistry(),
   omitted: new Map(),
+  restricted: new Set(),
+  labels: new Set(),
   isUnknown: false,
 };
 

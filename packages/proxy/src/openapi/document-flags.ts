@@ -30,5 +30,6 @@ export const documentFlags: Readonly<Record<string, Flag>> = {
     multiple: true,
   },
   mcp: { value: "RPC", about: "adds the names of the tools that --mcp of the server selects", multiple: true },
+  visibility: { value: "LABEL", about: "hides what has a rule of google.api.visibility without LABEL", multiple: true },
   validate: { about: "describes the buf.validate rules of requests, which --validate of the server checks" },
 };

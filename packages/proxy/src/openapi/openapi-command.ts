@@ -1,7 +1,7 @@
 import { writeFile } from "node:fs/promises";
 import { type CommandOf, type CommandOutput, textOf, UsageError } from "@plantstore/gateway/internal/command-line";
 import { messageOf } from "@plantstore/gateway/internal/errors";
-import { InputError, readServices } from "../check/index.ts";
+import { InputError, labelsOf, readServices } from "../check/index.ts";
 import { createDocument, formatOf } from "./create-document.ts";
 import { documentFlags } from "./document-flags.ts";
 
@@ -19,8 +19,8 @@ export const openApiCommand: CommandOf<CommandOutput> = {
     const path = textOf(flags["out"]);
     try {
       const format = formatOf(flags, path);
-      const { services, omitted } = await readServices(file);
-      omitted.forEach((problem) => err(problem));
+      const { services, warnings } = await readServices(file, labelsOf(flags));
+      warnings.forEach((problem) => err(problem));
       const bytes = await createDocument(services, flags, format, err);
       if (path === undefined) out(new TextDecoder().decode(bytes).replace(/\n$/, ""));
       else await write(path, bytes);

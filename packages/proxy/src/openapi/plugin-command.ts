@@ -9,7 +9,7 @@ import {
 } from "@bufbuild/protobuf/wkt";
 import { type CommandOf, type CommandOutput, parseCommand, textOf } from "@plantstore/gateway/internal/command-line";
 import { messageOf } from "@plantstore/gateway/internal/errors";
-import { InputError, servicesOf } from "../check/index.ts";
+import { InputError, labelsOf, servicesOf } from "../check/index.ts";
 import { createDocument, formatOf } from "./create-document.ts";
 import { documentFlags } from "./document-flags.ts";
 
@@ -58,8 +58,8 @@ async function generate(
   const path = textOf(flags["out"]);
   const format = formatOf(flags, path);
   const set = create(FileDescriptorSetSchema, { file: request.protoFile });
-  const { services, omitted } = servicesOf("the request", toBinary(FileDescriptorSetSchema, set));
-  omitted.forEach((problem) => err(problem));
+  const { services, warnings } = servicesOf("the request", toBinary(FileDescriptorSetSchema, set), labelsOf(flags));
+  warnings.forEach((problem) => err(problem));
   const generated = new Set(request.fileToGenerate);
   const described = services.filter(({ file }) => generated.has(file.proto.name));
   const bytes = await createDocument(described, flags, format, err);

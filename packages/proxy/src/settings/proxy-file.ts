@@ -20,6 +20,7 @@ export interface ProxyFile {
   readonly responseBytes: number;
   readonly docs: boolean;
   readonly mcp: { readonly tools: readonly string[] } | undefined;
+  readonly visibility: { readonly allow: readonly string[] } | undefined;
   readonly validate: boolean;
   readonly validateReflected: boolean;
   readonly accessLog: "off" | "errors" | "all";

@@ -250,6 +250,17 @@ export const proxyFileType: SettingType<ProxyFile> = mapping<ProxyFile>({
     }),
     about: "Tools of the Model Context Protocol. Default: none.",
   },
+  visibility: {
+    type: mapping<NonNullable<ProxyFile["visibility"]>>({
+      allow: {
+        type: list(text()),
+        required: true,
+        about: "Labels of `google.api.visibility`; what has a rule with other labels only does not exist for callers.",
+        flags: [{ name: "visibility", placeholder: "LABEL", multiple: true }],
+      },
+    }),
+    about: "Which restricted parts of the definitions callers can use. Default: all.",
+  },
   validate: {
     type: boolean,
     fallback: false,

@@ -23,6 +23,7 @@ import { createCertificate } from "../../../testing/src/carriers/certificate.ts"
 import { listenOnLoopback } from "../../../testing/src/carriers/listen-on-loopback.ts";
 import { within } from "../../../testing/src/deadline.ts";
 import { descriptorSetOf } from "../../../testing/src/gateway/descriptor-set.ts";
+import { restrictedGreenhouse } from "../../../testing/src/gateway/restricted.ts";
 import { projectFolder } from "../../../testing/src/process/child-program.ts";
 import { startNode } from "../../../testing/src/process/command-line.ts";
 import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
@@ -493,6 +494,19 @@ test("misspelled names of services and RPCs are reported with the nearest name",
       `--mcp ${served}.GetRaeding has no effect: no served RPC matches that can be a tool, did you mean ${served}.GetReading?`,
     ],
   });
+});
+
+test("labels of visibility that no definition uses are reported with those that are used", async () => {
+  const file = write("restricted.binpb", descriptorSetOf(restrictedGreenhouse()));
+  const args = ["--upstream", "http://127.0.0.1:1", "--descriptors", file, "--check"];
+  const warning = 'the visibility label "internal" has no effect: the definitions use INTERNAL';
+  expect((await run(...args, "--visibility", "internal")).errorOutput).toBe(warning);
+  expect((await run(...args, "--visibility", " INTERNAL ")).errorOutput).toBe("");
+  const unrestricted = write("unrestricted.binpb", greenhouses);
+  const others = ["--upstream", "http://127.0.0.1:1", "--descriptors", unrestricted, "--check"];
+  expect((await run(...others, "--visibility", "A")).errorOutput).toBe(
+    'the visibility label "A" has no effect: the definitions have no labels',
+  );
 });
 
 test("descriptors without annotations are reported, because REST has no routes", async () => {

@@ -9,6 +9,7 @@ import { file_buf_validate_validate } from "@bufbuild/protovalidate/gen/buf/vali
 import { descriptorSetOf } from "../../../testing/src/gateway/descriptor-set.ts";
 import { statelessRequest } from "../../../testing/src/gateway/mcp.ts";
 import { notesWith } from "../../../testing/src/gateway/notes.ts";
+import { restrictedGreenhouse } from "../../../testing/src/gateway/restricted.ts";
 import { startReflectingServer } from "../../../testing/src/gateway/reflecting-server.ts";
 import { Health } from "../../../gateway/src/health/index.ts";
 import { SignupService } from "../../../testing/src/gen/signup/v1/signup_pb.ts";
@@ -171,6 +172,14 @@ const otherEffects: Effects = {
     const list = statelessRequest("tools/list");
     const init = { method: "POST", headers: Object.fromEntries(list.header), body: String(list.body) };
     return compare({ off: toolSettings("WaterBed"), on: toolSettings("GetReading"), observe: bodyOf("/mcp", init) });
+  },
+  "visibility.allow": () => {
+    const upstream = { descriptors: fileOf("restricted.binpb", descriptorSetOf(restrictedGreenhouse())) };
+    return compare({
+      off: { upstream, visibility: { allow: ["INTERNAL"] } },
+      on: { upstream, visibility: { allow: [] } },
+      observe: statusOf(reading),
+    });
   },
   validate: () => {
     const upstream = { descriptors: fileOf("signup.binpb", descriptorSetOf(SignupService.file)) };

@@ -8,6 +8,7 @@ import { startProxyProcess } from "../../../testing/src/gateway/proxy-process.ts
 import { file_library_v1_library, LibraryService } from "../../../testing/src/gen/library/v1/library_pb.ts";
 import { file_orders_v1_orders, OrderService } from "../../../testing/src/gen/orders/v1/orders_pb.ts";
 import { file_signup_v1_signup, SignupService } from "../../../testing/src/gen/signup/v1/signup_pb.ts";
+import { restrictedGreenhouse } from "../../../testing/src/gateway/restricted.ts";
 import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
 import { runOpenApi } from "./run-openapi.ts";
 
@@ -72,6 +73,17 @@ describe("openapi writes the document of createOpenApi", () => {
     const document = createOpenApi([SignupService], { info: signup, validation: await openValidation() });
     expect((await runOpenApi(set, "--validate")).printed).toBe(JSON.stringify(document));
     expect((await runOpenApi(set)).printed).toBe(JSON.stringify(createOpenApi([SignupService], { info: signup })));
+  });
+
+  test("without what --visibility hides", async () => {
+    const set = write("restricted.binpb", descriptorSetOf(restrictedGreenhouse()));
+    expect(JSON.parse((await runOpenApi(set, "--visibility", "INTERNAL")).printed).paths).toHaveProperty(
+      "/sensors/{sensor}/reading",
+    );
+    const { printed, errors } = await runOpenApi(set, "--visibility", "PUBLIC");
+    expect(Object.keys(JSON.parse(printed).paths)).toEqual(["/beds/{bed}:water"]);
+    expect(printed).not.toContain("note");
+    expect(errors).toBe('the visibility label "PUBLIC" has no effect: the definitions use INTERNAL');
   });
 
   test("for the services that --service selects", async () => {

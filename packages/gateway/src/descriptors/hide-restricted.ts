@@ -1,0 +1,221 @@
+import type { Message, UnknownField } from "@bufbuild/protobuf";
+import type {
+  DescriptorProto,
+  EnumDescriptorProto,
+  FieldDescriptorProto,
+  FileDescriptorProto,
+} from "@bufbuild/protobuf/wkt";
+import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
+import { copyWith } from "./complete-files.ts";
+import { ListPositions } from "./list-positions.ts";
+import { joinNames } from "./validate-files.ts";
+
+/** Which elements of a definition with a rule of `google.api.visibility` exist. */
+export interface VisibilityOptions {
+  /** The labels that are visible. An element whose rule has none of them does not exist. */
+  readonly allow: readonly string[];
+}
+
+/** Files without restricted elements. */
+export interface VisibleFiles {
+  readonly visible: readonly FileDescriptorProto[];
+  /** The full names of the messages without some of their fields, and of the messages that are hidden. */
+  readonly restricted: ReadonlySet<string>;
+  /** The labels of all rules. */
+  readonly labels: ReadonlySet<string>;
+}
+
+/**
+ * The number of the extensions `api_visibility`, `method_visibility`, `message_visibility`, `field_visibility`,
+ * `enum_visibility` and `value_visibility`. Known by number, because a set may lack google/api/visibility.proto.
+ */
+const extensionNumber = 72295727;
+
+/** The number of `VisibilityRule.restriction`. */
+const restrictionNumber = 1;
+
+/**
+ * Returns files without the services, methods, messages, fields, enums and enum values that have a rule of
+ * `google.api.visibility` without an allowed label, and without everything that uses a hidden type. Comments keep their
+ * descriptors. Yields after each file.
+ *
+ * @throws Error if the first value of an enum is hidden, which is the default of its fields
+ */
+export function* hideRestricted(
+  input: readonly FileDescriptorProto[],
+  { allow }: VisibilityOptions,
+): Generator<number, VisibleFiles> {
+  const rules = new Rules(new Set(allow.flatMap(labelsOf)));
+  for (const file of input) {
+    rules.addHiddenTypes(file.messageType, file.enumType, file.package, false);
+    yield 0;
+  }
+  const files: FileDescriptorProto[] = [];
+  for (const file of input) {
+    files.push(rules.visiblePartOf(file));
+    yield 0;
+  }
+  return { visible: files, restricted: rules.restricted, labels: rules.labels };
+}
+
+/** Returns the labels in a list such as "PREVIEW, INTERNAL". */
+function labelsOf(restriction: string): readonly string[] {
+  return restriction
+    .split(",")
+    .map((label) => label.trim())
+    .filter((label) => label !== "");
+}
+
+/** An element that can have a rule. */
+interface Restrictable {
+  readonly options?: Pick<Message, "$unknown"> | undefined;
+}
+
+class Rules {
+  readonly labels = new Set<string>();
+  readonly restricted = new Set<string>();
+  readonly #allowed: ReadonlySet<string>;
+  readonly #hiddenTypes = new Set<string>();
+
+  constructor(allowed: ReadonlySet<string>) {
+    this.#allowed = allowed;
+  }
+
+  /** Adds the hidden types among these; types in a hidden message are hidden too. */
+  addHiddenTypes(
+    messages: readonly DescriptorProto[],
+    enums: readonly EnumDescriptorProto[],
+    scope: string,
+    isHidden: boolean,
+  ): void {
+    for (const desc of enums)
+      if (!this.#isVisible(desc) || isHidden) this.#hiddenTypes.add(joinNames(scope, desc.name));
+    for (const message of messages) {
+      const typeName = joinNames(scope, message.name);
+      const isOwnHidden = !this.#isVisible(message) || isHidden;
+      if (isOwnHidden) {
+        this.#hiddenTypes.add(typeName);
+        this.restricted.add(typeName);
+      }
+      this.addHiddenTypes(message.nestedType, message.enumType, typeName, isOwnHidden);
+    }
+  }
+
+  visiblePartOf(file: FileDescriptorProto): FileDescriptorProto {
+    const positions = new ListPositions();
+    const { service: all, messageType, enumType, extension } = file;
+    const inFile = (name: string): boolean => this.#isTypeVisible(joinNames(file.package, name));
+    const service = positions.filter([6], all, (each) => this.#isVisible(each));
+    const visible = copyWith(file, {
+      messageType: positions
+        .filter([4], messageType, ({ name }) => inFile(name))
+        .map(([message, at]) =>
+          this.#visiblePartOfMessage(message, joinNames(file.package, message.name), positions, [4, at]),
+        ),
+      enumType: positions
+        .filter([5], enumType, ({ name }) => inFile(name))
+        .map(([desc, at]) => this.#visiblePartOfEnum(desc, joinNames(file.package, desc.name), positions, [5, at])),
+      extension: positions.filter([7], extension, (field) => this.#isFieldVisible(field)).map(([field]) => field),
+      service: service.map(([desc, at]) => {
+        const method = positions.filter([6, at, 2], desc.method, (each) => {
+          const types = [each.inputType, each.outputType];
+          return this.#isVisible(each) && types.every((name) => this.#isTypeVisible(name));
+        });
+        return copyWith(desc, { method: method.map(([each]) => each) });
+      }),
+    });
+    const { sourceCodeInfo } = file;
+    if (sourceCodeInfo === undefined) return visible;
+    const location = sourceCodeInfo.location.flatMap((each) => {
+      const path = positions.translate(each.path);
+      return path === undefined ? [] : [path === each.path ? each : copyWith(each, { path })];
+    });
+    return copyWith(visible, { sourceCodeInfo: copyWith(sourceCodeInfo, { location }) });
+  }
+
+  #visiblePartOfMessage(
+    message: DescriptorProto,
+    typeName: string,
+    positions: ListPositions,
+    path: readonly number[],
+  ): DescriptorProto {
+    const entries = new Set(message.nestedType.filter(({ options }) => options?.mapEntry === true));
+    // A map without its values is hidden.
+    for (const entry of entries)
+      if (entry.field.some((field) => !this.#isFieldVisible(field)))
+        this.#hiddenTypes.add(joinNames(typeName, entry.name));
+    const field = positions
+      .filter([...path, 2], message.field, (each) => this.#isFieldVisible(each))
+      .map(([each]) => each);
+    if (field.length < message.field.length) this.restricted.add(typeName);
+    const used = new Set(field.flatMap((each) => (hasOneof(each) ? [each.oneofIndex] : [])));
+    const oneofDecl = positions.filter([...path, 8], message.oneofDecl, (_, at) => used.has(at));
+    const newIndex = new Map(oneofDecl.map(([, old], at) => [old, at]));
+    const isVisible = ({ name }: { readonly name: string }): boolean => this.#isTypeVisible(joinNames(typeName, name));
+    return copyWith(message, {
+      field: field.map((each) =>
+        hasOneof(each) ? copyWith(each, { oneofIndex: newIndex.get(each.oneofIndex) ?? 0 }) : each,
+      ),
+      oneofDecl: oneofDecl.map(([each]) => each),
+      extension: positions
+        .filter([...path, 6], message.extension, (each) => this.#isFieldVisible(each))
+        .map(([each]) => each),
+      nestedType: positions
+        .filter([...path, 3], message.nestedType, isVisible)
+        .map(([each, at]) =>
+          this.#visiblePartOfMessage(each, joinNames(typeName, each.name), positions, [...path, 3, at]),
+        ),
+      enumType: positions
+        .filter([...path, 4], message.enumType, isVisible)
+        .map(([each, at]) =>
+          this.#visiblePartOfEnum(each, joinNames(typeName, each.name), positions, [...path, 4, at]),
+        ),
+    });
+  }
+
+  #visiblePartOfEnum(
+    desc: EnumDescriptorProto,
+    typeName: string,
+    positions: ListPositions,
+    path: readonly number[],
+  ): EnumDescriptorProto {
+    const value = positions.filter([...path, 2], desc.value, (each) => this.#isVisible(each)).map(([each]) => each);
+    const [first] = desc.value;
+    if (first !== undefined && value[0] !== first)
+      throw new Error(`the first value of ${typeName} cannot be hidden: it is the default of fields`);
+    return copyWith(desc, { value });
+  }
+
+  #isFieldVisible(field: FieldDescriptorProto): boolean {
+    return this.#isVisible(field) && [field.typeName, field.extendee].every((name) => this.#isTypeVisible(name));
+  }
+
+  /** Returns whether a type is visible. @param name - with or without a leading dot */
+  #isTypeVisible(name: string): boolean {
+    return !this.#hiddenTypes.has(name.startsWith(".") ? name.slice(1) : name);
+  }
+
+  /** Returns whether an element has no rule, or one with an allowed label. */
+  #isVisible({ options }: Restrictable): boolean {
+    const labels = (options?.$unknown ?? []).filter(({ no }) => no === extensionNumber).flatMap(labelsOfRule);
+    for (const label of labels) this.labels.add(label);
+    return labels.length === 0 || labels.some((label) => this.#allowed.has(label));
+  }
+}
+
+function hasOneof(field: FieldDescriptorProto): boolean {
+  return Object.hasOwn(field, "oneofIndex");
+}
+
+/** Returns the labels of an encoded VisibilityRule. @throws RangeError if it is malformed */
+function labelsOfRule({ data, wireType }: UnknownField): readonly string[] {
+  if (wireType !== WireType.LengthDelimited) return [];
+  const rule = new BinaryReader(new BinaryReader(data).bytes());
+  const labels: string[] = [];
+  while (rule.pos < rule.len) {
+    const [number, type] = rule.tag();
+    if (number === restrictionNumber && type === WireType.LengthDelimited) labels.push(...labelsOf(rule.string()));
+    else rule.skip(type, number);
+  }
+  return labels;
+}
