@@ -1,8 +1,12 @@
-import { fromJson } from "@bufbuild/protobuf";
+import { type DescService, fromJson } from "@bufbuild/protobuf";
+import type { ServiceImpl } from "@connectrpc/connect";
 import { expect, test } from "vitest";
 import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { EchoSchema, KitchenSink } from "../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { readDescriptorSet } from "../../src/descriptors/index.ts";
 import { createGateway, type RestOptions } from "../../src/index.ts";
+import { stringField } from "../../../testing/src/gateway/file-init.ts";
+import { setOfFiles } from "../../../testing/src/gateway/optional-files.ts";
 
 // The option partialResponses: requests select the fields of responses (AIP-157).
 
@@ -124,6 +128,32 @@ test("the fields of each message of a stream are selected", async () => {
 test("a response that depends on X-Goog-FieldMask names it in Vary", async () => {
   for (const path of ["/v1/query", "/readings"])
     expect((await send(path)).headers.get("vary")).toContain("x-goog-fieldmask");
+});
+
+test("a parameter fields that names a field of the request sets this field", async () => {
+  const set = setOfFiles([
+    {
+      name: "named.proto",
+      package: "named",
+      syntax: "proto3",
+      messageType: [{ name: "Named", field: [stringField("fields", 1), stringField("name", 2)] }],
+      service: [{ name: "Names", method: [{ name: "Get", inputType: ".named.Named", outputType: ".named.Named" }] }],
+    },
+  ]);
+  const [service = expect.unreachable()] = readDescriptorSet(set).services;
+  const none: Partial<ServiceImpl<DescService>> = {};
+  const handlers = Object.assign(none, { get: (request: unknown) => request });
+  const { fetch } = createGateway({
+    rest: {
+      profile: "google",
+      rules: [{ selector: "named.Names.Get", pattern: { case: "get", value: "/names/{name}" } }],
+    },
+    routes: (router) => void router.service(service, handlers),
+  });
+  const ask = async (query: string): Promise<unknown> =>
+    await (await fetch(new Request(`http://a/names/n?${query}`))).json();
+  expect(await ask("fields=name")).toEqual({ fields: "name", name: "n" });
+  expect(await ask("fields=name&$fields=fields")).toEqual({ fields: "name" });
 });
 
 test("an error response has all its fields", async () => {
