@@ -1,13 +1,12 @@
+import { once } from "node:events";
 import { connect, type IncomingHttpHeaders } from "node:http2";
 import { benchToken } from "../servers/plants.ts";
 import type { OpenCalls, Outcome } from "./open-calls.ts";
 
-/** The number of connections, each with as many concurrent calls as the server accepts; node queues the rest. */
-const connectionCount = 16;
-
-/** Opens connections for gRPC over cleartext HTTP/2. */
-export function openGrpcCalls(port: number): OpenCalls {
+/** Opens connections for gRPC over cleartext HTTP/2, each with as many concurrent calls as the server accepts. */
+export async function openGrpcCalls(port: number, connectionCount: number = 16): Promise<OpenCalls> {
   const sessions = Array.from({ length: connectionCount }, () => connect(`http://127.0.0.1:${String(port)}`));
+  await Promise.all(sessions.map((session) => once(session, "connect")));
   let turn = 0;
   return {
     send: (plant, onOutcome) => {

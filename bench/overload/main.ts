@@ -1,7 +1,9 @@
 /**
  * Measures a server under more load than its store can handle: PostgreSQL limited to 2,000 deletions per second, under
  * nine tenths of that load first, then under three times as much.
- * `npx node bench/overload/main.ts [--seconds 10] [--offered 6000] [--only rest,grpc]`
+ * `npx node bench/overload/main.ts [--seconds 10] [--offered 6000] [--only rest,grpc] [--connections 500,5000]`
+ *
+ * With --connections, only the overload, from each number of connections, with the latency of `/readyz` meanwhile.
  */
 import { parseArgs } from "node:util";
 import { Client } from "pg";
@@ -11,12 +13,14 @@ import { percentilesOf } from "../load/load.ts";
 import { startServer } from "../storage/subject.ts";
 import type { OpenResponse, OpenOrder, OpenResult } from "./open-calls.ts";
 import { sendOpenLoad } from "./open-load.ts";
+import { probeReadiness } from "./probe-readiness.ts";
 
 const { values } = parseArgs({
   options: {
     seconds: { type: "string", default: "10" },
     offered: { type: "string", default: "6000" },
     only: { type: "string", default: "rest,grpc" },
+    connections: { type: "string", default: "" },
   },
 });
 const seconds = Number(values.seconds);
@@ -43,11 +47,35 @@ await using server = await startServer("postgres", { file: "", url: heldUrl, pla
 const [one, other] = await Promise.all([measureConnection(1), measureConnection(2)]);
 const capacityPerS = one + other;
 console.log(`capacity of the store: ${capacityPerS.toFixed(0)} deletions/s\n`);
-for (const protocol of ["rest", "grpc"] as const)
-  if (values.only.split(",").includes(protocol)) await overload(protocol);
+const numbersOfConnections = values.connections.split(",").filter(Boolean).map(Number);
+for (const protocol of ["rest", "grpc"] as const) {
+  if (!values.only.split(",").includes(protocol)) continue;
+  if (numbersOfConnections.length === 0) await overload(protocol);
+  for (const connections of numbersOfConnections) await overloadFrom(protocol, connections);
+}
+
+function showColumns(protocol: OpenOrder["protocol"]): void {
+  console.log(`${protocol} offered/s  deleted/s  refused/s  other  p50 ms  p99 ms  p99 refused  main CPU µs a call`);
+}
+
+async function overloadFrom(protocol: OpenOrder["protocol"], connections: number): Promise<void> {
+  console.log(`${connections} connections`);
+  showColumns(protocol);
+  const end = new AbortController();
+  const probing = probeReadiness(server.port, end.signal);
+  const parts = [
+    { name: "onset", fromS: 0 },
+    { name: "overload", fromS: onsetS },
+  ];
+  await measure(protocol, Number(values.offered), onsetS + seconds, parts, connections).finally(() => end.abort());
+  const latencies = await probing;
+  const { p50, p99 } = percentilesOf(Float64Array.from(latencies.filter(Number.isFinite)));
+  const failed = latencies.filter((latency) => !Number.isFinite(latency)).length;
+  console.log(`/readyz: p50 ${p50.toFixed(1)} ms, p99 ${p99.toFixed(1)} ms, ${failed} of ${latencies.length} failed\n`);
+}
 
 async function overload(protocol: OpenOrder["protocol"]): Promise<void> {
-  console.log(`${protocol} offered/s  deleted/s  refused/s  other  p50 ms  p99 ms  p99 refused  main CPU µs a call`);
+  showColumns(protocol);
   await measure(protocol, 500, 3, [{ name: "warm-up", fromS: 0 }]);
   const [below] = await measure(protocol, capacityPerS * 0.9, seconds, [{ name: "below", fromS: 0 }]);
   // A single load: between two loads the store would be idle, which would end the overload.
@@ -105,9 +133,10 @@ async function measure(
   callsPerS: number,
   durationS: number,
   parts: readonly Part[],
+  connections?: number,
 ): Promise<readonly Shown[]> {
   const before = await server.usage();
-  const { responses, tookS } = await load(protocol, callsPerS, durationS);
+  const { responses, tookS } = await load(protocol, callsPerS, durationS, connections);
   const after = await server.usage();
   const cpuUs = (after.mainUs - before.mainUs) / responses.length;
   return parts.map(({ name, fromS }, i) => {
@@ -139,8 +168,13 @@ function percentiles(responses: readonly OpenResponse[]): { readonly p50: number
   return percentilesOf(Float64Array.from(responses, ({ latencyMs }) => latencyMs));
 }
 
-async function load(protocol: OpenOrder["protocol"], callsPerS: number, durationS: number): Promise<OpenResult> {
-  const order: OpenOrder = { protocol, port: server.port, callsPerS, durationS, firstPlant: plants + 1 };
+async function load(
+  protocol: OpenOrder["protocol"],
+  callsPerS: number,
+  durationS: number,
+  connections?: number,
+): Promise<OpenResult> {
+  const order: OpenOrder = { protocol, port: server.port, callsPerS, durationS, firstPlant: plants + 1, connections };
   plants += Math.ceil(callsPerS * durationS * 1.2);
   return await sendOpenLoad(order);
 }

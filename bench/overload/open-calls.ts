@@ -7,6 +7,8 @@ export interface OpenOrder {
   readonly durationS: number;
   /** The id of the first plant; each is deleted once. */
   readonly firstPlant: number;
+  /** The connections that are opened before the first call; by default 16 for gRPC, and as many as REST needs. */
+  readonly connections?: number | undefined;
 }
 
 /** The outcome of a call; a refusal contains the time after which to retry. */

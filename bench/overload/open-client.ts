@@ -5,11 +5,13 @@ import { openRestCalls } from "./rest-calls.ts";
 // A client that sends deletions at a fixed rate, like many independent callers, without waiting for responses. Prints its
 // result as JSON.
 
-/** The highest number of open calls. Further ones are queued, and the wait counts as the server's time. */
-const openMax = 2_000;
-
 const order: OpenOrder = JSON.parse(process.argv[2] ?? "");
-const calls = order.protocol === "grpc" ? openGrpcCalls(order.port) : openRestCalls(order.port);
+
+/** The highest number of open calls. Further ones are queued, and the wait counts as the server's time. */
+const openMax = order.connections ?? 2_000;
+
+const openCalls = order.protocol === "grpc" ? openGrpcCalls : openRestCalls;
+const calls = await openCalls(order.port, order.connections);
 const responses: OpenResponse[] = [];
 let open = 0;
 let lastAnswer = (): void => undefined;

@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { benchToken } from "../servers/plants.ts";
 import type { OpenCalls, Outcome } from "./open-calls.ts";
@@ -9,12 +10,15 @@ interface Connection {
   onOutcome: (kind: Outcome) => void;
 }
 
-/** Opens connections for REST, one for each concurrent call. */
-export function openRestCalls(port: number): OpenCalls {
+/** Opens connections for REST, and more if there are more concurrent calls. */
+export async function openRestCalls(port: number, connectionCount: number = 0): Promise<OpenCalls> {
   const idle: Connection[] = [];
+  for (let i = 0; i < connectionCount; i++) idle.push(openConnection(port, idle));
+  await Promise.all(idle.map(({ socket }) => once(socket, "connect")));
   return {
     send: (plant, onOutcome) => {
-      const connection = idle.pop() ?? openConnection(port, idle);
+      // The one that has been idle for longest, so that all are used.
+      const connection = idle.shift() ?? openConnection(port, idle);
       connection.onOutcome = onOutcome;
       connection.socket.write(
         `DELETE /plants/${String(plant)} HTTP/1.1\r\nhost: plants\r\nauthorization: Bearer ${benchToken}\r\n\r\n`,
