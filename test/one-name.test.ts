@@ -39,6 +39,7 @@ const functions: Readonly<Record<string, (wrong: object) => unknown>> = {
   createBearerAuth: (wrong) => createBearerAuth(verifier, { realm: "r", ...wrong }),
   resource: (wrong) => createResourceMetadata({ name: "n", publicUrl: url, issuers: [], scopes: [], ...wrong }),
   limitRates: (wrong) => limitRates(() => undefined, wrong),
+  visibility: (visibility) => createProxy({ upstreams: [], visibility: { allow: [], ...visibility } }),
   createMcp: (wrong) => createMcp({ tools: [], ...wrong }),
   drain: (wrong) =>
     drainGracefully({ drain: async () => undefined }, new Readiness({}), { delayMs: 0, timeoutMs: 0, ...wrong }),
@@ -71,6 +72,7 @@ const sections: Readonly<Record<string, readonly (keyof typeof functions)[]>> = 
   rateLimit: ["limitRates"],
   cors: ["cors"],
   mcp: ["createMcp"],
+  visibility: ["visibility"],
   drain: ["drain"],
 };
 
@@ -95,6 +97,10 @@ const settingDifferences: Readonly<Record<string, string>> = {
   accessLog: command,
   requireAll: command,
   wait: command,
+  "rest.json.names": "useProtoFieldName of jsonOptions in code, the name of protobuf-es",
+  "rest.json.enums": "enumAsInteger of jsonOptions in code, the name of protobuf-es",
+  "rest.json.unpopulated": "alwaysEmitImplicit of jsonOptions in code, the name of protobuf-es",
+  "rest.json.int64": "int64Numbers of each service in code",
   "rest.options": "names of boolean options of services, as `--rest` has them",
   "rest.services": "the function `service` in code",
   "rest.services[].name": "the argument of the function `service` in code",
@@ -109,6 +115,7 @@ const flagDifferences: Readonly<Record<string, string>> = {
   rest: "the switches are most of what `rest` has",
   cors: "origins are the only required setting of `cors`",
   mcp: "tools are the only setting of `mcp`",
+  visibility: "labels are the only setting of `visibility`",
 };
 
 const rows = settingRows();
