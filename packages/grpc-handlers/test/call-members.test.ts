@@ -291,7 +291,7 @@ const streamCases: readonly Case[] = [
         call.resume().on("end", () => call.end());
       },
     },
-    call: { method: "TradeTrees", requests: [] },
+    call: { method: "TradeTrees", requests: [], endsAtHeader: true },
     outcome: { code: status.OK, header: { "x-head": ["1"] } },
   },
 ];
@@ -302,8 +302,28 @@ describe.each(["grpc-js", "gateway"] as const)("with the server of %s", (name) =
   test.each(cases)("$name", async ({ handlers, call, outcome, deviation }) => {
     await using server = await servers[name](handlers);
     const want = name === "gateway" ? { ...outcome, ...deviation } : outcome;
-    expect(await callGarden(server.port, call)).toMatchObject(want);
+    const outcomeOfCall = await callGarden(server.port, call);
+    expect(outcomeOfCall).toMatchObject(want);
+    // Other fields are none of the handler's.
+    if (want.header !== undefined) expect(outcomeOfCall.header).toEqual(want.header);
+    if (want.trailer !== undefined) expect(outcomeOfCall.trailer).toEqual(want.trailer);
   });
+
+  test.each(["AddTrees", "ListTrees", "TradeTrees"] as const)(
+    "the stream of %s closes after its response",
+    async (method) => {
+      const closed = Promise.withResolvers<void>();
+      const addTrees = (call: Readable, callback: Callback): void => {
+        call.on("close", closed.resolve);
+        callback(null, {});
+      };
+      const listTrees = (call: Writable): void => void call.on("close", closed.resolve).end();
+      const tradeTrees = (call: DuplexCall): void => void call.on("close", closed.resolve).end();
+      await using server = await servers[name]({ addTrees, listTrees, tradeTrees });
+      expect(await callGarden(server.port, { method })).toMatchObject({ code: status.OK });
+      await closed.promise;
+    },
+  );
 
   test("getDeadline is the deadline of the client", async () => {
     await using server = await servers[name](unary((call, callback) => callback(null, say(call.getDeadline()))));

@@ -69,6 +69,8 @@ export interface ClientCall {
   readonly keepsOpen?: boolean;
   /** Called with a function that cancels the call, once it is sent. */
   readonly onStart?: (cancel: () => void) => void;
+  /** Whether the client ends its side once it has the header. */
+  readonly endsAtHeader?: boolean;
   /** Called with each message of the response. */
   readonly onMessage?: (message: Message) => void;
 }
@@ -76,7 +78,16 @@ export interface ClientCall {
 /** Makes a call to a server on loopback. */
 export async function callGarden(
   port: number,
-  { method, requests = [{}], metadata = [], options = {}, keepsOpen = false, onStart, onMessage }: ClientCall,
+  {
+    method,
+    requests = [{}],
+    metadata = [],
+    options = {},
+    keepsOpen = false,
+    endsAtHeader = false,
+    onStart,
+    onMessage,
+  }: ClientCall,
 ): Promise<CallOutcome> {
   const definition: Readonly<Record<string, AnyDefinition>> = loadGarden();
   const { path, requestSerialize, responseDeserialize, requestStream } = definition[method] ?? missing(method);
@@ -88,14 +99,17 @@ export async function callGarden(
     const call = client.makeBidiStreamRequest(path, requestSerialize, responseDeserialize, sent, options);
     const messages: Message[] = [];
     let header: Metadata | undefined;
-    call.on("metadata", (received: Metadata) => (header = received));
+    call.on("metadata", (received: Metadata) => {
+      header = received;
+      if (endsAtHeader) call.end();
+    });
     call.on("data", (message: Message) => {
       messages.push(message);
       onMessage?.(message);
     });
     call.on("error", (_error: ServiceError) => {});
     for (const request of requests) call.write(request);
-    if (!requestStream || !keepsOpen) call.end();
+    if (!requestStream || !(keepsOpen || endsAtHeader)) call.end();
     onStart?.(() => call.cancel());
     // Not `events.once`, which rejects for a call that fails.
     const {
@@ -110,7 +124,7 @@ export async function callGarden(
 }
 
 /** The fields that HTTP and the implementations add. */
-const added = new Set(["content-type", "date", "grpc-accept-encoding", "accept-encoding", "vary"]);
+const added = new Set(["content-type", "date", "grpc-accept-encoding", "accept-encoding", "grpc-encoding", "vary"]);
 
 function fieldsOf(metadata: Metadata | undefined): CallOutcome["header"] {
   const names = Object.keys(metadata?.getMap() ?? {}).filter((name) => !added.has(name));

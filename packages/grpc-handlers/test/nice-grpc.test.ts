@@ -68,6 +68,27 @@ test.each(["GetTree", "AddTrees", "ListTrees", "TradeTrees"] as const)(
   },
 );
 
+test("a generator without an end waits for its client, and is closed when the client cancels", async () => {
+  const closed = Promise.withResolvers<void>();
+  const listTrees = async function* (): AsyncGenerator<object> {
+    try {
+      for (;;) yield { photoBytes: Buffer.alloc(8 * 1024) };
+    } finally {
+      closed.resolve();
+    }
+  };
+  await using server = await start("ts-proto", { listTrees });
+  const received = Promise.withResolvers<void>();
+  const onStart = (cancel: () => void): void => void received.promise.then(cancel);
+  const { code } = await callGarden(server.address.port, {
+    method: "ListTrees",
+    onStart,
+    onMessage: () => received.resolve(),
+  });
+  expect(code).toBe(status.CANCELLED);
+  await closed.promise;
+});
+
 test("a handler of a stream that returns no iterable is UNKNOWN", async () => {
   await using server = await start("ts-proto", { listTrees: async () => [] });
   expect(await callGarden(server.address.port, { method: "ListTrees" })).toMatchObject({ code: status.UNKNOWN });

@@ -43,6 +43,7 @@ const garden: UntypedServiceImplementation = {
     const { treeId, bedName, choice } = call.request;
     const metadata = new Metadata();
     metadata.set("x-head", "1");
+    metadata.set("grpc-status", "7");
     call.sendMetadata(metadata);
     const failure = new Metadata();
     failure.set("grpc-status-details-bin", statusWithDetail());
@@ -128,7 +129,8 @@ describe("handlers of grpc-js over REST and JSON", () => {
   test("set response headers with sendMetadata and with the metadata of an error", async () => {
     await using server = await startGarden(garden);
     const response = await fetch(`http://127.0.0.1:${server.address.port}/v1/beds/1/trees/404`);
-    expect([response.headers.get("x-head"), response.headers.get("x-why")]).toEqual(["1", "frost"]);
+    const names = ["x-head", "x-why", "grpc-status", "grpc-status-details-bin"];
+    expect(names.map((name) => response.headers.get(name))).toEqual(["1", "frost", null, null]);
   });
 });
 

@@ -70,13 +70,8 @@ export class BaseCall implements ServerInterceptingCallInterface {
     return toMetadata(this.#caller.headers.requestHeader);
   }
 
-  /** Called when the call ends: at its deadline, or when the client disconnects or has the response. */
+  /** Called when the call ends without the handler's status: at its deadline, or when the client disconnects. */
   handleEvent(): void {
-    this.cancel();
-  }
-
-  /** Ends the call without a response. Reports to the handler that it was cancelled, unless it has ended. */
-  cancel(): void {
     this.#fail(this.#caller.signal.reason);
   }
 

@@ -30,9 +30,8 @@ export class HandlerForwarder implements Forwarder {
   }
 
   stream(caller: Caller, requests: AsyncIterable<ForwardedMessage>): AsyncIterable<ForwardedMessage> {
-    const response = new StreamedResponse(() => call.cancel());
-    const call = new BaseCall(this.#codec, caller, requests, response);
-    serveCall(call, this.#method);
+    const response = new StreamedResponse();
+    serveCall(new BaseCall(this.#codec, caller, requests, response), this.#method);
     return response;
   }
 

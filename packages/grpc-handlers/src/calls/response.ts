@@ -47,15 +47,9 @@ interface SentMessage {
  */
 export class StreamedResponse implements CallResponse, AsyncIterableIterator<Envelope> {
   readonly #messages: SentMessage[] = [];
-  readonly #cancel: () => void;
   #isEnded = false;
   #error: unknown;
   #next: PromiseWithResolvers<IteratorResult<Envelope>> | undefined;
-
-  /** @param cancel - called when the gateway stops reading */
-  constructor(cancel: () => void) {
-    this.#cancel = cancel;
-  }
 
   send(message: Envelope, sent: () => void): void {
     this.#messages.push({ message, sent });
@@ -77,11 +71,6 @@ export class StreamedResponse implements CallResponse, AsyncIterableIterator<Env
     const { promise } = this.#next;
     this.#serve();
     return promise;
-  }
-
-  return(): Promise<IteratorResult<Envelope>> {
-    this.#cancel();
-    return Promise.resolve({ done: true, value: undefined });
   }
 
   [Symbol.asyncIterator](): this {
