@@ -23,16 +23,18 @@ import { createTempFolder } from "../packages/testing/src/process/temp-folder.ts
 import { numberFlags } from "./options.ts";
 import { median } from "./summary.ts";
 
-/** The descriptors of an upstream: each file has a service with as many RPCs as messages. */
+/** The descriptors of an upstream: each file has messages, and a service with an RPC for each of the first ones. */
 interface Shape {
   readonly files: number;
+  readonly messagesPerFile: number;
   readonly rpcsPerFile: number;
 }
 
 const shapes: readonly Shape[] = [
-  { files: 200, rpcsPerFile: 30 },
-  { files: 1, rpcsPerFile: 5_000 },
-  { files: 200, rpcsPerFile: 300 },
+  { files: 200, messagesPerFile: 30, rpcsPerFile: 30 },
+  { files: 1, messagesPerFile: 5_000, rpcsPerFile: 5_000 },
+  { files: 200, messagesPerFile: 300, rpcsPerFile: 30 },
+  { files: 200, messagesPerFile: 300, rpcsPerFile: 300 },
 ];
 
 const fieldsPerMessage = 10;
@@ -68,7 +70,7 @@ async function measure(shape: Shape): Promise<void> {
     { addresses: [address], descriptors: "reflection", services: ["greenhouse.*"] },
     { addresses: ["http://127.0.0.1:1"], descriptors: set },
   ];
-  writeFileSync(set, descriptorsOf({ files: 1, rpcsPerFile: 1 }, 0));
+  writeFileSync(set, descriptorsOf({ files: 1, messagesPerFile: 1, rpcsPerFile: 1 }, 0));
   writeFileSync(folder.file("proxy.yaml"), JSON.stringify({ listen: { port: 0 }, drain: { delayMs: 0 }, upstreams }));
   await using proxy = await startProxyProcess(["--config", folder.file("proxy.yaml")]);
   const stalls: number[] = [];
@@ -116,8 +118,8 @@ function read(port: number, agent: Agent): Promise<void> {
 }
 
 /** Returns a descriptor set whose names depend on the round. */
-function descriptorsOf({ files, rpcsPerFile }: Shape, round: number): Uint8Array {
-  const indexes = Array.from({ length: rpcsPerFile }, (_, at) => at);
+function descriptorsOf({ files, messagesPerFile, rpcsPerFile }: Shape, round: number): Uint8Array {
+  const indexes = Array.from({ length: messagesPerFile }, (_, at) => at);
   const file = Array.from({ length: files }, (_, at) => {
     const name = `large${round}.file${at}`;
     return {
@@ -125,7 +127,7 @@ function descriptorsOf({ files, rpcsPerFile }: Shape, round: number): Uint8Array
       package: name,
       syntax: "proto3",
       messageType: indexes.map((each) => ({ name: `Message${each}`, field: fields })),
-      service: [{ name: "Large", method: indexes.map((each) => methodOf(name, each)) }],
+      service: [{ name: "Large", method: indexes.slice(0, rpcsPerFile).map((each) => methodOf(name, each)) }],
     };
   });
   return toBinary(FileDescriptorSetSchema, create(FileDescriptorSetSchema, { file }));

@@ -186,6 +186,7 @@ export function* compileRoutesInSteps(
     form: errorFormOf(rest),
     contentType: contentTypeOf(rest),
   });
+  yield;
   const restRoutes = yield* compileInSteps(
     rpcs.map(({ method }) => method),
     {
@@ -203,6 +204,7 @@ export function* compileRoutesInSteps(
   const ruled = new Set(restRoutes.bindings.map(({ template }) => fixedPathOf(template)));
   const endpoints = allEndpoints.filter(({ path, yieldsToRules }) => yieldsToRules !== true || !ruled.has(path));
   const httpMethods = listMethods(restRoutes, endpoints, parsedMethods);
+  yield;
   const corsOrigins = options.cors?.origins;
   const isIncomplete = rest.ignoreUnregistered ?? false;
   const protocols = createProtocols({ rpcs, restRoutes, writeErrorRecord, registry, corsOrigins, isIncomplete }, mcp);
