@@ -175,6 +175,12 @@ export const blockRules: readonly BlockRule[] = [
   },
   { page: "docs/how-to/authentication.md", language: "json", run: { by: "test/examples/documented-log.test.ts" } },
   { page: "docs/how-to/authentication.md", language: "env", run: { by: "test/examples/documented-settings.test.ts" } },
+  { page: "docs/how-to/openapi.md", language: "yaml", run: { by: "test/examples/documented-definition.test.ts" } },
+  {
+    page: "docs/how-to/hide-internal.md",
+    language: "proto",
+    run: { by: "test/examples/documented-definition.test.ts" },
+  },
   {
     page: "docs/how-to/validation.md",
     language: "proto",
