@@ -55,16 +55,6 @@ export const blockRules: readonly BlockRule[] = [
   { page: "docs/how-to/publish-openapi.md", run: { by: "test/suites/openapi/documented-publishing.test.ts" } },
   {
     page: "docs/how-to/openapi.md",
-    language: "yaml",
-    run: { not: "openapi-command.test.ts of the proxy has a file for --base, and the options of the plugin" },
-  },
-  {
-    page: "docs/how-to/hide-internal.md",
-    language: "proto",
-    run: { not: "visibility.test.ts of the proxy has such a definition" },
-  },
-  {
-    page: "docs/how-to/openapi.md",
     language: "ts",
     start: "import swagger from",
     run: { by: "test/suites/frameworks/documented-swagger.test.ts" },
