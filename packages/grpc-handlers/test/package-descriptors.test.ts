@@ -38,7 +38,7 @@ function shapeOf(service: DescService | undefined): unknown {
       const type = field.message && visit(field.message);
       return { name, jsonName, number, fieldKind, presence, scalar, oneof: oneof?.name, values, type };
     });
-    messages.set(desc.typeName, fields);
+    messages.set(desc.typeName, { fields, nested: desc.proto.nestedType.map(({ name }) => name) });
     return desc.typeName;
   };
   const methods = service?.methods.map((method) => ({

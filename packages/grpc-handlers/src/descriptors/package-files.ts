@@ -114,6 +114,10 @@ class Names {
       field.name = this.#fieldName(field.name);
       if (field.typeName !== "") field.typeName = this.resolve(field.typeName, typeName);
       if (isOptional(field, message)) field.proto3Optional = true;
+      const entry = message.nestedType.find((nested) => field.typeName === `.${joinNames(typeName, nested.name)}`);
+      if (entry?.options?.mapEntry !== true) continue;
+      entry.name = mapEntryName(field.name);
+      field.typeName = `.${joinNames(typeName, entry.name)}`;
     }
   }
 
@@ -139,6 +143,11 @@ class Names {
     const snake = name.replaceAll(/(?<!^)[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
     return protoCamelCase(snake) === protoCamelCase(name) ? snake : name;
   }
+}
+
+/** Returns the name that protoc gives to the entries of a map. Reflection clients refuse other names. */
+function mapEntryName(field: string): string {
+  return `${field.replaceAll(/(?:^|_+)([a-z]?)/g, (_, first: string) => first.toUpperCase())}Entry`;
 }
 
 /** Returns whether a field has the keyword `optional`: protobufjs keeps only the oneof that protoc would add. */
