@@ -39,7 +39,10 @@ import { GreenhouseService } from "greenhouse_pb";
 const app = fastify();
 ${block?.text ?? ""}
 app.register(async (child) => {
-  child.get("/page", { schema: { response: { 200: { type: "string" } } } }, () => "a page");
+  const schema = { response: { 200: { type: "string" } } };
+  child.get("/page", { schema }, () => "a page");
+  // A path of an RPC with another method.
+  child.put("/sensors/:sensor/reading", { schema }, () => "moved");
 });
 await app.ready();
 console.log(JSON.stringify(app.swagger()));`;
@@ -54,6 +57,7 @@ console.log(JSON.stringify(app.swagger()));`;
 test("the documented transformObject describes the routes of the application and the RPCs", () => {
   const { paths, components } = describeApplication();
   expect(Object.keys(paths).toSorted()).toEqual(["/beds/{bed}:water", "/page", "/sensors/{sensor}/reading"]);
+  expect(Object.keys(paths["/sensors/{sensor}/reading"] ?? {}).toSorted()).toEqual(["get", "put"]);
   const references = JSON.stringify(paths).matchAll(/"\$ref":"#\/components\/schemas\/([^"]+)"/g);
   const names = [...references].map(([, name = ""]) => name);
   expect(names).toContain("Reading");
