@@ -1,4 +1,4 @@
-import { createReadStream, statSync } from "node:fs";
+import { createReadStream, type ReadStream, statSync } from "node:fs";
 import {
   backUp,
   type ImportCounts,
@@ -47,8 +47,7 @@ export const importCommand: Command = {
     const { signal } = interruption;
     void terminal.stopSignal().then((name) => interruption.abort(name));
     await using database = await openPlantDatabase(databaseOf(flags, terminal));
-    const opened = file === "-" ? undefined : createReadStream(file, { signal });
-    const text = opened ?? terminal.input(signal);
+    let opened: ReadStream | undefined;
     const show = showProgress(file, terminal);
     const elapsed = startClock();
     let ids = 0;
@@ -58,14 +57,18 @@ export const importCommand: Command = {
       show((ids += batch), opened?.bytesRead ?? 0);
     };
     try {
-      await importPlants(database, text, { restore: flags["restore"] === true, onBatch });
+      // A stream with an aborted signal would fail before anything reads it.
+      signal.throwIfAborted();
+      if (file !== "-") opened = createReadStream(file, { signal });
+      await importPlants(database, opened ?? terminal.input(signal), { restore: flags["restore"] === true, onBatch });
     } catch (reason) {
       terminal.progress?.("");
       if (ids > 0 || signal.aborted)
         terminal.err(
           `stopped after ${elapsed()}; imported the first ${formatInteger(ids)} ids: ${describeCounts(counts)}`,
         );
-      if (!signal.aborted) throw reason;
+      const isInterrupted = reason === signal.reason || (reason instanceof Error && reason.name === "AbortError");
+      if (!signal.aborted || !isInterrupted) throw reason;
       return signal.reason === "SIGINT" ? exitCode.interrupted : exitCode.terminated;
     }
     terminal.progress?.("");

@@ -1,6 +1,7 @@
-import { readdirSync } from "node:fs";
+import { readdirSync, writeFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { createTempFolder } from "../../packages/testing/src/process/temp-folder.ts";
+import { openClient, runSql } from "../support/plants/postgres-server.ts";
 import { startPostgresOfFile } from "../support/plants/postgres-of-file.ts";
 import { startCommandLine } from "../support/process/command-line.ts";
 import { runCommand } from "../support/process/run-command.ts";
@@ -40,6 +41,36 @@ test.each<{ store: "sqlite" | "postgres"; signal: NodeJS.Signals; code: number }
     ]);
   },
 );
+
+test.each([
+  {
+    name: "ends with the code of the signal after its batch",
+    fails: false,
+    code: 143,
+    text: /^stopped after .* 0 already present/,
+  },
+  {
+    name: "reports the error of the store that ends it instead",
+    fails: true,
+    code: 1,
+    text: /^plantstore: cannot use/m,
+  },
+])("an import of a file that is interrupted while it waits for the store $name", async ({ fails, code, text }) => {
+  using folder = createTempFolder();
+  const url = await postgres.createSchema();
+  await runCommand(["migrate"], { DATABASE_URL: url });
+  writeFileSync(folder.file("ids"), ids);
+  const holder = await openClient(url, "BEGIN; LOCK TABLE plants IN ACCESS EXCLUSIVE MODE");
+  await using command = startCommandLine(["import", "ids"], folder.path, { DATABASE_URL: url });
+  const waiting = "SELECT pid FROM pg_locks WHERE relation = 'plants'::regclass AND NOT granted";
+  await expect.poll(() => runSql(url, waiting), { timeout: 20_000 }).toHaveLength(1);
+  command.process.kill("SIGTERM");
+  if (fails) await runSql(url, `SELECT pg_terminate_backend(pid) FROM (${waiting}) AS waiting`);
+  await holder.end();
+  expect(await command.end()).toBe(code);
+  expect(command.stderr()).toMatch(text);
+  expect(command.stderr()).not.toContain("AbortError");
+});
 
 test("an import that is interrupted before its first batch prints that it added nothing", async () => {
   using folder = createTempFolder();

@@ -13,16 +13,7 @@ import { createTempFolder } from "../../packages/testing/src/process/temp-folder
 import { startCommandLine } from "../support/process/command-line.ts";
 import { statusOfLongTarget } from "../support/server/long-target.ts";
 import { type ConfiguredServer, startConfigured } from "../support/server/start-configured.ts";
-import {
-  compare,
-  deletePlant,
-  Differs,
-  type Effects,
-  type Environment,
-  get,
-  settledMs,
-  startProblem,
-} from "./effects/comparison.ts";
+import { compare, deletePlant, Differs, type Effects, type Environment, get, settledMs } from "./effects/comparison.ts";
 import { credentialEffects } from "./effects/credential-effects.ts";
 
 // Starts the server with two values of each setting, and compares what a caller or an operator observes. A setting that is
@@ -170,13 +161,18 @@ const effects: Effects = {
   },
   databaseUrlFile: async () => {
     using folder = createTempFolder();
-    const problems = await Promise.all(
-      ["one", "two"].map(async (name) => {
-        writeFileSync(folder.file("url"), `postgres://127.0.0.1:${await freePort()}/${name}`);
-        return await startProblem({ DATABASE_URL: undefined, DATABASE_URL_FILE: folder.file("url") });
-      }),
-    );
-    return new Differs(problems);
+    const [one, two] = [await freePort(), await freePort()];
+    for (const port of [one, two]) writeFileSync(folder.file(String(port)), `postgres://127.0.0.1:${port}/plants`);
+    return await compare({
+      off: { DATABASE_URL: undefined, DATABASE_URL_FILE: folder.file(String(one)) },
+      on: { DATABASE_URL: undefined, DATABASE_URL_FILE: folder.file(String(two)) },
+      observe: async (server) => {
+        const isRefused = (): boolean => JSON.stringify(server.lines()).includes(`127.0.0.1:${two}`);
+        const endMs = performance.now() + settledMs;
+        while (!isRefused() && performance.now() < endMs) await sleep(10);
+        return isRefused();
+      },
+    });
   },
   deletionsKeptHours: async () => {
     using folder = createTempFolder();

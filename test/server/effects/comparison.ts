@@ -63,13 +63,3 @@ export async function deletePlant(
   await body?.cancel();
   return status;
 }
-
-/** Starts a server, and returns why it does not start, or `undefined`. */
-export async function startProblem(environment: Environment): Promise<string | undefined> {
-  try {
-    await using _ = await startConfigured(environment);
-    return undefined;
-  } catch (error) {
-    return String(error);
-  }
-}
