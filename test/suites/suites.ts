@@ -67,7 +67,7 @@ export const suites: readonly Suite[] = [
       "test/tools/{call-path,ci-run,mutants,npmrc,old-node,suite,watchdog}.test.ts",
       "packages/docs-page/test/shell-commands.test.ts",
       "packages/gateway/test/{listen/share-connections,messages/codegen/compile-function,serve/printed-faults}.test.ts",
-      "packages/proxy/test/{check/check-command,command/**/*,openapi/{openapi,plugin}-command}.test.ts",
+      "packages/proxy/test/{check/check-command,command/**/*,openapi/{openapi,plugin,validate}-command}.test.ts",
     ],
     workers: 4,
   },

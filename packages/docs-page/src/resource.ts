@@ -6,7 +6,7 @@ import { negotiateCoding } from "@plantstore/gateway/internal/protocols";
 export interface Resource {
   /** Header fields, including `content-type`. */
   readonly header: Readonly<Record<string, string>>;
-  readonly body: string | Uint8Array<ArrayBuffer>;
+  readonly body: string | Uint8Array;
 }
 
 /** A resource in one coding. */
@@ -45,7 +45,7 @@ export function resourceEndpoint(path: string, open: boolean, create: () => Reso
     const { header, body } = await create();
     const bytes = typeof body === "string" ? new TextEncoder().encode(body) : body;
     // Web Crypto hashes outside the event loop, unlike node:crypto.
-    const digest = Buffer.from(await crypto.subtle.digest("SHA-256", bytes)).toString("base64url");
+    const digest = Buffer.from(await crypto.subtle.digest("SHA-256", Uint8Array.from(bytes))).toString("base64url");
     return { header, bytes, tag: digest.slice(0, etagLength) };
   });
   const represent = async (coding: (typeof codings)[number] | undefined): Promise<Representation> => {

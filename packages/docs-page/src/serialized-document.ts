@@ -4,9 +4,9 @@ import { parseWithDigits, yamlPieces } from "./yaml-text.ts";
 
 /** An OpenAPI document as JSON and YAML. */
 export interface SerializedDocument {
-  readonly json: Uint8Array<ArrayBuffer>;
+  readonly json: Uint8Array;
   /** Returns the document as YAML. */
-  readonly yaml: () => Promise<Uint8Array<ArrayBuffer>>;
+  readonly yaml: () => Promise<Uint8Array>;
   /** The origins of the document's servers. Relative URLs are not included, because they refer to this server. */
   readonly origins: readonly string[];
 }

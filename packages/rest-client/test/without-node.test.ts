@@ -23,9 +23,9 @@ afterAll(async () => {
  * Maximum size of the code that a program downloads for the transport. Peer dependencies, which it has anyway, do not
  * count.
  */
-const gzippedBytesMax = 27 * 1024;
+const gzippedBytesMax = 28 * 1024;
 
-test("the bundle is 27 KB gzipped, without peers", async () => {
+test("the bundle is 28 KB gzipped, without peers", async () => {
   const { output } = await build({
     input: join(projectFolder, "packages/rest-client/src/index.ts"),
     platform: "browser",

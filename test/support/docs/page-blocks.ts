@@ -52,6 +52,23 @@ export const blockRules: readonly BlockRule[] = [
       not: "the first two checks of .ci/run, in a fresh clone; test/suites/clients/demo.test.ts runs npm start",
     },
   },
+  {
+    page: "docs/how-to/hide-internal.md",
+    language: "sh",
+    run: { not: "visibility.test.ts and openapi-command.test.ts of the proxy have the same flags" },
+  },
+  {
+    page: "docs/how-to/openapi.md",
+    language: "sh",
+    start: "buf build -o definition.binpb",
+    run: { not: "openapi-command.test.ts of the proxy runs the command" },
+  },
+  {
+    page: "docs/how-to/openapi.md",
+    language: "ts",
+    start: "import { createBearerAuth } from",
+    run: { not: "security.test.ts of the gateway has the same options" },
+  },
   { page: "docs/how-to/publish-openapi.md", run: { by: "test/suites/openapi/documented-publishing.test.ts" } },
   {
     page: "docs/how-to/openapi.md",

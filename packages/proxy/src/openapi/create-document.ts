@@ -30,7 +30,7 @@ export async function createDocument(
   flags: ParsedFlags,
   format: DocumentFormat,
   warn: (text: string) => void,
-): Promise<Uint8Array<ArrayBuffer>> {
+): Promise<Uint8Array> {
   const version = textOf(flags["version"]) ?? "3.1";
   const openapi = Object.hasOwn(versions, version) ? versions[version] : undefined;
   if (openapi === undefined)

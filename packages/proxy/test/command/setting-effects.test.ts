@@ -1,18 +1,14 @@
+import { validationEffects } from "./effects/validation-effects.ts";
 import type { X509Certificate } from "node:crypto";
 import { upstreamEffects } from "./effects/upstream-effects.ts";
 import { callerEffects } from "./effects/caller-effects.ts";
-import { validAccount } from "../../../testing/src/gateway/signup.ts";
 import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import { connect as connectTls } from "node:tls";
-import { file_buf_validate_validate } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
 import { descriptorSetOf } from "../../../testing/src/gateway/descriptor-set.ts";
 import { statelessRequest } from "../../../testing/src/gateway/mcp.ts";
-import { notesWith } from "../../../testing/src/gateway/notes.ts";
 import { restrictedGreenhouse } from "../../../testing/src/gateway/restricted.ts";
-import { startReflectingServer } from "../../../testing/src/gateway/reflecting-server.ts";
 import { Health } from "../../../gateway/src/health/index.ts";
-import { SignupService } from "../../../testing/src/gen/signup/v1/signup_pb.ts";
 import { freePort } from "../../../testing/src/process/free-port.ts";
 import { settingRows } from "../../src/settings/setting-flags.ts";
 import type { TestSettings } from "./effects/running-proxy.ts";
@@ -33,6 +29,7 @@ import {
   address,
   release,
   type Effects,
+  useUpstreams,
   waterBed,
 } from "./effects/comparison.ts";
 
@@ -68,13 +65,6 @@ function compareRest(off: object, on: object, path: string, init?: RequestInit):
 function compareJson(json: object, observe: Parameters<typeof compare>[0]["observe"]): Promise<Differs> {
   return compare({ off: {}, on: { rest: { json } }, observe });
 }
-
-const invalidAccount: RequestInit = {
-  method: "POST",
-  body: JSON.stringify({ ...validAccount, age: 3 }),
-  headers: { "content-type": "application/json" },
-};
-const register = `/${SignupService.typeName}/Register`;
 
 function toolSettings(method: string): TestSettings {
   return { mcp: { tools: [`${greenhouse}.${method}`] } };
@@ -181,25 +171,6 @@ const otherEffects: Effects = {
       observe: statusOf(reading),
     });
   },
-  validate: () => {
-    const upstream = { descriptors: fileOf("signup.binpb", descriptorSetOf(SignupService.file)) };
-    return compare({
-      off: { upstream },
-      on: { upstream, validate: true },
-      observe: statusOf(register, invalidAccount),
-    });
-  },
-  validateReflected: async () => {
-    const rule = { type: { case: "string", value: { minLen: 5n } } } as const;
-    await using server = await startReflectingServer([notesWith(rule), file_buf_validate_validate.proto]);
-    const upstream = { addresses: [`http://${server.address}`] };
-    const note = { ...waterBed, body: JSON.stringify({ text0: "long" }) };
-    return await compare({
-      off: { upstream },
-      on: { upstream, validateReflected: true },
-      observe: statusOf("/notes.Notes/Add", note),
-    });
-  },
   accessLog: () =>
     compare({
       off: {},
@@ -267,12 +238,15 @@ const otherEffects: Effects = {
 };
 
 const effects: Effects = { ...upstreamEffects, ...callerEffects, ...otherEffects };
+const names = [...Object.keys(effects), ...Object.keys(validationEffects)];
+
+useUpstreams();
 
 describe("each setting of the configuration file", () => {
   test("has a comparison", () => {
     // Mappings only have members.
     const values = settingRows().filter(({ type }) => !/^(?:list of )?mappings?$/.test(type));
-    expect(Object.keys(effects).toSorted()).toEqual(values.map(({ path }) => path).toSorted());
+    expect(names.toSorted()).toEqual(values.map(({ path }) => path).toSorted());
   });
 
   test.each(Object.entries(effects))("%s has an effect", { timeout: 20_000 }, async (_, comparison) => {

@@ -2,12 +2,10 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { afterAll, describe, expect, test } from "vitest";
 import { createOpenApi, parseHttpRules } from "../../../gateway/src/index.ts";
 import { createMcp } from "../../../gateway/src/protocols/mcp/index.ts";
-import { openValidation } from "../../../gateway/src/validation/index.ts";
 import { descriptorSetOf } from "../../../testing/src/gateway/descriptor-set.ts";
 import { startProxyProcess } from "../../../testing/src/gateway/proxy-process.ts";
 import { file_library_v1_library, LibraryService } from "../../../testing/src/gen/library/v1/library_pb.ts";
 import { file_orders_v1_orders, OrderService } from "../../../testing/src/gen/orders/v1/orders_pb.ts";
-import { file_signup_v1_signup, SignupService } from "../../../testing/src/gen/signup/v1/signup_pb.ts";
 import { restrictedGreenhouse } from "../../../testing/src/gateway/restricted.ts";
 import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
 import { runOpenApi } from "./run-openapi.ts";
@@ -65,14 +63,6 @@ describe("openapi writes the document of createOpenApi", () => {
   ] as const)("$name", async ({ args, options }) => {
     const document = JSON.stringify(createOpenApi([OrderService], options));
     expect(await runOpenApi(orders, ...args)).toEqual({ exitCode: 0, printed: document, errors: "" });
-  });
-
-  test("with the rules of fields that --validate selects", async () => {
-    const set = write("signup.binpb", descriptorSetOf(file_signup_v1_signup));
-    const signup = { title: SignupService.typeName, version: "1.0.0" };
-    const document = createOpenApi([SignupService], { info: signup, validation: await openValidation() });
-    expect((await runOpenApi(set, "--validate")).printed).toBe(JSON.stringify(document));
-    expect((await runOpenApi(set)).printed).toBe(JSON.stringify(createOpenApi([SignupService], { info: signup })));
   });
 
   test("without what --visibility hides", async () => {

@@ -9,15 +9,13 @@ import {
   createCertificate,
   createIssuedCertificate,
 } from "../../../../testing/src/carriers/certificate.ts";
-import { signupHandlers } from "../../../../testing/src/gateway/signup.ts";
 import { createTestGateway } from "../../../../testing/src/gateway/test-engine.ts";
-import { SignupService } from "../../../../testing/src/gen/signup/v1/signup_pb.ts";
+import { LibraryService } from "../../../../testing/src/gen/library/v1/library_pb.ts";
 import { createTempFolder } from "../../../../testing/src/process/temp-folder.ts";
 import { type RunningProxy, runProxy, type TestSettings } from "./running-proxy.ts";
 import { afterAll, beforeAll, beforeEach, expect } from "vitest";
 
 const folder = createTempFolder();
-afterAll(() => folder[Symbol.dispose]());
 
 /** Writes a file, and returns its path. */
 export function fileOf(name: string, content: string | Uint8Array): string {
@@ -35,11 +33,7 @@ export const watched: string[] = [];
 export const attemptMs: number[] = [];
 /** Ends the calls of the sensor `waits`. */
 export let release: () => void = () => undefined;
-beforeEach(() => {
-  for (const list of [calls, reflectionCalls, watched, attemptMs]) list.length = 0;
-});
-
-const reflected = [GreenhouseService, SignupService];
+const reflected = [GreenhouseService, LibraryService];
 
 /** Registers the services of an upstream whose readings have a temperature. */
 function upstreamRoutes(degreesCelsius: number): (router: ConnectRouter) => void {
@@ -67,7 +61,7 @@ function upstreamRoutes(degreesCelsius: number): (router: ConnectRouter) => void
         return { bed };
       },
     });
-    router.service(SignupService, signupHandlers([]));
+    router.service(LibraryService, {});
     router.service(ServerReflection, {
       serverReflectionInfo: (requests, context) => {
         reflectionCalls.push(context.requestHeader);
@@ -91,26 +85,33 @@ export const issued: ReturnType<typeof createIssuedCertificate> = createIssuedCe
 export const clientCertificate: Certificate = createCertificate("client");
 /** A certificate that nobody accepts. */
 export const otherCertificate: Certificate = createCertificate("other");
-const upstreams = [
-  createTestGateway({ routes: upstreamRoutes(21) }),
-  createTestGateway({ routes: upstreamRoutes(30) }),
-  createTestGateway({ routes: upstreamRoutes(21) }),
-] as const;
 /** The address of the upstream of all proxies, unless a row sets another one. */
 export let address = "";
 /** The address of an upstream with other readings. */
 export let otherAddress = "";
 /** The address of an upstream that requires {@link clientCertificate}. */
 export let secureAddress = "";
-beforeAll(async () => {
-  const [one, other, secure] = upstreams;
-  address = `http://127.0.0.1:${(await one.listen({ host: "127.0.0.1" })).port}`;
-  otherAddress = `http://127.0.0.1:${(await other.listen({ host: "127.0.0.1" })).port}`;
-  const { cert, key } = issued;
-  const tls = { cert, key, requestCert: true, rejectUnauthorized: true, ca: clientCertificate.cert };
-  secureAddress = `https://127.0.0.1:${(await secure.listen({ host: "127.0.0.1", tls })).port}`;
-});
-afterAll(() => Promise.all(upstreams.map((each) => each.close())));
+/** Starts the upstreams before the tests of a file, and stops them afterwards. */
+export function useUpstreams(): void {
+  const upstreams = [
+    createTestGateway({ routes: upstreamRoutes(21) }),
+    createTestGateway({ routes: upstreamRoutes(30) }),
+    createTestGateway({ routes: upstreamRoutes(21) }),
+  ] as const;
+  beforeEach(() => {
+    for (const list of [calls, reflectionCalls, watched, attemptMs]) list.length = 0;
+  });
+  beforeAll(async () => {
+    const [one, other, secure] = upstreams;
+    address = `http://127.0.0.1:${(await one.listen({ host: "127.0.0.1" })).port}`;
+    otherAddress = `http://127.0.0.1:${(await other.listen({ host: "127.0.0.1" })).port}`;
+    const { cert, key } = issued;
+    const tls = { cert, key, requestCert: true, rejectUnauthorized: true, ca: clientCertificate.cert };
+    secureAddress = `https://127.0.0.1:${(await secure.listen({ host: "127.0.0.1", tls })).port}`;
+  });
+  afterAll(() => Promise.all(upstreams.map((each) => each.close())));
+  afterAll(() => folder[Symbol.dispose]());
+}
 
 /** Two settings, and what is observed with each. */
 interface Comparison {
