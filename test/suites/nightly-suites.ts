@@ -48,6 +48,17 @@ export const nightlySuites: readonly Suite[] = [
   },
   {
     kind: "files",
+    name: "incidents",
+    about: "ten incidents of a store in production, ended by the commands of the runbooks",
+    occasion: "nightly",
+    whySeparate: "waits five minutes for alerts",
+    files: ["test/suites/prometheus/incidents.test.ts"],
+    workers: 1,
+    blocks: true,
+    needs: ["prometheus", "postgres", "curl", "openssl", "fuser"],
+  },
+  {
+    kind: "files",
     name: "model",
     about: "random deletions, imports, sweeps, restores and crashes of stores, compared with a model",
     occasion: "nightly",

@@ -303,7 +303,7 @@ export const suites: readonly Suite[] = [
       "metrics in a Prometheus, the alert rules of deploy/, also behind HAProxy, nginx and Envoy, run-in-production.md, and the runbooks",
     occasion: "run",
     whySeparate: "starts a Prometheus",
-    files: ["test/suites/prometheus/**/*.test.ts"],
+    files: ["test/suites/prometheus/!(incidents).test.ts"],
     blocks: true,
     needs: [
       "prometheus",
