@@ -34,7 +34,7 @@ export interface FastifyLike {
     method: HttpMethod[];
     url: string;
     exposeHeadRoute: boolean;
-    schema: { readonly hide: true };
+    schema: object;
     handler(this: unknown, request: FastifyRequestLike, reply: FastifyReplyLike): void;
   }): unknown;
 }

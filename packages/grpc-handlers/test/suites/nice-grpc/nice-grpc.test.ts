@@ -24,7 +24,7 @@ const servers = {
     const server = createServer();
     // nice-grpc requires all methods.
     const all = { getTree: missing, addTrees: missing, listTrees: missing, tradeTrees: missing, ...handlers };
-    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the types of nice-grpc are of known methods.
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion, typescript/no-unnecessary-type-assertion -- nice-grpc may not be installed.
     server.add(garden.definition as never, all as never);
     const port = await server.listen("127.0.0.1:0");
     return { port, [Symbol.asyncDispose]: async () => server.forceShutdown() };
