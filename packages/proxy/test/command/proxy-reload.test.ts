@@ -45,6 +45,12 @@ afterAll(async () => {
   folder[Symbol.dispose]();
 });
 
+/** Replaces the file in one step, because a reload may read it at any time. */
+function replaceFile(content: string | Uint8Array): void {
+  writeFileSync(`${file}.next`, content);
+  renameSync(`${file}.next`, file);
+}
+
 function list(...services: readonly DescService[]): void {
   listed = services;
 }
@@ -59,8 +65,8 @@ test.each<{
   {
     name: "of a file that is not a descriptor set",
     source: () => ["--descriptors", file],
-    breakSource: () => writeFileSync(file, "no descriptors"),
-    fixSource: () => writeFileSync(file, descriptors),
+    breakSource: () => replaceFile("no descriptors"),
+    fixSource: () => replaceFile(descriptors),
     problem:
       /they are not a binary google\.protobuf\.FileDescriptorSet; the previous descriptors of these upstreams stay in use$/,
   },
