@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { get, type IncomingMessage, type RequestOptions } from "node:http";
 import { text as readText } from "node:stream/consumers";
+import { explainSystemError } from "@plantstore/auth/inputs";
 import { problemsPath } from "./admin-server.ts";
 import { type AdminAddress, socketPathOf } from "./setting-readers.ts";
 
@@ -29,9 +30,11 @@ export async function askServer(at: AdminAddress | undefined): Promise<ServerAns
   const signal = AbortSignal.timeout(responseTimeoutMs);
   try {
     const problems: unknown = JSON.parse(
-      socketPath === undefined
-        ? await getText(new URL(problemsPath, `http://${address}`), { signal, agent: false })
-        : await getText(new URL(problemsPath, "http://localhost"), { signal, agent: false, socketPath }),
+      await getText(new URL(problemsPath, `http://${socketPath === undefined ? address : "localhost"}`), {
+        signal,
+        agent: false,
+        socketPath,
+      }),
     );
     if (typeof problems !== "object" || problems === null) throw new Error("it is another program");
     const texts = Object.entries(problems).map(([part, problem]) => `${part}: ${String(problem)}`);
@@ -39,11 +42,7 @@ export async function askServer(at: AdminAddress | undefined): Promise<ServerAns
     const state = isNotReady ? `is not ready: ${texts.join("; ")}` : "reports no problem";
     return { text: `the server at ${address} ${state}`, isAsked: true, isNotReady };
   } catch (reason) {
-    const message = signal.aborted
-      ? "the response timed out"
-      : reason instanceof Error
-        ? reason.message
-        : String(reason);
+    const message = signal.aborted ? "the response timed out" : explainSystemError(reason);
     return { text: `no running server responds at ${address}: ${message}`, isAsked: true, isNotReady: false };
   }
 }

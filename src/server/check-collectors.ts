@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import { connect } from "node:net";
+import { explainSystemError } from "@plantstore/auth/inputs";
 import { requestedSignals } from "./opentelemetry-sdk.ts";
 
 // The longest wait for a connection, in milliseconds.
@@ -38,15 +39,9 @@ async function findProblem(text: string): Promise<string | undefined> {
     await once(socket, "connect", { signal });
     return undefined;
   } catch (reason) {
-    const message = signal.aborted ? "the connection timed out" : messageOf(reason);
+    const message = signal.aborted ? "the connection timed out" : explainSystemError(reason);
     return `traces or metrics are lost while the collector ${origin} accepts no connections: ${message}`;
   } finally {
     socket.destroy();
   }
-}
-
-function messageOf(reason: unknown): string {
-  // A name with several addresses fails with one error per address, and no common message.
-  if (reason instanceof AggregateError) return reason.errors.map(messageOf).join("; ");
-  return reason instanceof Error ? reason.message : String(reason);
 }

@@ -12,6 +12,8 @@ const explanations: Readonly<Record<string, (path: string) => string>> = {
 
 /** Returns a message for an error: a plain sentence for file system errors, the error's own message for others. */
 export function explainSystemError(reason: unknown): string {
+  // A name with several addresses fails with one error per address, and no common message.
+  if (reason instanceof AggregateError) return reason.errors.map(explainSystemError).join("; ");
   if (!(reason instanceof Error)) return String(reason);
   const { code, path } = reason as NodeJS.ErrnoException;
   const explain = code !== undefined && Object.hasOwn(explanations, code) ? explanations[code] : undefined;

@@ -32,6 +32,10 @@ test.each([
   { error: systemError("EMFILE"), want: "EMFILE: the system's message, open 'FILE'" },
   { error: new Error("another sentence"), want: "another sentence" },
   { error: Object.assign(new Error("an odd code"), { code: "constructor", path: "FILE" }), want: "an odd code" },
+  {
+    error: new AggregateError([new Error("connect ECONNREFUSED ::1:1"), new Error("connect ETIMEDOUT")]),
+    want: "connect ECONNREFUSED ::1:1; connect ETIMEDOUT",
+  },
   { error: "a string", want: "a string" },
 ])("$want", ({ error, want }) => {
   expect(explainSystemError(error)).toBe(want);
