@@ -20,8 +20,8 @@ export const rememberPlantId: Interceptor = (next) => (request) => {
 
 /**
  * Returns the audit trail to which a call belongs, and the fields of its line: the caller, the reason if the credential
- * was refused, the problem of the store, and the id of the plant. Calls with a refused credential belong to a trail, and so do calls that name a
- * plant if the policy of their RPC has a trail.
+ * was refused, the problem of the store, and the id of the plant. Calls with a refused credential belong to a trail, and
+ * so do calls that name a plant if the policy of their RPC has a trail.
  */
 export function auditOf({ procedure, contextValues, error }: AuditedCall): CallAudit {
   const plantId = contextValues.get(plantIdKey);

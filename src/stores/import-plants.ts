@@ -5,7 +5,8 @@ import { readIds } from "./read-ids.ts";
  * Imports plants from text with one id per line. Each batch is durable before the next one is read, so an interrupted
  * import can be run again.
  *
- * @param options - `onBatch` is called with the number of ids in a batch, and the counts so far, once the batch is durable
+ * @param options - `onBatch` is called with the number of ids in a batch, and the counts so far, once the batch is
+ *   durable
  * @returns the counts of the whole import
  * @throws InvalidLineError at the first line that is not an id; nothing of its batch is stored
  * @throws StoreOpenError when the database fails

@@ -25,6 +25,11 @@ export function textOf(flag: ParsedFlags[string]): string | undefined {
   return typeof flag === "string" ? flag : undefined;
 }
 
+/** Returns all values of a flag that can be repeated; none if it is missing. */
+export function textsOf(flag: ParsedFlags[string]): readonly string[] {
+  return flag === undefined ? [] : [flag].flat().map(String);
+}
+
 /** Flags of settings, which many commands of a program accept. */
 export interface SettingFlags {
   readonly flags: Readonly<Record<string, Flag>>;

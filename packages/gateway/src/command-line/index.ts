@@ -11,6 +11,7 @@ export {
   type Program,
   type SettingFlags,
   textOf,
+  textsOf,
   UsageError,
 } from "./command.ts";
 export { formatFlag, inColumns, type Row, usageOf } from "./help.ts";

@@ -81,7 +81,7 @@ class Rules {
     this.#allowed = allowed;
   }
 
-  /** Adds the hidden types among these; types in a hidden message are hidden too. */
+  /** Adds the hidden types of a scope. If `isHidden`, the scope is a hidden message, and all types in it are hidden. */
   addHiddenTypes(
     messages: readonly DescriptorProto[],
     enums: readonly EnumDescriptorProto[],
@@ -92,12 +92,12 @@ class Rules {
       if (!this.#isVisible(desc) || isHidden) this.#hiddenTypes.add(joinNames(scope, desc.name));
     for (const message of messages) {
       const typeName = joinNames(scope, message.name);
-      const isOwnHidden = !this.#isVisible(message) || isHidden;
-      if (isOwnHidden) {
+      const isHiddenHere = !this.#isVisible(message) || isHidden;
+      if (isHiddenHere) {
         this.#hiddenTypes.add(typeName);
         this.restricted.add(typeName);
       }
-      this.addHiddenTypes(message.nestedType, message.enumType, typeName, isOwnHidden);
+      this.addHiddenTypes(message.nestedType, message.enumType, typeName, isHiddenHere);
     }
   }
 
@@ -139,7 +139,7 @@ class Rules {
     positions: ListPositions,
     path: readonly number[],
   ): DescriptorProto {
-    const entries = new Set(message.nestedType.filter(({ options }) => options?.mapEntry === true));
+    const entries = message.nestedType.filter(({ options }) => options?.mapEntry === true);
     // A map without its values is hidden.
     for (const entry of entries)
       if (entry.field.some((field) => !this.#isFieldVisible(field)))

@@ -2,8 +2,8 @@
  * Reads a binary google.protobuf.FileDescriptorSet into its services and types.
  *
  * Flow: parse → find the files that services need (needed-files) → check names and numbers (validate-files) → hide what
- * is restricted (hide-restricted) → complete
- * missing files and types (complete-files), sorted as registries require (sort-files) → the registry (link-files).
+ * is restricted (hide-restricted) → complete missing files and types (complete-files), sorted as registries require
+ * (sort-files) → the registry (link-files).
  * Descriptors may come from an untrusted server, so everything is checked. Descriptors that a program passes to the
  * gateway are checked only as far as its services refer to them (validate-services).
  */
@@ -23,5 +23,5 @@ export {
   type SwaggerRequirement,
   type SwaggerScheme,
 } from "./swagger-options.ts";
-export { isPlaceholder } from "./validate-files.ts";
+export { isPlaceholder, joinNames } from "./validate-files.ts";
 export { validateServices } from "./validate-services.ts";

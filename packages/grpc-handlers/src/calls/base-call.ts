@@ -151,7 +151,7 @@ export class BaseCall implements ServerInterceptingCallInterface {
     return this.#recorder as unknown as ReturnType<ServerInterceptingCallInterface["getMetricsRecorder"]>;
   }
 
-  /** Passes on the only message, and then that there are no more. */
+  /** Passes on the only message, and at the next call the end of the requests. */
   #readOnly(): void {
     const request = this.#request;
     this.#request = undefined;

@@ -30,8 +30,6 @@ type Definition = Readonly<Record<string, DefinedMethod>>;
 export function readServices(definition: object): readonly DescService[] {
   const methods = Object.values(definition)
     .flatMap((value: object) => ("path" in value ? [value] : Object.values(value)))
-    .filter((value: unknown): value is object => typeof value === "object" && value !== null)
-    .filter((value) => "path" in value && isDescribed(value))
     .filter(isDescribed);
   if (methods.length === 0) {
     const problem = "the definition has no descriptors, as only those of @grpc/proto-loader do: set descriptors";

@@ -11,6 +11,7 @@ import {
   MethodOptionsSchema,
   type ServiceDescriptorProto,
 } from "@bufbuild/protobuf/wkt";
+import { joinNames } from "@plantstore/gateway/internal/descriptors";
 import { http } from "@plantstore/gateway/internal/gen/google/api/annotations_pb.js";
 import { HttpRuleSchema } from "@plantstore/gateway/internal/gen/google/api/http_pb.js";
 
@@ -21,10 +22,11 @@ export interface DescribedMethod {
   readonly options?: { readonly "(google.api.http)"?: JsonValue };
 }
 
-/** Returns whether a method of a definition has descriptors, as those of `@grpc/proto-loader`. */
-export function isDescribed(method: object): method is DescribedMethod {
-  const { requestType } = method as Partial<DescribedMethod>;
-  return Array.isArray(requestType?.fileDescriptorProtos);
+/** Returns whether a member of a definition is a method with descriptors, as those of `@grpc/proto-loader`. */
+export function isDescribed(value: unknown): value is DescribedMethod {
+  if (typeof value !== "object" || value === null) return false;
+  const { requestType } = value as Partial<DescribedMethod>;
+  return "path" in value && Array.isArray(requestType?.fileDescriptorProtos);
 }
 
 /**
@@ -155,8 +157,4 @@ function isOptional(field: FieldDescriptorProto, { oneofDecl }: DescriptorProto)
   if (!isFieldSet(field, FieldDescriptorProtoSchema.field.oneofIndex)) return false;
   const { name = "" } = oneofDecl[field.oneofIndex] ?? {};
   return name.startsWith("_") && protoCamelCase(name.slice(1)) === protoCamelCase(field.name);
-}
-
-function joinNames(scope: string, name: string): string {
-  return scope === "" ? name : `${scope}.${name}`;
 }

@@ -4,6 +4,7 @@ import {
   type CommandOutput,
   type ParsedFlags,
   textOf,
+  textsOf,
 } from "@plantstore/gateway/internal/command-line";
 import { messageOf } from "@plantstore/gateway/internal/errors";
 import { createNameFilter, describeBinding } from "@plantstore/gateway/rest";
@@ -13,6 +14,7 @@ import { readServices } from "./read-services.ts";
 import { writeReport } from "./report.ts";
 import { parseProfile, parseSwitches, profileNames, switchNames, toRestOptions } from "./rest-switches.ts";
 import { type Survey, surveyServices } from "./survey.ts";
+import { labelsOf, visibilityFlag } from "./visibility-flag.ts";
 
 /** Reports whether the gateway would start with the services of a descriptor set, and if not, every reason. */
 export const checkCommand: CommandOf<CommandOutput> = {
@@ -43,11 +45,7 @@ export const checkCommand: CommandOf<CommandOutput> = {
       multiple: true,
     },
     rules: { value: "FILE", about: "HTTP rules that replace annotations: a service config in YAML or JSON" },
-    visibility: {
-      value: "LABEL",
-      about: "hides what has a rule of google.api.visibility without LABEL",
-      multiple: true,
-    },
+    visibility: visibilityFlag,
     json: { about: "prints the report as JSON" },
   },
   notes: ["Exit code: 0 if the gateway would start, 1 if not, 2 if an argument or a file is not valid."],
@@ -85,13 +83,4 @@ function toJson({ services, bindings, problems, tools }: Survey): object {
     problems,
     ...(tools && { tools: { ...tools, names: Object.fromEntries(tools.names) } }),
   };
-}
-
-/** Returns the labels of visibility that the flags allow; `undefined` if everything is visible. */
-export function labelsOf({ visibility }: ParsedFlags): readonly string[] | undefined {
-  return visibility === undefined ? undefined : textsOf(visibility);
-}
-
-function textsOf(flag: ParsedFlags[string]): readonly string[] {
-  return flag === undefined ? [] : [flag].flat().map(String);
 }

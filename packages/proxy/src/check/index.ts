@@ -4,8 +4,9 @@
  * Flow: the file → services (read-services) → the problems that `createGateway` throws (survey) → a report. Nothing is
  * served and no socket is opened.
  */
-export { checkCommand, labelsOf } from "./check-command.ts";
+export { checkCommand } from "./check-command.ts";
 export { InputError } from "./input-error.ts";
+export { readDefinition } from "./read-definition.ts";
 export { readInput } from "./read-input.ts";
 export { readRules } from "./read-rules.ts";
 export { describeUnusedLabels } from "./unused-labels.ts";
@@ -18,3 +19,4 @@ export {
   switchNames,
   toRestOptions,
 } from "./rest-switches.ts";
+export { labelsOf, visibilityFlag } from "./visibility-flag.ts";

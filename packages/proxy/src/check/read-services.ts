@@ -4,9 +4,7 @@ import { type DescribedServices, NotADescriptorSet, readDescriptorSet } from "@p
 import { messageOf } from "@plantstore/gateway/internal/errors";
 import { describeUnusedLabels } from "./unused-labels.ts";
 import { InputError } from "./input-error.ts";
-
-/** Maximum file size in bytes. 200 MiB: the descriptors of all of Google's APIs together take 30 MB. */
-const fileMaxBytes = 200 * 1024 * 1024;
+import { definitionMaxBytes, readDefinition } from "./read-definition.ts";
 
 /**
  * Reads the services of a binary google.protobuf.FileDescriptorSet from a file. Images of buf have the same format.
@@ -45,23 +43,18 @@ const googleApis =
 /**
  * Reads a file or a pipe. A pipe is accepted because only the command `check` uses this function, which an interrupt ends.
  *
- * @throws InputError if it cannot be read, is empty, or is larger than {@link fileMaxBytes}
+ * @throws InputError if it cannot be read, is empty, or is larger than {@link definitionMaxBytes}
  */
 async function readBytes(path: string): Promise<Uint8Array> {
-  const pieces: Uint8Array[] = [];
-  let length = 0;
+  let bytes: Uint8Array;
   try {
     // `end` is inclusive: one byte more than allowed is read, so that a file that is too large is detected.
-    for await (const piece of createReadStream(path, { end: fileMaxBytes })) {
-      pieces.push(piece);
-      length += piece.length;
-    }
+    bytes = await readDefinition(createReadStream(path, { end: definitionMaxBytes }), path);
   } catch (error) {
-    throw new InputError(`cannot read ${path}: ${messageOf(error)}`);
+    throw error instanceof InputError ? error : new InputError(`cannot read ${path}: ${messageOf(error)}`);
   }
-  if (length > fileMaxBytes) throw new InputError(`${path} is larger than ${fileMaxBytes} bytes`);
-  if (length === 0) throw new InputError(`${path} is empty. ${howToCreate}`);
-  return Buffer.concat(pieces, length);
+  if (bytes.length === 0) throw new InputError(`${path} is empty. ${howToCreate}`);
+  return bytes;
 }
 
 function describe(path: string, bytes: Uint8Array, labels: readonly string[] | undefined): DescribedServices {

@@ -5,6 +5,7 @@ import {
   type ParsedFlags,
   type SettingFlags,
   textOf,
+  textsOf,
   UsageError,
 } from "@plantstore/gateway/internal/command-line";
 import { readInput } from "../check/index.ts";
@@ -50,7 +51,7 @@ export async function readSettings(flags: ParsedFlags): Promise<ProxySettings> {
   if (path === undefined) requireUpstream(flags);
   const file = path === undefined ? undefined : { name: path, text: await readInput(path, configurationMaxBytes) };
   const read = readProxyFile(file, flags);
-  requireAddresses(read.settings, [flags["service"] ?? []].flat().map(String));
+  requireAddresses(read.settings, textsOf(flags["service"]));
   return await toProxySettings(read);
 }
 

@@ -74,7 +74,8 @@ export class DescriptorReader {
   }
 }
 
-function toError(error: unknown): Error {
+/** Returns a thrown value as an error. */
+export function toError(error: unknown): Error {
   return error instanceof Error ? error : new Error(String(error));
 }
 

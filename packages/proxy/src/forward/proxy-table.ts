@@ -5,7 +5,7 @@ import { type FaultReporter, guardCallback, type Routes, type Server } from "@pl
 import { noBytes, runInTurns } from "@plantstore/gateway/exchange";
 import { messageOf, toShortLine, withCode } from "@plantstore/gateway/internal/errors";
 import { ConnectBackoff } from "../upstreams/index.ts";
-import { DescriptorReader, isUnreachable, type ReadDescriptors } from "./descriptor-reader.ts";
+import { DescriptorReader, isUnreachable, type ReadDescriptors, toError } from "./descriptor-reader.ts";
 import { readAll } from "./read-all.ts";
 import type { ServiceDescriptors } from "./descriptors.ts";
 import type { OpenUpstream } from "./proxied-upstream.ts";
@@ -211,7 +211,7 @@ export class ProxyTable {
     try {
       return { set, descriptors: await this.#upstreams[at]?.describe(set) };
     } catch (error) {
-      return { set, descriptors: error instanceof Error ? error : new Error(messageOf(error)) };
+      return { set, descriptors: toError(error) };
     }
   }
 
@@ -239,7 +239,7 @@ export class ProxyTable {
     try {
       compiled = await runInTurns(this.#compile(descriptors));
     } catch (error) {
-      return error instanceof Error ? error : new Error(messageOf(error));
+      return toError(error);
     }
     this.#closing.signal.throwIfAborted();
     this.#compiled = compiled;
@@ -276,10 +276,11 @@ export class ProxyTable {
     const failures = problems.filter((problem) => problem !== undefined);
     if (this.descriptorSets.every((set) => set === noBytes))
       fatal.push(...failures.filter((problem) => !isUnreachable(problem)), ...failures);
-    const [first, second] = new Map(fatal.map((each) => [each.message, each])).values();
+    const distinct = [...new Map(fatal.map((each) => [each.message, each])).values()];
+    const [first, second] = distinct;
     if (first === undefined) return;
     if (second === undefined || isUnreachable(second)) throw first;
-    throw withCode(new Error([...new Set(fatal.map(messageOf))].join("\n")), "ERR_DESCRIPTORS");
+    throw withCode(new Error(distinct.map(messageOf).join("\n")), "ERR_DESCRIPTORS");
   }
 
   #record(problems: readonly (Error | undefined)[]): void {

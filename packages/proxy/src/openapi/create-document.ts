@@ -1,7 +1,7 @@
 import type { DescService } from "@bufbuild/protobuf";
 import { serializeDocument } from "@plantstore/docs-page";
 import { createOpenApi, type OpenApiOptions } from "@plantstore/gateway";
-import { type ParsedFlags, textOf, UsageError } from "@plantstore/gateway/internal/command-line";
+import { type ParsedFlags, textOf, textsOf, UsageError } from "@plantstore/gateway/internal/command-line";
 import { createNameFilter, type RestOptions } from "@plantstore/gateway/rest";
 import { InputError, parseProfile, parseSwitches, readRules, toRestOptions } from "../check/index.ts";
 import { type DocumentBase, readBaseFile } from "./base-file.ts";
@@ -89,8 +89,4 @@ async function restOf(flags: ParsedFlags): Promise<RestOptions> {
     rules: (await Promise.all(textsOf(flags["rules"]).map(readRules))).flat(),
     ignoreUnregistered: true,
   };
-}
-
-function textsOf(flag: ParsedFlags[string]): readonly string[] {
-  return flag === undefined ? [] : [flag].flat().map(String);
 }

@@ -1,5 +1,5 @@
 import type { Flag } from "@plantstore/gateway/internal/command-line";
-import { profileNames, switchNames } from "../check/index.ts";
+import { profileNames, switchNames, visibilityFlag } from "../check/index.ts";
 
 /** The flags that determine a document. The command and the plugin share them. */
 export const documentFlags: Readonly<Record<string, Flag>> = {
@@ -30,6 +30,6 @@ export const documentFlags: Readonly<Record<string, Flag>> = {
     multiple: true,
   },
   mcp: { value: "RPC", about: "adds the names of the tools that --mcp of the server selects", multiple: true },
-  visibility: { value: "LABEL", about: "hides what has a rule of google.api.visibility without LABEL", multiple: true },
+  visibility: visibilityFlag,
   validate: { about: "describes the buf.validate rules of requests, which --validate of the server checks" },
 };

@@ -1,6 +1,5 @@
 import { create, fromBinary, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import {
-  type CodeGeneratorRequest,
   CodeGeneratorRequestSchema,
   CodeGeneratorResponse_Feature as Feature,
   CodeGeneratorResponseSchema,
@@ -9,12 +8,9 @@ import {
 } from "@bufbuild/protobuf/wkt";
 import { type CommandOf, type CommandOutput, parseCommand, textOf } from "@plantstore/gateway/internal/command-line";
 import { messageOf } from "@plantstore/gateway/internal/errors";
-import { InputError, labelsOf, servicesOf } from "../check/index.ts";
+import { labelsOf, readDefinition, servicesOf } from "../check/index.ts";
 import { createDocument, formatOf } from "./create-document.ts";
 import { documentFlags } from "./document-flags.ts";
-
-/** Maximum size of a request in bytes. 200 MiB, as for files of descriptor sets. */
-const requestMaxBytes = 200 * 1024 * 1024;
 
 /** The streams of a plugin. */
 interface PluginStreams {
@@ -50,7 +46,7 @@ async function generate(
   input: AsyncIterable<Uint8Array>,
   err: (line: string) => void,
 ): Promise<MessageInitShape<typeof CodeGeneratorResponseSchema>> {
-  const request = await readRequest(input);
+  const request = fromBinary(CodeGeneratorRequestSchema, await readDefinition(input, "the request"));
   const { flags } = parseCommand(
     { ...pluginCommand, flags: { out: { value: "FILE", about: "" }, ...documentFlags } },
     wordsOf(request.parameter),
@@ -64,17 +60,6 @@ async function generate(
   const described = services.filter(({ file }) => generated.has(file.proto.name));
   const bytes = await createDocument(described, flags, format, err);
   return { file: [{ name: path ?? `openapi.${format}`, content: new TextDecoder().decode(bytes) }] };
-}
-
-async function readRequest(input: AsyncIterable<Uint8Array>): Promise<CodeGeneratorRequest> {
-  const pieces: Uint8Array[] = [];
-  let length = 0;
-  for await (const piece of input) {
-    pieces.push(piece);
-    length += piece.length;
-    if (length > requestMaxBytes) throw new InputError(`the request is larger than ${requestMaxBytes} bytes`);
-  }
-  return fromBinary(CodeGeneratorRequestSchema, Buffer.concat(pieces, length));
 }
 
 /** Returns the flags in a parameter such as "version=3.2,server=https://a.example". */

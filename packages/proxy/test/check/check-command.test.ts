@@ -1,4 +1,3 @@
-import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { create, toBinary } from "@bufbuild/protobuf";
@@ -28,13 +27,8 @@ import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
 // npx @plantstore/proxy check
 
 const folder = createTempFolder();
+const { write } = folder;
 afterAll(() => folder[Symbol.dispose]());
-
-/** Writes a file, and returns its path. */
-function write(name: string, content: string | Uint8Array): string {
-  writeFileSync(folder.file(name), content);
-  return folder.file(name);
-}
 
 const orders = write("orders.binpb", descriptorSetOf(file_orders_v1_orders));
 const everything = write(

@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { renameSync, writeFileSync } from "node:fs";
+import { renameSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
@@ -31,12 +31,8 @@ import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
 // npx @plantstore/proxy
 
 const folder = createTempFolder();
+const { write } = folder;
 afterAll(() => folder[Symbol.dispose]());
-
-function write(name: string, content: string | Uint8Array): string {
-  writeFileSync(folder.file(name), content);
-  return folder.file(name);
-}
 
 const greenhouses = addComment(descriptorSetOf(file_greenhouse_v1_greenhouse));
 const both = descriptorSetOf(file_greenhouse_v1_greenhouse, file_streams_v1_stream_service);

@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { afterAll, describe, expect, test } from "vitest";
 import { createOpenApi, parseHttpRules } from "../../../gateway/src/index.ts";
 import { createMcp } from "../../../gateway/src/protocols/mcp/index.ts";
@@ -13,12 +13,8 @@ import { runOpenApi } from "./run-openapi.ts";
 // npx @plantstore/proxy openapi
 
 const folder = createTempFolder();
+const { write } = folder;
 afterAll(() => folder[Symbol.dispose]());
-
-function write(name: string, content: string | Uint8Array): string {
-  writeFileSync(folder.file(name), content);
-  return folder.file(name);
-}
 
 const orders = write("orders.binpb", descriptorSetOf(file_orders_v1_orders));
 const both = write("both.binpb", descriptorSetOf(file_orders_v1_orders, file_library_v1_library));

@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import {
@@ -17,12 +17,8 @@ import { runOpenApi } from "./run-openapi.ts";
 // The plugin of buf and protoc.
 
 const folder = createTempFolder();
+const { write } = folder;
 afterAll(() => folder[Symbol.dispose]());
-
-function write(name: string, content: string | Uint8Array): string {
-  writeFileSync(folder.file(name), content);
-  return folder.file(name);
-}
 
 const orders = write("orders.binpb", descriptorSetOf(file_orders_v1_orders));
 const both = write("both.binpb", descriptorSetOf(file_orders_v1_orders, file_library_v1_library));

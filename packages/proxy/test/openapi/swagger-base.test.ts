@@ -1,4 +1,3 @@
-import { writeFileSync } from "node:fs";
 import { create, type DescFile } from "@bufbuild/protobuf";
 import { FileOptionsSchema } from "@bufbuild/protobuf/wkt";
 import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
@@ -12,12 +11,8 @@ import { runOpenApi } from "./run-openapi.ts";
 // The option openapiv2_swagger of grpc-gateway, in documents of the command `openapi`.
 
 const folder = createTempFolder();
+const { write } = folder;
 afterAll(() => folder[Symbol.dispose]());
-
-function write(name: string, content: string | Uint8Array): string {
-  writeFileSync(folder.file(name), content);
-  return folder.file(name);
-}
 
 const info = { title: OrderService.typeName, version: "1.0.0" };
 const key = { type: "apiKey", name: "x-key", in: "header" } as const;

@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, readlinkSync, rmSync } from "node:fs";
+import { mkdtempSync, readdirSync, readlinkSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -7,6 +7,8 @@ export interface TempFolder {
   readonly path: string;
   /** Returns the path of a file in it. */
   file(name: string): string;
+  /** Writes a file in it, and returns its path. */
+  write(this: void, name: string, content: string | Uint8Array): string;
   /** Returns the paths in it that this process has open, on Linux. */
   open(): readonly string[];
   [Symbol.dispose](): void;
@@ -15,9 +17,14 @@ export interface TempFolder {
 /** Creates an empty folder. Dispose of it with `using`. */
 export function createTempFolder(): TempFolder {
   const path = mkdtempSync(join(tmpdir(), "gateway-test-"));
+  const file = (name: string): string => join(path, name);
   return {
     path,
-    file: (name) => join(path, name),
+    file,
+    write: (name, content) => {
+      writeFileSync(file(name), content);
+      return file(name);
+    },
     open: () => openFiles().filter((each) => each.startsWith(path)),
     [Symbol.dispose]: () => rmSync(path, { recursive: true, force: true }),
   };

@@ -1,0 +1,21 @@
+import { InputError } from "./input-error.ts";
+
+/** Maximum size of a definition in bytes. 200 MiB: the descriptors of all of Google's APIs together take 30 MB. */
+export const definitionMaxBytes: number = 200 * 1024 * 1024;
+
+/**
+ * Reads the bytes of a definition.
+ *
+ * @param name - what is read, for messages
+ * @throws InputError if there are more than {@link definitionMaxBytes}
+ */
+export async function readDefinition(input: AsyncIterable<Uint8Array>, name: string): Promise<Buffer> {
+  const pieces: Uint8Array[] = [];
+  let length = 0;
+  for await (const piece of input) {
+    pieces.push(piece);
+    length += piece.length;
+    if (length > definitionMaxBytes) throw new InputError(`${name} is larger than ${definitionMaxBytes} bytes`);
+  }
+  return Buffer.concat(pieces, length);
+}

@@ -1,0 +1,13 @@
+import { type Flag, type ParsedFlags, textsOf } from "@plantstore/gateway/internal/command-line";
+
+/** The flag `--visibility` of the commands that read a definition. */
+export const visibilityFlag: Flag = {
+  value: "LABEL",
+  about: "hides what has a rule of google.api.visibility without LABEL",
+  multiple: true,
+};
+
+/** Returns the labels that the flag allows; `undefined` if everything is visible. */
+export function labelsOf({ visibility }: ParsedFlags): readonly string[] | undefined {
+  return visibility === undefined ? undefined : textsOf(visibility);
+}
