@@ -79,7 +79,7 @@ async function measure(shape: Shape): Promise<void> {
   for (let round = 1; round <= rounds; round++) {
     const content = descriptorsOf(shape, round);
     bytes = content.byteLength;
-    const reloaded = proxy.command.find(new RegExp(`(?:descriptors reloaded(?:.|\\n)*){${round}}`));
+    const reloaded = proxy.command.find(new RegExp(`(?:descriptors reloaded[^]*?){${round}}`));
     writeFileSync(set, content);
     const startMs = performance.now();
     stalls.push(await slowestUntil(proxy.port, reloaded));

@@ -141,7 +141,7 @@ async function measure(
   const cpuUs = (after.mainUs - before.mainUs) / responses.length;
   return parts.map(({ name, fromS }, i) => {
     const untilS = parts[i + 1]?.fromS ?? tookS;
-    const within = responses.filter(({ dueMs }) => dueMs >= fromS * 1_000 && dueMs < untilS * 1_000);
+    const within = responses.filter(({ startMs }) => startMs >= fromS * 1_000 && startMs < untilS * 1_000);
     return show(`${name} ${callsPerS.toFixed(0)}`, within, untilS - fromS, cpuUs);
   });
 }

@@ -14,11 +14,14 @@ export interface OpenOrder {
 /** The outcome of a call; a refusal contains the time after which to retry. */
 export type Outcome = "deleted" | "refused" | "other";
 
-/** A response: its outcome, and its latency from the time when its call was due. */
+/**
+ * The response to a call. The call starts when it is due, or, from a fixed number of connections, when one of them is
+ * free: a caller with its own connection sends its next call after a response.
+ */
 export interface OpenResponse {
   readonly latencyMs: number;
-  /** The time when its call was due, since the first call. */
-  readonly dueMs: number;
+  /** The start of the call, since the start of the load. */
+  readonly startMs: number;
   readonly kind: Outcome;
 }
 

@@ -7,7 +7,7 @@ import { openRestCalls } from "./rest-calls.ts";
 
 const order: OpenOrder = JSON.parse(process.argv[2] ?? "");
 
-/** The highest number of open calls. Further ones are queued, and the wait counts as the server's time. */
+/** The highest number of open calls. Further calls are queued in the client. */
 const openMax = order.connections ?? 2_000;
 
 const openCalls = order.protocol === "grpc" ? openGrpcCalls : openRestCalls;
@@ -40,8 +40,9 @@ function gapMs(): number {
 
 function send(dueMs: number): void {
   open += 1;
+  const startMs = order.connections === undefined ? dueMs : performance.now();
   calls.send(plant, (kind) => {
-    responses.push({ latencyMs: performance.now() - dueMs, dueMs: dueMs - startedMs, kind });
+    responses.push({ latencyMs: performance.now() - startMs, startMs: startMs - startedMs, kind });
     open -= 1;
     if (open === 0) lastAnswer();
   });
