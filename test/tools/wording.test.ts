@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { phraseFinder, phrasesOf, roughPattern } from "../../tools/wording/phrases.ts";
-import { pageTextsOf, type TextKind, textsOf } from "../../tools/wording/texts-of.ts";
+import { pageTextsOf, type TextKind, textsOf, titlesOf } from "../../tools/wording/texts-of.ts";
 
 function textsOfKind(kind: TextKind, source: string, isTest: boolean = false): string[] {
   return textsOf(source, isTest).flatMap((text) => (text.kind === kind ? `${text.line} ${text.text}` : []));
@@ -56,6 +56,15 @@ export const others = [{ name: "closes an idle connection" }];`;
       "7 closes an idle connection",
     ]);
   });
+});
+
+test("titlesOf finds the titles of tests as written, without those of groups and of other calls", () => {
+  const source = `describe("a server", () => {
+  test.each(rows)("refuses $name", () => {});
+  test("closes " + what, () => {});
+  it("opens", () => { check("no title", () => {}); });
+});`;
+  expect(titlesOf(source).map(({ line, text }) => `${line} ${text}`)).toEqual(["2 refuses $name", "4 opens"]);
 });
 
 test("pageTextsOf finds headings, cells and sentences, without code and targets of links", () => {

@@ -1,18 +1,48 @@
 import { parseArgs } from "node:util";
 import { forbiddenPhrases, wordingErrors } from "./check.ts";
+import { projectFolder } from "../build/manifest.ts";
 import { drawTexts } from "./draw-texts.ts";
+import { subjectsOf, textsOfProjects } from "./other-projects.ts";
+import { wordingFigures } from "./figures.ts";
 import { pageFiles, pageTexts, type PlacedText, sourceFiles, sourceTexts, testFiles } from "./project-texts.ts";
+import type { TextKind } from "./texts-of.ts";
 
 // Lists what people read in this project:
 //
 //   npx node tools/wording/main.ts --check        the phrases that docs/explanation/terms.md rules out, like npm test
+//   npx node tools/wording/main.ts --figures      how often texts have what makes them hard to read, with the ceilings
 //   npx node tools/wording/main.ts --messages     all messages of the program, similar ones next to each other
-//   npx node tools/wording/main.ts --draw SEED    100 names with their declarations, 100 sentences of comments and
-//                                                 docs, 50 messages and 50 complete names of tests, drawn by a seed
+//   npx node tools/wording/main.ts --draw SEED    100 names with their declarations, 80 sentences of comments, 50 of docs,
+//                                                 50 messages, 80 complete names of tests and 50 commit subjects,
+//                                                 drawn by a seed
+//
+// With --anchors FOLDER, which has checkouts of other projects, as many of theirs are drawn, and both are mixed. The key,
+// with the file of each text, is written to stderr.
 
 const { values } = parseArgs({
-  options: { check: { type: "boolean" }, messages: { type: "boolean" }, draw: { type: "string" } },
+  options: {
+    check: { type: "boolean" },
+    figures: { type: "boolean" },
+    messages: { type: "boolean" },
+    draw: { type: "string" },
+    anchors: { type: "string" },
+  },
 });
+
+/** A kind of texts, and how many are drawn. */
+interface DrawnKind {
+  readonly kind: TextKind;
+  readonly count: number;
+}
+
+const drawnKinds: readonly DrawnKind[] = [
+  { kind: "name", count: 100 },
+  { kind: "comment", count: 80 },
+  { kind: "docs", count: 50 },
+  { kind: "message", count: 50 },
+  { kind: "test name", count: 80 },
+  { kind: "commit subject", count: 50 },
+];
 
 function show({ kind, file, line, context, text }: PlacedText): string {
   const around = kind === "comment" && context !== "" ? `(after: ${context})` : context;
@@ -26,28 +56,56 @@ if (values.check === true) {
   for (const error of errors) console.log(error);
   process.exitCode = errors.length === 0 ? 0 : 1;
 }
+if (values.figures === true) {
+  for (const { name, value, ceiling } of wordingFigures()) {
+    const isAbove = ceiling !== undefined && value > ceiling;
+    console.log(`${value.toFixed(1).padStart(6)} ${name}${isAbove ? `: above the ceiling, ${ceiling}` : ""}`);
+    if (isAbove) process.exitCode = 1;
+  }
+}
 if (values.messages === true) {
   const messages = sourceTexts(sourceFiles(), false).filter(({ kind }) => kind === "message");
   const byContext = messages.toSorted((a, b) => a.context.localeCompare(b.context) || a.text.localeCompare(b.text));
   for (const message of byContext) console.log(show(message));
 }
 if (values.draw !== undefined) {
-  const { draw: seed } = values;
-  const sources = sourceTexts(sourceFiles(), false);
-  const sentences = pageTexts(pageFiles()).filter(({ kind, text }) => kind === "docs" && text.split(" ").length >= 3);
-  const comments = sources.filter(({ kind }) => kind === "comment");
-  const groups = [
-    { title: "name", count: 100, from: sources.filter(({ kind }) => kind === "name") },
-    { title: "comment", count: 100, from: [...comments, ...sentences] },
-    { title: "message", count: 50, from: sources.filter(({ kind }) => kind === "message") },
-    {
-      title: "test name",
-      count: 50,
-      from: sourceTexts(testFiles(), true).filter(({ kind, context }) => kind === "test name" && context !== "row"),
-    },
+  const ours = [
+    ...sourceTexts(sourceFiles(), false),
+    ...sourceTexts(testFiles(), true).filter(({ kind }) => kind === "test name"),
+    ...pageTexts(pageFiles()),
+    ...subjectsOf(projectFolder, "plantstore"),
   ];
-  for (const { title, count, from } of groups) {
-    console.log(`\n== ${title}`);
-    for (const text of drawTexts(from, show, count, seed)) console.log(show(text));
+  if (values.anchors === undefined) printDrawn(ours, values.draw);
+  else printMixed([ours, textsOfProjects(values.anchors)], values.draw);
+}
+
+function printDrawn(texts: readonly PlacedText[], seed: string): void {
+  for (const kind of drawnKinds) {
+    console.log(`\n== ${kind.kind}`);
+    for (const text of drawKind(texts, kind, seed)) console.log(show(text));
   }
+}
+
+function drawKind(texts: readonly PlacedText[], { kind, count }: DrawnKind, seed: string): PlacedText[] {
+  return drawTexts(texts.filter(isDrawn(kind)), show, count, seed);
+}
+
+/** Prints texts of several sides in a random order, so that a reader does not see which side each is from. */
+function printMixed(sides: readonly PlacedText[][], seed: string): void {
+  for (const drawnKind of drawnKinds) {
+    const { kind } = drawnKind;
+    const texts = sides.flatMap((side) => drawKind(side, drawnKind, seed));
+    for (const [index, text] of drawTexts(texts, show, texts.length, `${seed}\0mixed`).entries()) {
+      console.log(`${kind} ${index + 1}\t${kind === "docs" ? text.context : text.text}`);
+      console.error(`${kind} ${index + 1}\t${text.file}:${text.line}`);
+    }
+  }
+}
+
+/** Returns whether a text is of a kind and long enough to be judged alone. */
+function isDrawn(drawnKind: TextKind): (text: PlacedText) => boolean {
+  return ({ kind, text, context }) =>
+    kind === drawnKind &&
+    (kind === "name" || text.split(" ").length >= 3) &&
+    (kind !== "test name" || context !== "row");
 }

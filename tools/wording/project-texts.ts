@@ -1,7 +1,7 @@
 import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { projectFolder } from "../build/manifest.ts";
-import { lineTextsOf, pageTextsOf, type Text, textsOf } from "./texts-of.ts";
+import { lineTextsOf, pageTextsOf, type Text, textsOf, titlesOf } from "./texts-of.ts";
 
 /** A text with its file, relative to the project's folder. */
 export interface PlacedText extends Text {
@@ -71,6 +71,11 @@ export function lineTexts(files: readonly string[], filter: RegExp): PlacedText[
  */
 export function sourceTexts(files: readonly string[], isTest: boolean, filter: RegExp = /^/): PlacedText[] {
   return textsIn(files, filter, (content) => textsOf(content, isTest));
+}
+
+/** Returns the titles of tests, each without the titles of its groups. */
+export function testTitles(files: readonly string[]): PlacedText[] {
+  return textsIn(files, /^/, titlesOf);
 }
 
 /** Returns the texts of pages. @param filter - skips files that it does not match */

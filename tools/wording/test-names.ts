@@ -74,6 +74,13 @@ export function testNamesOf(program: Node, source: string, stringOf: (node: Node
   return names.filter(({ start }, index) => index === names.findIndex((name) => name.start === start));
 }
 
+/** Returns the titles of the tests of a source, without the titles of their groups and with `$name` or `%s` as written. */
+export function testTitlesOf(program: Node, source: string, stringOf: (node: Node) => string | undefined): TestName[] {
+  const call = callOf(program, source, stringOf);
+  const own = call === undefined || call.isGroup ? [] : [{ text: call.title, start: call.start, isRow: false }];
+  return [...own, ...childrenOf(program).flatMap((child) => testTitlesOf(child, source, stringOf))];
+}
+
 /** Returns the values of a row of a table: by name for an object, by place for an array or a single value. */
 function valuesOf(row: Node): { readonly byName: ReadonlyMap<string, Node>; readonly byPlace: readonly Node[] } {
   const byName = nodesIn(row["properties"]).flatMap(({ key, value }): [string, Node][] =>

@@ -1,9 +1,9 @@
 import { parseAst } from "rolldown/parseAst";
 import { childrenOf, isNode, type Node } from "../mutants/syntax.ts";
-import { testNamesOf } from "./test-names.ts";
+import { testNamesOf, testTitlesOf } from "./test-names.ts";
 
 /** The kind of a text: messages are the strings of a program that people read; "docs" and "cell" are parts of pages. */
-export type TextKind = "message" | "name" | "comment" | "test name" | "docs" | "cell";
+export type TextKind = "message" | "name" | "comment" | "test name" | "test title" | "commit subject" | "docs" | "cell";
 
 /** A text that people read, with its position. */
 export interface Text {
@@ -70,6 +70,16 @@ export function textsOf(source: string, isTest: boolean): Text[] {
     }
   }
   return texts.toSorted((a, b) => a.line - b.line);
+}
+
+/** Returns the titles of the tests of a TypeScript source, each without the titles of its groups, as written. */
+export function titlesOf(source: string): Text[] {
+  const lineOf = lineFinder(source);
+  const program: unknown = parseAst(source, { lang: "ts" });
+  if (!isNode(program)) return [];
+  return testTitlesOf(program, source, (node) => stringOf(node, source)).map(({ text, start }) => {
+    return { kind: "test title", text: oneLine(text), context: "", line: lineOf(start) };
+  });
 }
 
 /** Returns the texts of a page in Markdown, without code and the targets of links. */

@@ -1,0 +1,53 @@
+import { spawnSync } from "node:child_process";
+import { globSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { PlacedText } from "./project-texts.ts";
+import { pageTextsOf, textsOf } from "./texts-of.ts";
+
+const excluded = /(?:^|\/)(?:node_modules|dist|build|gen|generated|vendor|third_party|\.git)$/;
+const testPath = /(?:^|[/._-])(?:tests?|spec|__tests__)(?=[/._-])/;
+
+/** The number of latest commits whose subjects are read. */
+const subjectsRead = 200;
+
+/**
+ * Returns the texts of checkouts of other projects with the filters of this project: those of TypeScript and JavaScript,
+ * of pages in Markdown, and the subjects of commits.
+ *
+ * @param folder - has a folder for each project
+ */
+export function textsOfProjects(folder: string): PlacedText[] {
+  const projects = readdirSync(folder, { withFileTypes: true }).filter((entry) => entry.isDirectory());
+  return projects.flatMap(({ name }) => textsOfProject(folder, name));
+}
+
+function textsOfProject(folder: string, name: string): PlacedText[] {
+  const cwd = join(folder, name);
+  const files = globSync(["**/*.{ts,mts,js,mjs}", "**/*.md"], { cwd, exclude: (path) => excluded.test(path) });
+  const texts = files
+    .filter((file) => !/\.d\.m?ts$|(?:^|\/)(?:CHANGELOG|LICENSE|CODE_OF_CONDUCT)/i.test(file))
+    .flatMap((file) =>
+      textsOfFile(readFileSync(join(cwd, file), "utf8"), file).map((text) => ({ ...text, file: join(name, file) })),
+    );
+  return [...texts, ...subjectsOf(cwd, name)];
+}
+
+function textsOfFile(content: string, file: string): ReturnType<typeof textsOf> {
+  if (file.endsWith(".md")) return pageTextsOf(content);
+  try {
+    return textsOf(content, testPath.test(file));
+  } catch {
+    // JSX, Flow, and broken files of tests are not parsed.
+    return [];
+  }
+}
+
+/** Returns the subjects of the latest commits of a repository; none in another folder. */
+export function subjectsOf(folder: string, name: string): PlacedText[] {
+  const { stdout } = spawnSync("git", ["log", "--no-merges", "--format=%s", `-${subjectsRead}`], {
+    cwd: folder,
+    encoding: "utf8",
+  });
+  const subjects = (stdout ?? "").split("\n").filter((subject) => subject !== "");
+  return subjects.map((text, index) => ({ kind: "commit subject", text, context: "", line: index + 1, file: name }));
+}
