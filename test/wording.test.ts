@@ -1,14 +1,14 @@
 import { expect, test } from "vitest";
 import { forbiddenPhrases, wordingErrors } from "../tools/wording/check.ts";
 
-// docs/explanation/terms.md lists the phrases. `npx node tools/wording/main.ts --check` prints the same errors.
+// tools/wording/terms.md lists the phrases. `npx node tools/wording/main.ts --check` prints the same errors.
 
 const phrases = forbiddenPhrases();
 
-test("messages, comments, names, tests and pages use the terms of docs/explanation/terms.md", () => {
+test("messages, comments, names, tests and pages use the terms of tools/wording/terms.md", () => {
   expect(wordingErrors(phrases)).toEqual([]);
 });
 
-test("docs/explanation/terms.md lists phrases to avoid", () => {
+test("tools/wording/terms.md lists phrases to avoid", () => {
   expect(phrases.length).toBeGreaterThan(10);
 });

@@ -9,7 +9,7 @@ import type { TextKind } from "./texts-of.ts";
 
 // Lists what people read in this project:
 //
-//   npx node tools/wording/main.ts --check        the phrases that docs/explanation/terms.md rules out, like npm test
+//   npx node tools/wording/main.ts --check        the phrases that tools/wording/terms.md rules out, like npm test
 //   npx node tools/wording/main.ts --figures      how often texts have what makes them hard to read, with the ceilings
 //   npx node tools/wording/main.ts --messages     all messages of the program, similar ones next to each other
 //   npx node tools/wording/main.ts --draw SEED    100 names with their declarations, 80 sentences of comments, 50 of docs,

@@ -9,7 +9,7 @@ export interface PlacedText extends Text {
 }
 
 /** The page that lists the terms of the project. */
-export const termsPage = "docs/explanation/terms.md";
+export const termsPage = "tools/wording/terms.md";
 
 /** Returns the contents of a file of the project. */
 export function readProjectFile(file: string): string {

@@ -1,7 +1,7 @@
 /**
  * The stable identifiers of errors: of refused requests, of faults, and of errors that the gateway throws to the
  * application. Logs and alerts match on these, because messages may change. `identifiers/problems.ts` has an entry for each;
- * docs/reference/errors.md and docs/reference/identifiers.md explain them.
+ * docs/reference/errors.md explains them.
  */
 export {
   type AcceptingOption,

@@ -45,7 +45,7 @@ export function freeBuffer(buffer: ArrayBufferLike): void {
  * A scavenge would free these buffers in a millisecond, but V8 starts one only after 64 MiB of buffers, and at 32 MiB
  * it already marks the whole heap. So this allocates half of the buffer's size among young objects. Without it, 1 MiB
  * both ways over HTTP/1.1 takes 1,430 µs instead of 950, with 203 collections of the whole heap in 9,000 calls instead
- * of 31 (bench/README.md, "The effect of each optimisation").
+ * of 31.
  */
 export function nudgeScavenge(bufferBytes: number): void {
   Array<undefined>(Math.min(bufferBytes >>> 4, nudgeElementsMax));

@@ -3,7 +3,7 @@
  * changes its meaning; a release may add some.
  *
  * `problem()` uses the code and the status listed here unless its caller passes others. Errors without a code never
- * reach a client. A test compares the comment of each entry with docs/reference/identifiers.md. The comments are not
+ * reach a client. A test compares the comment of each entry with docs/reference/errors.md. The comments are not
  * values, because values would be part of every bundle.
  */
 export const problems = {
