@@ -128,3 +128,17 @@ test("existing plants are looked up with one statement, because the function tha
   expect(requested).toHaveBeenCalledTimes(1);
   await session.close();
 });
+
+test("a session sets the settings of the workers when it connects, and each transaction pins them", async () => {
+  const name = "citus.worker_min_messages";
+  const url = await server.createSchema();
+  const session = new Session(readServerUrl(url), undefined, new CitusWorkers(() => false));
+  const show = `SELECT pg_catalog.current_setting('${name}', true)`;
+  await expect(session.query(show)).resolves.toEqual([["debug1"]]);
+  await session.run(`SET ${name} = notice`);
+  await expect(session.query(show)).resolves.toEqual([["notice"]]);
+  await expect(session.queryInTransaction(show, [])).resolves.toEqual([["debug1"]]);
+  const other = new Session(readServerUrl(url));
+  await expect(other.queryInTransaction(show, [])).resolves.toEqual([[null]]);
+  await Promise.all([session.close(), other.close()]);
+});

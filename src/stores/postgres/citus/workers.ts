@@ -12,6 +12,8 @@ const stuckMax = 100;
 
 /** The workers of Citus, if the tables are distributed. Shared by all sessions of a store. */
 export class CitusWorkers implements Workers {
+  // Citus forwards the warning of a worker as a debug message in some transactions. Other servers ignore the setting.
+  readonly settings: ReadonlyMap<string, string> = new Map([["citus.worker_min_messages", "debug1"]]);
   readonly #isDistributed: () => boolean;
   /** The ids of the server processes that may still wait for a worker. */
   #stuckProcesses: readonly number[] = [];

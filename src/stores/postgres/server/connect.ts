@@ -39,6 +39,8 @@ export interface ConnectOptions {
   readonly timeouts: SessionTimeouts | undefined;
   /** Whether query plans are cached for the lifetime of the connection. */
   readonly cachesPlans: boolean;
+  /** Further settings of every session, by name. */
+  readonly settings: ReadonlyMap<string, string>;
   /** Whether read-only hosts are refused. Used for several hosts, of which only one is the primary. */
   readonly mustBeWritable: boolean;
   /** The deadline, on the clock of `performance.now()`, in addition to the timeout of the host. */
@@ -116,9 +118,8 @@ export async function disconnect(client: Client): Promise<void> {
   await client.end().catch(() => undefined);
 }
 
-// Shows the warning that a commit is not on the standbys, even if the role or the URL sets other levels. Citus forwards
-// the warning of a worker as a debug message in some transactions. Other servers ignore the second setting.
-const showWarnings = "-c client_min_messages=debug1 -c citus.worker_min_messages=debug1";
+// Shows the warning that a commit is not on the standbys, even if the role or the URL sets other levels.
+const showWarnings = "-c client_min_messages=debug1";
 
 // A statement fails (42501) instead of missing rows that a policy hides.
 const refuseHiddenRows = "-c row_security=off";
@@ -161,11 +162,18 @@ export async function abortStatement(client: Client): Promise<boolean> {
 const cachedPlanOptions = "-c enable_seqscan=off -c enable_nestloop=off -c jit=off";
 
 /** Returns the `options` that every session sets, after those of the URL, which they override. */
-export function sessionOptions({ timeouts, cachesPlans }: Pick<ConnectOptions, "timeouts" | "cachesPlans">): string {
+export function sessionOptions({
+  timeouts,
+  cachesPlans,
+  settings,
+}: Pick<ConnectOptions, "timeouts" | "cachesPlans" | "settings">): string {
   // Set in `options`, because node-postgres cannot send a timeout of 0, which is needed to override that of the role.
   const limits =
     timeouts && `-c lock_timeout=${timeouts.lockTimeoutMs} -c statement_timeout=${timeouts.statementTimeoutMs}`;
-  return [showWarnings, refuseHiddenRows, limits ?? "", cachesPlans ? cachedPlanOptions : ""].filter(Boolean).join(" ");
+  const further = [...settings].map(([name, value]) => `-c ${name}=${value}`);
+  return [showWarnings, ...further, refuseHiddenRows, limits ?? "", cachesPlans ? cachedPlanOptions : ""]
+    .filter(Boolean)
+    .join(" ");
 }
 
 async function assertWritable(client: Client, limitMs: number): Promise<void> {

@@ -65,8 +65,9 @@ export const readCommitted = "ISOLATION LEVEL READ COMMITTED";
  * transaction resets the settings that must be correct when the second transaction starts.
  *
  * @param characteristics - the text after `BEGIN`; further statements may follow it
+ * @param settings - further settings, by name
  */
-export function beginSql(characteristics: string): string {
-  return `BEGIN; ${resetSql}; COMMIT; BEGIN ${characteristics};
-    SELECT pg_catalog.set_config('citus.worker_min_messages', 'debug1', true) WHERE ${pinnedCondition}`;
+export function beginSql(characteristics: string, settings: ReadonlyMap<string, string> = new Map()): string {
+  const pins = [...settings].map(([name, value]) => `pg_catalog.set_config('${name}', '${value}', true)`);
+  return `BEGIN; ${resetSql}; COMMIT; BEGIN ${characteristics}; SELECT ${pins.join(", ")} WHERE ${pinnedCondition}`;
 }

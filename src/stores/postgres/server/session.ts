@@ -36,6 +36,8 @@ export class InDoubtError extends Error {}
 
 /** The servers to which a server forwards statements. */
 export interface Workers {
+  /** The settings of a connection, by name, with which {@link doubtOf} gets all notices. Pinned by transactions. */
+  readonly settings: ReadonlyMap<string, string>;
   /** Returns why a commit may not be on the standbys of a worker; `undefined` for an unrelated notice. */
   doubtOf(notice: Notice): string | undefined;
   /**
@@ -83,6 +85,7 @@ export class Session {
     this.#connectOptions = {
       timeouts,
       cachesPlans: names !== undefined,
+      settings: workers?.settings ?? new Map(),
       onConnected: (refusal) => (this.#settingsRefusal = refusal),
       onLost: (client) => this.#dropClient(client),
       onNotice: (notice) => this.#read(notice),
@@ -219,7 +222,7 @@ export class Session {
    */
   async begin(characteristics: string): Promise<void> {
     try {
-      await this.run(beginSql(characteristics));
+      await this.run(this.#beginSql(characteristics));
     } catch (fault) {
       // The transaction may be open.
       this.#disconnect();
@@ -234,7 +237,7 @@ export class Session {
    */
   async runInTransaction(characteristics: string, script: string): Promise<void> {
     try {
-      await this.run(`${beginSql(characteristics)}; ${script}; COMMIT`);
+      await this.run(`${this.#beginSql(characteristics)}; ${script}; COMMIT`);
     } catch (fault) {
       this.#disconnect();
       throw fault;
@@ -252,6 +255,10 @@ export class Session {
       await this.rollBack().catch(() => this.discard());
       throw fault;
     }
+  }
+
+  #beginSql(characteristics: string): string {
+    return beginSql(characteristics, this.#workers?.settings);
   }
 
   /** Commits. After an error, call {@link discard}. */
