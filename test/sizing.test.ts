@@ -24,7 +24,7 @@ function numberIn(path: string, pattern: RegExp): number {
 }
 
 describe("the connections of a process", () => {
-  const { inFlightMax } = singleServer(storeSchema("plants"));
+  const { inFlightMax } = singleServer(storeSchema("plants")).lanes;
   const connections = words[inFlightMax + otherConnections] ?? "";
 
   test.each([

@@ -29,7 +29,10 @@ export interface Backend {
   readonly deferred?: number;
   readonly connections?: StoreConnections;
   readonly file?: StoreFile;
-  /** By default a backend has one lane, 0, with one batch at a time. */
+  /**
+   * By default a backend has one lane, 0, with one batch at a time. Lanes may change; read only while the backend has no
+   * problem, or has had a batch.
+   */
   readonly lanes?: Lanes;
 }
 

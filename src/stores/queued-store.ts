@@ -5,14 +5,14 @@ import type { OnBatch } from "./durable-store-options.ts";
 
 /** Returns a plant store with a queue for each lane of a backend. */
 export function queuedStore(backend: Backend, onBatch?: OnBatch): PlantStore {
-  const { batchMax, waitingMax, lanes } = backend;
+  const { batchMax, waitingMax } = backend;
   const queues = new Map<number, DeleteQueue>();
   let isClosed = false;
 
   const queueOf = (lane: number): DeleteQueue => {
     const known = queues.get(lane);
     if (known !== undefined) return known;
-    const inFlightMax = lanes?.inFlightMax ?? 1;
+    const inFlightMax = backend.lanes?.inFlightMax ?? 1;
     const queue = new DeleteQueue({
       commit: (batch) => backend.commit(batch),
       batchMax,
@@ -40,7 +40,7 @@ export function queuedStore(backend: Backend, onBatch?: OnBatch): PlantStore {
       let [forBatch, forBatchMax] = [0, 0];
       for (const [lane, { waiting }] of queues) {
         forBatch += waiting.forBatch;
-        if (lanes?.isUsed(lane) !== false) forBatchMax += waiting.forBatchMax;
+        if (backend.lanes?.isUsed(lane) !== false) forBatchMax += waiting.forBatchMax;
       }
       return { forBatch, forBatchMax: forBatchMax || waitingMax, forLock: backend.deferred ?? 0 };
     },
@@ -54,6 +54,7 @@ export function queuedStore(backend: Backend, onBatch?: OnBatch): PlantStore {
     delete(id, call) {
       if (backend.problem !== undefined) return Promise.reject(storeUnavailable(problemOf(backend)));
       if (isClosed) return Promise.reject(storeUnavailable());
+      const { lanes } = backend;
       if (lanes === undefined) return queueOf(0).delete(id, call);
       return queueOf(lanes.of(id)).delete(id, lanes.toRecordedCall(call, id));
     },

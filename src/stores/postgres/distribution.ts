@@ -1,3 +1,4 @@
+import type { OnUpkeep } from "../upkeep.ts";
 import type { Placement } from "./delete/placement.ts";
 import type { OnWaiting } from "./schema/online-migration.ts";
 import type { StoreSchema } from "./schema/store-schema.ts";
@@ -11,18 +12,21 @@ export interface DistributedTables {
   place(isByDay: boolean): Placement;
 }
 
-/** An extension of PostgreSQL that distributes tables. table-location.ts registers the only one. */
-export interface Distribution {
-  /** Returns the servers to which a session forwards statements. */
-  createWorkers(isDistributed: () => boolean): Workers;
-  /** Returns whether the server has the extension. */
-  isInstalled(session: Session): Promise<boolean>;
+/** The servers over which the tables of a store may be distributed. Shared by all sessions of the store. */
+export interface StoreWorkers extends Workers {
   /**
    * Finds the tables of a store; `undefined` if they are on a single server.
    *
    * @throws StoreOpenError when they are distributed in a way that is not supported
    */
   find(session: Session, schema: StoreSchema): Promise<DistributedTables | undefined>;
+}
+
+/** An extension of PostgreSQL that distributes tables. table-location.ts registers the only one. */
+export interface Distribution {
+  createWorkers(onUpkeep?: OnUpkeep): StoreWorkers;
+  /** Returns whether the server has the extension. */
+  isInstalled(session: Session): Promise<boolean>;
   /** Checks before a migration that the schema can be distributed. */
   checkSchema(session: Session, schema: StoreSchema): Promise<void>;
   /** Distributes the tables at the end of a migration, if the server has the extension. */

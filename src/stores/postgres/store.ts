@@ -8,9 +8,9 @@ import { StoreHealth, type StoreProblem } from "../store-health.ts";
 import { checkDeletionsKept, deletionsKeptMsDefault } from "../retention.ts";
 import { elapsedMsSince, type OnUpkeep } from "../upkeep.ts";
 import { Retention } from "./all-plants/retention.ts";
-import { UnavailableWorkers } from "./delete/unavailable-workers.ts";
 import { TableLocation } from "./table-location.ts";
 import { DeferredDeletes } from "./delete/deferred-deletes.ts";
+import type { LaneReports } from "./delete/placement.ts";
 import { problemOf } from "./delete/problem.ts";
 import { BatchFailure, batchTimeoutMs, deleteTimeouts, runBatch } from "./delete/run-batch.ts";
 import { checkRequestedSettings } from "./schema/check-requested-settings.ts";
@@ -48,7 +48,8 @@ export const watchIntervalMs = 5_000;
  * deletions until a check succeeds. The same happens immediately if the server refuses everything. If the server is
  * unavailable from the start, the store opens in this state.
  *
- * If a worker of Citus is unavailable, only the deletions on it fail; the store has no `problem`.
+ * If the tables are distributed and a single server of them is unavailable, only the deletions on it fail; the store has
+ * no `problem`.
  *
  * @throws StoreOpenError naming the server, for a problem that will not resolve itself within seconds
  */
@@ -56,7 +57,7 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
   checkDeletionsKept(options.deletionsKeptMs);
   const server =
     options.currentUrl === undefined ? readServerUrl(options.url) : followServerUrl(options.url, options.currentUrl);
-  const location = new TableLocation();
+  const location = new TableLocation(options.onUpkeep);
   const session = new Session(server, deleteTimeouts, location.workers);
   session.deadlineMs = performance.now() + batchTimeoutMs;
   const problem = await location.check(session).then(() => undefined, problemOf);
@@ -73,18 +74,16 @@ class PostgresBackend implements Backend {
     watchIntervalMs,
     graceMs: batchTimeoutMs,
   });
-  readonly lanes: Lanes;
   readonly #server: Server;
   readonly #sessions: SessionPool;
   readonly #location: TableLocation;
   readonly #deferred = new DeferredDeletes({
     commit: (batch, deadlineMs) => this.#commit(batch, deadlineMs),
-    workerOf: (id) => this.#location.placement.workerOf(id),
+    workerOf: (id) => this.lanes.of(id),
     batchMax,
     waitingMax,
   });
   readonly #retention: Retention;
-  readonly #unavailableWorkers: UnavailableWorkers;
   readonly #onUpkeep: OnUpkeep | undefined;
   #areTimeoutsReported = false;
   #areConnectionsReported = false;
@@ -105,25 +104,19 @@ class PostgresBackend implements Backend {
       hasDeletedSince: (timeMs) => this.#health.hasCommittedSince(timeMs),
       onUpkeep,
     });
-    this.#unavailableWorkers = new UnavailableWorkers(onUpkeep);
     const begunMs = performance.now();
     const names = new NamedStatements((refusal) =>
       onUpkeep?.({ kind: "prepared-statements-refused", lastedMs: elapsedMsSince(begunMs), problem: refusal }),
     );
     this.#sessions = new SessionPool(() => new Session(server, deleteTimeouts, location.workers, names));
-    this.lanes = {
-      of: (id) => location.placement.workerOf(id),
-      get inFlightMax() {
-        return location.placement.inFlightMax;
-      },
-      // The lane -1 is unused once the tables are distributed over workers.
-      isUsed: (worker) => worker >= 0 === location.isDistributed,
-      toRecordedCall: (call, id) => location.placement.toRecordedCall(call, id),
-    };
   }
 
   get name(): string {
     return this.#server.name;
+  }
+
+  get lanes(): Lanes {
+    return this.#location.placement.lanes;
   }
 
   get problem(): StoreProblem | undefined {
@@ -155,15 +148,16 @@ class PostgresBackend implements Backend {
     const begunMs = performance.now();
     const { placement } = this.#location;
     const [first] = batch;
-    const worker = first === undefined ? 0 : placement.workerOf(first.id);
+    const lane = first === undefined ? 0 : placement.lanes.of(first.id);
     try {
       const options = { placement, isCareful: !this.#deferred.isEmpty };
       await this.#sessions.use(deadlineMs, (session) => runBatch(session, batch, options));
     } catch (fault) {
       if (!(fault instanceof BatchFailure)) throw fault;
-      const mayBeOneWorker = placement.isDistributed && (fault.server === "unavailable" || fault.server === "busy");
+      const { laneReports } = placement;
+      const mayBeLane = fault.server === "unavailable" || fault.server === "busy";
       this.#reportRefusedConnection(fault, begunMs);
-      if (mayBeOneWorker) void this.#reportWorker(worker, fault, begunMs);
+      if (laneReports !== undefined && mayBeLane) void this.#reportLane(laneReports, lane, fault, begunMs);
       else if (this.#isServerAtFault(fault, begunMs)) this.#health.report(problemOf(fault.fault));
       return fault.ending;
     }
@@ -171,7 +165,7 @@ class PostgresBackend implements Backend {
     for (const one of batch) if (one.state === "deferred") this.#deferred.add(one, deadlineMs);
     // A batch that deletes nothing writes nothing, so it does not show that commits work.
     if (batch.some(({ ending }) => ending?.kind === "deleted")) this.#health.recordCommit();
-    this.#unavailableWorkers.recordSuccess(worker);
+    placement.laneReports?.recordSuccess(lane);
     return undefined;
   }
 
@@ -183,10 +177,10 @@ class PostgresBackend implements Backend {
     return server === "refusing" || (server !== "healthy" && !this.#health.hasCommittedSince(begunMs));
   }
 
-  /** Reports a worker as unavailable, unless the whole store has a problem: then the coordinator may be unavailable. */
-  async #reportWorker(worker: number, { fault }: BatchFailure, begunMs: number): Promise<void> {
+  /** Reports a lane as unavailable, unless the whole store has a problem: then the lane is not the cause. */
+  async #reportLane(reports: LaneReports, lane: number, { fault }: BatchFailure, begunMs: number): Promise<void> {
     const isStoreHealthy = await this.#health.check();
-    if (isStoreHealthy) this.#unavailableWorkers.recordFailure(worker, problemOf(fault).text, begunMs);
+    if (isStoreHealthy) reports.recordFailure(lane, problemOf(fault).text, begunMs);
   }
 
   async #findProblem(hasCommitted: boolean, deadlineMs: number): Promise<StoreProblem | undefined> {

@@ -2,11 +2,12 @@ import { isDeepStrictEqual } from "node:util";
 import { citus } from "./citus/index.ts";
 import type { Placement } from "./delete/placement.ts";
 import { singleServer, singleServerByDay } from "./delete/single-server.ts";
-import type { Distribution } from "./distribution.ts";
+import type { OnUpkeep } from "../upkeep.ts";
+import type { Distribution, StoreWorkers } from "./distribution.ts";
 import { checkDatabase, checkRights } from "./schema/check-database.ts";
 import { refuseRenamedSchema } from "./schema/renamed-schema.ts";
 import { findSchema, type StoreSchema } from "./schema/store-schema.ts";
-import type { Session, Workers } from "./server/session.ts";
+import type { Session } from "./server/session.ts";
 
 const isPartitionedSql = "SELECT FROM pg_catalog.pg_class WHERE oid = pg_catalog.to_regclass($1) AND relkind = 'p'";
 
@@ -16,21 +17,20 @@ export const distribution: Distribution = citus;
 /** The schema and placement of the tables of a store. Shared by all its sessions. */
 export class TableLocation {
   /** The servers over which the tables may be distributed. */
-  readonly workers: Workers = distribution.createWorkers(() => this.isDistributed);
+  readonly workers: StoreWorkers;
   #schema: StoreSchema | undefined;
   #placement: Placement | undefined;
   /** What the placement depends on. */
   #layout: unknown;
 
+  constructor(onUpkeep?: OnUpkeep) {
+    this.workers = distribution.createWorkers(onUpkeep);
+  }
+
   /** The placement that {@link refresh} has found. */
   get placement(): Placement {
     if (this.#placement === undefined) throw new Error("the location of the tables is not known yet");
     return this.#placement;
-  }
-
-  /** Whether the tables are distributed over workers, as far as known. */
-  get isDistributed(): boolean {
-    return this.#placement?.isDistributed ?? false;
   }
 
   /**
@@ -50,11 +50,11 @@ export class TableLocation {
   /**
    * Reads the current placement: an operator may distribute the tables, or add workers, at any time.
    *
-   * @throws StoreOpenError as {@link Distribution.find} does
+   * @throws StoreOpenError as {@link StoreWorkers.find} does
    */
   async refresh(session: Session): Promise<void> {
     const schema = await this.schemaOn(session);
-    const found = await distribution.find(session, schema);
+    const found = await this.workers.find(session, schema);
     const isByDay = (await session.query(isPartitionedSql, [schema.deletions])).length > 0;
     const layout = { distributed: found?.layout, isByDay };
     // Kept if nothing has changed, because building its statements and finding an id on each worker take a while.

@@ -16,6 +16,11 @@ const server = await startPostgresOfFile();
 
 const hashMax = 2 ** 31 - 1;
 
+/** Returns the workers of a store whose tables are distributed. */
+function usedWorkers(): CitusWorkers {
+  return Object.assign(new CitusWorkers(), { areUsed: true });
+}
+
 /** Creates a schema in which statements for all workers run on this server. */
 async function createSchemaWith(onWorkers: string): Promise<string> {
   const url = await server.createSchema();
@@ -39,7 +44,7 @@ async function connectStore(url: string): Promise<Client> {
 
 test("a timeout while cancelling waits delays only one connection, because all processes are forgotten", async () => {
   const url = await createSchemaWith("SELECT pg_sleep(600)::text");
-  const workers = new CitusWorkers(() => true);
+  const workers = usedWorkers();
   const stuck = await connectStore(url);
   workers.addPossibleWait(stuck.processID);
   const first = new Session(readServerUrl(url), undefined, workers);
@@ -54,7 +59,7 @@ test("a timeout while cancelling waits delays only one connection, because all p
 
 test("the waits of the last hundred processes are cancelled, and no others", async () => {
   const url = await createSchemaWith("INSERT INTO asked VALUES ($1) RETURNING command");
-  const workers = new CitusWorkers(() => true);
+  const workers = usedWorkers();
   const [forgotten, oldest] = [await connectStore(url), await connectStore(url)];
   workers.addPossibleWait(forgotten.processID);
   workers.addPossibleWait(oldest.processID);
@@ -68,7 +73,7 @@ test("the waits of the last hundred processes are cancelled, and no others", asy
 
 test("waits are cancelled with the view and the function of pg_catalog, whatever the search_path of a worker", async () => {
   const url = await createSchemaWith("INSERT INTO asked VALUES ($1) RETURNING command");
-  const workers = new CitusWorkers(() => true);
+  const workers = usedWorkers();
   const waiting = await connectStore(url);
   workers.addPossibleWait(waiting.processID);
   const session = new Session(readServerUrl(url), undefined, workers);
@@ -104,7 +109,7 @@ test.each([
   async ({ responseTimeoutMs, disconnect, expected }) => {
     const url = await server.createSchema();
     await using proxy = await startCuttingProxy(server.socketFolder);
-    const workers = new CitusWorkers(() => true);
+    const workers = usedWorkers();
     const noted = vi.spyOn(workers, "addPossibleWait");
     const through = readServerUrl(url.replace(server.socketFolder, proxy.socketFolder));
     const session = new Session(through, { lockTimeoutMs: 0, statementTimeoutMs: 0, responseTimeoutMs }, workers);
@@ -132,7 +137,7 @@ test("existing plants are looked up with one statement, because the function tha
 test("a session sets the settings of the workers when it connects, and each transaction pins them", async () => {
   const name = "citus.worker_min_messages";
   const url = await server.createSchema();
-  const session = new Session(readServerUrl(url), undefined, new CitusWorkers(() => false));
+  const session = new Session(readServerUrl(url), undefined, new CitusWorkers());
   const show = `SELECT pg_catalog.current_setting('${name}', true)`;
   await expect(session.query(show)).resolves.toEqual([["debug1"]]);
   await session.run(`SET ${name} = notice`);

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { UnavailableWorkers } from "../../../src/stores/postgres/delete/unavailable-workers.ts";
+import { UnavailableWorkers } from "../../../src/stores/postgres/citus/unavailable-workers.ts";
 import type { Upkeep } from "../../../src/stores/upkeep.ts";
 
 /** Half an hour ago, on the clock of `performance.now()`. */

@@ -130,7 +130,7 @@ describePlantDatabase(async () => {
 /** Returns a plant of each worker. */
 function oneOfEach(placement: Placement): readonly bigint[] {
   const ids = Array.from({ length: 200 }, (_, i) => BigInt(i));
-  return [0, 1].map((worker) => ids.find((id) => placement.workerOf(id) === worker) ?? -1n);
+  return [0, 1].map((worker) => ids.find((id) => placement.lanes.of(id) === worker) ?? -1n);
 }
 
 const otherFunctionSql = `CREATE OR REPLACE FUNCTION plantstore_delete(
@@ -253,7 +253,7 @@ describe("on Citus", () => {
     );
     await session.close();
     expect(rows).toHaveLength(asked.length);
-    expect(rows.map(([id]) => String(placement.workerOf(BigInt(id ?? ""))))).toEqual(rows.map(([, worker]) => worker));
+    expect(rows.map(([id]) => String(placement.lanes.of(BigInt(id ?? ""))))).toEqual(rows.map(([, worker]) => worker));
   });
 
   test("deletions wait only for their worker, and are refused while the store closes", async () => {
@@ -305,7 +305,7 @@ describe("on Citus", () => {
     // Two workers have twice the limit.
     await expect.poll(roomOnceAsked).toBe(32_768);
     batches = 0;
-    const ofOne = ids.filter((id) => placement.workerOf(id) === 0).slice(-2);
+    const ofOne = ids.filter((id) => placement.lanes.of(id) === 0).slice(-2);
     const deleted = Promise.all(ofOne.map((id) => store.delete(id, deleteCall())));
     expect(batches).toBe(1);
     await expect(deleted).resolves.toEqual([true, true]);
@@ -329,10 +329,10 @@ describe("on Citus", () => {
     await store.close();
     const records = await runSql(url, "SELECT batch, plant_id FROM deletions");
     const workerOfBatch = new Map(
-      records.map(({ batch, plant_id: id }) => [batch, placement.workerOf(BigInt(String(id)))]),
+      records.map(({ batch, plant_id: id }) => [batch, placement.lanes.of(BigInt(String(id)))]),
     );
     const strays = records.filter(
-      ({ batch, plant_id: id }) => placement.workerOf(BigInt(String(id))) !== workerOfBatch.get(batch),
+      ({ batch, plant_id: id }) => placement.lanes.of(BigInt(String(id))) !== workerOfBatch.get(batch),
     );
     expect(strays).toEqual([]);
   });
@@ -355,7 +355,7 @@ describe("on Citus", () => {
     );
     await location.refresh(session);
     await session.close();
-    expect(location.placement.workerOf(tenant)).not.toBe(location.placement.workerOf(0n));
+    expect(location.placement.lanes.of(tenant)).not.toBe(location.placement.lanes.of(0n));
     const store = await openPostgresStore({ url });
     await expect(store.delete(tenant, deleteCall())).resolves.toBe(true);
     await store.close();
@@ -368,7 +368,7 @@ describe("on Citus", () => {
   ])("a batch $name succeeds nevertheless", async ({ token }) => {
     const url = await createStore(ids);
     const { session, placement } = await openCitusSession(url);
-    const other = ids.find((id) => placement.workerOf(id) !== placement.workerOf(0n));
+    const other = ids.find((id) => placement.lanes.of(id) !== placement.lanes.of(0n));
     const [row] = await session.query(
       `SELECT deleted FROM plantstore_delete(0, '{0,${other}}', '{a,a}', '{r,r}', ${token}, NULL, false)`,
     );
@@ -590,9 +590,9 @@ describe("on Citus", () => {
   test("a batch for the wrong worker deletes nothing if a trigger there drops a record", async () => {
     const url = await createStore(ids);
     const { session, placement } = await openCitusSession(url);
-    const here = placement.workerOf(0n);
-    const other = ids.find((id) => placement.workerOf(id) !== here) ?? 0n;
-    await addTrigger(url, { table: "deletions", when: "INSERT", sql: "RETURN NULL", on: placement.workerOf(other) });
+    const here = placement.lanes.of(0n);
+    const other = ids.find((id) => placement.lanes.of(id) !== here) ?? 0n;
+    await addTrigger(url, { table: "deletions", when: "INSERT", sql: "RETURN NULL", on: placement.lanes.of(other) });
     const batch = `'{0,${other}}', '{a,a}', '{r,r}', '00000000-0000-4000-8000-000000000000', NULL, false`;
     const deleting = session.query(`SELECT deleted FROM plantstore_delete(0, ${batch})`);
     await expect(deleting).rejects.toMatchObject({ code: "22P02" });

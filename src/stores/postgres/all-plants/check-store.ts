@@ -28,12 +28,12 @@ export async function checkPostgresStore(url: string): Promise<readonly string[]
   // Uses the same timeouts as a server, which override those of the URL.
   const session = new Session(server, deleteTimeouts, location.workers);
   try {
-    await retryWhileLocked(session, async () => {
+    return await retryWhileLocked(session, async () => {
       await location.check(session);
       await checkRequestedSettings(session);
       await location.placement.checkWrite(session);
+      return (await location.placement.findWarnings(session)).map((warning) => `${server.name} ${warning}`);
     });
-    return location.isDistributed ? [] : await findWarnings(session, server.name);
   } catch (fault) {
     throw new StoreOpenError(`cannot use ${server.name}: ${problemOf(fault).text}`, { cause: fault });
   } finally {
@@ -41,7 +41,7 @@ export async function checkPostgresStore(url: string): Promise<readonly string[]
   }
 }
 
-async function retryWhileLocked(session: Session, check: () => Promise<void>): Promise<void> {
+async function retryWhileLocked<Result>(session: Session, check: () => Promise<Result>): Promise<Result> {
   const endMs = performance.now() + busyTimeoutMs;
   for (;;) {
     try {
@@ -53,13 +53,4 @@ async function retryWhileLocked(session: Session, check: () => Promise<void>): P
     }
     await sleep(retryIntervalMs);
   }
-}
-
-const hasNoStandbySql = "SELECT WHERE pg_catalog.current_setting('synchronous_standby_names', true) = ''";
-
-async function findWarnings(session: Session, name: string): Promise<readonly string[]> {
-  if ((await session.query(hasNoStandbySql)).length === 0) return [];
-  return [
-    `${name} has no synchronous standby (synchronous_standby_names is empty): acknowledged deletions are lost with its disk`,
-  ];
 }

@@ -56,10 +56,9 @@ async function findStore(session: Session, location: TableLocation, { isRead }: 
   const schema = await location.schemaOn(session);
   await checkDatabase(session, schema, isRead ? "read" : "write");
   await location.refresh(session);
-  if (!location.isDistributed) return schema;
-  throw new StoreOpenError(
-    'stores on Citus cannot be moved: move to a server without Citus, create the extension, and run "plantstore migrate"',
-  );
+  const { moveRefusal } = location.placement;
+  if (moveRefusal !== undefined) throw new StoreOpenError(moveRefusal);
+  return schema;
 }
 
 // Two servers do not start in the same microsecond.

@@ -1,13 +1,15 @@
 import { randomUUID } from "node:crypto";
+import type { Lanes } from "../../backend.ts";
 import { keysOf, parseIdArray, toArrayLiteral } from "../delete/array-literals.ts";
 import type { PreparedBatch } from "../delete/prepared-batch.ts";
 import { verdictOn } from "../delete/fault-table.ts";
 import { findKeysSql, toIds } from "../delete/single-server.ts";
-import type { Placement, PlantFate } from "../delete/placement.ts";
+import type { Dropped, LaneReports, Placement, PlantFate } from "../delete/placement.ts";
 import { probeWrite } from "../delete/probe-write.ts";
 import type { StoreSchema } from "../schema/store-schema.ts";
 import { readCommitted } from "../server/pinned-settings.ts";
 import type { Row, Session } from "../server/session.ts";
+import { sqlStateOf } from "../server/sql-state.ts";
 import { distributedDays } from "./by-day.ts";
 import type { Shards } from "./shards.ts";
 
@@ -54,7 +56,12 @@ const probeRecordSql = ({ deletions }: StoreSchema, id: bigint): string => `
  * - An index cannot be unique across workers. So an idempotency key applies to one plant only, and records store it
  *   with the plant's id as a prefix.
  */
-export function citusPlacement(schema: StoreSchema, shards: Shards, isByDay: boolean): Placement {
+export function citusPlacement(
+  schema: StoreSchema,
+  shards: Shards,
+  isByDay: boolean,
+  laneReports?: LaneReports,
+): Placement {
   // Day partitions are skipped: they contain no records with a key, and are dropped as a whole, not row by row.
   const dayCondition = isByDay ? "day IS NULL" : "true";
   const findKeyRecordsSql = findKeysSql(schema, `${keysSql} AND ${dayCondition}`, "true");
@@ -65,13 +72,11 @@ export function citusPlacement(schema: StoreSchema, shards: Shards, isByDay: boo
   };
   return {
     schema,
-    isDistributed: true,
-    // A batch costs one statement per shard that it touches, so fewer and larger batches are cheaper. In
-    // test/suites/citus/load.ts, twice as many plants are deleted per second as with two batches in flight.
-    inFlightMax: 1,
-    workerOf: (id) => shards.workerOf(id),
-    toRecordedCall: (call, id) =>
-      call.idempotencyKey === undefined ? call : { ...call, idempotencyKey: `${id}:${call.idempotencyKey}` },
+    lanes: lanesOf(shards),
+    ...(laneReports && { laneReports }),
+    moveRefusal,
+    // A worker may still commit after its coordinator was cancelled.
+    mayBeCommitted: (fault) => sqlStateOf(fault) === "57014",
     deletePlants: async (session, batch) => {
       const [row] = await session.query(callOnWorker, valuesOf(batch, false));
       return parseIdArray(row?.[0]).map(BigInt);
@@ -95,15 +100,9 @@ export function citusPlacement(schema: StoreSchema, shards: Shards, isByDay: boo
     dropPause: 0,
     days: isByDay ? distributedDays(schema) : undefined,
     dropOldRecords: (session, keptMs, { max }) =>
-      session.transact(readCommitted, async () => {
-        const limit = Math.min(max, droppedMax);
-        const oldRecords = await session.query(oldRecordsSql(schema, dayCondition), [`${keptMs} milliseconds`, limit]);
-        if (oldRecords.length === 0) return { count: 0, isMore: false };
-        const [ids, seqs] = [0, 1].map((column) => `{${oldRecords.map((row) => row[column]).join()}}`);
-        const { length: count } = await session.query(dropSql(schema, dayCondition), [ids, seqs]);
-        // If triggers kept every record of the slice, the next slice would be the same.
-        return { count, isMore: count > 0 && oldRecords.length === limit };
-      }),
+      session.transact(readCommitted, () => dropRecords(session, schema, dayCondition, keptMs, max)),
+    // The standbys of the workers are not known to the coordinator.
+    findWarnings: () => Promise.resolve([]),
     checkWorkers: (session) => checkEachWorker(session, shards, (id) => checkWorkerOf(session, id)),
     checkWrite: (session) =>
       checkEachWorker(session, shards, async (id) => {
@@ -111,6 +110,38 @@ export function citusPlacement(schema: StoreSchema, shards: Shards, isByDay: boo
         await checkWorkerOf(session, id);
       }),
   };
+}
+
+const moveRefusal =
+  'stores on Citus cannot be moved: move to a server without Citus, create the extension, and run "plantstore migrate"';
+
+/** Returns a lane for each worker. */
+function lanesOf(shards: Shards): Lanes {
+  return {
+    of: (id) => shards.workerOf(id),
+    // A batch costs one statement per shard that it touches, so fewer and larger batches are cheaper. In
+    // test/suites/citus/load.ts, twice as many plants are deleted per second as with two batches in flight.
+    inFlightMax: 1,
+    isUsed: (worker) => worker >= 0,
+    toRecordedCall: (call, id) =>
+      call.idempotencyKey === undefined ? call : { ...call, idempotencyKey: `${id}:${call.idempotencyKey}` },
+  };
+}
+
+async function dropRecords(
+  session: Session,
+  schema: StoreSchema,
+  dayCondition: string,
+  keptMs: number,
+  max: number,
+): Promise<Dropped> {
+  const limit = Math.min(max, droppedMax);
+  const oldRecords = await session.query(oldRecordsSql(schema, dayCondition), [`${keptMs} milliseconds`, limit]);
+  if (oldRecords.length === 0) return { count: 0, isMore: false };
+  const [ids, seqs] = [0, 1].map((column) => `{${oldRecords.map((row) => row[column]).join()}}`);
+  const { length: count } = await session.query(dropSql(schema, dayCondition), [ids, seqs]);
+  // If triggers kept every record of the slice, the next slice would be the same.
+  return { count, isMore: count > 0 && oldRecords.length === limit };
 }
 
 /** Returns the parameters of the function for a batch. It returns arrays of deleted, locked and kept plants. */

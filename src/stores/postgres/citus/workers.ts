@@ -1,6 +1,13 @@
+import type { OnUpkeep } from "../../upkeep.ts";
+import type { DistributedTables, StoreWorkers } from "../distribution.ts";
+import type { StoreSchema } from "../schema/store-schema.ts";
 import type { Notice } from "../server/connect.ts";
-import { InDoubtError, type Session, type Workers } from "../server/session.ts";
+import { InDoubtError, type Session } from "../server/session.ts";
 import { sqlStateOf } from "../server/sql-state.ts";
+import { citusPlacement } from "./citus-placement.ts";
+import { refuseDistributedSchema } from "./distribute.ts";
+import { findShards } from "./shards.ts";
+import { UnavailableWorkers } from "./unavailable-workers.ts";
 
 // The part of the hint that is the same in all languages. After an upgrade of the C library, each new connection to a
 // worker starts with this warning. If it counted as a doubt, retries on new connections would stay in doubt forever.
@@ -11,16 +18,25 @@ const collationHint = "REFRESH COLLATION VERSION";
 const stuckMax = 100;
 
 /** The workers of Citus, if the tables are distributed. Shared by all sessions of a store. */
-export class CitusWorkers implements Workers {
+export class CitusWorkers implements StoreWorkers {
   // Citus forwards the warning of a worker as a debug message in some transactions. Other servers ignore the setting.
   readonly settings: ReadonlyMap<string, string> = new Map([["citus.worker_min_messages", "debug1"]]);
-  readonly #isDistributed: () => boolean;
+  /** Whether the tables are distributed over them, as far as known. */
+  areUsed = false;
+  readonly #unavailable: UnavailableWorkers;
   /** The ids of the server processes that may still wait for a worker. */
   #stuckProcesses: readonly number[] = [];
 
-  /** @param isDistributed - returns whether the tables are distributed, as far as known */
-  constructor(isDistributed: () => boolean) {
-    this.#isDistributed = isDistributed;
+  constructor(onUpkeep?: OnUpkeep) {
+    this.#unavailable = new UnavailableWorkers(onUpkeep);
+  }
+
+  async find(session: Session, schema: StoreSchema): Promise<DistributedTables | undefined> {
+    const shards = await findShards(session, schema);
+    this.areUsed = shards !== undefined;
+    if (shards === undefined) await refuseDistributedSchema(session, schema);
+    else return { layout: shards, place: (isByDay) => citusPlacement(schema, shards, isByDay, this.#unavailable) };
+    return undefined;
   }
 
   // Citus forwards SQLSTATE and text of a worker's warning, but not the routine; `57P01` means that the waiting backend
@@ -36,7 +52,7 @@ export class CitusWorkers implements Workers {
   }
 
   addPossibleWait(processId: number | null): void {
-    if (processId !== null && this.#isDistributed())
+    if (processId !== null && this.areUsed)
       this.#stuckProcesses = [...this.#stuckProcesses, processId].slice(-stuckMax);
   }
 

@@ -1,7 +1,6 @@
 import { type Deletion, endings, openOf } from "../../deletion.ts";
 import type { StoreSchema } from "../schema/store-schema.ts";
 import type { Session } from "../server/session.ts";
-import { sqlStateOf } from "../server/sql-state.ts";
 import { endByKey } from "./end-by-key.ts";
 import { type PreparedBatch, prepareBatch } from "./prepared-batch.ts";
 import { type Verdict, verdictOn } from "./fault-table.ts";
@@ -90,9 +89,7 @@ export async function attemptBatch(
     return undefined;
   } catch (fault) {
     const verdict = verdictOn(fault);
-    // A worker may still commit after its coordinator was cancelled.
-    const wasCancelled = placement.isDistributed && sqlStateOf(fault) === "57014";
-    isInDoubt ||= hasBegun && (verdict === "unknown" || wasCancelled);
+    isInDoubt ||= hasBegun && (verdict === "unknown" || placement.mayBeCommitted(fault));
     return { verdict, fault, isInDoubt };
   }
 }

@@ -4,8 +4,8 @@ import { sqlStateOf } from "../server/sql-state.ts";
  * The meaning of an error for the statement that failed.
  *
  * - `retry`: it did nothing because of concurrent transactions on the same rows, and is run again.
- * - `skip`: it did nothing because of a timeout, probably for a lock, and is run again without locked plants. On Citus,
- *   a worker may have committed a cancelled statement (57014), so its batch is in doubt.
+ * - `skip`: it did nothing because of a timeout, probably for a lock, and is run again without locked plants. If the
+ *   placement may have committed it (`Placement.mayBeCommitted`), its batch is in doubt.
  * - `wait`: it did nothing because the server lacks a resource, and is run again.
  * - `reconnect`: it did nothing, and is run again on a new connection.
  * - `unknown`: it may have been committed. It is run again on a new connection; then the deletion records show which

@@ -1,5 +1,5 @@
 import type { Deletion, EndingKind } from "../../deletion.ts";
-import type { DeleteCall } from "../../../service/index.ts";
+import type { Lanes } from "../../backend.ts";
 import type { StoreSchema } from "../schema/store-schema.ts";
 import type { Row, Session } from "../server/session.ts";
 import type { PreparedBatch } from "./prepared-batch.ts";
@@ -14,14 +14,14 @@ export type PlantFate = Extract<EndingKind, "deleted" | "protected"> | "deferred
 export interface Placement {
   /** The schema that the tables are in. */
   readonly schema: StoreSchema;
-  /** Whether workers can fail separately, and may commit a statement that was cancelled. */
-  readonly isDistributed: boolean;
-  /** The most batches in flight for a worker. */
-  readonly inFlightMax: number;
-  /** Returns the index of the worker that has a plant, -1 without workers. A batch is for plants of one worker. */
-  workerOf(id: bigint): number;
-  /** Returns a call with its idempotency key as records store it. */
-  toRecordedCall(call: DeleteCall, id: bigint): DeleteCall;
+  /** The servers that have plants: a batch is for plants of one of them. */
+  readonly lanes: Lanes;
+  /** Who reports servers that fail separately; `undefined` if only the whole store fails. */
+  readonly laneReports?: LaneReports;
+  /** Why the store cannot be moved to another one, for an operator; `undefined` if it can be. */
+  readonly moveRefusal?: string;
+  /** Returns whether a statement may have been committed although its error means that it did nothing. */
+  mayBeCommitted(fault: unknown): boolean;
   /**
    * Deletes the plants of a batch and inserts their records, in one statement, round trip and commit, after waiting for
    * their locks. Returns the deleted plants. Plants whose key is visibly used are skipped. Others may be skipped, too:
@@ -71,6 +71,8 @@ export interface Placement {
    * database, the oldest first, in one transaction.
    */
   dropOldRecords(session: Session, keptMs: number, slice: Slice): Promise<Dropped>;
+  /** Returns warnings about the durability of deletions, as clauses for an operator. */
+  findWarnings(session: Session): Promise<readonly string[]>;
   /** Checks, without a write, that deletions would be durable on each reachable worker. */
   checkWorkers(session: Session): Promise<void>;
   /**
@@ -78,6 +80,18 @@ export interface Placement {
    * missing synchronous standby does not affect reads. If it rejects, discard the session.
    */
   checkWrite(session: Session): Promise<void>;
+}
+
+/** Reports the lanes of a store that cannot delete while the rest of the store is healthy. */
+export interface LaneReports {
+  /**
+   * Records that a batch of the lane failed while the store is otherwise healthy.
+   *
+   * @param begunMs - when the batch began, on the clock of `performance.now()`
+   */
+  recordFailure(lane: number, problem: string, begunMs: number): void;
+  /** Records that a batch of the lane was committed. */
+  recordSuccess(lane: number): void;
 }
 
 /** The partitions of deletion records by day. */

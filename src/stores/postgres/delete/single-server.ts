@@ -1,3 +1,4 @@
+import type { Lanes } from "../../backend.ts";
 import { type NamedStatement, nameStatement } from "../server/named-statements.ts";
 import { ownRole, pinnedByRow, pinnedCondition } from "../server/pinned-settings.ts";
 import type { Row } from "../server/session.ts";
@@ -169,6 +170,22 @@ export function singleServerByDay(schema: StoreSchema): Placement {
   };
 }
 
+const hasNoStandbySql = "SELECT WHERE pg_catalog.current_setting('synchronous_standby_names', true) = ''";
+
+const noStandby =
+  "has no synchronous standby (synchronous_standby_names is empty): acknowledged deletions are lost with its disk";
+
+/** The number of the only lane. Distributed stores have others, so that none is used any more after a distribution. */
+const onlyLane = -1;
+
+const lanes: Lanes = {
+  of: () => onlyLane,
+  // While one batch waits for the disk of the server, the next one is sent.
+  inFlightMax: 2,
+  isUsed: (lane) => lane === onlyLane,
+  toRecordedCall: (call) => call,
+};
+
 function createPlacement(schema: StoreSchema, isByDay: boolean): Placement {
   const statements = buildBatchStatements(schema, isByDay);
   const statementsOf = ({ keyed }: PreparedBatch): Statements =>
@@ -184,11 +201,8 @@ function createPlacement(schema: StoreSchema, isByDay: boolean): Placement {
   const dropOldRecords = isByDay ? dropFromPartition : dropFromTable;
   return {
     schema,
-    isDistributed: false,
-    // While one batch waits for the disk of the server, the next one is sent.
-    inFlightMax: 2,
-    workerOf: () => -1,
-    toRecordedCall: (call) => call,
+    lanes,
+    mayBeCommitted: () => false,
     deletePlants: async (session, batch) => {
       const { deleteOne, deleteAll } = statementsOf(batch);
       return toIds(await session.query(batch.firstOf.size === 1 ? deleteOne : deleteAll, batch.values));
@@ -205,6 +219,7 @@ function createPlacement(schema: StoreSchema, isByDay: boolean): Placement {
     dropPause: 0,
     days: undefined,
     dropOldRecords: (session, keptMs, slice) => dropOldRecords(session, schema, keptMs, slice),
+    findWarnings: async (session) => ((await session.query(hasNoStandbySql)).length === 0 ? [] : [noStandby]),
     // The settings of the server are checked with its schema.
     checkWorkers: () => Promise.resolve(),
     checkWrite: (session) => probeWrite(session, schema, 0n, probeSql),

@@ -1,26 +1,22 @@
 import { elapsedMsSince, type OnUpkeep } from "../../upkeep.ts";
+import type { LaneReports } from "../delete/placement.ts";
 
 /**
  * Reports once when a worker is unavailable and once when it has recovered. Readiness does not depend on it, and
  * deletions are still sent to the worker.
  */
-export class UnavailableWorkers {
+export class UnavailableWorkers implements LaneReports {
   readonly #onUpkeep: OnUpkeep | undefined;
   /** When each worker was found to be unavailable, on the clock of `performance.now()`. */
   readonly #unavailableSinceMs = new Map<number, number>();
   /** When each worker has last committed a batch, on the same clock. */
   readonly #committedAtMs = new Map<number, number>();
 
-  constructor(onUpkeep: OnUpkeep | undefined) {
+  constructor(onUpkeep?: OnUpkeep) {
     this.#onUpkeep = onUpkeep;
   }
 
-  /**
-   * Records that a batch for the worker failed while the store is otherwise healthy. The worker is not the cause if it
-   * has committed another batch since this one began.
-   *
-   * @param begunMs - when the batch began, on the clock of `performance.now()`
-   */
+  /** The worker is not the cause if it has committed another batch since this one began. */
   recordFailure(worker: number, problem: string, begunMs: number): void {
     if (this.#unavailableSinceMs.has(worker)) return;
     if ((this.#committedAtMs.get(worker) ?? Number.NEGATIVE_INFINITY) >= begunMs) return;
@@ -28,7 +24,6 @@ export class UnavailableWorkers {
     this.#onUpkeep?.({ kind: "worker-unavailable", lastedMs: elapsedMsSince(begunMs), problem });
   }
 
-  /** Records that a batch for the worker was committed. */
   recordSuccess(worker: number): void {
     this.#committedAtMs.set(worker, performance.now());
     const sinceMs = this.#unavailableSinceMs.get(worker);
