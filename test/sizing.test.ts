@@ -2,8 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { singleServer } from "../src/stores/postgres/delete/single-server.ts";
-import { waitingMax } from "../src/stores/postgres/store.ts";
-import { waitingMax as fileWaitingMax } from "../src/stores/sqlite/store.ts";
+import { waitingMaxDefault } from "../src/stores/queued-store.ts";
 import { storeSchema } from "../src/stores/postgres/schema/store-schema.ts";
 
 // The figures by which an operator sizes a deployment: the same in the code, the pages and the files of deploy/.
@@ -53,7 +52,7 @@ test.each([
   { path: "docs/how-to/operations.md", pattern: /Up to ([\d,]+) deletions are queued/ },
   { path: "docs/how-to/citus.md", pattern: /\*\*The queue\*\* holds ([\d,]+) calls/ },
 ])("the size of the queue is documented in $path", ({ path, pattern }) => {
-  expect([waitingMax, fileWaitingMax]).toEqual([numberIn(path, pattern), numberIn(path, pattern)]);
+  expect(waitingMaxDefault).toBe(numberIn(path, pattern));
 });
 
 test.each(["deploy/kubernetes/base/plantstore.yaml", "deploy/proxy/kubernetes/base/proxy.yaml"])(

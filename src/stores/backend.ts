@@ -11,22 +11,18 @@ export interface Backend {
   readonly name: string;
   /** Why the backend cannot delete. */
   readonly problem: StoreProblem | undefined;
-  /** The most deletions in a batch. */
-  readonly batchMax: number;
-  /** The most deletions that wait for a batch in each lane. */
-  readonly waitingMax: number;
   /**
    * Makes a batch durable: ends each of its deletions ({@link Deletion.decide}), once its outcome cannot be lost, or
-   * defers it, and attempts it again later. If it fails, returns the ending of those that it has left open. Rejects only
-   * if the outcome of these is unknown.
+   * defers it, to get it again in a later batch. If it fails, returns the ending of those that it has left open or
+   * deferred. Rejects only if the outcome of these is unknown.
    */
-  commit(batch: readonly Deletion[]): Promise<FailedEnding | undefined>;
-  /** Ends deferred deletions, then closes files and connections. No batch is being committed. */
+  commit(batch: readonly Deletion[], attempt: Attempt): Promise<FailedEnding | undefined>;
+  /** Closes files and connections. No batch is being committed, and no deletion is deferred. */
   close(): Promise<void>;
+  /** The shortest time for an attempt of a batch, in milliseconds; 0 by default. */
+  readonly attemptMsMin?: number;
   /** Why deletions wait before the first batch, for operators; `undefined` once they do not. */
   readonly pending?: string | undefined;
-  /** The number of deferred deletions. */
-  readonly deferred?: number;
   readonly connections?: StoreConnections;
   readonly file?: StoreFile;
   /**
@@ -34,6 +30,17 @@ export interface Backend {
    * problem, or has had a batch.
    */
   readonly lanes?: Lanes;
+}
+
+/** The timeout of a batch with all its retries and parts, in milliseconds: longer than a restart or failover takes. */
+export const batchTimeoutMs = 10_000;
+
+/** How a batch is attempted. */
+export interface Attempt {
+  /** When the batch must have ended, on the clock of `performance.now()`. A backend without retries ignores it. */
+  readonly deadlineMs: number;
+  /** Whether the batch should not wait for locks, because deletions are deferred: other plants may be locked, too. */
+  readonly isCareful: boolean;
 }
 
 /** Lanes: only deletions of the same lane share a batch. */

@@ -1,5 +1,6 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { storeUnavailable, subjectNotRecordable, type DeleteCall, type WaitingDeletions } from "../service/index.ts";
+import { batchTimeoutMs } from "./backend.ts";
 import { Deletion, endings, endRest, type ErrorEnding, type FailedEnding } from "./deletion.ts";
 import type { OnBatch } from "./durable-store-options.ts";
 import { isStorable } from "./storable-text.ts";
@@ -7,8 +8,10 @@ import { QueueLimit } from "./queue-limit.ts";
 
 /** Options of a {@link DeleteQueue}. */
 export interface DeleteQueueOptions {
-  /** Commits one batch, as `Backend.commit` does. */
-  readonly commit: (batch: readonly Deletion[]) => Promise<FailedEnding | undefined>;
+  /** Commits one batch by a deadline, as `Backend.commit` does. */
+  readonly commit: (batch: readonly Deletion[], deadlineMs: number) => Promise<FailedEnding | undefined>;
+  /** Called with each deletion that a batch has deferred, and the deadline of the batch. */
+  readonly defer: (one: Deletion, deadlineMs: number) => void;
   /** The maximum number of deletions in one batch. */
   readonly batchMax: number;
   /** The most deletions that may wait for a batch; further ones are refused. Under overload, the limit is lower. */
@@ -90,10 +93,13 @@ export class DeleteQueue {
     for (const one of batch) one.send();
     const onEnd = this.#options.onBatch?.(batch.map(({ call }) => call));
     const sentMs = this.#nowMs();
-    const failure = await this.#options.commit(batch).catch(endings.unknown);
+    const deadlineMs = sentMs + batchTimeoutMs;
+    const failure = await this.#options.commit(batch, deadlineMs).catch(endings.unknown);
     if (failure === undefined) this.#updateLimit(batch.length, sentMs);
     onEnd?.(failure?.error);
     endRest(batch, failure);
+    // Only now: if the batch fails, its deferred deletions fail with it.
+    for (const one of batch) if (one.state === "deferred") this.#options.defer(one, deadlineMs);
     const ended = batch.filter(({ state }) => state === "ended");
     this.#inFlight--;
     // The next batch is sent before the callers of this batch continue, so that the store never waits for them.

@@ -9,7 +9,7 @@ import type { StoreProblem } from "./store-health.ts";
  * idempotency key are recorded.
  */
 export function openMemoryStore(plants: Set<bigint> = new Set()): PlantStore {
-  return queuedStore(memoryBackend(plants));
+  return queuedStore(memoryBackend(plants), { waitingMax: Number.MAX_SAFE_INTEGER });
 }
 
 function memoryBackend(plants: Set<bigint>): Backend {
@@ -27,8 +27,6 @@ function memoryBackend(plants: Set<bigint>): Backend {
     get problem() {
       return problem;
     },
-    batchMax: 1_024,
-    waitingMax: Number.MAX_SAFE_INTEGER,
     commit: async (batch) => {
       for (const one of batch) one.decide(endingOf(one));
       return undefined;

@@ -1,29 +1,32 @@
-import { storeUnavailable, type PlantStore } from "../service/index.ts";
+import { storeUnavailable, type PlantStore, type WaitingDeletions } from "../service/index.ts";
 import { type Backend, problemOf } from "./backend.ts";
+import { DeferredDeletes } from "./deferred-deletes.ts";
 import { DeleteQueue } from "./delete-queue.ts";
 import type { OnBatch } from "./durable-store-options.ts";
 
-/** Returns a plant store with a queue for each lane of a backend. */
-export function queuedStore(backend: Backend, onBatch?: OnBatch): PlantStore {
-  const { batchMax, waitingMax } = backend;
-  const queues = new Map<number, DeleteQueue>();
+/** Options of {@link queuedStore}. They apply to every backend. */
+export interface QueueOptions {
+  /** The most deletions in a batch. Default {@link batchMaxDefault}. */
+  readonly batchMax?: number;
+  /** The most deletions that wait for a batch in each lane, and that are deferred. Default {@link waitingMaxDefault}. */
+  readonly waitingMax?: number;
+  readonly onBatch?: OnBatch | undefined;
+}
+
+// About 10 ms of work for a server, or 15 ms for a storage thread: long enough to share an fsync, short enough for a low
+// latency.
+const batchMaxDefault = 1_024;
+
+/**
+ * The most deletions that wait by default: a tenth to a third of a second of work. Callers that would have to wait longer
+ * get an error and should retry later.
+ */
+export const waitingMaxDefault = 16_384;
+
+/** Returns a plant store with a queue for each lane of a backend, and one for deferred deletions. */
+export function queuedStore(backend: Backend, options: QueueOptions = {}): PlantStore {
+  const queues = new Queues(backend, options);
   let isClosed = false;
-
-  const queueOf = (lane: number): DeleteQueue => {
-    const known = queues.get(lane);
-    if (known !== undefined) return known;
-    const inFlightMax = backend.lanes?.inFlightMax ?? 1;
-    const queue = new DeleteQueue({
-      commit: (batch) => backend.commit(batch),
-      batchMax,
-      waitingMax,
-      inFlightMax,
-      onBatch,
-    });
-    queues.set(lane, queue);
-    return queue;
-  };
-
   return {
     get problem() {
       const { name, pending } = backend;
@@ -37,12 +40,7 @@ export function queuedStore(backend: Backend, onBatch?: OnBatch): PlantStore {
       return problem?.isTemporary === false && problem.needsOperator !== true;
     },
     get waiting() {
-      let [forBatch, forBatchMax] = [0, 0];
-      for (const [lane, { waiting }] of queues) {
-        forBatch += waiting.forBatch;
-        if (backend.lanes?.isUsed(lane) !== false) forBatchMax += waiting.forBatchMax;
-      }
-      return { forBatch, forBatchMax: forBatchMax || waitingMax, forLock: backend.deferred ?? 0 };
+      return queues.waiting;
     },
     get connections() {
       return backend.connections;
@@ -55,13 +53,61 @@ export function queuedStore(backend: Backend, onBatch?: OnBatch): PlantStore {
       if (backend.problem !== undefined) return Promise.reject(storeUnavailable(problemOf(backend)));
       if (isClosed) return Promise.reject(storeUnavailable());
       const { lanes } = backend;
-      if (lanes === undefined) return queueOf(0).delete(id, call);
-      return queueOf(lanes.of(id)).delete(id, lanes.toRecordedCall(call, id));
+      if (lanes === undefined) return queues.of(0).delete(id, call);
+      return queues.of(lanes.of(id)).delete(id, lanes.toRecordedCall(call, id));
     },
     async close() {
       isClosed = true;
-      await Promise.all([...queues.values()].map((queue) => queue.close()));
+      await queues.close();
       await backend.close();
     },
   };
+}
+
+class Queues {
+  readonly #backend: Backend;
+  readonly #options: Required<Omit<QueueOptions, "onBatch">> & Pick<QueueOptions, "onBatch">;
+  readonly #ofLanes = new Map<number, DeleteQueue>();
+  readonly #deferred: DeferredDeletes;
+
+  constructor(backend: Backend, { batchMax = batchMaxDefault, waitingMax = waitingMaxDefault, onBatch }: QueueOptions) {
+    this.#backend = backend;
+    this.#options = { batchMax, waitingMax, onBatch };
+    this.#deferred = new DeferredDeletes({
+      commit: (batch, attempt) => backend.commit(batch, attempt),
+      laneOf: (id) => backend.lanes?.of(id) ?? 0,
+      attemptMsMin: backend.attemptMsMin ?? 0,
+      batchMax,
+      waitingMax,
+    });
+  }
+
+  get waiting(): WaitingDeletions {
+    let [forBatch, forBatchMax] = [0, 0];
+    for (const [lane, { waiting }] of this.#ofLanes) {
+      forBatch += waiting.forBatch;
+      if (this.#backend.lanes?.isUsed(lane) !== false) forBatchMax += waiting.forBatchMax;
+    }
+    return { forBatch, forBatchMax: forBatchMax || this.#options.waitingMax, forLock: this.#deferred.waiting };
+  }
+
+  of(lane: number): DeleteQueue {
+    const known = this.#ofLanes.get(lane);
+    if (known !== undefined) return known;
+    const [backend, deferred] = [this.#backend, this.#deferred];
+    const queue = new DeleteQueue({
+      commit: (batch, deadlineMs) => backend.commit(batch, { deadlineMs, isCareful: !deferred.isEmpty }),
+      defer: (one, deadlineMs) => deferred.add(one, deadlineMs),
+      inFlightMax: backend.lanes?.inFlightMax ?? 1,
+      ...this.#options,
+    });
+    this.#ofLanes.set(lane, queue);
+    return queue;
+  }
+
+  /** Resolves once every deletion is answered. */
+  async close(): Promise<void> {
+    await Promise.all([...this.#ofLanes.values()].map((queue) => queue.close()));
+    await this.#deferred.close();
+  }
 }

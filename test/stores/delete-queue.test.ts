@@ -15,6 +15,7 @@ function openQueue(options: Partial<Omit<DeleteQueueOptions, "commit">> = {}) {
     batchMax: 100,
     waitingMax: 100,
     inFlightMax: 1,
+    defer: ({ id }) => expect.fail(`plant ${id} was deferred`),
     ...options,
     commit: (batch) => {
       const end = Promise.withResolvers<FailedEnding | undefined>();
@@ -334,6 +335,7 @@ describe("a queue of deletions under random steps", () => {
             batchMax,
             waitingMax: 20_000,
             inFlightMax,
+            defer: ({ id }) => expect.fail(`plant ${id} was deferred`),
             commit: (pending) => {
               const end = Promise.withResolvers<FailedEnding | undefined>();
               const batch = { pending, ids: pending.map(({ id }) => id), end };

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { deferredMsMax } from "../../src/stores/postgres/delete/deferred-deletes.ts";
-import { batchTimeoutMs } from "../../src/stores/postgres/delete/run-batch.ts";
+import { deferredMsMax } from "../../src/stores/deferred-deletes.ts";
+import { batchTimeoutMs } from "../../src/stores/backend.ts";
 import { deleteTimeouts } from "../../src/stores/postgres/delete/run-batch.ts";
 import { watchIntervalMs } from "../../src/stores/postgres/store.ts";
 import { watchIntervalMs as fileWatchIntervalMs } from "../../src/stores/sqlite/store.ts";

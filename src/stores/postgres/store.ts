@@ -1,5 +1,5 @@
 import type { PlantStore, StoreConnections } from "../../service/index.ts";
-import { type Backend, type Lanes, refusalOf } from "../backend.ts";
+import { type Attempt, type Backend, batchTimeoutMs, type Lanes, refusalOf } from "../backend.ts";
 import type { Deletion, FailedEnding } from "../deletion.ts";
 import type { DurableStoreOptions } from "../durable-store-options.ts";
 import { queuedStore } from "../queued-store.ts";
@@ -9,17 +9,16 @@ import { checkDeletionsKept, deletionsKeptMsDefault } from "../retention.ts";
 import { elapsedMsSince, type OnUpkeep } from "../upkeep.ts";
 import { Retention } from "./all-plants/retention.ts";
 import { TableLocation } from "./table-location.ts";
-import { DeferredDeletes } from "./delete/deferred-deletes.ts";
 import type { LaneReports } from "./delete/placement.ts";
 import { problemOf } from "./delete/problem.ts";
-import { BatchFailure, batchTimeoutMs, deleteTimeouts, runBatch } from "./delete/run-batch.ts";
+import { BatchFailure, deleteTimeouts, runBatch } from "./delete/run-batch.ts";
 import { checkRequestedSettings } from "./schema/check-requested-settings.ts";
 import { checkDatabase, checkRights } from "./schema/check-database.ts";
 import { followServerUrl } from "./server/follow-server-url.ts";
 import { NamedStatements } from "./server/named-statements.ts";
 import { findRefusedTimeouts } from "./server/refused-timeouts.ts";
 import { readServerUrl, type Server } from "./server/server-url.ts";
-import { Session } from "./server/session.ts";
+import { attemptTotalMs, Session } from "./server/session.ts";
 import { sqlStateOf } from "./server/sql-state.ts";
 import { SessionPool } from "./server/session-pool.ts";
 
@@ -30,12 +29,6 @@ export interface PostgresStoreOptions extends DurableStoreOptions {
   /** Returns the current URL, see {@link followServerUrl}. By default the URL does not change. */
   readonly currentUrl?: () => string;
 }
-
-// About 10 ms of work for the server.
-const batchMax = 1_024;
-
-/** The most deletions that wait for a batch: about a tenth of a second of work. Further callers get an error. */
-export const waitingMax = 16_384;
 
 /** How often the server is checked, in milliseconds: by a write if no deletion was committed meanwhile. */
 export const watchIntervalMs = 5_000;
@@ -63,12 +56,11 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
   const problem = await location.check(session).then(() => undefined, problemOf);
   await session.close();
   if (problem?.mayBeBrief === false) throw new StoreOpenError(`cannot use ${server.name}: ${problem.text}`);
-  return queuedStore(new PostgresBackend(server, location, problem, options), options.onBatch);
+  return queuedStore(new PostgresBackend(server, location, problem, options), { onBatch: options.onBatch });
 }
 
 class PostgresBackend implements Backend {
-  readonly batchMax = batchMax;
-  readonly waitingMax = waitingMax;
+  readonly attemptMsMin = attemptTotalMs;
   readonly #health = new StoreHealth({
     findProblem: (hasCommitted, deadlineMs) => this.#findProblem(hasCommitted, deadlineMs),
     watchIntervalMs,
@@ -77,12 +69,6 @@ class PostgresBackend implements Backend {
   readonly #server: Server;
   readonly #sessions: SessionPool;
   readonly #location: TableLocation;
-  readonly #deferred = new DeferredDeletes({
-    commit: (batch, deadlineMs) => this.#commit(batch, deadlineMs),
-    workerOf: (id) => this.lanes.of(id),
-    batchMax,
-    waitingMax,
-  });
   readonly #retention: Retention;
   readonly #onUpkeep: OnUpkeep | undefined;
   #areTimeoutsReported = false;
@@ -123,25 +109,11 @@ class PostgresBackend implements Backend {
     return this.#health.problem;
   }
 
-  get deferred(): number {
-    return this.#deferred.waiting;
-  }
-
   get connections(): StoreConnections {
     return this.#sessions.connections;
   }
 
-  commit(batch: readonly Deletion[]): Promise<FailedEnding | undefined> {
-    return this.#commit(batch, performance.now() + batchTimeoutMs);
-  }
-
-  async close(): Promise<void> {
-    await this.#deferred.close();
-    this.#health.report({ text: "the store is closed", isTemporary: false });
-    await Promise.all([this.#retention.stop(), this.#sessions.close()]);
-  }
-
-  async #commit(batch: readonly Deletion[], deadlineMs: number): Promise<FailedEnding | undefined> {
+  async commit(batch: readonly Deletion[], { deadlineMs, isCareful }: Attempt): Promise<FailedEnding | undefined> {
     // These deletions were queued before the server became unavailable.
     const refusal = refusalOf(this);
     if (refusal !== undefined) return refusal;
@@ -150,8 +122,7 @@ class PostgresBackend implements Backend {
     const [first] = batch;
     const lane = first === undefined ? 0 : placement.lanes.of(first.id);
     try {
-      const options = { placement, isCareful: !this.#deferred.isEmpty };
-      await this.#sessions.use(deadlineMs, (session) => runBatch(session, batch, options));
+      await this.#sessions.use(deadlineMs, (session) => runBatch(session, batch, { placement, isCareful }));
     } catch (fault) {
       if (!(fault instanceof BatchFailure)) throw fault;
       const { laneReports } = placement;
@@ -161,12 +132,15 @@ class PostgresBackend implements Backend {
       else if (this.#isServerAtFault(fault, begunMs)) this.#health.report(problemOf(fault.fault));
       return fault.ending;
     }
-    // Only now: if the batch fails, its deferred deletions fail with it.
-    for (const one of batch) if (one.state === "deferred") this.#deferred.add(one, deadlineMs);
     // A batch that deletes nothing writes nothing, so it does not show that commits work.
     if (batch.some(({ ending }) => ending?.kind === "deleted")) this.#health.recordCommit();
     placement.laneReports?.recordSuccess(lane);
     return undefined;
+  }
+
+  async close(): Promise<void> {
+    this.#health.report({ text: "the store is closed", isTemporary: false });
+    await Promise.all([this.#retention.stop(), this.#sessions.close()]);
   }
 
   /**

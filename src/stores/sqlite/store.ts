@@ -14,15 +14,6 @@ import type { DeleteBatch, DeleteOutcome } from "./delete-batch.ts";
 import { fileProblemOf } from "./problem.ts";
 import { StorageThread } from "./storage-thread.ts";
 
-// About 15 ms of work for the storage thread: long enough to share an fsync, short enough for a low latency.
-const batchMax = 1_024;
-
-/**
- * The most deletions that wait for a batch: about a third of a second of work. Callers that would have to wait longer
- * get an error and should retry later.
- */
-export const waitingMax = 16_384;
-
 /** How often the file is checked with a write, in milliseconds, to detect a full disk or a removed file. */
 export const watchIntervalMs = 10_000;
 
@@ -58,13 +49,11 @@ export async function openSqliteStore(storeOptions: SqliteStoreOptions): Promise
   refuseUnknownOptions(storeOptions, sqliteStoreOptionNames, "openSqliteStore");
   const { onBatch, onUpkeep, ...options } = storeOptions;
   checkDeletionsKept(options.deletionsKeptMs);
-  return queuedStore(new SqliteBackend(options.file, await StorageThread.start(options, onUpkeep)), onBatch);
+  return queuedStore(new SqliteBackend(options.file, await StorageThread.start(options, onUpkeep)), { onBatch });
 }
 
 class SqliteBackend implements Backend {
   readonly name: string;
-  readonly batchMax = batchMax;
-  readonly waitingMax = waitingMax;
   readonly #health = new StoreHealth({
     findProblem: () => this.#thread.checkWrite().catch(fileProblemOf),
     watchIntervalMs,

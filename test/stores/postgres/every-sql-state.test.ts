@@ -1,5 +1,6 @@
 import { describe, type ExpectStatic, test } from "vitest";
-import { BatchFailure, batchTimeoutMs } from "../../../src/stores/postgres/delete/run-batch.ts";
+import { batchTimeoutMs } from "../../../src/stores/backend.ts";
+import { BatchFailure } from "../../../src/stores/postgres/delete/run-batch.ts";
 import { readServerUrl } from "../../../src/stores/postgres/server/server-url.ts";
 import { Session } from "../../../src/stores/postgres/server/session.ts";
 import { startPostgresOfFile } from "../../support/plants/postgres-of-file.ts";

@@ -10,9 +10,6 @@ import { consequences, nextStep, type ServerState, verdictOn } from "./fault-tab
 import type { Placement, PlantFate } from "./placement.ts";
 import { prepareBatch } from "./prepared-batch.ts";
 
-/** The timeout of a batch with all its retries and parts, in milliseconds: longer than a restart or failover takes. */
-export const batchTimeoutMs = 10_000;
-
 /** The timeouts of deletions. Batches hold their locks for a few milliseconds, and statements take as long. */
 export const deleteTimeouts: SessionTimeouts = {
   lockTimeoutMs: 100,

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { type Deletion, endings, endRest, type FailedEnding } from "../../deletion.ts";
-import { attemptTotalMs } from "../server/session.ts";
+import type { Attempt } from "./backend.ts";
+import { type Deletion, endings, endRest, type FailedEnding } from "./deletion.ts";
 
 /** How long a deletion is deferred, in milliseconds: a transaction that holds its lock for longer is probably stuck. */
 export const deferredMsMax = 2_000;
@@ -10,13 +10,12 @@ const attemptIntervalMs = 50;
 
 /** Options of {@link DeferredDeletes}. */
 export interface DeferredDeletesOptions {
-  /**
-   * Commits a batch, as `Backend.commit` does, and hands those that must wait longer back to
-   * {@link DeferredDeletes.add}. All have the same token, and their plants are on the same worker. Must settle by
-   * `deadlineMs`, on the clock of `performance.now()`.
-   */
-  readonly commit: (batch: readonly Deletion[], deadlineMs: number) => Promise<FailedEnding | undefined>;
-  readonly workerOf: (id: bigint) => number;
+  /** Commits a batch, as `Backend.commit` does. All have the same token, and their plants are in the same lane. */
+  readonly commit: (batch: readonly Deletion[], attempt: Attempt) => Promise<FailedEnding | undefined>;
+  readonly laneOf: (id: bigint) => number;
+  /** The shortest time for an attempt, in milliseconds. */
+  readonly attemptMsMin: number;
+  /** The most deletions in a batch. */
   readonly batchMax: number;
   /** The most deletions that wait; further ones are refused. */
   readonly waitingMax: number;
@@ -46,8 +45,8 @@ export class DeferredDeletes {
   }
 
   /**
-   * Whether no deletion waits here. If any does, batches do not wait for locks, because other plants may be locked,
-   * too.
+   * Whether no deletion waits here. If any does, other batches do not wait for locks, because other plants may be
+   * locked, too.
    */
   get isEmpty(): boolean {
     return this.#attempting === undefined;
@@ -59,8 +58,8 @@ export class DeferredDeletes {
   }
 
   /**
-   * Adds a deletion, which ends by `deadlineMs`, on the clock of `performance.now()`. A deletion that is handed back keeps
-   * its deadline; its two seconds start again only if it has become in doubt meanwhile.
+   * Adds a deletion, which ends by `deadlineMs`, on the clock of `performance.now()`. A deletion that is deferred again
+   * keeps its deadline; its two seconds start again only if it has become in doubt meanwhile.
    */
   add(one: Deletion, deadlineMs: number): void {
     if (this.#waiting.length >= this.#options.waitingMax) return one.end(endings.queueFull());
@@ -83,7 +82,7 @@ export class DeferredDeletes {
       await sleep(attemptIntervalMs);
       const attempted = this.#waiting.splice(0).filter((one) => this.#hasTime(one));
       this.#attempted = attempted.length;
-      const batches = Map.groupBy(attempted, ({ id, token }) => `${token} ${this.#options.workerOf(id)}`);
+      const batches = Map.groupBy(attempted, ({ id, token }) => `${token} ${this.#options.laneOf(id)}`);
       for (const batch of batches.values())
         while (batch.length > 0) await this.#attempt(batch.splice(0, this.#options.batchMax));
       this.#attempted = 0;
@@ -97,7 +96,7 @@ export class DeferredDeletes {
     if (one.endIfCancelled()) return false;
     const { waitEndMs = 0, deadlineMs = 0 } = this.#limits.get(one) ?? {};
     // With less time than an attempt takes, its batch would be cancelled with an unknown outcome.
-    if (performance.now() < Math.min(waitEndMs, deadlineMs - attemptTotalMs)) return true;
+    if (performance.now() < Math.min(waitEndMs, deadlineMs - this.#options.attemptMsMin)) return true;
     one.end(endings.unavailable("another transaction holds a lock on the plant, or uses the same idempotency key"));
     return false;
   }
@@ -105,7 +104,10 @@ export class DeferredDeletes {
   async #attempt(batch: readonly Deletion[]): Promise<void> {
     const deadlineMs = Math.min(...batch.map((one) => this.#limits.get(one)?.deadlineMs ?? 0));
     for (const one of batch) one.send();
-    endRest(batch, await this.#options.commit(batch, deadlineMs).catch(endings.unknown));
-    for (const one of batch) one.answer();
+    endRest(batch, await this.#options.commit(batch, { deadlineMs, isCareful: true }).catch(endings.unknown));
+    for (const one of batch) {
+      if (one.state === "deferred") this.add(one, deadlineMs);
+      else one.answer();
+    }
   }
 }
