@@ -64,8 +64,8 @@ function openSingleSqlite(file: string): PlantStore {
   return fakeStore({
     delete: (id, { subject, requestId }) => {
       const result = deleteBatch({ ids: [id], subjects: [subject], requestIds: [requestId] });
-      if (result.kind !== "committed") return Promise.reject(new Error(result.problem.text));
-      return Promise.resolve(result.outcomes[0] === "deleted");
+      if (result.failure !== undefined) return Promise.reject(new Error(result.failure.problem.text));
+      return Promise.resolve(result.endings[0] === "deleted");
     },
     close: () => Promise.resolve(db.close()),
   });

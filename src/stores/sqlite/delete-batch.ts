@@ -1,5 +1,5 @@
 import type { DatabaseSync } from "node:sqlite";
-import type { EndingKind } from "../deletion.ts";
+import type { EndingKind, FailedEnding } from "../deletion.ts";
 import type { StoreProblem } from "../store-health.ts";
 import { fileProblemOf, isConstraintFault } from "./problem.ts";
 import { beginWrite } from "./transaction.ts";
@@ -17,25 +17,23 @@ export interface DeleteBatch {
   readonly keys?: readonly (string | undefined)[];
 }
 
-/**
- * Why a batch, or the rest of it, was stopped. With `not-committed`, it certainly was not committed; with `unknown`,
- * the error occurred during the commit or after it, so it may have been.
- */
-interface BatchStop {
-  readonly kind: "not-committed" | "unknown";
+/** The ending of a deletion by the file. */
+export type FileEnding = Extract<EndingKind, "deleted" | "absent" | "protected" | "key-reused">;
+
+/** The ending of the deletions of a batch that have no other one, and why. */
+export interface BatchFailure {
+  /** `unavailable` before the commit, `unknown` if the error occurred during the commit or after it. */
+  readonly kind: FailedEnding["kind"];
   readonly problem: StoreProblem;
 }
 
-/** The ending of a deletion that has not failed. */
-export type DeleteOutcome = Exclude<EndingKind, "queue-full" | "unavailable" | "unknown" | "cancelled">;
-
-/**
- * The result of a batch. If the batch was stopped, `outcomes` contains only the outcomes of the first deletions, and
- * the stop applies to the rest.
- */
-export type BatchResult = ({ readonly kind: "committed" } | BatchStop) & {
-  readonly outcomes: readonly DeleteOutcome[];
-};
+/** The endings of a batch, as they are sent between threads. */
+export interface BatchResult {
+  /** The endings of all deletions; if the batch has failed, only of the first ones. */
+  readonly endings: readonly FileEnding[];
+  /** The ending of the other deletions. */
+  readonly failure?: BatchFailure | undefined;
+}
 
 /**
  * Prepares the statements of a batch once, and returns a function that runs a batch. It does not throw.
@@ -46,21 +44,20 @@ export type BatchResult = ({ readonly kind: "committed" } | BatchStop) & {
 export function prepareDeleteBatch(db: DatabaseSync, lockTimeoutMs?: number): (batch: DeleteBatch) => BatchResult {
   const runTransaction = prepareTransaction(db, lockTimeoutMs);
   return (batch) => {
-    const outcomes: DeleteOutcome[] = [];
-    /** Deletes the plants from an index up to another, and appends their outcomes. Returns why it stopped, if it did. */
-    const deleteRange = (from: number, to: number): BatchStop | undefined => {
+    const endings: FileEnding[] = [];
+    /** Deletes the plants from an index up to another, and appends their endings. Returns the failure that stopped it. */
+    const deleteRange = (from: number, to: number): BatchFailure | undefined => {
       const result = runTransaction(batch, from, to);
       if (result.kind === "committed") {
-        for (const outcome of result.outcomes) outcomes.push(outcome);
+        for (const ending of result.endings) endings.push(ending);
         return undefined;
       }
       if (result.kind !== "refused") return result;
       if (to - from > 1) return deleteRange(from, result.splitAt) ?? deleteRange(result.splitAt, to);
-      outcomes.push("protected");
+      endings.push("protected");
       return undefined;
     };
-    const stop = deleteRange(0, batch.ids.length);
-    return stop === undefined ? { kind: "committed", outcomes } : { ...stop, outcomes };
+    return { failure: deleteRange(0, batch.ids.length), endings };
   };
 }
 
@@ -69,14 +66,14 @@ class RecordRefused extends Error {}
 
 /** The result of a transaction. One that was refused has done nothing; its range is to be split at an index. */
 type TransactionResult =
-  | BatchStop
-  | { readonly kind: "committed"; readonly outcomes: readonly DeleteOutcome[] }
+  | BatchFailure
+  | { readonly kind: "committed"; readonly endings: readonly FileEnding[] }
   | { readonly kind: "refused"; readonly splitAt: number };
 
 /** Prepares the function that deletes the plant of one call of a batch, in a transaction, and records that. */
 function prepareDelete(
   db: DatabaseSync,
-): (batch: DeleteBatch, i: number, deletedAt: number, number: bigint) => DeleteOutcome {
+): (batch: DeleteBatch, i: number, deletedAt: number, number: bigint) => FileEnding {
   const deletePlant = db.prepare("DELETE FROM plants WHERE id = ?");
   const findPlant = db.prepare("SELECT 1 FROM plants WHERE id = ?");
   const record = db.prepare(
@@ -118,17 +115,17 @@ function prepareTransaction(
   let batchNumber = readLastBatch(db);
 
   return (batch, from, to) => {
-    const outcomes: DeleteOutcome[] = [];
+    const endings: FileEnding[] = [];
     try {
       beginWrite(db, lockTimeoutMs);
       const deletedAt = Date.now();
       batchNumber++;
-      for (let i = from; i < to; i++) outcomes.push(deleteOne(batch, i, deletedAt, batchNumber));
+      for (let i = from; i < to; i++) endings.push(deleteOne(batch, i, deletedAt, batchNumber));
       commit.run();
-      return { kind: "committed", outcomes };
+      return { kind: "committed", endings };
     } catch (fault) {
-      const stoppedAt = from + outcomes.length;
-      // Every deletion has an outcome, so it was the COMMIT that failed.
+      const stoppedAt = from + endings.length;
+      // Every deletion has an ending, so it was the COMMIT that failed.
       const isCommitting = stoppedAt === to;
       const isRefused = fault instanceof RecordRefused || isConstraintFault(fault);
       // After a refused commit the transaction is still open, and nothing of it is in the file.
@@ -137,7 +134,7 @@ function prepareTransaction(
       if (db.isTransaction) db.exec("ROLLBACK");
       // equivalent mutant: SQLite never refuses a commit after it has closed the transaction.
       if (!isCertain || !isRefused) {
-        return { kind: isCertain ? "not-committed" : "unknown", problem: fileProblemOf(fault) };
+        return { kind: isCertain ? "unavailable" : "unknown", problem: fileProblemOf(fault) };
       }
       // A refused statement shows which plant is refused, so that plant is the first of the second range. A refused
       // commit does not, so the range is halved.

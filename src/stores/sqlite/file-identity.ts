@@ -111,10 +111,10 @@ export function onlyWhileSameFile(
 ): (batch: DeleteBatch) => BatchResult {
   return (batch) => {
     const before = identity.findProblem();
-    if (before !== undefined) return { kind: "not-committed", problem: before, outcomes: [] };
+    if (before !== undefined) return { failure: { kind: "unavailable", problem: before }, endings: [] };
     const result = deleteBatch(batch);
     const after = identity.findProblem();
-    return after === undefined ? result : { kind: "unknown", problem: after, outcomes: [] };
+    return after === undefined ? result : { failure: { kind: "unknown", problem: after }, endings: [] };
   };
 }
 

@@ -10,7 +10,7 @@ import { toStorableText } from "../storable-text.ts";
 import { checkDeletionsKept } from "../retention.ts";
 import type { OnUpkeep } from "../upkeep.ts";
 import type { DatabaseOptions } from "./database.ts";
-import type { DeleteBatch, DeleteOutcome } from "./delete-batch.ts";
+import type { DeleteBatch, FileEnding } from "./delete-batch.ts";
 import { fileProblemOf } from "./problem.ts";
 import { StorageThread } from "./storage-thread.ts";
 
@@ -89,14 +89,14 @@ class SqliteBackend implements Backend {
     // These deletions were requested before the store stopped writing.
     const refusal = refusalOf(this);
     if (refusal !== undefined) return refusal;
-    const result = await this.#thread.deleteBatch(toBatch(batch));
-    for (const [i, kind] of result.outcomes.entries()) {
+    const { failure, endings: kinds } = await this.#thread.deleteBatch(toBatch(batch));
+    for (const [i, kind] of kinds.entries()) {
       const one = batch[i];
       one?.decide(endingOf(kind, one.id));
     }
-    if (result.kind === "committed") return undefined;
-    this.#health.report(result.problem);
-    return result.kind === "unknown" ? endings.unknown(problemOf(this)) : endings.unavailable(problemOf(this));
+    if (failure === undefined) return undefined;
+    this.#health.report(failure.problem);
+    return endings[failure.kind](problemOf(this));
   }
 
   async close(): Promise<void> {
@@ -117,7 +117,7 @@ class SqliteBackend implements Backend {
   }
 }
 
-function endingOf(kind: DeleteOutcome, id: bigint): Ending {
+function endingOf(kind: FileEnding, id: bigint): Ending {
   if (kind === "protected") return endings.protected(id);
   return kind === "key-reused" ? endings.keyReused() : endings[kind];
 }

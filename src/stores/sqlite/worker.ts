@@ -1,6 +1,6 @@
 /**
  * The thread that owns the file. A commit waits for the disk, and must not block anything else: the main thread only
- * sends batches here and receives their outcomes.
+ * sends batches here and receives their endings.
  */
 import type { DatabaseSync } from "node:sqlite";
 import { type MessagePort, parentPort, workerData } from "node:worker_threads";

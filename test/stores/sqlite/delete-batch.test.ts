@@ -23,8 +23,7 @@ describe("committing a batch", () => {
     const db = openDatabase({ file: folder.file("plants.db"), plantsWhenCreated: { first: 1n, last: 3n } });
     const deleteBatch = prepareDeleteBatch(db);
     expect(deleteBatch(batchOf(2n, 2n, 9n, 3n))).toEqual({
-      kind: "committed",
-      outcomes: ["deleted", "absent", "absent", "deleted"],
+      endings: ["deleted", "absent", "absent", "deleted"],
     });
     db.close();
   });
@@ -37,18 +36,17 @@ describe("committing a batch", () => {
     // SQLite returns the same error at the size limit of a database as for a full disk: SQLITE_FULL.
     db.exec("PRAGMA max_page_count = 1");
     expect(deleteBatch(batch)).toEqual({
-      kind: "not-committed",
-      problem: { text: "the disk is full", isTemporary: true },
-      outcomes: [],
+      failure: { kind: "unavailable", problem: { text: "the disk is full", isTemporary: true } },
+      endings: [],
     });
     expect([countOf(db, "plants"), countOf(db, "deletions")]).toEqual([{ rows: 100n }, { rows: 0n }]);
     db.exec("PRAGMA max_page_count = 1000000");
-    expect(deleteBatch(batch)).toEqual({ kind: "committed", outcomes: batch.ids.map(() => "deleted") });
+    expect(deleteBatch(batch)).toEqual({ endings: batch.ids.map(() => "deleted") });
     expect([countOf(db, "plants"), countOf(db, "deletions")]).toEqual([{ rows: 0n }, { rows: 100n }]);
     db.close();
   });
 
-  test("returns other outcomes for used idempotency keys, and deletes no plants for them", () => {
+  test("returns other endings for used idempotency keys, and deletes no plants for them", () => {
     using folder = createTempFolder();
     const db = openDatabase({ file: folder.file("plants.db"), plantsWhenCreated: { first: 1n, last: 8n } });
     const deleteBatch = prepareDeleteBatch(db);
@@ -59,8 +57,7 @@ describe("committing a batch", () => {
       CREATE TRIGGER keep BEFORE DELETE ON plants WHEN old.id IN (1, 2) BEGIN SELECT RAISE(ABORT, 'no'); END`);
     const keys = ["used", "kept", "used", undefined, "new", "new", "new"];
     expect(deleteBatch({ ...batchOf(1n, 2n, 3n, 4n, 5n, 5n, 6n), keys })).toEqual({
-      kind: "committed",
-      outcomes: ["deleted", "protected", "key-reused", "deleted", "deleted", "deleted", "key-reused"],
+      endings: ["deleted", "protected", "key-reused", "deleted", "deleted", "deleted", "key-reused"],
     });
     expect(idsIn(db, "SELECT id FROM plants ORDER BY id")).toEqual([1n, 2n, 3n, 6n, 7n, 8n]);
     const keysKept =
@@ -84,9 +81,9 @@ describe("committing a batch", () => {
     db.exec(sql);
     const deleteBatch = prepareDeleteBatch(db);
     const keys = ["used"];
-    expect(deleteBatch({ ...batchOf(1n), keys })).toEqual({ kind: "committed", outcomes: ["deleted"] });
-    expect(deleteBatch({ ...batchOf(1n), keys }).outcomes).toEqual(["deleted"]);
-    expect(deleteBatch({ ...batchOf(2n), keys }).outcomes).toEqual(["key-reused"]);
+    expect(deleteBatch({ ...batchOf(1n), keys })).toEqual({ endings: ["deleted"] });
+    expect(deleteBatch({ ...batchOf(1n), keys }).endings).toEqual(["deleted"]);
+    expect(deleteBatch({ ...batchOf(2n), keys }).endings).toEqual(["key-reused"]);
     expect(idsIn(db, "SELECT id FROM plants")).toEqual([2n]);
     db.close();
   });
@@ -97,8 +94,8 @@ describe("committing a batch", () => {
     db.exec(`CREATE TRIGGER seconds AFTER INSERT ON deletions
              BEGIN UPDATE deletions SET deleted_at = 1000 * (deleted_at / 1000) - 1 WHERE seq = new.seq; END`);
     const deleteBatch = prepareDeleteBatch(db);
-    expect(deleteBatch({ ...batchOf(1n), keys: ["k"] }).outcomes).toEqual(["deleted"]);
-    expect(deleteBatch({ ...batchOf(2n), keys: ["k"] }).outcomes).toEqual(["key-reused"]);
+    expect(deleteBatch({ ...batchOf(1n), keys: ["k"] }).endings).toEqual(["deleted"]);
+    expect(deleteBatch({ ...batchOf(2n), keys: ["k"] }).endings).toEqual(["key-reused"]);
     db.close();
   });
 
@@ -108,8 +105,7 @@ describe("committing a batch", () => {
     db.exec(`CREATE TRIGGER keep BEFORE INSERT ON idempotency_keys WHEN new.idempotency_key = 'no'
              BEGIN SELECT RAISE(IGNORE); END`);
     expect(prepareDeleteBatch(db)({ ...batchOf(1n, 2n, 3n), keys: ["yes", "no", undefined] })).toEqual({
-      kind: "committed",
-      outcomes: ["deleted", "protected", "deleted"],
+      endings: ["deleted", "protected", "deleted"],
     });
     expect(idsIn(db, "SELECT id FROM plants")).toEqual([2n]);
     expect(idsIn(db, "SELECT plant_id AS id FROM deletions ORDER BY seq")).toEqual([1n, 3n]);
@@ -184,8 +180,7 @@ describe("a batch with plants that the file protects", () => {
     const deleteBatch = prepareDeleteBatch(db);
     // The second call for a plant does not delete it, even when its batch is split.
     expect(deleteBatch(batchOf(...eight, 1n, 99n))).toEqual({
-      kind: "committed",
-      outcomes: [
+      endings: [
         "deleted",
         "deleted",
         "protected",
@@ -202,10 +197,9 @@ describe("a batch with plants that the file protects", () => {
     expect(idsIn(db, "SELECT id FROM plants ORDER BY id")).toEqual([3n, 6n]);
     expect(idsIn(db, "SELECT plant_id AS id FROM deletions ORDER BY seq")).toEqual([1n, 2n, 4n, 5n, 7n, 8n]);
     // A single plant, and then the batch.
-    expect(deleteBatch(batchOf(3n))).toEqual({ kind: "committed", outcomes: ["protected"] });
+    expect(deleteBatch(batchOf(3n))).toEqual({ endings: ["protected"] });
     expect(deleteBatch(batchOf(6n, 3n))).toEqual({
-      kind: "committed",
-      outcomes: ["protected", "protected"],
+      endings: ["protected", "protected"],
     });
     expect(idsIn(db, "SELECT id FROM plants ORDER BY id")).toEqual([3n, 6n]);
     expect(countOf(db, "deletions")).toEqual({ rows: 6n });
@@ -221,9 +215,8 @@ describe("a batch with plants that the file protects", () => {
     db.exec(`PRAGMA max_page_count = ${Number(pages) + 2}`);
     const ids = Array.from({ length: 100 }, (_, i) => BigInt(i + 1));
     expect(prepareDeleteBatch(db)(batchOf(...ids))).toEqual({
-      kind: "not-committed",
-      problem: { text: "the disk is full", isTemporary: true },
-      outcomes: ["deleted", "deleted", "protected"],
+      failure: { kind: "unavailable", problem: { text: "the disk is full", isTemporary: true } },
+      endings: ["deleted", "deleted", "protected"],
     });
     expect(idsIn(db, "SELECT id FROM plants ORDER BY id")).toEqual(ids.filter((id) => id > 2n));
     expect(idsIn(db, "SELECT plant_id AS id FROM deletions ORDER BY seq")).toEqual([1n, 2n]);
@@ -241,8 +234,7 @@ describe("a batch with plants that the file protects", () => {
     db.exec(`CREATE TRIGGER keep BEFORE DELETE ON plants WHEN count_and_keep() BEGIN SELECT RAISE(ABORT, 'no'); END`);
     const ids = Array.from({ length: 1_000 }, (_, i) => BigInt(i + 1));
     expect(prepareDeleteBatch(db)(batchOf(...ids))).toEqual({
-      kind: "committed",
-      outcomes: ids.map(() => "protected"),
+      endings: ids.map(() => "protected"),
     });
     expect(requested).toBeLessThanOrEqual(3 * ids.length);
     expect([countOf(db, "plants"), countOf(db, "deletions")]).toEqual([{ rows: 1_000n }, { rows: 0n }]);
@@ -260,7 +252,7 @@ test("a batch is split in half when its commit fails because of one plant", () =
     INSERT INTO beds VALUES (1);
     CREATE TRIGGER count BEFORE DELETE ON plants BEGIN SELECT count(); END`);
   const ids = Array.from({ length: 256 }, (_, i) => BigInt(i + 1));
-  expect(prepareDeleteBatch(db)(batchOf(...ids)).outcomes).toEqual(
+  expect(prepareDeleteBatch(db)(batchOf(...ids)).endings).toEqual(
     ids.map((id) => (id === 1n ? "protected" : "deleted")),
   );
   // At most the whole batch, its halves, the halves of these, and so on.
@@ -273,7 +265,7 @@ test("a batch is split at the plant that a statement refuses, into two commits",
   const db = openDatabase({ file: folder.file("plants.db"), plantsWhenCreated: { first: 1n, last: 256n } });
   db.exec("CREATE TRIGGER keep BEFORE DELETE ON plants WHEN old.id = 200 BEGIN SELECT RAISE(ABORT, 'no'); END");
   const ids = Array.from({ length: 256 }, (_, i) => BigInt(i + 1));
-  expect(prepareDeleteBatch(db)(batchOf(...ids)).outcomes).toEqual(
+  expect(prepareDeleteBatch(db)(batchOf(...ids)).endings).toEqual(
     ids.map((id) => (id === 200n ? "protected" : "deleted")),
   );
   expect(db.prepare("SELECT count(DISTINCT batch) AS batches FROM deletions").get()).toEqual({ batches: 2n });

@@ -166,7 +166,7 @@ describe("a file whose write-ahead log is removed", () => {
     const deleteBatch = prepareDeleteBatch(db);
     const reader = new DatabaseSync(file);
     reader.exec("BEGIN; SELECT count(*) FROM plants");
-    expect(deleteBatch(batchOf(1n))).toMatchObject({ kind: "committed", outcomes: ["deleted"] });
+    expect(deleteBatch(batchOf(1n))).toMatchObject({ endings: ["deleted"] });
     rmSync(`${file}-wal`);
     expect(identity.findProblem()).toEqual({ text: lost, isTemporary: false, needsOperator: true });
     reader.close();
@@ -193,9 +193,9 @@ describe("a file whose write-ahead log is removed", () => {
       remove(file);
       return result;
     });
-    expect(deleteBatch(batchOf(1n))).toEqual({ kind: "unknown", problem, outcomes: [] });
+    expect(deleteBatch(batchOf(1n))).toEqual({ failure: { kind: "unknown", problem }, endings: [] });
     // The next batch detects the removal before it writes.
-    expect(deleteBatch(batchOf(2n))).toEqual({ kind: "not-committed", problem, outcomes: [] });
+    expect(deleteBatch(batchOf(2n))).toEqual({ failure: { kind: "unavailable", problem }, endings: [] });
     expect(db.prepare("SELECT id FROM plants").all()).toEqual([{ id: 2n }, { id: 3n }, { id: 4n }]);
     identity.close();
   });

@@ -97,10 +97,10 @@ describe("a store whose log another program changes", () => {
       if (isChanged) row.change(file, folder.file("other.db"));
       return result;
     });
-    expect(deleteBatch(batchOf(1n))).toMatchObject({ kind: "committed" });
+    expect(deleteBatch(batchOf(1n))).toMatchObject({ failure: undefined });
     isChanged = true;
-    expect(deleteBatch(batchOf(2n))).toMatchObject({ kind: "unknown", problem: { text: cut } });
-    expect(deleteBatch(batchOf(3n))).toMatchObject({ kind: "not-committed", problem: { text: cut } });
+    expect(deleteBatch(batchOf(2n))).toMatchObject({ failure: { kind: "unknown", problem: { text: cut } } });
+    expect(deleteBatch(batchOf(3n))).toMatchObject({ failure: { kind: "unavailable", problem: { text: cut } } });
     identity.close();
     expect(folder.open()).toEqual([]);
   });
@@ -115,9 +115,9 @@ describe("a store whose log another program changes", () => {
       if (batch.ids[0] === 2n) truncateSync(`${file}-wal`);
       return deleteUnchecked(batch);
     });
-    expect(deleteBatch(batchOf(1n))).toMatchObject({ kind: "committed" });
+    expect(deleteBatch(batchOf(1n))).toMatchObject({ failure: undefined });
     // The frames of this batch are appended after the old ones, so that the log has the expected length.
-    expect(deleteBatch(batchOf(2n))).toMatchObject({ kind: "unknown" });
+    expect(deleteBatch(batchOf(2n))).toMatchObject({ failure: { kind: "unknown" } });
     identity.close();
   });
 });
@@ -131,7 +131,7 @@ function watch(folder: TempFolder) {
   return {
     file,
     find: () => identity.findProblem()?.text,
-    deletePlant: (id: bigint) => expect(prepareDeleteBatch(db)(batchOf(id))).toMatchObject({ outcomes: ["deleted"] }),
+    deletePlant: (id: bigint) => expect(prepareDeleteBatch(db)(batchOf(id))).toMatchObject({ endings: ["deleted"] }),
     other,
     /** Copies the whole log into the file. */
     checkpoint: () => other.exec("PRAGMA wal_checkpoint(FULL)"),

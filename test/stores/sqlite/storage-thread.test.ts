@@ -55,8 +55,7 @@ describe("the storage thread", () => {
       for (let check = 0; check < 2; check++) await expect(thread.checkWrite()).resolves.toBeUndefined();
       expect([thread.file, events]).toEqual([{ hasSecondName: true, areCheckpointsStalled: false }, [found]]);
       await expect(thread.deleteBatch(batchOf(id))).resolves.toMatchObject({
-        kind: "committed",
-        outcomes: ["deleted"],
+        endings: ["deleted"],
       });
       rmSync(folder.file("second.db"));
       for (let check = 0; check < 2; check++) await thread.checkWrite();
@@ -95,7 +94,7 @@ describe("the storage thread", () => {
     const thread = await StorageThread.start(options);
     const deletionOf = (id: bigint) => thread.deleteBatch({ ids: [id], subjects: [""], requestIds: [""] });
     const replies = Promise.all([deletionOf(1n), thread.checkWrite(), deletionOf(3n)]);
-    await expect(replies).resolves.toMatchObject([{ outcomes: ["deleted"] }, undefined, { outcomes: ["absent"] }]);
+    await expect(replies).resolves.toMatchObject([{ endings: ["deleted"] }, undefined, { endings: ["absent"] }]);
     await thread.close();
   });
 
