@@ -23,24 +23,64 @@ import { refuseQuotesAndSpaces } from "./quotes-and-spaces.ts";
 /** The location of the plants, from a `DATABASE_URL`. */
 export type Database = { readonly kind: "memory" } | PlantLocation;
 
-const forms = "be sqlite:<file>, postgres://user:password@host:port/database or memory:";
+/** How a `DATABASE_URL` selects a kind of store. */
+interface UrlForm<Location> {
+  /** The form, for an operator. */
+  readonly form: string;
+  /** Matches a URL of this kind, whether or not it is valid. */
+  readonly pattern: RegExp;
+  /** Reads a URL that matches; `undefined` if it does not have the form. */
+  read(text: string): ParseResult<Location> | undefined;
+  /** Returns a valid URL without its secrets. */
+  show(text: string): string;
+  /** Watches the files that a URL depends on. */
+  watch(location: Location, log: Log): Promise<WatchedDatabase>;
+}
+
+const watchNothing = async (location: Database): Promise<WatchedDatabase> => ({ location, files: [] });
+
+const urlForms: { readonly [Kind in Database["kind"]]: UrlForm<Extract<Database, { readonly kind: Kind }>> } = {
+  sqlite: {
+    form: "sqlite:<file>",
+    pattern: /^sqlite:/,
+    read: readSqliteUrl,
+    show: (text) => text,
+    watch: watchNothing,
+  },
+  postgres: {
+    form: "postgres://user:password@host:port/database",
+    pattern: /^postgres(?:ql)?:\/\//,
+    read: readPostgresUrl,
+    show: (text) => `postgres://${readServerUrl(text).name}`,
+    watch: watchPostgres,
+  },
+  memory: {
+    form: "memory:",
+    pattern: /^memory:$/,
+    read: () => parsed({ kind: "memory" }),
+    show: (text) => text,
+    watch: watchNothing,
+  },
+};
 
 /**
  * Reads a `DATABASE_URL`: `sqlite:plants.db` (a plain path, not percent-encoded, absolute or relative to the working
  * directory), `postgres://…` as libpq reads it, or `memory:`.
  */
 export function readDatabaseUrl(text: string): ParseResult<Database> {
-  if (text === "memory:") return parsed({ kind: "memory" });
-  if (isPostgresUrl(text)) return readPostgresUrl(text);
-  if (!text.startsWith("sqlite:")) return notParsed(forms);
-  const path = text.slice("sqlite:".length);
-  // SQLite would open "" and ":memory:" as a temporary database.
-  if (path === "" || path.startsWith(":") || path.includes("\0")) return notParsed(forms);
-  return parsed({ kind: "sqlite", path });
+  const forms = Object.values(urlForms).map(({ form }) => form);
+  return formOf(text)?.read(text) ?? notParsed(`be ${forms.slice(0, -1).join(", ")} or ${forms.at(-1)}`);
 }
 
-function isPostgresUrl(text: string): boolean {
-  return /^postgres(?:ql)?:\/\//.test(text);
+function formOf(text: string): (typeof urlForms)[Database["kind"]] | undefined {
+  return Object.values(urlForms).find(({ pattern }) => pattern.test(text));
+}
+
+function readSqliteUrl(text: string): ParseResult<{ readonly kind: "sqlite"; readonly path: string }> | undefined {
+  const path = text.slice("sqlite:".length);
+  // SQLite would open "" and ":memory:" as a temporary database.
+  if (path === "" || path.startsWith(":") || path.includes("\0")) return undefined;
+  return parsed({ kind: "sqlite", path });
 }
 
 function readPostgresUrl(url: string): ParseResult<PostgresLocation> {
@@ -86,7 +126,11 @@ export interface WatchedDatabase {
  * @throws ConfigurationError when a file cannot be used
  */
 export async function watchDatabase(location: Database, log: Log): Promise<WatchedDatabase> {
-  if (location.kind !== "postgres") return { location, files: [] };
+  const form: Pick<UrlForm<Database>, "watch"> = urlForms[location.kind];
+  return await form.watch(location, log);
+}
+
+async function watchPostgres(location: PostgresLocation, log: Log): Promise<WatchedDatabase> {
   const urlFile = await watchDatabaseUrl(location, log);
   const certificates = await watchCertificates(location, log);
   return {
@@ -160,7 +204,7 @@ async function watchCertificates({ url }: PostgresLocation, log: Log): Promise<W
 export async function withDatabaseSetting<Opened>(location: Database, opening: Promise<Opened>): Promise<Opened> {
   return await opening.catch((reason: unknown) => {
     if (!(reason instanceof StoreOpenError)) throw reason;
-    const isFromFile = location.kind === "postgres" && location.urlFile !== undefined;
+    const isFromFile = "urlFile" in location && location.urlFile !== undefined;
     const variable = isFromFile ? "DATABASE_URL_FILE" : "DATABASE_URL";
     throw new StoreOpenError(`${variable}: ${reason.message}`, { cause: reason });
   });
@@ -186,7 +230,7 @@ function toResult<Value>(must: string, read: () => Value): ParseResult<Value> {
  * password.
  */
 export function showDatabaseUrl(text: string): string {
-  return isPostgresUrl(text) ? `postgres://${readServerUrl(text).name}` : text;
+  return formOf(text)?.show(text) ?? text;
 }
 
 /**
