@@ -93,8 +93,26 @@ test("a failed batch ends what it has left open or deferred; a successful one le
   }
 });
 
+function listOf(names: readonly string[]): string {
+  return names.map((name) => name.replace("-", " ")).join(", ") || "none";
+}
+
+const page = join(import.meta.dirname, "../../docs/explanation/storage.md");
+
+// `npx vitest run test/stores/deletion.test.ts -u` updates the table.
+test("the table of transitions in docs/explanation/storage.md is that of the code", async () => {
+  const rows = states.map((state) => {
+    const { next, endings: ends } = transitions[state];
+    return `| ${state} | ${listOf(next)} | ${listOf(ends)} |\n`;
+  });
+  const text = readFileSync(page, "utf8");
+  const table = /(?<=\n\| state \| next state \| ending \|\n\|---\|---\|---\|\n)(?:\|.*\n)*/;
+  expect(text).toMatch(table);
+  await expect(text.replace(table, rows.join(""))).toMatchFileSnapshot(page);
+});
+
 test("docs/explanation/storage.md draws each state and the error of each ending", () => {
-  const text = readFileSync(join(import.meta.dirname, "../../docs/explanation/storage.md"), "utf8");
+  const text = readFileSync(page, "utf8");
   const [, section = ""] = /## The states of a deletion\n([^]*?)\n## /.exec(text) ?? [];
   const drawn = ["queued", "sent", "deferred", "in doubt"].filter((state) => !section.includes(state));
   expect(drawn).toEqual([]);
