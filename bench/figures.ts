@@ -3,6 +3,9 @@ import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import type { Percentiles } from "./load/load.ts";
 
+/** The share by which the ratios of two rounds, or of two machines, may differ before the difference is reported. */
+export const roundsDifferMax = 0.15;
+
 /** The name of this project's server. */
 export const ownName = "plantstore";
 
@@ -11,6 +14,9 @@ export const ownNodeName = "plantstore on node's HTTP";
 
 /** The name of this project's server on an SQLite file; the others keep their plants in memory. */
 export const ownSqliteName = "plantstore on SQLite";
+
+/** The name of this project's server on an SQLite file, with the log of `plantstore serve`. */
+export const ownLoggedName = "plantstore on SQLite, with its log";
 
 /** The results of the bench, from which the tables and pictures of the docs are generated. */
 export interface Figures {
@@ -53,6 +59,8 @@ export interface ServerFigures {
   readonly cpuUs: number;
   readonly leastCpuUs: number;
   readonly timesFloor: number;
+  /** The lowest and the highest median of a round, if they differ by more than {@link roundsDifferMax}. */
+  readonly timesFloorRange?: readonly [number, number];
   /** The ratio of the two least CPU times. */
   readonly leastTimesFloor: number;
   readonly requestsPerS: number;

@@ -1,8 +1,9 @@
 import { bookScenarios } from "./book-scenarios.ts";
 import { clientScenarios } from "./client-scenarios.ts";
+import { deployedScenarios } from "./deployed-scenarios.ts";
 import { canPin } from "./cores.ts";
 import { measureColdStarts } from "./cold-start.ts";
-import { type Figures, recordFigures, ownName } from "./figures.ts";
+import { type CallFigures, type Figures, ownName, readFigures, recordFigures } from "./figures.ts";
 import { hasTool } from "./load/tool.ts";
 import { measureMemory } from "./memory.ts";
 import { parseOptions } from "./options.ts";
@@ -17,6 +18,7 @@ import { validationScenarios } from "./validation-scenarios.ts";
 import { against, http1Load, type Scenario, scenarios, watched } from "./scenarios.ts";
 import { formatTable, toCallFigures } from "./table.ts";
 import { compareByTurns, type Contender } from "./turns.ts";
+import { differencesOf } from "./verify.ts";
 import { measureWorkers } from "./workers.ts";
 import { writePages } from "./write-figures.ts";
 
@@ -25,6 +27,7 @@ const watchedNames = ["rest", "connect", "grpc"];
 
 const all = [
   ...scenarios,
+  ...deployedScenarios,
   ...messageScenarios,
   ...libraryScenarios,
   ...bookScenarios,
@@ -35,6 +38,7 @@ const all = [
 
 const usage = `npm run bench -- [--only NAMES] [--rounds 3] [--turns 4] [--against REV]
   NAMES: ${all.map(({ name }) => name).join(",")}
+npm run bench -- --verify   which ratios differ from those in the docs; the exit code is 1 if any does
 npm run bench -- --watched  the cost of metrics, of traces at 1 % and of both; default scenarios: ${watchedNames.join(", ")}
 npm run bench -- --rates    latency at increasing rates
 npm run bench -- --start    time, CPU time and memory until the first response
@@ -95,9 +99,16 @@ async function compare(scenario: Scenario): Promise<void> {
   for (const reason of compared.absent ?? []) console.log(`${reason}\n`);
   const turns = await compareByTurns(contendersOf(compared), length);
   console.log(formatTable(turns));
+  if (values.verify) reportDifferences(scenario.name, toCallFigures(turns));
   // The docs contain only results of this checkout without changes.
   if (values.record && !values.watched && revision === undefined)
     record({ calls: { [scenario.name]: toCallFigures(turns) } });
+}
+
+function reportDifferences(name: string, measured: CallFigures): void {
+  const differences = differencesOf(measured, readFigures().calls?.[name]);
+  console.log(differences.length === 0 ? "\nAll ratios are as published." : `\n${differences.join("\n")}`);
+  if (differences.length > 0) process.exitCode = 1;
 }
 
 function report(part: Figures): void {

@@ -9,6 +9,9 @@ import { collectPath, countPath, echoPath, streamedBytes, uploadPath } from "./s
 const KiB = 1_024;
 const MiB = 1_024 * KiB;
 
+/** The messages of a stream in which its fixed cost matters. */
+const fewMessages = 100;
+
 /** The messages of a stream: enough that the fixed cost of the call is negligible. */
 const streamedMessages = 10_000;
 
@@ -41,6 +44,8 @@ const upload: LoadShape = {
   connections: 4,
   streams: 1,
 };
+
+const smallUpload: LoadShape = { ...upload, body: Buffer.alloc(MiB, "x"), connections: 16 };
 
 /** The same messages in both directions, over REST and over the Connect protocol in JSON. */
 const jsonStreams: readonly (Pick<Scenario, "name" | "title" | "subjects"> & { readonly shape: LoadShape })[] = [
@@ -112,6 +117,19 @@ export const messageScenarios: readonly Scenario[] = [
     probe: http1Probe(upload),
     subjects: [server("node:http", "servers/echo-node-http"), own],
   },
+  {
+    name: "upload-1m",
+    title: "1 MiB as a stream of google.api.HttpBody over REST and HTTP/1.1, 16 connections",
+    shape: smallUpload,
+    load: http1Load(smallUpload),
+    probe: http1Probe(smallUpload),
+    subjects: [server("node:http", "servers/echo-node-http"), own],
+  },
+  scenario("grpc-stream-100", "100 messages as one server stream of gRPC, 8 connections of 8 streams", {
+    ...shape(countPath, toBinary(UInt32ValueSchema, create(UInt32ValueSchema, { value: fewMessages }))),
+    connections: 8,
+    streams: 8,
+  }),
   scenario("grpc-stream", "10,000 messages as one server stream of gRPC, 4 connections of 2 streams", {
     ...shape(countPath, toBinary(UInt32ValueSchema, create(UInt32ValueSchema, { value: streamedMessages }))),
     connections: 4,

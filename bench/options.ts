@@ -11,6 +11,7 @@ const options = {
   workers: { type: "boolean", default: false },
   stalls: { type: "boolean", default: false },
   watched: { type: "boolean", default: false },
+  verify: { type: "boolean", default: false },
   record: { type: "boolean", default: false },
   help: { type: "boolean", default: false },
 } as const;

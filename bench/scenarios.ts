@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { ownName, ownNodeName, ownSqliteName } from "./figures.ts";
+import { ownLoggedName, ownName, ownNodeName, ownSqliteName } from "./figures.ts";
 import { h2loadLoad } from "./load/h2load.ts";
 import type { Load, LoadShape } from "./load/load.ts";
 import { ownLoad } from "./load/own-load.ts";
@@ -40,7 +40,8 @@ export interface Subject {
 const procedure = "/plantstore.v1.PlantService/DeletePlant";
 const authorization = `Bearer ${benchToken}`;
 
-const restShape: LoadShape = {
+/** The request of the scenario "rest". */
+export const restShape: LoadShape = {
   httpMethod: "DELETE",
   path: "/plants/7",
   header: { authorization },
@@ -91,7 +92,8 @@ const toolShape: LoadShape = {
   ),
 };
 
-const grpcShape: LoadShape = {
+/** The request of the scenario "grpc". */
+export const grpcShape: LoadShape = {
   httpMethod: "POST",
   path: procedure,
   header: { authorization, "content-type": "application/grpc+proto", te: "trailers" },
@@ -109,18 +111,23 @@ export const http1Load: (shape: LoadShape) => Load = hasTool("wrk") ? wrkLoad : 
 /** Returns a load over HTTP/2. */
 export const http2Load: (shape: LoadShape) => Load = hasTool("h2load") ? h2loadLoad : ownLoad;
 
-const nodeHttp = server("node:http", "servers/node-http");
+/** The floor of HTTP/1.1. */
+export const nodeHttp: Subject = server("node:http", "servers/node-http");
 const nodeNet = server("node:net", "servers/net");
-const nodeHttp2 = server("node:http2", "servers/node-http2");
-const own = server(ownName, "servers/plantstore");
-const ownOnNode = server(ownNodeName, "servers/plantstore", { HTTP_ENGINE: "node" });
+/** The floor of HTTP/2. */
+export const nodeHttp2: Subject = server("node:http2", "servers/node-http2");
+/** This project's server with its own engine, and with Node's. */
+export const own: Subject = server(ownName, "servers/plantstore");
+export const ownOnNode: Subject = server(ownNodeName, "servers/plantstore", { HTTP_ENGINE: "node" });
 const ownOnSqlite = server(ownSqliteName, "servers/plantstore-sqlite");
-const grpcJs = server("grpc-js", "servers/grpc-js");
+const ownWithLog = server(ownLoggedName, "servers/plantstore-sqlite", { LOG: "on" });
+export const grpcJs: Subject = server("grpc-js", "servers/grpc-js");
 
 const buildable = nativePeers.filter(({ canBuild }) => canBuild);
 const unbuildable = nativePeers.filter(({ canBuild }) => !canBuild);
 
-function nativeSubjects(protocol: "grpc" | "rest"): Subject[] {
+/** Returns the servers in other languages that can be built here. */
+export function nativeSubjects(protocol: "grpc" | "rest"): Subject[] {
   // A single thread for Go and Rust: more would only compete for the one core of the server.
   const environment = { BENCH_TOKEN: benchToken, BENCH_PROTOCOL: protocol, GOMAXPROCS: "1" };
   return buildable.map(({ [protocol]: name, program, build }) => ({ name, program, build, environment }));
@@ -144,6 +151,7 @@ export const scenarios: readonly Scenario[] = [
       own,
       ownOnNode,
       ownOnSqlite,
+      ownWithLog,
       ...installedPeers("fastify", "hono", "express"),
       ...nativeSubjects("rest"),
     ],

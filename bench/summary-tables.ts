@@ -1,4 +1,12 @@
-import { ownName, ownNodeName, ownSqliteName, type CallFigures, type Figures, type ServerFigures } from "./figures.ts";
+import {
+  ownLoggedName,
+  ownName,
+  ownNodeName,
+  ownSqliteName,
+  type CallFigures,
+  type Figures,
+  type ServerFigures,
+} from "./figures.ts";
 import { formatRows } from "./table.ts";
 
 type Calls = NonNullable<Figures["calls"]>;
@@ -86,7 +94,7 @@ function fasterPeers(figures: CallFigures | undefined, own: ServerFigures): read
 }
 
 /** node:net writes a prepared response without handling the request. */
-const notPeers: ReadonlySet<string> = new Set([ownName, ownNodeName, ownSqliteName, "node:net"]);
+const notPeers: ReadonlySet<string> = new Set([ownName, ownNodeName, ownSqliteName, ownLoggedName, "node:net"]);
 
 function p99Ms({ latencyUs }: ServerFigures): string {
   return (latencyUs.p99 / 1_000).toFixed(2);

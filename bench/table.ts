@@ -1,4 +1,4 @@
-import { type CallFigures, measuredNow } from "./figures.ts";
+import { type CallFigures, measuredNow, roundsDifferMax, type ServerFigures } from "./figures.ts";
 import { median, summarise } from "./summary.ts";
 import { foreignLoadMax, type Turn, type Turns } from "./turns.ts";
 
@@ -24,6 +24,7 @@ export function toCallFigures(all: readonly Turns[]): CallFigures {
       cpuUs: cpu.median,
       leastCpuUs: cpu.least,
       timesFloor: middle(({ timesFloor }) => timesFloor),
+      ...rangeOfRounds(turns),
       leastTimesFloor: cpu.least / floorLeast,
       requestsPerS: Math.round(middle(({ requestsPerS }) => requestsPerS)),
       latencyUs: { p50: middle(({ latencyUs }) => latencyUs.p50), p99: middle(({ latencyUs }) => latencyUs.p99) },
@@ -33,6 +34,20 @@ export function toCallFigures(all: readonly Turns[]): CallFigures {
   });
   const foreignLoad = Math.max(0, ...all.flatMap(({ turns }) => turns.map((turn) => turn.foreignLoad)));
   return { measured: measuredNow(), servers, foreignLoad };
+}
+
+/** Returns the lowest and the highest ratio of a round to the floor, if the rounds differ. */
+function rangeOfRounds(turns: readonly Turn[]): Pick<ServerFigures, "timesFloorRange"> {
+  const rounds = Map.groupBy(turns, ({ round }) => round);
+  const ratios = [...rounds.values()].map((all) => median(all.map(({ timesFloor }) => timesFloor)));
+  const [lowest, highest] = [Math.min(...ratios), Math.max(...ratios)];
+  return highest > lowest * (1 + roundsDifferMax) ? { timesFloorRange: [lowest, highest] } : {};
+}
+
+/** Returns a ratio to the floor with its range, if the rounds differ. */
+function ratioOf({ timesFloor, timesFloorRange: range }: ServerFigures): string {
+  const ratio = timesFloor.toFixed(2);
+  return range === undefined ? ratio : `${ratio} (${range.map((bound) => bound.toFixed(2)).join(" to ")})`;
 }
 
 /** Returns a comparison as a table in Markdown. @param nameOf - returns the cells of the first column */
@@ -45,7 +60,7 @@ export function formatCalls(
     nameOf(server.name, at),
     server.cpuUs.toFixed(1),
     server.leastCpuUs.toFixed(1),
-    server.timesFloor.toFixed(2),
+    ratioOf(server),
     server.leastTimesFloor.toFixed(2),
     server.requestsPerS.toLocaleString("en-US", { maximumSignificantDigits: 3 }),
     latencies(server.latencyUs),

@@ -15,6 +15,8 @@ export interface Contender {
 
 /** The result of one turn of load on a server. */
 export interface Turn {
+  /** The round of the turn, from 0. */
+  readonly round: number;
   /** The server's CPU time per request. */
   readonly cpuUs: number;
   /** The CPU time as a multiple of the first contender's in the same turn. */
@@ -58,7 +60,7 @@ export async function compareByTurns(contenders: readonly Contender[], length: L
   const results = contenders.map(({ subject }) => ({ subject, turns: new Array<Turn>() }));
   for (let round = 0; round < length.rounds; round += 1) {
     const all = await runRound(contenders, length.turns);
-    for (const [i, turns] of all.entries()) results[i]?.turns.push(...turns);
+    for (const [i, turns] of all.entries()) results[i]?.turns.push(...turns.map((turn) => ({ ...turn, round })));
   }
   return results;
 }
@@ -68,12 +70,18 @@ interface Started extends Contender {
   readonly rssIdleBytes: number;
 }
 
+/** A turn whose round is not set yet. */
+type RoundlessTurn = Omit<Turn, "round">;
+
 /** Returns the turns of each contender. */
-async function runRound(contenders: readonly Contender[], turns: number): Promise<readonly (readonly Turn[])[]> {
+async function runRound(
+  contenders: readonly Contender[],
+  turns: number,
+): Promise<readonly (readonly RoundlessTurn[])[]> {
   const started: Started[] = [];
   try {
     for (const contender of contenders) started.push(await start(contender));
-    const completed: (readonly Turn[])[] = [];
+    const completed: (readonly RoundlessTurn[])[] = [];
     for (let repeats = turns; completed.length < turns;) {
       const turn = await takeTurn(completed.length % 2 === 0 ? started : started.toReversed(), started);
       if (repeats === 0 || turn.every(({ foreignLoad }) => foreignLoad <= foreignLoadMax)) completed.push(turn);
@@ -100,8 +108,8 @@ async function start(contender: Contender): Promise<Started> {
 }
 
 /** Loads the servers in an order, and returns their results in the order of `all`. */
-async function takeTurn(order: readonly Started[], all: readonly Started[]): Promise<readonly Turn[]> {
-  const results = new Map<Started, Omit<Turn, "timesFloor">>();
+async function takeTurn(order: readonly Started[], all: readonly Started[]): Promise<readonly RoundlessTurn[]> {
+  const results = new Map<Started, Omit<RoundlessTurn, "timesFloor">>();
   for (const one of order) results.set(one, await measure(one));
   const first = all[0] === undefined ? undefined : results.get(all[0]);
   return all.flatMap((one) => {
@@ -110,7 +118,7 @@ async function takeTurn(order: readonly Started[], all: readonly Started[]): Pro
   });
 }
 
-async function measure({ subject, server, load, rssIdleBytes }: Started): Promise<Omit<Turn, "timesFloor">> {
+async function measure({ subject, server, load, rssIdleBytes }: Started): Promise<Omit<RoundlessTurn, "timesFloor">> {
   const busyBefore = busyUs(serverCore);
   const startedMs = performance.now();
   const before = await server.usage();

@@ -5,6 +5,7 @@ import {
   type CallFigures,
   type Figures,
   type MemoryFigures,
+  ownLoggedName,
   ownName,
   ownNodeName,
   ownSqliteName,
@@ -101,7 +102,7 @@ function nameOf(name: string, at: number): string {
 }
 
 function ownInBold(name: string): string {
-  return [ownName, ownNodeName, ownSqliteName].includes(name) ? `**${name}**` : name;
+  return [ownName, ownNodeName, ownSqliteName, ownLoggedName].includes(name) ? `**${name}**` : name;
 }
 
 function measuredLine({ measured: { date, node, cores }, foreignLoad }: CallFigures): string {

@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { percentilesOf, type Load, type LoadShape } from "./load.ts";
+import { originOf, percentilesOf, type Load, type LoadShape } from "./load.ts";
 import { numberIn, runTool, secondsIn, withFolder } from "./tool.ts";
 
 /** Returns a load of h2load over HTTP/2, with one thread on one core. The body is sent from a file. */
@@ -27,7 +27,7 @@ function runH2load(shape: LoadShape, options: readonly string[]): Load {
       const data = shape.body === undefined ? [`-H:method: ${shape.httpMethod}`] : [`-d${body}`];
       const header = Object.entries(shape.header).map(([name, value]) => `-H${name}: ${value}`);
       const command = ["h2load", `-c${String(shape.connections)}`, "-t1", `-D${String(durationS)}`] as const;
-      const url = `http://127.0.0.1:${String(port)}${shape.path}`;
+      const url = originOf(shape, port) + shape.path;
       const output = await runTool([...command, ...options, ...data, `--log-file=${log}`, ...header, url], durationS);
       return {
         requests: numberIn(output, /(\d+) done/),

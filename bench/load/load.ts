@@ -25,6 +25,21 @@ export interface LoadShape {
   readonly connections: number;
   /** The concurrent requests on one connection; more than 1 requires HTTP/2. */
   readonly streams: number;
+  /** Paths and header fields that are sent in turn, in this order, instead of `path` and `header`. Only HTTP/1.1. */
+  readonly variants?: readonly Variant[];
+  /** Whether the load uses TLS, without verifying the certificate. */
+  readonly isTls?: boolean;
+}
+
+/** A request of a load that has several. */
+export interface Variant {
+  readonly path: string;
+  readonly header: Readonly<Record<string, string>>;
+}
+
+/** Returns the origin of a server on a port of loopback. */
+export function originOf({ isTls = false }: LoadShape, port: number): string {
+  return `${isTls ? "https" : "http"}://127.0.0.1:${String(port)}`;
 }
 
 /** Returns the percentiles of a sample. */

@@ -1,7 +1,8 @@
 import { once } from "node:events";
 import { Agent, request } from "node:http";
+import { Agent as TlsAgent, request as requestOverTls } from "node:https";
 import { connect } from "node:http2";
-import { percentilesOf, type LoadResult } from "./load.ts";
+import { originOf, percentilesOf, type LoadResult } from "./load.ts";
 import type { OwnClientOrder } from "./own-load.ts";
 
 // A load generator for machines without wrk and h2load: reads its options, sends the load, and prints the result as JSON.
@@ -40,11 +41,16 @@ async function repeat(send: Send): Promise<void> {
 }
 
 function openHttp1(): { sends: Send[]; close: () => void } {
-  const agent = new Agent({ keepAlive: true, maxSockets: shape.connections });
+  const { isTls = false, variants = [] } = shape;
+  const options = { keepAlive: true, maxSockets: shape.connections };
+  const agent = isTls ? new TlsAgent({ ...options, rejectUnauthorized: false }) : new Agent(options);
+  const open = isTls ? requestOverTls : request;
+  let sent = 0;
   const send: Send = async () => {
-    const { httpMethod: method, path, header } = shape;
+    const { httpMethod: method } = shape;
+    const { path, header } = variants[sent++ % Math.max(1, variants.length)] ?? shape;
     const length = body === undefined ? {} : { "content-length": body.byteLength };
-    const call = request({ host: "127.0.0.1", port, agent, method, path, headers: { ...header, ...length } });
+    const call = open({ host: "127.0.0.1", port, agent, method, path, headers: { ...header, ...length } });
     call.end(body);
     const [response] = await once(call, "response");
     response.resume();
@@ -56,7 +62,8 @@ function openHttp1(): { sends: Send[]; close: () => void } {
 }
 
 function openHttp2(): { sends: Send[]; close: () => void } {
-  const sessions = Array.from({ length: shape.connections }, () => connect(`http://127.0.0.1:${String(port)}`));
+  const origin = originOf({ ...shape, body }, port);
+  const sessions = Array.from({ length: shape.connections }, () => connect(origin, { rejectUnauthorized: false }));
   const head = { ":method": shape.httpMethod, ":path": shape.path, ...shape.header };
   const senders = sessions.flatMap((session) =>
     Array.from({ length: shape.streams }, () => async () => {

@@ -1,6 +1,6 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Load, LoadResult, LoadShape } from "./load.ts";
+import { type Load, type LoadResult, type LoadShape, originOf, type Variant } from "./load.ts";
 import { numberIn, runTool, secondsIn, withFolder } from "./tool.ts";
 
 // wrk counts responses with a status of 400 and above, which every thousandth has by design. More than twice as many fail
@@ -24,7 +24,7 @@ export function wrkLoad(shape: LoadShape, run: typeof runTool = runTool): Load {
         "-s",
         script,
       ] as const;
-      return toResult(await run([...command, `http://127.0.0.1:${String(port)}`], durationS));
+      return toResult(await run([...command, originOf(shape, port)], durationS));
     });
 }
 
@@ -33,7 +33,22 @@ function luaOf(shape: LoadShape): string {
     ([name, value]) => `wrk.headers[${luaString(name)}] = ${luaString(value)}`,
   );
   const body = shape.body === undefined ? [] : [`wrk.body = ${luaString(shape.body.toString("latin1"))}`];
-  return [`wrk.method = "${shape.httpMethod}"`, `wrk.path = "${shape.path}"`, ...header, ...body].join("\n");
+  const lines = [`wrk.method = "${shape.httpMethod}"`, `wrk.path = "${shape.path}"`, ...header, ...body];
+  return [...lines, ...variantsOf(shape)].join("\n");
+}
+
+/** Returns the complete requests of the variants, which wrk sends in turn: a table of Lua has no order of its fields. */
+function variantsOf({ httpMethod, variants = [] }: LoadShape): string[] {
+  if (variants.length === 0) return [];
+  const requestOf = ({ path, header }: Variant): string => {
+    const fields = Object.entries(header).map(([name, value]) => `${name}: ${value}\r\n`);
+    return luaString(`${httpMethod} ${path} HTTP/1.1\r\nHost: 127.0.0.1\r\n${fields.join("")}\r\n`);
+  };
+  return [
+    `local requests = { ${variants.map(requestOf).join(", ")} }`,
+    "local sent = 0",
+    "function request() sent = sent % #requests + 1; return requests[sent] end",
+  ];
 }
 
 // Returns a string of Lua, in which a byte that is not printable ASCII is a backslash and three digits.

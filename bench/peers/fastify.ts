@@ -2,11 +2,12 @@ import fastify from "fastify";
 import { isAdmitted, messages } from "../servers/credential.ts";
 import { createBenchPlants } from "../servers/plants.ts";
 import { listen, serve } from "../servers/serve.ts";
+import { certificate } from "../servers/tls.ts";
 
 // fastify 5 in its fastest form: without a schema, with callbacks instead of promises, and the credential checked in a
 // hook that runs before the body is read.
 const plants = createBenchPlants();
-const app = fastify();
+const app = fastify({ https: certificate ?? null });
 const idPattern = new RegExp(messages.idPattern);
 
 app.addHook("onRequest", (request, reply, done) => {

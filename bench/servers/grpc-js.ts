@@ -3,6 +3,7 @@ import { PlantServiceService, type DeletePlantRequest } from "../../src/gen/grpc
 import { isAdmitted, messages } from "./credential.ts";
 import { createBenchPlants } from "./plants.ts";
 import { serve } from "./serve.ts";
+import { certificate } from "./tls.ts";
 
 // grpc-js with the stubs of ts-proto, which checks the credential in the handler.
 const plants = createBenchPlants();
@@ -19,9 +20,15 @@ const deletePlant: handleUnaryCall<DeletePlantRequest, object> = (call, done) =>
 await serve(async () => {
   const server = new Server();
   server.addService(PlantServiceService, { deletePlant });
-  const credentials = ServerCredentials.createInsecure();
+  const credentials = credentialsOf(certificate);
   const port = await new Promise<number>((resolve, reject) => {
     server.bindAsync("127.0.0.1:0", credentials, (error, bound) => (error === null ? resolve(bound) : reject(error)));
   });
   return { port };
 });
+
+function credentialsOf(served: typeof certificate): ServerCredentials {
+  if (served === undefined) return ServerCredentials.createInsecure();
+  const pair = { cert_chain: Buffer.from(served.cert), private_key: Buffer.from(served.key) };
+  return ServerCredentials.createSsl(null, [pair]);
+}

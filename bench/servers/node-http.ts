@@ -1,5 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { createServer as createTlsServer } from "node:https";
 import { listen, serve } from "./serve.ts";
+import { certificate } from "./tls.ts";
 
 // The floor of HTTP/1.1: node:http without credentials, routing and a store. The response to DELETE is status 204; the
 // response to any other method, after its body, is the empty JSON message of Connect.
@@ -16,4 +18,4 @@ function respond(request: IncomingMessage, response: ServerResponse): void {
   });
 }
 
-await serve(() => listen(createServer(respond)));
+await serve(() => listen(certificate === undefined ? createServer(respond) : createTlsServer(certificate, respond)));

@@ -1,5 +1,6 @@
-import { createServer, type ServerHttp2Stream } from "node:http2";
+import { createSecureServer, createServer, type ServerHttp2Stream } from "node:http2";
 import { listen, serve } from "./serve.ts";
+import { certificate } from "./tls.ts";
 
 // The floor of HTTP/2: the core `stream` event of node:http2 without credentials, routing and a store. The response to each
 // stream, after its body, is an empty gRPC message with the trailers of OK.
@@ -15,4 +16,6 @@ function respond(stream: ServerHttp2Stream): void {
   });
 }
 
-await serve(() => listen(createServer().on("stream", respond)));
+await serve(() =>
+  listen((certificate === undefined ? createServer() : createSecureServer(certificate)).on("stream", respond)),
+);

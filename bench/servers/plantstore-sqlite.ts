@@ -1,4 +1,6 @@
 import { openTokenVerifier, toStaticToken } from "../../packages/auth/src/index.ts";
+import { createWriteStream } from "node:fs";
+import { openLog } from "../../packages/telemetry/src/logs/index.ts";
 import { openSqliteStore } from "../../src/stores/index.ts";
 import { createPlantServer } from "../../src/server/index.ts";
 import { fakeStore } from "../../test/support/plants/fake-store.ts";
@@ -7,7 +9,7 @@ import { benchToken, callsPerMiss } from "./plants.ts";
 import { serve } from "./serve.ts";
 
 // The plant store on an SQLite file: each call is a durable deletion with its record. A plant can be deleted only once, so
-// a call deletes the next existing plant instead of the requested one.
+// a call deletes the next existing plant instead of the requested one. With `LOG=on`, calls are logged.
 
 /** More plants than a round deletes: 20 turns of a second at 100,000 per second. */
 const plantCount = 2_000_000n;
@@ -30,6 +32,8 @@ const absent = 0n;
 let calls = 0n;
 
 const server = createPlantServer({
+  // Each call is a line, as in production, in a file instead of stderr.
+  ...(process.env["LOG"] === "on" && { log: openLog("info", createWriteStream(folder.file("log.jsonl"))) }),
   verifier: verifier.value,
   store: fakeStore({
     delete: (_, call) => {

@@ -3,6 +3,7 @@ import type { ParseResult } from "../../packages/auth/src/inputs/index.ts";
 import { importEntry } from "./package-code.ts";
 import { benchToken, createBenchPlants } from "./plants.ts";
 import { serve } from "./serve.ts";
+import { certificate } from "./tls.ts";
 import { fakeStore } from "../../test/support/plants/fake-store.ts";
 
 // The plant store as it runs in production, with a store in memory and without a log: all protocols on one port,
@@ -20,7 +21,13 @@ const server = createPlantServer({
   ...(await tools()),
   ...(await measured()),
 });
-await serve(() => server.listen({ host: "127.0.0.1", handedOver: process.env["HANDED_OVER"] !== undefined }));
+await serve(() =>
+  server.listen({
+    host: "127.0.0.1",
+    handedOver: process.env["HANDED_OVER"] !== undefined,
+    ...(certificate && { tls: certificate }),
+  }),
+);
 
 /** Imported only when it is measured, like the telemetry below. */
 async function tools(): Promise<Pick<PlantServerOptions, "tools">> {

@@ -7,6 +7,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
+	"crypto/tls"
 	"fmt"
 	"log"
 	"net"
@@ -18,6 +19,7 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/emptypb"
@@ -112,6 +114,18 @@ func obeyDriver() {
 	os.Exit(0)
 }
 
+// Returns the certificate of a scenario over TLS; none without TLS.
+func certificatesOf(cert, key string) []tls.Certificate {
+	if cert == "" {
+		return nil
+	}
+	certificate, err := tls.X509KeyPair([]byte(cert), []byte(key))
+	if err != nil {
+		log.Fatal(err)
+	}
+	return []tls.Certificate{certificate}
+}
+
 func main() {
 	listener, err := net.Listen("tcp", "127.0.0.1:"+os.Getenv("BENCH_PORT"))
 	if err != nil {
@@ -126,10 +140,18 @@ func main() {
 		}
 		log.Fatal(http.Serve(listener, handler))
 	}
+	certificates := certificatesOf(os.Getenv("BENCH_CERT"), os.Getenv("BENCH_KEY"))
 	if os.Getenv("BENCH_PROTOCOL") == "rest" {
+		if certificates != nil {
+			listener = tls.NewListener(listener, &tls.Config{Certificates: certificates})
+		}
 		log.Fatal(http.Serve(listener, restHandler(newService())))
 	}
-	server := grpc.NewServer(grpc.UnaryInterceptor(authenticate))
+	options := []grpc.ServerOption{grpc.UnaryInterceptor(authenticate)}
+	if certificates != nil {
+		options = append(options, grpc.Creds(credentials.NewServerTLSFromCert(&certificates[0])))
+	}
+	server := grpc.NewServer(options...)
 	plantstorev1.RegisterPlantServiceServer(server, newService())
 	log.Fatal(server.Serve(listener))
 }

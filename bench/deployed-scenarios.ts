@@ -1,0 +1,97 @@
+import { createCertificate } from "../packages/testing/src/carriers/certificate.ts";
+import type { LoadShape, Variant } from "./load/load.ts";
+import { grpcProbe, http1Probe } from "./probe.ts";
+import {
+  grpcJs,
+  grpcShape,
+  http1Load,
+  http2Load,
+  installedPeers,
+  nativeSubjects,
+  nodeHttp,
+  nodeHttp2,
+  own,
+  ownOnNode,
+  restShape,
+  type Scenario,
+  type Subject,
+} from "./scenarios.ts";
+
+/** Requests that differ in id, trace and the order of their fields, as those of different callers do. */
+const variedRequests = 100;
+
+/** Requests on a connection before its client closes it, on average. */
+const requestsPerConnection = 10;
+
+const variedShape: LoadShape = {
+  ...restShape,
+  variants: Array.from({ length: variedRequests }, (_, index) => variedRequest(index)),
+};
+
+const shortShape: LoadShape = {
+  ...restShape,
+  variants: Array.from({ length: requestsPerConnection }, (_, index) => ({
+    ...restShape,
+    header: index === 0 ? { ...restShape.header, connection: "close" } : restShape.header,
+  })),
+};
+
+const { cert, key } = createCertificate("bench");
+const tlsEnvironment = { BENCH_CERT: cert, BENCH_KEY: key };
+
+const http1Subjects = [nodeHttp, own, ownOnNode, ...installedPeers("fastify"), ...nativeSubjects("rest")];
+
+/** DeletePlant as it is called in production: by different callers, on short connections, and over TLS. */
+export const deployedScenarios: readonly Scenario[] = [
+  overHttp1(
+    "rest-varied",
+    `DELETE of ${variedRequests} plants, with header fields that vary, 64 connections`,
+    variedShape,
+  ),
+  overHttp1("rest-short", `DELETE /plants/7 on connections of about ${requestsPerConnection} requests`, shortShape),
+  overTls(overHttp1("rest-tls", "DELETE /plants/7 over HTTP/1.1 and TLS 1.3, 64 connections", restShape)),
+  overTls({
+    name: "grpc-tls",
+    title: "DeletePlant as gRPC over TLS 1.3, 8 connections of 32 streams",
+    shape: grpcShape,
+    load: http2Load(grpcShape),
+    probe: grpcProbe(grpcShape),
+    subjects: [nodeHttp2, own, ownOnNode, grpcJs, ...nativeSubjects("grpc")],
+  }),
+];
+
+function overHttp1(name: string, title: string, shape: LoadShape): Scenario {
+  return { name, title, shape, load: http1Load(shape), probe: http1Probe(shape), subjects: http1Subjects };
+}
+
+/** Returns the scenario over TLS. The peer in Rust has no TLS. */
+function overTls({ subjects, ...scenario }: Scenario): Scenario {
+  const shape = { ...scenario.shape, isTls: true };
+  const isHttp2 = shape.streams > 1;
+  return {
+    ...scenario,
+    shape,
+    load: isHttp2 ? http2Load(shape) : http1Load(shape),
+    probe: isHttp2 ? grpcProbe(shape) : http1Probe(shape),
+    subjects: subjects.filter(({ name }) => !/Rust/.test(name)).map(withCertificate),
+  };
+}
+
+function withCertificate(subject: Subject): Subject {
+  return { ...subject, environment: { ...subject.environment, ...tlsEnvironment } };
+}
+
+/** Returns a request whose path, trace and order of fields depend on its index. */
+function variedRequest(index: number): Variant {
+  const id = (index + 1).toString(16).padStart(2, "0");
+  const fields = Object.entries({
+    ...restShape.header,
+    traceparent: `00-${id.repeat(16)}-${id.repeat(8)}-01`,
+    "user-agent": `inventory/${index % 7}`,
+    accept: "*/*",
+    "x-request-id": `${id}-${index}`,
+  });
+  const start = index % fields.length;
+  const header = Object.fromEntries([...fields.slice(start), ...fields.slice(0, start)]);
+  return { path: `/plants/${index + 1}`, header };
+}
