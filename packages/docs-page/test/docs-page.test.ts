@@ -36,7 +36,7 @@ test("the root redirects to the page by a relative path", () => {
   expect(answerOf("/")).toMatchObject({ httpStatus: 302, header: { location: "docs" } });
 });
 
-test("if open is false, everything requires a credential, and the root does not redirect", () => {
+test("everything requires a credential, and the root does not redirect, unless open is set", () => {
   const closed = createDocsPage({ document: () => document, open: false });
   expect(closed.map(({ path }) => path)).not.toContain("/");
   expect(new Set(closed.map((endpoint) => endpoint.open))).toEqual(new Set([false]));
@@ -46,20 +46,17 @@ test.each(open.map(({ path }) => path))("%s is revalidated after a release", (pa
   expect(answerOf(path).header?.["cache-control"]).toBe("no-cache");
 });
 
-test.each(open.map(({ path }) => path))(
-  "%s is not sniffed, framed or sent as a referrer, and loads nothing",
-  (path) => {
-    expect(answerOf(path).header).toMatchObject({
-      "cross-origin-opener-policy": "same-origin",
-      "referrer-policy": "no-referrer",
-      "x-content-type-options": "nosniff",
-    });
-    if (path === "/docs") return;
-    expect(answerOf(path).header?.["content-security-policy"]).toBe("default-src 'none'; frame-ancestors 'none'");
-  },
-);
+test.each(open.map(({ path }) => path))("%s forbids sniffing, framing, referrers and loading", (path) => {
+  expect(answerOf(path).header).toMatchObject({
+    "cross-origin-opener-policy": "same-origin",
+    "referrer-policy": "no-referrer",
+    "x-content-type-options": "nosniff",
+  });
+  if (path === "/docs") return;
+  expect(answerOf(path).header?.["content-security-policy"]).toBe("default-src 'none'; frame-ancestors 'none'");
+});
 
-test("the policy of the page allows its script by hash, and nothing from other hosts or inline", () => {
+test("the page's policy allows only its script, by hash", () => {
   const hash = `sha256-${createHash("sha256").update(textOf("/docs/page.js")).digest("base64")}`;
   expect(html).toContain(`<script type="module" src="docs/page.js" integrity="${hash}"></script>`);
   expect(answerOf("/docs").header?.["content-security-policy"]).toBe(
@@ -67,7 +64,7 @@ test("the policy of the page allows its script by hash, and nothing from other h
   );
 });
 
-test("the page may send requests only to the servers of the document", async () => {
+test("the page may send requests only to the document's servers", async () => {
   const servers = [
     "/garden",
     "https://orders.example/api",
@@ -87,14 +84,14 @@ test.each(references)("the page's reference to %s is relative and served", (targ
   expect(answerOf(`/${target}`).httpStatus).toBe(200);
 });
 
-test("the page takes five requests, one of them for its script, which has no imports", () => {
+test("the page takes five requests, one for its script, which has no imports", () => {
   expect([...answers.keys()].filter((path) => path !== "/" && path !== "/openapi.yaml")).toHaveLength(5);
   expect(references.filter((target) => target.endsWith(".js"))).toEqual(["docs/page.js"]);
   expect(answerOf("/docs/page.js").header?.["content-type"]).toBe("text/javascript; charset=utf-8");
   expect(textOf("/docs/page.js")).not.toMatch(/^(?:import|export)\b|\bimport\(/m);
 });
 
-test("the script of the page compiles, with each module before the first that uses it", () => {
+test("the page's script compiles, with each module before its first use", () => {
   const script = textOf("/docs/page.js");
   // The entry module uses top-level await to load the description.
   expect(() => new Script(`(async () => {${script}\n})`)).not.toThrow();

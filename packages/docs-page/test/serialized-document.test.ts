@@ -14,7 +14,7 @@ test.each<{ readonly name: string; readonly document: object; readonly json?: ob
   { name: "strings, numbers, booleans and null", document: { a: "x", b: 1.5, c: true, d: null, e: { f: { g: "h" } } } },
   { name: "members that are undefined", document: { a: undefined, b: { c: undefined } }, json: { b: {} } },
   { name: "a document that is encoded in several steps", document: { components: { schemas: members } } },
-])("$name is the same as an object, as JSON text and as YAML", async ({ document, json = document }) => {
+])("$name is read identically from an object, JSON text and YAML", async ({ document, json = document }) => {
   const ofObject = await serializeDocument(document);
   const text = JSON.stringify(document);
   expect(Buffer.from(ofObject.json).toString()).toBe(text);
@@ -25,7 +25,7 @@ test.each<{ readonly name: string; readonly document: object; readonly json?: ob
   expect(parse(yaml)).toEqual(json);
 });
 
-test("the origins of servers are the same for an object and for JSON text", async () => {
+test("an object and JSON text have the same server origins", async () => {
   const document = { servers: [{ url: "https://a.example/v1" }, { url: "https://a.example/v2" }, { url: "/v3" }] };
   for (const each of [document, JSON.stringify(document)]) {
     expect((await serializeDocument(each)).origins).toEqual(["https://a.example"]);

@@ -164,7 +164,7 @@ describe("an error record", () => {
       body: { message: "x".repeat(100_000) },
       want: { code: Code.Unauthenticated, rawMessage: "HTTP status 401" },
     },
-  ])("is read as an error: $name", async ({ status, body, type, want }) => {
+  ])("is read from $name", async ({ status, body, type, want }) => {
     const error = await ask((response) => answerWith(response, status, body, type));
     expect(error).toBeInstanceOf(ConnectError);
     expect(error).toMatchObject(
@@ -186,7 +186,7 @@ describe("an error record", () => {
     { name: "neither a type nor a URL", details: [{}, [], null, true, "text", 7] },
     { name: "a string instead of an array", details: "text" },
     { name: "an object instead of an array", details: { "@type": typeUrl, text: "t" } },
-  ])("with details that are $name does not lose the code and the message", async ({ details }) => {
+  ])("keeps its code and message if its details are $name", async ({ details }) => {
     const readable = { "@type": typeUrl, text: "t" };
     const allDetails = Array.isArray(details) ? [...details, readable] : details;
     const header = { "content-type": "application/json", "x-why": "drought" };
@@ -227,7 +227,7 @@ describe("an error record", () => {
     expect(other).toMatchObject({ code: Code.NotFound, rawMessage: "gone" });
   });
 
-  test("the header of an error becomes its metadata, which is not forwarded", async () => {
+  test("an error's header fields become metadata, which is not forwarded", async () => {
     const error = await ask((response) => response.writeHead(503, { "retry-after": "7" }).end());
     expect(asError(error).metadata.get("retry-after")).toBe("7");
     expect(error).toMatchObject({ isWireError: true });

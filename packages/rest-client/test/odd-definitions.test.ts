@@ -83,20 +83,20 @@ test.each([
   { name: "slashes", others: ["/x/{a}/{b}", "/x/{a}/{b}:peek"], value: "y/:peek", read: "/x/{a}/{b}" },
   { name: "colons", others: ["/x/{a}:peek"], value: "y/z:peek", read: "/x/{a}:peek" },
   { name: "slashes and colons", others: ["/x/{a}/{b}:peek"], value: "y/z:peek", read: "/x/{a}/{b}:peek" },
-])("a value that becomes another RPC's path when its $name are decoded is refused", ({ others, value, read }) => {
+])("a value is refused if decoding its $name would make another RPC's path", ({ others, value, read }) => {
   const [one] = defineRpcs({ a: "a", b: "b" }, ["/x/{a}", ...others]);
   expect(targetOf(one, { a: "y:z" })).toBe("/x/y%3Az");
   const path = `/x/${encodeURIComponent(value)}`;
   expect(targetOf(one, { a: value })).toBe(`a: the path ${path} could also match GET ${read}`);
 });
 
-test("a value that becomes a different value when its slashes are decoded is refused", () => {
+test("a value that would change when its slashes are decoded is refused", () => {
   const [one] = defineRpcs({ a: "a", b: "b" }, ["/x/{a}/{b=**}"]);
   expect(targetOf(one, { a: "y", b: "z/w" })).toBe("/x/y/z/w");
   expect(targetOf(one, { a: "y/z", b: "w" })).toBe("a: the path /x/y%2Fz/w could also match GET /x/{a}/{b=**}");
 });
 
-test("literals are sent without escapes that a path does not need, also inside a variable", () => {
+test("literals are sent without unnecessary escapes, also inside a variable", () => {
   const [one] = defineRpcs({ a: "a", b: "b" }, ["/caf%c3%a9/a%40b/{a=x@y/**/$(z)/*}/{b}:p%65ek"]);
   expect(targetOf(one, { a: "x@y/1@/2/$(z)/$", b: "@" })).toBe("/caf%C3%A9/a@b/x@y/1%40/2/$(z)/%24/%40:peek");
 });
@@ -118,7 +118,7 @@ test.each([
   { name: "leads to another field", names: { a: "inner.text", inner: "inner", text: "text" } },
   { name: "is the name of another field", names: { a: "text", text: "other" } },
   { name: "has a bracket", names: { a: "text[b]", text: "text" } },
-])("a field has its proto name in a query if its JSON name $name", ({ names }) => {
+])("a query uses a field's proto name if its JSON name $name", ({ names }) => {
   const [list] = defineRpcs(names, ["/x"]);
   expect(targetOf(list, { a: "1", text: "2" })).toMatch(/^\/x\?a=1&(?:text|other)=2$/);
 });
@@ -129,7 +129,7 @@ test("a field whose names are all ambiguous is refused in a query", () => {
   expect(targetOf(list, { a: "1" })).toBe("a: each of its names is ambiguous with another field");
 });
 
-test("a field has its JSON name in a query with useProtoFieldName if its proto name is ambiguous", () => {
+test("useProtoFieldName uses the JSON name in a query if the proto name is ambiguous", () => {
   const [list] = defineRpcs({ a: "b", b: "c" }, ["/x"]);
   expect(targetOf(list, { a: "1", b: "2" })).toBe("/x?a=1&c=2");
   expect(targetOf(list, { b: "2" }, { useProtoFieldName: true })).toBe("/x?c=2");
@@ -155,7 +155,7 @@ test.each<StreamRow>([
   ["a map with the key result", ndjson, [{ result: "a" }], [{ labels: { result: "a" } }], SinkSchema, "labels"],
   ["lists", ndjson, [["a"], ["b"]], [{ tags: ["a"] }, { tags: ["b"] }], SinkSchema, "tags"],
   ["an error instead of a string", ndjson, [{ error: gone }], ["gone"], SinkSchema, "f_string"],
-])("a stream distinguishes messages, wrappers and errors: %s", async (_, type, body, want, output, field = "") => {
+])("a stream distinguishes messages, wrappers and errors in %s", async (_, type, body, want, output, field = "") => {
   const [method] = defineRpcs({ error: "error", result: "result" }, ["/x"]);
   const [found] = method === undefined ? [] : compileRestRules(method);
   if (found === undefined) throw new Error("the rule is missing");
@@ -181,7 +181,7 @@ test.each<StreamRow>([
   expect(results).toEqual(want);
 });
 
-test("a detail with a string that is named value only in JSON is not read as bytes", () => {
+test("a string that is named value only in JSON is not read as bytes", () => {
   const types = defineRpcs({ text: "value" }, ["/x"]).map(({ input }) => input);
   const record = { details: [{ "@type": "x/odd.Thing", value: "CgF0" }] };
   const errors = { readErrorBody: undefined, registry: createRegistry(...types) };
@@ -220,7 +220,7 @@ test.each([
   );
 });
 
-test("a message that a query cannot represent is sent with a later binding that has a body", () => {
+test("a message that no query can represent is sent in a later binding's body", () => {
   const post = create(HttpRuleSchema, { pattern: { case: "post", value: "/v1/things:find" }, body: "*" });
   const [desc] = defineRpcs({ name: "name", inner: "inner" }, ["/v1/things"], [post]);
   if (desc === undefined) throw new Error("the RPC is missing");

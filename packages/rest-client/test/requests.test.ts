@@ -194,7 +194,7 @@ const refusals: readonly Row[] = [
   ["a time out of range", query, { time: { seconds: 10n ** 12n } }, expect.stringMatching(/^time: /)],
 ];
 
-test.each(refusals)("%s is refused with the name of the field, and not sent", async (_, method, sink, want) => {
+test.each(refusals)("%s is refused with the field's name, and not sent", async (_, method, sink, want) => {
   const { sent, error } = await requestOf(method, create(SinkSchema, sink));
   expect(sent).toEqual([]);
   if (!(error instanceof ConnectError)) throw error;
@@ -203,7 +203,7 @@ test.each(refusals)("%s is refused with the name of the field, and not sent", as
   expect([error.rawMessage.slice(0, prefix.length), error.rawMessage.slice(prefix.length)]).toEqual([prefix, want]);
 });
 
-describe("names of resources (AIP-122, AIP-131 to AIP-136)", () => {
+describe("resource names (AIP-122, AIP-131 to AIP-136)", () => {
   const { listBooks, batchGetBooks, getBook, createBook, updateBook, deleteBook, lendBook } = Catalog.method;
   const book = "shelves/1/books/2";
   test.each<{ readonly method: DescMethodUnary; readonly input: Message; readonly want: string }>([
@@ -238,12 +238,12 @@ describe("names of resources (AIP-122, AIP-131 to AIP-136)", () => {
       input: create(lendBook.input, { name: book, reader: "me" }),
       want: 'POST /v1/shelves/1/books/2:lend {"reader":"me"}',
     },
-  ])("$method.name: $want", async ({ method, input, want }) => {
+  ])("$method.name is sent as $want", async ({ method, input, want }) => {
     expect(await requestOf(method, input)).toEqual({ sent: [want], error: undefined });
   });
 
   test.each(["shelves/1", "shelves/1/books", "shelves/1/books/2/pages", "books/1/books/2", "shelves/1/books/", "2"])(
-    "%s is not the name of a book",
+    "%s is refused as a book's name",
     async (name) => {
       const { sent, error } = await requestOf(Catalog.method.getBook, create(Catalog.method.getBook.input, { name }));
       expect([sent, error]).toMatchObject([
@@ -296,7 +296,7 @@ const namesProgram: Interceptor = (next) => async (request) => {
   return await next(request);
 };
 
-test("a call with Connect's protocol uses the options of the transport, and follows no redirect", async () => {
+test("a call with Connect's protocol uses the transport's options and follows no redirect", async () => {
   await using server = await startRestServer((response, { body }) => {
     if (body.includes("moved")) response.writeHead(307, { location: "/elsewhere" }).end();
     else if (!body.includes("late")) answerWith(response, 200, { choice: {}, more: "x".repeat(1000) });
@@ -314,7 +314,7 @@ test("a call with Connect's protocol uses the options of the transport, and foll
   expect(server.seen.map(({ header }) => header["x-by"])).toEqual(Array(4).fill("program"));
 });
 
-test("an Accept field that the caller sets is sent, and a request without a body has no content type", async () => {
+test("the caller's Accept is sent, and a request without a body has no content type", async () => {
   await using server = await startRestServer((response) => answerWith(response, 200, {}));
   const client = createClient(KitchenSink, createRestTransport({ baseUrl: server.baseUrl }));
   await client.query({}, { headers: { accept: "application/x", "content-type": "text/x" } });

@@ -32,7 +32,7 @@ function answerNewer(response: ServerResponse): void {
 
 const nested = create(NestedSchema, { text: "t" });
 
-test.each([0, -1])("a call with a timeout of %i ms has no deadline", async (timeoutMs) => {
+test.each([0, -1])("a call with the timeout %i ms has no deadline", async (timeoutMs) => {
   await using server = await startRestServer((response) => setImmediate(answerNewer, response));
   const client = createClient(KitchenSink, createRestTransport({ baseUrl: server.baseUrl }));
   expect((await client.query({}, { timeoutMs })).rpc).toBe("x");
@@ -41,14 +41,14 @@ test.each([0, -1])("a call with a timeout of %i ms has no deadline", async (time
 test.each([
   { timeoutMs: 2 ** 31, sent: "2147484S" },
   { timeoutMs: Number.POSITIVE_INFINITY, sent: "2147484S" },
-])("a call with a timeout of $timeoutMs ms does not fail immediately", async ({ timeoutMs, sent }) => {
+])("a call with the timeout $timeoutMs ms does not fail immediately", async ({ timeoutMs, sent }) => {
   await using server = await startRestServer((response) => setImmediate(answerNewer, response));
   const client = createClient(KitchenSink, createRestTransport({ baseUrl: server.baseUrl }));
   expect((await client.query({}, { timeoutMs })).rpc).toBe("x");
   expect(server.seen).toMatchObject([{ header: { "grpc-timeout": sent } }]);
 });
 
-describe("a call fails when the server sends", () => {
+describe("createRestTransport", () => {
   const redirect = "the server redirected to https://elsewhere.example/; redirects are not followed";
   test.each([
     {
@@ -107,7 +107,7 @@ describe("a call fails when the server sends", () => {
       answer: (response: ServerResponse) => response.writeHead(304).end(),
       want: { code: Code.Unknown, rawMessage: "the server redirected; redirects are not followed" },
     },
-  ])("$name", async ({ answer, want }) => {
+  ])("a call fails when the server sends $name", async ({ answer, want }) => {
     const error = await ask(answer);
     expect(error).toBeInstanceOf(ConnectError);
     expect(error).toMatchObject(want);
@@ -176,7 +176,7 @@ test("a response_body field is read", async () => {
   expect(await client.responseNested({})).toMatchObject({ nested: { text: "t", number: 5n }, fString: "" });
 });
 
-test("an Any may have the types of jsonOptions.registry", async () => {
+test("an Any may have types from jsonOptions.registry", async () => {
   await using server = await startRestServer((response, { body }) =>
     answerWith(response, 200, { sink: JSON.parse(body) }),
   );
@@ -185,7 +185,7 @@ test("an Any may have the types of jsonOptions.registry", async () => {
   expect(sink?.any && anyUnpack(sink.any, registry)).toEqual(nested);
 });
 
-test("header fields are sent and received, and interceptors see the path template and the call's options", async () => {
+test("interceptors see the header fields, the path template and the call's options", async () => {
   await using server = await startRestServer((response, { header }) => {
     response.setHeader("x-answer", String(header["x-request"]));
     answerWith(response, 200, {});
@@ -232,7 +232,7 @@ test.each(
     { rpc, title: "never with defaultTimeoutMs: 0", options: { defaultTimeoutMs: 0 }, call: {}, code: Code.Canceled },
     { rpc, title: "never with timeoutMs: 0", options: {}, call: { timeoutMs: 0 }, code: Code.Canceled },
   ]),
-)("a call of $rpc that gets only interim responses fails $title", async ({ rpc, options, call, code }) => {
+)("a call to $rpc with only interim responses fails $title", async ({ rpc, options, call, code }) => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
   onTestFinished(() => void vi.useRealTimers());
   const canceller = new AbortController();
@@ -248,7 +248,7 @@ test.each(
   expect(server.seen[0]?.header).not.toHaveProperty("grpc-timeout");
 });
 
-test("a deadline of Connect's protocol is limited to the longest delay of a timer", async () => {
+test("a deadline over Connect's protocol is limited to a timer's longest delay", async () => {
   await using server = await startRestServer((response) => answerWith(response, 200, {}));
   const transport = createRestTransport({ baseUrl: server.baseUrl, onUnbound: "connect" });
   await createClient(KitchenSink, transport).unbound({}, { timeoutMs: 2 ** 31 });
@@ -269,7 +269,7 @@ async function* once(parent: string) {
   yield create(WatchBooksRequestSchema, { parent });
 }
 
-test("a call that fails after its signal was aborted has that reason, with any version of Connect", async () => {
+test("a call that fails after its signal aborted has the signal's reason", async () => {
   await using server = await startRestServer((response, { line }) => {
     if (line.includes("shelves/1/books:watch"))
       response.writeHead(200, { "content-type": "application/x-ndjson" }).write("{}\n");
@@ -322,18 +322,18 @@ describe("google.api.HttpBody", () => {
   });
 
   test.each([
-    { name: "that is not set", file: undefined, want: "file: must be set, because it is the raw body of the request" },
+    { name: "is not set", file: undefined, want: "file: must be set, because it is the raw body of the request" },
     {
-      name: "with an invalid content type",
+      name: "has an invalid content type",
       file: { contentType: "a\r\nb: c" },
       want: "file.content_type: must be a media type such as image/png",
     },
     {
-      name: "with extensions",
+      name: "has extensions",
       file: { extensions: [{}] },
       want: "file.extensions: must be empty, because a raw body cannot contain extensions",
     },
-  ])("$name is refused", async ({ file, want }) => {
+  ])("is refused if it $name", async ({ file, want }) => {
     await using server = await startRestServer((response) => answerWith(response, 200, {}));
     const client = createClient(FileService, createRestTransport({ baseUrl: server.baseUrl }));
     const call = client.putFile({ name: "n", ...(file && { file }) });

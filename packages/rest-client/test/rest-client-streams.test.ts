@@ -97,7 +97,7 @@ describe.each(restWays)("a client stream on REST over $name", (way) => {
     { name: "text beyond ASCII", body: '{"sensor":"é☂𝄞"}\n', want: ["é☂𝄞:0"] },
     { name: "zero bytes", body: "", want: [] },
     { name: "only blank lines", body: "\n\r\n ", want: [] },
-  ])("is read from a body of $name", async ({ body, want }) => {
+  ])("is read from $name", async ({ body, want }) => {
     const { received, record } = recorder();
     await using greenhouse = await start({ recordReadings: record });
     const response = await post(greenhouse, "/readings", body);
@@ -115,7 +115,7 @@ describe.each(restWays)("a client stream on REST over $name", (way) => {
     expect(received).toEqual(want);
   });
 
-  test("without a body validates its URL only if the handler reads", async () => {
+  test("validates its URL without a body only if the handler reads", async () => {
     await using greenhouse = await start({ recordReadings: async () => ({}) });
     const response = await post(greenhouse, "/degrees?nope=1", "");
     expect([response.httpStatus, response.body.toString()]).toEqual([200, "{}"]);
@@ -127,7 +127,7 @@ describe.each(restWays)("a client stream on REST over $name", (way) => {
       { path: "/sensors/s/degrees", body: "1\n2\n", want: ["s:1", ":2"] },
       { path: "/degrees?sensor=s", body: "1\n2\n", want: ["s:1", ":2"] },
     ]),
-  )("has the fields of the URL $path only in its first message", async ({ path, body, want }) => {
+  )("sets the fields in the URL $path only in its first message", async ({ path, body, want }) => {
     const { received, record } = recorder();
     await using greenhouse = await start({ recordReadings: record });
     expect((await post(greenhouse, path, body)).httpStatus).toBe(200);
@@ -192,7 +192,7 @@ describe.each(restWays)("a client stream on REST over $name", (way) => {
         want: /^line 2: the message is lar/,
       },
     ]),
-  )("is refused with the number of a line that $name", async ({ path, body, want }) => {
+  )("is refused with the line number when a line $name", async ({ path, body, want }) => {
     await using greenhouse = await start({ recordReadings }, { readMaxBytes: 1000 });
     const response = await post(greenhouse, path, body);
     const { message } = JSON.parse(response.body.toString());
@@ -222,14 +222,14 @@ describe.each(restWays)("a client stream on REST over $name", (way) => {
       { type: "text/plain", status: 415 },
       { type: "application/jsonl\t+json", status: 415 },
     ]),
-  )("of type $type gets status $status", async ({ type, status }) => {
+  )("gets status $status for the type $type", async ({ type, status }) => {
     await using greenhouse = await start({ recordReadings });
     const header: Field[] = type === undefined ? [] : [["content-type", type]];
     expect((await post(greenhouse, "/readings", "{}\n", header)).httpStatus).toBe(status);
     expect((await post(greenhouse, "/climate", "{}\n", header)).httpStatus).toBe(status === 200 ? 501 : status);
   });
 
-  test("with the content type of curl -d gets an error that does not suggest application/json", async () => {
+  test("gets an error that does not suggest application/json for curl -d's type", async () => {
     await using greenhouse = await start({ recordReadings });
     const form = "application/x-www-form-urlencoded";
     const answer = await post(greenhouse, "/readings", "{}\n", [["content-type", form]]);
@@ -254,7 +254,7 @@ describe.each(restWays)("a client stream on REST over $name", (way) => {
     expect(response.body.toString()).toBe('{"count":2}');
   });
 
-  test("gets the header fields and the error of its handler, like a unary call", async () => {
+  test("gets its handler's header fields and error, like a unary call", async () => {
     await using greenhouse = await start({
       recordReadings: async (readings, { responseHeader, responseTrailer }) => {
         responseHeader.set("x-header", "1");
@@ -303,7 +303,7 @@ describe.each(restWays)("a client stream on REST over $name", (way) => {
   test.each([
     { coding: "identity", encode: (line: string) => Buffer.from(line) },
     { coding: "gzip", encode: (line: string) => gzipSync(line, { finishFlush: constants.Z_SYNC_FLUSH }) },
-  ])("in $coding gets its response early from a handler that stops reading", async ({ coding, encode }) => {
+  ])("gets its response early in $coding when the handler stops reading", async ({ coding, encode }) => {
     await using greenhouse = await start({
       recordReadings: async (readings) => {
         for await (const { sensor } of readings) if (sensor === "last") break;
@@ -343,7 +343,7 @@ describe.each(restWays)("a client stream on REST over $name", (way) => {
   test.each([
     { how: "goes away", reset: false },
     { how: "resets it", reset: true },
-  ])("fails for its handler when its client $how, after any byte", async ({ reset }) => {
+  ])("fails for its handler when the client $how, after any byte", async ({ reset }) => {
     const text = '{"sensor":"a"}\n{}\n';
     let read = -1;
     const ends: unknown[] = [];
@@ -409,7 +409,7 @@ describe.each(restWays)("a client stream on REST over $name", (way) => {
     expect((await upload.readResponse()).body.toString()).toBe(`{"count":${lines}}`);
   });
 
-  test("that is bidirectional ends with the error of its handler", async () => {
+  test("ends with its handler's error when it is bidirectional", async () => {
     await using greenhouse = await start({
       async *controlClimate(readings: AsyncIterable<Reading>) {
         for await (const { sensor } of readings) yield { sensor };
@@ -431,7 +431,7 @@ describe.each(restWays)("a client stream on REST over $name", (way) => {
       accept: "text/event-stream",
       want: 'retry: 3000\ndata: {"sensor":"a"}\n\ndata: {"sensor":"b"}\n\nevent: end\ndata: {}\n\n',
     },
-  ])("that is bidirectional gets a response in the format of Accept: $accept", async ({ accept, want }) => {
+  ])("gets the format for Accept: $accept when it is bidirectional", async ({ accept, want }) => {
     await using greenhouse = await start({
       async *controlClimate(readings: AsyncIterable<Reading>) {
         for await (const { sensor } of readings) yield { sensor };
@@ -446,35 +446,35 @@ function check(rule: Rules[number]): () => void {
   return () => createGateway({ routes: (router) => router.service(LegacySink, {}), rest: { rules: [rule] } });
 }
 
-describe("a rule of a client stream", () => {
+describe("a client stream's rule", () => {
   const selector = "kitchensink.v1.LegacySink.KeepAll";
 
   test.each<{ readonly name: string; readonly rule: Rules[number]; readonly problem: string }>([
     {
-      name: "without a body",
+      name: "it has no body",
       rule: { selector, pattern: { case: "get", value: "/all" } },
       problem: "a client-streaming RPC must have a body",
     },
     {
-      name: "whose path has a field that each message must have",
+      name: "its path has a field that each message must have",
       rule: { selector, pattern: { case: "post", value: "/all/{name}" }, body: "*" },
       problem: 'only the first message of the stream can set the required field "name"',
     },
     {
-      name: "whose body lacks a field that each message must have",
+      name: "its body lacks a field that each message must have",
       rule: { selector, pattern: { case: "post", value: "/all" }, body: "child" },
       problem: 'only the first message of the stream can set the required field "name"',
     },
     {
-      name: "whose path has a required field of a nested message",
+      name: "its path has a nested message's required field",
       rule: { selector, pattern: { case: "post", value: "/all/{child.name}" }, body: "*" },
       problem: 'only the first message of the stream can set the required field "name"',
     },
-  ])("$name is refused at start", ({ rule, problem }) => {
+  ])("is refused at start if $name", ({ rule, problem }) => {
     expect(check(rule)).toThrow(problem);
   });
 
-  test("is accepted at the start if the messages after the first can be complete", () => {
+  test("is accepted at start if later messages can be complete", () => {
     expect(check({ selector, pattern: { case: "post", value: "/all/{number}" }, body: "*" })).not.toThrow();
   });
 });

@@ -118,13 +118,13 @@ describe("a server stream", () => {
     expect(await watch((response) => response.writeHead(200, { "content-type": type }).end(body))).toEqual(want);
   });
 
-  test("that fails before its first message rejects", async () => {
+  test("rejects when it fails before its first message", async () => {
     expect(await watch((response) => answerWith(response, 404, { code: 5, message: "no shelf" }))).toEqual([
       "NotFound: no shelf",
     ]);
   });
 
-  test.each([ndjson, json, events])("of the type %s with an endless message is aborted", async (type) => {
+  test.each([ndjson, json, events])("is aborted when a message of the type %s does not end", async (type) => {
     const [error] = await watch((response) => {
       response.writeHead(200, { "content-type": type }).write(type === events ? "data: " : '{"title":"');
       const more = (): void => {
@@ -149,7 +149,7 @@ describe("a server stream", () => {
     await expect.poll(() => server.open()).toBe(0);
   });
 
-  test("whose connection is lost fails with Unavailable", async () => {
+  test("fails with Unavailable when its connection is lost", async () => {
     const received = await watch((response) => {
       response
         .writeHead(200, { "content-type": ndjson })
@@ -231,7 +231,7 @@ function file(text: string, contentType = "") {
   return { contentType, data: Buffer.from(text) };
 }
 
-describe("a stream of the client", () => {
+describe("a client stream", () => {
   test("arrives unchanged, and its response is returned", async () => {
     const received: string[] = [];
     await using served = await startGreenhouse(
@@ -295,7 +295,7 @@ describe("a stream of the client", () => {
     expect(isComplete).toBe(false);
   });
 
-  test("a later message that sets a field of the query is refused", async () => {
+  test("is refused if a later message sets a query field", async () => {
     await using served = await startGreenhouse({}, { rest: { rules } });
     const client = createClient(
       greenhouse,
@@ -315,7 +315,7 @@ describe("a stream of the client", () => {
     expect(server.seen).toMatchObject([{ header: { accept: "application/json" } }]);
   });
 
-  test("only the first message of downloaded bytes has the content type", async () => {
+  test("a download has the content type only in its first message", async () => {
     let send: (() => void) | undefined;
     await using server = await startRestServer((response) => {
       response.writeHead(200, { "content-type": "text/x" }).write("a");
@@ -364,7 +364,7 @@ describe("a stream of the client", () => {
   });
 });
 
-test("the call fails with an error that the client's messages throw after the response has begun", async () => {
+test("a call fails with an error thrown by the client's messages after the response began", async () => {
   await using files = await startFiles("listening", {
     async *pipe(pieces) {
       for await (const { data } of pieces) yield { data };
@@ -389,29 +389,26 @@ test.each([
   { count: 0, code: Code.InvalidArgument, ended: 0 },
   { count: 1, code: Code.Unavailable, ended: 0 },
   { count: 2, code: Code.InvalidArgument, ended: 1 },
-])(
-  "for an RPC with one message, an input of $count messages is closed early $ended times",
-  async ({ count, code, ended }) => {
-    const transport = createRestTransport({ baseUrl: "http://127.0.0.1:1" });
-    let [remaining, ends] = [count, 0];
-    const end = { done: true, value: undefined } as const;
-    const messages = {
-      [Symbol.asyncIterator]: () => ({
-        next: async () => (remaining-- > 0 ? { done: false, value: { parent: "shelves/1" } } : end),
-        return: async () => {
-          await new Promise(setImmediate);
-          ends += 1;
-          return end;
-        },
-      }),
-    };
-    const call = transport.stream(Catalog.method.watchBooks, undefined, undefined, undefined, messages);
-    await expect(call).rejects.toMatchObject({ code });
-    expect(ends).toBe(ended);
-  },
-);
+])("an input with $count messages for one message is closed early $ended times", async ({ count, code, ended }) => {
+  const transport = createRestTransport({ baseUrl: "http://127.0.0.1:1" });
+  let [remaining, ends] = [count, 0];
+  const end = { done: true, value: undefined } as const;
+  const messages = {
+    [Symbol.asyncIterator]: () => ({
+      next: async () => (remaining-- > 0 ? { done: false, value: { parent: "shelves/1" } } : end),
+      return: async () => {
+        await new Promise(setImmediate);
+        ends += 1;
+        return end;
+      },
+    }),
+  };
+  const call = transport.stream(Catalog.method.watchBooks, undefined, undefined, undefined, messages);
+  await expect(call).rejects.toMatchObject({ code });
+  expect(ends).toBe(ended);
+});
 
-test("events are read identically at any split of their bytes", () => {
+test("events are read identically however their bytes are split", () => {
   const text =
     "\ufeffdata: ä\r\ndata\rdata:b\n\n:c\nevent: x\r\rid: 1\ndata: 1\n\nevent: y\ndata: {}\r\n\r\ndata: 2\n\ndata: cut";
   const bytes = Buffer.from(text);
@@ -433,7 +430,7 @@ test("events are read identically at any split of their bytes", () => {
   }
 });
 
-test("only the data of an event counts towards the limit", () => {
+test("only an event's data counts towards the limit", () => {
   const splitter = new EventSplitter(10);
   splitter.add(Buffer.from(`${"id: 12345\n".repeat(5)}data: 1\n\n`));
   expect(splitter.take()).toEqual({ name: "message", data: "1" });

@@ -98,12 +98,12 @@ test.each([
   },
 );
 
-test("a request has the status of its response, or none without a response", () => {
+test("a request has its response status, or none without a response", () => {
   const statuses = outcomes.map((outcome) => httpAttributes(outcomeOf(outcome))["http.response.status_code"]);
   expect(statuses).toEqual(outcomes.map(({ httpStatus }) => (httpStatus === 0 ? undefined : httpStatus)));
 });
 
-test("two requests share a series if and only if their attributes are equal", () => {
+test("requests share a series if and only if their attributes are equal", () => {
   const requests = outcomes.flatMap((outcome) =>
     ["GET", "HEAD", "PATCH", "MINE", "YOURS"].flatMap((httpMethod) =>
       (["2.0", "1.1", "1.0", undefined] as const).flatMap((httpVersion) =>
@@ -116,7 +116,7 @@ test("two requests share a series if and only if their attributes are equal", ()
   );
 });
 
-test("two calls of a method share a series if and only if their attributes are equal", () => {
+test("calls to one method share a series if and only if their attributes are equal", () => {
   const calls = outcomes
     .map((outcome) => ({ ...outcomeOf(outcome), procedure }))
     .flatMap((call) => (["grpc", "grpc-web", "connect"] as const).map((protocol) => ({ ...call, protocol })));

@@ -66,7 +66,7 @@ test("refusals are counted by kind, and also as requests", () => {
   expect(requests.reduce((total, point) => total + ("sum" in point ? point.sum : 0), 0)).toBe(5);
 });
 
-test("each series is created once, with any implementation of Instruments", () => {
+test("each series is created once, with any Instruments implementation", () => {
   const created: unknown[] = [];
   const instrument = {
     with: (attributes: Attributes) => {

@@ -79,13 +79,13 @@ test.each([
   { name: "another endpoint", changes: { procedure: undefined, httpRoute: "/docs" }, want: 1 },
   { name: "an unknown path", changes: { procedure: undefined, httpRoute: undefined }, want: 1 },
   { name: "a call", changes: {}, want: 1 },
-])("with isSilent for probes, the number of lines for $name is $want", ({ changes, want }) => {
+])("isSilent for probes leaves $want lines for $name", ({ changes, want }) => {
   const { log, lines } = openLogLines("info");
   createCallLog({ log, auditOf, isSilent: isProbe })?.(requestWith(changes));
   expect(lines()).toHaveLength(want);
 });
 
-test("the line of a failed probe has a status and no code", () => {
+test("a failed probe's line has a status and no code", () => {
   const [line] = linesOf(requestWith({ procedure: undefined, httpMethod: "GET", path: "/readyz", httpStatus: 503 }));
   expect(line).toMatchObject({ path: "/readyz", httpStatus: 503 });
   expect(line).not.toHaveProperty("code");

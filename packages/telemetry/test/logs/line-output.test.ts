@@ -6,7 +6,7 @@ import { LineOutput } from "../../src/logs/line-output.ts";
 const kibibyte = (start: string): string => `${start}${"x".repeat(1018)}\n`;
 const formatDropped = (lines: number): string => `dropped ${String(lines)}\n`;
 
-test("lines of one turn of the event loop are written together, in order", async () => {
+test("lines from one event loop turn are written together, in order", async () => {
   const stream = new PassThrough();
   const output = new LineOutput(stream, formatDropped);
   using scheduled = vi.spyOn(globalThis, "setImmediate");
@@ -17,7 +17,7 @@ test("lines of one turn of the event loop are written together, in order", async
   expect(String(stream.read())).toBe("one\ntwo\n");
 });
 
-test("lines of different turns are written separately", async () => {
+test("lines from different turns are written separately", async () => {
   const stream = new PassThrough();
   const output = new LineOutput(stream, formatDropped);
   for (const line of ["one\n", "two\n"]) {
@@ -35,7 +35,7 @@ test("flush calls back when all lines are written", async () => {
   expect(String(stream.read())).toBe("one\n");
 });
 
-test("lines above the buffer limit are dropped, and reported when the log is read again", async () => {
+test("lines above the buffer limit are dropped, and reported once the log is read", async () => {
   const stream = new PassThrough();
   const output = new LineOutput(stream, formatDropped);
   const line = `${"x".repeat(1023)}\n`;

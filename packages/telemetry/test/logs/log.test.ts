@@ -3,7 +3,7 @@ import { runProgram } from "../../../testing/src/process/child-program.ts";
 import { openLog, openReserveLog } from "../../src/logs/log.ts";
 import { openLogLines } from "../../../testing/src/operations/log-lines.ts";
 
-test("a line is a JSON object with the level by name and the time in UTC", () => {
+test("a line is a JSON object with the level's name and the UTC time", () => {
   const { log, lines } = openLogLines("info");
   log.info({ orders: 3 }, "hello");
   expect(lines()).toEqual([
@@ -11,7 +11,7 @@ test("a line is a JSON object with the level by name and the time in UTC", () =>
   ]);
 });
 
-test("an error is logged with its causes, and without other properties, which may contain a credential", () => {
+test("an error is logged with its causes, without properties that may contain a credential", () => {
   const { log, lines, text } = openLogLines("info");
   const cause = Object.assign(new Error("connection refused"), {
     headers: { authorization: "Bearer s3cret-s3cret-s3cret" },
@@ -71,7 +71,7 @@ function listeners(): number {
   return process.stderr.listenerCount("error") + process.listenerCount("exit");
 }
 
-test("any number of logs share one set of listeners on stderr and the process", () => {
+test("logs share one set of stderr and process listeners", () => {
   openLog("silent");
   const ofOne = listeners();
   openLog("silent");

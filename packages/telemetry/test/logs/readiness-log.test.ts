@@ -18,7 +18,7 @@ const readyAgain = (part: string, problem: string) => ({
   lastedMs: expect.any(Number),
 });
 
-test("a part that becomes unready is logged with its cause, and logged again when it is ready", async () => {
+test("a part is logged when it becomes unready, with its cause, and when it is ready", async () => {
   const store: { problem?: string | undefined } = {};
   const credentials: { problem?: string | undefined } = {};
   const { log, lines } = openLogLines("warn");
@@ -41,7 +41,7 @@ test("a part that becomes unready is logged with its cause, and logged again whe
   stop();
 });
 
-test("a part that becomes unready again is logged with its new cause and duration", () => {
+test("a part that becomes unready again is logged with its new cause", () => {
   vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "performance"] });
   onTestFinished(() => void vi.useRealTimers());
   const store: { problem?: string | undefined } = {};

@@ -44,7 +44,7 @@ test("measureGateway exports its metrics in order, with kinds, units and attribu
   expect(new Set(metrics.collect().map(({ description }) => description)).size).toBe(5);
 });
 
-test("measureFiles exports whether the last reload of each file succeeded, and when", () => {
+test("measureFiles exports the last reload's success and time per file", () => {
   const metrics = new Metrics();
   measureFiles(metrics, [
     { path: "/a", problem: undefined, lastSuccessMs: 2_500 },
@@ -65,7 +65,7 @@ test.each([
   { name: "ready", obstacles: [], aborted: false, want: [1, 0] },
   { name: "not ready", obstacles: ["the store is down"], aborted: false, want: [0, 0] },
   { name: "draining", obstacles: ["the server is stopping"], aborted: true, want: [0, 1] },
-])("a server that is $name has gateway.ready and gateway.draining $want", ({ obstacles, aborted, want }) => {
+])("gateway.ready and gateway.draining are $want when the server is $name", ({ obstacles, aborted, want }) => {
   const metrics = new Metrics();
   const draining = aborted ? AbortSignal.abort() : new AbortController().signal;
   const readiness: MeasuredReadiness = { draining, obstacles: () => obstacles };

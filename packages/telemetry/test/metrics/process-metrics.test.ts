@@ -6,7 +6,7 @@ import type { MetricFamily } from "../../src/metrics/metric-family.ts";
 import { measureProcess, readDelays } from "../../src/metrics/process-metrics.ts";
 import { collectGarbage } from "../../../testing/src/carriers/held-bytes.ts";
 
-test("measureProcess exports CPU time, memory, uptime and event loop time in seconds and bytes", () => {
+test("measureProcess exports CPU time, memory, uptime and event loop time", () => {
   const metrics = new Metrics();
   using _ = measureProcess(metrics);
   const before = process.cpuUsage();
@@ -30,7 +30,7 @@ test("measureProcess exports CPU time, memory, uptime and event loop time in sec
   expect(valuesOf("nodejs.eventloop.delay.p99")).toEqual([0]);
 });
 
-test("measureProcess exports the heap by space, and collections by kind until it is disposed", async () => {
+test("measureProcess exports heap spaces, and collections by kind until disposed", async () => {
   const metrics = new Metrics();
   const seriesOf = (metricName: string): MetricFamily["points"] =>
     metrics.collect().find(({ name }) => name === metricName)?.points ?? [];
@@ -52,7 +52,7 @@ test("measureProcess exports the heap by space, and collections by kind until it
   expect(majorCollections()).toBe(before);
 });
 
-test("histograms have the bounds of the conventions and some lower ones", () => {
+test("histograms have the bounds that the conventions define, and lower ones", () => {
   const metrics = new Metrics();
   using _ = measureProcess(metrics);
   const collections = metrics.collect().find(({ name }) => name === "v8js.gc.duration");
@@ -87,7 +87,7 @@ test("event loop delays are measured over the last 10 s, until measureProcess is
   expect(cleared.mock.calls).toEqual([[timer]]);
 });
 
-test("readDelays subtracts the sampling interval of 10 ms and returns seconds", () => {
+test("readDelays subtracts the sampling interval, 10 ms, and returns seconds", () => {
   const histogram = createHistogram();
   for (const [times, betweenSamplesMs] of [
     [900, 9],

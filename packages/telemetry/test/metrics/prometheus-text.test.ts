@@ -33,7 +33,7 @@ const families: readonly MetricFamily[] = [
   { name: "a.absent.seconds", unit: "s", description: "Nothing", kind: "gauge", points: [] },
 ];
 
-test("the Prometheus format has cumulative buckets, one unit suffix per name, and escaped labels", () => {
+test("the Prometheus format has cumulative buckets, unit suffixes and escaped labels", () => {
   const labels = 'http_route="/a\\\\\\"\\n",http_response_status_code="204"';
   expect(formatPrometheus(families, "prometheus")).toBe(
     `# HELP http_server_request_duration_seconds How long
@@ -61,7 +61,7 @@ a_size_count 1
   );
 });
 
-test("OpenMetrics names the family of a counter without suffix, has units, and ends in # EOF", () => {
+test("OpenMetrics omits a counter family's suffix, has units, and ends in # EOF", () => {
   const lines = formatPrometheus(families, "openmetrics").split("\n");
   expect(lines).toEqual(expect.arrayContaining(["# TYPE a_refusals counter", "a_refusals_total 3"]));
   expect(lines).toContain("# UNIT a_backlog_bytes bytes");
@@ -94,7 +94,7 @@ describe("the content type of /metrics", () => {
     { accept: `${"application/openmetrics-text;q=x,".repeat(100)};;,=`, want: plain },
     { accept: "application/openmetrics-text;q=1.5", want: plain },
     { accept: "text/plain;q=0.9999,application/openmetrics-text;q=0.1", want: open },
-  ])("for $accept is $want", async ({ accept, want }) => {
+  ])("is $want when Accept is $accept", async ({ accept, want }) => {
     const endpoint = createMetricsEndpoint(() => families);
     const response = await askEndpoint(endpoint, accept === undefined ? {} : { accept });
     expect(response).toMatchObject({ httpStatus: 200, header: { "content-type": want, "cache-control": "no-store" } });
@@ -113,7 +113,7 @@ describe("a metric", () => {
     expect(family?.points).toEqual([{ attributes: {}, counts: [2, 2, 2], sum: 1e9 + 6.6 }]);
   });
 
-  test("has one series per set of attributes, and a shared one above a thousand", () => {
+  test("has one series per attribute set, and a shared one above a thousand", () => {
     const metrics = new Metrics();
     const counter = metrics.counter(metric);
     for (let at = 0; at < 1_500; at++) counter.with({ at }).add(1);

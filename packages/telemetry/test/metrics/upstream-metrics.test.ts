@@ -32,7 +32,7 @@ test("measureUpstreams exports metrics per upstream, and refusals by reason", ()
   ]);
 });
 
-test("measureDescriptors exports the reloads and the conflicts of each upstream", () => {
+test("measureDescriptors exports reloads and conflicts per upstream", () => {
   const metrics = new Metrics();
   const descriptorReloads = [
     { problem: undefined, lastSuccessMs: 2_500, successes: 3, failures: 1, conflicts: [] },
@@ -61,7 +61,7 @@ test("measureDescriptors exports the reloads and the conflicts of each upstream"
   ]);
 });
 
-test("the callback of measureUpstreams records calls by upstream, method and code, waits and retries", () => {
+test("measureUpstreams records calls by upstream, method and code, with waits and retries", () => {
   const metrics = new Metrics();
   const load = { connections: 0, calls: 0, waitingCalls: 0, refusals: {} };
   const measured = { name: "dns:a:1", upstream: { authority: "a:1", load } };

@@ -111,8 +111,8 @@ async function* readings(): AsyncGenerator<object> {
   yield {};
 }
 
-describe("the context of a request is active", () => {
-  test.each(callings)("in every callback of the application, for every kind of RPC over $name", async (calling) => {
+describe("the active context", () => {
+  test.each(callings)("every callback of a call over $name has the request's context", async (calling) => {
     const { activeSpans, options, implementation } = recordActiveSpans();
     using sdk = registerSdk();
     await using greenhouse = await startTraced(implementation, { options, listen: calling.listen });
@@ -163,7 +163,7 @@ describe("the context of a request is active", () => {
     expect(trace.getActiveSpan()).toBe(undefined);
   });
 
-  test("in an endpoint, and in the hooks of an unmatched request", async () => {
+  test("endpoints and the hooks of unmatched requests have the request's context", async () => {
     const { activeSpans, options } = recordActiveSpans();
     using sdk = registerSdk();
     const gateway = createGateway(withOpenTelemetry({ routes: () => {}, ...options }));

@@ -21,7 +21,7 @@ function processor(parts: Partial<SpanProcessor>): Partial<NodeSDKConfiguration>
   return { spanProcessors: [{ ...quiet, ...parts }] };
 }
 
-describe("no call fails because of an SDK whose", () => {
+describe("an SDK", () => {
   const exporter = new InMemorySpanExporter();
   exporter.export = broken;
   const cases: (readonly [name: string, parts: Partial<NodeSDKConfiguration>, isReported: boolean, active: string])[] =
@@ -40,67 +40,70 @@ describe("no call fails because of an SDK whose", () => {
       ["context manager throws", { contextManager: brokenWith }, false, "no span"],
     ];
 
-  test.each(cases)("%s, and every hook is called once", async (_name, parts, isReported, active) => {
-    using _ = registerSdk(parts);
-    const called: string[] = [];
-    const call = (name: string): void => void called.push(name);
-    const activeSpans = new Set<string>();
-    await using greenhouse = await startTraced(
-      {
-        getReading: () => {
-          call("handler");
-          activeSpans.add(trace.getActiveSpan() === undefined ? "no span" : "a span");
-          return {};
+  test.each(cases)(
+    "a call succeeds, and calls every hook once, when the %s",
+    async (_name, parts, isReported, active) => {
+      using _ = registerSdk(parts);
+      const called: string[] = [];
+      const call = (name: string): void => void called.push(name);
+      const activeSpans = new Set<string>();
+      await using greenhouse = await startTraced(
+        {
+          getReading: () => {
+            call("handler");
+            activeSpans.add(trace.getActiveSpan() === undefined ? "no span" : "a span");
+            return {};
+          },
+          async *watchReadings() {
+            call("handler");
+            yield {};
+          },
         },
-        async *watchReadings() {
-          call("handler");
-          yield {};
+        {
+          options: {
+            onRequest: () => call("onRequest"),
+            admit: () => call("admit"),
+            interceptors: [
+              (next) => (request) => {
+                call("interceptor");
+                return next(request);
+              },
+            ],
+            onResponse: () => call("onResponse"),
+          },
         },
-      },
-      {
-        options: {
-          onRequest: () => call("onRequest"),
-          admit: () => call("admit"),
-          interceptors: [
-            (next) => (request) => {
-              call("interceptor");
-              return next(request);
-            },
-          ],
-          onResponse: () => call("onResponse"),
-        },
-      },
-    );
-    const all = ["onRequest", "admit", "interceptor", "handler", "onResponse"];
-    const watchingByGrpc = rpcRequest(
-      wireFormats.grpc,
-      new Uint8Array(0),
-      [],
-      "/greenhouse.v1.GreenhouseService/WatchReadings",
-    );
-    const requests = [
-      reading,
-      rpcRequest(wireFormats.grpc, new Uint8Array(0), [], getReadingProcedure),
-      watchingByGrpc,
-    ];
-    for (const [index, request] of requests.entries()) {
-      called.length = 0;
-      const { httpStatus, trailer } = await exchange(greenhouse.address, "2", {
-        ...request,
-        header: [...request.header, traceparent],
-      });
-      expect([httpStatus, ...trailer.filter(([name]) => name === "grpc-status")].flat()).toEqual(
-        index === 0 ? [200] : [200, "grpc-status", "0"],
       );
-      await greenhouse.completed(index + 1);
-      expect(called).toEqual(all);
-    }
-    expect([...activeSpans]).toEqual([active]);
-    const reported = greenhouse.faults.map((fault) => (fault instanceof Error ? fault.message : fault));
-    expect(new Set(reported)).toEqual(new Set(isReported ? ["the SDK is broken"] : []));
-  });
+      const all = ["onRequest", "admit", "interceptor", "handler", "onResponse"];
+      const watchingByGrpc = rpcRequest(
+        wireFormats.grpc,
+        new Uint8Array(0),
+        [],
+        "/greenhouse.v1.GreenhouseService/WatchReadings",
+      );
+      const requests = [
+        reading,
+        rpcRequest(wireFormats.grpc, new Uint8Array(0), [], getReadingProcedure),
+        watchingByGrpc,
+      ];
+      for (const [index, request] of requests.entries()) {
+        called.length = 0;
+        const { httpStatus, trailer } = await exchange(greenhouse.address, "2", {
+          ...request,
+          header: [...request.header, traceparent],
+        });
+        expect([httpStatus, ...trailer.filter(([name]) => name === "grpc-status")].flat()).toEqual(
+          index === 0 ? [200] : [200, "grpc-status", "0"],
+        );
+        await greenhouse.completed(index + 1);
+        expect(called).toEqual(all);
+      }
+      expect([...activeSpans]).toEqual([active]);
+      const reported = greenhouse.faults.map((fault) => (fault instanceof Error ? fault.message : fault));
+      expect(new Set(reported)).toEqual(new Set(isReported ? ["the SDK is broken"] : []));
+    },
+  );
 
-  test("meter throws", async () => {
+  test("a call succeeds when the meter throws", async () => {
     using sdk = registerSdk();
     metrics.setGlobalMeterProvider({ getMeter: broken });
     await using greenhouse = await startTraced({ getReading: () => ({}) });
@@ -110,8 +113,8 @@ describe("no call fails because of an SDK whose", () => {
   });
 });
 
-describe("an error of the application is not attributed to the SDK", () => {
-  test.each(["interceptor", "admit", "handler"])("the %s is not called again", async (place) => {
+describe("an error of the application", () => {
+  test.each(["interceptor", "admit", "handler"])("an error from the %s does not cause a second call", async (place) => {
     using _ = registerSdk();
     let calls = 0;
     const fail = (at: string) => (): void => {
@@ -143,7 +146,7 @@ describe("an error of the application is not attributed to the SDK", () => {
     expect(greenhouse.faults).toEqual([]);
   });
 
-  test("a rejected promise of a hook is reported", async () => {
+  test("a hook's rejected promise is reported", async () => {
     const failure = new Error("the hook failed");
     const reject = (): unknown => Promise.reject(failure);
     await using greenhouse = await startTraced({ getReading: () => ({}) }, { options: { onRequest: reject } });

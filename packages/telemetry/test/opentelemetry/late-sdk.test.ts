@@ -22,7 +22,7 @@ test("spans go to the first SDK that is registered after the gateway was created
   expect(greenhouse.faults).toEqual([]);
 });
 
-test("without an SDK a call has no context, and with one its baggage, even if traces are off", async () => {
+test("a call has a context with its baggage only with an SDK, even without traces", async () => {
   const contexts: unknown[] = [];
   const record = (_: unknown, { values }: HandlerContext): object => {
     const shelf = propagation.getActiveBaggage()?.getEntry("shelf")?.value;

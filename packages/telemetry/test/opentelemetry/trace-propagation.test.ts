@@ -38,7 +38,7 @@ async function forward(
   return received;
 }
 
-test("an upstream gets the client span of the proxy in the caller's trace, and the caller's baggage", async () => {
+test("the proxy passes its client span and the caller's baggage upstream", async () => {
   using sdk = registerSdk();
   const received = await forward();
   const [call, request] = sdk.spans;
@@ -77,17 +77,17 @@ test("the caller's fields are forwarded without an SDK", async () => {
 });
 
 test.each<{ readonly name: string; readonly sent: readonly Field[]; readonly want: string | undefined }>([
-  { name: "is forwarded with its traceparent", sent: [traceparent, ["tracestate", "a=1"]], want: "a=1" },
-  { name: "is removed without a traceparent", sent: [["tracestate", "a=1"]], want: undefined },
+  { name: "forwarded with its traceparent", sent: [traceparent, ["tracestate", "a=1"]], want: "a=1" },
+  { name: "removed without a traceparent", sent: [["tracestate", "a=1"]], want: undefined },
   {
-    name: "is removed with a malformed traceparent",
+    name: "removed with a malformed traceparent",
     sent: [
       ["traceparent", "00-1"],
       ["tracestate", "a=1"],
     ],
     want: undefined,
   },
-])("the caller's tracestate $name", async ({ sent, want }) => {
+])("the caller's tracestate is $name", async ({ sent, want }) => {
   using sdk = registerSdk();
   const { traceparent: forwarded, tracestate } = await forward(undefined, sent);
   expect(tracestate).toBe(want);
@@ -137,7 +137,7 @@ test("requestHeader.set that returns a promise is rejected", () => {
   expect(() => upstream?.requestHeader.set?.(request)).toThrow("requestHeader.set must be synchronous, got a promise");
 });
 
-test("the client span of a failed call has its code and the status ERROR", async () => {
+test("a failed call's client span has the code and the status ERROR", async () => {
   using sdk = registerSdk();
   const descriptors = descriptorSetOf(GreenhouseService.file);
   const upstreams = [{ upstream: "http://127.0.0.1:1", descriptors }];

@@ -15,8 +15,8 @@ import { registerSdk } from "../../../testing/src/telemetry/register-sdk.ts";
 const traceId = "0af7651916cd43dd8448eb211c80319c";
 const headers = { traceparent: `00-${traceId}-b7ad6b7169203331-01`, baggage: "shelf=3" };
 
-describe.each(callings)("over $name, a span is active", (calling) => {
-  test("in interceptors and handlers of every kind of RPC, also after an await", async () => {
+describe.each(callings)("the active span over $name", (calling) => {
+  test("interceptors and handlers have the request's span, also after an await", async () => {
     using sdk = registerSdk();
     const tracing = createTracing();
     const activeSpans: string[] = [];
@@ -113,27 +113,27 @@ const admitRequest = {
 describe("a span", () => {
   test.each<{ name: string; request: () => Parameters<typeof exchange>[2]; want: object }>([
     {
-      name: "of a REST call has the route, not the path",
+      name: "a REST call",
       request: () => ({ httpMethod: "GET", path: "/sensors/secret-7/reading", header: [] }),
       want: { name: "GET /sensors/{sensor}/reading", attributes: { "http.response.status_code": 200 } },
     },
     {
-      name: "of an unknown path has only the method",
+      name: "an unknown path",
       request: () => ({ httpMethod: "GET", path: "/secret", header: [] }),
       want: { name: "GET", attributes: { "http.response.status_code": 404 }, status: { code: SpanStatusCode.UNSET } },
     },
     {
-      name: "of an unknown HTTP method is named HTTP",
+      name: "an unknown HTTP method",
       request: () => ({ httpMethod: "SECRET", path: "/sensors/1/reading", header: [] }),
       want: { name: "HTTP", attributes: { "http.request.method": "_OTHER" } },
     },
     {
-      name: "of an unknown RPC is named after the RPC system",
+      name: "an unknown RPC",
       request: () => rpcRequest(wireFormats["grpc-web"], new Uint8Array(0), [], "/secret.Service/Method"),
       want: { name: "grpc", attributes: { "rpc.method": "_OTHER" }, status: { code: SpanStatusCode.ERROR } },
     },
     {
-      name: "of a failed call has its status and error.type",
+      name: "a failed call",
       request: () => rpcRequest(wireFormats["connect-json"], Buffer.from("{}"), [], waterBedProcedure),
       want: {
         attributes: { "rpc.response.status_code": "unimplemented", "error.type": "unimplemented" },
@@ -141,11 +141,11 @@ describe("a span", () => {
       },
     },
     {
-      name: "with a malformed traceparent starts a new trace",
+      name: "a malformed traceparent",
       request: () => ({ httpMethod: "GET", path: "/secret", header: [["traceparent", `00-${traceId}-0-01`]] }),
       want: {},
     },
-  ])("$name", async ({ request, want }) => {
+  ])("a request with $name has a span with its name and attributes", async ({ request, want }) => {
     using sdk = registerSdk();
     const tracing = createTracing({ anonymous: true });
     await using greenhouse = await startGreenhouse(
@@ -162,7 +162,7 @@ describe("a span", () => {
     expect(JSON.stringify(exported).toLowerCase()).not.toContain("secret");
   });
 
-  test("is not recorded if the caller's span is not sampled, and the trace continues", async () => {
+  test("an unsampled caller's request has no recorded span, and its trace continues", async () => {
     using sdk = registerSdk();
     const tracing = createTracing();
     const contexts: unknown[] = [];
@@ -190,7 +190,7 @@ describe("a span", () => {
     expect(sdk.spans).toEqual([]);
   });
 
-  test("is available in admit, and belongs to no trace without an SDK", async () => {
+  test("admit has the span, which has no trace without an SDK", async () => {
     const contexts: unknown[] = [];
     const call = async (): Promise<void> => {
       const tracing = createTracing();
@@ -213,7 +213,7 @@ describe("a span", () => {
     expect(contexts).toEqual([undefined, { traceId, spanId: expect.stringMatching(/^[0-9a-f]{16}$/) }]);
   });
 
-  test("is not a child of the active span, which may belong to another request", () => {
+  test("the active span, which may belong to another request, is not the parent", () => {
     using _ = registerSdk();
     const contextValues = createContextValues();
     const other = trace.getTracer("application").startSpan("of another request");
@@ -224,7 +224,7 @@ describe("a span", () => {
   });
 });
 
-describe("the span of shared work", () => {
+describe("startShared", () => {
   function beginRequests(sampled: readonly boolean[]): {
     tracing: ReturnType<typeof createTracing>;
     requests: Values[];
@@ -241,34 +241,37 @@ describe("the span of shared work", () => {
   }
 
   test.each<{ name: string; error: unknown; status: SpanStatusCode; attributes: object }>([
-    { name: "that succeeds", error: undefined, status: SpanStatusCode.UNSET, attributes: { batch: 2 } },
+    { name: "succeeds", error: undefined, status: SpanStatusCode.UNSET, attributes: { batch: 2 } },
     {
-      name: "that fails",
+      name: "fails",
       error: new Error("no"),
       status: SpanStatusCode.ERROR,
       attributes: { batch: 2, "error.type": "_OTHER" },
     },
-  ])("$name is a child of the first recorded request, and linked to all of them", ({ error, status, attributes }) => {
-    using sdk = registerSdk();
-    const { tracing, requests } = beginRequests([false, true, true]);
-    tracing.startShared({ name: "work", attributes: { batch: 2 }, requests: [undefined, ...requests] })(error);
-    const recorded = requests.slice(1).map((values) => traceIdsOf(values));
-    const [span] = sdk.spans;
-    expect(sdk.spans.length).toBe(1);
-    expect(span).toMatchObject({ name: "work", kind: SpanKind.CLIENT, status: { code: status }, attributes });
-    expect(span?.parentSpanContext).toMatchObject(recorded[0] ?? {});
-    expect(span?.links.map((link) => link.context)).toMatchObject(recorded);
-    expect(span?.spanContext().spanId).not.toBe(recorded[0]?.spanId);
-  });
+  ])(
+    "links the span to all requests, with the first recorded one as parent, when the work $name",
+    ({ error, status, attributes }) => {
+      using sdk = registerSdk();
+      const { tracing, requests } = beginRequests([false, true, true]);
+      tracing.startShared({ name: "work", attributes: { batch: 2 }, requests: [undefined, ...requests] })(error);
+      const recorded = requests.slice(1).map((values) => traceIdsOf(values));
+      const [span] = sdk.spans;
+      expect(sdk.spans.length).toBe(1);
+      expect(span).toMatchObject({ name: "work", kind: SpanKind.CLIENT, status: { code: status }, attributes });
+      expect(span?.parentSpanContext).toMatchObject(recorded[0] ?? {});
+      expect(span?.links.map((link) => link.context)).toMatchObject(recorded);
+      expect(span?.spanContext().spanId).not.toBe(recorded[0]?.spanId);
+    },
+  );
 
-  test("is not created if no request is recorded", () => {
+  test("creates no span when no request is recorded", () => {
     using sdk = registerSdk();
     const { tracing, requests } = beginRequests([false, false]);
     tracing.startShared({ name: "work", attributes: {}, requests })();
     expect(sdk.spans).toEqual([]);
   });
 
-  test("has at most 128 links", () => {
+  test("creates at most 128 links", () => {
     using sdk = registerSdk();
     const { tracing, requests } = beginRequests([true]);
     tracing.startShared({ name: "work", attributes: {}, requests: Array(200).fill(requests[0]) })();

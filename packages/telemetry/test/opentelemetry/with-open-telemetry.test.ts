@@ -34,8 +34,8 @@ async function spanOf(anonymous: boolean, request: HttpRequest): Promise<Registe
   return sdk.spans[0];
 }
 
-describe("the parent of a span", () => {
-  test("is the recording span of the server in which the gateway is mounted", async () => {
+describe("the parent span", () => {
+  test("a mounted gateway's spans have the server's recording span as parent", async () => {
     using sdk = registerSdk();
     const tracer = trace.getTracer("server");
     const gateway = createTestGateway(withOpenTelemetry({ routes: () => {} }));
@@ -68,7 +68,7 @@ describe("the parent of a span", () => {
     ]);
   });
 
-  test("is not the span that was active when the gateway started to listen", async () => {
+  test("the span that was active at listen is not the parent", async () => {
     using sdk = registerSdk();
     const startUp = trace.getTracer("application").startSpan("start-up");
     await using greenhouse = await context.with(trace.setSpan(ROOT_CONTEXT, startUp), () =>
@@ -82,7 +82,7 @@ describe("the parent of a span", () => {
   });
 });
 
-describe("a span has", () => {
+describe("span attributes", () => {
   const connection = {
     "client.address": "127.0.0.1",
     "client.port": expect.any(Number),
@@ -99,7 +99,7 @@ describe("a span has", () => {
       request: { ...wateringOverGrpc, header: [...wateringOverGrpc.header, ...agent] },
       want: {},
     },
-  ])("the addresses and user agent, and $name, unless anonymous is set", async ({ request, want }) => {
+  ])("addresses, user agent and $name are recorded unless anonymous is set", async ({ request, want }) => {
     const span = await spanOf(false, request);
     const anonymous = await spanOf(true, request);
     expect(span?.attributes).toEqual({ ...anonymous?.attributes, ...connection, ...want });
@@ -113,7 +113,7 @@ describe("a span has", () => {
     { code: Code.InvalidArgument, status: SpanStatusCode.UNSET },
     { code: Code.Internal, status: SpanStatusCode.ERROR },
     { code: Code.Unavailable, status: SpanStatusCode.ERROR },
-  ])("the status ERROR only for server errors: code $code", async ({ code, status }) => {
+  ])("code $code sets the span status to ERROR only if it is a server error", async ({ code, status }) => {
     using sdk = registerSdk();
     const fail = (): never => {
       throw new ConnectError("no", code);
@@ -140,7 +140,7 @@ test("a span has no attributes for unknown addresses", async () => {
   ]);
 });
 
-test("a sampler gets the final name of a span, or HTTP if no route matches", async () => {
+test("a sampler gets the final span name, or HTTP if no route matches", async () => {
   const names: string[] = [];
   const shouldSample: Sampler["shouldSample"] = (_, _id, name) => {
     names.push(name);
@@ -181,7 +181,7 @@ class TestReader extends MetricReader {
   protected override async onShutdown(): Promise<void> {}
 }
 
-test("durations go to the meter provider that is registered when the request ends", async () => {
+test("a duration goes to the meter provider registered when the request ends", async () => {
   using sdk = registerSdk();
   const spanIds = new Set<string | undefined>();
   await using greenhouse = await startTraced({ getReading: () => ({}), waterBed: () => ({}) });
