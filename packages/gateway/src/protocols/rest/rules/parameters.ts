@@ -5,6 +5,7 @@ import {
   createUrlEntryParser,
   createUrlTextParser,
   FieldProblem,
+  findField,
   type FieldValues,
   isUnknownEnumName,
   type LocalForm,
@@ -57,7 +58,8 @@ interface ParameterResults {
  * Sets a field to a string. Adds the name to `unknown` if there is no such field.
  *
  * @param parameter - the result of {@link resolveParameter}
- * @throws ConnectError `InvalidArgument` that names the parameter
+ * @throws ConnectError `InvalidArgument` that names the parameter, also if it is unknown but starts with the name of a
+ * field that has no fields
  */
 export function setParameter(
   binding: ParameterBinding,
@@ -66,7 +68,12 @@ export function setParameter(
   value: string,
   { fields, paths, unknown }: ParameterResults,
 ): void {
-  if (parameter === undefined) return unknown.addField(name);
+  if (parameter === undefined) {
+    const withoutFields = findFieldWithoutFields(binding, name);
+    if (withoutFields === undefined) return unknown.addField(name);
+    const reason = `${withoutFields.name} is not a message`;
+    throw problem("ERR_QUERY_INVALID", `query parameter ${quote(name)} is not valid: ${reason}`);
+  }
   const { path, key } = parameter;
   if (binding.lenient && isOfNewerEnum(parameter, value)) return unknown.addEnumValue(value, path);
   const leaf = leafOf(path);
@@ -151,6 +158,21 @@ function findEntry(message: DescMessage, name: string): Parameter | undefined {
     const path = findPath(message, name.slice(0, bracket));
     if (path !== undefined && leafOf(path).fieldKind === "map") return { path, key: name.slice(bracket + 1, -1) };
     bracket = name.indexOf("[", bracket + 1);
+  }
+  return undefined;
+}
+
+/**
+ * Returns the field that is not a message but has a part of the name after it, as `size` of `crop.size.max`. Not even a
+ * newer version of the definition can have such a parameter. Fields that the path or the body sets are not checked.
+ */
+function findFieldWithoutFields({ message, boundFields }: ParameterBinding, name: string): DescField | undefined {
+  let parent: DescMessage | undefined = message;
+  for (const part of name.split(".", parameterNamesMax).slice(0, -1)) {
+    const field: DescField | undefined = findField(parent, part);
+    if (field === undefined || boundFields.has(field)) return undefined;
+    if (field.fieldKind !== "message") return field;
+    parent = field.message;
   }
   return undefined;
 }

@@ -14,7 +14,8 @@ export interface RestServiceOptions {
   readonly profile?: RestProfile;
   /**
    * Ignores what is otherwise refused: unknown query parameters, JSON fields and enum value names, and fields that the
-   * path sets. Ignored values have no effect.
+   * path sets. Ignored values have no effect. Still refused is a query parameter such as `size.max` if `size` is not a
+   * message.
    */
   readonly lenient?: boolean;
   /**
