@@ -10,7 +10,7 @@ const attemptIntervalMs = 50;
 
 /** Options of {@link DeferredDeletes}. */
 export interface DeferredDeletesOptions {
-  /** Commits a batch, as `Backend.commit` does. All have the same token, and their plants are in the same lane. */
+  /** Commits a batch, as `Backend.commit` does, but never rejects. All have the same token, and their plants are in the same lane. */
   readonly commit: (batch: readonly Deletion[], attempt: Attempt) => Promise<FailedEnding | undefined>;
   readonly laneOf: (id: bigint) => number;
   /** The shortest time for an attempt, in milliseconds. */
@@ -104,9 +104,9 @@ export class DeferredDeletes {
   async #attempt(batch: readonly Deletion[]): Promise<void> {
     const deadlineMs = Math.min(...batch.map((one) => this.#limits.get(one)?.deadlineMs ?? 0));
     for (const one of batch) one.send();
-    endRest(batch, await this.#options.commit(batch, { deadlineMs, isCareful: true }).catch(endings.unknown));
+    endRest(batch, await this.#options.commit(batch, { deadlineMs, isCareful: true }));
     for (const one of batch) {
-      if (one.state === "deferred") this.add(one, deadlineMs);
+      if (one.isDeferred) this.add(one, deadlineMs);
       else one.answer();
     }
   }

@@ -8,7 +8,7 @@ import { QueueLimit } from "./queue-limit.ts";
 
 /** Options of a {@link DeleteQueue}. */
 export interface DeleteQueueOptions {
-  /** Commits one batch by a deadline, as `Backend.commit` does. */
+  /** Commits one batch by a deadline, as `Backend.commit` does, but never rejects. */
   readonly commit: (batch: readonly Deletion[], deadlineMs: number) => Promise<FailedEnding | undefined>;
   /** Called with each deletion that a batch has deferred, and the deadline of the batch. */
   readonly defer: (one: Deletion, deadlineMs: number) => void;
@@ -57,7 +57,7 @@ export class DeleteQueue {
    * Deletes a plant and resolves to whether it existed.
    *
    * @throws ConnectError `ResourceExhausted` when too many deletions wait, `Unavailable` after `close`,
-   * `FailedPrecondition` for an idempotency key of a subject that cannot be recorded unchanged, any error of `commit`,
+   * `FailedPrecondition` for an idempotency key of a subject that cannot be recorded unchanged, the error of its ending,
    * and the abort reason when the call was cancelled while it was queued
    */
   delete(id: bigint, call: DeleteCall): Promise<boolean> {
@@ -94,12 +94,12 @@ export class DeleteQueue {
     const onEnd = this.#options.onBatch?.(batch.map(({ call }) => call));
     const sentMs = this.#nowMs();
     const deadlineMs = sentMs + batchTimeoutMs;
-    const failure = await this.#options.commit(batch, deadlineMs).catch(endings.unknown);
+    const failure = await this.#options.commit(batch, deadlineMs);
     if (failure === undefined) this.#updateLimit(batch.length, sentMs);
     onEnd?.(failure?.error);
     endRest(batch, failure);
     // Only now: if the batch fails, its deferred deletions fail with it.
-    for (const one of batch) if (one.state === "deferred") this.#options.defer(one, deadlineMs);
+    for (const one of batch) if (one.isDeferred) this.#options.defer(one, deadlineMs);
     const ended = batch.filter(({ state }) => state === "ended");
     this.#inFlight--;
     // The next batch is sent before the callers of this batch continue, so that the store never waits for them.

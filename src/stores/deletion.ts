@@ -19,7 +19,7 @@ export type EndingKind =
   | "queue-full"
   /** Certainly nothing was done. */
   | "unavailable"
-  | "unknown"
+  | "outcome-unknown"
   | "cancelled";
 
 /** An ending, with the error for the caller unless it is a result. */
@@ -39,42 +39,60 @@ export const endings = {
   keyReused: (): ErrorEnding => ({ kind: "key-reused", error: idempotencyKeyReused() }),
   queueFull: (): ErrorEnding => ({ kind: "queue-full", error: queueFull() }),
   unavailable: (cause?: unknown): FailedEnding => ({ kind: "unavailable", error: storeUnavailable(cause) }),
-  unknown: (cause?: unknown): FailedEnding => ({ kind: "unknown", error: outcomeUnknown(cause) }),
+  outcomeUnknown: (cause?: unknown): FailedEnding => ({ kind: "outcome-unknown", error: outcomeUnknown(cause) }),
   cancelled: (reason: unknown): ErrorEnding => ({ kind: "cancelled", error: reason }),
 } as const;
 
 /** The ending of every deletion that a failed batch leaves open. */
 export interface FailedEnding {
-  readonly kind: "unavailable" | "unknown";
+  readonly kind: "unavailable" | "outcome-unknown";
   readonly error: Error;
 }
 
-/** The state of a deletion. What a store does with a batch that was sent is not visible here. */
-export type DeletionState = "queued" | "sent" | "deferred" | "ended" | "answered";
+/**
+ * The state of a deletion. What a store does with a batch that was sent is not visible here. A deletion that is deferred
+ * waits for a later batch, because another transaction has locked its plant or uses its key, or another deletion of its
+ * batch has the same plant or key. A deletion is in doubt if an attempt may have been committed, or may still be.
+ */
+export type DeletionState = "queued" | "sent" | "in-doubt" | "deferred" | "deferred-in-doubt" | "ended" | "answered";
 
 interface Transitions {
   readonly next: readonly DeletionState[];
   readonly endings: readonly EndingKind[];
+  /** Endings that mean that nothing was done, and become `outcome-unknown`. */
+  readonly becomeUnknown?: readonly EndingKind[];
 }
 
 /**
- * What may follow each state, as docs/explanation/storage.md draws it. A deletion that is `deferred` waits for a later
- * batch, because another transaction has locked its plant or uses its key, or another deletion of its batch has the same
- * plant or key.
+ * What may follow each state; docs/explanation/storage.md has this table. Nothing leads back from doubt, because a later
+ * attempt that did nothing does not show what an earlier one did: a deletion in doubt that is deferred, for whatever
+ * reason, stays in doubt.
  */
 export const transitions: Readonly<Record<DeletionState, Transitions>> = {
   queued: { next: ["sent"], endings: ["cancelled", "queue-full", "unavailable"] },
   sent: {
-    next: ["deferred"],
-    endings: ["deleted", "absent", "protected", "key-reused", "unavailable", "unknown", "cancelled"],
+    next: ["in-doubt", "deferred"],
+    endings: ["deleted", "absent", "protected", "key-reused", "unavailable", "outcome-unknown", "cancelled"],
   },
-  deferred: { next: ["sent"], endings: ["cancelled", "queue-full", "unavailable", "unknown"] },
+  "in-doubt": {
+    next: ["deferred-in-doubt"],
+    endings: ["deleted", "absent", "protected", "key-reused", "outcome-unknown", "cancelled"],
+    becomeUnknown: ["unavailable"],
+  },
+  deferred: { next: ["sent"], endings: ["cancelled", "queue-full", "unavailable", "outcome-unknown"] },
+  "deferred-in-doubt": {
+    next: ["in-doubt"],
+    endings: ["cancelled", "outcome-unknown"],
+    becomeUnknown: ["queue-full", "unavailable"],
+  },
   ended: { next: ["answered"], endings: [] },
   answered: { next: [], endings: [] },
 };
 
-/** The endings that become `unknown` for a deletion in doubt, because they mean that nothing was done. */
-export const nothingDone: readonly EndingKind[] = ["unavailable", "queue-full"];
+/** A transition that is not in the table. It is an error of the store, not of its server or file. */
+export class TransitionError extends Error {
+  override readonly name = "TransitionError";
+}
 
 /** A deletion from its call to its ending, which is set exactly once, by {@link decide}. */
 export class Deletion {
@@ -99,7 +117,12 @@ export class Deletion {
 
   /** Whether the deletion is in a batch that has neither ended nor deferred it. */
   get isOpen(): boolean {
-    return this.#state === "sent";
+    return this.#state === "sent" || this.#state === "in-doubt";
+  }
+
+  /** Whether the deletion waits for a later batch. */
+  get isDeferred(): boolean {
+    return this.#state === "deferred" || this.#state === "deferred-in-doubt";
   }
 
   get ending(): Ending | undefined {
@@ -112,24 +135,36 @@ export class Deletion {
   }
 
   send(): void {
-    this.#enter("sent");
+    this.#enter(this.#token === undefined ? "sent" : "in-doubt");
   }
 
   defer(): void {
-    this.#enter("deferred");
+    this.#enter(this.#token === undefined ? "deferred" : "deferred-in-doubt");
   }
 
-  /** Marks the deletion as in doubt, which it stays: an attempt with this token may have been committed, or may still be. */
+  /**
+   * Marks the deletion as in doubt, which it stays: an attempt with this token may have been committed, or may still be.
+   *
+   * @throws TransitionError when it has another token, whose records would no longer be looked up
+   */
   doubt(token: string): void {
+    if (this.#token === token && this.isOpen) return;
+    if (this.#token !== undefined) throw this.#wrong("in doubt with another token");
+    this.#enter("in-doubt");
     this.#token = token;
   }
 
-  /** Ends the deletion. Its caller gets the ending with {@link answer}. */
+  /**
+   * Ends the deletion. Its caller gets the ending with {@link answer}.
+   *
+   * @throws TransitionError when it has ended before, or cannot end like this in its state
+   */
   decide(ending: Ending): void {
-    if (!transitions[this.#state].endings.includes(ending.kind)) throw this.#wrong(ending.kind);
+    const { endings: allowed, becomeUnknown } = transitions[this.#state];
+    const becomesUnknown = "error" in ending && becomeUnknown?.includes(ending.kind) === true;
+    if (!becomesUnknown && !allowed.includes(ending.kind)) throw this.#wrong(ending.kind);
     this.#state = "ended";
-    const isDoubtful = this.#token !== undefined && nothingDone.includes(ending.kind) && "error" in ending;
-    this.#ending = isDoubtful ? endings.unknown(ending.error) : ending;
+    this.#ending = becomesUnknown ? endings.outcomeUnknown(ending.error) : ending;
   }
 
   /** Gives the ending to the caller, once; does nothing before there is one. */
@@ -159,8 +194,8 @@ export class Deletion {
     this.#state = state;
   }
 
-  #wrong(next: string): Error {
-    return new Error(`a deletion that is ${this.#state} cannot become ${next}`);
+  #wrong(next: string): TransitionError {
+    return new TransitionError(`a deletion that is ${this.#state} cannot become ${next}`);
   }
 }
 
@@ -175,7 +210,7 @@ export function openOf(batch: readonly Deletion[]): readonly Deletion[] {
  */
 export function endRest(batch: readonly Deletion[], failure: FailedEnding | undefined): void {
   for (const one of batch) {
-    if (one.isOpen) one.decide(failure ?? endings.unknown("the store has not ended the deletion"));
-    else if (failure !== undefined && one.state === "deferred") one.decide(failure);
+    if (one.isOpen) one.decide(failure ?? endings.outcomeUnknown("the store has not ended the deletion"));
+    else if (failure !== undefined && one.isDeferred) one.decide(failure);
   }
 }

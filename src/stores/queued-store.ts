@@ -1,5 +1,6 @@
 import { storeUnavailable, type PlantStore, type WaitingDeletions } from "../service/index.ts";
-import { type Backend, problemOf } from "./backend.ts";
+import { type Attempt, type Backend, problemOf } from "./backend.ts";
+import { type Deletion, endings, type FailedEnding, TransitionError } from "./deletion.ts";
 import { DeferredDeletes } from "./deferred-deletes.ts";
 import { DeleteQueue } from "./delete-queue.ts";
 import type { OnBatch } from "./durable-store-options.ts";
@@ -74,7 +75,7 @@ class Queues {
     this.#backend = backend;
     this.#options = { batchMax, waitingMax, onBatch };
     this.#deferred = new DeferredDeletes({
-      commit: (batch, attempt) => backend.commit(batch, attempt),
+      commit: (batch, attempt) => this.#commit(batch, attempt),
       laneOf: (id) => backend.lanes?.of(id) ?? 0,
       attemptMsMin: backend.attemptMsMin ?? 0,
       batchMax,
@@ -94,15 +95,25 @@ class Queues {
   of(lane: number): DeleteQueue {
     const known = this.#ofLanes.get(lane);
     if (known !== undefined) return known;
-    const [backend, deferred] = [this.#backend, this.#deferred];
+    const deferred = this.#deferred;
     const queue = new DeleteQueue({
-      commit: (batch, deadlineMs) => backend.commit(batch, { deadlineMs, isCareful: !deferred.isEmpty }),
+      commit: (batch, deadlineMs) => this.#commit(batch, { deadlineMs, isCareful: !deferred.isEmpty }),
       defer: (one, deadlineMs) => deferred.add(one, deadlineMs),
-      inFlightMax: backend.lanes?.inFlightMax ?? 1,
+      inFlightMax: this.#backend.lanes?.inFlightMax ?? 1,
       ...this.#options,
     });
     this.#ofLanes.set(lane, queue);
     return queue;
+  }
+
+  async #commit(batch: readonly Deletion[], attempt: Attempt): Promise<FailedEnding | undefined> {
+    try {
+      return await this.#backend.commit(batch, attempt);
+    } catch (fault) {
+      // Only logged, because the callers of the batch must get an ending in any case. Fails the tests.
+      if (fault instanceof TransitionError) process.emitWarning(fault);
+      return endings.outcomeUnknown(fault);
+    }
   }
 
   /** Resolves once every deletion is answered. */

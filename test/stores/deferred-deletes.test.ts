@@ -9,12 +9,13 @@ const never = Number.POSITIVE_INFINITY;
 /** A locked deletion, and its outcome. */
 function lockedDelete(
   id: bigint,
-  signal?: AbortSignal,
+  { signal, token }: { readonly signal?: AbortSignal; readonly token?: string | undefined } = {},
 ): { readonly pending: Deletion; readonly outcome: Promise<boolean> } {
   const { promise, resolve, reject } = Promise.withResolvers<boolean>();
   promise.catch(() => undefined);
   const pending = new Deletion(id, deleteCall(signal && { signal }), resolve, reject);
   pending.send();
+  if (token !== undefined) pending.doubt(token);
   pending.defer();
   return { pending, outcome: promise };
 }
@@ -73,12 +74,9 @@ describe("deletions of locked plants", () => {
 
   test("are attempted separately from the deletions of a batch in doubt", async () => {
     const { locked, attempts } = openLocked(deleteAll);
-    const deletions = [1n, 2n, 3n, 4n].map((id) => lockedDelete(id));
     const tokens = [undefined, "a", "b", "a"];
-    deletions.forEach(({ pending }, i) => {
-      if (tokens[i] !== undefined) pending.doubt(tokens[i]);
-      locked.add(pending, never);
-    });
+    const deletions = tokens.map((token, i) => lockedDelete(BigInt(i + 1), { token }));
+    for (const { pending } of deletions) locked.add(pending, never);
     await locked.close();
     expect(attempts).toEqual([[1n], [2n, 4n], [3n]]);
   });
@@ -131,7 +129,9 @@ describe("deletions of locked plants", () => {
 
   test("are rejected with the abort reason when the call is cancelled", async () => {
     const { locked, attempts } = openLocked(deleteAll);
-    const gone = lockedDelete(1n, AbortSignal.abort(new ConnectError("too late", Code.DeadlineExceeded)));
+    const gone = lockedDelete(1n, {
+      signal: AbortSignal.abort(new ConnectError("too late", Code.DeadlineExceeded)),
+    });
     const here = lockedDelete(2n);
     for (const { pending } of [gone, here]) locked.add(pending, never);
     await expect(gone.outcome).rejects.toMatchObject({ code: Code.DeadlineExceeded });
@@ -160,18 +160,16 @@ describe("a deletion in doubt", () => {
   test.each<{ ending: Ending; expected: string }>([
     { ending: endings.unavailable("away"), expected: unknown },
     { ending: endings.queueFull(), expected: unknown },
-    { ending: endings.unknown("lost"), expected: unknown },
+    { ending: endings.outcomeUnknown("lost"), expected: unknown },
     { ending: endings.cancelled(new ConnectError("too late", Code.DeadlineExceeded)), expected: "too late" },
   ])("is never reported as certainly not done: $ending.kind", async ({ ending, expected }) => {
-    const { pending, outcome } = lockedDelete(1n);
-    pending.doubt("token");
+    const { pending, outcome } = lockedDelete(1n, { token: "token" });
     pending.end(ending);
     await expect(outcome).rejects.toMatchObject({ rawMessage: expected });
   });
 
   test("gets its outcome", async () => {
-    const { pending, outcome } = lockedDelete(1n);
-    pending.doubt("token");
+    const { pending, outcome } = lockedDelete(1n, { token: "token" });
     pending.send();
     pending.end(endings.deleted);
     await expect(outcome).resolves.toBe(true);

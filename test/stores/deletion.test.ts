@@ -9,20 +9,28 @@ import {
   type EndingKind,
   endings,
   endRest,
-  nothingDone,
+  TransitionError,
   transitions,
 } from "../../src/stores/deletion.ts";
 import { deleteCall } from "../support/plants/delete-call.ts";
+
+/** The steps to each state. */
+const stepsTo: Readonly<Record<DeletionState, readonly ((deletion: Deletion) => void)[]>> = {
+  queued: [],
+  sent: [(one) => one.send()],
+  "in-doubt": [(one) => one.send(), (one) => one.doubt("token")],
+  deferred: [(one) => one.send(), (one) => one.defer()],
+  "deferred-in-doubt": [(one) => one.send(), (one) => one.doubt("token"), (one) => one.defer()],
+  ended: [(one) => one.send(), (one) => one.decide(endings.absent)],
+  answered: [(one) => one.send(), (one) => one.end(endings.absent)],
+};
 
 /** Returns a deletion in a state, and what its caller has got. */
 function deletionIn(state: DeletionState): { readonly deletion: Deletion; readonly got: unknown[] } {
   const got: unknown[] = [];
   const listen = (what: unknown): void => void got.push(what);
   const deletion = new Deletion(7n, deleteCall(), listen, listen);
-  if (state !== "queued") deletion.send();
-  if (state === "deferred") deletion.defer();
-  if (state === "ended" || state === "answered") deletion.decide(endings.absent);
-  if (state === "answered") deletion.answer();
+  for (const step of stepsTo[state]) step(deletion);
   expect(deletion.state).toBe(state);
   return { deletion, got };
 }
@@ -34,51 +42,85 @@ const oneOfEach: Readonly<Record<EndingKind, Ending>> = {
   "key-reused": endings.keyReused(),
   "queue-full": endings.queueFull(),
   unavailable: endings.unavailable("away"),
-  unknown: endings.unknown("lost"),
+  "outcome-unknown": endings.outcomeUnknown("lost"),
   cancelled: endings.cancelled(new Error("gone")),
 };
 
-const states: readonly DeletionState[] = ["queued", "sent", "deferred", "ended", "answered"];
-const moves = {
-  sent: (deletion: Deletion) => deletion.send(),
-  deferred: (deletion: Deletion) => deletion.defer(),
-};
+const states: readonly DeletionState[] = [
+  "queued",
+  "sent",
+  "in-doubt",
+  "deferred",
+  "deferred-in-doubt",
+  "ended",
+  "answered",
+];
+
+/** Each step, and the state that it leads to, if any. */
+const moves: readonly {
+  readonly name: string;
+  readonly move: (one: Deletion) => void;
+  readonly to: (isInDoubt: boolean) => DeletionState | undefined;
+}[] = [
+  { name: "sent", move: (one) => one.send(), to: (isInDoubt) => (isInDoubt ? "in-doubt" : "sent") },
+  { name: "deferred", move: (one) => one.defer(), to: (isInDoubt) => (isInDoubt ? "deferred-in-doubt" : "deferred") },
+  {
+    name: "in doubt with another token",
+    move: (one) => one.doubt("another token"),
+    to: (isInDoubt) => (isInDoubt ? undefined : "in-doubt"),
+  },
+];
 
 describe.each(states)("a deletion that is %s", (state) => {
-  test.each(["sent", "deferred"] as const)("becomes %s only if the table says so", (next) => {
+  test.each(moves)("becomes $name only if the table says so", ({ move, to }) => {
     const { deletion } = deletionIn(state);
-    const move = (): void => moves[next](deletion);
-    if (transitions[state].next.includes(next)) expect(move).not.toThrow();
-    else expect(move).toThrow(`a deletion that is ${state} cannot become ${next}`);
+    const before = deletion.token;
+    const next = to(before !== undefined);
+    const isAllowed = next !== undefined && transitions[state].next.includes(next);
+    if (isAllowed) move(deletion);
+    else expect(() => move(deletion)).toThrow(TransitionError);
+    expect(deletion.state).toBe(isAllowed ? next : state);
+    if (before !== undefined) expect(deletion.token).toBe(before);
   });
 
   test.each(Object.values(oneOfEach))("ends as $kind only if the table says so, and only once", (ending) => {
+    const { endings: allowed, becomeUnknown = [] } = transitions[state];
     const { deletion, got } = deletionIn(state);
     const before = got.length;
-    if (transitions[state].endings.includes(ending.kind)) {
+    const becomesUnknown = becomeUnknown.includes(ending.kind);
+    if (allowed.includes(ending.kind) || becomesUnknown) {
       deletion.end(ending);
-      expect(deletion).toMatchObject({ state: "answered", ending });
-      expect(got).toEqual(["error" in ending ? ending.error : ending.kind === "deleted"]);
+      expect(deletion.state).toBe("answered");
+      if (becomesUnknown) expect(got).toMatchObject([{ errorCode: "ERR_OUTCOME_UNKNOWN" }]);
+      else expect(got).toEqual(["error" in ending ? ending.error : ending.kind === "deleted"]);
     }
     for (const other of Object.values(oneOfEach)) {
-      if (deletion.state === state && transitions[state].endings.includes(other.kind)) continue;
-      expect(() => deletion.end(other)).toThrow(/cannot become/);
+      if (deletion.state === state && [...allowed, ...becomeUnknown].includes(other.kind)) continue;
+      expect(() => deletion.end(other)).toThrow(/^a deletion that is .* cannot become /);
     }
     deletion.answer();
     expect(got.length - before).toBeLessThanOrEqual(1);
   });
 });
 
-test.each(Object.values(oneOfEach))(
-  "a deletion in doubt that ends as $kind never reports that nothing was done",
-  (ending) => {
-    const { deletion, got } = deletionIn(ending.kind === "queue-full" ? "deferred" : "sent");
-    deletion.doubt("token");
-    deletion.end(ending);
-    expect(deletion.ending?.kind).toBe(nothingDone.includes(ending.kind) ? "unknown" : ending.kind);
-    if (nothingDone.includes(ending.kind)) expect(got).toMatchObject([{ errorCode: "ERR_OUTCOME_UNKNOWN" }]);
-  },
-);
+test("the states of these tests are all of the table", () => {
+  expect(states).toEqual(Object.keys(transitions));
+});
+
+test("no state leads back from doubt, in which no ending means that nothing was done", () => {
+  const reached = new Set<DeletionState>(["in-doubt"]);
+  for (const state of reached) for (const next of transitions[state].next) reached.add(next);
+  expect([...reached]).toEqual(["in-doubt", "deferred-in-doubt"]);
+  expect([...reached].flatMap((state) => transitions[state].endings)).not.toEqual(
+    expect.arrayContaining([expect.stringMatching(/unavailable|queue-full/)]),
+  );
+});
+
+test("a deletion in doubt may be marked again with its token, with which its attempts are repeated", () => {
+  const { deletion } = deletionIn("in-doubt");
+  deletion.doubt("token");
+  expect(deletion).toMatchObject({ state: "in-doubt", token: "token" });
+});
 
 test("a failed batch ends what it has left open or deferred; a successful one leaves only deferred deletions", () => {
   for (const failure of [undefined, endings.unavailable("away")]) {
@@ -88,13 +130,13 @@ test("a failed batch ends what it has left open or deferred; a successful one le
       failure,
     );
     expect([open, deferred, ended].map((one) => one?.ending?.kind)).toEqual(
-      failure === undefined ? ["unknown", undefined, "absent"] : ["unavailable", "unavailable", "absent"],
+      failure === undefined ? ["outcome-unknown", undefined, "absent"] : ["unavailable", "unavailable", "absent"],
     );
   }
 });
 
 function listOf(names: readonly string[]): string {
-  return names.map((name) => name.replace("-", " ")).join(", ") || "none";
+  return names.map((name) => name.replaceAll("-", " ")).join(", ") || "none";
 }
 
 const page = join(import.meta.dirname, "../../docs/explanation/storage.md");
@@ -102,8 +144,10 @@ const page = join(import.meta.dirname, "../../docs/explanation/storage.md");
 // `npx vitest run test/stores/deletion.test.ts -u` updates the table.
 test("the table of transitions in docs/explanation/storage.md is that of the code", async () => {
   const rows = states.map((state) => {
-    const { next, endings: ends } = transitions[state];
-    return `| ${state} | ${listOf(next)} | ${listOf(ends)} |\n`;
+    const { next, endings: ends, becomeUnknown } = transitions[state];
+    const unknown = becomeUnknown && `outcome unknown (also for ${listOf(becomeUnknown)})`;
+    const ending = listOf(ends).replace("outcome unknown", (name) => unknown ?? name);
+    return `| ${listOf([state])} | ${listOf(next)} | ${ending} |\n`;
   });
   const text = readFileSync(page, "utf8");
   const table = /(?<=\n\| state \| next state \| ending \|\n\|---\|---\|---\|\n)(?:\|.*\n)*/;

@@ -111,3 +111,18 @@ test("a deferred deletion ends when there is too little time for another attempt
   expect(batches).toHaveLength(1);
   await store.close();
 });
+
+test.each([
+  { name: "in doubt", token: "token", errorCode: "ERR_OUTCOME_UNKNOWN" },
+  { name: "not in doubt", token: undefined, errorCode: "ERR_STORE_UNAVAILABLE" },
+])("a deletion $name that is deferred for two seconds ends with $errorCode", async ({ token, errorCode }) => {
+  const { store } = openStore((batch) => {
+    for (const one of batch) {
+      if (token !== undefined) one.doubt(token);
+      one.defer();
+    }
+    return undefined;
+  });
+  await expect(store.delete(7n, deleteCall())).rejects.toMatchObject({ errorCode });
+  await store.close();
+});

@@ -22,7 +22,7 @@ export type FileEnding = Extract<EndingKind, "deleted" | "absent" | "protected" 
 
 /** The ending of the deletions of a batch that have no other one, and why. */
 export interface BatchFailure {
-  /** `unavailable` before the commit, `unknown` if the error occurred during the commit or after it. */
+  /** `unavailable` before the commit, `outcome-unknown` if the error occurred during the commit or after it. */
   readonly kind: FailedEnding["kind"];
   readonly problem: StoreProblem;
 }
@@ -134,7 +134,7 @@ function prepareTransaction(
       if (db.isTransaction) db.exec("ROLLBACK");
       // equivalent mutant: SQLite never refuses a commit after it has closed the transaction.
       if (!isCertain || !isRefused) {
-        return { kind: isCertain ? "unavailable" : "unknown", problem: fileProblemOf(fault) };
+        return { kind: isCertain ? "unavailable" : "outcome-unknown", problem: fileProblemOf(fault) };
       }
       // A refused statement shows which plant is refused, so that plant is the first of the second range. A refused
       // commit does not, so the range is halved.

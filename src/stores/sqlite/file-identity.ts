@@ -114,7 +114,7 @@ export function onlyWhileSameFile(
     if (before !== undefined) return { failure: { kind: "unavailable", problem: before }, endings: [] };
     const result = deleteBatch(batch);
     const after = identity.findProblem();
-    return after === undefined ? result : { failure: { kind: "unknown", problem: after }, endings: [] };
+    return after === undefined ? result : { failure: { kind: "outcome-unknown", problem: after }, endings: [] };
   };
 }
 

@@ -96,7 +96,8 @@ class SqliteBackend implements Backend {
     }
     if (failure === undefined) return undefined;
     this.#health.report(failure.problem);
-    return endings[failure.kind](problemOf(this));
+    const end = failure.kind === "unavailable" ? endings.unavailable : endings.outcomeUnknown;
+    return end(problemOf(this));
   }
 
   async close(): Promise<void> {

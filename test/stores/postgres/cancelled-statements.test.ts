@@ -17,7 +17,7 @@ const onWorkers = (session: Session): Placement =>
 
 test.each([
   { name: "a single server", placementOf: (session: Session) => singleServer(schemaOf(session)), kind: "unavailable" },
-  { name: "workers", placementOf: onWorkers, kind: "unknown" },
+  { name: "workers", placementOf: onWorkers, kind: "outcome-unknown" },
 ])("a batch on $name ends as $kind when its statements are cancelled", async ({ placementOf, kind }) => {
   const session = new Session(readServerUrl(await server.createPlants([7n])));
   session.deadlineMs = performance.now() + 1_200;

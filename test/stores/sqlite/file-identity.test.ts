@@ -193,7 +193,7 @@ describe("a file whose write-ahead log is removed", () => {
       remove(file);
       return result;
     });
-    expect(deleteBatch(batchOf(1n))).toEqual({ failure: { kind: "unknown", problem }, endings: [] });
+    expect(deleteBatch(batchOf(1n))).toEqual({ failure: { kind: "outcome-unknown", problem }, endings: [] });
     // The next batch detects the removal before it writes.
     expect(deleteBatch(batchOf(2n))).toEqual({ failure: { kind: "unavailable", problem }, endings: [] });
     expect(db.prepare("SELECT id FROM plants").all()).toEqual([{ id: 2n }, { id: 3n }, { id: 4n }]);

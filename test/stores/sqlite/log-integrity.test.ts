@@ -99,7 +99,7 @@ describe("a store whose log another program changes", () => {
     });
     expect(deleteBatch(batchOf(1n))).toMatchObject({ failure: undefined });
     isChanged = true;
-    expect(deleteBatch(batchOf(2n))).toMatchObject({ failure: { kind: "unknown", problem: { text: cut } } });
+    expect(deleteBatch(batchOf(2n))).toMatchObject({ failure: { kind: "outcome-unknown", problem: { text: cut } } });
     expect(deleteBatch(batchOf(3n))).toMatchObject({ failure: { kind: "unavailable", problem: { text: cut } } });
     identity.close();
     expect(folder.open()).toEqual([]);
@@ -117,7 +117,7 @@ describe("a store whose log another program changes", () => {
     });
     expect(deleteBatch(batchOf(1n))).toMatchObject({ failure: undefined });
     // The frames of this batch are appended after the old ones, so that the log has the expected length.
-    expect(deleteBatch(batchOf(2n))).toMatchObject({ failure: { kind: "unknown" } });
+    expect(deleteBatch(batchOf(2n))).toMatchObject({ failure: { kind: "outcome-unknown" } });
     identity.close();
   });
 });

@@ -27,11 +27,11 @@ export async function runBatchAt(
 ): Promise<readonly (boolean | undefined)[]> {
   const firsts = new Map(batch.toReversed().map((one) => [one.id, one]));
   for (const one of batch) {
-    if (one.state === "deferred") one.send();
+    if (one.isDeferred) one.send();
     if (token !== undefined && firsts.get(one.id) === one) one.doubt(token);
   }
   await runBatchOfStore(session, batch, options);
-  for (const one of batch) if (one.state === "deferred") defer(one);
+  for (const one of batch) if (one.isDeferred) defer(one);
   return batch.map(resultOf);
 }
 

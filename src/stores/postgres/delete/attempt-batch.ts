@@ -1,4 +1,4 @@
-import { type Deletion, endings, openOf } from "../../deletion.ts";
+import { type Deletion, endings, openOf, TransitionError } from "../../deletion.ts";
 import type { StoreSchema } from "../schema/store-schema.ts";
 import type { Session } from "../server/session.ts";
 import { endByKey } from "./end-by-key.ts";
@@ -88,6 +88,8 @@ export async function attemptBatch(
     endSucceeded(open, { batch, fates, existing, remaining: new Set(missing.filter(isKept)) });
     return undefined;
   } catch (fault) {
+    // Another attempt would not help.
+    if (fault instanceof TransitionError) throw fault;
     const verdict = verdictOn(fault);
     isInDoubt ||= hasBegun && (verdict === "unknown" || placement.mayBeCommitted(fault));
     return { verdict, fault, isInDoubt };
@@ -120,7 +122,7 @@ function endSucceeded(open: readonly Deletion[], { batch, fates, existing, remai
       else one.decide(endings.absent);
     } else if (remaining.has(one.id)) continue;
     else if (first === one || fate === "protected") endBy(fate, one);
-    else if (first === undefined || first.state === "deferred" || endedByKey.has(first)) one.defer();
+    else if (first === undefined || first.isDeferred || endedByKey.has(first)) one.defer();
     else one.decide(endings.absent);
   }
 }

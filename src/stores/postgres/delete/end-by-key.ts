@@ -11,7 +11,7 @@ export async function endByKey(session: Session, placement: Placement, keyed: re
     const record = records.get(one.call.idempotencyKey ?? null);
     if (record === undefined || !one.isOpen) continue;
     const [, plantId, subject, seq] = record;
-    if (seq === null) one.end(endings.unknown("the record of the idempotency key cannot be updated"));
+    if (seq === null) one.end(endings.outcomeUnknown("the record of the idempotency key cannot be updated"));
     else if (plantId === String(one.id) && subject === one.call.subject) one.end(endings.deleted);
     else one.end(endings.keyReused());
   }

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
-import { type Deletion, endings, type FailedEnding, openOf } from "../../deletion.ts";
+import { type Deletion, endings, type FailedEnding, openOf, TransitionError } from "../../deletion.ts";
 import { backoffMs } from "../server/retry-transient-errors.ts";
 import type { SessionTimeouts } from "../server/connect.ts";
 import type { Session } from "../server/session.ts";
@@ -184,10 +184,11 @@ class BatchRun {
       if (fate === undefined) await endByKey(session, placement, batch.keyed);
       return fate;
     } catch (fault) {
+      if (fault instanceof TransitionError) throw fault;
       const verdict = verdictOn(fault);
       if (verdict === "skip") return "deferred";
       session.discard();
-      throw new BatchFailure(endings.unknown(fault), fault, consequences[verdict].server);
+      throw new BatchFailure(endings.outcomeUnknown(fault), fault, consequences[verdict].server);
     }
   }
 }
@@ -211,5 +212,5 @@ function doubt(part: readonly Deletion[], token: string): void {
 }
 
 function endingOf(fault: unknown, isInDoubt: boolean): FailedEnding {
-  return isInDoubt ? endings.unknown(fault) : endings.unavailable(fault);
+  return isInDoubt ? endings.outcomeUnknown(fault) : endings.unavailable(fault);
 }

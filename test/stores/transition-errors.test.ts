@@ -1,0 +1,58 @@
+import { Code } from "@connectrpc/connect";
+import { expect, test, vi } from "vitest";
+import type { Backend } from "../../src/stores/backend.ts";
+import { type Deletion, endings } from "../../src/stores/deletion.ts";
+import { queuedStore } from "../../src/stores/queued-store.ts";
+import { deleteCall } from "../support/plants/delete-call.ts";
+
+/** A backend that defers its first batch, and ends the second deletion of each later one twice. */
+function createFaultyBackend(defersFirst: boolean): Backend {
+  let isFirst = defersFirst;
+  return {
+    name: "faulty",
+    problem: undefined,
+    commit: async (batch: readonly Deletion[]) => {
+      await new Promise(setImmediate);
+      if (isFirst) {
+        isFirst = false;
+        for (const one of batch) one.defer();
+        return undefined;
+      }
+      for (const one of [...batch.slice(0, 2), ...batch.slice(1)]) one.decide(endings.deleted);
+      return undefined;
+    },
+    close: () => Promise.resolve(),
+  };
+}
+
+test.each([
+  { name: "a batch", defersFirst: false },
+  { name: "a batch of deferred deletions", defersFirst: true },
+])("$name that is ended twice is logged; its callers get their first ending, or an unknown outcome", async (row) => {
+  const warn = vi.spyOn(process, "emitWarning").mockImplementation(() => undefined);
+  const store = queuedStore(createFaultyBackend(row.defersFirst));
+  // The first deletion occupies the queue, so that the others are one batch.
+  const first = store.delete(1n, deleteCall());
+  const outcomes = await Promise.allSettled([2n, 3n, 4n].map((id) => store.delete(id, deleteCall())));
+  await expect(first).resolves.toBe(true);
+  expect(outcomes.map((one) => (one.status === "fulfilled" ? one.value : one.reason))).toEqual([
+    true,
+    true,
+    expect.objectContaining({ code: Code.Unavailable, errorCode: "ERR_OUTCOME_UNKNOWN" }),
+  ]);
+  const error = { name: "TransitionError", message: "a deletion that is ended cannot become deleted" };
+  expect(warn.mock.calls).toEqual([[expect.objectContaining(error)]]);
+  warn.mockRestore();
+  await store.close();
+});
+
+function logged(): readonly string[] {
+  return [...(globalThis.openResources ?? [])].map(({ what }) => what);
+}
+
+test("a test file fails if a store has logged such an error", async () => {
+  process.emitWarning("a deletion that is ended cannot become deleted", "TransitionError");
+  await expect.poll(logged).toContainEqual("a deletion that is ended cannot become deleted");
+  for (const one of globalThis.openResources ?? [])
+    if (one.what.startsWith("a deletion")) globalThis.openResources?.delete(one);
+});
