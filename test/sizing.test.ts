@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { singleServer } from "../src/stores/postgres/delete/single-server.ts";
-import { waitingMaxDefault } from "../src/stores/queued-store.ts";
+import { waitingMaxDefault } from "../src/stores/queue/queued-store.ts";
 import { storeSchema } from "../src/stores/postgres/schema/store-schema.ts";
 
 // The figures by which an operator sizes a deployment: the same in the code, the pages and the files of deploy/.

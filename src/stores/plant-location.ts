@@ -5,15 +5,15 @@ import {
   requireName,
   requireObject,
 } from "@plantstore/gateway/options";
-import type { LockedStore, LockOptions } from "./locked-store.ts";
+import type { LockedStore, LockOptions } from "./contract/locked-store.ts";
 import { checkSqliteStore } from "./sqlite/check-store.ts";
 import { openLockedSqlite } from "./sqlite/locked-store.ts";
 import type { IdRange } from "./sqlite/migrate.ts";
 import { migrateSqlite, openSqliteDatabase } from "./sqlite/plant-database.ts";
-import { openSqliteStore } from "./sqlite/store.ts";
-import type { PlantDatabase } from "./plant-database.ts";
+import { openSqliteStore } from "./sqlite/sqlite-store.ts";
+import type { PlantDatabase } from "./contract/plant-database.ts";
 import type { PlantStore } from "../service/index.ts";
-import type { DurableStoreOptions } from "./durable-store-options.ts";
+import type { DurableStoreOptions } from "./contract/durable-store-options.ts";
 
 /** The locations of plants by the kind of their store. */
 interface Locations {
@@ -82,7 +82,7 @@ const storeKinds: { readonly [Kind in keyof Locations]: StoreKind<Locations[Kind
   },
   postgres: {
     openStore: async (location, options) =>
-      await (await import("./postgres/store.ts")).openPostgresStore({ ...location, ...options }),
+      await (await import("./postgres/postgres-store.ts")).openPostgresStore({ ...location, ...options }),
     openDatabase: async ({ url }) => await (await loadPostgres()).openPostgresDatabase(url),
     check: async ({ url }) => await (await import("./postgres/all-plants/check-store.ts")).checkPostgresStore(url),
     migrate: async ({ url }, onWaiting) => await (await loadPostgres()).migratePostgres(url, onWaiting),

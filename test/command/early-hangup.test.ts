@@ -34,7 +34,7 @@ test.each<{
     start: (folder: TempFolder, environment: Record<string, string>) => startProxy(configured, folder, environment),
     reloaded: /^configuration reloaded$/m,
   })),
-  ...["/command/compile-cache.ts", "/command/run-command-line.ts", "/stores/sqlite/store.ts"].map((module) => ({
+  ...["/command/compile-cache.ts", "/command/run-command-line.ts", "/stores/sqlite/sqlite-store.ts"].map((module) => ({
     program: "the plant store",
     module,
     start: serve,

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { type Principal, principalKey } from "../../packages/auth/src/index.ts";
 import { requestIdKey } from "../../packages/telemetry/src/logs/index.ts";
 import { PlantService } from "../../src/gen/es/plantstore/v1/plant_service_pb.ts";
-import { openMemoryStore } from "../../src/stores/memory-store.ts";
+import { openMemoryStore } from "../../src/stores/queue/memory-store.ts";
 import { createPlantService } from "../../src/service/plant-service.ts";
 import type { DeleteCall, PlantStore } from "../../src/service/plant-store.ts";
 import { recordCalls } from "../support/plants/recorded-calls.ts";

@@ -1,7 +1,7 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
-import { Deletion, type Ending, endings, type FailedEnding } from "../../src/stores/deletion.ts";
-import { DeferredDeletes } from "../../src/stores/deferred-deletes.ts";
+import { Deletion, type Ending, endings, type FailedEnding } from "../../src/stores/contract/deletion.ts";
+import { DeferredDeletes } from "../../src/stores/queue/deferred-deletes.ts";
 import { deleteCall } from "../support/plants/delete-call.ts";
 
 const never = Number.POSITIVE_INFINITY;

@@ -1,8 +1,8 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { array, assert, asyncProperty, constant, constantFrom, integer, nat, oneof, record } from "fast-check";
 import { describe, expect, test } from "vitest";
-import { DeleteQueue, type DeleteQueueOptions } from "../../src/stores/delete-queue.ts";
-import { type Deletion, endings, type FailedEnding } from "../../src/stores/deletion.ts";
+import { DeleteQueue, type DeleteQueueOptions } from "../../src/stores/queue/delete-queue.ts";
+import { type Deletion, endings, type FailedEnding } from "../../src/stores/contract/deletion.ts";
 import type { OnBatch } from "../../src/stores/index.ts";
 import { deleteCall } from "../support/plants/delete-call.ts";
 import { refusalOf } from "../support/plants/refusal.ts";

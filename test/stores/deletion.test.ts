@@ -11,7 +11,7 @@ import {
   endRest,
   TransitionError,
   transitions,
-} from "../../src/stores/deletion.ts";
+} from "../../src/stores/contract/deletion.ts";
 import { deleteCall } from "../support/plants/delete-call.ts";
 
 /** The steps to each state. */

@@ -1,12 +1,12 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { deferredMsMax } from "../../src/stores/deferred-deletes.ts";
-import { batchTimeoutMs } from "../../src/stores/backend.ts";
+import { deferredMsMax } from "../../src/stores/queue/deferred-deletes.ts";
+import { batchTimeoutMs } from "../../src/stores/contract/backend.ts";
 import { deleteTimeouts } from "../../src/stores/postgres/delete/run-batch.ts";
-import { watchIntervalMs } from "../../src/stores/postgres/store.ts";
-import { watchIntervalMs as fileWatchIntervalMs } from "../../src/stores/sqlite/store.ts";
+import { watchIntervalMs } from "../../src/stores/postgres/postgres-store.ts";
+import { watchIntervalMs as fileWatchIntervalMs } from "../../src/stores/sqlite/sqlite-store.ts";
 import { lockTimeoutMsDefault } from "../../src/stores/sqlite/transaction.ts";
-import { retryIntervalMs } from "../../src/stores/store-health.ts";
+import { retryIntervalMs } from "../../src/stores/contract/store-health.ts";
 
 const page = readFileSync(new URL("../../docs/explanation/storage.md", import.meta.url), "utf8").replaceAll(
   /\s+/g,

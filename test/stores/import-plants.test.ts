@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { importPlants } from "../../src/stores/import-plants.ts";
-import type { ImportOptions, PlantDatabase, PlantImport } from "../../src/stores/plant-database.ts";
+import { importPlants } from "../../src/stores/records/import-plants.ts";
+import type { ImportOptions, PlantDatabase, PlantImport } from "../../src/stores/contract/plant-database.ts";
 import { openDatabase } from "../../src/stores/sqlite/database.ts";
-import { openSqliteStore } from "../../src/stores/sqlite/store.ts";
+import { openSqliteStore } from "../../src/stores/sqlite/sqlite-store.ts";
 import { openSqliteDatabase } from "../../src/stores/sqlite/plant-database.ts";
 import { deleteCall } from "../support/plants/delete-call.ts";
 import { plantsIn } from "../support/plants/sqlite-file.ts";

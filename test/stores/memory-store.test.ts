@@ -1,4 +1,4 @@
-import { openMemoryStore } from "../../src/stores/memory-store.ts";
+import { openMemoryStore } from "../../src/stores/queue/memory-store.ts";
 import { describePlantStore } from "../support/plants/describe-plant-store.ts";
 
 describePlantStore((ids) => {

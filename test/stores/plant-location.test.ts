@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { importPlants } from "../../src/stores/import-plants.ts";
+import { importPlants } from "../../src/stores/records/import-plants.ts";
 import {
   checkPlantStore,
   migratePlants,
@@ -7,7 +7,7 @@ import {
   openPlantStore,
   type PlantLocation,
 } from "../../src/stores/plant-location.ts";
-import { StoreOpenError } from "../../src/stores/store-open-error.ts";
+import { StoreOpenError } from "../../src/stores/contract/store-open-error.ts";
 import { collect } from "../../packages/testing/src/collect.ts";
 import { deleteCall } from "../support/plants/delete-call.ts";
 import { type PostgresServer, startPostgres } from "../support/plants/postgres-server.ts";

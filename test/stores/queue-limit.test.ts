@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { QueueLimit } from "../../src/stores/queue-limit.ts";
+import { QueueLimit } from "../../src/stores/queue/queue-limit.ts";
 
 /** The model of a store, in milliseconds. */
 interface ModelStore {

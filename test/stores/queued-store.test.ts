@@ -1,8 +1,8 @@
 import { Code } from "@connectrpc/connect";
 import { expect, test } from "vitest";
-import type { Attempt, Backend } from "../../src/stores/backend.ts";
-import { type Deletion, endings, type FailedEnding } from "../../src/stores/deletion.ts";
-import { type QueueOptions, queuedStore } from "../../src/stores/queued-store.ts";
+import type { Attempt, Backend } from "../../src/stores/contract/backend.ts";
+import { type Deletion, endings, type FailedEnding } from "../../src/stores/contract/deletion.ts";
+import { type QueueOptions, queuedStore } from "../../src/stores/queue/queued-store.ts";
 import { deleteCall } from "../support/plants/delete-call.ts";
 
 type Commit = (batch: readonly Deletion[], attempt: Attempt) => FailedEnding | undefined;

@@ -1,6 +1,6 @@
 import { array, assert, asyncProperty, bigInt, integer, oneof, stringMatching } from "fast-check";
 import { describe, expect, test } from "vitest";
-import { InvalidLineError, readIds } from "../../src/stores/read-ids.ts";
+import { InvalidLineError, readIds } from "../../src/stores/records/read-ids.ts";
 
 const batchMax = 10_000;
 

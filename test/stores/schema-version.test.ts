@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { noSchema, schemaAfter, schemaProblem } from "../../src/stores/schema-version.ts";
+import { noSchema, schemaAfter, schemaProblem } from "../../src/stores/contract/schema-version.ts";
 
 describe("schemaAfter", () => {
   test.each([

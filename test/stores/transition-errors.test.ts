@@ -1,8 +1,8 @@
 import { Code } from "@connectrpc/connect";
 import { expect, test, vi } from "vitest";
-import type { Backend } from "../../src/stores/backend.ts";
-import { type Deletion, endings } from "../../src/stores/deletion.ts";
-import { queuedStore } from "../../src/stores/queued-store.ts";
+import type { Backend } from "../../src/stores/contract/backend.ts";
+import { type Deletion, endings } from "../../src/stores/contract/deletion.ts";
+import { queuedStore } from "../../src/stores/queue/queued-store.ts";
 import { deleteCall } from "../support/plants/delete-call.ts";
 
 /** A backend that defers its first batch, and ends the second deletion of each later one twice. */

@@ -94,8 +94,9 @@ test.each([
   { file: "packages/gateway/src/protocols/rest/rules/route-table.ts", module: "gateway/protocols/rest/rules" },
   { file: "packages/rest-client/src/rest-calls.ts", module: "rest-client" },
   { file: "packages/gateway/src/create-gateway.ts", module: "gateway" },
-  { file: "src/stores/sqlite/store.ts", module: "plantstore/stores/sqlite" },
-  { file: "src/stores/delete-queue.ts", module: "plantstore/stores" },
+  { file: "src/stores/sqlite/sqlite-store.ts", module: "plantstore/stores/sqlite" },
+  { file: "src/stores/queue/delete-queue.ts", module: "plantstore/stores/queue" },
+  { file: "src/stores/index.ts", module: "plantstore/stores" },
 ])("moduleOf returns $module for $file", ({ file, module }) => {
   expect(moduleOf(file)).toBe(module);
 });

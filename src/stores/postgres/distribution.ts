@@ -1,4 +1,4 @@
-import type { OnUpkeep } from "../upkeep.ts";
+import type { OnUpkeep } from "../contract/upkeep.ts";
 import type { Placement } from "./delete/placement.ts";
 import type { OnWaiting } from "./schema/online-migration.ts";
 import type { StoreSchema } from "./schema/store-schema.ts";

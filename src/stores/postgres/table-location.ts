@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from "node:util";
-import { citus } from "./citus/index.ts";
+import { citus } from "../citus/index.ts";
 import type { Placement } from "./delete/placement.ts";
 import { singleServer, singleServerByDay } from "./delete/single-server.ts";
-import type { OnUpkeep } from "../upkeep.ts";
+import type { OnUpkeep } from "../contract/upkeep.ts";
 import type { Distribution, StoreWorkers } from "./distribution.ts";
 import { checkDatabase, checkRights } from "./schema/check-database.ts";
 import { refuseRenamedSchema } from "./schema/renamed-schema.ts";

@@ -1,7 +1,7 @@
 import { closeSync, existsSync, fsyncSync, linkSync, openSync, rmSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
-import { StoreOpenError } from "../store-open-error.ts";
+import { StoreOpenError } from "../contract/store-open-error.ts";
 import { openDatabase } from "./database.ts";
 import { createPrivateFile } from "./file-path.ts";
 import { fileProblemOf } from "./problem.ts";

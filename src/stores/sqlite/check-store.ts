@@ -1,7 +1,7 @@
 import { closeSync, existsSync, openSync, readSync, realpathSync, statfsSync } from "node:fs";
 import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { StoreOpenError } from "../store-open-error.ts";
+import { StoreOpenError } from "../contract/store-open-error.ts";
 import { checkDatabaseFile } from "./database.ts";
 import { fileProblemOf } from "./problem.ts";
 import { beginWrite } from "./transaction.ts";

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
-import type { StoreProblem } from "../store-health.ts";
-import { elapsedMsSince, type OnUpkeep } from "../upkeep.ts";
+import type { StoreProblem } from "../contract/store-health.ts";
+import { elapsedMsSince, type OnUpkeep } from "../contract/upkeep.ts";
 import { checkpointProblemOf } from "./problem.ts";
 import type { WalIndex } from "./wal-index.ts";
 

@@ -2,7 +2,7 @@ import { existsSync, realpathSync } from "node:fs";
 import { resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { pathToFileURL } from "node:url";
-import { StoreOpenError } from "../store-open-error.ts";
+import { StoreOpenError } from "../contract/store-open-error.ts";
 import { assertSingleName } from "./file-names.ts";
 import { assertFileExists, assertUsablePath, createPrivateFile } from "./file-path.ts";
 import { repairLeftoverLog } from "./leftover-log.ts";

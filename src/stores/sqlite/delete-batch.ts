@@ -1,6 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
-import type { EndingKind, FailedEnding } from "../deletion.ts";
-import type { StoreProblem } from "../store-health.ts";
+import type { EndingKind, FailedEnding } from "../contract/deletion.ts";
+import type { StoreProblem } from "../contract/store-health.ts";
 import { fileProblemOf, isConstraintFault } from "./problem.ts";
 import { beginWrite } from "./transaction.ts";
 

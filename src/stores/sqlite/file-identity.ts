@@ -1,7 +1,7 @@
 import { type Stats, statSync } from "node:fs";
 import { resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import type { StoreProblem } from "../store-health.ts";
+import type { StoreProblem } from "../contract/store-health.ts";
 import type { BatchResult, DeleteBatch } from "./delete-batch.ts";
 import { LogIntegrity } from "./log-integrity.ts";
 import { lockTimeoutMsDefault } from "./transaction.ts";

@@ -1,7 +1,7 @@
 import { readFileSync, realpathSync, statSync } from "node:fs";
 import { parse, resolve } from "node:path";
-import { StoreOpenError } from "../store-open-error.ts";
-import { elapsedMsSince, type OnUpkeep } from "../upkeep.ts";
+import { StoreOpenError } from "../contract/store-open-error.ts";
+import { elapsedMsSince, type OnUpkeep } from "../contract/upkeep.ts";
 import { mountPointOf } from "./mount-points.ts";
 
 const mountInfoPath = "/proc/self/mountinfo";

@@ -1,7 +1,7 @@
 import { accessSync, closeSync, constants, existsSync, lstatSync, openSync, readlinkSync, statSync } from "node:fs";
 import { dirname } from "node:path";
-import { createAdvice } from "../schema-version.ts";
-import { StoreOpenError } from "../store-open-error.ts";
+import { createAdvice } from "../contract/schema-version.ts";
+import { StoreOpenError } from "../contract/store-open-error.ts";
 
 /** Only the owner has access, because the file contains names of callers and idempotency keys. */
 const ownerOnly = 0o600;

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { ImportOptions, PlantImport } from "../plant-database.ts";
+import type { ImportOptions, PlantImport } from "../contract/plant-database.ts";
 import { lockGapMs, runInTransaction } from "./transaction.ts";
 
 // The longest wait for the lock, in milliseconds. It is long because an import is not urgent, and even a busy server

@@ -1,6 +1,6 @@
 import { closeSync, fstatSync, fsyncSync, openSync, readSync, realpathSync, statSync, writeSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
-import { StoreOpenError } from "../store-open-error.ts";
+import { StoreOpenError } from "../contract/store-open-error.ts";
 import { findDamage, repairAdvice } from "./problem.ts";
 import { runInTransaction, untilUnlocked } from "./transaction.ts";
 import { WalIndexFile } from "./wal-index.ts";

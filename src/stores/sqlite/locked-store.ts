@@ -1,9 +1,9 @@
 import { existsSync, realpathSync } from "node:fs";
 import type { DatabaseSync } from "node:sqlite";
-import { inChunks } from "../in-chunks.ts";
-import type { DeletionRecord, LockedStore, StoreCounts } from "../locked-store.ts";
-import { batchNumberOf } from "../moved-batch.ts";
-import { StoreOpenError } from "../store-open-error.ts";
+import { inChunks } from "../records/in-chunks.ts";
+import type { DeletionRecord, LockedStore, StoreCounts } from "../contract/locked-store.ts";
+import { batchNumberOf } from "../records/moved-batch.ts";
+import { StoreOpenError } from "../contract/store-open-error.ts";
 import { openDatabase } from "./database.ts";
 import { fileProblemOf, isLocked } from "./problem.ts";
 

@@ -1,6 +1,12 @@
 import type { DatabaseSync } from "node:sqlite";
-import { assertUsableSchema, noSchema, preReleaseStore, schemaAfter, type SchemaVersion } from "../schema-version.ts";
-import { StoreOpenError } from "../store-open-error.ts";
+import {
+  assertUsableSchema,
+  noSchema,
+  preReleaseStore,
+  schemaAfter,
+  type SchemaVersion,
+} from "../contract/schema-version.ts";
+import { StoreOpenError } from "../contract/store-open-error.ts";
 import { type Migration, migrations, ownSchema, tablesSql } from "./migrations.ts";
 import { runInTransaction } from "./transaction.ts";
 

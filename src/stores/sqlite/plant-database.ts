@@ -1,7 +1,7 @@
 import type { DatabaseSync, SQLOutputValue } from "node:sqlite";
-import { inChunks } from "../in-chunks.ts";
-import { wrapErrors } from "../wrap-errors.ts";
-import type { Deletion, DeletionFilter, PlantDatabase } from "../plant-database.ts";
+import { inChunks } from "../records/in-chunks.ts";
+import { wrapErrors } from "../records/wrap-errors.ts";
+import type { Deletion, DeletionFilter, PlantDatabase } from "../contract/plant-database.ts";
 import { openAnother, openDatabase } from "./database.ts";
 import { startImport } from "./import.ts";
 import { versionOf } from "./migrate.ts";

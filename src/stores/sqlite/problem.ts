@@ -1,6 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
-import type { StoreProblem } from "../store-health.ts";
-import { StoreOpenError } from "../store-open-error.ts";
+import type { StoreProblem } from "../contract/store-health.ts";
+import { StoreOpenError } from "../contract/store-open-error.ts";
 
 /** What an operator should do about a file that may be damaged. A restore undoes deletions, so it is the last step. */
 export const repairAdvice: string =

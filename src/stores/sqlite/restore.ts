@@ -1,7 +1,7 @@
 import { existsSync, realpathSync, renameSync, rmSync } from "node:fs";
 import { resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { StoreOpenError } from "../store-open-error.ts";
+import { StoreOpenError } from "../contract/store-open-error.ts";
 import { copyInto, syncFolderOf } from "./backup.ts";
 import { readDatabaseFile, readOnlyUrl } from "./database.ts";
 import { assertSingleName } from "./file-names.ts";

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
-import { retentionIntervalMs } from "../retention.ts";
-import { type OnUpkeep, reportDropped } from "../upkeep.ts";
+import { retentionIntervalMs } from "../contract/retention.ts";
+import { type OnUpkeep, reportDropped } from "../contract/upkeep.ts";
 import { fileProblemOf } from "./problem.ts";
 import { runInTransaction } from "./transaction.ts";
 

@@ -4,10 +4,10 @@
  */
 import type { DatabaseSync } from "node:sqlite";
 import { type MessagePort, parentPort, workerData } from "node:worker_threads";
-import type { StoreProblem } from "../store-health.ts";
-import { StoreOpenError } from "../store-open-error.ts";
-import { deletionsKeptMsDefault, retentionIntervalMs } from "../retention.ts";
-import { elapsedMsSince, type Upkeep } from "../upkeep.ts";
+import type { StoreProblem } from "../contract/store-health.ts";
+import { StoreOpenError } from "../contract/store-open-error.ts";
+import { deletionsKeptMsDefault, retentionIntervalMs } from "../contract/retention.ts";
+import { elapsedMsSince, type Upkeep } from "../contract/upkeep.ts";
 import { type DatabaseOptions, openDatabase } from "./database.ts";
 import { type BatchResult, type DeleteBatch, prepareDeleteBatch } from "./delete-batch.ts";
 import { spinMsAfter, ThreadWakeUp } from "./thread-wake-up.ts";

@@ -4,8 +4,8 @@ import { Retention } from "../../../src/stores/postgres/all-plants/retention.ts"
 import { singleServerByDay } from "../../../src/stores/postgres/delete/single-server.ts";
 import { readServerUrl } from "../../../src/stores/postgres/server/server-url.ts";
 import { Session } from "../../../src/stores/postgres/server/session.ts";
-import { openPostgresStore } from "../../../src/stores/postgres/store.ts";
-import type { Upkeep } from "../../../src/stores/upkeep.ts";
+import { openPostgresStore } from "../../../src/stores/postgres/postgres-store.ts";
+import type { Upkeep } from "../../../src/stores/contract/upkeep.ts";
 import { collect } from "../../../packages/testing/src/collect.ts";
 import { startCuttingProxy } from "../../support/plants/cutting-proxy.ts";
 import {

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { citusPlacement } from "../../../src/stores/postgres/citus/citus-placement.ts";
-import { Shards } from "../../../src/stores/postgres/citus/shards.ts";
+import { citusPlacement } from "../../../src/stores/citus/citus-placement.ts";
+import { Shards } from "../../../src/stores/citus/shards.ts";
 import type { Placement } from "../../../src/stores/postgres/delete/placement.ts";
 import { runBatch } from "../../../src/stores/postgres/delete/run-batch.ts";
 import { singleServer } from "../../../src/stores/postgres/delete/single-server.ts";

@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { expect, test } from "vitest";
-import type { Deletion } from "../../../src/stores/deletion.ts";
-import { citusPlacement } from "../../../src/stores/postgres/citus/citus-placement.ts";
-import { Shards } from "../../../src/stores/postgres/citus/shards.ts";
+import type { Deletion } from "../../../src/stores/contract/deletion.ts";
+import { citusPlacement } from "../../../src/stores/citus/citus-placement.ts";
+import { Shards } from "../../../src/stores/citus/shards.ts";
 import { findRefused } from "../../../src/stores/postgres/delete/attempt-batch.ts";
 import { prepareBatch } from "../../../src/stores/postgres/delete/prepared-batch.ts";
 import type { Placement } from "../../../src/stores/postgres/delete/placement.ts";

@@ -1,8 +1,8 @@
 import { Client } from "pg";
 import { expect, test, vi } from "vitest";
-import { citusPlacement } from "../../../src/stores/postgres/citus/citus-placement.ts";
-import { CitusWorkers } from "../../../src/stores/postgres/citus/workers.ts";
-import { Shards } from "../../../src/stores/postgres/citus/shards.ts";
+import { citusPlacement } from "../../../src/stores/citus/citus-placement.ts";
+import { CitusWorkers } from "../../../src/stores/citus/workers.ts";
+import { Shards } from "../../../src/stores/citus/shards.ts";
 import { readServerUrl } from "../../../src/stores/postgres/server/server-url.ts";
 import { Session } from "../../../src/stores/postgres/server/session.ts";
 import { type CuttingProxy, startCuttingProxy } from "../../support/plants/cutting-proxy.ts";

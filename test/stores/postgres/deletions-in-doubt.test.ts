@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { endings } from "../../../src/stores/deletion.ts";
+import { endings } from "../../../src/stores/contract/deletion.ts";
 import type { Placement } from "../../../src/stores/postgres/delete/placement.ts";
 import { runBatch } from "../../../src/stores/postgres/delete/run-batch.ts";
 import { singleServer } from "../../../src/stores/postgres/delete/single-server.ts";

@@ -1,7 +1,7 @@
 import type { Socket } from "node:net";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { migratePostgres, openPostgresDatabase } from "../../../src/stores/postgres/all-plants/plant-database.ts";
-import { openPostgresStore } from "../../../src/stores/postgres/store.ts";
+import { openPostgresStore } from "../../../src/stores/postgres/postgres-store.ts";
 import type { DeleteCall } from "../../../src/service/plant-store.ts";
 import { collect } from "../../../packages/testing/src/collect.ts";
 import { Dice } from "../../../packages/testing/src/dice.ts";

@@ -1,5 +1,5 @@
 import { describe, type ExpectStatic, test } from "vitest";
-import { batchTimeoutMs } from "../../../src/stores/backend.ts";
+import { batchTimeoutMs } from "../../../src/stores/contract/backend.ts";
 import { BatchFailure } from "../../../src/stores/postgres/delete/run-batch.ts";
 import { readServerUrl } from "../../../src/stores/postgres/server/server-url.ts";
 import { Session } from "../../../src/stores/postgres/server/session.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { mergePartitionsSql } from "../../../src/stores/postgres/schema/merge-partitions.ts";
-import { openPostgresStore } from "../../../src/stores/postgres/store.ts";
+import { openPostgresStore } from "../../../src/stores/postgres/postgres-store.ts";
 import { recordsOf } from "../../support/plants/days.ts";
 import { deleteCall } from "../../support/plants/delete-call.ts";
 import { openClient, runSql } from "../../support/plants/postgres-server.ts";

@@ -1,7 +1,7 @@
 import { Code } from "@connectrpc/connect";
 import { describe, expect, test, vi } from "vitest";
-import type { OnUpkeep } from "../../../src/stores/upkeep.ts";
-import { openPostgresStore } from "../../../src/stores/postgres/store.ts";
+import type { OnUpkeep } from "../../../src/stores/contract/upkeep.ts";
+import { openPostgresStore } from "../../../src/stores/postgres/postgres-store.ts";
 import { deleteCall } from "../../support/plants/delete-call.ts";
 import { startPostgresProxy } from "../../support/plants/postgres-proxy.ts";
 import { runSql } from "../../support/plants/postgres-server.ts";

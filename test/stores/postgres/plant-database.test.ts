@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { checkPostgresStore } from "../../../src/stores/postgres/all-plants/check-store.ts";
 import { migratePostgres, openPostgresDatabase } from "../../../src/stores/postgres/all-plants/plant-database.ts";
-import { openPostgresStore } from "../../../src/stores/postgres/store.ts";
+import { openPostgresStore } from "../../../src/stores/postgres/postgres-store.ts";
 import { collect } from "../../../packages/testing/src/collect.ts";
 import { startPostgresProxy } from "../../support/plants/postgres-proxy.ts";
 import { describePlantDatabase } from "../../support/plants/describe-plant-database.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { problemOf } from "../../../src/stores/postgres/delete/problem.ts";
-import { StoreOpenError } from "../../../src/stores/store-open-error.ts";
+import { StoreOpenError } from "../../../src/stores/contract/store-open-error.ts";
 
 /** Returns an error of the server. */
 function refusal(sqlState: string): Error {

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import type { Deletion } from "../../../src/stores/deletion.ts";
+import type { Deletion } from "../../../src/stores/contract/deletion.ts";
 import { readServerUrl } from "../../../src/stores/postgres/server/server-url.ts";
 import { Session } from "../../../src/stores/postgres/server/session.ts";
 import { startCuttingProxy } from "../../support/plants/cutting-proxy.ts";

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { ConnectError } from "@connectrpc/connect";
 import { Client } from "pg";
 import { describe, expect, test } from "vitest";
-import type { Deletion } from "../../../src/stores/deletion.ts";
+import type { Deletion } from "../../../src/stores/contract/deletion.ts";
 import { readServerUrl } from "../../../src/stores/postgres/server/server-url.ts";
 import { Session } from "../../../src/stores/postgres/server/session.ts";
 import { deleteCall } from "../../support/plants/delete-call.ts";

@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { Client, type ClientConfig } from "pg";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import { StoreOpenError } from "../../../src/stores/store-open-error.ts";
+import { StoreOpenError } from "../../../src/stores/contract/store-open-error.ts";
 import { readServerUrl } from "../../../src/stores/postgres/server/server-url.ts";
 import { createCertificate } from "../../../packages/testing/src/carriers/certificate.ts";
 import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";

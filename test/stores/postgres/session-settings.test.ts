@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { beforeAll, describe, expect, test } from "vitest";
-import type { Deletion } from "../../../src/stores/deletion.ts";
+import type { Deletion } from "../../../src/stores/contract/deletion.ts";
 import { startImport } from "../../../src/stores/postgres/all-plants/import.ts";
 import { migratePostgres, openPostgresDatabase } from "../../../src/stores/postgres/all-plants/plant-database.ts";
 import { findRefused } from "../../../src/stores/postgres/delete/attempt-batch.ts";
@@ -12,7 +12,7 @@ import { updateRenamedSchema } from "../../../src/stores/postgres/schema/renamed
 import type { StoreSchema } from "../../../src/stores/postgres/schema/store-schema.ts";
 import { readServerUrl } from "../../../src/stores/postgres/server/server-url.ts";
 import { Session } from "../../../src/stores/postgres/server/session.ts";
-import { openPostgresStore } from "../../../src/stores/postgres/store.ts";
+import { openPostgresStore } from "../../../src/stores/postgres/postgres-store.ts";
 import { addDay } from "../../support/plants/days.ts";
 import { deleteCall } from "../../support/plants/delete-call.ts";
 import { describePlantDatabase } from "../../support/plants/describe-plant-database.ts";

@@ -9,7 +9,7 @@ import { assertSameDatabase, followServerUrl } from "../../../src/stores/postgre
 import { readCommitted } from "../../../src/stores/postgres/server/pinned-settings.ts";
 import { readServerUrl } from "../../../src/stores/postgres/server/server-url.ts";
 import { Session } from "../../../src/stores/postgres/server/session.ts";
-import { StoreOpenError } from "../../../src/stores/store-open-error.ts";
+import { StoreOpenError } from "../../../src/stores/contract/store-open-error.ts";
 import { createCertificate } from "../../../packages/testing/src/carriers/certificate.ts";
 import { within } from "../../../packages/testing/src/deadline.ts";
 import { startCuttingProxy } from "../../support/plants/cutting-proxy.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { hashOf, Shards } from "../../../src/stores/postgres/citus/shards.ts";
+import { hashOf, Shards } from "../../../src/stores/citus/shards.ts";
 import { runSql } from "../../support/plants/postgres-server.ts";
 import { startPostgresOfFile } from "../../support/plants/postgres-of-file.ts";
 

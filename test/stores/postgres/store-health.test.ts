@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { singleServer } from "../../../src/stores/postgres/delete/single-server.ts";
 import { readServerUrl } from "../../../src/stores/postgres/server/server-url.ts";
 import { Session } from "../../../src/stores/postgres/server/session.ts";
-import { openPostgresStore } from "../../../src/stores/postgres/store.ts";
+import { openPostgresStore } from "../../../src/stores/postgres/postgres-store.ts";
 import { deleteCall } from "../../support/plants/delete-call.ts";
 import { failAlways, failAttempts } from "../../support/plants/failing-attempts.ts";
 import { startPostgresProxy } from "../../support/plants/postgres-proxy.ts";

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import type { PlantStore } from "../../../src/service/plant-store.ts";
-import { openPostgresStore, watchIntervalMs } from "../../../src/stores/postgres/store.ts";
+import { openPostgresStore, watchIntervalMs } from "../../../src/stores/postgres/postgres-store.ts";
 import { deleteCall } from "../../support/plants/delete-call.ts";
 import { countAttempts, failAttempts } from "../../support/plants/failing-attempts.ts";
 import { startPostgresProxy } from "../../support/plants/postgres-proxy.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { openPostgresStore } from "../../../src/stores/postgres/store.ts";
+import { openPostgresStore } from "../../../src/stores/postgres/postgres-store.ts";
 import type { OnBatch } from "../../../src/stores/index.ts";
 import { deleteCall } from "../../support/plants/delete-call.ts";
 import { runSql } from "../../support/plants/postgres-server.ts";

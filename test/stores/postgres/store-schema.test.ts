@@ -4,7 +4,7 @@ import { TableLocation } from "../../../src/stores/postgres/table-location.ts";
 import { findSchema } from "../../../src/stores/postgres/schema/store-schema.ts";
 import { readServerUrl } from "../../../src/stores/postgres/server/server-url.ts";
 import { Session } from "../../../src/stores/postgres/server/session.ts";
-import { openPostgresStore } from "../../../src/stores/postgres/store.ts";
+import { openPostgresStore } from "../../../src/stores/postgres/postgres-store.ts";
 import { collect } from "../../../packages/testing/src/collect.ts";
 import { deleteCall } from "../../support/plants/delete-call.ts";
 import { describePlantDatabase } from "../../support/plants/describe-plant-database.ts";

@@ -1,7 +1,7 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { Client } from "pg";
 import { describe, expect, test } from "vitest";
-import { openPostgresStore } from "../../../src/stores/postgres/store.ts";
+import { openPostgresStore } from "../../../src/stores/postgres/postgres-store.ts";
 import { startCuttingProxy } from "../../support/plants/cutting-proxy.ts";
 import { deleteCall } from "../../support/plants/delete-call.ts";
 import { describePlantStore } from "../../support/plants/describe-plant-store.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { UnavailableWorkers } from "../../../src/stores/postgres/citus/unavailable-workers.ts";
-import type { Upkeep } from "../../../src/stores/upkeep.ts";
+import { UnavailableWorkers } from "../../../src/stores/citus/unavailable-workers.ts";
+import type { Upkeep } from "../../../src/stores/contract/upkeep.ts";
 
 /** Half an hour ago, on the clock of `performance.now()`. */
 const longAgo = (): number => performance.now() - 1_800_000;

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { checkPostgresStore } from "../../../src/stores/postgres/all-plants/check-store.ts";
 import { migratePostgres, openPostgresDatabase } from "../../../src/stores/postgres/all-plants/plant-database.ts";
-import { openPostgresStore } from "../../../src/stores/postgres/store.ts";
+import { openPostgresStore } from "../../../src/stores/postgres/postgres-store.ts";
 import { deleteCall } from "../../support/plants/delete-call.ts";
 import { startPostgresOfFile } from "../../support/plants/postgres-of-file.ts";
 import { runSql, startStandby } from "../../support/plants/postgres-server.ts";

@@ -1,12 +1,12 @@
 import { chmodSync, existsSync, mkdirSync, statSync, writeFileSync } from "node:fs";
 import { constants, DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
-import { StoreOpenError } from "../../../src/stores/store-open-error.ts";
+import { StoreOpenError } from "../../../src/stores/contract/store-open-error.ts";
 import { backUp } from "../../../src/stores/sqlite/backup.ts";
 import { checkDatabaseFile, assertFixedWal, makeDurable, openDatabase } from "../../../src/stores/sqlite/database.ts";
 import { migrate, versionOf } from "../../../src/stores/sqlite/migrate.ts";
 import { ownSchema } from "../../../src/stores/sqlite/migrations.ts";
-import { openSqliteStore } from "../../../src/stores/sqlite/store.ts";
+import { openSqliteStore } from "../../../src/stores/sqlite/sqlite-store.ts";
 import { lockTimeoutMsDefault } from "../../../src/stores/sqlite/transaction.ts";
 import { waitLimitMs } from "../../../packages/testing/src/deadline.ts";
 import { plantsIn } from "../../support/plants/sqlite-file.ts";

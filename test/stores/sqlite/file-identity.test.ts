@@ -5,7 +5,7 @@ import { describe, expect, test } from "vitest";
 import { openDatabase } from "../../../src/stores/sqlite/database.ts";
 import { type DeleteBatch, prepareDeleteBatch } from "../../../src/stores/sqlite/delete-batch.ts";
 import { FileIdentity, onlyWhileSameFile } from "../../../src/stores/sqlite/file-identity.ts";
-import { openSqliteStore } from "../../../src/stores/sqlite/store.ts";
+import { openSqliteStore } from "../../../src/stores/sqlite/sqlite-store.ts";
 import { deleteCall } from "../../support/plants/delete-call.ts";
 import { plantsIn } from "../../support/plants/sqlite-file.ts";
 import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";

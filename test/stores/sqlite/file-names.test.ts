@@ -4,7 +4,7 @@ import { backUp } from "../../../src/stores/sqlite/backup.ts";
 import { checkDatabaseFile, openDatabase } from "../../../src/stores/sqlite/database.ts";
 import { migrateSqlite, openSqliteDatabase } from "../../../src/stores/sqlite/plant-database.ts";
 import { restore } from "../../../src/stores/sqlite/restore.ts";
-import { openSqliteStore } from "../../../src/stores/sqlite/store.ts";
+import { openSqliteStore } from "../../../src/stores/sqlite/sqlite-store.ts";
 import { plantsIn } from "../../support/plants/sqlite-file.ts";
 import { createTempFolder, type TempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
 

@@ -21,7 +21,7 @@ import { type DeleteBatch, prepareDeleteBatch } from "../../../src/stores/sqlite
 import { FileIdentity, onlyWhileSameFile } from "../../../src/stores/sqlite/file-identity.ts";
 import { LogIntegrity } from "../../../src/stores/sqlite/log-integrity.ts";
 import { openSqliteDatabase } from "../../../src/stores/sqlite/plant-database.ts";
-import { openSqliteStore } from "../../../src/stores/sqlite/store.ts";
+import { openSqliteStore } from "../../../src/stores/sqlite/sqlite-store.ts";
 import { deleteCall } from "../../support/plants/delete-call.ts";
 import { plantsIn, readSqlite } from "../../support/plants/sqlite-file.ts";
 import { createTempFolder, type TempFolder } from "../../../packages/testing/src/process/temp-folder.ts";

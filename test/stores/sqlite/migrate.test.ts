@@ -2,7 +2,7 @@ import { constants, DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
 import { assertUsable, migrate } from "../../../src/stores/sqlite/migrate.ts";
 import { type Migration, tablesSql } from "../../../src/stores/sqlite/migrations.ts";
-import { schemaAfter } from "../../../src/stores/schema-version.ts";
+import { schemaAfter } from "../../../src/stores/contract/schema-version.ts";
 import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
 
 const applicationId = 0x504c4e54;

@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { backUp } from "../../../src/stores/sqlite/backup.ts";
 import { openDatabase } from "../../../src/stores/sqlite/database.ts";
 import { openSqliteDatabase } from "../../../src/stores/sqlite/plant-database.ts";
-import { openSqliteStore } from "../../../src/stores/sqlite/store.ts";
+import { openSqliteStore } from "../../../src/stores/sqlite/sqlite-store.ts";
 import { deleteCall } from "../../support/plants/delete-call.ts";
 import { describePlantDatabase } from "../../support/plants/describe-plant-database.ts";
 import { recordFileSteps, unfinishedNameIn } from "../../support/plants/file-steps.ts";

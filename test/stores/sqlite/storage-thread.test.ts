@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
 import type { DeleteBatch } from "../../../src/stores/sqlite/delete-batch.ts";
 import { StorageThread } from "../../../src/stores/sqlite/storage-thread.ts";
-import type { Upkeep } from "../../../src/stores/upkeep.ts";
+import type { Upkeep } from "../../../src/stores/contract/upkeep.ts";
 import { startNode } from "../../../packages/testing/src/process/command-line.ts";
 import { plantsIn } from "../../support/plants/sqlite-file.ts";
 import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";

@@ -2,7 +2,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { once } from "node:events";
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
-import { openSqliteStore } from "../../../src/stores/sqlite/store.ts";
+import { openSqliteStore } from "../../../src/stores/sqlite/sqlite-store.ts";
 import { deleteCall } from "../../support/plants/delete-call.ts";
 import { describePlantStore } from "../../support/plants/describe-plant-store.ts";
 import { addPlants, plantsIn, readSqlite } from "../../support/plants/sqlite-file.ts";

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { migratePostgres, openPostgresDatabase } from "../../../src/stores/postgres/all-plants/plant-database.ts";
-import { partitionByDaySql, distributedDays } from "../../../src/stores/postgres/citus/by-day.ts";
-import { distribute } from "../../../src/stores/postgres/citus/distribute.ts";
+import { partitionByDaySql, distributedDays } from "../../../src/stores/citus/by-day.ts";
+import { distribute } from "../../../src/stores/citus/distribute.ts";
 import { tablesSql } from "../../../src/stores/postgres/schema/tables.ts";
 import { readServerUrl } from "../../../src/stores/postgres/server/server-url.ts";
 import { Session } from "../../../src/stores/postgres/server/session.ts";
-import { openPostgresStore } from "../../../src/stores/postgres/store.ts";
-import type { Upkeep } from "../../../src/stores/upkeep.ts";
+import { openPostgresStore } from "../../../src/stores/postgres/postgres-store.ts";
+import type { Upkeep } from "../../../src/stores/contract/upkeep.ts";
 import { collect } from "../../../packages/testing/src/collect.ts";
 import { dropMeanwhile, partitionsOf, recordsOf } from "../../support/plants/days.ts";
 import { deleteCall } from "../../support/plants/delete-call.ts";

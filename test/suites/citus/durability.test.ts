@@ -10,7 +10,7 @@ import { checkPostgresStore } from "../../../src/stores/postgres/all-plants/chec
 import { migratePostgres } from "../../../src/stores/postgres/all-plants/plant-database.ts";
 import type { Placement } from "../../../src/stores/postgres/delete/placement.ts";
 import type { Session } from "../../../src/stores/postgres/server/session.ts";
-import { openPostgresStore } from "../../../src/stores/postgres/store.ts";
+import { openPostgresStore } from "../../../src/stores/postgres/postgres-store.ts";
 import { deleteCall } from "../../support/plants/delete-call.ts";
 import { callersOf } from "../../support/plants/run-batch.ts";
 import { configOf, runSql } from "../../support/plants/postgres-server.ts";

@@ -1,6 +1,6 @@
 import { cpuUsOfCitus } from "../../../bench/storage/cpu.ts";
 import { migratePostgres } from "../../../src/stores/postgres/all-plants/plant-database.ts";
-import { openPostgresStore } from "../../../src/stores/postgres/store.ts";
+import { openPostgresStore } from "../../../src/stores/postgres/postgres-store.ts";
 import { deleteCall } from "../../support/plants/delete-call.ts";
 import { runSql } from "../../support/plants/postgres-server.ts";
 import { startCitus } from "./citus-cluster.ts";

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { migratePostgres } from "../../../src/stores/postgres/all-plants/plant-database.ts";
 import type { DeleteCall } from "../../../src/service/plant-store.ts";
-import { openPostgresStore } from "../../../src/stores/postgres/store.ts";
+import { openPostgresStore } from "../../../src/stores/postgres/postgres-store.ts";
 import { deleteCall } from "../../support/plants/delete-call.ts";
 import { runSql } from "../../support/plants/postgres-server.ts";
 import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";

@@ -8,7 +8,7 @@ import { checkPostgresStore } from "../../../src/stores/postgres/all-plants/chec
 import { migratePostgres, openPostgresDatabase } from "../../../src/stores/postgres/all-plants/plant-database.ts";
 import { tablesSql } from "../../../src/stores/postgres/schema/tables.ts";
 import { deleteTimeouts } from "../../../src/stores/postgres/delete/run-batch.ts";
-import { openPostgresStore } from "../../../src/stores/postgres/store.ts";
+import { openPostgresStore } from "../../../src/stores/postgres/postgres-store.ts";
 import { collect } from "../../../packages/testing/src/collect.ts";
 import { deleteCall } from "../../support/plants/delete-call.ts";
 import { callersOf } from "../../support/plants/run-batch.ts";

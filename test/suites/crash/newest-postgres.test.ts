@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test, vi } from "vitest";
 import { migratePostgres } from "../../../src/stores/postgres/all-plants/plant-database.ts";
-import { openPostgresStore } from "../../../src/stores/postgres/store.ts";
+import { openPostgresStore } from "../../../src/stores/postgres/postgres-store.ts";
 import { readServerUrl } from "../../../src/stores/postgres/server/server-url.ts";
 import { Session } from "../../../src/stores/postgres/server/session.ts";
 import { deleteCall } from "../../support/plants/delete-call.ts";

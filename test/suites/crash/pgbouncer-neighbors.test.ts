@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { openPlantDatabase, openPlantStore } from "../../../src/stores/index.ts";
 import { migratePostgres } from "../../../src/stores/postgres/all-plants/plant-database.ts";
-import { watchIntervalMs } from "../../../src/stores/postgres/store.ts";
+import { watchIntervalMs } from "../../../src/stores/postgres/postgres-store.ts";
 import { deleteCall } from "../../support/plants/delete-call.ts";
 import { DeleteTally, startDeleteLoad } from "../../support/plants/delete-load.ts";
 import { describePlantDatabase } from "../../support/plants/describe-plant-database.ts";

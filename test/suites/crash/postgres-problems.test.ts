@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { migratePlants, openPlantStore } from "../../../src/stores/index.ts";
-import { batchTimeoutMs } from "../../../src/stores/backend.ts";
-import { openPostgresStore, watchIntervalMs } from "../../../src/stores/postgres/store.ts";
+import { batchTimeoutMs } from "../../../src/stores/contract/backend.ts";
+import { openPostgresStore, watchIntervalMs } from "../../../src/stores/postgres/postgres-store.ts";
 import { type CuttingProxy, startCuttingProxy } from "../../support/plants/cutting-proxy.ts";
 import { deleteCall } from "../../support/plants/delete-call.ts";
 import {

@@ -78,7 +78,7 @@ test.runIf(canTrace())(
     // A commit that deletes nothing writes nothing.
     const program = `
       import { setTimeout as sleep } from "node:timers/promises";
-      import { openSqliteStore } from "${new URL("../../../src/stores/sqlite/store.ts", import.meta.url).href}";
+      import { openSqliteStore } from "${new URL("../../../src/stores/sqlite/sqlite-store.ts", import.meta.url).href}";
       const store = await openSqliteStore({ file: "${file}" });
       const call = { subject: "", requestId: "", context: { signal: new AbortController().signal } };
       for (let waitedMs = 0; waitedMs < ${waitLimitMs} && store.problem === undefined; waitedMs += 100) {

@@ -158,7 +158,7 @@ describe.runIf(canForget())("a store on SQLite whose disk loses unsynced data", 
 
   test("reports failing syncs, also while all deletions are of missing plants", { timeout }, () => {
     using disk = createDisk();
-    const { href } = new URL("../../../src/stores/sqlite/store.ts", import.meta.url);
+    const { href } = new URL("../../../src/stores/sqlite/sqlite-store.ts", import.meta.url);
     // A commit that deletes nothing writes nothing, so the first sync is that of a write check of the store.
     const program = `
       import { setTimeout as sleep } from "node:timers/promises";

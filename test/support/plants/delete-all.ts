@@ -1,6 +1,6 @@
 /** A process that deletes plants 1 to n from a PostgreSQL database concurrently, and prints those that it deleted. */
 import { setTimeout as sleep } from "node:timers/promises";
-import { openPostgresStore } from "../../../src/stores/postgres/store.ts";
+import { openPostgresStore } from "../../../src/stores/postgres/postgres-store.ts";
 import { deleteCall } from "./delete-call.ts";
 
 const [url = "", plants = "0", seed = "0"] = process.argv.slice(2);

@@ -1,5 +1,5 @@
 /** A process that deletes plants 1 to n from a new SQLite file, each after the other was acknowledged. */
-import { openSqliteStore } from "../../../src/stores/sqlite/store.ts";
+import { openSqliteStore } from "../../../src/stores/sqlite/sqlite-store.ts";
 import { deleteCall } from "./delete-call.ts";
 
 const [file = "", plants = "0"] = process.argv.slice(2);

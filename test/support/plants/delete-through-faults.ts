@@ -4,7 +4,7 @@
  */
 import { ConnectError } from "@connectrpc/connect";
 import { setTimeout as sleep } from "node:timers/promises";
-import { openSqliteStore } from "../../../src/stores/sqlite/store.ts";
+import { openSqliteStore } from "../../../src/stores/sqlite/sqlite-store.ts";
 import { deleteCall } from "./delete-call.ts";
 
 const [file = "", plants = "0", limitMs = "0"] = process.argv.slice(2);

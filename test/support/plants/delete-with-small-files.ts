@@ -3,7 +3,7 @@
  * shell that limits the size of its files, which SQLite sees as a failed write.
  */
 import { ConnectError } from "@connectrpc/connect";
-import { openSqliteStore } from "../../../src/stores/sqlite/store.ts";
+import { openSqliteStore } from "../../../src/stores/sqlite/sqlite-store.ts";
 import { deleteCall } from "./delete-call.ts";
 
 const [file = "", plants = "0"] = process.argv.slice(2);

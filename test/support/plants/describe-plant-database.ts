@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { PlantDatabase } from "../../../src/stores/plant-database.ts";
+import type { PlantDatabase } from "../../../src/stores/contract/plant-database.ts";
 import type { PlantStore } from "../../../src/service/plant-store.ts";
 import { collect } from "../../../packages/testing/src/collect.ts";
 import { deleteCall } from "./delete-call.ts";

@@ -1,6 +1,6 @@
 import type { Migration } from "../../../src/stores/postgres/schema/migrations.ts";
 import { tablesSql } from "../../../src/stores/postgres/schema/tables.ts";
-import { schemaAfter } from "../../../src/stores/schema-version.ts";
+import { schemaAfter } from "../../../src/stores/contract/schema-version.ts";
 import { type PostgresServer, runSql } from "./postgres-server.ts";
 
 /** Possible steps of later releases: one that changes a table, and one that also builds an index. */

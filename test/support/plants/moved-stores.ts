@@ -1,4 +1,4 @@
-import { type MoveCounts, movePlants } from "../../../src/stores/move-plants.ts";
+import { type MoveCounts, movePlants } from "../../../src/stores/records/move-plants.ts";
 import {
   openLockedStore,
   openPlantDatabase,

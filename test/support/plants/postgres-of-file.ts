@@ -1,5 +1,5 @@
 import { afterAll, afterEach } from "vitest";
-import { openPostgresStore } from "../../../src/stores/postgres/store.ts";
+import { openPostgresStore } from "../../../src/stores/postgres/postgres-store.ts";
 import type { PlantStore } from "../../../src/service/plant-store.ts";
 import { type PostgresServer, runSql, startPostgres } from "./postgres-server.ts";
 

@@ -1,5 +1,5 @@
 import { ConnectError } from "@connectrpc/connect";
-import { Deletion } from "../../../src/stores/deletion.ts";
+import { Deletion } from "../../../src/stores/contract/deletion.ts";
 import type { DeleteCall } from "../../../src/service/plant-store.ts";
 import {
   runBatch as runBatchOfStore,

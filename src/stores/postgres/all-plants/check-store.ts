@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { StoreOpenError } from "../../store-open-error.ts";
+import { StoreOpenError } from "../../contract/store-open-error.ts";
 import { verdictOn } from "../delete/fault-table.ts";
 import { problemOf } from "../delete/problem.ts";
 import { deleteTimeouts } from "../delete/run-batch.ts";

@@ -1,5 +1,5 @@
-import type { ImportCounts, ImportOptions, PlantImport } from "../../plant-database.ts";
-import { StoreOpenError } from "../../store-open-error.ts";
+import type { ImportCounts, ImportOptions, PlantImport } from "../../contract/plant-database.ts";
+import { StoreOpenError } from "../../contract/store-open-error.ts";
 import { parseIdArray, toArrayLiteral } from "../delete/array-literals.ts";
 import { verdictOn } from "../delete/fault-table.ts";
 import { problemOf } from "../delete/problem.ts";

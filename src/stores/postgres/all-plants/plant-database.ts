@@ -1,9 +1,9 @@
-import { schemaAfter } from "../../schema-version.ts";
+import { schemaAfter } from "../../contract/schema-version.ts";
 import { randomUUID } from "node:crypto";
-import { StoreOpenError } from "../../store-open-error.ts";
-import { chunkRowsMax } from "../../in-chunks.ts";
-import { wrapErrors } from "../../wrap-errors.ts";
-import type { Deletion, DeletionFilter, PlantDatabase } from "../../plant-database.ts";
+import { StoreOpenError } from "../../contract/store-open-error.ts";
+import { chunkRowsMax } from "../../records/in-chunks.ts";
+import { wrapErrors } from "../../records/wrap-errors.ts";
+import type { Deletion, DeletionFilter, PlantDatabase } from "../../contract/plant-database.ts";
 import { distribution, TableLocation } from "../table-location.ts";
 import { problemOf } from "../delete/problem.ts";
 import { checkDatabase } from "../schema/check-database.ts";

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { retentionIntervalMs } from "../../retention.ts";
-import { type OnUpkeep, reportDropped } from "../../upkeep.ts";
+import { retentionIntervalMs } from "../../contract/retention.ts";
+import { type OnUpkeep, reportDropped } from "../../contract/upkeep.ts";
 import type { Dropped, Placement } from "../delete/placement.ts";
 import { problemOf } from "../delete/problem.ts";
 import type { Session } from "../server/session.ts";

@@ -1,5 +1,5 @@
-import type { Deletion } from "../../deletion.ts";
-import { toStorableText } from "../../storable-text.ts";
+import type { Deletion } from "../../contract/deletion.ts";
+import { toStorableText } from "../../contract/storable-text.ts";
 
 /**
  * Returns the idempotency keys of deletions as a parameter of the type `text[]`. A deletion without a key gets an empty

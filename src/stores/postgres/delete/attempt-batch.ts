@@ -1,4 +1,4 @@
-import { type Deletion, endings, openOf, TransitionError } from "../../deletion.ts";
+import { type Deletion, endings, openOf, TransitionError } from "../../contract/deletion.ts";
 import type { StoreSchema } from "../schema/store-schema.ts";
 import type { Session } from "../server/session.ts";
 import { endByKey } from "./end-by-key.ts";

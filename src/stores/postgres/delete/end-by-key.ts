@@ -1,4 +1,4 @@
-import { type Deletion, endings } from "../../deletion.ts";
+import { type Deletion, endings } from "../../contract/deletion.ts";
 import type { Session } from "../server/session.ts";
 import type { Placement } from "./placement.ts";
 

@@ -1,5 +1,5 @@
-import type { Deletion, EndingKind } from "../../deletion.ts";
-import type { Lanes } from "../../backend.ts";
+import type { Deletion, EndingKind } from "../../contract/deletion.ts";
+import type { Lanes } from "../../contract/backend.ts";
 import type { StoreSchema } from "../schema/store-schema.ts";
 import type { Row, Session } from "../server/session.ts";
 import type { PreparedBatch } from "./prepared-batch.ts";

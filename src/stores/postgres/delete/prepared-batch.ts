@@ -1,4 +1,4 @@
-import type { Deletion } from "../../deletion.ts";
+import type { Deletion } from "../../contract/deletion.ts";
 import { keysOf, quote, toArrayLiteral } from "./array-literals.ts";
 
 /** The deletions of a batch as parameters of a statement, and the token that identifies their records. */

@@ -1,5 +1,5 @@
-import { StoreOpenError } from "../../store-open-error.ts";
-import type { StoreProblem } from "../../store-health.ts";
+import { StoreOpenError } from "../../contract/store-open-error.ts";
+import type { StoreProblem } from "../../contract/store-health.ts";
 import { sqlStateOf } from "../server/sql-state.ts";
 import { verdictOn } from "./fault-table.ts";
 

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
-import { type Deletion, endings, type FailedEnding, openOf, TransitionError } from "../../deletion.ts";
+import { type Deletion, endings, type FailedEnding, openOf, TransitionError } from "../../contract/deletion.ts";
 import { backoffMs } from "../server/retry-transient-errors.ts";
 import type { SessionTimeouts } from "../server/connect.ts";
 import type { Session } from "../server/session.ts";

@@ -1,4 +1,4 @@
-import type { Lanes } from "../../backend.ts";
+import type { Lanes } from "../../contract/backend.ts";
 import { type NamedStatement, nameStatement } from "../server/named-statements.ts";
 import { ownRole, pinnedByRow, pinnedCondition } from "../server/pinned-settings.ts";
 import type { Row } from "../server/session.ts";

@@ -1,5 +1,5 @@
-import { assertUsableSchema, noSchema, preReleaseStore, type SchemaVersion } from "../../schema-version.ts";
-import { StoreOpenError } from "../../store-open-error.ts";
+import { assertUsableSchema, noSchema, preReleaseStore, type SchemaVersion } from "../../contract/schema-version.ts";
+import { StoreOpenError } from "../../contract/store-open-error.ts";
 import { readCommitted } from "../server/pinned-settings.ts";
 import type { Session } from "../server/session.ts";
 import { ownSchema } from "./migrations.ts";

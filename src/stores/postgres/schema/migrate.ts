@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { assertUsableSchema, schemaAfter, type SchemaVersion } from "../../schema-version.ts";
+import { assertUsableSchema, schemaAfter, type SchemaVersion } from "../../contract/schema-version.ts";
 import { readCommitted } from "../server/pinned-settings.ts";
 import { retryTransientErrors } from "../server/retry-transient-errors.ts";
 import type { Session } from "../server/session.ts";

@@ -1,4 +1,4 @@
-import { type SchemaVersion, schemaAfter, type SchemaStep } from "../../schema-version.ts";
+import { type SchemaVersion, schemaAfter, type SchemaStep } from "../../contract/schema-version.ts";
 
 /** One step to a newer schema, run while servers of the previous release delete plants. */
 export interface Migration extends SchemaStep {

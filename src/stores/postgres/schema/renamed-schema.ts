@@ -1,4 +1,4 @@
-import { StoreOpenError } from "../../store-open-error.ts";
+import { StoreOpenError } from "../../contract/store-open-error.ts";
 import { readCommitted } from "../server/pinned-settings.ts";
 import type { Session } from "../server/session.ts";
 import type { StoreSchema } from "./store-schema.ts";

@@ -1,5 +1,5 @@
 import { escapeIdentifier } from "pg";
-import { StoreOpenError } from "../../store-open-error.ts";
+import { StoreOpenError } from "../../contract/store-open-error.ts";
 import { readCommitted } from "../server/pinned-settings.ts";
 import type { Session } from "../server/session.ts";
 import { checkRequestedSettings, setSql } from "./check-requested-settings.ts";

@@ -1,6 +1,6 @@
 import { createPrivateKey, type KeyObject, X509Certificate } from "node:crypto";
 import { readRegularFileSync } from "@plantstore/gateway/internal/files";
-import { StoreOpenError } from "../../store-open-error.ts";
+import { StoreOpenError } from "../../contract/store-open-error.ts";
 
 /** The parameters of a database URL that name files in PEM. */
 export const certificateParameters = ["sslrootcert", "sslcert", "sslkey"] as const;

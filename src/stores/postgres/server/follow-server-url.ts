@@ -1,4 +1,4 @@
-import { StoreOpenError } from "../../store-open-error.ts";
+import { StoreOpenError } from "../../contract/store-open-error.ts";
 import { parseUrl } from "./parse-url.ts";
 import { readServerUrl, type Server } from "./server-url.ts";
 

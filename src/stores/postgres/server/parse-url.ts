@@ -1,4 +1,4 @@
-import { StoreOpenError } from "../../store-open-error.ts";
+import { StoreOpenError } from "../../contract/store-open-error.ts";
 
 // postgresql.org/docs/current/libpq-connect.html#LIBPQ-CONNSTRING-URIS:
 //   postgresql://[userspec@][hostspec][/dbname][?paramspec]

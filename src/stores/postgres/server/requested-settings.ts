@@ -1,4 +1,4 @@
-import { StoreOpenError } from "../../store-open-error.ts";
+import { StoreOpenError } from "../../contract/store-open-error.ts";
 
 /**
  * Parses the settings in the `options` of a database URL, `-c name=value` or `--name=value`, by name. If a setting is

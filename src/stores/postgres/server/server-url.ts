@@ -1,5 +1,5 @@
 import { defaults } from "pg";
-import { StoreOpenError } from "../../store-open-error.ts";
+import { StoreOpenError } from "../../contract/store-open-error.ts";
 import { CertificateFiles } from "./certificate-files.ts";
 import { readSettings } from "./requested-settings.ts";
 import { parseUrl } from "./parse-url.ts";

@@ -1,5 +1,5 @@
 import type { ConnectionOptions } from "node:tls";
-import { StoreOpenError } from "../../store-open-error.ts";
+import { StoreOpenError } from "../../contract/store-open-error.ts";
 import { type CertificateParameter, certificateParameters, type PemFiles } from "./certificate-files.ts";
 import { type Parameters, readWord } from "./url-parameters.ts";
 

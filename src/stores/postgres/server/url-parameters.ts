@@ -1,4 +1,4 @@
-import { StoreOpenError } from "../../store-open-error.ts";
+import { StoreOpenError } from "../../contract/store-open-error.ts";
 
 /** The parameters of a database URL, see {@link parseUrl}. */
 export type Parameters = ReadonlyMap<string, string>;

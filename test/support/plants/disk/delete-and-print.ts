@@ -4,7 +4,7 @@
  */
 import { ConnectError } from "@connectrpc/connect";
 import { writeSync } from "node:fs";
-import { openSqliteStore } from "../../../../src/stores/sqlite/store.ts";
+import { openSqliteStore } from "../../../../src/stores/sqlite/sqlite-store.ts";
 import { deleteCall } from "../delete-call.ts";
 
 const [file = "", first = "", last = first, keys = ""] = process.argv.slice(2);

@@ -1,9 +1,9 @@
-import { storeUnavailable, type PlantStore, type WaitingDeletions } from "../service/index.ts";
-import { type Attempt, type Backend, problemOf } from "./backend.ts";
-import { type Deletion, endings, type FailedEnding, TransitionError } from "./deletion.ts";
+import { storeUnavailable, type PlantStore, type WaitingDeletions } from "../../service/index.ts";
+import { type Attempt, type Backend, problemOf } from "../contract/backend.ts";
+import { type Deletion, endings, type FailedEnding, TransitionError } from "../contract/deletion.ts";
 import { DeferredDeletes } from "./deferred-deletes.ts";
 import { DeleteQueue } from "./delete-queue.ts";
-import type { OnBatch } from "./durable-store-options.ts";
+import type { OnBatch } from "../contract/durable-store-options.ts";
 
 /** Options of {@link queuedStore}. They apply to every backend. */
 export interface QueueOptions {

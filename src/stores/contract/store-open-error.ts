@@ -1,4 +1,4 @@
-import type { PlantErrorCode } from "../service/index.ts";
+import type { PlantErrorCode } from "../../service/index.ts";
 
 /**
  * The error for a store that cannot be opened or used. Its message is a sentence for the operator, which names the file

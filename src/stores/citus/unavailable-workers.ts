@@ -1,5 +1,5 @@
-import { elapsedMsSince, type OnUpkeep } from "../../upkeep.ts";
-import type { LaneReports } from "../delete/placement.ts";
+import { elapsedMsSince, type OnUpkeep } from "../contract/upkeep.ts";
+import type { LaneReports } from "../postgres/delete/placement.ts";
 
 /**
  * Reports once when a worker is unavailable and once when it has recovered. Readiness does not depend on it, and

@@ -1,5 +1,5 @@
-import type { DeletionRecord, LockedStore, StoreCounts } from "./locked-store.ts";
-import { StoreOpenError } from "./store-open-error.ts";
+import type { DeletionRecord, LockedStore, StoreCounts } from "../contract/locked-store.ts";
+import { StoreOpenError } from "../contract/store-open-error.ts";
 
 /** The results of a move. */
 export interface MoveCounts extends StoreCounts {

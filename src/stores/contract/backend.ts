@@ -1,4 +1,4 @@
-import type { DeleteCall, StoreConnections, StoreFile } from "../service/index.ts";
+import type { DeleteCall, StoreConnections, StoreFile } from "../../service/index.ts";
 import { type Deletion, endings, type FailedEnding } from "./deletion.ts";
 import type { StoreProblem } from "./store-health.ts";
 

@@ -1,5 +1,5 @@
-import { StoreOpenError } from "./store-open-error.ts";
-import type { PlantDatabase, PlantImport } from "./plant-database.ts";
+import { StoreOpenError } from "../contract/store-open-error.ts";
+import type { PlantDatabase, PlantImport } from "../contract/plant-database.ts";
 
 /**
  * Wraps a database so that every error becomes a {@link StoreOpenError} that names the file or server.

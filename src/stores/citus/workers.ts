@@ -1,9 +1,9 @@
-import type { OnUpkeep } from "../../upkeep.ts";
-import type { DistributedTables, StoreWorkers } from "../distribution.ts";
-import type { StoreSchema } from "../schema/store-schema.ts";
-import type { Notice } from "../server/connect.ts";
-import { InDoubtError, type Session } from "../server/session.ts";
-import { sqlStateOf } from "../server/sql-state.ts";
+import type { OnUpkeep } from "../contract/upkeep.ts";
+import type { DistributedTables, StoreWorkers } from "../postgres/distribution.ts";
+import type { StoreSchema } from "../postgres/schema/store-schema.ts";
+import type { Notice } from "../postgres/server/connect.ts";
+import { InDoubtError, type Session } from "../postgres/server/session.ts";
+import { sqlStateOf } from "../postgres/server/sql-state.ts";
 import { citusPlacement } from "./citus-placement.ts";
 import { refuseDistributedSchema } from "./distribute.ts";
 import { findShards } from "./shards.ts";

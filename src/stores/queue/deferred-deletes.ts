@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Attempt } from "./backend.ts";
-import { type Deletion, endings, endRest, type FailedEnding } from "./deletion.ts";
+import type { Attempt } from "../contract/backend.ts";
+import { type Deletion, endings, endRest, type FailedEnding } from "../contract/deletion.ts";
 
 /** How long a deletion is deferred, in milliseconds: a transaction that holds its lock for longer is probably stuck. */
 export const deferredMsMax = 2_000;

@@ -5,7 +5,7 @@ import {
   queueFull,
   storeUnavailable,
   type DeleteCall,
-} from "../service/index.ts";
+} from "../../service/index.ts";
 
 /** How a deletion ends. `deleted` and `absent` are results; every other ending is an error for the caller. */
 export type EndingKind =

@@ -1,4 +1,4 @@
-import type { DeleteCall } from "../service/index.ts";
+import type { DeleteCall } from "../../service/index.ts";
 import type { OnUpkeep } from "./upkeep.ts";
 
 /**

@@ -1,8 +1,8 @@
-import { StoreOpenError } from "../../store-open-error.ts";
-import { mergePartitionsSql, isByDaySql } from "../schema/merge-partitions.ts";
-import { searchPathSql, type StoreSchema } from "../schema/store-schema.ts";
-import { readCommitted } from "../server/pinned-settings.ts";
-import type { Session } from "../server/session.ts";
+import { StoreOpenError } from "../contract/store-open-error.ts";
+import { mergePartitionsSql, isByDaySql } from "../postgres/schema/merge-partitions.ts";
+import { searchPathSql, type StoreSchema } from "../postgres/schema/store-schema.ts";
+import { readCommitted } from "../postgres/server/pinned-settings.ts";
+import type { Session } from "../postgres/server/session.ts";
 import { deleteFunction, functionBodyOf, functionSqlOf } from "./delete-function.ts";
 
 const schemaDistributed =

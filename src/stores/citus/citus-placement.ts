@@ -1,15 +1,15 @@
 import { randomUUID } from "node:crypto";
-import type { Lanes } from "../../backend.ts";
-import { keysOf, parseIdArray, toArrayLiteral } from "../delete/array-literals.ts";
-import type { PreparedBatch } from "../delete/prepared-batch.ts";
-import { verdictOn } from "../delete/fault-table.ts";
-import { findKeysSql, toIds } from "../delete/single-server.ts";
-import type { Dropped, LaneReports, Placement, PlantFate } from "../delete/placement.ts";
-import { probeWrite } from "../delete/probe-write.ts";
-import type { StoreSchema } from "../schema/store-schema.ts";
-import { readCommitted } from "../server/pinned-settings.ts";
-import type { Row, Session } from "../server/session.ts";
-import { sqlStateOf } from "../server/sql-state.ts";
+import type { Lanes } from "../contract/backend.ts";
+import { keysOf, parseIdArray, toArrayLiteral } from "../postgres/delete/array-literals.ts";
+import type { PreparedBatch } from "../postgres/delete/prepared-batch.ts";
+import { verdictOn } from "../postgres/delete/fault-table.ts";
+import { findKeysSql, toIds } from "../postgres/delete/single-server.ts";
+import type { Dropped, LaneReports, Placement, PlantFate } from "../postgres/delete/placement.ts";
+import { probeWrite } from "../postgres/delete/probe-write.ts";
+import type { StoreSchema } from "../postgres/schema/store-schema.ts";
+import { readCommitted } from "../postgres/server/pinned-settings.ts";
+import type { Row, Session } from "../postgres/server/session.ts";
+import { sqlStateOf } from "../postgres/server/sql-state.ts";
 import { distributedDays } from "./by-day.ts";
 import type { Shards } from "./shards.ts";
 

@@ -1,6 +1,6 @@
-import { StoreOpenError } from "../../store-open-error.ts";
-import type { StoreSchema } from "../schema/store-schema.ts";
-import type { Session } from "../server/session.ts";
+import { StoreOpenError } from "../contract/store-open-error.ts";
+import type { StoreSchema } from "../postgres/schema/store-schema.ts";
+import type { Session } from "../postgres/server/session.ts";
 import { deleteFunction } from "./delete-function.ts";
 import { distributedByHand, isCitus } from "./distribute.ts";
 

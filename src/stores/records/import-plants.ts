@@ -1,4 +1,4 @@
-import type { ImportCounts, ImportOptions, PlantDatabase } from "./plant-database.ts";
+import type { ImportCounts, ImportOptions, PlantDatabase } from "../contract/plant-database.ts";
 import { readIds } from "./read-ids.ts";
 
 /**

@@ -1,9 +1,9 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { storeUnavailable, subjectNotRecordable, type DeleteCall, type WaitingDeletions } from "../service/index.ts";
-import { batchTimeoutMs } from "./backend.ts";
-import { Deletion, endings, endRest, type ErrorEnding, type FailedEnding } from "./deletion.ts";
-import type { OnBatch } from "./durable-store-options.ts";
-import { isStorable } from "./storable-text.ts";
+import { storeUnavailable, subjectNotRecordable, type DeleteCall, type WaitingDeletions } from "../../service/index.ts";
+import { batchTimeoutMs } from "../contract/backend.ts";
+import { Deletion, endings, endRest, type ErrorEnding, type FailedEnding } from "../contract/deletion.ts";
+import type { OnBatch } from "../contract/durable-store-options.ts";
+import { isStorable } from "../contract/storable-text.ts";
 import { QueueLimit } from "./queue-limit.ts";
 
 /** Options of a {@link DeleteQueue}. */

@@ -1,8 +1,8 @@
-import type { PlantStore } from "../service/index.ts";
-import type { Backend } from "./backend.ts";
-import { type Deletion, type Ending, endings } from "./deletion.ts";
+import type { PlantStore } from "../../service/index.ts";
+import type { Backend } from "../contract/backend.ts";
+import { type Deletion, type Ending, endings } from "../contract/deletion.ts";
 import { queuedStore } from "./queued-store.ts";
-import type { StoreProblem } from "./store-health.ts";
+import type { StoreProblem } from "../contract/store-health.ts";
 
 /**
  * Opens a store that uses the given set, for benchmarks and tests. Nothing is persistent, and only deletions with an

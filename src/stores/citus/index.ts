@@ -1,4 +1,4 @@
-import type { Distribution } from "../distribution.ts";
+import type { Distribution } from "../postgres/distribution.ts";
 import { distributeByDay } from "./by-day.ts";
 import { isCitus, refuseDistributedSchema } from "./distribute.ts";
 import { CitusWorkers } from "./workers.ts";

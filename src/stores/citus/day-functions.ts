@@ -5,7 +5,7 @@ import {
   daysAhead,
   lockSchemaOrSkip,
   sliceMax,
-} from "../schema/day-functions.ts";
+} from "../postgres/schema/day-functions.ts";
 
 // The approximate number of partitions. Few, because each has 32 tables on workers by default, and locks on all nodes.
 const partitions = 12;

@@ -1,12 +1,12 @@
-import { StoreOpenError } from "../../store-open-error.ts";
-import type { RecordDays } from "../delete/placement.ts";
-import { type OnWaiting, runOnline, tableLockMs } from "../schema/online-migration.ts";
-import { closeSql } from "../schema/day-functions.ts";
-import { grantsSql, isByDaySql } from "../schema/merge-partitions.ts";
-import { searchPathSql, type StoreSchema } from "../schema/store-schema.ts";
-import { readCommitted } from "../server/pinned-settings.ts";
-import { retryTransientErrors } from "../server/retry-transient-errors.ts";
-import type { Row, Session } from "../server/session.ts";
+import { StoreOpenError } from "../contract/store-open-error.ts";
+import type { RecordDays } from "../postgres/delete/placement.ts";
+import { type OnWaiting, runOnline, tableLockMs } from "../postgres/schema/online-migration.ts";
+import { closeSql } from "../postgres/schema/day-functions.ts";
+import { grantsSql, isByDaySql } from "../postgres/schema/merge-partitions.ts";
+import { searchPathSql, type StoreSchema } from "../postgres/schema/store-schema.ts";
+import { readCommitted } from "../postgres/server/pinned-settings.ts";
+import { retryTransientErrors } from "../postgres/server/retry-transient-errors.ts";
+import type { Row, Session } from "../postgres/server/session.ts";
 import { dayFunctionsSql } from "./day-functions.ts";
 import { distribute, isCitus, lockedBegin } from "./distribute.ts";
 
