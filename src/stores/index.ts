@@ -5,21 +5,29 @@
  * group concurrent deletions into one commit, which is invisible to callers. This module does not depend on protocols,
  * credentials or the process; values from them are passed as arguments.
  */
+import {
+  type OptionNames,
+  refuseUnknownOptions,
+  required,
+  requireName,
+  requireObject,
+} from "@plantstore/gateway/options";
+import type { LockedStore, LockOptions } from "./contract/locked-store.ts";
+import { checkSqliteStore } from "./sqlite/check-store.ts";
+import { openLockedSqlite } from "./sqlite/locked-store.ts";
+import type { IdRange } from "./sqlite/migrate.ts";
+import { migrateSqlite, openSqliteDatabase } from "./sqlite/plant-database.ts";
+import { openSqliteStore } from "./sqlite/sqlite-store.ts";
+import type { PlantDatabase } from "./contract/plant-database.ts";
+import type { PlantStore } from "../service/index.ts";
+import type { DurableStoreOptions } from "./contract/durable-store-options.ts";
+
 export { StoreOpenError } from "./contract/store-open-error.ts";
 export type { ImportCounts } from "./contract/plant-database.ts";
 export { importPlants } from "./records/import-plants.ts";
 export { type MoveCounts, movePlants } from "./records/move-plants.ts";
 export { openMemoryStore } from "./queue/memory-store.ts";
 export type { PlantDatabase } from "./contract/plant-database.ts";
-export {
-  checkPlantStore,
-  migratePlants,
-  openLockedStore,
-  openPlantDatabase,
-  openPlantStore,
-  type PlantLocation,
-  type PostgresLocation,
-} from "./plant-location.ts";
 export type { OnBatch } from "./contract/durable-store-options.ts";
 export { parseId } from "./records/read-ids.ts";
 export { backUp } from "./sqlite/backup.ts";
@@ -30,3 +38,135 @@ export { assertSameDatabase } from "./postgres/server/follow-server-url.ts";
 export { pemBytesMax } from "./postgres/server/certificate-files.ts";
 export { readServerUrl } from "./postgres/server/server-url.ts";
 export { openSqliteStore } from "./sqlite/sqlite-store.ts";
+
+/** The locations of plants by the kind of their store. */
+interface Locations {
+  readonly sqlite: { readonly kind: "sqlite"; readonly path: string };
+  readonly postgres: PostgresLocation;
+}
+
+/** Where plants are stored persistently. */
+export type PlantLocation = Locations[keyof Locations];
+
+/** A PostgreSQL database. */
+export interface PostgresLocation {
+  readonly kind: "postgres";
+  /** The URL, as libpq parses it. It may contain a password. */
+  readonly url: string;
+  /** The file from which the URL was read, if any. */
+  readonly urlFile?: string;
+  /** Returns the current URL, if its user or password may change while a store is open. */
+  readonly currentUrl?: () => string;
+}
+
+/** Options of {@link openPlantStore}. */
+export interface StoreOptions extends DurableStoreOptions {
+  /** The plants of an SQLite store that is created if it is missing. By default, a missing store is refused. */
+  readonly plantsWhenCreated?: IdRange;
+}
+
+const locationNames: { readonly [Kind in keyof Locations]: OptionNames<Locations[Kind]> } = {
+  sqlite: { kind: required, path: required },
+  postgres: { kind: required, url: required, urlFile: true, currentUrl: true },
+};
+
+const storeOptionNames: OptionNames<StoreOptions> = {
+  deletionsKeptMs: true,
+  onBatch: true,
+  onUpkeep: true,
+  plantsWhenCreated: { first: true, last: true },
+};
+
+/** The versions of a schema before and after a migration. */
+interface Versions {
+  readonly from: number;
+  readonly to: number;
+}
+
+/** What the stores of one kind do at a location. */
+interface StoreKind<Location> {
+  openStore(location: Location, options: StoreOptions): Promise<PlantStore>;
+  openDatabase(location: Location): Promise<PlantDatabase>;
+  check(location: Location): Promise<readonly string[]>;
+  migrate(location: Location, onWaiting?: (what: string) => void): Promise<Versions>;
+  openLocked(location: Location, options: LockOptions): Promise<LockedStore>;
+}
+
+// Loaded on demand: a server on SQLite starts in two thirds of the time without it.
+const loadPostgres = (): Promise<typeof import("./postgres/all-plants/plant-database.ts")> =>
+  import("./postgres/all-plants/plant-database.ts");
+
+const storeKinds: { readonly [Kind in keyof Locations]: StoreKind<Locations[Kind]> } = {
+  sqlite: {
+    openStore: ({ path }, options) => openSqliteStore({ file: path, ...options }),
+    openDatabase: ({ path }) => openSqliteDatabase(path),
+    check: async ({ path }) => checkSqliteStore(path),
+    migrate: async ({ path }) => migrateSqlite(path),
+    openLocked: async ({ path }, { refused }) => openLockedSqlite(path, refused),
+  },
+  postgres: {
+    openStore: async (location, options) =>
+      await (await import("./postgres/postgres-store.ts")).openPostgresStore({ ...location, ...options }),
+    openDatabase: async ({ url }) => await (await loadPostgres()).openPostgresDatabase(url),
+    check: async ({ url }) => await (await import("./postgres/all-plants/check-store.ts")).checkPostgresStore(url),
+    migrate: async ({ url }, onWaiting) => await (await loadPostgres()).migratePostgres(url, onWaiting),
+    openLocked: async ({ url }, options) =>
+      await (await import("./postgres/all-plants/locked-store.ts")).openLockedPostgres(url, options),
+  },
+};
+
+function kindOf({ kind }: PlantLocation): StoreKind<PlantLocation> {
+  return storeKinds[kind];
+}
+
+/**
+ * Opens the store of a server, which {@link migratePlants} has created before.
+ *
+ * @throws StoreOpenError with a message for the operator; TypeError for unknown options
+ */
+export async function openPlantStore(location: PlantLocation, options: StoreOptions = {}): Promise<PlantStore> {
+  requireObject(location, "openPlantStore", "a location");
+  requireName(locationNames, location.kind, "kind of openPlantStore");
+  refuseUnknownOptions(location, locationNames[location.kind], "a location of openPlantStore");
+  refuseUnknownOptions(options, storeOptionNames, "openPlantStore");
+  return await kindOf(location).openStore(location, options);
+}
+
+/**
+ * Opens an existing database for the commands of an operator.
+ *
+ * @throws StoreOpenError with a message for the operator
+ */
+export async function openPlantDatabase(location: PlantLocation): Promise<PlantDatabase> {
+  return await kindOf(location).openDatabase(location);
+}
+
+/**
+ * Checks whether a server could open the store and delete plants, without changing it.
+ *
+ * @returns warnings for the operator
+ * @throws StoreOpenError with a message for the operator
+ */
+export async function checkPlantStore(location: PlantLocation): Promise<readonly string[]> {
+  return await kindOf(location).check(location);
+}
+
+/**
+ * Creates the schema or migrates it to the version of this release, and returns the versions before and after. Does
+ * nothing if the schema is current, or newer and usable by this release.
+ *
+ * @param onWaiting - called every few seconds with what a migration of PostgreSQL waits for
+ * @throws StoreOpenError with a message for the operator, also when this release cannot use the schema
+ */
+export async function migratePlants(location: PlantLocation, onWaiting?: (what: string) => void): Promise<Versions> {
+  return await kindOf(location).migrate(location, onWaiting);
+}
+
+/**
+ * Opens an existing store that no server uses, and locks it until it is disposed of.
+ *
+ * @throws StoreOpenError with a message for the operator, also when a server uses the store
+ */
+export async function openLockedStore(location: PlantLocation, options: LockOptions): Promise<LockedStore> {
+  return await kindOf(location).openLocked(location, options);
+}

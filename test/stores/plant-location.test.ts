@@ -6,7 +6,7 @@ import {
   openPlantDatabase,
   openPlantStore,
   type PlantLocation,
-} from "../../src/stores/plant-location.ts";
+} from "../../src/stores/index.ts";
 import { StoreOpenError } from "../../src/stores/contract/store-open-error.ts";
 import { collect } from "../../packages/testing/src/collect.ts";
 import { deleteCall } from "../support/plants/delete-call.ts";

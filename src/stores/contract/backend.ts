@@ -3,7 +3,7 @@ import { type Deletion, endings, type FailedEnding } from "./deletion.ts";
 import type { StoreProblem } from "./store-health.ts";
 
 /**
- * What is behind the queue of a store. A new backend implements this, and adds its kind to plant-location.ts;
+ * What is behind the queue of a store. A new backend implements this, and adds its kind to index.ts;
  * {@link queuedStore} makes it a `PlantStore`.
  */
 export interface Backend {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { openPlantStore, type PlantLocation } from "../../../src/stores/plant-location.ts";
+import { openPlantStore, type PlantLocation } from "../../../src/stores/index.ts";
 import { deleteCall } from "../../support/plants/delete-call.ts";
 import { failAlways } from "../../support/plants/failing-attempts.ts";
 import {

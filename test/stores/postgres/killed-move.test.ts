@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
-import { openPlantDatabase, openPlantStore, type PlantLocation } from "../../../src/stores/plant-location.ts";
+import { openPlantDatabase, openPlantStore, type PlantLocation } from "../../../src/stores/index.ts";
 import { openDatabase } from "../../../src/stores/sqlite/database.ts";
 import { collect } from "../../../packages/testing/src/collect.ts";
 import { projectFolder } from "../../../packages/testing/src/process/child-program.ts";

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, expect, test } from "vitest";
-import { openLockedStore, openPlantStore, type PlantLocation } from "../../../src/stores/plant-location.ts";
+import { openLockedStore, openPlantStore, type PlantLocation } from "../../../src/stores/index.ts";
 import { collect } from "../../../packages/testing/src/collect.ts";
 import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
 import { dayFromNow, recordsOf as recordsByPartition } from "../../support/plants/days.ts";

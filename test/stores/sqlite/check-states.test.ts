@@ -11,7 +11,7 @@ import {
 } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
-import { openPlantStore } from "../../../src/stores/plant-location.ts";
+import { openPlantStore } from "../../../src/stores/index.ts";
 import { openDatabase } from "../../../src/stores/sqlite/database.ts";
 import { openLockedSqlite } from "../../../src/stores/sqlite/locked-store.ts";
 import { createTempFolder, type TempFolder } from "../../../packages/testing/src/process/temp-folder.ts";

@@ -1,6 +1,6 @@
 /** Moves the store of the first argument to that of the second, without the wait for servers, and prints the counts. */
 import { movePlants } from "../../../src/stores/records/move-plants.ts";
-import { openLockedStore, type PlantLocation } from "../../../src/stores/plant-location.ts";
+import { openLockedStore, type PlantLocation } from "../../../src/stores/index.ts";
 
 const [source, target] = process.argv.slice(2).map((text): PlantLocation => JSON.parse(text));
 if (source === undefined || target === undefined) throw new Error("usage: move-and-print.ts SOURCE TARGET");

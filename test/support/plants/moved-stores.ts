@@ -1,10 +1,5 @@
 import { type MoveCounts, movePlants } from "../../../src/stores/records/move-plants.ts";
-import {
-  openLockedStore,
-  openPlantDatabase,
-  openPlantStore,
-  type PlantLocation,
-} from "../../../src/stores/plant-location.ts";
+import { openLockedStore, openPlantDatabase, openPlantStore, type PlantLocation } from "../../../src/stores/index.ts";
 import { openDatabase } from "../../../src/stores/sqlite/database.ts";
 import { collect } from "../../../packages/testing/src/collect.ts";
 import { createUndividedStore } from "./days.ts";

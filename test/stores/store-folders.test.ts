@@ -1,0 +1,42 @@
+import { readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { expect, test } from "vitest";
+import { projectFolder } from "../../packages/testing/src/process/child-program.ts";
+import { sourceFiles } from "../../packages/testing/src/source-files.ts";
+
+const root = join(projectFolder, "src/stores");
+const files = sourceFiles(root);
+
+/** The folders of the stores that each of them may import. */
+const allowed: Readonly<Record<string, readonly string[]>> = {
+  contract: [],
+  queue: ["contract"],
+  records: ["contract"],
+  sqlite: ["contract", "queue", "records"],
+  // The file that registers Citus also imports its index.
+  postgres: ["contract", "queue", "records"],
+  citus: ["contract", "postgres"],
+};
+
+function folderOf(file: string): string {
+  return file.split("/")[0] ?? "";
+}
+
+/** Returns the imports of a file from other folders of the stores. */
+function importsOf(file: string): string[] {
+  const specifiers = readFileSync(join(root, file), "utf8").matchAll(/(?:from|import|import\()\s*"(\.[^"]+)"/g);
+  const imported = [...specifiers].map(([, specifier = ""]) => join(dirname(file), specifier));
+  return imported.filter((path) => !path.startsWith("..") && folderOf(path) !== folderOf(file));
+}
+
+test("each folder of the stores imports only the folders below it, and only table-location.ts imports Citus", () => {
+  const wrong = files
+    .filter((file) => file !== "index.ts")
+    .flatMap((file) => importsOf(file).map((path) => ({ file, path })))
+    .filter(({ file, path }) => allowed[folderOf(file)]?.includes(folderOf(path)) !== true);
+  expect(wrong).toEqual([{ file: "postgres/table-location.ts", path: "citus/index.ts" }]);
+});
+
+test("the stores have no file outside of these folders but their index", () => {
+  expect(files.filter((file) => !Object.hasOwn(allowed, folderOf(file)))).toEqual(["index.ts"]);
+});
