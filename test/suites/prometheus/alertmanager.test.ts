@@ -91,6 +91,11 @@ describe("an outage", () => {
       notified: ["PlantstoreOverloaded"],
     },
     {
+      name: "of capacity whose calls reach their deadlines",
+      fires: ["PlantstoreErrors", "PlantstoreOverloaded", "PlantstoreQueueFilling", "PlantstoreEventLoopLate"],
+      notified: ["PlantstoreErrors"],
+    },
+    {
       name: "of an upstream",
       fires: ["GatewayNotReady", "GatewayUpstreamUnavailable", "GatewayUpstreamBusy", "GatewayUpstreamQueued"],
       notified: ["GatewayNotReady"],
