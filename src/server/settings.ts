@@ -120,7 +120,7 @@ export const settings: { readonly [Key in keyof Configuration]: Setting<NonNulla
   },
   deletionsKeptHours: {
     variable: "PLANTSTORE_DELETIONS_KEPT_HOURS",
-    help: "hours that deletion records are kept",
+    help: "hours that deletion records are kept; those without an idempotency key up to a day longer on PostgreSQL",
     fallback: "2160",
     read: integerBetween(1, deletionsKeptHoursMax, "hours"),
   },
