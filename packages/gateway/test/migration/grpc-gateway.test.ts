@@ -16,6 +16,8 @@ const everyOption = [
   "mapsInQuery",
   "structsInQuery",
   "goDurations",
+  "protobufBodies",
+  "prettyJson",
   "grpcMetadata",
   "streamInResults",
   "jsonClientStreams",

@@ -152,7 +152,7 @@ describe("a client stream as application/json", () => {
 
 describe("the messages of a client stream", () => {
   const options = bindingOptionsOf(KitchenSink, rest);
-  const rule = { isRaw: false, hasRequestStream: true };
+  const rule = { isRaw: false, hasRequestStream: true, isUnary: false };
 
   test.each([
     { input: SinkSchema, body: "tags", want: "sequence" },

@@ -166,6 +166,20 @@ const cases: readonly Case[] = [
   },
   {
     profile: "grpc-gateway",
+    option: "protobufBodies",
+    off: service({ protobufBodies: false }),
+    request: "GET /v1/query",
+    header: { accept: "application/x-protobuf" },
+  },
+  {
+    profile: "grpc-gateway",
+    option: "prettyJson",
+    off: service({ prettyJson: false }),
+    request: "GET /v1/query?f_string=a",
+    header: { accept: "application/json+pretty" },
+  },
+  {
+    profile: "grpc-gateway",
     option: "grpcMetadata",
     off: service({ grpcMetadata: false }),
     request: "GET /v1/query",

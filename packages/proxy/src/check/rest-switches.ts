@@ -23,6 +23,8 @@ const switches: Readonly<Record<SwitchName, true>> = {
   mapsInQuery: true,
   structsInQuery: true,
   goDurations: true,
+  protobufBodies: true,
+  prettyJson: true,
   grpcMetadata: true,
   jsonClientStreams: true,
   int64Numbers: true,

@@ -1,6 +1,6 @@
 import type { ConnectError } from "@connectrpc/connect";
 import type { HeaderFields } from "../../exchange/index.ts";
-import type { ErrorRecordWriter, RestFailure } from "./rules/index.ts";
+import type { ErrorResponse, RestFailure } from "./rules/index.ts";
 import { ownMetadata } from "../shared/error-metadata.ts";
 import { withResponseMetadata } from "./grpc-metadata.ts";
 import { toRestHeader } from "./response-header.ts";
@@ -19,7 +19,7 @@ export interface RestErrorResponse {
  * @param usesGrpcMetadata - whether metadata is also sent as `Grpc-Metadata-Name`
  */
 export function toErrorResponse(
-  writeErrorRecord: ErrorRecordWriter,
+  writeErrorRecord: (error: ConnectError, failure: RestFailure) => ErrorResponse,
   error: ConnectError,
   failure: RestFailure,
   otherFields: HeaderFields,

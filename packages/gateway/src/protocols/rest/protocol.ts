@@ -6,6 +6,7 @@ import { RestByteStreamWire } from "./byte-stream-wire.ts";
 import { RestClientStreamWire } from "./client-stream-wire.ts";
 import { toErrorResponse } from "./error-response.ts";
 import { RestMessageStreamWire } from "./message-stream-wire.ts";
+import { createRepresentations, type Representations } from "./representation.ts";
 import type { RestSelection } from "./selection.ts";
 import { RestUnaryWire } from "./unary-wire.ts";
 
@@ -47,6 +48,7 @@ interface AnyRule {
   readonly binding: RestBinding;
   readonly body: BodyPlan | undefined;
   readonly writeErrorRecord: ErrorRecordWriter;
+  readonly representations: Representations | undefined;
 }
 
 interface UnaryRule extends AnyRule {
@@ -62,7 +64,8 @@ interface StreamRule extends AnyRule {
 function createRule(rpc: Rpc, binding: RestBinding, writeErrorRecord: ErrorRecordWriter): RestRule {
   const body = binding.bodyFormat.kind === "ignored" ? undefined : planBody(rpc.options.readMaxBytes);
   const common = { binding, body, writeErrorRecord };
-  return rpc.kind === "unary" ? { kind: "unary", rpc, ...common } : { kind: "stream", rpc, ...common };
+  if (rpc.kind === "stream") return { kind: "stream", rpc, ...common, representations: undefined };
+  return { kind: "unary", rpc, ...common, representations: createRepresentations(rpc, binding, writeErrorRecord) };
 }
 
 abstract class RestTarget<Rule extends RestRule> implements RestSelection {
@@ -71,6 +74,7 @@ abstract class RestTarget<Rule extends RestRule> implements RestSelection {
   readonly binding: RestBinding;
   readonly body: BodyPlan | undefined;
   readonly writeErrorRecord: ErrorRecordWriter;
+  readonly representations: Representations | undefined;
   readonly captures: readonly string[];
   readonly query: string;
 
@@ -80,6 +84,7 @@ abstract class RestTarget<Rule extends RestRule> implements RestSelection {
     this.binding = rule.binding;
     this.body = rule.body;
     this.writeErrorRecord = rule.writeErrorRecord;
+    this.representations = rule.representations;
     this.captures = captures;
     this.query = query;
   }

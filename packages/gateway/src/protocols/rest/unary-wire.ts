@@ -15,6 +15,7 @@ import { areUnchanged, LazyHeaders } from "../shared/lazy-headers.ts";
 import type { ResponseParts } from "../rpc.ts";
 import type { RequestMessages, UnaryWire } from "../protocol.ts";
 import { decodesPieces } from "../shared/compression.ts";
+import type { Representation } from "./representation.ts";
 import type { RestSelection } from "./selection.ts";
 import { readRestTimeout } from "../shared/timeouts.ts";
 
@@ -32,6 +33,8 @@ export class RestUnaryWire implements UnaryWire {
   readonly #coding: BodyCoding | undefined;
   /** `undefined` if the response has all fields. */
   protected readonly select: SelectFields | undefined;
+  /** `undefined` for JSON in one line. */
+  readonly #representation: Representation | undefined;
   #isCompressionDisabled = false;
 
   constructor(exchange: Exchange, selection: RestSelection) {
@@ -45,6 +48,7 @@ export class RestUnaryWire implements UnaryWire {
     this.exchange = exchange;
     this.selection = selection;
     this.body = body;
+    this.#representation = selection.representations?.choose(exchange, selection.query);
     const timeout = readRestTimeout(exchange, maxTimeoutMs);
     this.timeoutMs = timeout.timeoutMs;
     let error: unknown = timeout.error;
@@ -66,8 +70,9 @@ export class RestUnaryWire implements UnaryWire {
   }
 
   #decode(body: Uint8Array): Message {
-    const { binding, captures, query } = this.selection;
-    return binding.decode({ captures, query, contentType: this.exchange.common.contentType, body });
+    const { binding, captures, query, representations } = this.selection;
+    const { contentType } = this.exchange.common;
+    return binding.decode({ captures, query, contentType, body }, representations?.decodeProtobuf);
   }
 
   readMessage(body: Uint8Array): Message | Promise<Message> {
@@ -84,7 +89,10 @@ export class RestUnaryWire implements UnaryWire {
 
   writeMessage({ message, header, trailer }: ResponseParts): void | Promise<void> {
     const { binding } = this.selection;
-    const response = binding.preparedResponse ?? binding.encode(message, this.select);
+    const response =
+      this.#representation?.write(message, this.select) ??
+      binding.preparedResponse ??
+      binding.encode(message, this.select);
     const { httpStatus: standardStatus, contentType, body } = response;
     const typeFields: HeaderFields =
       contentType === undefined ? noFields : ["content-type", contentType, ...this.varyFields()];
@@ -99,9 +107,11 @@ export class RestUnaryWire implements UnaryWire {
     return this.respondEncoded(httpStatus, fields, body, end?.fields);
   }
 
-  /** Returns the fields for caches: the request's header may select fields of the response. */
+  /** Returns the fields for caches: the request's header may select the format and the fields of the response. */
   protected varyFields(): HeaderFields {
-    return this.selection.binding.selectFields === undefined ? noFields : ["vary", "x-goog-fieldmask"];
+    const { binding, representations } = this.selection;
+    const formatFields = representations === undefined ? noFields : ["vary", "accept"];
+    return binding.selectFields === undefined ? formatFields : [...formatFields, "vary", "x-goog-fieldmask"];
   }
 
   /** Returns the metadata of a response as header fields. */
@@ -124,13 +134,15 @@ export class RestUnaryWire implements UnaryWire {
 
   protected errorResponse(error: ConnectError): RestErrorResponse {
     const { responseHeader: header, responseTrailer: trailer } = this;
-    const { rpc, binding, writeErrorRecord } = this.selection;
+    const { rpc, binding, writeErrorRecord, representations } = this.selection;
     const untouched = areUnchanged(header, trailer);
     const handlerStatus = untouched ? undefined : statusOfHandler(header, true);
     const failure = { httpStatus: handlerStatus ?? httpStatusOf(error), procedure: rpc.name };
     const metadata = untouched ? noFields : this.metadataOf(header, trailer);
-    const otherFields = [...(this.#coding?.acceptEncodingFields ?? noFields), ...metadata];
-    return toErrorResponse(writeErrorRecord, error, failure, otherFields, binding.usesGrpcMetadata);
+    const formatFields = representations === undefined ? noFields : ["vary", "accept"];
+    const otherFields = [...formatFields, ...(this.#coding?.acceptEncodingFields ?? noFields), ...metadata];
+    const write = this.#representation?.writeError ?? writeErrorRecord;
+    return toErrorResponse(write, error, failure, otherFields, binding.usesGrpcMetadata);
   }
 
   /** Sends a complete response, compressed if the client accepts a coding and the body is large enough. */

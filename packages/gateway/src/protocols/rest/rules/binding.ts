@@ -54,6 +54,10 @@ export interface RestBinding extends RequestReader {
   readonly acceptsPathInBody: boolean;
   /** Whether unknown fields and parameters are refused. */
   readonly refusesUnknown: boolean;
+  /** Whether bodies may be in the binary format of protobuf. */
+  readonly acceptsProtobuf: boolean;
+  /** Whether clients may ask for indented JSON. */
+  readonly hasPrettyJson: boolean;
   /** Whether metadata is also accepted and sent under the header names of grpc-gateway. */
   readonly usesGrpcMetadata: boolean;
 }
@@ -76,6 +80,7 @@ export function compileBinding(method: DescMethod, pattern: HttpPattern, options
   const preparedResponse = prepareResponse(output, pattern.responseBody, options);
   const toRaw = createRawFinder(output, pattern.responseBody);
   const toJson = createJsonWriter(output, pattern.responseBody, options);
+  const isSingle = toRaw === undefined && method.methodKind === "unary";
   return {
     ...createRequestReader(method, pattern, variables, options),
     method,
@@ -88,6 +93,8 @@ export function compileBinding(method: DescMethod, pattern: HttpPattern, options
     streamForms: options.streamForms,
     emitsImplicit: options.emitsImplicit,
     usesGrpcMetadata: options.grpcMetadata,
+    acceptsProtobuf: options.protobufBodies && isSingle,
+    hasPrettyJson: options.prettyJson && isSingle,
     acceptsMapsInQuery: options.mapsInQuery,
     acceptsPathInBody: options.sameValueAsPath,
     refusesUnknown: !options.lenient,

@@ -17,6 +17,8 @@ export interface BodyFormat {
    * format, unless {@link requiresContentType}.
    */
   readonly contentTypes: readonly string[];
+  /** Further content types: of protobuf in its binary format, and of indented JSON. */
+  readonly otherTypes?: readonly string[];
   /**
    * How a stream sent as `application/json` is read: `"sequence"` accepts consecutive JSON values, and `"or-array"`
    * also one array of them. If `undefined`, the stream is read as lines.
@@ -27,6 +29,16 @@ export interface BodyFormat {
   /** Whether a body without a content type is refused, as QUERY requires (RFC 10008 §2). */
   readonly requiresContentType?: true;
 }
+
+/** The type of indented JSON in the documentation of grpc-gateway. */
+export const prettyType = "application/json+pretty";
+
+/** The types of the binary format of protobuf that clients of grpc-gateway use. `ProtoMarshaller` sends the last one. */
+export const protobufTypes: readonly string[] = [
+  "application/x-protobuf",
+  "application/protobuf",
+  "application/octet-stream",
+];
 
 const noBody: BodyFormat = { kind: "none", contentTypes: [] };
 const ignoredBody: BodyFormat = { kind: "ignored", contentTypes: [] };
@@ -51,17 +63,38 @@ function mayBeArray(input: DescMessage, body: string): boolean {
 /**
  * Returns the format of the bodies of a rule.
  *
- * @param rule - whether the body is a google.api.HttpBody, and whether the client sends a stream of messages
+ * @param rule - whether the body is a google.api.HttpBody, whether the client sends a stream of messages, and whether no
+ * side does
  * @param options - the options of the service
  */
 export function bodyFormatOf(
   input: DescMessage,
   { body, httpMethod }: HttpPattern,
-  rule: { readonly isRaw: boolean; readonly hasRequestStream: boolean },
+  rule: { readonly isRaw: boolean; readonly hasRequestStream: boolean; readonly isUnary: boolean },
   options: BindingOptions,
 ): BodyFormat {
-  const format = formatOf(input, body, rule, options);
+  const jsonFormat = formatOf(input, body, rule, options);
+  const otherTypes = rule.isUnary && jsonFormat.kind === "json" ? otherTypesOf(input, body, options) : [];
+  const format = otherTypes.length === 0 ? jsonFormat : { ...jsonFormat, otherTypes };
   return httpMethod === "QUERY" && body !== "" ? { ...format, requiresContentType: true } : format;
+}
+
+function otherTypesOf(input: DescMessage, body: string, options: BindingOptions): readonly string[] {
+  const acceptsProtobuf = options.protobufBodies && isProtobufBody(input, body);
+  return [...(options.prettyJson ? [prettyType] : []), ...(acceptsProtobuf ? protobufTypes : [])];
+}
+
+/** Returns whether a body is a message, which can be in the binary format. */
+function isProtobufBody(input: DescMessage, body: string): boolean {
+  const field = findProtoField(input, body);
+  return body === "*" || (field?.fieldKind === "message" && !field.delimitedEncoding);
+}
+
+/** Returns whether a body that a rule accepts is in the binary format of protobuf. */
+export function isProtobuf({ otherTypes }: BodyFormat, contentType: string | null): boolean {
+  if (otherTypes === undefined || contentType === null) return false;
+  const type = parseMediaType(contentType)?.type ?? "";
+  return otherTypes.includes(type) && protobufTypes.includes(type);
 }
 
 function formatOf(
@@ -104,7 +137,7 @@ export function bodyProblem(
   if (format.kind === "none")
     return problem("ERR_BODY_UNEXPECTED", "this operation does not accept a body", { option: "ignoreBodies" });
   if (contentType === null || contentType === format.contentTypes[0] || isOfFormat(format, contentType)) return;
-  const expected = format.contentTypes.join(" or ");
+  const expected = [...format.contentTypes, ...(format.otherTypes ?? [])].join(" or ");
   const hint = format.kind === "json" ? curlHint(contentType) : "";
   const option = format === lines && isOfFormat(json, contentType) ? "jsonClientStreams" : undefined;
   const message = `the content type must be ${expected} in UTF-8, got ${quote(contentType)}${hint}`;
@@ -125,10 +158,14 @@ export function curlHint(contentType: string): string {
   return /^application\/x-www-form-urlencoded\b/i.test(contentType) ? "; with curl, use --json to send JSON" : "";
 }
 
-function isOfFormat({ kind, contentTypes }: BodyFormat, contentType: string): boolean {
+function isOfFormat({ kind, contentTypes, otherTypes }: BodyFormat, contentType: string): boolean {
   const media = parseMediaType(contentType);
   // RFC 8259 §11: JSON ignores parameters other than charset.
   if (media === undefined || !isUtf8(media)) return false;
   // RFC 6839 §3.1: a `+json` type is JSON too.
-  return contentTypes.includes(media.type) || (kind === "json" && media.type.endsWith("+json"));
+  return (
+    contentTypes.includes(media.type) ||
+    otherTypes?.includes(media.type) === true ||
+    (kind === "json" && media.type.endsWith("+json"))
+  );
 }

@@ -44,6 +44,8 @@ export interface ErrorRecordWriter {
   (error: ConnectError, failure: RestFailure): ErrorResponse;
   /** Whether errors have the standard form, because no policy is configured. */
   readonly isDefault: boolean;
+  /** Whether errors are google.rpc.Status. */
+  readonly isStatus: boolean;
 }
 
 /**
@@ -86,7 +88,7 @@ export function createErrorRecordWriter(
     const { httpStatus, body, contentType = jsonType } = record;
     return { httpStatus, contentType, body: toUtf8(JSON.stringify(body)) };
   };
-  return Object.assign(write, { isDefault: policy === undefined });
+  return Object.assign(write, { isDefault: policy === undefined, isStatus: policy === undefined && form === "status" });
 }
 
 /** Returns the HTTP status of an error: the status of its identifier if it has one, otherwise that of its code. */

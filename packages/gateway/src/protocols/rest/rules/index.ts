@@ -6,7 +6,7 @@
  * sockets.
  */
 export { hasResponseStream, type RestBinding } from "./binding.ts";
-export { curlHint } from "./body-format.ts";
+export { curlHint, prettyType, protobufTypes } from "./body-format.ts";
 export type { RequestStream } from "./request-stream.ts";
 export {
   codeNames,
@@ -57,6 +57,8 @@ export { parsePathTemplate } from "./parse-path-template.ts";
 export { parameterNameOf, parameterNamesMax } from "./parameters.ts";
 export { compilePathVariables } from "./path-variables.ts";
 export { bindBody } from "./request-body.ts";
+export { findParameter } from "./query.ts";
+export type { RestResponse } from "./response-body.ts";
 export { anyMethod, RouteTable } from "./route-table.ts";
 export { RuleProblem } from "./rule-problem.ts";
 export {

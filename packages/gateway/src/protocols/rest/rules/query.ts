@@ -23,9 +23,10 @@ export function createQueryBinding(
   boundFields: BoundFields,
   options: BindingOptions,
 ): QueryBinding {
-  const { lenient, mapsInQuery, structsInQuery, goDurations, ignoredQueryParameters, partialResponses } = options;
-  const selections = partialResponses ? ["$fields", "fields"] : [];
-  const isIgnored = createNameFilter([...ignoredQueryParameters, ...selections]);
+  const { lenient, mapsInQuery, structsInQuery, goDurations, ignoredQueryParameters } = options;
+  const selections = options.partialResponses ? ["$fields", "fields"] : [];
+  const formats = options.prettyJson ? ["pretty"] : [];
+  const isIgnored = createNameFilter([...ignoredQueryParameters, ...selections, ...formats]);
   return {
     message,
     boundFields,

@@ -1,4 +1,5 @@
 import type { DescField, DescMessage, Message } from "@bufbuild/protobuf";
+import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 import {
   type BodyRules,
   type BoundFields,
@@ -71,6 +72,16 @@ export function createBodyReader(
     isRaw: false,
     setFields: (message, bytes, notes) => readPartialJson(input, bytes, options, rules, message, notes).ignored,
   };
+}
+
+/**
+ * Returns the function that makes a request in the binary format of a body in it: if the body is a field, its tag and
+ * length are added. All messages are then decoded by the same options.
+ */
+export function createFieldWrapper(input: DescMessage, body: string): (bytes: Uint8Array) => Uint8Array {
+  const field = findProtoField(input, body);
+  if (field === undefined) return (bytes) => bytes;
+  return (bytes) => new BinaryWriter().tag(field.number, WireType.LengthDelimited).bytes(bytes).finish();
 }
 
 /**

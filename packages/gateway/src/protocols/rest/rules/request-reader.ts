@@ -1,14 +1,20 @@
 import type { DescMethod, Message } from "@bufbuild/protobuf";
 import { create } from "@bufbuild/protobuf";
 import type { ConnectError } from "@connectrpc/connect";
-import { type BoundFields, type FieldNotes, hasRequiredFields, requireFields } from "../../../messages/json/index.ts";
-import { type BodyFormat, bodyFormatOf, bodyProblem } from "./body-format.ts";
+import {
+  type BoundFields,
+  type FieldNotes,
+  hasRequiredFields,
+  requireFields,
+  type UnknownNames,
+} from "../../../messages/json/index.ts";
+import { type BodyFormat, bodyFormatOf, bodyProblem, isProtobuf } from "./body-format.ts";
 import type { HttpPattern } from "./http-rule.ts";
 import type { PathVariables } from "./path-variables.ts";
 import { createQueryBinding, hasParameters, readQuery } from "./query.ts";
-import { bindBody, createBodyReader } from "./request-body.ts";
+import { bindBody, createBodyReader, createFieldWrapper } from "./request-body.ts";
 import { openRequestStream, type RequestStream, requireStreamable } from "./request-stream.ts";
-import type { BindingOptions } from "./rest-options.ts";
+import type { BindingOptions, OnIgnored } from "./rest-options.ts";
 import type { RequestUrl, RestRequest } from "./rest-request.ts";
 import { fillUpdateMask, findUpdateMask } from "./update-mask.ts";
 
@@ -24,8 +30,9 @@ export interface RequestReader {
    *
    * @throws ConnectError `InvalidArgument`, with a message that names the field, or with the HTTP status 415 for a
    * wrong content type
+   * @param decodeProtobuf - decodes a request message; required if the rule accepts the binary format
    */
-  decode(request: RestRequest): Message;
+  decode(request: RestRequest, decodeProtobuf?: DecodeProtobuf): Message;
   /** Opens the stream of messages of a request with this URL and content type. */
   openStream(request: Omit<RestRequest, "body">): RequestStream;
   /**
@@ -37,8 +44,16 @@ export interface RequestReader {
   bodyProblem(contentType: string | null, isEmpty: boolean): ConnectError | undefined;
 }
 
+/** Decodes a message in the binary format of protobuf. */
+type DecodeProtobuf = (bytes: Uint8Array) => Message;
+
 /** Reads a message; `url` is `undefined` for the second and later messages of a stream. */
-type ReadMessage = (contentType: string | null, body: Uint8Array | undefined, url: RequestUrl | undefined) => Message;
+type ReadMessage = (
+  contentType: string | null,
+  body: Uint8Array | undefined,
+  url: RequestUrl | undefined,
+  decodeProtobuf?: DecodeProtobuf,
+) => Message;
 
 /**
  * Creates the reader of a rule.
@@ -61,23 +76,28 @@ export function createRequestReader(
   const rules = { bound, sameAsBound: hasRequestStream ? undefined : sameValueAsPath };
   const { isRaw, createMessage, setFields } = createBodyReader(input, body, rules, readJson);
   if (hasRequestStream) requireStreamable(input, body, bound);
-  const bodyFormat = bodyFormatOf(input, pattern, { isRaw, hasRequestStream }, options);
+  const isUnary = methodKind === "unary";
+  const bodyFormat = bodyFormatOf(input, pattern, { isRaw, hasRequestStream, isUnary }, options);
   const boundByPathOrBody = bindBody(input, body, bound);
   const queryBinding = createQueryBinding(input, boundByPathOrBody, options);
   const maskField = updateMaskFromBody && !hasRequestStream ? findUpdateMask(input, pattern) : undefined;
   const checksRequired = hasRequiredFields(input);
+  const wrap = createFieldWrapper(input, body);
+  const readBytes = (contentType: string | null, bytes: Uint8Array, decode?: DecodeProtobuf): Message | undefined =>
+    decode !== undefined && isProtobuf(bodyFormat, contentType)
+      ? decode(wrap(bytes))
+      : createMessage?.({ contentType, body: bytes });
 
-  const readMessage: ReadMessage = (contentType, bytes, url) => {
+  const readMessage: ReadMessage = (contentType, bytes, url, decodeProtobuf) => {
     const notes: FieldNotes | undefined = maskField && { paths: [], repeated: 0 };
-    const message = bytes && createMessage ? createMessage({ contentType, body: bytes }) : create(input);
+    const fromBytes = bytes && readBytes(contentType, bytes, decodeProtobuf);
+    const message = fromBytes ?? create(input);
     if (url !== undefined) variables.set(message, url.captures);
-    const unknownInBody = bytes && setFields?.(message, bytes, notes);
+    const unknownInBody = bytes && fromBytes === undefined ? setFields?.(message, bytes, notes) : undefined;
     const unknownInQuery = url?.query ? readQuery(queryBinding, url.query, message) : undefined;
     if (maskField !== undefined && notes !== undefined) fillUpdateMask(maskField, message, notes.paths);
     if (checksRequired) requireFields(input, message);
-    const ignoredCount = (unknownInQuery?.count ?? 0) + (unknownInBody?.count ?? 0);
-    if (ignoredCount > 0)
-      onIgnored?.(method, [...(unknownInQuery?.names ?? []), ...(unknownInBody?.names ?? [])], ignoredCount);
+    if (onIgnored !== undefined) reportIgnored(onIgnored, method, [unknownInQuery, unknownInBody]);
     return message;
   };
 
@@ -86,18 +106,29 @@ export function createRequestReader(
     hasRequestStream,
     boundByPathOrBody,
     bodyProblem: (contentType, isEmpty) => bodyProblem(bodyFormat, contentType, isEmpty),
-    decode(request) {
+    decode(request, decodeProtobuf) {
       const { body: bytes, contentType } = request;
       // If the body is raw, an empty one is a google.api.HttpBody without bytes, for example an empty file.
       const isRead = bytes.byteLength > 0 || isRaw || bodyFormat.isRequired === true;
       const bodyBytes = isRead ? bytes : undefined;
       const problem = bodyBytes && bodyProblem(bodyFormat, contentType, false);
       if (problem !== undefined) throw problem;
-      return readMessage(contentType, bodyBytes, request);
+      return readMessage(contentType, bodyBytes, request, decodeProtobuf);
     },
     openStream(request) {
       const setsFields = (): boolean => request.captures.length > 0 || hasParameters(queryBinding, request.query);
       return openRequestStream(request, { isRaw, setsFields }, readMessage);
     },
   };
+}
+
+/** Reports the names that were ignored in the query and in the body, if there are any. */
+function reportIgnored(onIgnored: OnIgnored, method: DescMethod, unknown: readonly (UnknownNames | undefined)[]): void {
+  const count = unknown.reduce((sum, names) => sum + (names?.count ?? 0), 0);
+  if (count === 0) return;
+  onIgnored(
+    method,
+    unknown.flatMap((names) => names?.names ?? []),
+    count,
+  );
 }

@@ -97,6 +97,8 @@ const serviceDefaults: Required<RestServiceOptions> = {
   mapsInQuery: false,
   structsInQuery: false,
   goDurations: false,
+  protobufBodies: false,
+  prettyJson: false,
   grpcMetadata: false,
   jsonClientStreams: false,
   int64Numbers: false,

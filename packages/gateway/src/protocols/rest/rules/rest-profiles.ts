@@ -35,6 +35,8 @@ export const restProfiles: Readonly<Record<RestProfile, ProfileOptions>> = {
       mapsInQuery: true,
       structsInQuery: true,
       goDurations: true,
+      protobufBodies: true,
+      prettyJson: true,
       grpcMetadata: true,
       streamInResults: true,
       jsonClientStreams: true,

@@ -61,6 +61,18 @@ export interface RestServiceOptions {
   /** Accepts durations of Go in the query, as grpc-gateway does: `5m`, `13h0m0s`. */
   readonly goDurations?: boolean;
   /**
+   * Accepts and sends single messages also in the binary format of protobuf, as `ProtoMarshaller` of grpc-gateway does:
+   * as `application/x-protobuf`, `application/protobuf` or `application/octet-stream`. A response has the type that
+   * `Accept` names, otherwise that of the request; errors are a google.rpc.Status. The path overrides the body. Not for
+   * streams, `google.api.HttpBody`, and bodies that are not a message.
+   */
+  readonly protobufBodies?: boolean;
+  /**
+   * Sends indented JSON for `Accept: application/json+pretty` and for a parameter `pretty`, as the documentation of
+   * grpc-gateway shows. A parameter `pretty` that names a field of the request sets this field.
+   */
+  readonly prettyJson?: boolean;
+  /**
    * Also uses the header names of grpc-gateway. A handler gets `Grpc-Metadata-Name` as `name`, unless the request has
    * that field itself; response metadata is also sent as `Grpc-Metadata-Name`, and trailers as trailer fields
    * `Grpc-Trailer-Name` if the client sends `TE: trailers`. Excluded are credentials, cookies, and fields that describe
