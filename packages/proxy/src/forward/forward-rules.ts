@@ -20,7 +20,8 @@ import { type OptionNames, refusePromise } from "@plantstore/gateway/options";
  * Over MCP, `authorization` is forwarded only if `allow` contains exactly this name or `set` sets it: a token of an MCP client
  * is intended for this server, and must not be passed on (MCP, "Token Handling").
  *
- * X-Forwarded-For is set to the address of the caller, as determined by trusted proxies, unless rules exclude the field.
+ * X-Forwarded-For is set to the address of the caller, and X-Forwarded-Host to the host that it called, as determined
+ * by trusted proxies, unless rules exclude the field.
  */
 export interface ForwardRules {
   /** The names that are forwarded; a string may end in `*`. Default: all but those of the two lists. */
@@ -65,8 +66,9 @@ const blockedFields = { request: blockedRequestFields, response: blockedResponse
 /** Returns whether a field is forwarded only if `allow` contains exactly its name, by direction. */
 const needsExactName = { request: isIdentityField, response: isControlField };
 
-/** The field with the address of the client, for the server behind a proxy. */
+/** The fields with the address of the client and with the host that it called, for the server behind a proxy. */
 const clientField = "x-forwarded-for";
+const hostField = "x-forwarded-host";
 
 /** Maximum cached names or addresses. 1,000: more than most servers see, and a bound if a client invents names. */
 const cachedMax = 1_000;
@@ -95,12 +97,13 @@ export function compileForwardRules(direction: "request" | "response", rules: Fo
     return rename.get(name) ?? name;
   };
   const clientName = direction === "request" ? nameByRules(clientField) : undefined;
-  const clientOf = clientName === undefined ? undefined : cacheClientFields(clientName);
+  const hostName = direction === "request" ? nameByRules(hostField) : undefined;
+  const clientFieldsOf = cacheClientFields(clientName, hostName);
   const choose = (name: string): string | undefined => {
     if (isBlocked(name)) return undefined;
     const newName = nameByRules(name);
-    // No other field may be renamed to the client field, even if the client has no address.
-    return newName === clientName ? undefined : newName;
+    // No other field may be renamed to a client field, even if the client has no address.
+    return newName === clientName || newName === hostName ? undefined : newName;
   };
   const cache = new Map<string, string | undefined>();
   const nameOf = (sent: string): string | undefined => {
@@ -112,16 +115,10 @@ export function compileForwardRules(direction: "request" | "response", rules: Fo
   return {
     forwardsMcpCredential: exactlyAllowed.has("authorization"),
     added: (request) => {
-      const clientFields = clientOf === undefined ? noAddedFields : clientOf(request.peer.address);
+      const clientFields = clientFieldsOf(request);
       if (set === undefined) return clientFields;
-      const added = new Map(clientFields);
       const fields = refusePromise(set(request), `${direction}Header.set must be synchronous`);
-      for (const [name, value] of Object.entries(fields)) {
-        requireSettable(name.toLowerCase());
-        if (value !== undefined) requireField(name, value);
-        added.set(name.toLowerCase(), value);
-      }
-      return added;
+      return new Map([...clientFields, ...Object.entries(fields).map(requireSetField)]);
     },
     of: cacheForwarded((fields, added) => {
       const forwarded: string[] = [];
@@ -198,16 +195,24 @@ function cacheForwarded(choose: (fields: HeaderFields, added: AddedFields) => st
   };
 }
 
-/** Caches the client field, so that all calls from one address share one object. */
-function cacheClientFields(name: string): (address: string) => AddedFields {
+/** Caches the client fields, so that all calls from one address to one host share one object. */
+function cacheClientFields(
+  clientName: string | undefined,
+  hostName: string | undefined,
+): (request: AdmitRequest) => AddedFields {
+  if (clientName === undefined && hostName === undefined) return () => noAddedFields;
   const cache = new Map<string, AddedFields>();
-  return (address) => {
-    let fields = cache.get(address);
-    if (fields !== undefined) return fields;
-    const client = addressOf(address);
-    fields = new Map(client === undefined ? [] : [[name, client]]);
+  return ({ peer, origin }) => {
+    const key = `${peer.address} ${origin}`;
+    const cached = cache.get(key);
+    if (cached !== undefined) return cached;
+    const fields = new Map<string, string>();
+    const client = addressOf(peer.address);
+    const host = origin.replace(/^.*?:\/\//, "");
+    if (clientName !== undefined && client !== undefined) fields.set(clientName, client);
+    if (hostName !== undefined && host !== "") fields.set(hostName, host);
     if (cache.size >= cachedMax) cache.clear();
-    cache.set(address, fields);
+    cache.set(key, fields);
     return fields;
   };
 }
@@ -238,6 +243,13 @@ function toMatcher(pattern: string | RegExp): (name: string) => boolean {
   }
   const text = pattern.toLowerCase();
   return text.endsWith("*") ? (name) => name.startsWith(text.slice(0, -1)) : (name) => name === text;
+}
+
+/** Returns a field that `set` returned, with its name in lower case. @throws TypeError if it must not be set */
+function requireSetField([name, value]: [string, string | undefined]): [string, string | undefined] {
+  requireSettable(name.toLowerCase());
+  if (value !== undefined) requireField(name, value);
+  return [name.toLowerCase(), value];
 }
 
 function requireSettable(name: string): void {

@@ -84,12 +84,36 @@ describe("without rules", () => {
   });
 
   test.each([
-    { who: "the peer of the connection", trustedProxies: undefined, want: "127.0.0.1" },
-    { who: "the client named by a trusted proxy", trustedProxies: { addresses: ["127.0.0.1"] }, want: "192.0.2.7" },
-  ])("X-Forwarded-For is $who", async ({ trustedProxies, want }) => {
-    const forwarded: Field = ["X-Forwarded-For", "198.51.100.6, 192.0.2.7"];
-    const { received } = await forward([forwarded], {}, {}, trustedProxies && { trustedProxies });
-    expect(received).toEqual({ ...grpcFields, "x-forwarded-for": want });
+    { who: "of the connection and of Host", trustedProxies: undefined, want: client },
+    {
+      who: "that a trusted proxy reports",
+      trustedProxies: { addresses: ["127.0.0.1"] },
+      want: { "x-forwarded-for": "192.0.2.7", "x-forwarded-host": "public.example:8443" },
+    },
+  ])("X-Forwarded-For and X-Forwarded-Host are those $who", async ({ trustedProxies, want }) => {
+    const sent: readonly Field[] = [
+      ["X-Forwarded-For", "198.51.100.6, 192.0.2.7"],
+      ["X-Forwarded-Host", "forged.example, public.example:8443"],
+    ];
+    const { received } = await forward(sent, {}, {}, trustedProxies && { trustedProxies });
+    expect(received).toEqual({ ...grpcFields, ...want });
+  });
+
+  test("a call without a host has no X-Forwarded-Host, not even by rename", () => {
+    const rules = compileForwardRules("request", { rename: { "x-a": "x-forwarded-host" } });
+    const added = rules.added(Object.assign(requestFrom("192.0.2.9"), { origin: "http://" }));
+    expect(rules.of(["X-A", "forged.example"], added).fields).toEqual(["x-forwarded-for", "192.0.2.9"]);
+  });
+
+  test("two hosts at one address are forwarded to their own calls", () => {
+    const { added } = compileForwardRules("request");
+    const hostOf = (origin: string): unknown =>
+      added(Object.assign(requestFrom("192.0.2.9"), { origin })).get("x-forwarded-host");
+    expect(["http://a.example", "https://[2001:db8::1]:8443", "http://a.example"].map(hostOf)).toEqual([
+      "a.example",
+      "[2001:db8::1]:8443",
+      "a.example",
+    ]);
   });
 
   test.each(["AA", "AA==", "AAA", "AAA=", "AAAA", "", "AA, AAA=,AAAA", "+/+/"])(
@@ -162,7 +186,8 @@ describe("without rules", () => {
         return {};
       },
     });
-    const upstreamOptions = { timeoutMs: 0, requestHeader: { rename: { "x-forwarded-for": "z-for", "x-a": "z-for" } } };
+    const rename = { "x-forwarded-for": "z-for", "x-a": "z-for" };
+    const upstreamOptions = { timeoutMs: 0, requestHeader: { deny: ["x-forwarded-host"], rename } };
     const url = `http://127.0.0.1:${upstream.address.port}`;
     await using started = await startProxy(url, [GreenhouseService.file], { upstreamOptions });
     const headers = { "z-for": "192.0.2.66", "x-a": "192.0.2.67", "x-b": "1" };
@@ -225,9 +250,9 @@ describe("with rules", () => {
     ["deny excludes prefixes", { deny: ["X-*"] }, { "y-a": "3" }],
     ["deny takes precedence over allow", { allow: ["x-*"], deny: [/b$/] }, { ...client, "x-a": "1" }],
     [
-      "rules apply to X-Forwarded-For, too",
-      { allow: ["x-forwarded-for"], rename: { "X-Forwarded-For": "Z-For" } },
-      { "z-for": "127.0.0.1" },
+      "rules apply to X-Forwarded-For and X-Forwarded-Host, too",
+      { allow: ["x-forwarded-*"], rename: { "X-Forwarded-For": "Z-For", "x-forwarded-host": "Z-Host" } },
+      { "z-for": "127.0.0.1", "z-host": "proxy.example" },
     ],
     ["rename changes names", { allow: ["x-a"], rename: { "X-A": "Z-A" } }, { "z-a": "1" }],
     [
@@ -237,13 +262,13 @@ describe("with rules", () => {
         "x-a": "/greenhouse.v1.GreenhouseService/GetReading",
         "x-b": "2",
         "y-a": "3",
-        "x-forwarded-for": "127.0.0.1",
+        ...client,
       },
     ],
     [
       "set removes fields whose value is undefined",
       { set: () => ({ "X-A": undefined, "x-forwarded-for": undefined, "x-c": undefined }) },
-      { "x-b": "2", "y-a": "3" },
+      { "x-b": "2", "y-a": "3", "x-forwarded-host": "proxy.example" },
     ],
   ])("%s", async (_, rules, want) => {
     expect((await forward(sent, {}, { requestHeader: rules })).received).toEqual({ ...grpcFields, ...want });

@@ -28,7 +28,7 @@ export async function forward(
   const { header } = await exchangeHttp1(proxy.address, {
     httpMethod: "GET",
     path: "/sensors/a/reading",
-    header: sent,
+    header: [["host", "proxy.example"], ...sent],
   });
   return { received, back: Object.fromEntries(header) };
 }
@@ -39,5 +39,5 @@ export const grpcFields = {
   te: "trailers",
   "user-agent": "grpc-node-plantstore-gateway",
 };
-/** The client field, unless rules exclude it. */
-export const client = { "x-forwarded-for": "127.0.0.1" };
+/** The client fields, unless rules exclude them. */
+export const client = { "x-forwarded-for": "127.0.0.1", "x-forwarded-host": "proxy.example" };

@@ -29,12 +29,14 @@ test("fields that identify a caller are forwarded if allow contains their exact 
   expect(Object.keys(all.received)).toEqual(expect.arrayContaining(others.map((name) => name.toLowerCase())));
 });
 
-test("a caller cannot set X-Forwarded-For, even if allow contains the exact name", async () => {
-  const { received } = await forward(
-    [["X-Forwarded-For", "192.0.2.7"]],
-    {},
-    { requestHeader: { allow: ["X-Forwarded-For"] } },
-  );
+test("a caller cannot set X-Forwarded-For and X-Forwarded-Host, even if allow contains the exact names", async () => {
+  const sent: readonly Field[] = [
+    ["X-Forwarded-For", "192.0.2.7"],
+    ["X-Forwarded-Host", "forged.example"],
+    ["X-A", "other.example"],
+  ];
+  const allow = ["X-Forwarded-For", "X-Forwarded-Host", "X-A"];
+  const { received } = await forward(sent, {}, { requestHeader: { allow, rename: { "x-a": "x-forwarded-host" } } });
   expect(received).toEqual({ ...grpcFields, ...client });
 });
 

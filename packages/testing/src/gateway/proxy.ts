@@ -19,7 +19,7 @@ export interface TestProxy {
 
 /** Returns a request with only the address of the caller, for rules of header fields. */
 export function requestFrom(address: string): AdmitRequest {
-  return Object.assign(Object.create(null), { peer: { address } });
+  return Object.assign(Object.create(null), { peer: { address }, origin: "http://proxy.example" });
 }
 
 /** Starts a proxy in front of one upstream. */
