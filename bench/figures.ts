@@ -72,7 +72,17 @@ export interface ServerFigures {
 /** The latency of one server at each rate that it kept up with. */
 export interface RateFigures {
   readonly name: string;
-  readonly steps: readonly { readonly requestsPerS: number; readonly latencyUs: Percentiles }[];
+  readonly steps: readonly RateStep[];
+  /** The requests per second at saturation. */
+  readonly requestsPerSMax?: number;
+  /** The latency at shares of this server's own maximum, by percent. */
+  readonly atShares?: Readonly<Record<string, RateStep>>;
+}
+
+/** The latency of one server at one rate. */
+export interface RateStep {
+  readonly requestsPerS: number;
+  readonly latencyUs: Percentiles;
 }
 
 /** The time to the first response of one program, and the resources used until then: medians of its starts. */

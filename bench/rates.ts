@@ -1,12 +1,15 @@
-import type { RateFigures } from "./figures.ts";
+import type { RateFigures, RateStep } from "./figures.ts";
 import { pacedLoad } from "./load/h2load.ts";
-import type { Load, LoadResult } from "./load/load.ts";
+import type { Load, LoadResult, LoadShape } from "./load/load.ts";
 import type { Scenario } from "./scenarios.ts";
 import { startServer } from "./server-process.ts";
 import { median } from "./summary.ts";
 
 /** The offered requests per second, in the order in which they are tried until a server does not keep up. */
 const rates = [5_000, 10_000, 20_000, 40_000, 80_000, 160_000];
+
+/** Shares of a server's own maximum, in percent: rates at which servers are run, unlike saturation. */
+const shares = [50, 80];
 
 const warmUpS = 2;
 
@@ -22,7 +25,7 @@ const keptUp = 0.95;
 
 interface Measured extends RateFigures {
   readonly port: number;
-  readonly steps: RateFigures["steps"][number][];
+  readonly steps: RateStep[];
 }
 
 /**
@@ -48,15 +51,35 @@ export async function measureRates(
       const results = resultsOf.get(one) ?? [];
       const middle = (figure: (result: LoadResult) => number): number => median(results.map(figure));
       if (middle(({ requests, durationS }) => requests / durationS) < rate * keptUp) return false;
-      const latencyUs = {
-        p50: middle((result) => result.latencyUs.p50),
-        p99: middle((result) => result.latencyUs.p99),
-      };
-      one.steps.push({ requestsPerS: rate, latencyUs });
+      one.steps.push(stepOf(rate, results));
       return true;
     });
   }
-  return all.map(({ name, steps }) => ({ name, steps }));
+  const figures: RateFigures[] = [];
+  for (const one of all) figures.push({ name: one.name, steps: one.steps, ...(await measureShares(one, shape, load)) });
+  return figures;
+}
+
+/** Measures the maximum of a server, and its latency at shares of it. */
+async function measureShares(
+  one: Measured,
+  shape: LoadShape,
+  load: Load,
+): Promise<Required<Pick<RateFigures, "requestsPerSMax" | "atShares">>> {
+  const saturated = (await takeTurns([one], load)).get(one) ?? [];
+  const requestsPerSMax = median(saturated.map(({ requests, durationS }) => requests / durationS));
+  const atShares: Record<string, RateStep> = {};
+  for (const share of shares) {
+    const rate = Math.round((requestsPerSMax * share) / 100);
+    atShares[share] = stepOf(rate, (await takeTurns([one], pacedLoad(shape, rate))).get(one) ?? []);
+  }
+  return { requestsPerSMax, atShares };
+}
+
+function stepOf(requestsPerS: number, results: readonly LoadResult[]): RateStep {
+  const middle = (figure: (result: LoadResult) => number): number => median(results.map(figure));
+  const p50 = middle(({ latencyUs }) => latencyUs.p50);
+  return { requestsPerS, latencyUs: { p50, p99: middle(({ latencyUs }) => latencyUs.p99) } };
 }
 
 /** Loads the servers one after the other, in reverse order in every second turn. */

@@ -5,6 +5,7 @@ import {
   type CallFigures,
   type Figures,
   type MemoryFigures,
+  type RateFigures,
   ownLoggedName,
   ownName,
   ownNodeName,
@@ -234,9 +235,25 @@ function rateTables(rates: NonNullable<Figures["rates"]>): string {
         return step === undefined ? "–" : latencies(step.latencyUs);
       }),
     ]);
-    return formatRows([title, ...offered.map((rate) => rate.toLocaleString("en-US"))], rows);
+    const table = formatRows([title, ...offered.map((rate) => rate.toLocaleString("en-US"))], rows);
+    return [table, ...sharesTable(protocol, all)].join("\n\n");
   });
   return tables.join("\n\n");
+}
+
+/** Returns the table of latency at shares of each server's maximum, if it was measured. */
+function sharesTable(protocol: string, all: readonly RateFigures[]): string[] {
+  const measured = all.filter(({ atShares }) => atShares !== undefined);
+  if (measured.length === 0) return [];
+  const shares = Object.keys(measured[0]?.atShares ?? {});
+  const rows = measured.map(({ name, requestsPerSMax, atShares = {} }, at) => [
+    nameOf(name, at),
+    requestsPerSMax?.toLocaleString("en-US", { maximumSignificantDigits: 3 }) ?? "–",
+    ...shares.map((share) => (atShares[share] ? latencies(atShares[share].latencyUs) : "–")),
+  ]);
+  const protocolName = protocol === "grpc" ? "gRPC" : "REST";
+  const head = [`${protocolName}, p50 / p99 ms at a share of the maximum`, "maximum, requests a second"];
+  return [formatRows([...head, ...shares.map((share) => `${share} %`)], rows)];
 }
 
 function startTable(starts: readonly StartFigures[]): string {

@@ -89,3 +89,13 @@ describe("headlineTables", () => {
 No peer has a lower p99 latency.`);
   });
 });
+
+test("the rates have a table of the latency at shares of each server's maximum", () => {
+  const step = { requestsPerS: 20_000, latencyUs: { p50: 500, p99: 2_000 } };
+  const rates = { rest: [{ name: "node:http", steps: [step], requestsPerSMax: 40_123, atShares: { 50: step } }] };
+  const page = renderPage("<!-- figures: rates -->\n\n\n\n<!-- /figures -->", { rates });
+  expect(page).toContain(`\
+| REST, p50 / p99 ms at a share of the maximum | maximum, requests a second | 50 % |
+|---|---|---|
+| node:http, the floor | 40,100 | 0.50 / 2.00 |`);
+});
