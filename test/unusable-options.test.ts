@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { openTokenVerifier } from "../packages/auth/src/index.ts";
+import { createBearerAuth, openTokenVerifier } from "../packages/auth/src/index.ts";
 import { expressConnectMiddleware } from "../packages/frameworks/src/express.ts";
 import { fastifyConnectPlugin } from "../packages/frameworks/src/fastify.ts";
 import { ConnectModule, type ConnectModuleOptions } from "../packages/frameworks/src/nestjs.ts";
@@ -18,6 +18,8 @@ const address = { host: "127.0.0.1", port: 0 };
 const upstream = { upstream: "http://127.0.0.1:1", descriptors: new Uint8Array() };
 const handle = (): { httpStatus: number; body: string } => ({ httpStatus: 200, body: "" });
 const forRoot = (options: ConnectModuleOptions): unknown => ConnectModule.forRoot(options);
+
+const noVerifier = {};
 
 class Page {
   readonly path = "/a";
@@ -116,6 +118,26 @@ describe("options that cannot be used are refused:", () => {
       "jwt that is not an array",
       () => call(openTokenVerifier, { jwt: {} }, silentLog),
       'option "jwt" of openTokenVerifier must be an array, got an object',
+    ],
+    [
+      "open that is not an array",
+      () => call(createBearerAuth, noVerifier, { realm: "a", open: "shop.v1.Shop" }),
+      'option "open" of createBearerAuth must be an array, got string',
+    ],
+    ...[
+      ["the path of an RPC without its first slash", "shop.v1.Shop/List", "/shop.v1.Shop/List"],
+      ["a service with slashes around it", "/shop.v1.Shop/", "shop.v1.Shop"],
+      ["all RPCs of a service by a wildcard", "/shop.v1.Shop/*", "shop.v1.Shop"],
+      ["a service by a wildcard of selectors", "shop.v1.Shop.*", "shop.v1.Shop"],
+    ].map(([name = "", given = "", meant = ""]): [string, () => unknown, string] => [
+      `${name} in open`,
+      () => call(createBearerAuth, noVerifier, { realm: "a", open: ["shop.v1.Other", given] }),
+      `option "open" of createBearerAuth must name services (package.Service) and RPCs (/package.Service/Method), got "${given}", did you mean "${meant}"?`,
+    ]),
+    [
+      "a number in open",
+      () => call(createBearerAuth, noVerifier, { realm: "a", open: [1] }),
+      "(/package.Service/Method), got number",
     ],
     [
       "upstreams that are not an array",

@@ -1,9 +1,10 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import type { Interceptor } from "@connectrpc/connect";
 import type { AdmitProcedure, AdmitRequest, OpenApiSecurityRequirement } from "@plantstore/gateway";
-import { type OptionNames, refusePromise, refuseUnknownOptions, required } from "@plantstore/gateway/options";
+import { arrayOf, type OptionNames, refusePromise, refuseUnknownOptions, required } from "@plantstore/gateway/options";
 import { type BearerProblem, readBearerToken } from "./bearer-token.ts";
 import { type CredentialChecks, createCredentialInterceptor } from "./credential-interceptor.ts";
+import { openNameProblem } from "./open-names.ts";
 import { principalKey } from "./principal-context.ts";
 import { type CredentialErrors, createCredentialErrors } from "./credential-refusal.ts";
 import type { ResourceMetadata } from "./protected-resource.ts";
@@ -37,7 +38,7 @@ export interface BearerAuthOptions {
 const bearerAuthOptionNames: OptionNames<BearerAuthOptions> = {
   realm: required,
   requiredScope: true,
-  open: true,
+  open: arrayOf(),
   resourceMetadata: true,
 };
 
@@ -77,7 +78,7 @@ interface Requirement {
 /**
  * Creates a {@link BearerAuth} for one realm.
  *
- * @throws TypeError for unknown options; RangeError when the realm or the metadata URL is not printable ASCII
+ * @throws TypeError for unknown options, and for a name in `open` that is not one of a service or procedure; RangeError when the realm or the metadata URL is not printable ASCII
  */
 export function createBearerAuth(verifier: TokenVerifier, options: BearerAuthOptions): BearerAuth {
   refuseUnknownOptions(options, bearerAuthOptionNames, "createBearerAuth");
@@ -193,8 +194,15 @@ function createErrors({ realm, resourceMetadata }: BearerAuthOptions): (url?: st
   };
 }
 
+function requireOpenName(name: unknown): void {
+  const problem = openNameProblem(name);
+  if (problem === undefined) return;
+  throw Object.assign(new TypeError(`option "open" of createBearerAuth ${problem}`), { code: "ERR_OPTIONS" });
+}
+
 function createRequirements(options: BearerAuthOptions): (procedure: string) => Requirement {
   const open = new Set(options.open);
+  for (const name of open) requireOpenName(name);
   // The number of procedures limits the size of the map: a path that matches nothing has no procedure.
   const requirements = new Map<string, Requirement>();
 

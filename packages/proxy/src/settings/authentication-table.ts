@@ -1,4 +1,4 @@
-import { type JwtAlgorithm, jwtAlgorithms } from "@plantstore/auth";
+import { type JwtAlgorithm, jwtAlgorithms, openNameProblem } from "@plantstore/auth";
 import type { SettingType } from "./setting.ts";
 import { secret } from "./secret-types.ts";
 import { boolean, list, mapping, oneOf, record, text } from "./setting-types.ts";
@@ -76,6 +76,12 @@ const realm = text("text", (value) => {
   throw new Error(`must be printable ASCII, got ${JSON.stringify(value)}`);
 });
 
+const openName = text("text", (value) => {
+  const problem = openNameProblem(value);
+  if (problem === undefined) return value;
+  throw new Error(problem);
+});
+
 const publicUrl = text("URL", (value) => {
   const url = URL.canParse(value) ? new URL(value) : undefined;
   const isPlain = url !== undefined && /^https?:$/.test(url.protocol) && url.username + url.password === "";
@@ -107,7 +113,7 @@ export const authenticationType: SettingType<AuthenticationFile> = mapping<Authe
   jwt: { type: list(jwt), fallback: [], about: "Issuers of JSON Web Tokens." },
   introspection: { type: introspection, about: "Endpoint that is asked about all other tokens (RFC 7662)." },
   open: {
-    type: list(text()),
+    type: list(openName),
     fallback: [],
     about: "Services (`package.Service`) and RPCs (`/package.Service/Method`) that need no credential.",
   },

@@ -194,6 +194,12 @@ describe("a mistake is reported with file, line and column", () => {
         "proxy.yaml:4:29: authentication.scopes./shop.v1.Shop/Get is not the name of an RPC; names are similar to shop.v1.OrderService.GetOrder or shop.v1.*",
     },
     {
+      name: "the path of an open RPC without its first slash",
+      text: `${upstream}authentication: { open: [shop.v1.Stock, shop.v1.Shop/Get] }\n`,
+      problem:
+        'proxy.yaml:4:41: authentication.open[1] must name services (package.Service) and RPCs (/package.Service/Method), got "shop.v1.Shop/Get", did you mean "/shop.v1.Shop/Get"?',
+    },
+    {
       name: "an origin with a path",
       text: `${upstream}cors: { origins: [https://a.example, https://b.example/] }\n`,
       problem:

@@ -1,0 +1,20 @@
+/**
+ * Returns what is wrong with a name in `open`, or `undefined` if it can name a service or an RPC. A name of another form
+ * would match nothing, and the RPC would need a credential.
+ */
+export function openNameProblem(name: unknown): string | undefined {
+  if (typeof name === "string" && validName.test(name)) return undefined;
+  const got = typeof name === "string" ? JSON.stringify(name) : typeof name;
+  const suggested = typeof name === "string" ? suggest(name) : undefined;
+  const hint = suggested === undefined ? "" : `, did you mean "${suggested}"?`;
+  return `must name services (package.Service) and RPCs (/package.Service/Method), got ${got}${hint}`;
+}
+
+const validName = /^(?:[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*|\/[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*\/[A-Za-z_]\w*)$/;
+
+/** Returns the valid name of the same service or RPC, if slashes or a wildcard are the only mistake. */
+function suggest(name: string): string | undefined {
+  const [, service, method] = /^\/*([\w.]*\w)(?:\/+(?:(\w+)|\*)?|\.\*)?\/*$/.exec(name) ?? [];
+  const suggested = method === undefined ? service : `/${service}/${method}`;
+  return suggested !== undefined && validName.test(suggested) ? suggested : undefined;
+}
