@@ -73,6 +73,12 @@ const effects: Effects = {
   ...credentialEffects,
   host: async () => {
     using folder = createTempFolder();
+    const exposed = { DATABASE_URL: `sqlite:${folder.file("plants.db")}`, PLANTSTORE_TOKENS: token };
+    await compare({
+      off: { ...exposed, HOST: "127.0.0.1" },
+      on: { ...exposed, HOST: "0.0.0.0" },
+      observe: ({ address }) => Promise.resolve(address),
+    });
     return await compare({
       off: { HOST: "127.0.0.1" },
       on: { HOST: `unix:${folder.file("s")}` },

@@ -3,6 +3,9 @@ import { resolve } from "node:path";
 import { describe, expect, test } from "vitest";
 import { type Mutant, moduleOf, mutantsIn } from "../../tools/mutants/mutant.ts";
 import { mutationsOf } from "../../tools/mutants/mutations-of.ts";
+import { settingMutants } from "../../tools/mutants/setting-mutants.ts";
+import { settingRows } from "../../packages/proxy/src/settings/setting-flags.ts";
+import { settings } from "../../src/server/settings.ts";
 import { rejectedMutants } from "../../tools/mutants/rejected-mutants.ts";
 import { createTempFolder } from "../../packages/testing/src/process/temp-folder.ts";
 
@@ -111,6 +114,12 @@ test.each(["equivalent mutant", "Equivalent mutant"])(
     expect(mutantsIn(file).map(({ line, text }) => `${line} ${text}`)).toEqual(["1 a();", "6 d();"]);
   },
 );
+
+test("settingMutants has a mutant for each setting of the plant store and the proxy", () => {
+  const names = new Set(settingMutants().map(({ change }) => change));
+  for (const name of Object.keys(settings)) expect(names).toContain(name);
+  for (const { path, type } of settingRows()) if (!/mapping/.test(type)) expect(names).toContain(path);
+});
 
 test("rejectedMutants finds type errors also when another mutant has a syntax error, which hides them", async () => {
   using folder = createTempFolder();

@@ -6,6 +6,7 @@ import { type Mutant, mutantsIn } from "./mutant.ts";
 import { ProjectCopy } from "./project-copy.ts";
 import { rejectedMutants } from "./rejected-mutants.ts";
 import { allTests, relatedTests } from "./related-tests.ts";
+import { findUnnoticedSettings } from "./setting-mutants.ts";
 import type { TestRequest } from "./test-server.ts";
 
 // `npm run mutants`: mutation testing. It mutates a copy of the project, one change at a time, runs the tests that enter
@@ -23,6 +24,8 @@ import type { TestRequest } from "./test-server.ts";
 //   --module-floor 80        fails when fewer than this percentage of the mutants of any module are killed
 //   --report FILE            writes how many were killed, for `npm run results`
 //   --workers 2              how many copies of the project to test in parallel; default: one per core
+//   --settings               instead of all this: each setting of the plant store and the proxy is not read, and its value
+//                            is not passed on; fails unless one of the tests that compare its values notices each mutant
 
 const { values: options } = parseArgs({
   options: {
@@ -35,8 +38,10 @@ const { values: options } = parseArgs({
     "module-floor": { type: "string", default: "0" },
     report: { type: "string" },
     workers: { type: "string", default: String(availableParallelism()) },
+    settings: { type: "boolean", default: false },
   },
 });
+if (options.settings) process.exit((await findUnnoticedSettings()).length === 0 ? 0 : 1);
 
 /**
  * Returns the mutants in the order of a hash, so that a change of one file does not affect the draw of the others: one of

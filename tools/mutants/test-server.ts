@@ -29,7 +29,7 @@ export interface PassedFile {
   readonly id: string;
   /** The seconds that it took to load the file and to run what its tests share. */
   readonly seconds: number;
-  readonly passed: readonly { readonly id: string; readonly seconds: number }[];
+  readonly passed: readonly { readonly id: string; readonly name: string; readonly seconds: number }[];
 }
 
 /** Runs files in the order of the request; vitest would start with the slowest. */
@@ -103,7 +103,10 @@ function failureOf(module: TestModule): string {
 
 function passedFile(module: TestModule): PassedFile {
   const tests = [...module.children.allTests("passed")];
-  const passed = tests.map((test) => ({ id: test.id, seconds: (test.diagnostic()?.duration ?? 0) / 1000 }));
+  const passed = tests.map((test) => {
+    const { id, name } = test;
+    return { id, name, seconds: (test.diagnostic()?.duration ?? 0) / 1000 };
+  });
   const { collectDuration, setupDuration, duration } = module.diagnostic();
   const total = (collectDuration + setupDuration + duration) / 1000;
   return {

@@ -26,8 +26,7 @@ async function compareJwt(
   using provider = await startIdentityProvider(await createSigningKey("RS256", "1"));
   const settings = (members: object): TestSettings => {
     const text = JSON.stringify({ issuer: provider.issuer, audiences: [testAudience], ...members });
-    const file = fileOf("keys.json", JSON.stringify({ keys: provider.keys.map(({ jwk }) => jwk) }));
-    const jwt: unknown = JSON.parse(text.replaceAll("ISSUER", provider.issuer).replaceAll("KEYS", file));
+    const jwt: unknown = JSON.parse(text.replaceAll("ISSUER", provider.issuer));
     return { authentication: { jwt: [jwt] } };
   };
   const signed = await provider.sign(claims, { ...header });
@@ -116,8 +115,11 @@ export const callerEffects: Effects = {
     compareJwt({}, { audienceClaim: "client_id" }, { claims: { aud: undefined, client_id: testAudience } }),
   "authentication.jwt[].keysUrl": () =>
     compareJwt({ keysUrl: "ISSUER/.well-known/openid-configuration" }, { keysUrl: "ISSUER/keys" }),
-  "authentication.jwt[].keysFile": () =>
-    compareJwt({ keysUrl: "ISSUER/.well-known/openid-configuration" }, { keysFile: "KEYS" }),
+  "authentication.jwt[].keysFile": async () => {
+    const { jwk } = await createSigningKey("RS256", "2");
+    const file = fileOf("other-keys.json", JSON.stringify({ keys: [jwk] }));
+    return await compareJwt({}, { keysFile: file });
+  },
   "authentication.jwt[].algorithms": () => compareJwt({ algorithms: ["ES256"] }, { algorithms: ["RS256"] }),
   "authentication.jwt[].type": () => compareJwt({}, { type: "at+jwt" }, { header: { typ: "JWT" } }),
   "authentication.introspection.url": () => compareIntrospection({}, { url: "ENDPOINT/two" }),

@@ -266,9 +266,15 @@ export const upstreamEffects: Effects = {
   "methodConfig[].name[].service": () => compareMethodNames({ service: "other.Service" }, { service: greenhouse }),
   "methodConfig[].name[].method": () =>
     compareMethodNames({ service: greenhouse, method: "WaterBed" }, { service: greenhouse, method: "GetReading" }),
-  "methodConfig[].timeout": () => {
-    const name = [{ service: greenhouse }];
-    return compareMethodConfig({ name, timeout: "9s" }, { name, timeout: "5s" });
+  "methodConfig[].timeout": async () => {
+    const [off, on] = ["9s", "5s"].map((timeout) => ({
+      upstream: { timeoutMs: 1_000 },
+      methodConfig: [{ name: [{ service: greenhouse }], timeout }],
+    }));
+    const both = { off: off ?? {}, on: on ?? {} };
+    // Instead of the timeout of the upstream, and at most.
+    await compare({ ...both, observe: (proxy) => timeoutOf(proxy) });
+    return await compare({ ...both, observe: (proxy) => timeoutOf(proxy, { "x-server-timeout": "30" }) });
   },
   "methodConfig[].retryPolicy.maxAttempts": () => compareRetries({}, { maxAttempts: 3 }, ({ length }) => length),
   "methodConfig[].retryPolicy.initialBackoff": () =>

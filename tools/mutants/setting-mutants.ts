@@ -1,0 +1,150 @@
+import { readFileSync } from "node:fs";
+import { settingRows } from "../../packages/proxy/src/settings/setting-flags.ts";
+import { settings } from "../../src/server/settings.ts";
+import { moduleOf, type Mutant, mutantsIn } from "./mutant.ts";
+import { ProjectCopy } from "./project-copy.ts";
+import { rejectedMutants } from "./rejected-mutants.ts";
+import type { PassedFile } from "./test-server.ts";
+
+/** A setting that has no effect, or less. A comparison of its values must fail. */
+export interface SettingMutant extends Mutant {
+  /** Returns whether a test compares values of the setting. These tests run first. */
+  readonly isCompared: (test: string) => boolean;
+  /** Whether a failure of any other comparison counts too. */
+  readonly hasOthers: boolean;
+}
+
+/** A command with settings. */
+interface SettingsProgram {
+  /** The files of the comparisons. */
+  readonly tests: readonly string[];
+  /** The names of the settings. */
+  readonly names: readonly string[];
+  /** The code that reads a setting, and the same code for all settings but one. */
+  readonly reader: {
+    readonly file: string;
+    readonly code: string;
+    readonly without: (setting: string) => string;
+  };
+  /** The files that pass settings to what they configure. */
+  readonly wiring: readonly string[];
+}
+
+const plantStore: SettingsProgram = {
+  tests: ["test/server/setting-effects.test.ts", "test/stores/postgres/setting-effects.test.ts"],
+  names: Object.keys(settings),
+  reader: {
+    file: "src/server/configuration.ts",
+    code: "readSetting(setting, sources, problems)]",
+    without: (setting) =>
+      `readSetting(setting, key === ${JSON.stringify(setting)} ? { environment: {}, flags: {} } : sources, problems)]`,
+  },
+  wiring: ["src/server/create-plant-server.ts", "src/server/start-server.ts", "src/server/credential-settings.ts"],
+};
+
+const proxyCommand = "packages/proxy/src/command";
+const proxy: SettingsProgram = {
+  tests: ["setting", "validation"].map((name) => `packages/proxy/test/command/${name}-effects.test.ts`),
+  // Mappings only have members.
+  names: settingRows().flatMap(({ path, type }) => (/^(?:list of )?mappings?$/.test(type) ? [] : [path])),
+  reader: {
+    file: "packages/proxy/src/settings/setting-types.ts",
+    code: "if (member !== undefined) return [name, type.read(member, report)];",
+    without: (setting) =>
+      `if (memberPath(at.path, name).replaceAll(/\\[\\d+\\]/g, "[]") === ${JSON.stringify(setting)}) return [name, fallback];
+        if (member !== undefined) return [name, type.read(member, report)];`,
+  },
+  wiring: ["admission", "method-settings", "proxy-server", "proxy-settings", "serving-parts", "upstream-settings"].map(
+    (name) => `${proxyCommand}/${name}.ts`,
+  ),
+};
+
+/** Members with the name of a setting that do not pass it on, by the start of their text. */
+const notPassedOn = [
+  // Fields of the log.
+  "port: address.port",
+  "publicUrl: publicUrl?.href",
+  // The names of settings in messages.
+  "tokenHashesFile: credentialSettings",
+  // A part of the server, which is not ready without descriptors.
+  "descriptors: { problem",
+  // Only for MCP on standard input, which has its own tests.
+  "delayMs →",
+  "set →",
+];
+
+const programs: readonly SettingsProgram[] = [plantStore, proxy];
+
+/** Returns a mutant for each setting that does not read it, and one for each place that does not pass its value on. */
+export function settingMutants(): SettingMutant[] {
+  return programs.flatMap((program) => [...unreadSettings(program), ...unwiredSettings(program)]);
+}
+
+/** @throws Error when the reader has changed, so that no setting can be removed from it */
+function unreadSettings({ names, reader: { file, code, without } }: SettingsProgram): SettingMutant[] {
+  const source = readFileSync(file, "utf8");
+  if (source.split(code).length !== 2) throw new Error(`${file} must contain once: ${code}`);
+  return names.map((setting) => ({
+    kind: "member",
+    file,
+    module: moduleOf(file),
+    line: source.slice(0, source.indexOf(code)).split("\n").length,
+    text: code,
+    change: setting,
+    source: source.replace(code, () => without(setting)),
+    block: 0,
+    isCompared: (test) => test.split(" ").includes(setting),
+    hasOthers: false,
+  }));
+}
+
+function unwiredSettings({ names, wiring }: SettingsProgram): SettingMutant[] {
+  const members = new Set(names.map((path) => path.replace(/^.*\./, "").replace("[]", "")));
+  const mutants = wiring.flatMap(mutantsIn).filter(({ kind }) => kind === "member");
+  return mutants.flatMap((mutant) => {
+    const [member = ""] = /^\w+/.exec(mutant.change) ?? [];
+    if (!members.has(member) || notPassedOn.some((start) => mutant.change.startsWith(start))) return [];
+    const isCompared = (test: string): boolean => new RegExp(`(?:^|[ .])${member}(?:$| )`).test(test);
+    return [{ ...mutant, isCompared, hasOthers: true }];
+  });
+}
+
+/** Runs the comparisons of each mutant, and returns the mutants that no test notices. */
+export async function findUnnoticedSettings(): Promise<SettingMutant[]> {
+  using copy = new ProjectCopy(process.cwd());
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.once(signal, () => process.exit(1));
+  process.once("exit", () => copy[Symbol.dispose]());
+  const all = settingMutants();
+  const rejected = await rejectedMutants(copy.folder, all);
+  const tests = programs.flatMap((program) => program.tests);
+  const { files, failure } = await copy.runAllTests(tests, []);
+  if (failure !== undefined) throw new Error(`fails without a mutant: ${failure}`);
+  const unnoticed: SettingMutant[] = [];
+  for (const mutant of all.filter((each) => !rejected.has(each))) {
+    const failed = await failureOf(mutant, files, copy);
+    if (failed === undefined) unnoticed.push(mutant);
+    const status = failed === undefined ? "SURVIVED" : "killed";
+    console.log(`${status}  ${mutant.file}:${mutant.line}  ${mutant.change}  ${failed ?? mutant.text}`);
+  }
+  console.log(`${unnoticed.length} of ${all.length} mutants survived, ${rejected.size} do not compile`);
+  return unnoticed;
+}
+
+async function failureOf(
+  { file, source, isCompared, hasOthers }: SettingMutant,
+  files: readonly PassedFile[],
+  copy: ProjectCopy,
+): Promise<string | undefined> {
+  using _ = copy.replace(file, source);
+  for (const isFirst of hasOthers ? [true, false] : [true]) {
+    const ofProgram = programs.find(({ reader, wiring }) => [reader.file, ...wiring].includes(file))?.tests ?? [];
+    const tests = files
+      .filter((each) => ofProgram.includes(each.file))
+      .map((each) => [each.file, each.passed.filter(({ name }) => isCompared(name) === isFirst).map(({ id }) => id)]);
+    const selected = Object.fromEntries(tests.filter(([, ids]) => ids !== undefined && ids.length > 0));
+    if (Object.keys(selected).length === 0) continue;
+    const { failure } = await copy.runTests(selected, 120);
+    if (failure !== undefined) return failure;
+  }
+  return undefined;
+}
