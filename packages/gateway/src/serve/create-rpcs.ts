@@ -25,7 +25,7 @@ import {
 import { type UniversalHandlerOptions, validateUniversalHandlerOptions } from "@connectrpc/connect/protocol";
 import { validateServices } from "../descriptors/index.ts";
 import { problem } from "../errors/index.ts";
-import { createReachableRegistry, memoize, type ReadJsonOptions } from "../messages/json/index.ts";
+import { createReachableRegistry, ignoredJsonOptions, memoize, type ReadJsonOptions } from "../messages/json/index.ts";
 import type { CallView, ViewedRequest } from "./call-view.ts";
 import { forwarderOf, Forwarding } from "./forward.ts";
 import {
@@ -39,7 +39,7 @@ import {
   type StreamRpc,
   type UnaryRpc,
 } from "../protocols/index.ts";
-import { refusePromise, refuseUnknownOptions } from "../options/index.ts";
+import { refuseIgnoredOptions, refusePromise, refuseUnknownOptions } from "../options/index.ts";
 import { refuseMisspelledHandlers, routerOptionNames } from "./router-options.ts";
 import { requireOwnDescriptors } from "./own-descriptors.ts";
 import { checkRequests, type Validation } from "./validation.ts";
@@ -129,10 +129,11 @@ export function* createRpcs(
 /**
  * Returns the options of a router, or of one of its RPCs, with Connect's defaults.
  *
- * @throws ConnectError for an invalid limit, and if all protocols are disabled
+ * @throws ConnectError for an invalid limit, and if all protocols are disabled; TypeError for {@link ignoredJsonOptions}
  */
 function optionsOf(base: ConnectRouterOptions, override: Partial<ConnectRouterOptions> | undefined): RouterOptions {
   const mergedOptions = { ...base, ...override };
+  refuseIgnoredOptions(mergedOptions.jsonOptions ?? {}, ignoredJsonOptions, "jsonOptions");
   // Called for its checks, which throw Connect's errors.
   createConnectRouter(mergedOptions);
   return { ...mergedOptions, ...validateUniversalHandlerOptions(mergedOptions) };

@@ -16,6 +16,7 @@
 export { type BodyRules, createJsonFieldReader, type JsonFieldReader, readJson, readPartialJson } from "./read-json.ts";
 export { readJsonExactly, toText } from "./read-exact.ts";
 export {
+  ignoredJsonOptions,
   jsonOptionNames,
   type ReadJsonOptions,
   readJsonOptionNames,

@@ -2,6 +2,7 @@ import type { JsonReadOptions, JsonWriteOptions, Registry } from "@bufbuild/prot
 import type { CodegenOptions } from "../codegen/index.ts";
 import type { AcceptingOption } from "../../errors/index.ts";
 import type { OptionNames } from "../../options/index.ts";
+import { jsonDepthMax } from "./json-scanner.ts";
 
 /** How JSON is read. */
 export interface ReadJsonOptions {
@@ -31,6 +32,11 @@ export const jsonOptionNames: OptionNames<Partial<JsonReadOptions & JsonWriteOpt
   alwaysEmitImplicit: true,
   enumAsInteger: true,
   useProtoFieldName: true,
+};
+
+/** The options of protobuf-es for JSON that are refused because they would have no effect, and why. */
+export const ignoredJsonOptions: Readonly<Record<string, string>> = {
+  recursionLimit: `JSON may always be nested ${jsonDepthMax} levels deep`,
 };
 
 /** Options of one service. */

@@ -1,0 +1,29 @@
+import { expect } from "vitest";
+
+/** Two observations that differ. No test case can omit the comparison, because only this class has its type. */
+export class Differs {
+  readonly #observed: readonly unknown[];
+
+  constructor(observed: readonly unknown[]) {
+    this.#observed = observed;
+    expect(this.#observed).toHaveLength(2);
+    expect(this.#observed[0]).not.toEqual(this.#observed[1]);
+  }
+}
+
+/** The comparison of two values of each option. An option without a comparison does not compile. */
+export type EffectsOf<Options> = Readonly<Record<keyof Options, () => Promise<Differs>>>;
+
+/**
+ * Observes two values, one after the other, and fails unless the observations differ. The first value is observed twice,
+ * so that a comparison also fails if its observations differ by themselves.
+ */
+export async function compareValues<Value>(
+  off: Value,
+  on: Value,
+  observe: (value: Value) => Promise<unknown>,
+): Promise<Differs> {
+  const first = await observe(off);
+  expect(await observe(off)).toEqual(first);
+  return new Differs([first, await observe(on)]);
+}

@@ -1,0 +1,42 @@
+import type { GatewayOptions } from "../../../gateway/src/index.ts";
+import { createGateway } from "../../../gateway/src/index.ts";
+import type { HttpRequest } from "../carriers/exchange.ts";
+import { exchangeFetch } from "../carriers/fetch.ts";
+import { compareValues, type Differs } from "../comparison.ts";
+import { kitchenSinkOptions } from "./kitchen-sink.ts";
+
+/** The value of an option: the options of a gateway, which may record what their callbacks get. */
+export type OptionValue = Partial<GatewayOptions> | ((record: (what: unknown) => void) => Partial<GatewayOptions>);
+
+/** A request in short: its method and target, body and header fields. */
+export interface ShortRequest {
+  /** Such as `GET /v1/query`. */
+  readonly line: string;
+  readonly body?: string | Uint8Array;
+  readonly header?: Readonly<Record<string, string>>;
+}
+
+/** Returns the request with a content type of JSON, unless it has another one. */
+function toHttpRequest({ line, body, header = {} }: ShortRequest): HttpRequest {
+  const [httpMethod = "", path = ""] = line.split(" ");
+  const fields = { ...(body !== undefined && { "content-type": "application/json" }), ...header };
+  return { httpMethod, path, header: Object.entries(fields), ...(body !== undefined && { body: Buffer.from(body) }) };
+}
+
+/**
+ * Compares the response of a kitchen sink with two values of an option, or the error that refuses a value, and what the
+ * callbacks of the options have recorded.
+ */
+export async function compareResponses(request: ShortRequest, off: OptionValue, on: OptionValue): Promise<Differs> {
+  return await compareValues(off, on, async (value) => {
+    const recorded: unknown[] = [];
+    const options = typeof value === "function" ? value((what) => void recorded.push(what)) : value;
+    try {
+      const gateway = createGateway({ ...kitchenSinkOptions, ...options });
+      const { httpStatus, header, body } = await exchangeFetch(gateway.fetch, toHttpRequest(request));
+      return [httpStatus, header, String(body), recorded];
+    } catch (error) {
+      return error;
+    }
+  });
+}
