@@ -124,7 +124,7 @@ export interface ProxyGateway extends Gateway {
    * Serves by other options, without closing the port; calls in flight keep the old ones. An upstream whose new
    * descriptors cannot be read or are invalid keeps those that were read from the same address. Rejects, with the errors
    * of {@link createProxy}, if the options are not valid, also together with these kept descriptors, or if no upstream has
-   * descriptors; nothing changes then. The engine, `trustedProxies`, and the limits of connections stay those of the
+   * descriptors; nothing changes then. Concurrent calls are applied in their order. The engine, `trustedProxies`, and the limits of connections stay those of the
    * start.
    */
   reconfigure(options: ProxyOptions): Promise<void>;
@@ -198,8 +198,11 @@ async function openServing(given: ProxyOptions, previous?: ProxyTable): Promise<
   refuseSharedPatterns(options.upstreams);
   const owners = new ServiceOwners(options.upstreams);
   const localMethods = methodsOf(options.routes);
-  const upstreams = options.upstreams.map((upstream, at) => new OpenUpstream(upstream, call, at, owners));
+  const upstreams: OpenUpstream[] = [];
+  const watches: (() => void)[] = [];
   try {
+    for (const [at, upstream] of options.upstreams.entries())
+      upstreams.push(new OpenUpstream(upstream, call, at, owners));
     const onUnknownPath = (path: string): ConnectError | undefined => {
       table.noteUnknownPath(path);
       return table.isIncomplete ? unknownService() : undefined;
@@ -210,15 +213,17 @@ async function openServing(given: ProxyOptions, previous?: ProxyTable): Promise<
       return { ...compiled, routes: { ...routes, onUnknownPath } };
     };
     const table = new ProxyTable(upstreams, compile, report, options);
-    await table.load(knownDescriptorsOf(upstreams, previous)).catch((error: unknown) => {
-      // Reads in progress are aborted, because their result is not needed.
-      table.close();
+    try {
+      await table.load(knownDescriptorsOf(upstreams, previous));
+      const server = createNodeServer(options, table.inUse.routes, report);
+      table.server = server;
+      for (const upstream of upstreams) watches.push(upstream.watchDescriptors(() => void table.reload()));
+      return { table, server, upstreams, watches };
+    } catch (error) {
+      // Aborts reads in progress, too, because their result is not needed.
+      stopReading({ table, watches });
       throw error;
-    });
-    const server = createNodeServer(options, table.inUse.routes, report);
-    table.server = server;
-    const watches = upstreams.map((upstream) => upstream.watchDescriptors(() => void table.reload()));
-    return { table, server, upstreams, watches };
+    }
   } catch (error) {
     await closeAll(upstreams);
     throw error;
@@ -244,7 +249,7 @@ function knownDescriptorsOf(
 }
 
 /** Stops reading descriptors. */
-function stopReading({ table, watches }: Serving): void {
+function stopReading({ table, watches }: Pick<Serving, "table" | "watches">): void {
   table.close();
   for (const stopWatch of watches) stopWatch();
 }
@@ -268,7 +273,8 @@ function openProxy(first: Serving, options: ProxyOptions): ProxyGateway {
     await stopGateway();
     await closeAll(current.upstreams);
   };
-  const reconfigure = async (next: ProxyOptions): Promise<void> => {
+  const reconfigure = inOrder(async (next: ProxyOptions) => {
+    if (isStopped) throw closedError();
     const opened = await openServing(next, current.table);
     if (isStopped) return await discard(opened);
     const old = current;
@@ -277,7 +283,7 @@ function openProxy(first: Serving, options: ProxyOptions): ProxyGateway {
     opened.table.server = server;
     current = opened;
     replace(old);
-  };
+  });
   return {
     handler: gateway.handler,
     checkContinue: gateway.checkContinue,
@@ -315,11 +321,25 @@ function openProxy(first: Serving, options: ProxyOptions): ProxyGateway {
   };
 }
 
+/** Returns a function that calls `apply` for one argument after the other. A call that rejects does not affect others. */
+function inOrder<Argument>(apply: (argument: Argument) => Promise<void>): (argument: Argument) => Promise<void> {
+  let last: Promise<unknown> = Promise.resolve();
+  return (argument) => {
+    const applied = last.then(() => apply(argument));
+    last = applied.catch(() => undefined);
+    return applied;
+  };
+}
+
 /** Closes what `reconfigure` has opened for a proxy that was closed in the meantime. */
 async function discard(opened: Serving): Promise<never> {
   stopReading(opened);
   await closeAll(opened.upstreams);
-  throw new Error("the proxy is closed");
+  throw closedError();
+}
+
+function closedError(): Error {
+  return new Error("the proxy is closed");
 }
 
 /** @throws TypeError if the patterns of services do not decide which upstream serves a service */

@@ -1,5 +1,5 @@
 import { Code, ConnectError } from "@connectrpc/connect";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import type { TrustedProxiesOptions } from "../../../gateway/src/trusted-proxies/index.ts";
 import { openHttp1 } from "../../../testing/src/carriers/http1-connection.ts";
@@ -15,7 +15,7 @@ import {
   type ScriptedConnection,
   startScriptedServer,
 } from "../../../testing/src/gateway/scripted-http2-server.ts";
-import { createProxy } from "../../src/create-proxy.ts";
+import { createProxy, type ProxyGateway, type ProxyOptions } from "../../src/create-proxy.ts";
 import { serviceWithRoutes } from "../../../testing/src/gateway/reflected-upstream.ts";
 
 // `reconfigure` replaces the upstreams of a running proxy.
@@ -122,4 +122,73 @@ test("an upstream that cannot be read keeps descriptors that a reload has read w
   await proxy.reconfigure({ upstreams: [{ upstream, descriptors: { read } }] });
   expect(proxy.services.flatMap(({ methods }) => methods.map(({ name }) => name))).toEqual(["New"]);
   await proxy.close();
+});
+
+/** Returns options whose descriptors, of a service with this RPC, are read when the returned promise resolves. */
+function delayed(name: string): { options: ProxyOptions; started: Promise<void>; read: (error?: Error) => void } {
+  const gate = Promise.withResolvers<Uint8Array>();
+  const start = Promise.withResolvers<void>();
+  const read = (): Promise<Uint8Array> => {
+    start.resolve();
+    return gate.promise;
+  };
+  return {
+    options: { upstreams: [{ upstream: "http://127.0.0.1:2", descriptors: { read } }] },
+    started: start.promise,
+    read: (error) => (error === undefined ? gate.resolve(offered(name)) : gate.reject(error)),
+  };
+}
+
+function namesOf({ services }: ProxyGateway): readonly string[] {
+  return services.flatMap(({ methods }) => methods.map(({ name }) => name));
+}
+
+describe("concurrent calls of reconfigure", () => {
+  const upstreams = [{ upstream: "http://127.0.0.1:1", descriptors: offered("Start") }];
+
+  test("are applied in their order, even if the first one reads for longer", async () => {
+    const proxy = await createProxy({ upstreams });
+    const [first, second, third] = [delayed("First"), delayed("Second"), delayed("Third")];
+    second.read();
+    third.read();
+    const seen: unknown[] = [];
+    const applied = [first, second, third].map(async ({ options }) => {
+      await proxy.reconfigure(options);
+      seen.push(namesOf(proxy));
+    });
+    await first.started;
+    expect(namesOf(proxy)).toEqual(["Start"]);
+    first.read();
+    await Promise.all(applied);
+    expect([seen, namesOf(proxy)]).toEqual([[["First"], ["Second"], ["Third"]], ["Third"]]);
+    await proxy.close();
+  });
+
+  test("settle by their own options: a failed one rejects, and the next one is applied", async () => {
+    const proxy = await createProxy({ upstreams });
+    const [failed, next] = [delayed("Failed"), delayed("Next")];
+    next.read();
+    const outcomes = Promise.allSettled([proxy.reconfigure(failed.options), proxy.reconfigure(next.options)]);
+    await failed.started;
+    failed.read(new Error("no descriptors"));
+    expect(await outcomes).toMatchObject([
+      { status: "rejected", reason: { message: expect.stringContaining("no descriptors") } },
+      { status: "fulfilled" },
+    ]);
+    expect(namesOf(proxy)).toEqual(["Next"]);
+    await proxy.close();
+  });
+
+  test("are rejected when the proxy closes, and a queued one reads nothing", async () => {
+    const proxy = await createProxy({ upstreams });
+    const [running, queued] = [delayed("Running"), delayed("Queued")];
+    let hasRead = false;
+    void queued.started.then(() => (hasRead = true));
+    const outcomes = Promise.allSettled([proxy.reconfigure(running.options), proxy.reconfigure(queued.options)]);
+    await running.started;
+    await proxy.close();
+    running.read();
+    const closed = { status: "rejected", reason: { message: "the proxy is closed" } };
+    expect([await outcomes, hasRead, namesOf(proxy)]).toMatchObject([[closed, closed], false, ["Start"]]);
+  });
 });
