@@ -4,26 +4,19 @@ import type { Attempt, Backend } from "../../src/stores/contract/backend.ts";
 import { type Deletion, endings, type FailedEnding } from "../../src/stores/contract/deletion.ts";
 import { type QueueOptions, queuedStore } from "../../src/stores/queue/queued-store.ts";
 import { deleteCall } from "../support/plants/delete-call.ts";
+import { fakeBackend } from "../support/plants/fake-store.ts";
 
 type Commit = (batch: readonly Deletion[], attempt: Attempt) => FailedEnding | undefined;
 
 /** Opens a store on a backend that commits as `commit` says, and records its batches. */
 function openStore(commit: Commit, options?: QueueOptions, backend: Partial<Backend> = {}) {
   const batches: { readonly ids: readonly bigint[]; readonly attempt: Attempt }[] = [];
-  const store = queuedStore(
-    {
-      name: "fake",
-      problem: undefined,
-      commit: async (batch, attempt) => {
-        batches.push({ ids: batch.map(({ id }) => id), attempt });
-        await new Promise(setImmediate);
-        return commit(batch, attempt);
-      },
-      close: () => Promise.resolve(),
-      ...backend,
-    },
-    options,
-  );
+  const commitRecorded: Backend["commit"] = async (batch, attempt) => {
+    batches.push({ ids: batch.map(({ id }) => id), attempt });
+    await new Promise(setImmediate);
+    return commit(batch, attempt);
+  };
+  const store = queuedStore(fakeBackend(commitRecorded, backend), options);
   return { store, batches };
 }
 

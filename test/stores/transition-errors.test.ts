@@ -1,28 +1,24 @@
 import { Code } from "@connectrpc/connect";
 import { expect, test, vi } from "vitest";
 import type { Backend } from "../../src/stores/contract/backend.ts";
-import { type Deletion, endings } from "../../src/stores/contract/deletion.ts";
+import { endings } from "../../src/stores/contract/deletion.ts";
 import { queuedStore } from "../../src/stores/queue/queued-store.ts";
 import { deleteCall } from "../support/plants/delete-call.ts";
+import { fakeBackend } from "../support/plants/fake-store.ts";
 
 /** A backend that defers its first batch, and ends the second deletion of each later one twice. */
 function createFaultyBackend(defersFirst: boolean): Backend {
   let isFirst = defersFirst;
-  return {
-    name: "faulty",
-    problem: undefined,
-    commit: async (batch: readonly Deletion[]) => {
-      await new Promise(setImmediate);
-      if (isFirst) {
-        isFirst = false;
-        for (const one of batch) one.defer();
-        return undefined;
-      }
-      for (const one of [...batch.slice(0, 2), ...batch.slice(1)]) one.decide(endings.deleted);
+  return fakeBackend(async (batch) => {
+    await new Promise(setImmediate);
+    if (isFirst) {
+      isFirst = false;
+      for (const one of batch) one.defer();
       return undefined;
-    },
-    close: () => Promise.resolve(),
-  };
+    }
+    for (const one of [...batch.slice(0, 2), ...batch.slice(1)]) one.decide(endings.deleted);
+    return undefined;
+  });
 }
 
 test.each([

@@ -90,7 +90,7 @@ export const nightlySuites: readonly Suite[] = [
   {
     kind: "files",
     name: "recipe",
-    about: "the recipe for a new RPC in CONTRIBUTING.md, on a copy of the project",
+    about: "the recipes for a new RPC and a new store in CONTRIBUTING.md, on a copy of the project",
     occasion: "nightly",
     whySeparate: "takes a minute",
     files: ["test/tools/new-rpc.test.ts"],

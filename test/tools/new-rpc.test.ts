@@ -1,9 +1,10 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { basename, delimiter, join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { ProjectCopy } from "../../tools/mutants/project-copy.ts";
 import { carriagesWithTools } from "../../packages/testing/src/gateway/wire-format.ts";
 import { buildLimitMs, buildStep } from "../../packages/testing/src/process/build-step.ts";
+import { startPostgres } from "../support/plants/postgres-server.ts";
 import { projectFolder, type ProgramResult, runProgram } from "../../packages/testing/src/process/child-program.ts";
 
 // Follows the recipe for a new RPC in CONTRIBUTING.md on a copy of the project: runs its commands, and adds GetPlant to the
@@ -45,8 +46,9 @@ message GetPlantResponse {
 /** The code that the compiler requires in each file; it is inserted before that of DeletePlant. */
 const pieces: Readonly<Record<string, string>> = {
   [pathOf("plant-service.ts")]: `
-    getPlant: ({ id }) => {
+    getPlant: async ({ id }) => {
       if (id === undefined) throw idMissing();
+      if (!(await store.has(id))) throw plantNotFound(id);
       return { id };
     },`,
   [pathOf("rpc-policy.ts")]: `
@@ -74,6 +76,24 @@ const pieces: Readonly<Record<string, string>> = {
       },
     ],`,
 };
+
+/** A program in the copy that gets 200 plants from a server on a PostgreSQL store, and prints what it got. */
+const getPlants = `
+import { createPlantServer, openPlantStore } from "./src/index.ts";
+import { runSql } from "./test/support/plants/postgres-server.ts";
+import { testVerifier, tokens } from "./test/support/server/plant-server.ts";
+const url = process.argv[2] ?? "";
+const store = await openPlantStore({ kind: "postgres", url });
+const server = createPlantServer({ store, verifier: testVerifier });
+const headers = { authorization: \`Bearer \${tokens.narrow}\` };
+const { port } = await server.listen({});
+const get = async (id: number) => await (await fetch(\`http://127.0.0.1:\${port}/plants/\${id}\`, { headers })).text();
+const got = await Promise.all(Array.from({ length: 200 }, (_, id) => get(id)));
+const sessions = await runSql(url, "SELECT FROM pg_stat_activity WHERE query LIKE 'SELECT FROM %plants WHERE id = $1'");
+console.log(JSON.stringify({ got, sessions: sessions.length }));
+await server.close();
+process.exit();
+`;
 
 let copy: ProjectCopy;
 beforeAll(() => {
@@ -104,6 +124,25 @@ async function filesWithErrors(): Promise<string[]> {
 }
 
 test(
+  "the compiler finds errors in the tables of kinds after a new kind of store is declared",
+  { timeout: buildLimitMs },
+  async () => {
+    const index = "src/stores/index.ts";
+    using _ = copy.replace(
+      index,
+      read(index).replace(
+        "  readonly postgres: PostgresLocation;",
+        '$&\n  readonly mysql: { readonly kind: "mysql"; readonly url: string };',
+      ),
+    );
+    const storeRecipe = page.slice(page.indexOf("**A new store**"), page.indexOf("**A change of the schema**"));
+    const files = await filesWithErrors();
+    expect(files).toEqual(["src/server/database-url.ts", index]);
+    for (const file of files) expect(storeRecipe).toContain(`\`${file}\``);
+  },
+);
+
+test(
   "the compiler finds errors in all files of the recipe after a new RPC and a new method of the stores are declared",
   { timeout: buildLimitMs },
   async () => {
@@ -113,16 +152,51 @@ test(
     await generate();
     const files = readdirSync(join(copy.folder, "src"), { recursive: true, encoding: "utf8" });
     const sources = files.map((path) => `src/${path}`);
-    const [contract = ""] = sources.filter((path) => basename(path) === "plant-store.ts");
-    const stores = sources.filter((path) => ["memory-store.ts", "store.ts"].includes(basename(path)));
-    using _ = copy.replace(
-      contract,
-      read(contract).replace("close(): Promise<void>;", "$&\n  has(id: bigint): Promise<boolean>;"),
-    );
-    const tests = [pathOf("fake-store.ts"), pathOf("describe-plant-store.ts")];
-    expect(await filesWithErrors()).toEqual([...Object.keys(pieces), ...stores, ...tests].toSorted());
+    const [plantStore = ""] = sources.filter((path) => basename(path) === "plant-store.ts");
+    const backends = sources.filter((path) => /\/(?:memory|sqlite|postgres)-store\.ts$/.test(path));
+    expect(backends).toHaveLength(3);
+    for (const contract of [plantStore, pathOf("backend.ts")])
+      copy.replace(
+        contract,
+        read(contract).replace("  close(): Promise<void>;", "  has(id: bigint): Promise<boolean>;\n$&"),
+      );
+    const others = [pathOf("queued-store.ts"), pathOf("fake-store.ts"), pathOf("describe-plant-store.ts")];
+    expect(await filesWithErrors()).toEqual([...Object.keys(pieces), ...backends, ...others].toSorted());
   },
 );
+
+const readsMax = 2;
+
+/** What each file does for the new method: the code, and the code that it precedes. */
+const methodPieces: Readonly<Record<string, readonly (readonly [piece: string, before: string])[]>> = {
+  [pathOf("queued-store.ts")]: [["has: (id) => backend.has(id),\n    ", "async close() {"]],
+  "src/stores/queue/memory-store.ts": [["has: async (id) => plants.has(id),\n    ", "commit: async"]],
+  // The request to the thread is omitted.
+  "src/stores/sqlite/sqlite-store.ts": [
+    ["has(): Promise<boolean> {\n    return Promise.resolve(false);\n  }\n\n  ", "async close()"],
+  ],
+  "src/stores/postgres/postgres-store.ts": [
+    ["readonly #reads: SessionPool;\n  ", "readonly #sessions: SessionPool;"],
+    [`this.#reads = new SessionPool(openSession, ${readsMax});\n    `, "this.#sessions = new SessionPool("],
+    [
+      `async has(id: bigint): Promise<boolean> {
+    return await this.#reads.use(performance.now() + batchTimeoutMs, async (session) => {
+      const { plants } = await this.#location.schemaOn(session);
+      return (await session.query(\`SELECT FROM \${plants} WHERE id = $1\`, [id])).length > 0;
+    });
+  }
+
+  `,
+      "async close()",
+    ],
+    ["this.#reads.close(), ", "this.#sessions.close()"],
+  ],
+  [pathOf("fake-store.ts")]: [
+    ["has: () => Promise.resolve(true), ", "problem: undefined, delete:"],
+    ["has: () => Promise.resolve(true), ", "problem: undefined, commit,"],
+  ],
+  [pathOf("describe-plant-store.ts")]: [['has: () => test.todo("has"),\n  ', "close: testClose,"]],
+};
 
 test(
   "a new RPC compiles, is described and is served once all files of the recipe implement it",
@@ -130,6 +204,15 @@ test(
   async () => {
     for (const [path, piece] of Object.entries(pieces))
       copy.replace(path, read(path).replace(/\n(?= +(?:async )?deletePlant\b)/, `${piece}$&`));
+    for (const [path, ofFile] of Object.entries(methodPieces)) {
+      for (const [piece, before] of ofFile) {
+        expect(read(path).split(before), `${path} has ${before} once`).toHaveLength(2);
+        copy.replace(
+          path,
+          read(path).replace(before, () => piece + before),
+        );
+      }
+    }
     expect(await filesWithErrors()).toEqual([]);
     await generate();
     const { paths } = JSON.parse(read("openapi.json"));
@@ -138,5 +221,21 @@ test(
     const PATH = [join(copy.folder, "node_modules/.bin"), process.env["PATH"]].join(delimiter);
     const output = await buildStep("vitest", args, { folder: copy.folder, environment: { PATH, NO_COLOR: "1" } });
     expect(output).toContain(`${carriagesWithTools.length} passed`);
+  },
+);
+
+test(
+  "a new RPC reads PostgreSQL on at most the sessions of its pool, in 200 calls",
+  { timeout: buildLimitMs },
+  async () => {
+    await using postgres = await startPostgres();
+    const url = await postgres.createPlants(Array.from({ length: 100 }, (_, i) => BigInt(2 * i + 1)));
+    writeFileSync(join(copy.folder, "get-plants.ts"), getPlants);
+    const { stdout, stderr } = await runProgram(process.execPath, ["get-plants.ts", url], { folder: copy.folder });
+    expect(stderr).toBe("");
+    const { got, sessions } = JSON.parse(stdout);
+    expect(got.slice(0, 2)).toEqual([expect.stringContaining("plant 0 not found"), '{"id":"1"}']);
+    expect(sessions).toBe(readsMax);
+    expect(got.filter((text: string) => JSON.parse(text).id !== undefined)).toHaveLength(100);
   },
 );

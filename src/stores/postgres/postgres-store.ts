@@ -94,7 +94,8 @@ class PostgresBackend implements Backend {
     const names = new NamedStatements((refusal) =>
       onUpkeep?.({ kind: "prepared-statements-refused", lastedMs: elapsedMsSince(begunMs), problem: refusal }),
     );
-    this.#sessions = new SessionPool(() => new Session(server, deleteTimeouts, location.workers, names));
+    const openSession = (): Session => new Session(server, deleteTimeouts, location.workers, names);
+    this.#sessions = new SessionPool(openSession);
   }
 
   get name(): string {
