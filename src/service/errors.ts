@@ -67,11 +67,19 @@ export function outcomeUnknown(cause?: unknown): ConnectError {
  * locked the plant. Returns `undefined` for errors of other origins.
  */
 export function storeProblemOf(error: unknown): string | undefined {
-  if (!(error instanceof ConnectError) || !("errorCode" in error) || error.cause === undefined) return undefined;
+  if (!(error instanceof ConnectError) || !("errorCode" in error) || !storeErrorCodes.has(error.errorCode))
+    return undefined;
   // The cause of an unknown outcome may be the error of a later attempt.
   const problem = storeProblemOf(error.cause) ?? (error.cause instanceof Error ? error.cause.message : error.cause);
   return typeof problem === "string" ? problem.slice(0, problemCharsMax) : undefined;
 }
+
+/** The codes of errors whose cause is a problem of the store. Other errors, such as invalid messages, have causes too. */
+const storeErrorCodes: ReadonlySet<unknown> = new Set<PlantErrorCode>([
+  "ERR_PLANT_PROTECTED",
+  "ERR_STORE_UNAVAILABLE",
+  "ERR_OUTCOME_UNKNOWN",
+]);
 
 // The limit of a message in a line of the log, in characters. Messages of triggers have any length.
 const problemCharsMax = 512;

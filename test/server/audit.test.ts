@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openTokenVerifier, toStaticToken, type TokenVerifier } from "../../packages/auth/src/index.ts";
 import { PlantService } from "../../src/gen/es/plantstore/v1/plant_service_pb.ts";
 import type { CallAudit } from "../../packages/telemetry/src/logs/index.ts";
+import { problem as gatewayProblem } from "../../packages/gateway/src/errors/index.ts";
 import { auditOf, rememberPlantId } from "../../src/server/audit.ts";
 import { outcomeUnknown, plantProtected, queueFull, storeUnavailable } from "../../src/service/index.ts";
 import { createPlantTools } from "../../src/server/plant-tools.ts";
@@ -160,6 +161,12 @@ describe("the line of a call that the store failed", () => {
       error: new ConnectError("canceled", Code.Canceled, undefined, undefined, new Error("aborted")),
       problem: undefined,
     },
+    {
+      name: "no problem for the cause of an invalid message",
+      error: gatewayProblem("ERR_MESSAGE_INVALID", "the message is not valid", { cause: new Error("premature EOF") }),
+      problem: undefined,
+    },
+    { name: "no problem if the store gives none", error: storeUnavailable(), problem: undefined },
   ])("has $name", ({ error, problem }) => {
     const { fields } = auditOf({ procedure: undefined, contextValues: createContextValues(), error });
     expect(fields).toEqual(problem === undefined ? {} : { problem });
