@@ -130,6 +130,19 @@ test("a response that depends on X-Goog-FieldMask names it in Vary", async () =>
     expect((await send(path)).headers.get("vary")).toContain("x-goog-fieldmask");
 });
 
+test.each(["*", "rpc,*", "*,sink.tags"])(
+  "a response of which %s selects everything is not written again",
+  async (mask) => {
+    const { fetch } = createGateway({
+      rest: { profile: "google" },
+      routes: (router) => void router.service(KitchenSink, { query: () => ({ sink: { fDouble: -0 } }) }),
+    });
+    const response = await fetch(new Request(`http://a/v1/query?$fields=${mask}`));
+    // JSON.stringify would write 0.
+    expect(await response.text()).toBe('{"sink":{"fDouble":-0}}');
+  },
+);
+
 test("a parameter fields that names a field of the request sets this field", async () => {
   const set = setOfFiles([
     {

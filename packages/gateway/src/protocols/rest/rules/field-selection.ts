@@ -38,6 +38,7 @@ export function createFieldSelector(
     const text = findParameter(query, names) ?? fieldMask ?? "";
     if (text.trim() === "") return undefined;
     const selected = new SelectionParser(text, style).parse(root);
+    if (selected.isEntire) return undefined;
     return (json) => JSON.stringify(select(JSON.parse(json), selected));
   };
 }
