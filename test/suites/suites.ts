@@ -114,6 +114,16 @@ export const suites: readonly Suite[] = [
   },
   {
     kind: "files",
+    name: "effects",
+    about: "options of the libraries, each with two values of which a client must see the difference",
+    occasion: "run",
+    whySeparate: "waits for limits and timeouts that must not apply",
+    isForMutants: true,
+    files: ["packages/*/test/suites/effects/**/*.test.ts"],
+    workers: 4,
+  },
+  {
+    kind: "files",
     name: "transcoding",
     about: "the cases of `conformance/`; run it too after changes of `rest` or `json`",
     occasion: "run",
