@@ -48,7 +48,7 @@ export function* compileProxy(
   const proxied = new Set(assigned.services.flat());
   const registrations: ((router: ConnectRouter) => void)[] = [];
   for (const [at, upstream] of upstreams.entries()) {
-    registrations.push(yield* upstream.prepare(assigned.services[at] ?? [], descriptors[at]?.restricted ?? new Set()));
+    registrations.push(yield* upstream.prepare(assigned.services[at] ?? [], descriptors[at]));
   }
   const registry = yield* typesOf(descriptors);
   const register = (router: ConnectRouter): unknown => {

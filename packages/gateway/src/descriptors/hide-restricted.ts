@@ -19,7 +19,10 @@ export interface VisibilityOptions {
 /** Files without restricted elements. */
 export interface VisibleFiles {
   readonly visible: readonly FileDescriptorProto[];
-  /** The full names of the messages without some of their fields, and of the messages that are hidden. */
+  /**
+   * The full names of the messages and enums without some of their fields, extensions or values, and of the messages
+   * that are hidden.
+   */
   readonly restricted: ReadonlySet<string>;
   /** The labels of all rules. */
   readonly labels: ReadonlySet<string>;
@@ -115,7 +118,7 @@ class Rules {
       enumType: positions
         .filter([5], enumType, ({ name }) => inFile(name))
         .map(([desc, at]) => this.#visiblePartOfEnum(desc, joinNames(file.package, desc.name), positions, [5, at])),
-      extension: positions.filter([7], extension, (field) => this.#isFieldVisible(field)).map(([field]) => field),
+      extension: positions.filter([7], extension, (field) => this.#isExtensionVisible(field)).map(([field]) => field),
       service: service.map(([desc, at]) => {
         const method = positions.filter([6, at, 2], desc.method, (each) => {
           const types = [each.inputType, each.outputType];
@@ -158,7 +161,7 @@ class Rules {
       ),
       oneofDecl: oneofDecl.map(([each]) => each),
       extension: positions
-        .filter([...path, 6], message.extension, (each) => this.#isFieldVisible(each))
+        .filter([...path, 6], message.extension, (each) => this.#isExtensionVisible(each))
         .map(([each]) => each),
       nestedType: positions
         .filter([...path, 3], message.nestedType, isVisible)
@@ -180,10 +183,18 @@ class Rules {
     path: readonly number[],
   ): EnumDescriptorProto {
     const value = positions.filter([...path, 2], desc.value, (each) => this.#isVisible(each)).map(([each]) => each);
+    if (value.length < desc.value.length) this.restricted.add(typeName);
     const [first] = desc.value;
     if (first !== undefined && value[0] !== first)
       throw new Error(`the first value of ${typeName} cannot be hidden: it is the default of fields`);
     return copyWith(desc, { value });
+  }
+
+  /** Returns whether an extension is visible. The message that a hidden one extends is restricted. */
+  #isExtensionVisible(field: FieldDescriptorProto): boolean {
+    const isVisible = this.#isFieldVisible(field);
+    if (!isVisible) this.restricted.add(field.extendee.replace(/^\./, ""));
+    return isVisible;
   }
 
   #isFieldVisible(field: FieldDescriptorProto): boolean {

@@ -161,9 +161,9 @@ describe("a definition with restricted elements", () => {
     ]);
   });
 
-  test("lists the messages that lack fields, and all labels", () => {
+  test("lists the messages and enums that lack a part, and all labels", () => {
     const { restricted, labels } = readDescriptorSet(definition(), { allow: [] });
-    expect(restricted).toEqual(new Set(["a.Internal", "a.Internal.Inner", "a.Order"]));
+    expect(restricted).toEqual(new Set(["a.Internal", "a.Internal.Inner", "a.Order", "a.Kind"]));
     expect(labels).toEqual(new Set(["INTERNAL", "PREVIEW"]));
     expect(readDescriptorSet(definition(), { allow: ["INTERNAL"] }).restricted).toEqual(new Set());
   });

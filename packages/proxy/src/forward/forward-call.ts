@@ -17,6 +17,7 @@ import { Envelope, envelopeBytes, type ForwardedMessage, toEnvelope } from "@pla
 import { defaultRestTimeoutMs, type Upstream } from "../upstreams/index.ts";
 import type { Caller, Forwarder, ForwardReply } from "@plantstore/gateway/internal/serve";
 import type { ForwardedFields } from "./forward-rules.ts";
+import type { HiddenParts } from "./hidden-parts.ts";
 import { ResponseMetadata, forwardHeader } from "./forwarded-metadata.ts";
 import type { UpstreamCallObserver } from "./observe-calls.ts";
 import { transportError, malformedResponse, responseDoesNotMatchDescriptor } from "./upstream-errors.ts";
@@ -26,6 +27,8 @@ export interface ForwardTarget {
   readonly upstream: Upstream;
   readonly method: ForwardedMethod;
   readonly binaryOptions: ConnectRouterOptions["binaryOptions"];
+  /** What callers and upstream must not exchange; `undefined` if the messages of the RPC have no hidden part. */
+  readonly hidden: HiddenParts | undefined;
   readonly retries: Retries;
   readonly requestFields: ForwardedFields;
   readonly responseFields: ForwardedFields;
@@ -103,6 +106,7 @@ export class UpstreamForwarder implements Forwarder {
   /** @throws ConnectError `Internal` if the message cannot be encoded */
   encode(message: Message): Envelope {
     try {
+      this.#target.hidden?.removeFrom(this.#target.method.desc.input, message);
       return toEnvelope(this.#write(message));
     } catch (error) {
       throw cannotEncode(error);
@@ -112,7 +116,9 @@ export class UpstreamForwarder implements Forwarder {
   /** @throws ConnectError `Internal` if the message does not match the descriptors */
   decode({ bytes }: Envelope): Message {
     try {
-      return this.#read(bytes);
+      const message = this.#read(bytes);
+      this.#target.hidden?.removeFrom(this.#target.method.desc.output, message);
+      return message;
     } catch (error) {
       throw responseDoesNotMatchDescriptor(this.#target.method.desc.output.typeName, error);
     }

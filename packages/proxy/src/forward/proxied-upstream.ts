@@ -1,10 +1,4 @@
-import {
-  createMutableRegistry,
-  type DescMessage,
-  type DescMethod,
-  type DescService,
-  type Registry,
-} from "@bufbuild/protobuf";
+import { createMutableRegistry, type DescMethod, type DescService, type Registry } from "@bufbuild/protobuf";
 import type { ConnectRouter, ConnectRouterOptions } from "@connectrpc/connect";
 import { defaultReadMaxBytes, requireField } from "@plantstore/gateway/exchange";
 import { type CallSettings, Retries, type RetryPolicy, retryPolicyNames } from "../client/index.ts";
@@ -25,6 +19,7 @@ import { brotli, gzip, zstd } from "@plantstore/gateway/internal/compression";
 import { toDescriptorSource } from "./descriptor-sources.ts";
 import { type DescriptorSource, type ServiceDescriptors, readDescriptors } from "./descriptors.ts";
 import { ForwardedMethod, UpstreamForwarder } from "./forward-call.ts";
+import { HiddenParts } from "./hidden-parts.ts";
 import { compileForwardRules, type ForwardedFields, type ForwardRules, forwardRulesNames } from "./forward-rules.ts";
 import type { UpstreamCallObserver } from "./observe-calls.ts";
 
@@ -268,25 +263,24 @@ export class OpenUpstream {
   /**
    * Creates the forwarders of services, with a step per RPC.
    *
-   * @param restricted - the messages of which some fields are hidden
+   * @param descriptors - the types of their messages, and which of them have hidden parts
    * @returns a function that registers the RPCs
    */
   *prepare(
     services: readonly DescService[],
-    restricted: ReadonlySet<string>,
+    descriptors: Pick<ServiceDescriptors, "types" | "restricted"> | undefined,
   ): Generator<void, (router: ConnectRouter) => void> {
     const { binaryOptions } = this.#call;
     const { recursionLimit } = binaryOptions ?? {};
-    // Hidden fields are unknown fields of the bytes, which are dropped by decoding and encoding them.
-    const withoutUnknown = { readUnknownFields: false, ...(recursionLimit !== undefined && { recursionLimit }) };
+    const hidden = descriptors?.restricted.size ? new HiddenParts(descriptors, recursionLimit) : undefined;
     const registrations: ((router: ConnectRouter) => void)[] = [];
     for (const method of services.flatMap(({ methods }) => methods)) {
-      const isRestricted = restricted.size > 0 && reachesAny([method.input, method.output], restricted);
-      const forwarder = this.#forwarderOf(
-        method,
-        isRestricted ? { ...binaryOptions, ...withoutUnknown } : binaryOptions,
-      );
-      const decoding = isRestricted ? { binaryOptions: withoutUnknown } : undefined;
+      const isRestricted = hidden?.mayBeIn([method.input, method.output]) === true;
+      const forwarder = this.#forwarderOf(method, binaryOptions, isRestricted ? hidden : undefined);
+      // Hidden parts are removed from decoded messages.
+      const decoding = isRestricted
+        ? { binaryOptions: recursionLimit === undefined ? {} : { recursionLimit } }
+        : undefined;
       registrations.push((router) => registerForwarder(router, method, forwarder, decoding));
       yield;
     }
@@ -309,7 +303,11 @@ export class OpenUpstream {
     return retries;
   }
 
-  #forwarderOf(method: DescMethod, binaryOptions: CallOptions["binaryOptions"]): UpstreamForwarder {
+  #forwarderOf(
+    method: DescMethod,
+    binaryOptions: CallOptions["binaryOptions"],
+    hidden: HiddenParts | undefined,
+  ): UpstreamForwarder {
     const own = this.options.methodSettings?.(method) ?? {};
     refuseUnknownOptions(own, methodSettingsNames, "methodSettings of createProxy");
     requireTimeout("timeoutMs of methodSettings", own.timeoutMs, 0);
@@ -319,6 +317,7 @@ export class OpenUpstream {
       upstream: this.connections,
       method: new ForwardedMethod(method, this.#settings, interceptors.length === 0 ? "shared" : "own"),
       binaryOptions,
+      hidden,
       retries: this.#retriesOf(own.retry ?? this.options.retry),
       requestFields: this.#requestFields,
       responseFields: this.#responseFields,
@@ -344,17 +343,6 @@ export function* typesOf(descriptors: readonly ServiceDescriptors[]): Generator<
     }
   }
   return all;
-}
-
-/** Returns whether messages, or messages in their fields, have one of these names. */
-function reachesAny(messages: readonly DescMessage[], names: ReadonlySet<string>): boolean {
-  const reached = new Set(messages);
-  // The loop also visits the messages that it adds.
-  for (const { typeName, fields } of reached) {
-    if (names.has(typeName)) return true;
-    for (const { message } of fields) if (message !== undefined) reached.add(message);
-  }
-  return false;
 }
 
 /** Maximum services of others that are reported for one upstream. 1,000: a list from a server may have millions. */

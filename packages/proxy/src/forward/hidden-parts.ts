@@ -1,0 +1,159 @@
+import {
+  clearField,
+  clearExtension,
+  type DescEnum,
+  type DescExtension,
+  type DescField,
+  type DescMessage,
+  fromBinary,
+  getExtension,
+  isFieldSet,
+  isMessage,
+  type Message,
+  type Registry,
+  setExtension,
+  toBinary,
+} from "@bufbuild/protobuf";
+import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
+import { type Any, AnySchema } from "@bufbuild/protobuf/wkt";
+import type { ServiceDescriptors } from "./descriptors.ts";
+
+/**
+ * The most messages inside each other that are encoded as bytes: in a google.protobuf.Any, or as an extension. Deeper ones
+ * are removed.
+ */
+const encodedDepthMax = 16;
+
+/**
+ * Removes from messages what `google.api.visibility` hides: fields, extensions and enum numbers that the visible part of
+ * the definition lacks, and messages of hidden types in a google.protobuf.Any.
+ */
+export class HiddenParts {
+  readonly #types: Registry;
+  readonly #restricted: ReadonlySet<string>;
+  readonly #recursionLimit: number | undefined;
+  /** The visible extensions by the names of the messages that they extend. */
+  readonly #extensions: ReadonlyMap<string, readonly DescExtension[]>;
+
+  /** Whether messages that were received in an Any may have a hidden part. */
+  readonly #messagesInAny = new Map<DescMessage, boolean>();
+
+  constructor(
+    { types, restricted }: Pick<ServiceDescriptors, "types" | "restricted">,
+    recursionLimit: number | undefined,
+  ) {
+    this.#types = types;
+    this.#restricted = restricted;
+    this.#recursionLimit = recursionLimit;
+    const extensions = [...types].filter((type) => type.kind === "extension");
+    this.#extensions = Map.groupBy(extensions, ({ extendee }) => extendee.typeName);
+  }
+
+  /** Returns whether messages of these types may have a hidden part, at any depth. */
+  mayBeIn(messages: readonly DescMessage[]): boolean {
+    const reached = new Set(messages);
+    // The loop also visits the messages that it adds.
+    for (const { typeName, fields } of reached) {
+      if (this.#restricted.has(typeName) || typeName === AnySchema.typeName) return true;
+      for (const field of [...fields, ...(this.#extensions.get(typeName) ?? [])]) {
+        if (field.enum !== undefined && this.#restricted.has(field.enum.typeName)) return true;
+        if (field.message !== undefined) reached.add(field.message);
+      }
+    }
+    return false;
+  }
+
+  /** Removes the hidden parts of a message, and its unknown fields. */
+  removeFrom(desc: DescMessage, message: Message): void {
+    this.#clean(desc, message, 0);
+  }
+
+  #clean(desc: DescMessage, message: Message, encodedDepth: number): void {
+    if (isMessage(message, AnySchema)) this.#cleanAny(message, encodedDepth + 1);
+    for (const field of desc.fields) {
+      if (!isFieldSet(message, field)) continue;
+      if (!this.#cleanValue(field, valueOf(message, field), encodedDepth)) clearField(message, field);
+    }
+    if (message.$unknown !== undefined) this.#cleanExtensions(message, encodedDepth + 1);
+  }
+
+  /** Removes the hidden parts of a value. Returns `false` if all of it is hidden. */
+  #cleanValue(field: DescField | DescExtension, value: unknown, encodedDepth: number): boolean {
+    if (field.enum !== undefined) return this.#cleanEnums(field.enum, value);
+    const { message } = field;
+    // Wrappers and Structs in fields are plain values, which have no hidden part.
+    if (message !== undefined)
+      for (const each of itemsOf(value)) if (isMessage(each)) this.#clean(message, each, encodedDepth);
+    return true;
+  }
+
+  #cleanEnums(desc: DescEnum, value: unknown): boolean {
+    if (!this.#restricted.has(desc.typeName)) return true;
+    const isHidden = (each: unknown): boolean => typeof each === "number" && desc.value[each] === undefined;
+    if (Array.isArray(value)) value.splice(0, value.length, ...value.filter((each) => !isHidden(each)));
+    else if (typeof value === "object" && value !== null)
+      for (const [key, each] of Object.entries(value)) if (isHidden(each)) Reflect.deleteProperty(value, key);
+    return !isHidden(value);
+  }
+
+  /** Keeps the visible extensions of a message, and drops its other unknown fields. */
+  #cleanExtensions(message: Message, encodedDepth: number): void {
+    const sent = new Set(message.$unknown?.map(({ no }) => no));
+    const visible = this.#extensions.get(message.$typeName)?.filter(({ number }) => sent.has(number)) ?? [];
+    const numbers = new Set(visible.map(({ number }) => number));
+    message.$unknown = message.$unknown?.filter(({ no }) => numbers.has(no));
+    for (const extension of visible.filter((each) => each.enum !== undefined || each.message !== undefined)) {
+      const value: unknown =
+        extension.fieldKind === "enum" ? enumNumberOf(message, extension) : getExtension(message, extension);
+      const isKept =
+        value !== undefined && encodedDepth <= encodedDepthMax && this.#cleanValue(extension, value, encodedDepth);
+      if (isKept) Reflect.apply(setExtension, undefined, [message, extension, value]);
+      else clearExtension(message, extension);
+    }
+  }
+
+  #cleanAny(any: Any, encodedDepth: number): void {
+    const typeName = any.typeUrl.slice(any.typeUrl.lastIndexOf("/") + 1);
+    const desc = this.#types.getMessage(typeName);
+    if (desc === undefined) {
+      // Types that the definition lacks are not hidden by it.
+      if (this.#restricted.has(typeName)) Object.assign(any, { typeUrl: "", value: new Uint8Array() });
+      return;
+    }
+    let mayBeHidden = this.#messagesInAny.get(desc);
+    if (mayBeHidden === undefined) this.#messagesInAny.set(desc, (mayBeHidden = this.mayBeIn([desc])));
+    if (!mayBeHidden) return;
+    any.value = encodedDepth <= encodedDepthMax ? this.#cleanBytes(desc, any.value, encodedDepth) : new Uint8Array();
+  }
+
+  /** Returns the bytes of a message without its hidden parts; none if they are not valid. */
+  #cleanBytes(desc: DescMessage, bytes: Uint8Array, encodedDepth: number): Uint8Array {
+    try {
+      const limit = this.#recursionLimit;
+      const message = fromBinary(desc, bytes, limit === undefined ? {} : { recursionLimit: limit });
+      this.#clean(desc, message, encodedDepth);
+      return toBinary(desc, message);
+    } catch {
+      return new Uint8Array();
+    }
+  }
+}
+
+/** Returns the value of a field that is set. */
+function valueOf(message: Message, { localName, oneof }: DescField): unknown {
+  if (oneof === undefined) return Reflect.get(message, localName);
+  const member: unknown = Reflect.get(message, oneof.localName);
+  return typeof member === "object" && member !== null ? Reflect.get(member, "value") : undefined;
+}
+
+/** Returns the number of an extension. `getExtension` returns the default value of a closed enum for hidden numbers. */
+function enumNumberOf({ $unknown }: Message, { number }: DescExtension): number | undefined {
+  const sent = $unknown?.findLast(({ no, wireType }) => no === number && wireType === WireType.Varint);
+  return sent && new BinaryReader(sent.data).int32();
+}
+
+/** Returns the values of a field: of a list, of a map, or the single one. */
+function itemsOf(value: unknown): readonly unknown[] {
+  if (Array.isArray(value)) return value;
+  return typeof value === "object" && value !== null && !isMessage(value) ? Object.values(value) : [value];
+}
