@@ -49,7 +49,7 @@ export const nightlySuites: readonly Suite[] = [
   {
     kind: "files",
     name: "incidents",
-    about: "ten incidents of a store in production, ended by the commands of the runbooks",
+    about: "thirteen incidents of a store in production, ended by the commands of the runbooks",
     occasion: "nightly",
     whySeparate: "waits five minutes for alerts",
     files: ["test/suites/prometheus/incidents.test.ts"],

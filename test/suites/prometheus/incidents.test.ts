@@ -8,6 +8,9 @@ import { openProduction, type Production, productionBlocks } from "./production.
 // their output. The server must serve calls again, without a lost deletion.
 
 const blocks = Map.groupBy(blocksRunBy("test/suites/prometheus/runbooks.test.ts"), ({ section }) => section);
+const continueWithoutStandby = blocksRunBy("test/suites/prometheus/failover.test.ts").find(({ text }) =>
+  text.includes("synchronous_standby_names = ''"),
+);
 const [createDatabase, writeSettings, createTables, createToken, start = ""] = productionBlocks();
 
 /** Fires after a second instead of minutes. The expressions stay the same, with shorter ranges. */
@@ -97,6 +100,20 @@ const onPostgres: readonly Incident[] = [
     repair: runAs("GRANT INSERT ON deletions TO plantstore"),
   },
   {
+    name: "row security hides the plants from the server",
+    alert: "PlantstoreNotReady",
+    begin: runAs("ALTER TABLE plants ENABLE ROW LEVEL SECURITY", "ALTER TABLE plants FORCE ROW LEVEL SECURITY"),
+    prints: /"problem":[^]*row security may hide rows of the table plants/,
+    repair: runAs("ALTER TABLE plants NO FORCE ROW LEVEL SECURITY", "ALTER TABLE plants DISABLE ROW LEVEL SECURITY"),
+  },
+  {
+    name: "the synchronous standby is gone",
+    alert: "PlantstoreNotReady",
+    begin: runAs("ALTER SYSTEM SET synchronous_standby_names = 'lost'", "SELECT pg_reload_conf()"),
+    prints: /"problem":"[^"]*(?:standbys|may not respond|was cancelled)[^]*standbys/,
+    repair: ({ run }) => run(`STANDBY="dbname=plants"\n${continueWithoutStandby?.text}`),
+  },
+  {
     name: "a trigger fails",
     alert: "PlantstoreErrors",
     begin: runAs(
@@ -147,6 +164,13 @@ const onSqlite: readonly Incident[] = [
     begin: ({ run }) => run("mv plants.db lost.db"),
     prints: /"problem":"[^"]*the file was moved, replaced or deleted[^]*file not found/,
     repair: ({ run }) => run(`mv lost.db plants.db\n${stop}\nplantstore check\n${startAgain}`),
+  },
+  {
+    name: "a second name leads to the file",
+    alert: "PlantstoreSecondName",
+    begin: ({ run }) => run("ln plants.db backup.db"),
+    prints: /the file has 2 names/,
+    repair: ({ run }) => run("rm backup.db"),
   },
   {
     name: "the write-ahead log is truncated",
