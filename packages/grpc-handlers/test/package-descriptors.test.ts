@@ -1,8 +1,11 @@
 import { execFileSync } from "node:child_process";
-import { relative } from "node:path";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, relative } from "node:path";
 import { type DescMessage, type DescService, getOption } from "@bufbuild/protobuf";
 import { createConnectRouter } from "@connectrpc/connect";
 import type { MethodDefinition } from "@grpc/grpc-js";
+import { loadSync } from "@grpc/proto-loader";
 import { describe, expect, test } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { readDescriptorSet } from "../../gateway/src/descriptors/index.ts";
@@ -70,6 +73,52 @@ const described: MethodDefinition<string, string> = {
   responseSerialize: (value) => Buffer.from(value),
   responseDeserialize: String,
 };
+
+const ask = "message Ask { string the_name = 1; }";
+
+/** Returns the definition of a service that responds with the request. */
+function load(name: string, { scope = "separate.v1", types = ask }: { scope?: string; types?: string }): object {
+  const folder = mkdtempSync(join(tmpdir(), "separate-"));
+  try {
+    const rpc = `rpc Get(Ask) returns (Ask) { option (google.api.http) = {get: "/${name}/{the_name}"}; }`;
+    const head = `syntax = "proto3"; package ${scope}; import "google/api/annotations.proto";`;
+    writeFileSync(join(folder, "one.proto"), `${head} service ${name} { ${rpc} } ${types}`);
+    return loadSync("one.proto", { includeDirs: [folder, ...includeDirs] });
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+describe("definitions of proto-loader that were loaded separately", () => {
+  test.each([
+    { name: "of one package", first: {}, second: {}, services: ["separate.v1.First", "separate.v1.Second"] },
+    {
+      name: "of two packages",
+      first: {},
+      second: { scope: "other.v1" },
+      services: ["separate.v1.First", "other.v1.Second"],
+    },
+    {
+      name: "of one package, of which one has more messages",
+      first: { types: `${ask} message Other {}` },
+      second: { types: `enum Kind { NONE = 0; } ${ask}` },
+      services: ["separate.v1.First", "separate.v1.Second"],
+    },
+  ])("have the services and rules of both, $name", ({ first, second, services }) => {
+    const merged = { ...load("First", first), ...load("Second", second) };
+    const found = readServices(merged).flatMap(({ typeName, methods }) =>
+      methods.map((method) => [typeName, getOption(method, http).pattern.value]),
+    );
+    expect(found).toEqual(services.map((typeName) => [typeName, `/${typeName.split(".")[2]}/{the_name}`]));
+  });
+
+  test("are refused if they contain different messages of the same name", () => {
+    const types = "message Ask { string the_name = 2; }";
+    expect(() => readServices({ ...load("First", {}), ...load("Second", { types }) })).toThrow(
+      'the definitions contain different types named "separate.v1.Ask": load them with one call of loadSync, or set descriptors',
+    );
+  });
+});
 
 describe("addGrpcJsService", () => {
   test.each([

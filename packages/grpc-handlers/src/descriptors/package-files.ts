@@ -1,7 +1,9 @@
-import { create, fromBinary, fromJson, isFieldSet, type JsonValue, setExtension } from "@bufbuild/protobuf";
+import { create, equals, fromBinary, fromJson, isFieldSet, type JsonValue, setExtension } from "@bufbuild/protobuf";
 import { protoCamelCase } from "@bufbuild/protobuf/reflect";
 import {
   type DescriptorProto,
+  DescriptorProtoSchema,
+  EnumDescriptorProtoSchema,
   type FieldDescriptorProto,
   FieldDescriptorProtoSchema,
   type FileDescriptorProto,
@@ -10,8 +12,10 @@ import {
   FileDescriptorSetSchema,
   MethodOptionsSchema,
   type ServiceDescriptorProto,
+  ServiceDescriptorProtoSchema,
 } from "@bufbuild/protobuf/wkt";
 import { joinNames } from "@plantstore/gateway/internal/descriptors";
+import { withCode } from "@plantstore/gateway/internal/errors";
 import { http } from "@plantstore/gateway/internal/gen/google/api/annotations_pb.js";
 import { HttpRuleSchema } from "@plantstore/gateway/internal/gen/google/api/http_pb.js";
 
@@ -34,10 +38,24 @@ export function isDescribed(value: unknown): value is DescribedMethod {
  *
  * protobufjs writes one file per package, without imports, with relative type names, with field names in camel case
  * unless `keepCase` is set, and without custom options. HTTP rules are in the options of the methods.
+ *
+ * @throws TypeError if definitions that were loaded separately contain different types of the same name
  */
 export function toDescriptorSet(methods: readonly DescribedMethod[]): FileDescriptorSet {
-  const [{ requestType } = { requestType: { fileDescriptorProtos: [] } }] = methods;
-  const files = requestType.fileDescriptorProtos
+  // All methods of a call of `loadSync` have the same array.
+  const loaded = new Set(methods.map(({ requestType }) => requestType.fileDescriptorProtos));
+  const files = new Map<string, FileDescriptorProto>();
+  for (const file of [...loaded].flatMap((each) => completeFiles(each, methods))) {
+    const first = files.get(file.package);
+    if (first === undefined) files.set(file.package, file);
+    else mergeFile(first, file);
+  }
+  return create(FileDescriptorSetSchema, { file: [...files.values()] });
+}
+
+/** Returns the files that one call of `loadSync` has read. */
+function completeFiles(loaded: readonly Uint8Array[], methods: readonly DescribedMethod[]): FileDescriptorProto[] {
+  const files = loaded
     .map((bytes) => fromBinary(FileDescriptorProtoSchema, bytes))
     // The gateway has these files as protoc gives them.
     .filter((file) => file.package !== "google.protobuf");
@@ -61,7 +79,34 @@ export function toDescriptorSet(methods: readonly DescribedMethod[]): FileDescri
     for (const message of file.messageType) names.complete(message, file.package);
     for (const service of file.service) completeService(service, joinNames(file.package, service.name));
   }
-  return create(FileDescriptorSetSchema, { file: files });
+  return files;
+}
+
+/** Adds the types of a file to another file of its package. */
+function mergeFile(into: FileDescriptorProto, from: FileDescriptorProto): void {
+  const scope = from.package;
+  addTypes(into.messageType, from.messageType, scope, (a, b) => equals(DescriptorProtoSchema, a, b));
+  addTypes(into.enumType, from.enumType, scope, (a, b) => equals(EnumDescriptorProtoSchema, a, b));
+  addTypes(into.service, from.service, scope, (a, b) => equals(ServiceDescriptorProtoSchema, a, b));
+}
+
+function addTypes<T extends { readonly name: string }>(
+  into: T[],
+  from: readonly T[],
+  scope: string,
+  isSame: (a: T, b: T) => boolean,
+): void {
+  for (const type of from) {
+    const first = into.find(({ name }) => name === type.name);
+    if (first === undefined) into.push(type);
+    else if (!isSame(first, type)) {
+      const problem = `the definitions contain different types named "${joinNames(scope, type.name)}"`;
+      throw withCode(
+        new TypeError(`${problem}: load them with one call of loadSync, or set descriptors`),
+        "ERR_DESCRIPTORS",
+      );
+    }
+  }
 }
 
 /** The files that the gateway has, whose messages an RPC may use. */
