@@ -1,13 +1,18 @@
+import { once } from "node:events";
+import type { Interceptor } from "@connectrpc/connect";
 import {
   Metadata,
   type sendUnaryData,
   type ServerDuplexStream,
+  ServerInterceptingCall,
+  type ServerInterceptor,
   type ServerUnaryCall,
   type ServerWritableStream,
   status,
+  type UntypedServiceImplementation,
 } from "@grpc/grpc-js";
 import { expect, test } from "vitest";
-import { loadGarden, startGarden } from "./garden.ts";
+import { loadGarden, startGarden, type TestGarden } from "./garden.ts";
 import { callGarden, type CallOutcome, type ClientCall, type Message } from "./grpc-js-client.ts";
 
 // Handlers that break the rules of grpc-js. None of them ends the process, or keeps a call open.
@@ -218,7 +223,76 @@ test("a handler that never responds is cancelled at the deadline, and may call b
   expect(garden.faults).toEqual([]);
 });
 
-test.each(["GetTree", "AddTrees", "ListTrees", "TradeTrees"] as const)(
+const methods = ["GetTree", "AddTrees", "ListTrees", "TradeTrees"] as const;
+const allHandlers = (handler: (call: ServerDuplexStream<Message, Message>) => void): UntypedServiceImplementation => ({
+  getTree: handler,
+  addTrees: handler,
+  listTrees: handler,
+  tradeTrees: handler,
+});
+/** A call over Connect, whose deadline is the server's: one of grpc-js could pass before its client has connected. */
+const callWithDeadline = ({ address }: TestGarden, method: string): Promise<Response> => {
+  const isStream = method !== "GetTree";
+  const body = isStream ? new Uint8Array([0, 0, 0, 0, 2, ...Buffer.from("{}")]) : "{}";
+  return fetch(`http://127.0.0.1:${address.port}/garden.v1.Garden/${method}`, {
+    method: "POST",
+    body,
+    headers: { "content-type": `application/${isStream ? "connect+" : ""}json`, "connect-timeout-ms": "100" },
+  });
+};
+
+const throwsWhenCancelled: ServerInterceptor = (_definition, call) =>
+  new ServerInterceptingCall(call, { start: (next) => next({ onCancel: () => failing() }) });
+
+test.each(
+  methods.flatMap((method) => [
+    {
+      method,
+      name: "an interceptor of grpc-js",
+      handlers: allHandlers(() => undefined),
+      interceptors: [throwsWhenCancelled],
+      what: "an interceptor of grpc-js failed",
+    },
+    {
+      method,
+      name: "a listener of the handler",
+      handlers: allHandlers((call) => void call.on("cancelled", () => failing())),
+      interceptors: [],
+      what: 'a listener of "cancelled" failed',
+    },
+  ]),
+)("$name that throws when $method is cancelled is reported, and the call ends", async (one) => {
+  await using garden = await startGarden(one.handlers, { interceptors: one.interceptors });
+  for (const _ of [1, 2]) {
+    const response = await callWithDeadline(garden, one.method);
+    expect(await response.text()).toContain('"code":"deadline_exceeded"');
+  }
+  await expect
+    .poll(() => garden.faults.map(({ error, what }) => [messageOf(error), what]))
+    .toEqual([1, 2].map(() => ["index out of range", one.what]));
+  await expect.poll(() => garden.openRequests()).toBe(0);
+});
+
+test.each(methods)("the handler of %s is not called if an interceptor passes on a cancelled call", async (method) => {
+  const passed: string[] = [];
+  const waits: Interceptor = (next) => async (request) => {
+    await once(request.signal, "abort");
+    passed.push(request.method.name);
+    return await next(request);
+  };
+  const called: string[] = [];
+  const handlers = allHandlers((call) => void called.push(call.getPath()));
+  await using garden = await startGarden(handlers, {}, { interceptors: [waits] });
+  for (const _ of [1, 2]) {
+    const response = await callWithDeadline(garden, method);
+    expect(await response.text()).toContain('"code":"deadline_exceeded"');
+  }
+  await expect.poll(() => passed).toEqual([method, method]);
+  await expect.poll(() => garden.openRequests()).toBe(0);
+  expect([called, garden.faults]).toEqual([[], []]);
+});
+
+test.each(methods)(
   "a requestDeserialize of %s that throws is INVALID_ARGUMENT, and is reported once",
   async (method) => {
     const definition = loadGarden();

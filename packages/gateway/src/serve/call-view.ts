@@ -1,5 +1,6 @@
 import type { Message } from "@bufbuild/protobuf";
 import type { ContextValues, HandlerContext } from "@connectrpc/connect";
+import type { Failure } from "../errors/index.ts";
 import type { Exchange } from "../exchange/index.ts";
 import type { LazyHeaders, Rpc, Wire } from "../protocols/index.ts";
 import type { AdmitRequest } from "./hooks.ts";
@@ -18,6 +19,8 @@ export interface ViewedRequest extends AdmitRequest, CallSignal {
   readonly signal: AbortSignal;
   /** The abort reason of {@link signal}, set even if the signal was never read; `undefined` until it aborts. */
   readonly abortReason: unknown;
+  /** Reports a fault to `onFault`, with the data of the request. */
+  report(error: unknown, failure: Failure): void;
 }
 
 /** The call that has a view. */

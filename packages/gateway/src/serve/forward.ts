@@ -20,7 +20,7 @@ import {
   type StreamWire,
   type UnaryWire,
 } from "../protocols/index.ts";
-import { type CallSignal, CallView } from "./call-view.ts";
+import { type CallSignal, CallView, type ViewedRequest } from "./call-view.ts";
 import type { AdmitRequest } from "./hooks.ts";
 import { decodeBody, type MessageCall, readBody } from "./read-message.ts";
 import { exchangeOf, type ServedRequest, serverOf } from "./request.ts";
@@ -50,7 +50,7 @@ export interface Forwarder {
 
 /** The caller of a forwarded call. */
 export interface Caller {
-  readonly request: AdmitRequest;
+  readonly request: AdmitRequest & Pick<ViewedRequest, "report">;
   /** The request header, and the response header and trailer, which get those of the other server. */
   readonly headers: Pick<HandlerContext, "requestHeader" | "responseHeader" | "responseTrailer">;
   /** Aborts when the call ends for any reason, or when this server shuts down. */

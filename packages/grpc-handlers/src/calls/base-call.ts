@@ -9,6 +9,14 @@ import { type CallStatus, toConnectError } from "./status.ts";
 /** Receives the events of a call: that of grpc-js, or an interceptor in front of it. */
 export type CallListener = Parameters<ServerInterceptingCallInterface["start"]>[0];
 
+/** A failure that `onFault` gets. */
+type HandlerFailure = Parameters<typeof toFault>[1];
+
+const interceptorFailed: HandlerFailure = {
+  errorCode: "ERR_HANDLER_FAILED",
+  what: "an interceptor of grpc-js failed",
+};
+
 /** A method as its definition describes it. */
 // oxlint-disable-next-line typescript/no-explicit-any -- the type of grpc-js for methods of unknown messages.
 export type AnyDefinition = MethodDefinition<any, any>;
@@ -56,14 +64,19 @@ export class BaseCall implements ServerInterceptingCallInterface {
   }
 
   start(listener: CallListener): void {
-    this.listen(listener);
-    listener.onReceiveMetadata(this.readMetadata());
+    if (this.listen(listener)) listener.onReceiveMetadata(this.readMetadata());
   }
 
-  /** Does what `start` does, without the metadata, which few handlers read. */
-  listen(listener: CallListener): void {
+  /**
+   * Does what `start` does, without the metadata, which few handlers read. Returns whether the call is open: an
+   * interceptor of Connect may pass on a call that has been cancelled.
+   */
+  listen(listener: CallListener): boolean {
+    const { signal } = this.#caller;
     this.#listener = listener;
-    this.#caller.signal.addEventListener("abort", this);
+    if (signal.aborted) this.handleEvent();
+    else signal.addEventListener("abort", this);
+    return !this.#isEnded;
   }
 
   readMetadata(): Metadata {
@@ -151,6 +164,11 @@ export class BaseCall implements ServerInterceptingCallInterface {
     return this.#recorder as unknown as ReturnType<ServerInterceptingCallInterface["getMetricsRecorder"]>;
   }
 
+  /** Reports a fault that no response shows. */
+  report(error: unknown, failure: HandlerFailure): void {
+    this.#caller.request.report(error, failure);
+  }
+
   /** Passes on the only message, and at the next call the end of the requests. */
   #readOnly(): void {
     const request = this.#request;
@@ -179,7 +197,7 @@ export class BaseCall implements ServerInterceptingCallInterface {
     try {
       listen();
     } catch (error) {
-      this.#fail(toFault(error, { errorCode: "ERR_HANDLER_FAILED", what: "an interceptor of grpc-js failed" }));
+      this.#fail(toFault(error, interceptorFailed));
     }
   }
 
@@ -187,7 +205,12 @@ export class BaseCall implements ServerInterceptingCallInterface {
   #fail(error: unknown): void {
     if (this.#isEnded) return;
     this.#isEnded = true;
-    this.#listener?.onCancel();
+    try {
+      this.#listener?.onCancel();
+    } catch (thrown) {
+      // The client already has a status for the cause.
+      this.report(thrown, interceptorFailed);
+    }
     this.#end();
     this.#response.fail(error);
   }

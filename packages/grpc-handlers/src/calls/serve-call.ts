@@ -29,16 +29,16 @@ export interface ServedMethod {
 export function serveCall(base: BaseCall, method: ServedMethod): void {
   const { definition, interceptors } = method;
   if (interceptors.length === 0) {
-    const running = new RunningCall(base, method);
+    const running = new RunningCall(base, method, base);
     base.onEnd = () => running.close();
-    base.listen(running);
-    return running.begin(() => base.readMetadata());
+    if (base.listen(running)) running.begin(() => base.readMetadata());
+    return;
   }
   const intercepted = interceptors.reduce<ServerInterceptingCallInterface>(
     (call, interceptor) => interceptor(definition, call),
     base,
   );
-  const running = new RunningCall(intercepted, method);
+  const running = new RunningCall(intercepted, method, base);
   base.onEnd = () => running.close();
   intercepted.start(running);
 }
@@ -47,6 +47,7 @@ export function serveCall(base: BaseCall, method: ServedMethod): void {
 class RunningCall implements CallListener {
   readonly #call: ServerInterceptingCallInterface;
   readonly #method: ServedMethod;
+  readonly #base: BaseCall;
   #readMetadata: (() => Metadata) | undefined;
   #request: { readonly message: unknown } | undefined;
   #handlerCall: AnyCall | undefined;
@@ -54,9 +55,10 @@ class RunningCall implements CallListener {
   #stream: HandlerCall | undefined;
   #hasCalledBack = false;
 
-  constructor(call: ServerInterceptingCallInterface, method: ServedMethod) {
+  constructor(call: ServerInterceptingCallInterface, method: ServedMethod, base: BaseCall) {
     this.#call = call;
     this.#method = method;
+    this.#base = base;
   }
 
   onReceiveMetadata(metadata: Metadata): void {
@@ -86,8 +88,14 @@ class RunningCall implements CallListener {
     const call = this.#handlerCall;
     if (call === undefined) return;
     call.cancelled = true;
-    // As in grpc-js: an exception of a listener must not interrupt the gateway.
-    process.nextTick(() => call.emit("cancelled", "cancelled"));
+    process.nextTick(() => {
+      try {
+        call.emit("cancelled", "cancelled");
+      } catch (error) {
+        // In grpc-js, it would exit the process.
+        this.#base.report(error, { errorCode: "ERR_HANDLER_FAILED", what: 'a listener of "cancelled" failed' });
+      }
+    });
   }
 
   /** Releases the object of the handler once the call has ended. Its last events come first. */
