@@ -203,6 +203,34 @@ export const niceCases: readonly NiceCase[] = [
     outcome: { code: status.OK, messages: [{ treeCount: 1 }] },
   },
   {
+    name: "a bidirectional stream may stop reading and still respond",
+    handlers: () => ({
+      async *tradeTrees(requests: AsyncIterable<Message>, { trailer }: Context) {
+        for await (const { treeId } of requests) {
+          yield { treeId };
+          break;
+        }
+        trailer.set("x-tail", "1");
+        yield { treeId: "4" };
+      },
+    }),
+    call: { method: "TradeTrees", requests: three },
+    outcome: { code: status.OK, messages: idsOf(1, 4), trailer: { "x-tail": ["1"] } },
+  },
+  {
+    name: "a bidirectional stream may fail after it stopped reading",
+    handlers: (ServerError) => ({
+      async *tradeTrees(requests: AsyncIterable<Message>) {
+        for await (const { treeId } of requests) {
+          yield { treeId };
+          throw new ServerError(notFound.code, notFound.details);
+        }
+      },
+    }),
+    call: { method: "TradeTrees", requests: three, keepsOpen: true },
+    outcome: { ...notFound, messages: idsOf(1) },
+  },
+  {
     name: "a bidirectional stream responds to each message, and after the last",
     handlers: () => ({
       async *tradeTrees(requests: AsyncIterable<Message>) {

@@ -93,3 +93,27 @@ test("a handler of a stream that returns no iterable is UNKNOWN", async () => {
   await using server = await start("ts-proto", { listTrees: async () => [] });
   expect(await callGarden(server.address.port, { method: "ListTrees" })).toMatchObject({ code: status.UNKNOWN });
 });
+
+function throwUnprintable(): never {
+  throw Object.create(null);
+}
+
+function throwUnreadable(): never {
+  throw Object.defineProperty(new Error("secret"), "message", { get: throwUnprintable });
+}
+
+test.each(
+  (["GetTree", "ListTrees"] as const).flatMap((method) => [
+    { method, thrown: "an object without a prototype", fail: throwUnprintable },
+    { method, thrown: "an error that cannot be read", fail: throwUnreadable },
+  ]),
+)("a handler of $method that throws $thrown is UNKNOWN", async ({ method, fail }) => {
+  const listTrees = async function* (): AsyncGenerator<object> {
+    yield fail();
+  };
+  await using server = await start("ts-proto", { getTree: async () => fail(), listTrees });
+  const details = "Unknown error";
+  for (const _ of [1, 2]) {
+    expect(await callGarden(server.address.port, { method })).toMatchObject({ code: status.UNKNOWN, details });
+  }
+});

@@ -1,4 +1,6 @@
 import { once } from "node:events";
+import { Readable } from "node:stream";
+import { inspect } from "node:util";
 import {
   type MethodDefinition,
   type sendUnaryData,
@@ -24,11 +26,18 @@ export function toGrpcJsHandler(
   { requestStream, responseStream }: Pick<MethodDefinition<unknown, unknown>, "requestStream" | "responseStream">,
   handler: NiceHandler,
 ): UntypedHandleCall {
-  // A call is the async iterable of its requests.
-  const requestOf = (call: object): unknown => (requestStream ? call : Reflect.get(call, "request"));
-  if (responseStream) return (call: StreamCall) => void stream(call, (context) => handler(requestOf(call), context));
+  const requestOf = (call: object): unknown =>
+    call instanceof Readable && requestStream ? requestsOf(call) : Reflect.get(call, "request");
+  // oxlint-disable typescript/no-misused-promises -- a rejection of a returned promise ends the call.
+  if (responseStream) return (call: StreamCall) => stream(call, (context) => handler(requestOf(call), context));
   return (call: UnaryCall, callback: sendUnaryData<unknown>) =>
-    void respond(call, callback, (context) => handler(requestOf(call), context));
+    respond(call, callback, (context) => handler(requestOf(call), context));
+  // oxlint-enable typescript/no-misused-promises
+}
+
+/** Returns the requests of a call. A handler that stops reading them may still respond. */
+function requestsOf(call: Readable): AsyncIterable<unknown> {
+  return { [Symbol.asyncIterator]: () => call.iterator({ destroyOnReturn: false }) };
 }
 
 /** Calls a handler that returns a message. */
@@ -84,7 +93,7 @@ function toStatus(thrown: unknown, { trailer }: NiceCallContext): Partial<Status
   if (error instanceof Error && error.name === "AbortError") {
     return { code: status.CANCELLED, details: "The operation was cancelled", metadata };
   }
-  const message = error instanceof Error ? error.message : String(error);
+  const message = error instanceof Error ? error.message : typeof error === "string" ? error : inspect(error);
   return Object.assign(new Error(message, { cause: error }), { metadata });
 }
 
