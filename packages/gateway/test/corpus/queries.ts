@@ -32,7 +32,7 @@ export const queryCases: readonly Case[] = [
   query(`${http}: a repeated field of wrappers`, "words=a&words=", { words: ["a", ""] }),
   refused("a value of a repeated field", "ids=1&ids=01", '"ids" is not valid: "01" is not an int64'),
   // Nested messages.
-  refused("no path through a map", "labels.a=b", 'unknown query parameter "labels.a"'),
+  refused("no path through a map", "labels.a=b", "labels is not a message"),
   refused("no path through a Struct", "struct.a=b", 'unknown query parameter "struct.a"'),
   refused("no path deeper than 100 names", `${"child.".repeat(100)}fString=a`, "unknown query parameter"),
   query(
