@@ -145,7 +145,7 @@ export function mapping(members: Members): SettingType<unknown> {
     isSecret,
     read: (at, report) => {
       if (!(at.value instanceof Map)) return refuse(at, report, "must be a mapping", isSecret);
-      reportUnknown(at.value, Object.keys(members), report);
+      reportUnknown(at.value, members, report);
       const { value } = at;
       const read = Object.entries(members).map(([name, { type, fallback, required: isRequired, implied }]) => {
         const member = value.get(name) ?? (implied && { ...at, path: memberPath(at.path, name), value: new Map() });
@@ -158,13 +158,25 @@ export function mapping(members: Members): SettingType<unknown> {
   };
 }
 
-function reportUnknown(values: ReadonlyMap<string, Located>, known: readonly string[], report: ReportProblem): void {
+function reportUnknown(values: ReadonlyMap<string, Located>, members: Members, report: ReportProblem): void {
+  const known = Object.keys(members);
   for (const [name, value] of values) {
     if (known.includes(name)) continue;
-    const nearest = nearestName(name, known);
+    const nearest = findByFlag(name, members) ?? nearestName(name, known);
     const hint = nearest === undefined ? `accepted here: ${known.join(", ")}` : `did you mean "${nearest}"?`;
     report({ ...value, place: value.keyPlace ?? value.place }, `is not a setting; ${hint}`);
   }
+}
+
+/** Returns the setting of a flag, such as `descriptors: reflection` of `--reflection`, also in nested mappings. */
+function findByFlag(flagName: string, members: Members): string | undefined {
+  for (const [name, { flags, type }] of Object.entries(members)) {
+    const flag = flags?.find((each) => each.name === flagName);
+    if (flag !== undefined) return typeof flag.value === "string" ? `${name}: ${flag.value}` : name;
+    const nested = type.members && findByFlag(flagName, type.members);
+    if (nested !== undefined) return `${name}${type.isList === true ? "[]" : ""}.${nested}`;
+  }
+  return undefined;
 }
 
 /** Reports that a value is not of its type. @param must - what it must be @param isSecret - whether to hide the value */

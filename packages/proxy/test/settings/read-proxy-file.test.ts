@@ -194,6 +194,21 @@ describe("a mistake is reported with file, line and column", () => {
         "proxy.yaml:4:29: authentication.scopes./shop.v1.Shop/Get is not the name of an RPC; names are similar to shop.v1.OrderService.GetOrder or shop.v1.*",
     },
     {
+      name: "a flag that sets a value of another setting",
+      text: "upstreams:\n- addresses: [dns:a:1]\n  reflection: true\n",
+      problem: 'proxy.yaml:3:3: upstreams[0].reflection is not a setting; did you mean "descriptors: reflection"?',
+    },
+    {
+      name: "a flag of a setting of list items",
+      text: `${upstream}reflection: true\n`,
+      problem: 'proxy.yaml:4:1: reflection is not a setting; did you mean "upstreams[].descriptors: reflection"?',
+    },
+    {
+      name: "a flag of a setting in a mapping",
+      text: `${upstream}port: 8080\n`,
+      problem: 'proxy.yaml:4:1: port is not a setting; did you mean "listen.port"?',
+    },
+    {
       name: "the path of an open RPC without its first slash",
       text: `${upstream}authentication: { open: [shop.v1.Stock, shop.v1.Shop/Get] }\n`,
       problem:
