@@ -161,6 +161,15 @@ describe("protobufBodies", () => {
     },
   );
 
+  test("a body of another type is refused with the types that are accepted", async () => {
+    const { httpStatus, body } = await send("POST /v1/sinks", { header: [["content-type", "text/plain"]], body: "a" });
+    const { message }: { message?: unknown } = JSON.parse(String(body));
+    expect([httpStatus, message]).toEqual([
+      415,
+      `the content type must be ${types.join(", ")} or application/json in UTF-8, got "text/plain"`,
+    ]);
+  });
+
   test("is off by default", async () => {
     await using strict = await startWith({});
     const header: Field[] = [["content-type", type]];

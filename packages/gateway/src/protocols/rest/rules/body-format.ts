@@ -137,7 +137,8 @@ export function bodyProblem(
   if (format.kind === "none")
     return problem("ERR_BODY_UNEXPECTED", "this operation does not accept a body", { option: "ignoreBodies" });
   if (contentType === null || contentType === format.contentTypes[0] || isOfFormat(format, contentType)) return;
-  const expected = [...format.contentTypes, ...(format.otherTypes ?? [])].join(" or ");
+  const others = format.otherTypes === undefined ? "" : `${format.otherTypes.join(", ")} or `;
+  const expected = others + format.contentTypes.join(" or ");
   const hint = format.kind === "json" ? curlHint(contentType) : "";
   const option = format === lines && isOfFormat(json, contentType) ? "jsonClientStreams" : undefined;
   const message = `the content type must be ${expected} in UTF-8, got ${quote(contentType)}${hint}`;
