@@ -1,10 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { checkPostgresStore } from "../../../src/stores/postgres/all-plants/check-store.ts";
 import { migratePostgres, openPostgresDatabase } from "../../../src/stores/postgres/all-plants/plant-database.ts";
-import { openPostgresStore } from "../../../src/stores/postgres/postgres-store.ts";
 import { collect } from "../../../packages/testing/src/collect.ts";
 import { startPostgresProxy } from "../../support/plants/postgres-proxy.ts";
-import { describePlantDatabase } from "../../support/plants/describe-plant-database.ts";
 import {
   cancelWaitsForStandby,
   openClient,
@@ -17,11 +15,6 @@ import { startPostgresOfFile } from "../../support/plants/postgres-of-file.ts";
 const server = await startPostgresOfFile();
 
 const recordSql = `INSERT INTO deletions (plant_id, subject, request_id, batch) VALUES (1, '', '', gen_random_uuid())`;
-
-describePlantDatabase(async () => {
-  const url = await server.createPlants();
-  return { store: await openPostgresStore({ url }), database: await openPostgresDatabase(url) };
-});
 
 describe("importing into PostgreSQL", () => {
   test.each([

@@ -472,16 +472,20 @@ describe("a database and a role with other settings for parsing and formatting",
     return await openPostgresStore({ url });
   };
 
-  describePlantStore(async (ids) => {
-    const store = await openEmpty();
-    await runSql(url, `INSERT INTO plants SELECT unnest('{${ids.join()}}'::bigint[])`);
-    return {
-      store,
-      plants: async () => (await runSql(url, "SELECT id FROM plants ORDER BY id")).map(({ id }) => BigInt(String(id))),
-      reopen: () => openPostgresStore({ url }),
-      [Symbol.asyncDispose]: () => store.close(),
-    };
-  });
+  describePlantStore(
+    async (ids) => {
+      const store = await openEmpty();
+      await runSql(url, `INSERT INTO plants SELECT unnest('{${ids.join()}}'::bigint[])`);
+      return {
+        store,
+        plants: async () =>
+          (await runSql(url, "SELECT id FROM plants ORDER BY id")).map(({ id }) => BigInt(String(id))),
+        reopen: () => openPostgresStore({ url }),
+        [Symbol.asyncDispose]: () => store.close(),
+      };
+    },
+    { lacks: ["its own database"] },
+  );
 
   describePlantDatabase(async () => ({ store: await openEmpty(), database: await openPostgresDatabase(url) }));
 

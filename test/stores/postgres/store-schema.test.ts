@@ -58,17 +58,21 @@ async function createBehindDecoys(): Promise<{ readonly url: string; readonly th
 }
 
 describe("with other tables and functions first in the search_path", () => {
-  describePlantStore(async (ids) => {
-    const { url, through } = await createBehindDecoys();
-    await runSql(url, `INSERT INTO plants SELECT unnest('{${ids.join()}}'::bigint[])`);
-    const store = await openPostgresStore({ url: through });
-    return {
-      store,
-      plants: async () => (await runSql(url, "SELECT id FROM plants ORDER BY id")).map(({ id }) => BigInt(String(id))),
-      reopen: () => openPostgresStore({ url: through }),
-      [Symbol.asyncDispose]: () => store.close(),
-    };
-  });
+  describePlantStore(
+    async (ids) => {
+      const { url, through } = await createBehindDecoys();
+      await runSql(url, `INSERT INTO plants SELECT unnest('{${ids.join()}}'::bigint[])`);
+      const store = await openPostgresStore({ url: through });
+      return {
+        store,
+        plants: async () =>
+          (await runSql(url, "SELECT id FROM plants ORDER BY id")).map(({ id }) => BigInt(String(id))),
+        reopen: () => openPostgresStore({ url: through }),
+        [Symbol.asyncDispose]: () => store.close(),
+      };
+    },
+    { lacks: ["its own database"] },
+  );
 
   describePlantDatabase(async () => {
     const { through } = await createBehindDecoys();

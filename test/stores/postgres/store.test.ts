@@ -4,7 +4,6 @@ import { describe, expect, test } from "vitest";
 import { openPostgresStore } from "../../../src/stores/postgres/postgres-store.ts";
 import { startCuttingProxy } from "../../support/plants/cutting-proxy.ts";
 import { deleteCall } from "../../support/plants/delete-call.ts";
-import { describePlantStore } from "../../support/plants/describe-plant-store.ts";
 import { countAttempts, failAttempts } from "../../support/plants/failing-attempts.ts";
 import { refusalOf } from "../../support/plants/refusal.ts";
 import {
@@ -17,8 +16,6 @@ import {
 import { keepingSql, openStoreWith, startPostgresOfFile } from "../../support/plants/postgres-of-file.ts";
 
 const server = await startPostgresOfFile();
-
-describePlantStore((plants) => openStoreWith(server, plants));
 
 describe("a PostgreSQL store", () => {
   test("resolves exactly one of many concurrent deletions of one plant with true", async () => {
@@ -174,19 +171,6 @@ describe("a PostgreSQL store", () => {
     await store.close();
   });
 
-  test("does not delete for a call that is cancelled while queued", async () => {
-    await using opened = await openStoreWith(server, [1n, 2n, 3n]);
-    const controller = new AbortController();
-    // Two batches are in flight.
-    const sent = Promise.all([1n, 2n].map((id) => opened.store.delete(id, deleteCall())));
-    const failure = opened.store.delete(3n, deleteCall({ signal: controller.signal }));
-    expect(opened.store.waiting).toEqual({ forBatch: 1, forBatchMax: 16_384, forLock: 0 });
-    controller.abort(new ConnectError("too late", Code.DeadlineExceeded));
-    await expect(failure).rejects.toMatchObject({ code: Code.DeadlineExceeded });
-    await expect(sent).resolves.toEqual([true, true]);
-    expect(await opened.plants()).toEqual([3n]);
-  });
-
   test("reports an unknown outcome after an internal error", async () => {
     await using opened = await openStoreWith(server, [1n]);
     await failAttempts(opened.url, "DELETE ON plants", ["40001"]);
@@ -266,10 +250,6 @@ describe("a PostgreSQL store", () => {
   });
 
   test.each([
-    {
-      name: "another table references",
-      sql: "CREATE TABLE beds (plant bigint REFERENCES plants); INSERT INTO beds VALUES (5), (12)",
-    },
     {
       name: "a trigger protects",
       sql: `CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS

@@ -1,43 +1,13 @@
-import { Code, ConnectError } from "@connectrpc/connect";
+import { Code } from "@connectrpc/connect";
 import { once } from "node:events";
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
 import { openSqliteStore } from "../../../src/stores/sqlite/sqlite-store.ts";
 import { deleteCall } from "../../support/plants/delete-call.ts";
-import { describePlantStore } from "../../support/plants/describe-plant-store.ts";
-import { addPlants, plantsIn, readSqlite } from "../../support/plants/sqlite-file.ts";
+import { plantsIn, readSqlite } from "../../support/plants/sqlite-file.ts";
 import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
 
-describePlantStore(async (plants) => {
-  const folder = createTempFolder();
-  const file = folder.file("plants.db");
-  const store = await openSqliteStore({ file, migrates: true });
-  addPlants(file, plants);
-  return {
-    store,
-    plants: () => plantsIn(file),
-    reopen: () => openSqliteStore({ file }),
-    [Symbol.asyncDispose]: async () => {
-      await store.close();
-      folder[Symbol.dispose]();
-    },
-  };
-});
-
 describe("an SQLite store", () => {
-  test("has the same plants after a restart", async () => {
-    using folder = createTempFolder();
-    const file = folder.file("plants.db");
-    const first = await openSqliteStore({ file, plantsWhenCreated: { first: 1n, last: 3n } });
-    await first.delete(2n, deleteCall());
-    await first.close();
-    const second = await openSqliteStore({ file });
-    await expect(second.delete(2n, deleteCall())).resolves.toBe(false);
-    await expect(second.delete(3n, deleteCall())).resolves.toBe(true);
-    await second.close();
-    expect(plantsIn(file)).toEqual([1n]);
-  });
-
   test("reports its queue limit, and no deletions that wait for a lock", async () => {
     using folder = createTempFolder();
     const store = await openSqliteStore({ file: folder.file("plants.db"), migrates: true });
@@ -76,54 +46,6 @@ describe("an SQLite store", () => {
     }
   });
 
-  test("refuses deletions beyond its queue limit, keeps those plants, and returns when to retry", async () => {
-    using folder = createTempFolder();
-    const file = folder.file("plants.db");
-    const store = await openSqliteStore({ file, plantsWhenCreated: { first: 1n, last: 18_000n } });
-    const results = await Promise.all(
-      Array.from({ length: 18_000 }, (_, i) =>
-        store.delete(BigInt(i + 1), deleteCall()).catch((reason: unknown) => ConnectError.from(reason)),
-      ),
-    );
-    await store.close();
-    const refused = results.filter((outcome) => outcome instanceof ConnectError);
-    expect(refused.length).toBeGreaterThan(0);
-    for (const error of refused) {
-      expect(error).toMatchObject({ code: Code.ResourceExhausted });
-      expect(error.metadata.get("retry-after")).toBe("1");
-    }
-    expect(plantsIn(file)).toEqual(results.flatMap((outcome, i) => (outcome === true ? [] : [BigInt(i + 1)])));
-  });
-
-  test("does not delete for a call that is cancelled while queued", async () => {
-    using folder = createTempFolder();
-    const file = folder.file("plants.db");
-    const store = await openSqliteStore({ file, plantsWhenCreated: { first: 1n, last: 3n } });
-    const controller = new AbortController();
-    const first = store.delete(1n, deleteCall());
-    const failure = store.delete(2n, deleteCall({ signal: controller.signal }));
-    controller.abort(new ConnectError("too late", Code.DeadlineExceeded));
-    await expect(failure).rejects.toMatchObject({ code: Code.DeadlineExceeded });
-    await expect(first).resolves.toBe(true);
-    await store.close();
-    expect(plantsIn(file)).toEqual([2n, 3n]);
-  });
-
-  test("sends no queued deletions after a failed batch", async () => {
-    using folder = createTempFolder();
-    const file = folder.file("plants.db");
-    const store = await openSqliteStore({ file, plantsWhenCreated: { first: 1n, last: 4n } });
-    const other = new DatabaseSync(file);
-    other.exec("CREATE TRIGGER fail AFTER DELETE ON plants WHEN OLD.id = 1 BEGIN SELECT json('no JSON'); END");
-    other.close();
-    // The first is sent alone, and the others wait.
-    const results = await Promise.allSettled([1n, 2n, 3n, 4n].map((id) => store.delete(id, deleteCall())));
-    const refused = { rawMessage: "the plant store cannot delete at the moment", code: Code.Unavailable };
-    expect(results).toEqual(results.map(() => ({ status: "rejected", reason: expect.objectContaining(refused) })));
-    expect(plantsIn(file)).toEqual([1n, 2n, 3n, 4n]);
-    await store.close();
-  });
-
   test("reports why its thread failed", async () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
@@ -142,10 +64,6 @@ describe("an SQLite store", () => {
   });
 
   test.each([
-    {
-      name: "another table references",
-      sql: "CREATE TABLE beds (plant INTEGER REFERENCES plants (id)); INSERT INTO beds VALUES (5), (12)",
-    },
     {
       name: "another table references with a deferred constraint",
       sql: `CREATE TABLE beds (plant INTEGER REFERENCES plants (id) DEFERRABLE INITIALLY DEFERRED);

@@ -119,7 +119,7 @@ describePlantStore(
       [Symbol.asyncDispose]: () => store.close(),
     };
   },
-  { keyHoldsFor: "a plant" },
+  { keyHoldsFor: "a plant", lacks: ["its own database"] },
 );
 
 describePlantDatabase(async () => {

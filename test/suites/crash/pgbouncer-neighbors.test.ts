@@ -86,17 +86,20 @@ describe.each([
     return store;
   };
 
-  describePlantStore(async (ids) => {
-    const store = await openLeftBehind();
-    await runSql(direct, `INSERT INTO plants SELECT unnest('{${ids.join()}}'::bigint[])`);
-    return {
-      store,
-      plants: async () =>
-        (await runSql(direct, "SELECT id FROM plants ORDER BY id")).map(({ id }) => BigInt(String(id))),
-      reopen: open,
-      [Symbol.asyncDispose]: () => store.close(),
-    };
-  });
+  describePlantStore(
+    async (ids) => {
+      const store = await openLeftBehind();
+      await runSql(direct, `INSERT INTO plants SELECT unnest('{${ids.join()}}'::bigint[])`);
+      return {
+        store,
+        plants: async () =>
+          (await runSql(direct, "SELECT id FROM plants ORDER BY id")).map(({ id }) => BigInt(String(id))),
+        reopen: open,
+        [Symbol.asyncDispose]: () => store.close(),
+      };
+    },
+    { lacks: ["its own database"] },
+  );
 
   describePlantDatabase(async () => ({
     store: await openLeftBehind(),

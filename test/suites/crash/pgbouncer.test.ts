@@ -48,17 +48,20 @@ async function createPlants(count: number): Promise<void> {
 }
 
 describe("PgBouncer in transaction mode", () => {
-  describePlantStore(async (ids) => {
-    const store = await openEmpty();
-    await runSql(direct, `INSERT INTO plants SELECT unnest('{${ids.join()}}'::bigint[])`);
-    return {
-      store,
-      plants: async () =>
-        (await runSql(direct, "SELECT id FROM plants ORDER BY id")).map(({ id }) => BigInt(String(id))),
-      reopen: () => openPlantStore({ kind: "postgres", url: pooler.url }),
-      [Symbol.asyncDispose]: () => store.close(),
-    };
-  });
+  describePlantStore(
+    async (ids) => {
+      const store = await openEmpty();
+      await runSql(direct, `INSERT INTO plants SELECT unnest('{${ids.join()}}'::bigint[])`);
+      return {
+        store,
+        plants: async () =>
+          (await runSql(direct, "SELECT id FROM plants ORDER BY id")).map(({ id }) => BigInt(String(id))),
+        reopen: () => openPlantStore({ kind: "postgres", url: pooler.url }),
+        [Symbol.asyncDispose]: () => store.close(),
+      };
+    },
+    { lacks: ["its own database"] },
+  );
 
   describePlantDatabase(async () => {
     const store = await openEmpty();

@@ -2,16 +2,9 @@ import { Code } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import type { PlantStore } from "../../../src/service/plant-store.ts";
 import { deleteCall } from "./delete-call.ts";
+import { testKilled, testQueue, testReopened } from "./describe-durable-store.ts";
+import type { OpenDurable, OpenedStore, OpenWithDatabase } from "./opened-store.ts";
 import { refusalOf } from "./refusal.ts";
-
-/** A store with plants, and a way to read the remaining ones without the store. */
-export interface OpenedStore extends AsyncDisposable {
-  readonly store: PlantStore;
-  /** The ids that are there, in ascending order. */
-  plants(): Promise<readonly bigint[]> | readonly bigint[];
-  /** Opens another store of the same plants, after the first is closed; or says that the store is not persistent. */
-  readonly reopen: (() => Promise<PlantStore>) | "forgets";
-}
 
 const int64Min = -(2n ** 63n);
 const int64Max = 2n ** 63n - 1n;
@@ -21,6 +14,18 @@ type OpenStore = (plants: readonly bigint[]) => Promise<OpenedStore>;
 
 /** For what an idempotency key holds: where it is a plant, rows about the same key for others are left out. */
 type KeyHoldsFor = "the store" | "a plant";
+
+/**
+ * What a store or its test lacks: the memory store has no durability, and a server that tests share, or that is behind a
+ * pooler, is not the test's own database. It is stated, and its tests are left out.
+ */
+type Lack = "durability" | "its own database";
+
+/** The options of {@link describePlantStore}. */
+interface Exceptions {
+  readonly keyHoldsFor?: KeyHoldsFor;
+  readonly lacks?: readonly Lack[];
+}
 
 /**
  * The tests of each member: a member of {@link PlantStore} that has none does not compile, and one whose function has
@@ -38,13 +43,25 @@ const testsOf: Readonly<Record<keyof PlantStore, (open: OpenStore, keyHoldsFor: 
 };
 
 /** The facts that hold for every {@link PlantStore}. */
-export function describePlantStore(
-  open: OpenStore,
-  { keyHoldsFor = "the store" }: { readonly keyHoldsFor?: KeyHoldsFor } = {},
-): void {
+export function describePlantStore(open: OpenStore, { keyHoldsFor = "the store", lacks = [] }: Exceptions = {}): void {
   describe("a plant store", () => {
     for (const [member, tests] of Object.entries(testsOf)) describe(member, () => tests(open, keyHoldsFor));
-    describe("opened again", () => testReopened(open));
+    if (lacks.includes("durability")) return;
+    const reopening: OpenDurable = async (plants) => {
+      const { reopen, ...opened } = await open(plants);
+      if (reopen === undefined) throw new Error("the store has no reopen, and does not state that it lacks durability");
+      return { ...opened, reopen };
+    };
+    describe("reopened", () => testReopened(reopening));
+    if (lacks.includes("its own database")) return;
+    const withDatabase: OpenWithDatabase = async (plants) => {
+      const { database, ...opened } = await reopening(plants);
+      if (database === undefined)
+        throw new Error("the store has no database, and does not state that it lacks its own");
+      return { ...opened, database };
+    };
+    describe("killed", () => testKilled(withDatabase));
+    describe("a queued deletion", () => testQueue(withDatabase));
   });
 }
 
@@ -233,26 +250,6 @@ function testClose(open: OpenStore): void {
     await expect(accepted).resolves.toEqual([true, true, false]);
     // A second time without harm.
     await expect(opened.store.close()).resolves.toBeUndefined();
-  });
-}
-
-function testReopened(open: OpenStore): void {
-  test("has what it has acknowledged, including the outcomes of idempotency keys", async () => {
-    await using opened = await open([1n, 2n, 3n]);
-    if (opened.reopen === "forgets") return;
-    const keyed = deleteCall({ idempotencyKey: "key" });
-    const outcomes = [opened.store.delete(1n, keyed), opened.store.delete(2n, deleteCall())];
-    await expect(Promise.all(outcomes)).resolves.toEqual([true, true]);
-    await opened.store.close();
-    const again = await opened.reopen();
-    try {
-      const calls = [keyed, deleteCall(), deleteCall()];
-      const repeated = Promise.all(calls.map((call, i) => again.delete(BigInt(i + 1), call)));
-      await expect(repeated).resolves.toEqual([true, false, true]);
-      expect(await opened.plants()).toEqual([]);
-    } finally {
-      await again.close();
-    }
   });
 }
 

@@ -1,6 +1,8 @@
 import { afterAll, afterEach } from "vitest";
 import { openPostgresStore } from "../../../src/stores/postgres/postgres-store.ts";
 import type { PlantStore } from "../../../src/service/plant-store.ts";
+import type { OpenedStore } from "./opened-store.ts";
+import { failAttempts } from "./failing-attempts.ts";
 import { type PostgresServer, runSql, startPostgres } from "./postgres-server.ts";
 
 /** Starts a PostgreSQL for the tests of a file, some of which stop it. */
@@ -19,6 +21,7 @@ export interface PostgresStore extends AsyncDisposable {
   readonly plants: () => Promise<bigint[]>;
   /** Opens another store of the same database. */
   readonly reopen: () => Promise<PlantStore>;
+  readonly database: NonNullable<OpenedStore["database"]>;
 }
 
 /** Creates a database with these plants, and opens its store. */
@@ -26,7 +29,24 @@ export async function openStoreWith(server: PostgresServer, plants: readonly big
   const url = await server.createPlants(plants);
   const reopen = (): Promise<PlantStore> => openPostgresStore({ url });
   const store = await reopen();
-  return { url, store, plants: () => readPlants(url), reopen, [Symbol.asyncDispose]: () => store.close() };
+  const kill = async (): Promise<void> => {
+    await server.stop("kill");
+    await server.start();
+  };
+  return {
+    url,
+    store,
+    plants: () => readPlants(url),
+    reopen,
+    database: {
+      location: { kind: "postgres", url },
+      kill,
+      run: (sql) => runSql(url, sql),
+      // As many as are sent at the same time.
+      failDeletions: () => failAttempts(url, "DELETE ON plants", ["42P01", "42P01"]),
+    },
+    [Symbol.asyncDispose]: () => store.close(),
+  };
 }
 
 /** Returns the ids of the plants in a database, in ascending order. */

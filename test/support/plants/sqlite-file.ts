@@ -17,6 +17,16 @@ export function readSqlite(file: string, sql: string): Record<string, SQLOutputV
   }
 }
 
+/** Runs SQL on a database file on a connection of the test's own. */
+export function runSqlite(file: string, sql: string): void {
+  const db = new DatabaseSync(file);
+  try {
+    db.exec(sql);
+  } finally {
+    db.close();
+  }
+}
+
 /** The plants in a file, in ascending order. */
 export function plantsIn(file: string): bigint[] {
   return readSqlite(file, "SELECT id FROM plants ORDER BY id").map(({ id }) => BigInt(String(id)));

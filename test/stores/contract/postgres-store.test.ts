@@ -1,0 +1,14 @@
+import { openPostgresDatabase } from "../../../src/stores/postgres/all-plants/plant-database.ts";
+import { openPostgresStore } from "../../../src/stores/postgres/postgres-store.ts";
+import { describePlantDatabase } from "../../support/plants/describe-plant-database.ts";
+import { describePlantStore } from "../../support/plants/describe-plant-store.ts";
+import { openStoreWith, startPostgresOfFile } from "../../support/plants/postgres-of-file.ts";
+
+const server = await startPostgresOfFile();
+
+describePlantStore((plants) => openStoreWith(server, plants));
+
+describePlantDatabase(async () => {
+  const url = await server.createPlants();
+  return { store: await openPostgresStore({ url }), database: await openPostgresDatabase(url) };
+});
