@@ -1,0 +1,98 @@
+import { describe, expect, test } from "vitest";
+import { openPlantStore, type PlantLocation } from "../../../src/stores/index.ts";
+import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
+import { deleteCall } from "../../support/plants/delete-call.ts";
+import { startPostgresOfFile } from "../../support/plants/postgres-of-file.ts";
+import { type Ended, runCommand } from "../../support/process/run-command.ts";
+
+const server = await startPostgresOfFile();
+
+/** An empty database, to which the commands are applied. */
+interface EmptyDatabase extends Disposable {
+  readonly url: string;
+  readonly location: PlantLocation;
+}
+
+const databases: Readonly<Record<PlantLocation["kind"], () => Promise<EmptyDatabase>>> = {
+  sqlite: async () => {
+    const folder = createTempFolder();
+    const path = folder.file("plants.db");
+    return {
+      url: `sqlite:${path}`,
+      location: { kind: "sqlite", path },
+      [Symbol.dispose]: () => folder[Symbol.dispose](),
+    };
+  },
+  postgres: async () => {
+    const url = await server.createSchema();
+    return { url, location: { kind: "postgres", url }, [Symbol.dispose]: () => undefined };
+  },
+};
+
+/** Returns a function that runs commands of `plantstore` on a database. */
+function commandsOn(url: string): (words: string, input?: string) => Promise<Ended> {
+  return (words, input) => runCommand(words.split(" "), { DATABASE_URL: url }, input);
+}
+
+async function deletePlants(location: PlantLocation, ids: readonly bigint[]): Promise<void> {
+  const store = await openPlantStore(location);
+  for (const id of ids) await store.delete(id, deleteCall());
+  await store.close();
+}
+
+describe.each(Object.entries(databases))("the commands on %s", (_kind, openEmpty) => {
+  test("migrate creates a store that check accepts, and changes nothing the second time", async () => {
+    using database = await openEmpty();
+    const run = commandsOn(database.url);
+    expect((await run("check")).exitCode).not.toBe(0);
+    expect(await run("migrate")).toMatchObject({
+      exitCode: 0,
+      err: [expect.stringMatching(/^migrated the schema from/)],
+    });
+    expect(await run("migrate")).toMatchObject({ exitCode: 0, err: [expect.stringMatching(/^nothing to migrate/)] });
+    expect(await run("export")).toEqual({ exitCode: 0, out: [], err: [] });
+    expect(await run("check")).toMatchObject({ exitCode: 0 });
+  });
+
+  test("export prints what import added and no deletion removed", async () => {
+    using database = await openEmpty();
+    const run = commandsOn(database.url);
+    await run("migrate");
+    expect(await run("import", "1\n2\n-9223372036854775808\n9223372036854775807\n")).toMatchObject({ exitCode: 0 });
+    await deletePlants(database.location, [2n, 9n]);
+    expect((await run("export")).out).toEqual(["-9223372036854775808", "1", "9223372036854775807"]);
+  });
+
+  test("deletions prints each deletion, and import skips deleted plants unless it restores them", async () => {
+    using database = await openEmpty();
+    const run = commandsOn(database.url);
+    await run("migrate");
+    await run("import", "1\n2\n3\n");
+    await deletePlants(database.location, [2n, 1n, 7n]);
+    const { out } = await run("deletions");
+    expect(out.map((line) => JSON.parse(line))).toMatchObject([
+      { plantId: "2", subject: "tester", requestId: "request-1" },
+      { plantId: "1", subject: "tester", requestId: "request-1" },
+    ]);
+    expect((await run("import", "1\n2\n3\n")).out).toEqual(["0 added, 1 already present, 2 skipped (deleted before)"]);
+    expect((await run("import - --restore", "2\n")).out).toEqual([
+      "1 added, 0 already present, 0 skipped (deleted before)",
+    ]);
+    expect((await run("export")).out).toEqual(["2", "3"]);
+  });
+});
+
+test("restore replaces plants and records of an SQLite store by those of a backup", async () => {
+  using database = await databases.sqlite();
+  using folder = createTempFolder();
+  const run = commandsOn(database.url);
+  await run("migrate");
+  await run("import", "1\n2\n3\n");
+  await deletePlants(database.location, [3n]);
+  expect(await run(`backup ${folder.file("copy.db")}`)).toMatchObject({ exitCode: 0 });
+  await deletePlants(database.location, [1n]);
+  await run("import", "77\n");
+  expect(await run(`restore ${folder.file("copy.db")}`)).toMatchObject({ exitCode: 0 });
+  expect((await run("export")).out).toEqual(["1", "2"]);
+  expect((await run("deletions")).out.map((line) => JSON.parse(line).plantId)).toEqual(["3"]);
+});
