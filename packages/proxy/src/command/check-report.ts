@@ -1,5 +1,5 @@
 import type { DescService } from "@bufbuild/protobuf";
-import { describeBinding, selectorOf, surveyRestRoutes } from "@plantstore/gateway/rest";
+import { createNameFilter, describeBinding, selectorOf, surveyRestRoutes } from "@plantstore/gateway/rest";
 import type { ProxyGateway } from "../create-proxy.ts";
 import { defaultRestTimeoutMs } from "../upstreams/index.ts";
 import type { ProxySettings } from "./proxy-settings.ts";
@@ -15,7 +15,9 @@ export function writeCheckReport({ services, rest }: ProxyGateway, settings: Pro
   const routes = bindings.map(describeBinding);
   const timeouts = settings.upstreams.map((upstream) => ({ upstream: upstream.name, ...timeoutsOf(upstream) }));
   const methodTimeouts = methodTimeoutsOf(services, settings);
-  if (json) return JSON.stringify({ services: names, routes, timeouts, methodTimeouts });
+  const tools = toolsOf(services, settings);
+  const open = openRpcsOf(services, settings);
+  if (json) return JSON.stringify({ services: names, routes, tools, open, timeouts, methodTimeouts });
   const lines = timeouts.map(({ restMs, otherMs }) => `REST ${nameTimeout(restMs)}, others ${nameTimeout(otherMs)}`);
   const [first, ...others] = new Set(lines);
   const listed =
@@ -26,8 +28,40 @@ export function writeCheckReport({ services, rest }: ProxyGateway, settings: Pro
           ...lines.map((line, at) => `  ${timeouts[at]?.upstream}: ${line}`),
         ];
   const ofMethods = indent(methodTimeouts.map(({ method, ms }) => `${method}: ${nameTimeout(ms)}`));
-  const sections = ["The proxy would serve:", ...indent(names), "", "REST routes:", ...indent(routes), "", ...listed];
-  return [...sections, ...ofMethods].join("\n");
+  const sections = [
+    "The proxy would serve:",
+    ...indent(names),
+    "",
+    "REST routes:",
+    ...indent(routes),
+    "",
+    ...(tools.length === 0 ? [] : ["Tools over MCP:", ...indent(tools), ""]),
+    ...(open === undefined ? [] : ["RPCs without a credential:", ...indent(open.length === 0 ? ["none"] : open), ""]),
+  ];
+  return [...sections, ...listed, ...ofMethods].join("\n");
+}
+
+/** Returns the RPCs that are tools for AI agents. */
+function toolsOf(services: readonly DescService[], { tools = [] }: ProxySettings): readonly string[] {
+  const isSelected = createNameFilter(tools);
+  const callable = services
+    .flatMap(({ methods }) => methods)
+    .filter(({ methodKind }) => methodKind === "unary" || methodKind === "server_streaming");
+  return callable.map(selectorOf).filter((rpc) => isSelected?.(rpc) === true);
+}
+
+/** Returns the RPCs that need no credential; `undefined` without `authentication`. */
+function openRpcsOf(
+  services: readonly DescService[],
+  { authentication }: ProxySettings,
+): readonly string[] | undefined {
+  if (authentication === undefined) return undefined;
+  const open = new Set(authentication.open);
+  const isOpen = ({ typeName }: DescService, name: string): boolean =>
+    open.has(typeName) || open.has(`/${typeName}/${name}`);
+  return services.flatMap((service) =>
+    service.methods.filter(({ name }) => isOpen(service, name)).map((method) => selectorOf(method)),
+  );
 }
 
 /** Returns the timeouts that `methodConfig` sets for unary RPCs. */

@@ -278,6 +278,23 @@ describe("a file that is not valid", () => {
     ]);
   });
 
+  test.each([
+    { open: `/${GreenhouseService.typeName}/GetReading`, listed: `${GreenhouseService.typeName}.GetReading` },
+    { open: "other.v1.Service", listed: "none" },
+  ])(
+    "is not needed for --check, which prints the tools, and $listed without a credential",
+    async ({ open, listed }) => {
+      writeFileSync(folder.file("check-token"), token);
+      const settings = `mcp: { tools: [${GreenhouseService.typeName}.Water*] }
+authentication: { tokens: [{ file: ${folder.file("check-token")} }], open: [${open}] }
+`;
+      const { stdout } = await check(configure("tools.yaml", "", settings));
+      expect(stdout).toContain(
+        `Tools over MCP:\n  ${GreenhouseService.typeName}.WaterBed\n\nRPCs without a credential:\n  ${listed}\n\nTimeouts`,
+      );
+    },
+  );
+
   test("is described by the JSON Schema that the command prints", async () => {
     const { exitCode, stdout } = await runProgram(process.execPath, [main, "schema"]);
     expect([exitCode, JSON.parse(stdout)]).toMatchObject([0, { properties: { upstreams: { type: "array" } } }]);
