@@ -23,8 +23,8 @@ import {
 } from "@connectrpc/connect";
 import { runStreamingCall, runUnaryCall } from "@connectrpc/connect/protocol";
 import { defaultReadMaxBytes, timerMsMax } from "@plantstore/gateway/exchange";
-import { jsonOptionNames, memoize } from "@plantstore/gateway/internal/messages/json";
-import { type OptionNames, refuseUnknownOptions, required } from "@plantstore/gateway/options";
+import { ignoredJsonOptions, jsonOptionNames, memoize } from "@plantstore/gateway/internal/messages/json";
+import { type OptionNames, refuseIgnoredOptions, refuseUnknownOptions, required } from "@plantstore/gateway/options";
 import { selectorOf, withDetailTypes } from "@plantstore/gateway/rest";
 import type { ReadErrorBody } from "./response-error.ts";
 import { createConnectFallback } from "./connect-fallback.ts";
@@ -49,7 +49,8 @@ export interface RestTransportOptions {
    */
   readonly registry?: Registry;
   /**
-   * How JSON is read and written. By default, unknown fields are ignored. Fields with default values are never written.
+   * How JSON is read and written. By default, unknown fields are ignored. Fields with default values are never written,
+   * so `alwaysEmitImplicit` is refused, and so is `recursionLimit`.
    */
   readonly jsonOptions?: Partial<JsonReadOptions & JsonWriteOptions>;
   /** Returns the error for an error body in a custom format; `undefined` to read the body as one of the known formats. */
@@ -81,6 +82,9 @@ const restTransportOptionNames: OptionNames<RestTransportOptions> = {
   defaultTimeoutMs: true,
 };
 
+/** An option of protobuf-es for JSON that is refused because it would have no effect, and why. */
+const ignoredByWriter = { alwaysEmitImplicit: "fields with default values are never written" };
+
 /**
  * The default timeout of unary calls in milliseconds, the same as nginx waits for a response. Without a timeout, a
  * server that keeps sending interim responses (RFC 9110 §15.2) would keep a call open indefinitely.
@@ -95,7 +99,7 @@ const unaryTimeoutMs = 60_000;
  * and no map has to be in the query. If no binding can, or if the path could also match another binding, the call fails
  * with `InvalidArgument` before a request is sent. Redirects are not followed.
  *
- * @throws TypeError for unknown options or an invalid `baseUrl`
+ * @throws TypeError for unknown options, options of JSON without an effect, or an invalid `baseUrl`
  *
  * @example
  * ```ts
@@ -105,6 +109,9 @@ const unaryTimeoutMs = 60_000;
  */
 export function createRestTransport(options: RestTransportOptions): Transport {
   refuseUnknownOptions(options, restTransportOptionNames, "createRestTransport");
+  const { alwaysEmitImplicit = false, ...jsonOptions } = options.jsonOptions ?? {};
+  const given = { ...jsonOptions, ...(alwaysEmitImplicit && { alwaysEmitImplicit }) };
+  refuseIgnoredOptions(given, { ...ignoredJsonOptions, ...ignoredByWriter }, "jsonOptions");
   return new RestTransport(options);
 }
 
@@ -137,7 +144,7 @@ class RestTransport implements Transport {
       readMaxBytes,
     });
     if (options.onUnbound !== "connect") return;
-    const json = { ...jsonOptions, alwaysEmitImplicit: false, ...(known && { registry: known }) };
+    const json = { ...jsonOptions, ...(known && { registry: known }) };
     const calls = { baseUrl: base, fetch: send, interceptors, readMaxBytes, jsonOptions: json };
     this.#fallback = createConnectFallback(calls);
   }

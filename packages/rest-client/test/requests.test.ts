@@ -306,7 +306,7 @@ test("a call with Connect's protocol uses the transport's options and follows no
     createClient(Shelves, createRestTransport({ ...options, ...more })).chooseShelf({ shelf: { theme } });
   await expect(errorOf("moved")).rejects.toMatchObject({ code: Code.Unknown });
   await expect(errorOf("large", { readMaxBytes: 1000 })).rejects.toMatchObject({ code: Code.ResourceExhausted });
-  const jsonOptions = { ignoreUnknownFields: false, alwaysEmitImplicit: true };
+  const jsonOptions = { ignoreUnknownFields: false };
   await expect(errorOf("strict", { jsonOptions })).rejects.toMatchObject({ code: Code.InvalidArgument });
   expect(server.seen.at(-1)?.body).toBe('{"shelf":{"theme":"strict"}}');
   await expect(errorOf("late", { defaultTimeoutMs: 200 })).rejects.toMatchObject({ code: Code.DeadlineExceeded });
