@@ -7,6 +7,7 @@ const root = resolve(import.meta.dirname, "..");
 const files = allSourceFiles();
 
 const inGateway = (...modules: readonly string[]): string[] => modules.map((name) => `gateway/${name}`);
+const inHandlers = (...modules: readonly string[]): string[] => modules.map((name) => `grpc-handlers/${name}`);
 
 /** The modules that a module, or a part of one, may import. Any module may list a `gen` folder. */
 const arrows: Readonly<Record<string, readonly string[]>> = {
@@ -93,8 +94,8 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
   auth: ["auth/inputs", ...inGateway("", "health", "options")],
   "auth/inputs": inGateway("files", "options"),
   frameworks: inGateway(""),
-  "grpc-handlers": ["grpc-handlers/calls", "grpc-handlers/descriptors", "grpc-handlers/nice-grpc", "gateway/serve"],
-  "grpc-handlers/nice-grpc": [],
+  "grpc-handlers": [...inHandlers("calls", "descriptors", "nestjs", "nice-grpc"), ...inGateway("", "serve")],
+  ...Object.fromEntries(inHandlers("nestjs", "nice-grpc").map((name) => [name, []])),
   "grpc-handlers/calls": inGateway("exchange", "messages/binary", "protocols", "serve"),
   "grpc-handlers/descriptors": inGateway("descriptors", "gen"),
   "telemetry/logs": inGateway("", "health", "options"),

@@ -40,8 +40,7 @@ import { descriptorSetOf } from "../packages/testing/src/gateway/descriptor-set.
 import { projectFolder } from "../packages/testing/src/process/child-program.ts";
 import { allSourceFiles, sourceFolders, sourcePath } from "./support/source-files.ts";
 
-// Every options object of the public API refuses unknown names. The types are collected from the sources, so that a new one
-// must be added here.
+// Every options object of the public API refuses unknown names. Its types are read from the sources; add new ones here.
 
 const routes = (): void => undefined;
 const sink = (router: ConnectRouter): unknown => router.service(KitchenSink, {});
@@ -154,6 +153,7 @@ const gives: Readonly<Record<string, (wrong: object) => unknown>> = {
 /** The other parameters of the API, and why they may have any names. */
 const others: Readonly<Record<string, string>> = {
   AdmitRequest: "an argument of hooks",
+  GatewayStrategyOptions: "tested with Nest",
   FastifyLike: "an object of Fastify",
   FastifyReplyLike: "an object of Fastify",
   FastifyRequestLike: "an object of Fastify",

@@ -10,7 +10,9 @@ import { generateGreetCode } from "../../support/package/greet-code.ts";
 // the suite `frameworks` runs with the frameworks.
 const blocks = pageBlocks.filter(
   ({ language, page, text }) =>
-    language === "ts" && page !== "docs/tutorials/first-service.md" && !text.includes("@plantstore/frameworks/"),
+    language === "ts" &&
+    page !== "docs/tutorials/first-service.md" &&
+    !/"@plantstore\/(?:frameworks\/|grpc-handlers\/nestjs)/.test(text),
 );
 
 // The declarations that the text around the blocks assumes.

@@ -95,6 +95,11 @@ export const blockRules: readonly BlockRule[] = [
     run: { by: "test/suites/frameworks/documented-mounting.test.ts" },
   },
   {
+    page: "docs/how-to/grpc-handlers.md",
+    section: "NestJS",
+    run: { by: "test/suites/frameworks/documented-nest.test.ts" },
+  },
+  {
     page: "docs/explanation/architecture.md",
     language: "text",
     run: { not: "a diagram; test/architecture.test.ts compares the imports with package.json" },

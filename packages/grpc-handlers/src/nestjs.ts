@@ -1,0 +1,99 @@
+/** Serves controllers of NestJS with `@GrpcMethod`, `@GrpcStreamMethod` and `@GrpcStreamCall`. */
+import { Code, ConnectError } from "@connectrpc/connect";
+import type { ServiceDefinition, UntypedServiceImplementation } from "@grpc/grpc-js";
+import { createGateway, type Gateway, type GatewayOptions, type ListenOptions } from "@plantstore/gateway";
+import { type OptionNames, refuseIgnoredOptions, refuseUnknownOptions } from "@plantstore/gateway/options";
+import { addGrpcJsService, type GrpcJsOptions } from "./grpc-js.ts";
+import { type GrpcServer, ignoredGrpcOptions, withStatuses } from "./nestjs/index.ts";
+
+export type { GrpcServer } from "./nestjs/index.ts";
+export { readServices, type DescriptorSource } from "./grpc-js.ts";
+
+/** Options of {@link createGatewayStrategy}. */
+export interface GatewayStrategyOptions extends GrpcJsOptions {
+  /** The options of `createGateway`. `routes` adds services, such as health and reflection. */
+  readonly gateway?: Partial<GatewayOptions>;
+  /** Listens on a separate port or socket. Without it, call `mount` with an application on Express or Fastify. */
+  readonly listen?: ListenOptions;
+  /** Milliseconds after which calls that are still in flight when Nest closes are aborted. Default: 10,000. */
+  readonly closeTimeoutMs?: number;
+}
+
+const strategyOptionNames: OptionNames<GatewayStrategyOptions> = {
+  descriptors: true,
+  interceptors: true,
+  exposeErrorMessages: true,
+  gateway: true,
+  listen: true,
+  closeTimeoutMs: true,
+};
+
+/** Gives unary calls time to complete, and ends before Kubernetes kills the process after 30 seconds. */
+const closeTimeoutMsDefault = 10_000;
+
+/** The members that a strategy has in addition to those of Nest's server. */
+export interface GatewayStrategy {
+  /**
+   * Serves the RPCs in an application on Express or Fastify. Call it before `app.init` and `app.listen`, which add
+   * Nest's body parsers, and call `app.startAllMicroservices` before `app.listen`.
+   */
+  mount(app: { use(middleware: Gateway["handler"]): unknown }): void;
+  /** Returns the gateway. @throws Error before Nest has started the microservice */
+  unwrap(): Gateway;
+}
+
+/**
+ * Returns a transport strategy that serves controllers over REST, gRPC-Web, Connect and gRPC, in place of
+ * `transport: Transport.GRPC`. Guards, pipes, interceptors and exception filters run for all of them.
+ *
+ * @param ServerGrpc - the class of `@nestjs/microservices`
+ * @param grpcOptions - the options of `Transport.GRPC`: `package`, `protoPath` and `loader`, or `packageDefinition`
+ * @throws TypeError for unknown options, and for options of a server of grpc-js, which does not exist here
+ */
+export function createGatewayStrategy<Options extends object, Base extends GrpcServer>(
+  ServerGrpc: new (options: Options) => Base,
+  grpcOptions: Options,
+  options: GatewayStrategyOptions = {},
+): GatewayStrategy & Omit<Base, keyof GatewayStrategy> {
+  refuseIgnoredOptions(grpcOptions, ignoredGrpcOptions, "createGatewayStrategy");
+  refuseUnknownOptions(options, strategyOptionNames, "createGatewayStrategy");
+  const { gateway: gatewayOptions = {}, listen, closeTimeoutMs = closeTimeoutMsDefault, ...handlerOptions } = options;
+  const services: (readonly [ServiceDefinition, UntypedServiceImplementation])[] = [];
+  const closing = new AbortController();
+  const { shutdownSignal = closing.signal } = gatewayOptions;
+  let gateway: Gateway | undefined;
+  const server = new ServerGrpc(grpcOptions);
+  const started = (): Gateway => {
+    if (gateway !== undefined) return gateway;
+    throw new Error("the gateway has not started: call app.startAllMicroservices() before app.listen()");
+  };
+  return Object.assign(server, {
+    // Nest adds the services of its controllers to the result, as to a server of grpc-js.
+    createClient: async () => ({
+      addService: (definition: ServiceDefinition, handlers: UntypedServiceImplementation): void =>
+        void services.push([definition, withStatuses(handlers)]),
+    }),
+    async start(callback?: () => void): Promise<void> {
+      await server.bindEvents();
+      gateway = createGateway({
+        ...gatewayOptions,
+        shutdownSignal: AbortSignal.any([shutdownSignal, closing.signal]),
+        routes: (router) => {
+          for (const [definition, handlers] of services) addGrpcJsService(router, definition, handlers, handlerOptions);
+          gatewayOptions.routes?.(router);
+        },
+      });
+      if (listen !== undefined) await gateway.listen(listen);
+      callback?.();
+    },
+    async close(): Promise<void> {
+      if (listen !== undefined) return await gateway?.drain(closeTimeoutMs);
+      const abort = (): void => closing.abort(new ConnectError("the server is shutting down", Code.Unavailable));
+      setTimeout(abort, closeTimeoutMs).unref();
+    },
+    unwrap: started,
+    mount: (app: { use(middleware: Gateway["handler"]): unknown }): void => {
+      app.use((request, response, next) => started().handler(request, response, next));
+    },
+  });
+}

@@ -1,0 +1,18 @@
+/** The parts of Nest's class `ServerGrpc` that a strategy uses. */
+export interface GrpcServer {
+  /** Loads the definitions, and adds a service for each of them to the result of `createClient`. */
+  bindEvents(): Promise<void>;
+}
+
+/** The options of `Transport.GRPC` that only a server of grpc-js has, and what to use instead. */
+export const ignoredGrpcOptions: Readonly<Record<string, string>> = {
+  url: "set listen of the third argument, such as { host, port }",
+  credentials: "set tls of the option listen",
+  maxReceiveMessageLength: "set gateway.readMaxBytes of the third argument",
+  maxSendMessageLength: "responses have no limit",
+  maxMetadataSize: "header fields have a limit of the gateway",
+  keepalive: "connections have timeouts of the gateway",
+  channelOptions: "they are options of a server of grpc-js",
+  gracefulShutdown: "set closeTimeoutMs of the third argument",
+  onLoadPackageDefinition: "add services with gateway.routes of the third argument",
+};

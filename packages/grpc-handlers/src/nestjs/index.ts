@@ -1,0 +1,3 @@
+/** Controllers of Nest in the form of grpc-js. Independent of Nest's packages, so that any version of them works. */
+export { type GrpcServer, ignoredGrpcOptions } from "./grpc-server.ts";
+export { withStatuses } from "./statuses.ts";

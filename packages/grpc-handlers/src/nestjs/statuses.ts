@@ -1,0 +1,44 @@
+import type { EventEmitter } from "node:events";
+import {
+  type sendUnaryData,
+  status,
+  type StatusObject,
+  type UntypedHandleCall,
+  type UntypedServiceImplementation,
+} from "@grpc/grpc-js";
+
+/** What Nest's filter makes of an exception without a status: an `RpcException` with a text, or any other error. */
+interface NestError {
+  readonly status: "error";
+  readonly message: string;
+}
+
+/** The message of Nest for a call that a guard refuses (`FORBIDDEN_MESSAGE`). */
+const forbidden = "Forbidden resource";
+
+/** Returns handlers whose errors of Nest's filter have a status. */
+export function withStatuses(handlers: UntypedServiceImplementation): UntypedServiceImplementation {
+  return Object.fromEntries(Object.entries(handlers).map(([name, handler]) => [name, withStatus(handler)]));
+}
+
+function withStatus(handler: UntypedHandleCall): UntypedHandleCall {
+  return (call: EventEmitter, callback: sendUnaryData<unknown>): unknown => {
+    const emit = call.emit.bind(call);
+    call.emit = (event, ...args: unknown[]) => emit(event, ...(event === "error" ? args.map(toStatus) : args));
+    const respond: typeof callback = (error, ...rest) => callback(error && toStatus(error), ...rest);
+    return Reflect.apply(handler, undefined, [call, respond]);
+  };
+}
+
+/** Returns any other error as it is. Nest's filter has logged errors whose message is not for the client. */
+function toStatus<E>(error: E): E | Pick<StatusObject, "code" | "details"> {
+  if (!isNestError(error)) return error;
+  const { message } = error;
+  return { code: message === forbidden ? status.PERMISSION_DENIED : status.UNKNOWN, details: message };
+}
+
+function isNestError(error: unknown): error is NestError {
+  return (
+    typeof error === "object" && error !== null && "status" in error && error.status === "error" && "message" in error
+  );
+}
