@@ -27,8 +27,10 @@ export interface ForwardTarget {
   readonly upstream: Upstream;
   readonly method: ForwardedMethod;
   readonly binaryOptions: ConnectRouterOptions["binaryOptions"];
-  /** What callers and upstream must not exchange; `undefined` if the messages of the RPC have no hidden part. */
+  /** What callers and upstream must not exchange; `undefined` if nothing is hidden. */
   readonly hidden: HiddenParts | undefined;
+  /** Whether the messages of the RPC may have a hidden part. */
+  readonly isRestricted: boolean;
   readonly retries: Retries;
   readonly requestFields: ForwardedFields;
   readonly responseFields: ForwardedFields;
@@ -90,7 +92,7 @@ export class UpstreamForwarder implements Forwarder {
   }
 
   stream(caller: Caller, requests: AsyncIterable<ForwardedMessage>): AsyncIterable<ForwardedMessage> {
-    const call = new ForwardedStream(initOf(this.#target, caller), requests);
+    const call = new ForwardedStream(this.#target, caller, requests);
     call.start();
     const { messages } = call;
     switch (this.#target.method.desc.methodKind) {
@@ -106,7 +108,8 @@ export class UpstreamForwarder implements Forwarder {
   /** @throws ConnectError `Internal` if the message cannot be encoded */
   encode(message: Message): Envelope {
     try {
-      this.#target.hidden?.removeFrom(this.#target.method.desc.input, message);
+      const { hidden, isRestricted, method } = this.#target;
+      if (isRestricted) hidden?.removeFrom(method.desc.input, message);
       return toEnvelope(this.#write(message));
     } catch (error) {
       throw cannotEncode(error);
@@ -117,7 +120,8 @@ export class UpstreamForwarder implements Forwarder {
   decode({ bytes }: Envelope): Message {
     try {
       const message = this.#read(bytes);
-      this.#target.hidden?.removeFrom(this.#target.method.desc.output, message);
+      const { hidden, isRestricted, method } = this.#target;
+      if (isRestricted) hidden?.removeFrom(method.desc.output, message);
       return message;
     } catch (error) {
       throw responseDoesNotMatchDescriptor(this.#target.method.desc.output.typeName, error);
@@ -185,10 +189,12 @@ class ForwardedUnary extends UnaryCall<ForwardedMessage> {
    * Gives the application's AsyncLocalStorage the context of this call instead of the call that opened the connection.
    */
   readonly #async = new AsyncResource("ForwardedUnary");
+  readonly #target: ForwardTarget;
   readonly #reply: ForwardReply;
 
   constructor(target: ForwardTarget, caller: Caller, request: Uint8Array, reply: ForwardReply) {
     super(initOf(target, caller), request);
+    this.#target = target;
     this.#reply = reply;
   }
 
@@ -209,17 +215,35 @@ class ForwardedUnary extends UnaryCall<ForwardedMessage> {
   }
 
   protected override failed(error: ConnectError, trailer: HeaderFields | undefined): void {
-    const reported = trailer === undefined ? transportError(error) : error;
+    const reported = reportedError(this.#target, error, trailer);
     if (!this.failParts(reported, trailer !== undefined)) this.rejected(reported);
   }
 }
 
 class ForwardedStream extends StreamCall<ForwardedMessage> {
+  readonly #target: ForwardTarget;
+
+  constructor(target: ForwardTarget, caller: Caller, requests: AsyncIterable<ForwardedMessage>) {
+    super(initOf(target, caller), requests);
+    this.#target = target;
+  }
+
   override malformed(error: ConnectError): ConnectError {
     return malformedResponse(error);
   }
 
   protected override failed(error: ConnectError, trailer: HeaderFields | undefined): void {
-    super.failed(trailer === undefined ? transportError(error) : error, trailer);
+    super.failed(reportedError(this.#target, error, trailer), trailer);
   }
+}
+
+/** Returns the error of a call for its caller. @param trailer - `undefined` if the upstream has not sent the error */
+function reportedError(
+  { hidden }: ForwardTarget,
+  error: ConnectError,
+  trailer: HeaderFields | undefined,
+): ConnectError {
+  if (trailer === undefined) return transportError(error);
+  hidden?.removeFromDetails(error);
+  return error;
 }

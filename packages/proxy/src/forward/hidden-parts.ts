@@ -16,6 +16,7 @@ import {
 } from "@bufbuild/protobuf";
 import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
 import { type Any, AnySchema } from "@bufbuild/protobuf/wkt";
+import type { ConnectError } from "@connectrpc/connect";
 import type { ServiceDescriptors } from "./descriptors.ts";
 
 /**
@@ -35,8 +36,8 @@ export class HiddenParts {
   /** The visible extensions by the names of the messages that they extend. */
   readonly #extensions: ReadonlyMap<string, readonly DescExtension[]>;
 
-  /** Whether messages that were received in an Any may have a hidden part. */
-  readonly #messagesInAny = new Map<DescMessage, boolean>();
+  /** Whether messages of a type that were received as bytes may have a hidden part. */
+  readonly #encodedTypes = new Map<DescMessage, boolean>();
 
   constructor(
     { types, restricted }: Pick<ServiceDescriptors, "types" | "restricted">,
@@ -66,6 +67,15 @@ export class HiddenParts {
   /** Removes the hidden parts of a message, and its unknown fields. */
   removeFrom(desc: DescMessage, message: Message): void {
     this.#clean(desc, message, 0);
+  }
+
+  /** Removes the hidden parts of the details of an error that an upstream has sent, and details of hidden types. */
+  removeFromDetails(error: ConnectError): void {
+    error.details = error.details.flatMap((detail): ConnectError["details"] => {
+      if ("desc" in detail) return [detail];
+      const value = this.#cleanEncoded(detail.type, detail.value, 1);
+      return value === undefined ? [] : [{ type: detail.type, value }];
+    });
   }
 
   #clean(desc: DescMessage, message: Message, encodedDepth: number): void {
@@ -114,16 +124,19 @@ export class HiddenParts {
 
   #cleanAny(any: Any, encodedDepth: number): void {
     const typeName = any.typeUrl.slice(any.typeUrl.lastIndexOf("/") + 1);
+    const value = this.#cleanEncoded(typeName, any.value, encodedDepth);
+    Object.assign(any, value === undefined ? { typeUrl: "", value: new Uint8Array() } : { value });
+  }
+
+  /** Returns an encoded message without its hidden parts; `undefined` if its type is hidden. */
+  #cleanEncoded(typeName: string, bytes: Uint8Array, encodedDepth: number): Uint8Array | undefined {
     const desc = this.#types.getMessage(typeName);
-    if (desc === undefined) {
-      // Types that the definition lacks are not hidden by it.
-      if (this.#restricted.has(typeName)) Object.assign(any, { typeUrl: "", value: new Uint8Array() });
-      return;
-    }
-    let mayBeHidden = this.#messagesInAny.get(desc);
-    if (mayBeHidden === undefined) this.#messagesInAny.set(desc, (mayBeHidden = this.mayBeIn([desc])));
-    if (!mayBeHidden) return;
-    any.value = encodedDepth <= encodedDepthMax ? this.#cleanBytes(desc, any.value, encodedDepth) : new Uint8Array();
+    // Types that the definition lacks are not hidden by it.
+    if (desc === undefined) return this.#restricted.has(typeName) ? undefined : bytes;
+    let mayBeHidden = this.#encodedTypes.get(desc);
+    if (mayBeHidden === undefined) this.#encodedTypes.set(desc, (mayBeHidden = this.mayBeIn([desc])));
+    if (!mayBeHidden) return bytes;
+    return encodedDepth <= encodedDepthMax ? this.#cleanBytes(desc, bytes, encodedDepth) : new Uint8Array();
   }
 
   /** Returns the bytes of a message without its hidden parts; none if they are not valid. */

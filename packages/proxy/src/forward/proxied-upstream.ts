@@ -18,7 +18,7 @@ import { createUpstream, requireRange, type ServiceOwners, Upstream, type Upstre
 import { brotli, gzip, zstd } from "@plantstore/gateway/internal/compression";
 import { toDescriptorSource } from "./descriptor-sources.ts";
 import { type DescriptorSource, type ServiceDescriptors, readDescriptors } from "./descriptors.ts";
-import { ForwardedMethod, UpstreamForwarder } from "./forward-call.ts";
+import { ForwardedMethod, type ForwardTarget, UpstreamForwarder } from "./forward-call.ts";
 import { HiddenParts } from "./hidden-parts.ts";
 import { compileForwardRules, type ForwardedFields, type ForwardRules, forwardRulesNames } from "./forward-rules.ts";
 import type { UpstreamCallObserver } from "./observe-calls.ts";
@@ -276,7 +276,7 @@ export class OpenUpstream {
     const registrations: ((router: ConnectRouter) => void)[] = [];
     for (const method of services.flatMap(({ methods }) => methods)) {
       const isRestricted = hidden?.mayBeIn([method.input, method.output]) === true;
-      const forwarder = this.#forwarderOf(method, binaryOptions, isRestricted ? hidden : undefined);
+      const forwarder = this.#forwarderOf(method, binaryOptions, { hidden, isRestricted });
       // Hidden parts are removed from decoded messages.
       const decoding = isRestricted
         ? { binaryOptions: recursionLimit === undefined ? {} : { recursionLimit } }
@@ -306,7 +306,7 @@ export class OpenUpstream {
   #forwarderOf(
     method: DescMethod,
     binaryOptions: CallOptions["binaryOptions"],
-    hidden: HiddenParts | undefined,
+    hiding: Pick<ForwardTarget, "hidden" | "isRestricted">,
   ): UpstreamForwarder {
     const own = this.options.methodSettings?.(method) ?? {};
     refuseUnknownOptions(own, methodSettingsNames, "methodSettings of createProxy");
@@ -317,7 +317,7 @@ export class OpenUpstream {
       upstream: this.connections,
       method: new ForwardedMethod(method, this.#settings, interceptors.length === 0 ? "shared" : "own"),
       binaryOptions,
-      hidden,
+      ...hiding,
       retries: this.#retriesOf(own.retry ?? this.options.retry),
       requestFields: this.#requestFields,
       responseFields: this.#responseFields,

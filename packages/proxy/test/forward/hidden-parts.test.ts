@@ -20,11 +20,13 @@ import {
   MessageOptionsSchema,
   MethodOptionsSchema,
 } from "@bufbuild/protobuf/wkt";
-import { createClient, type Transport } from "@connectrpc/connect";
+import { Code, ConnectError, createClient, type Transport } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport } from "@connectrpc/connect-node";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { descriptorSetOf } from "../../../testing/src/gateway/descriptor-set.ts";
 import { createTestGateway } from "../../../testing/src/gateway/test-engine.ts";
+import { collect } from "../../../testing/src/collect.ts";
+import { errorOf } from "../../../testing/src/gateway/call-end.ts";
 import { restrictedTo } from "../../../testing/src/gateway/restricted.ts";
 import {
   Color,
@@ -46,6 +48,7 @@ import {
   Shade,
   tint,
 } from "../../../testing/src/gen/kitchensink/v1/legacy_pb.ts";
+import { GetShelfRequestSchema } from "../../../testing/src/gen/kitchensink/v1/shelves_pb.ts";
 import { HiddenParts } from "../../src/forward/hidden-parts.ts";
 import { createProxy, type ProxyGateway } from "../../src/create-proxy.ts";
 
@@ -144,6 +147,15 @@ const sent: MessageInitShape<typeof SinkSchema> = {
   any: anyPack(NestedSchema, create(NestedSchema, { text: "secret" })),
 };
 
+/** Returns an error with details of a hidden type, of a type with hidden parts, and of a type of another definition. */
+function failure(): ConnectError {
+  return new ConnectError("failed", Code.Aborted, undefined, [
+    { desc: NestedSchema, value: { text: "secret" } },
+    { desc: LegacySchema, value: legacyOf("detail") },
+    { desc: GetShelfRequestSchema, value: { name: "shelves/1" } },
+  ]);
+}
+
 let proxy: ProxyGateway;
 let baseUrl: string;
 const received: Legacy[] = [];
@@ -152,11 +164,15 @@ const upstream = createTestGateway({
   routes: (router) => {
     router.service(LegacySink, {
       keep: (legacy) => {
+        if (legacy.name === "fail") throw failure();
         received.push(legacy);
         return legacyOf("answer");
       },
       async *keepAll(legacies) {
-        for await (const legacy of legacies) received.push(legacy);
+        for await (const legacy of legacies) {
+          if (legacy.name === "fail") throw failure();
+          received.push(legacy);
+        }
         yield legacyOf("answer");
       },
     });
@@ -222,6 +238,20 @@ describe.each(transports)("over $name", ({ open }) => {
         any: { typeUrl: "", value: new Uint8Array() },
       });
     expect([receivedSinks[0], sink].map((each) => each && "maybeEnum" in each)).toEqual([false, false]);
+  });
+
+  test("error details have no hidden parts, and those of hidden types are missing", async () => {
+    const client = createClient(LegacySink, open());
+    const fail = create(LegacySchema, { name: "fail" });
+    const requests = async function* (): AsyncGenerator<Legacy> {
+      yield fail;
+    };
+    const errors = [await errorOf(client.keep(fail)), await errorOf(collect(client.keepAll(requests())))];
+    for (const error of errors) {
+      expect([error.code, error.findDetails(NestedSchema)]).toEqual([Code.Aborted, []]);
+      expect(error.findDetails(LegacySchema).map(seen)).toEqual([visibleOf("detail")]);
+      expect(error.findDetails(GetShelfRequestSchema)).toMatchObject([{ name: "shelves/1" }]);
+    }
   });
 
   test.each<{ name: string; nest: (inner: Legacy) => Legacy }>([
