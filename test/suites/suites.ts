@@ -115,11 +115,11 @@ export const suites: readonly Suite[] = [
   {
     kind: "files",
     name: "effects",
-    about: "options of the libraries, each with two values of which a client must see the difference",
+    about: "each option of the libraries with two values, of which a client must see the difference; watched files",
     occasion: "run",
     whySeparate: "waits for limits and timeouts that must not apply",
     isForMutants: true,
-    files: ["packages/*/test/suites/effects/**/*.test.ts"],
+    files: ["{packages/*/test,test}/suites/effects/**/*.test.ts"],
     workers: 4,
   },
   {

@@ -31,7 +31,7 @@ afterAll(() => folder[Symbol.dispose]());
 
 const hourMs = 3_600_000;
 /** Milliseconds to wait for an effect that must be absent with the other value. */
-const settledMs = 300;
+const settledMs = 1_000;
 
 const tenantKey = createContextKey("nobody");
 

@@ -22,7 +22,7 @@ import {
 // Calls a server with two values of each option of createGrpcTransport, and compares what the caller or the server observes.
 
 /** Milliseconds to wait for an effect that must be absent with the other value. */
-const settledMs = 300;
+const settledMs = 1_000;
 
 /** The header fields of the calls of the server since a client was created, and their times. */
 const calls: { readonly header: Headers; readonly atMs: number }[] = [];

@@ -27,7 +27,7 @@ import type { UpstreamLimits, UpstreamOptions } from "../../../src/client/entry.
 // Calls upstreams with two values of each option and limit, and compares what the caller or the server observes.
 
 /** Milliseconds to wait for an effect that must be absent with the other value. */
-const settledMs = 300;
+const settledMs = 1_000;
 
 type Observe = (client: GreenhouseClient, server: ScriptedServer) => Promise<unknown>;
 type More = Partial<UpstreamOptions>;
