@@ -4,7 +4,7 @@
 // modules are linked before the first of them runs, so an older peer would be a SyntaxError about one of its names.
 
 const { dirname, join } = require("node:path");
-const { name, engines, peerDependencies, peerDependenciesMeta = {} } = require("../package.json");
+const { name, engines, peerDependencies = {}, peerDependenciesMeta = {} } = require("../package.json");
 
 /** The ranges are written as ^1.2.3 or >=1.2, with || between them. */
 function isWithin(version, ranges) {
