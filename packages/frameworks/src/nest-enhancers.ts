@@ -1,3 +1,5 @@
+import type { DescService } from "@bufbuild/protobuf";
+
 /** What Nest runs before and after a handler of a controller. Nest's documentation calls them enhancers. */
 export type EnhancerKind = "Filters" | "Guards" | "Interceptors" | "Pipes";
 
@@ -14,10 +16,29 @@ const metadataKeys: Readonly<Record<EnhancerKind, string>> = {
 /** The key under which decorators of parameters, such as `@Body(pipe)`, store their pipes. */
 const parametersKey = "__routeArguments__";
 
-/** An enhancer that Nest does not run for RPCs. */
+interface InstanceWrapper {
+  readonly instance: unknown;
+  readonly isTransient: boolean;
+  isDependencyTreeStatic(): boolean;
+}
+
+interface NestModule {
+  readonly providers: ReadonlyMap<unknown, InstanceWrapper>;
+  readonly injectables: ReadonlyMap<unknown, InstanceWrapper>;
+}
+
+/** Nest's container of modules. */
+export interface NestContainer {
+  getInternalCoreModuleRef(): NestModule;
+  getModules(): ReadonlyMap<string, NestModule>;
+}
+
+/** An enhancer that is declared for RPCs. */
 export interface Enhancer {
-  /** The class, or the factory of a global enhancer that Nest creates for each request. */
-  readonly type: unknown;
+  /** The class or the instance. */
+  readonly declared: unknown;
+  /** Whether it is a global one that Nest creates for each request. */
+  readonly isScoped: boolean;
   /** The name of the class and where it is declared, such as "RolesGuard of Greenhouse". */
   readonly label: string;
 }
@@ -25,6 +46,7 @@ export interface Enhancer {
 /** A class that implements RPCs, its instance, and the names of the methods that are RPCs. */
 export interface RpcProvider {
   readonly type: new (...dependencies: never[]) => object;
+  readonly service: DescService;
   readonly instance: object;
   readonly methods: readonly string[];
 }
@@ -34,11 +56,19 @@ export interface NestConfiguration {
   readonly config: object;
 }
 
-/** Returns the configuration of an application. @throws TypeError if `app` is not an application of Nest */
-export function configurationOf(app: object): NestConfiguration {
-  // Not public; @nestjs/swagger reads it too. Injecting it would require the class of the application's @nestjs/core.
+/** The parts of a Nest application that declare enhancers and create their instances. */
+export interface NestApplication {
+  readonly configuration: NestConfiguration;
+  readonly container: NestContainer;
+}
+
+/** Returns the parts of an application. @throws TypeError if `app` is not an application of Nest */
+export function applicationOf(app: object): NestApplication {
+  // Not public; @nestjs/swagger reads them too. Injecting them would require the classes of the application's Nest.
   const config: unknown = Reflect.get(app, "config");
-  if (typeof config === "object" && config !== null && "getGlobalGuards" in config) return { config };
+  const container: NestContainer | undefined = Reflect.get(app, "container");
+  const isConfiguration = typeof config === "object" && config !== null && "getGlobalGuards" in config;
+  if (isConfiguration && container !== undefined) return { configuration: { config }, container };
   throw new TypeError("mount requires the application that NestFactory.create returns");
 }
 
@@ -60,7 +90,7 @@ export function enhancersOf(
   const forAll = globalsOf(config, `getGlobal${kind}`).map((item) => describe(item, "(global)"));
   // A request-scoped enhancer does not exist yet; `metatype` is its class or factory.
   const forRequests = globalsOf(config, `getGlobalRequest${kind}`).map((wrapper) =>
-    describe(Reflect.get(wrapper, "metatype"), "(global)"),
+    describe(Reflect.get(wrapper, "metatype"), "(global)", true),
   );
   return [...declared, ...forAll, ...forRequests];
 }
@@ -84,9 +114,9 @@ function listIn(target: object, key: string): readonly unknown[] {
 }
 
 /** Describes a class or an instance. */
-function describe(item: unknown, place: string): Enhancer {
-  const type: unknown = typeof item === "object" && item !== null ? item.constructor : item;
-  return { type, label: `${nameOf(type)} ${place}` };
+function describe(declared: unknown, place: string, isScoped = false): Enhancer {
+  const type: unknown = typeof declared === "object" && declared !== null ? declared.constructor : declared;
+  return { declared, isScoped, label: `${nameOf(type)} ${place}` };
 }
 
 function nameOf(type: unknown): string {

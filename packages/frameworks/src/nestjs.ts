@@ -1,14 +1,12 @@
 import type { DescService } from "@bufbuild/protobuf";
 import type { ConnectRouter, ServiceImpl } from "@connectrpc/connect";
 import { arrayOf, refuseIgnoredOptions, refuseUnknownOptions, required } from "@plantstore/gateway/options";
-import {
-  configurationOf,
-  type Enhancer,
-  enhancersOf,
-  type NestConfiguration,
-  type RpcProvider,
-} from "./nest-enhancers.ts";
-import { type ExpressConnectMiddleware, type ExpressConnectOptions, expressConnectMiddleware } from "./express.ts";
+import type { IncomingMessage } from "node:http";
+import type { Admit } from "@plantstore/gateway";
+import type { ExpressConnectMiddleware, ExpressConnectOptions } from "./express.ts";
+import { createMount } from "./mount.ts";
+import { applicationOf, type Enhancer, enhancersOf, type NestApplication, type RpcProvider } from "./nest-enhancers.ts";
+import { createGuardChecks, type GuardCheck } from "./nest-guards.ts";
 
 // oxlint-disable-next-line typescript/no-explicit-any -- Nest's type of classes
 type Class<Instance extends object> = new (...dependencies: any[]) => Instance;
@@ -32,11 +30,6 @@ export interface ConnectModuleOptions extends Omit<ExpressConnectOptions, "route
   readonly services: readonly ConnectProvider[];
   /** The modules that export the dependencies of the providers. */
   readonly imports?: readonly ImportedModule[];
-  /**
-   * The classes of guards that need not run for RPCs. Nest runs no guards for RPCs. Therefore, the start is refused if
-   * other guards are declared for providers, for methods that are RPCs, or for the whole application. Default: none.
-   */
-  readonly ignoredGuards?: readonly Class<object>[];
 }
 
 /** A class of a module, or a dynamic module such as the result of `ConfigModule.forRoot`, which may be a promise. */
@@ -61,13 +54,14 @@ type GatewayFactory = (...providers: readonly object[]) => ConnectGateway;
 interface ConnectGatewayParts {
   readonly middleware: ExpressConnectMiddleware;
   readonly providers: readonly RpcProvider[];
-  readonly ignoredGuards: ReadonlySet<unknown>;
+  /** Gets the guards of RPCs, by their procedure. */
+  readonly checks: Map<string, GuardCheck>;
 }
 
 /** The gateway of a Nest application on Express or Fastify; `app.get(ConnectGateway)` returns it. */
 export class ConnectGateway {
   readonly #parts: ConnectGatewayParts;
-  #configuration: NestConfiguration | undefined;
+  #application: NestApplication | undefined;
 
   /** Called by {@link ConnectModule.forRoot}. */
   constructor(parts: ConnectGatewayParts) {
@@ -80,25 +74,21 @@ export class ConnectGateway {
    * @throws TypeError if `app` is not the application that `NestFactory.create` returns
    */
   mount(app: { use(middleware: ExpressConnectMiddleware): unknown }): void {
-    this.#configuration = configurationOf(app);
+    this.#application = applicationOf(app);
     app.use(this.#parts.middleware);
   }
 
   /**
-   * Called by Nest at the start. Throws if the gateway is not mounted, because no RPC would be served, and if there are
-   * guards that `ignoredGuards` does not list, because Nest does not run them for RPCs. Warns of pipes, interceptors and
-   * exception filters, which do not run either.
+   * Called by Nest at the start. Throws if the gateway is not mounted, because no RPC would be served, and for guards
+   * that Nest creates for each request. Warns of pipes, interceptors and exception filters, which do not run for RPCs.
    */
   onApplicationBootstrap(): void {
-    const configuration = this.#configuration;
-    if (!configuration) throw new Error("call app.get(ConnectGateway).mount(app) before app.init or app.listen");
-    const { providers, ignoredGuards } = this.#parts;
-    const guards = enhancersOf("Guards", configuration, providers).filter(({ type }) => !ignoredGuards.has(type));
-    if (guards.length > 0) {
-      throw new Error(
-        `Nest runs no guards for RPCs: ${labelsOf(guards)}. Check callers with the option admit or an interceptor of ` +
-          "Connect; then accept guards that are not needed with the option ignoredGuards",
-      );
+    const application = this.#application;
+    if (!application) throw new Error("call app.get(ConnectGateway).mount(app) before app.init or app.listen");
+    const { configuration, container } = application;
+    const { providers, checks } = this.#parts;
+    for (const [procedure, check] of createGuardChecks(configuration, container, providers)) {
+      checks.set(procedure, check);
     }
     const kinds = ["Pipes", "Interceptors", "Filters"] as const;
     const others = kinds.flatMap((kind) => enhancersOf(kind, configuration, providers));
@@ -125,7 +115,7 @@ export class ConnectModule {
    * @throws as `createGateway` does, and TypeError for a provider without a method for an RPC, when Nest creates it
    */
   static forRoot(moduleOptions: ConnectModuleOptions): ConnectDynamicModule {
-    const { services, imports = [], ignoredGuards = [], ...options } = moduleOptions;
+    const { services, imports = [], ...options } = moduleOptions;
     refuseIgnoredOptions(options, { routes: "list the providers in services" }, "ConnectModule.forRoot");
     refuseUnknownOptions(
       { services },
@@ -138,8 +128,9 @@ export class ConnectModule {
       const routes = (router: ConnectRouter): void => {
         services.forEach(({ service }, at) => router.service(service, providers[at]?.instance ?? {}));
       };
-      const middleware = expressConnectMiddleware({ ...options, routes });
-      return new ConnectGateway({ middleware, providers, ignoredGuards: new Set(ignoredGuards) });
+      const checks = new Map<string, GuardCheck>();
+      const middleware = createMiddleware({ ...options, routes }, checks);
+      return new ConnectGateway({ middleware, providers, checks });
     };
     const gateway = { provide: ConnectGateway, inject, useFactory };
     const providers = [...inject, gateway];
@@ -147,10 +138,40 @@ export class ConnectModule {
   }
 }
 
+/** Returns the middleware of a gateway that runs checks after the program's `admit`. */
+function createMiddleware(
+  options: ExpressConnectOptions,
+  checks: ReadonlyMap<string, GuardCheck>,
+): ExpressConnectMiddleware {
+  const responses = new WeakMap<object, object>();
+  const admit: Admit = (request) => {
+    const admitted = options.admit?.(request);
+    if (checks.size === 0) return admitted;
+    const raw = mount.requestOf(request.contextValues);
+    const response = raw && responses.get(raw);
+    return (async () => {
+      const admitProcedure = await admitted;
+      return async (procedure: string): Promise<void> => {
+        await admitProcedure?.(procedure);
+        // Each request comes through the middleware; without one, no guard could read its header.
+        if (raw === undefined || response === undefined) throw new TypeError("guards need a request of Nest");
+        await checks.get(procedure)?.(raw, response);
+      };
+    })();
+  };
+  const mount = createMount<IncomingMessage>({ ...options, admit });
+  const serve = (...[request, response, next]: Parameters<ExpressConnectMiddleware>): void => {
+    responses.set(request, response);
+    mount.serve(request, request, response, next);
+  };
+  return Object.assign(serve, { close: mount.close });
+}
+
 /** Returns a provider. Refuses one that lacks a method, which the types cannot check in JavaScript. */
-function complete({ methods, typeName }: DescService, type: Class<object>, instance: object = {}): RpcProvider {
+function complete(service: DescService, type: Class<object>, instance: object = {}): RpcProvider {
+  const { methods, typeName } = service;
   const names = methods.map(({ localName }) => localName);
   const missing = names.find((name) => typeof Reflect.get(instance, name) !== "function");
-  if (missing === undefined) return { type, instance, methods: names };
+  if (missing === undefined) return { type, service, instance, methods: names };
   throw new TypeError(`${instance.constructor.name} has no method "${missing}" of ${typeName}`);
 }

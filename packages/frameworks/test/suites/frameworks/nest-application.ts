@@ -35,6 +35,8 @@ interface Decorators {
   Post(path: string): Decorator;
   Body(...pipes: object[]): Decorator;
   Inject(token: object): Decorator;
+  Injectable(options: object): Decorator;
+  SetMetadata(key: string, value: unknown): Decorator;
   UseGuards(...guards: object[]): Decorator;
   UsePipes(...pipes: object[]): Decorator;
   UseInterceptors(...interceptors: object[]): Decorator;

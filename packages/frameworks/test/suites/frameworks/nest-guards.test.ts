@@ -1,4 +1,7 @@
-import { describe, expect, onTestFinished, test } from "vitest";
+import { Code, ConnectError, createClient } from "@connectrpc/connect";
+import { createConnectTransport } from "@connectrpc/connect-node";
+import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { ConnectGateway } from "../../../src/nestjs.ts";
 import {
   type Application,
@@ -8,17 +11,33 @@ import {
   nestVersions,
   type NestVersion,
   SensorModule,
+  Sensors,
 } from "./nest-application.ts";
 
-/** A guard that refuses all calls. Nest would respond to a controller's caller with 403. */
-class DenyGuard {
-  canActivate(): boolean {
-    return false;
-  }
+/** What the guards have seen: the class and the handler. */
+const seen: string[] = [];
+let handled = 0;
+beforeEach(() => {
+  seen.length = 0;
+  handled = 0;
+});
+
+/** The part of Nest's `ExecutionContext` that the guards use. */
+interface Context {
+  switchToHttp(): { getRequest(): { headers: Record<string, string> }; getResponse(): object };
+  getClass(): { readonly name: string };
+  getHandler(): { readonly name: string };
 }
 
-/** A class that inherits from a guard is another guard. */
-class StrictGuard extends DenyGuard {}
+/** A guard that admits gardeners, as one for controllers would. */
+class RoleGuard {
+  canActivate(context: Context): boolean | Promise<boolean> {
+    seen.push(`${context.getClass().name}.${context.getHandler().name}`);
+    const { headers } = context.switchToHttp().getRequest();
+    const isGardener = headers["x-role"] === "gardener";
+    return headers["x-async"] === undefined ? isGardener : Promise.resolve(isGardener);
+  }
+}
 
 class TrimPipe {
   transform(value: unknown): unknown {
@@ -56,6 +75,7 @@ interface Declared {
 function createProvider(): typeof Greenhouse {
   return class Palmhouse extends Greenhouse {
     override getReading(request: { sensor: string }): object {
+      handled += 1;
       return super.getReading(request);
     }
     override async recordReadings(): Promise<object> {
@@ -76,136 +96,208 @@ function decorateMethod(
 
 interface Case {
   readonly name: string;
-  readonly label: string;
   declare(this: void, version: NestVersion): Declared;
 }
 
 const guardCases: readonly Case[] = [
   {
     name: "of the provider",
-    label: "DenyGuard of Palmhouse",
     declare({ nest }) {
       const provider = createProvider();
-      nest.UseGuards(DenyGuard)(provider);
+      nest.UseGuards(RoleGuard)(provider);
       return { provider };
     },
   },
   {
     name: "of the provider's base class",
-    label: "DenyGuard of Cactushouse",
     declare({ nest }) {
       const base = createProvider();
-      nest.UseGuards(DenyGuard)(base);
-      return { provider: class Cactushouse extends base {} };
+      nest.UseGuards(RoleGuard)(base);
+      return { provider: class Palmhouse extends base {} };
     },
   },
   {
     name: "of a method",
-    label: "DenyGuard of Palmhouse.recordReadings",
     declare({ nest }) {
       const provider = createProvider();
-      decorateMethod(nest.UseGuards(DenyGuard), provider, "recordReadings");
+      decorateMethod(nest.UseGuards(RoleGuard), provider, "getReading");
       return { provider };
     },
   },
   {
     name: "that is an object",
-    label: "DenyGuard of Palmhouse.getReading",
     declare({ nest }) {
       const provider = createProvider();
-      decorateMethod(nest.UseGuards(new DenyGuard()), provider, "getReading");
+      decorateMethod(nest.UseGuards(new RoleGuard()), provider, "getReading");
       return { provider };
     },
   },
   {
     name: "of useGlobalGuards",
-    label: "DenyGuard (global)",
-    declare: () => ({ configure: (app) => app.useGlobalGuards(new DenyGuard()) }),
+    declare: () => ({ configure: (app) => app.useGlobalGuards(new RoleGuard()) }),
   },
   {
     name: "of APP_GUARD by class",
-    label: "DenyGuard (global)",
-    declare: ({ require }) => ({ providers: [{ provide: require("@nestjs/core").APP_GUARD, useClass: DenyGuard }] }),
+    declare: ({ require }) => ({ providers: [{ provide: require("@nestjs/core").APP_GUARD, useClass: RoleGuard }] }),
   },
   {
     name: "of APP_GUARD by factory",
-    label: "DenyGuard (global)",
     declare: ({ require }) => ({
-      providers: [{ provide: require("@nestjs/core").APP_GUARD, useFactory: () => new DenyGuard() }],
-    }),
-  },
-  {
-    name: "of APP_GUARD for each request",
-    label: "DenyGuard (global)",
-    declare: ({ require }) => ({
-      providers: [
-        {
-          provide: require("@nestjs/core").APP_GUARD,
-          useClass: DenyGuard,
-          scope: require("@nestjs/common").Scope.REQUEST,
-        },
-      ],
+      providers: [{ provide: require("@nestjs/core").APP_GUARD, useFactory: () => new RoleGuard() }],
     }),
   },
 ];
 
+const getReading = `/${GreenhouseService.typeName}/GetReading`;
+
+/** Calls an RPC over REST, or with a body over Connect, and returns the HTTP status and the message of an error. */
+async function call(url: string, path: string, header: Record<string, string> = {}): Promise<readonly unknown[]> {
+  const isRest = path.startsWith("/sensors/");
+  const headers = { "content-type": "application/json", connection: "close", ...header };
+  const response = await fetch(url + path, isRest ? { headers } : { method: "POST", body: "{}", headers });
+  const body: { readonly code?: unknown; readonly message?: unknown } = JSON.parse(await response.text());
+  return response.ok ? [response.status] : [response.status, body.message];
+}
+
 describe.each(nestVersions)("a guard in Nest, %s", (_name, version) => {
-  async function create(
-    { provider, providers, configure }: Declared,
-    ignoredGuards?: readonly (typeof DenyGuard)[],
-  ): Promise<Application> {
-    const options = ignoredGuards === undefined ? {} : { ignoredGuards };
-    const app = await version.create(options, provider, providers);
+  const { nest, require } = version;
+
+  async function start({ provider = createProvider(), providers, configure }: Declared): Promise<string> {
+    const app = await version.create({}, provider, providers);
     configure?.(app);
-    return app;
+    return await listen(app);
   }
 
-  async function problemOf(declared: Declared, ignoredGuards?: readonly (typeof DenyGuard)[]): Promise<string> {
-    const app = await create(declared, ignoredGuards);
-    return await listen(app).then(
-      () => "started",
-      (error: Error) => error.message,
-    );
+  /** Starts an application with a guard of all RPCs of the provider. */
+  function startWith(...guards: readonly object[]): Promise<string> {
+    const provider = createProvider();
+    nest.UseGuards(...guards)(provider);
+    return start({ provider });
   }
 
-  test.each(guardCases)("$name refuses the start, unless it is ignored", async ({ label, declare }) => {
-    const declared = declare(version);
-    expect(await problemOf(declared)).toBe(
-      `Nest runs no guards for RPCs: ${label}. Check callers with the option admit or an interceptor of Connect; then ` +
-        "accept guards that are not needed with the option ignoredGuards",
-    );
-    // A subclass or base class of an ignored guard is refused.
-    expect(await problemOf(declared, [StrictGuard])).toContain(`: ${label}.`);
-    const url = await listen(await create(declared, [StrictGuard, DenyGuard]));
-    expect((await ask(`${url}/sensors/palm/reading`))[0]).toBe(200);
+  test.each(guardCases)("$name runs for RPCs over REST and Connect, before their handler", async ({ declare }) => {
+    const url = await start(declare(version));
+    for (const path of ["/sensors/palm/reading", getReading]) {
+      expect(await call(url, path)).toEqual([403, "Forbidden resource"]);
+      expect(await call(url, path, { "x-role": "gardener" })).toEqual([200]);
+      expect(await call(url, path, { "x-role": "visitor", "x-async": "1" })).toEqual([403, "Forbidden resource"]);
+    }
+    expect(handled).toBe(2);
+    expect(new Set(seen)).toEqual(new Set([expect.stringMatching(/^\w+\.getReading$/)]));
   });
 
-  test("next to an ignored one refuses the start, with the names of all others", async () => {
-    const provider = createProvider();
-    version.nest.UseGuards(DenyGuard, StrictGuard)(provider);
-    const declared: Declared = {
-      provider,
-      configure: (app) => app.useGlobalGuards(new DenyGuard(), new StrictGuard()),
+  test("runs for streams over HTTP", async () => {
+    const baseUrl = await startWith(RoleGuard);
+    const transport = createConnectTransport({ baseUrl, httpVersion: "1.1", nodeOptions: { agent: false } });
+    const client = createClient(GreenhouseService, transport);
+    const first = (headers: Record<string, string>, signal?: AbortSignal): Promise<unknown> =>
+      client
+        .watchReadings({}, { headers, ...(signal && { signal }) })
+        [Symbol.asyncIterator]()
+        .next();
+    await expect(first({})).rejects.toThrow("[permission_denied] Forbidden resource");
+    const reader = new AbortController();
+    expect(await first({ "x-role": "gardener" }, reader.signal)).toMatchObject({ value: { sensor: "first" } });
+    reader.abort();
+    expect(seen).toEqual(["Palmhouse.watchReadings", "Palmhouse.watchReadings"]);
+  });
+
+  test("does not run after one that refuses the call", async () => {
+    class Never extends RoleGuard {}
+    const url = await startWith({ canActivate: () => false }, Never);
+    expect(await call(url, getReading)).toEqual([403, "Forbidden resource"]);
+    expect([seen, handled]).toEqual([[], 0]);
+  });
+
+  test.each([
+    { name: "UnauthorizedException", httpStatus: 401, message: "no token" },
+    { name: "ForbiddenException", httpStatus: 403, message: "no token" },
+    { name: "Error", httpStatus: 500, message: "internal error" },
+  ])("that throws $name refuses the call with $httpStatus", async ({ name, httpStatus, message }) => {
+    const exceptions: Record<string, new (text: string) => Error> = { ...require("@nestjs/common"), Error };
+    const canActivate = (): never => {
+      throw new (exceptions[name] ?? Error)("no token");
     };
-    expect(await problemOf(declared)).toContain(
-      ": DenyGuard of Palmhouse, StrictGuard of Palmhouse, DenyGuard (global), StrictGuard (global).",
-    );
-    expect(await problemOf(declared, [DenyGuard])).toContain(": StrictGuard of Palmhouse, StrictGuard (global).");
+    const url = await startWith({ canActivate });
+    expect(await call(url, getReading)).toEqual([httpStatus, message]);
+    expect(handled).toBe(0);
   });
 
-  test("of another method of the provider does not refuse the start", async () => {
+  test("reads the metadata of the handler and of the class", async () => {
+    const roles: unknown[] = [];
+    const read = (target: object): unknown => Reflect.get(Reflect, "getMetadata")("role", target);
+    const canActivate = (context: Context): boolean => {
+      roles.push(read(context.getHandler()), read(context.getClass()));
+      return true;
+    };
     const provider = createProvider();
-    decorateMethod(version.nest.UseGuards(DenyGuard), provider, "prune");
-    expect(await problemOf({ provider })).toBe("started");
+    nest.UseGuards({ canActivate })(provider);
+    nest.SetMetadata("role", "of the class")(provider);
+    decorateMethod(nest.SetMetadata("role", "of the method"), provider, "getReading");
+    expect(await call(await start({ provider }), getReading)).toEqual([200]);
+    expect(roles).toEqual(["of the method", "of the class"]);
   });
 
-  test("of a factory that returns nothing does not refuse the start", async () => {
-    const provide = version.require("@nestjs/core").APP_GUARD;
-    expect(await problemOf({ providers: [{ provide, useFactory: () => undefined }] })).toBe("started");
+  test("has its dependencies", async () => {
+    class SensorGuard {
+      readonly sensors: Sensors;
+      constructor(sensors: Sensors) {
+        this.sensors = sensors;
+      }
+      canActivate(): boolean {
+        seen.push(String(this.sensors.degreesCelsius));
+        return true;
+      }
+    }
+    nest.Inject(Sensors)(SensorGuard, undefined, 0);
+    expect(await call(await startWith(SensorGuard), getReading)).toEqual([200]);
+    expect(seen).toEqual(["21"]);
+  });
+
+  test("runs after the option admit", async () => {
+    const provider = createProvider();
+    nest.UseGuards(RoleGuard)(provider);
+    const admit = ({ header }: { header: { get(name: string): string | null } }): void => {
+      seen.push("admit");
+      if (header.get("x-role") === "thief") throw new ConnectError("go away", Code.Unauthenticated);
+    };
+    const url = await listen(await version.create({ admit }, provider));
+    expect(await call(url, getReading, { "x-role": "thief" })).toEqual([401, "go away"]);
+    expect(await call(url, getReading, { "x-role": "gardener" })).toEqual([200]);
+    expect(seen).toEqual(["admit", "admit", "Palmhouse.getReading"]);
+  });
+
+  test("of another method does not run", async () => {
+    const provider = createProvider();
+    for (const name of ["prune", "waterBed"]) decorateMethod(nest.UseGuards(RoleGuard), provider, name);
+    expect(await call(await start({ provider }), getReading)).toEqual([200]);
+    expect(seen).toEqual([]);
+  });
+
+  test("of a factory that returns nothing does not run", async () => {
+    const provide = require("@nestjs/core").APP_GUARD;
+    expect(await call(await start({ providers: [{ provide, useFactory: () => undefined }] }), getReading)).toEqual([
+      200,
+    ]);
+  });
+
+  test.each([
+    { scope: "REQUEST", error: "ConnectGateway is marked as a scoped provider" },
+    { scope: "TRANSIENT", error: "singletons for RPCs: ScopedGuard of Palmhouse. Remove their scope" },
+  ])("of a provider with the scope $scope refuses the start", async ({ scope, error }) => {
+    class ScopedGuard extends RoleGuard {}
+    nest.Injectable({ scope: require("@nestjs/common").Scope[scope] })(ScopedGuard);
+    await expect(startWith(RoleGuard, ScopedGuard)).rejects.toThrow(error);
+  });
+
+  test("of APP_GUARD with the scope REQUEST refuses the start", async () => {
+    const provide = require("@nestjs/core").APP_GUARD;
+    const providers = [{ provide, useClass: RoleGuard, scope: require("@nestjs/common").Scope.REQUEST }];
+    await expect(start({ providers })).rejects.toThrow("singletons for RPCs: RoleGuard (global). Remove their scope");
   });
 
   test("cannot be found by a gateway that is mounted in an adapter, which is refused", async () => {
-    const app = await create({});
+    const app = await version.create({});
     expect(() => app.get(ConnectGateway).mount(app.getHttpAdapter())).toThrow(
       "mount requires the application that NestFactory.create returns",
     );
