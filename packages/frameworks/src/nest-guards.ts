@@ -54,7 +54,7 @@ function isSingleton(declared: unknown, container: NestContainer): boolean {
 }
 
 function contextCreatorOf(container: NestContainer): ContextCreator {
-  // By name, because each copy of @nestjs/core has a class of its own.
+  // By name, because each copy of @nestjs/core has another class.
   for (const [token, { instance }] of container.getInternalCoreModuleRef().providers) {
     const isCreator = typeof token === "function" && token.name === "ExternalContextCreator";
     if (isCreator && isContextCreator(instance)) return instance;

@@ -159,11 +159,15 @@ async function call(url: string, path: string, header: Record<string, string> = 
   return response.ok ? [response.status] : [response.status, body.message];
 }
 
+function roleOf(target: object): unknown {
+  return Reflect.get(Reflect, "getMetadata")("role", target);
+}
+
 describe.each(nestVersions)("a guard in Nest, %s", (_name, version) => {
   const { nest, require } = version;
 
   async function start({ provider = createProvider(), providers, configure }: Declared): Promise<string> {
-    const app = await version.create({}, provider, providers);
+    const app = await version.create({ onFault: () => undefined }, provider, providers);
     configure?.(app);
     return await listen(app);
   }
@@ -190,11 +194,10 @@ describe.each(nestVersions)("a guard in Nest, %s", (_name, version) => {
     const baseUrl = await startWith(RoleGuard);
     const transport = createConnectTransport({ baseUrl, httpVersion: "1.1", nodeOptions: { agent: false } });
     const client = createClient(GreenhouseService, transport);
-    const first = (headers: Record<string, string>, signal?: AbortSignal): Promise<unknown> =>
-      client
-        .watchReadings({}, { headers, ...(signal && { signal }) })
-        [Symbol.asyncIterator]()
-        .next();
+    const first = async (headers: Record<string, string>, signal?: AbortSignal): Promise<unknown> => {
+      const readings = client.watchReadings({}, { headers, ...(signal && { signal }) });
+      return await readings[Symbol.asyncIterator]().next();
+    };
     await expect(first({})).rejects.toThrow("[permission_denied] Forbidden resource");
     const reader = new AbortController();
     expect(await first({ "x-role": "gardener" }, reader.signal)).toMatchObject({ value: { sensor: "first" } });
@@ -225,9 +228,8 @@ describe.each(nestVersions)("a guard in Nest, %s", (_name, version) => {
 
   test("reads the metadata of the handler and of the class", async () => {
     const roles: unknown[] = [];
-    const read = (target: object): unknown => Reflect.get(Reflect, "getMetadata")("role", target);
     const canActivate = (context: Context): boolean => {
-      roles.push(read(context.getHandler()), read(context.getClass()));
+      roles.push(roleOf(context.getHandler()), roleOf(context.getClass()));
       return true;
     };
     const provider = createProvider();
@@ -269,7 +271,7 @@ describe.each(nestVersions)("a guard in Nest, %s", (_name, version) => {
 
   test("of another method does not run", async () => {
     const provider = createProvider();
-    for (const name of ["prune", "waterBed"]) decorateMethod(nest.UseGuards(RoleGuard), provider, name);
+    for (const name of ["prune", "recordReadings"]) decorateMethod(nest.UseGuards(RoleGuard), provider, name);
     expect(await call(await start({ provider }), getReading)).toEqual([200]);
     expect(seen).toEqual([]);
   });
