@@ -243,7 +243,15 @@ export class OpenUpstream {
 
   /** Calls a function when the descriptors may have changed. Returns a function that stops watching. */
   watchDescriptors(changed: () => void): () => void {
-    return this.#source.watch?.(changed) ?? (() => undefined);
+    let isWatching = true;
+    const stop = this.#source.watch?.(() => {
+      // A source may report a change that it has found before it was stopped.
+      if (isWatching) changed();
+    });
+    return () => {
+      isWatching = false;
+      stop?.();
+    };
   }
 
   /** Returns the services of a binary FileDescriptorSet that are proxied. Rejects if the set is invalid. */
