@@ -136,6 +136,14 @@ export function describePlantDatabase(openEmpty: () => Promise<OpenedDatabase>):
       expect(await exported(opened.database)).toEqual([1n, 2n, 3n, 4n]);
     });
 
+    test("does not restore a deleted plant that is imported with new ones", async () => {
+      await using opened = await open();
+      await importInto(opened.database, [[1n, 2n]]);
+      await opened.store.delete(1n, deleteCall());
+      await expect(importInto(opened.database, [[1n, 5n]])).resolves.toEqual([{ added: 1, present: 0, deleted: 1 }]);
+      expect(await exported(opened.database)).toEqual([2n, 5n]);
+    });
+
     test("accepts an empty batch, and exports no chunk without plants", async () => {
       await using opened = await open();
       await expect(collect(opened.database.exportPlants())).resolves.toEqual([]);

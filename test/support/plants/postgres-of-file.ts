@@ -24,9 +24,13 @@ export interface PostgresStore extends AsyncDisposable {
   readonly database: NonNullable<OpenedStore["database"]>;
 }
 
-/** Creates a database with these plants, and opens its store. */
-export async function openStoreWith(server: PostgresServer, plants: readonly bigint[]): Promise<PostgresStore> {
-  const url = await server.createPlants(plants);
+/** Creates a database with these plants, and opens its store. @param change - changes the URL */
+export async function openStoreWith(
+  server: PostgresServer,
+  plants: readonly bigint[],
+  change: (url: string) => string = (url) => url,
+): Promise<PostgresStore> {
+  const url = change(await server.createPlants(plants));
   const reopen = (): Promise<PlantStore> => openPostgresStore({ url });
   const store = await reopen();
   const kill = async (): Promise<void> => {
