@@ -13,7 +13,8 @@ import { createTempFolder } from "../../packages/testing/src/process/temp-folder
 import { startCommandLine } from "../support/process/command-line.ts";
 import { statusOfLongTarget } from "../support/server/long-target.ts";
 import { type ConfiguredServer, startConfigured } from "../support/server/start-configured.ts";
-import { compare, deletePlant, Differs, type Effects, type Environment, get, settledMs } from "./effects/comparison.ts";
+import { Differs } from "../../packages/testing/src/comparison.ts";
+import { compare, deletePlant, type Effects, type Environment, get, settledMs } from "./effects/comparison.ts";
 import { credentialEffects } from "./effects/credential-effects.ts";
 
 // Starts the server with two values of each setting, and compares what a caller or an operator observes. A setting that is

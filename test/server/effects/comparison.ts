@@ -1,4 +1,4 @@
-import { expect } from "vitest";
+import { Differs, type EffectsOf } from "../../../packages/testing/src/comparison.ts";
 import type { ConfigurationSources } from "../../../src/server/index.ts";
 import type { Configuration } from "../../../src/server/settings.ts";
 import { type ConfiguredServer, startConfigured } from "../../support/server/start-configured.ts";
@@ -13,20 +13,7 @@ interface Comparison {
 }
 
 /** The comparisons of some settings. */
-export type Effects<Names extends keyof Configuration = keyof Configuration> = Readonly<
-  Record<Names, () => Promise<Differs>>
->;
-
-/** Two observations that differ. No test case can omit the comparison, because only this class has its type. */
-export class Differs {
-  readonly #observed: readonly unknown[];
-
-  constructor(observed: readonly unknown[]) {
-    this.#observed = observed;
-    expect(this.#observed).toHaveLength(2);
-    expect(this.#observed[0]).not.toEqual(this.#observed[1]);
-  }
-}
+export type Effects<Names extends keyof Configuration = keyof Configuration> = EffectsOf<Pick<Configuration, Names>>;
 
 /** Starts one server after the other, and fails unless they differ. */
 export async function compare({ off, on, observe }: Comparison): Promise<Differs> {

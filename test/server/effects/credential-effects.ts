@@ -10,7 +10,8 @@ import {
   type TestHeader,
 } from "../../../packages/testing/src/auth/identity-provider.ts";
 import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
-import { compare, deletePlant, type Differs, type Effects, type Environment, get } from "./comparison.ts";
+import type { Differs } from "../../../packages/testing/src/comparison.ts";
+import { compare, deletePlant, type Effects, type Environment, get } from "./comparison.ts";
 
 const token = "token-of-the-effects-test";
 

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { compare, Differs, type Environment } from "../../server/effects/comparison.ts";
+import { Differs } from "../../../packages/testing/src/comparison.ts";
+import { compare, type Environment } from "../../server/effects/comparison.ts";
 import { startPostgresOfFile } from "../../support/plants/postgres-of-file.ts";
 import { runSql } from "../../support/plants/postgres-server.ts";
 import type { ConfiguredServer } from "../../support/server/start-configured.ts";

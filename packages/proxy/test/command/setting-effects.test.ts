@@ -13,12 +13,12 @@ import { freePort } from "../../../testing/src/process/free-port.ts";
 import { settingRows } from "../../src/settings/setting-flags.ts";
 import type { TestSettings } from "./effects/running-proxy.ts";
 import { describe, expect, test } from "vitest";
+import { Differs } from "../../../testing/src/comparison.ts";
 import {
   fileOf,
   calls,
   clientCertificate,
   otherCertificate,
-  Differs,
   compare,
   settledMs,
   reading,

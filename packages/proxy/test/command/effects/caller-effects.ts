@@ -7,7 +7,8 @@ import {
 } from "../../../../testing/src/auth/identity-provider.ts";
 import { listenOnLoopback } from "../../../../testing/src/carriers/listen-on-loopback.ts";
 import type { TestSettings } from "./running-proxy.ts";
-import { fileOf, calls, Differs, compare, reading, greenhouse, ask, statusOf, type Effects } from "./comparison.ts";
+import { Differs } from "../../../../testing/src/comparison.ts";
+import { fileOf, calls, compare, reading, greenhouse, ask, statusOf, type Effects } from "./comparison.ts";
 
 const token = "a-token-of-a-shop-2026";
 const bearer = (text: string): RequestInit => ({ headers: { authorization: `Bearer ${text}` } });

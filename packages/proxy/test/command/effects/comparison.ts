@@ -9,11 +9,12 @@ import {
   createCertificate,
   createIssuedCertificate,
 } from "../../../../testing/src/carriers/certificate.ts";
+import { Differs } from "../../../../testing/src/comparison.ts";
 import { createTestGateway } from "../../../../testing/src/gateway/test-engine.ts";
 import { LibraryService } from "../../../../testing/src/gen/library/v1/library_pb.ts";
 import { createTempFolder } from "../../../../testing/src/process/temp-folder.ts";
 import { type RunningProxy, runProxy, type TestSettings } from "./running-proxy.ts";
-import { afterAll, beforeAll, beforeEach, expect } from "vitest";
+import { afterAll, beforeAll, beforeEach } from "vitest";
 
 const folder = createTempFolder();
 
@@ -122,16 +123,6 @@ interface Comparison {
 
 /** The comparisons of settings, by their paths. */
 export type Effects = Readonly<Record<string, () => Promise<Differs>>>;
-
-/** The result of {@link compare}. No other function returns it, so that no row can omit the comparison. */
-export class Differs {
-  readonly #observed: readonly unknown[];
-
-  constructor(observed: readonly unknown[]) {
-    this.#observed = observed;
-    expect(this.#observed[0]).not.toEqual(this.#observed[1]);
-  }
-}
 
 /** Starts one proxy after the other, and fails unless they differ. */
 export async function compare({ off, on, observe }: Comparison): Promise<Differs> {

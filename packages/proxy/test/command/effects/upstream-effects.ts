@@ -11,6 +11,7 @@ import {
 } from "../../../../testing/src/gateway/scripted-http2-server.ts";
 import { type RunningProxy, runProxy, type TestSettings } from "./running-proxy.ts";
 import { expect } from "vitest";
+import { Differs } from "../../../../testing/src/comparison.ts";
 import {
   fileOf,
   calls,
@@ -19,7 +20,6 @@ import {
   issued,
   clientCertificate,
   otherCertificate,
-  Differs,
   compare,
   settledMs,
   reading,
