@@ -4,7 +4,7 @@ import type { ServiceDefinition, UntypedServiceImplementation } from "@grpc/grpc
 import { createGateway, type Gateway, type GatewayOptions, type ListenOptions } from "@plantstore/gateway";
 import { type OptionNames, refuseIgnoredOptions, refuseUnknownOptions } from "@plantstore/gateway/options";
 import { addGrpcJsService, type GrpcJsOptions } from "./grpc-js.ts";
-import { type GrpcServer, ignoredGrpcOptions, withStatuses } from "./nestjs/index.ts";
+import { type GrpcServer, holdRequests, ignoredGrpcOptions, withStatuses } from "./nestjs/index.ts";
 
 export type { GrpcServer } from "./nestjs/index.ts";
 export { readServices, type DescriptorSource } from "./grpc-js.ts";
@@ -63,6 +63,7 @@ export function createGatewayStrategy<Options extends object, Base extends GrpcS
   const { shutdownSignal = closing.signal } = gatewayOptions;
   let gateway: Gateway | undefined;
   const server = new ServerGrpc(grpcOptions);
+  const getMessageHandler = server.getMessageHandler.bind(server);
   const started = (): Gateway => {
     if (gateway !== undefined) return gateway;
     throw new Error("the gateway has not started: call app.startAllMicroservices() before app.listen()");
@@ -73,6 +74,10 @@ export function createGatewayStrategy<Options extends object, Base extends GrpcS
       addService: (definition: ServiceDefinition, handlers: UntypedServiceImplementation): void =>
         void services.push([definition, withStatuses(handlers)]),
     }),
+    getMessageHandler(...method: readonly unknown[]): ReturnType<typeof getMessageHandler> {
+      const handler = getMessageHandler(...method);
+      return handler && holdRequests(handler);
+    },
     async start(callback?: () => void): Promise<void> {
       await server.bindEvents();
       gateway = createGateway({

@@ -1,7 +1,11 @@
+import type { MessageHandler } from "./held-requests.ts";
+
 /** The parts of Nest's class `ServerGrpc` that a strategy uses. */
 export interface GrpcServer {
   /** Loads the definitions, and adds a service for each of them to the result of `createClient`. */
   bindEvents(): Promise<void>;
+  /** Returns what runs a method of a controller. The arguments identify the method. */
+  getMessageHandler(...method: readonly unknown[]): MessageHandler | null | undefined;
 }
 
 /** The options of `Transport.GRPC` that only a server of grpc-js has, and what to use instead. */

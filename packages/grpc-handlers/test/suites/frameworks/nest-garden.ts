@@ -1,3 +1,5 @@
+import { setTimeout } from "node:timers/promises";
+import type { Metadata } from "@grpc/grpc-js";
 import { onTestFinished } from "vitest";
 import { folders, requireFrom } from "../../../../frameworks/test/suites/frameworks/frameworks.ts";
 import { freePort } from "../../../../testing/src/process/free-port.ts";
@@ -63,9 +65,11 @@ function nestVersion(folder: string, platform: "Express" | "Fastify"): NestVersi
 
   function createModule(order: string[]): object {
     class KeyGuard {
-      canActivate(context: { switchToRpc(): { getContext(): { get(key: string): unknown[] } } }): boolean {
+      async canActivate(context: { switchToRpc(): { getContext(): Metadata } }): Promise<boolean> {
         order.push("guard");
-        return context.switchToRpc().getContext().get("x-key")[0] === "open";
+        const metadata = context.switchToRpc().getContext();
+        if (metadata.get("x-slow").length > 0) await setTimeout(50);
+        return metadata.get("x-key")[0] === "open";
       }
     }
     class BedPipe {

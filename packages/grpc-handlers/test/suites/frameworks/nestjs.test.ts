@@ -140,6 +140,19 @@ describe.each(nestVersions)("Nest, %s", (_version, { create, startOwn }) => {
     expect(refused).toMatchObject({ code: status.PERMISSION_DENIED, messages: [] });
   });
 
+  test.each(["AddTrees", "TradeTrees"] as const)(
+    "a controller gets all requests of %s that arrive while a guard waits",
+    async (method) => {
+      const port = await freePort();
+      const { app } = await create({ listen: { host: "127.0.0.1", port } });
+      await app.startAllMicroservices();
+      const slow = [...metadata, ["x-slow", "1"]] as const;
+      const { code, messages } = await callGarden(port, { method, requests, metadata: slow });
+      const trees = [{ treeId: "11" }, { treeId: "12" }].map((tree) => expect.objectContaining(tree));
+      expect([code, messages]).toEqual([status.OK, method === "AddTrees" ? [{ treeCount: 2 }] : trees]);
+    },
+  );
+
   test("close aborts calls that are in flight after the timeout", async () => {
     const port = await freePort();
     const { app } = await create({ listen: { host: "127.0.0.1", port }, closeTimeoutMs: 50 });
