@@ -33,3 +33,16 @@ test("a locked plant does not delay the deletions of others, and is deleted when
   await expect(locked).resolves.toBe(true);
   await other.end();
 });
+
+test("every deletion of a locked plant waits, also of the same batch; once it is unlocked, one gets true", async () => {
+  await using opened = await openStoreWith(server, [1n]);
+  const other = await openClient(opened.url, "BEGIN; SELECT FROM plants WHERE id = 1 FOR UPDATE");
+  // The first two are sent alone, and the others in one batch.
+  const deletions = Array.from({ length: 5 }, () => opened.store.delete(1n, deleteCall()));
+  await expect.poll(() => opened.store.waiting?.forLock).toBe(deletions.length);
+  await other.query("COMMIT");
+  const outcomes = await Promise.all(deletions);
+  expect(outcomes.filter(Boolean)).toEqual([true]);
+  expect(await opened.plants()).toEqual([]);
+  await other.end();
+});
