@@ -3,6 +3,7 @@ import { text } from "node:stream/consumers";
 import type { Interceptor } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { createPlantServer, type PlantServerOptions } from "../../src/server/index.ts";
+import { createPlantTools } from "../../src/server/plant-tools.ts";
 import { silentLog } from "../../packages/telemetry/src/logs/index.ts";
 import { openMemoryStore } from "../../src/stores/index.ts";
 import { exchangeHttp1 } from "../../packages/testing/src/carriers/http1-connection.ts";
@@ -181,7 +182,10 @@ function createEffects(): Readonly<Record<keyof PlantServerOptions, Effect | Tes
       on: { limits: { urlBytes: 32 } },
       observe: (server) => statusOf(server.get(`/livez?${"x".repeat(64)}`)),
     },
-    tools: ["server/plant-tools.test.ts", "is destructive and idempotent"],
+    tools: {
+      on: { tools: createPlantTools() },
+      observe: async (server) => (await server.get("/mcp", Object.fromEntries([authorized]))).headers.get("allow"),
+    },
     log: {
       off: { log: silentLog },
       on: { log: log.log },
