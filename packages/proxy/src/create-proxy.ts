@@ -135,7 +135,7 @@ export interface ProxyGateway extends Gateway {
  *
  * Binary messages are forwarded as bytes; only JSON is converted, by the descriptors. Uncompressed gRPC messages above 64
  * KiB are forwarded in the parts in which they arrive, without compression, unless there is `validation`. With
- * interceptors, all messages are decoded for them. The remaining time of the caller's deadline is forwarded, and a
+ * interceptors, messages of unary RPCs are decoded when one is read, and those of streams always. The remaining time of the caller's deadline is forwarded, and a
  * caller that disconnects cancels the upstream's call. Calls that may have been processed are never retried.
  *
  * If there are several upstreams, the proxy starts even if some cannot be reached for `"reflection"`, or send descriptors

@@ -27,7 +27,7 @@ import { validateServices } from "../descriptors/index.ts";
 import { problem } from "../errors/index.ts";
 import { createReachableRegistry, ignoredJsonOptions, memoize, type ReadJsonOptions } from "../messages/json/index.ts";
 import type { CallView, ViewedRequest } from "./call-view.ts";
-import { forwarderOf, Forwarding } from "./forward.ts";
+import { forwarderOf, Forwarding, type Intercept, type InterceptedCall } from "./forward.ts";
 import {
   createMethodCodecs,
   type MessageInit,
@@ -42,7 +42,7 @@ import {
 import { refuseIgnoredOptions, refusePromise, refuseUnknownOptions } from "../options/index.ts";
 import { refuseMisspelledHandlers, routerOptionNames } from "./router-options.ts";
 import { requireOwnDescriptors } from "./own-descriptors.ts";
-import { checkRequests, type Validation } from "./validation.ts";
+import { checkRequests, type MessageCheck, type Validation } from "./validation.ts";
 import { YieldedMessages } from "./yielded-messages.ts";
 
 /** The parts of preparing RPCs that depend on the platform. */
@@ -119,8 +119,7 @@ export function* createRpcs(
     const codecs = createCodecs(spec.method, withTypes, rules);
     const check = checkOf?.(spec.method.input);
     const rpc = createRpc(check === undefined ? spec : checkRequests(spec, check), withTypes, codecs);
-    const forwarder = withTypes.interceptors.length === 0 ? forwarderOf(spec.impl) : undefined;
-    rpcs.push(forwarder === undefined ? rpc : { ...rpc, forward: new Forwarding(forwarder, check) });
+    rpcs.push({ ...rpc, forward: createForwarding(spec, withTypes.interceptors, check) });
     yield;
   }
   return { rpcs, registry };
@@ -174,6 +173,24 @@ function createRpc(spec: MethodImplSpec, options: RouterOptions, codecs: MethodC
     return { ...common, kind: "unary", method, run };
   }
   return { ...common, kind: "stream", method: spec.method, invoke: composeStream(spec, options.interceptors) };
+}
+
+/** Returns how the calls of an RPC are forwarded; `undefined` if its handler is called. */
+function createForwarding(
+  { impl, kind }: MethodImplSpec,
+  interceptors: readonly Interceptor[],
+  check: MessageCheck | undefined,
+): Forwarding | undefined {
+  const forwarder = forwarderOf(impl);
+  if (forwarder === undefined || interceptors.length === 0)
+    return forwarder && new Forwarding(forwarder, check, undefined);
+  if (kind !== "unary") return undefined;
+  const terminal = async (request: UnaryRequest): Promise<UnaryResponse> => {
+    const context = contextOf(request);
+    return (request as UnaryRequest & { readonly call: InterceptedCall }).call.forward(request, context);
+  };
+  const intercept = interceptors.reduceRight((next, interceptor) => interceptor(next), terminal as AnyFn);
+  return new Forwarding(forwarder, check, intercept as Intercept);
 }
 
 const post = ["POST"];

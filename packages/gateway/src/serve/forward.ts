@@ -4,9 +4,12 @@
  *
  * Its messages are envelopes of the binary format. If the caller's format is binary, they pass as they were received;
  * others are decoded and encoded again. Large messages pass in the pieces in which they arrive.
+ *
+ * Interceptors of a unary call get messages that are decoded when they are read. A message that none of them reads
+ * passes as it was received.
  */
 import type { Message } from "@bufbuild/protobuf";
-import type { ConnectError, HandlerContext } from "@connectrpc/connect";
+import type { ConnectError, HandlerContext, UnaryRequest, UnaryResponse } from "@connectrpc/connect";
 import { type BodyMemory, noBytes } from "../exchange/index.ts";
 import {
   type CallTarget,
@@ -18,12 +21,14 @@ import {
   type RequestMessages,
   type Rpc,
   type StreamWire,
+  type UnaryRpc,
   type UnaryWire,
 } from "../protocols/index.ts";
-import { type CallSignal, CallView, type ViewedRequest } from "./call-view.ts";
+import { type CallSignal, CallView, type ViewedCall, type ViewedRequest } from "./call-view.ts";
+import { ForwardedResponse, type ForwardedResponseParts } from "./forwarded-response.ts";
 import type { AdmitRequest } from "./hooks.ts";
 import { decodeBody, type MessageCall, readBody } from "./read-message.ts";
-import { exchangeOf, type ServedRequest, serverOf } from "./request.ts";
+import { exchangeOf, headersToSend, type ServedRequest, serverOf } from "./request.ts";
 import { type StreamedCall, StreamResponse } from "./stream-response.ts";
 import type { MessageCheck } from "./validation.ts";
 import { explainUnwritable } from "./wrong-value.ts";
@@ -71,25 +76,40 @@ export interface ForwardReply {
   reject(error: unknown): void;
 }
 
+/** Runs interceptors, the last of which calls {@link InterceptedCall.forward}. */
+export type Intercept = (request: UnaryRequest) => Promise<UnaryResponse>;
+
+/** A forwarded unary call that interceptors see. */
+export interface InterceptedCall extends ViewedCall {
+  /** Forwards the request that the last interceptor passes on. */
+  forward(request: UnaryRequest, context: HandlerContext): Promise<UnaryResponse>;
+}
+
 /** How the calls of an RPC are forwarded. */
 export class Forwarding implements ForwardedRpc {
   readonly forwarder: Forwarder;
   readonly check: MessageCheck | undefined;
+  readonly intercept: Intercept | undefined;
   readonly memory: BodyMemory;
   readonly takesParts: boolean;
 
-  /** @param check - checks requests, which must then be complete */
-  constructor(forwarder: Forwarder, check: MessageCheck | undefined) {
+  /**
+   * @param check - checks requests, which must then be complete
+   * @param intercept - runs the interceptors of a unary RPC; `undefined` if there are none
+   */
+  constructor(forwarder: Forwarder, check: MessageCheck | undefined, intercept: Intercept | undefined) {
     this.forwarder = forwarder;
     this.check = check;
-    this.memory = forwarder.memory;
+    this.intercept = intercept;
+    // Interceptors may keep a message whose fields are views of its bytes.
+    this.memory = intercept === undefined ? forwarder.memory : "own";
     this.takesParts = this.memory === "shared" && check === undefined;
   }
 }
 
 const forwarderKey = Symbol("forwarder");
 
-/** Returns a handler whose calls the gateway passes to `forwarder` instead, unless there are interceptors. */
+/** Returns a handler whose calls the gateway passes to `forwarder` instead, except streams with interceptors. */
 export function withForwarder<H extends object>(handler: H, forwarder: Forwarder): H {
   return Object.assign(handler, { [forwarderKey]: forwarder });
 }
@@ -109,7 +129,12 @@ export function forwardCall(request: ServedRequest, target: CallTarget, forwardi
 
 /** A forwarded call, from its open wire to its response. */
 class ForwardedCall
-  implements MessageCall<Message | Envelope>, StreamedCall<Message | ForwardedMessage>, Caller, ForwardReply
+  implements
+    MessageCall<Message | Envelope>,
+    StreamedCall<Message | ForwardedMessage>,
+    InterceptedCall,
+    Caller,
+    ForwardReply
 {
   readonly request: ServedRequest;
   readonly rpc: Rpc;
@@ -117,6 +142,8 @@ class ForwardedCall
   readonly #forwarding: Forwarding;
   readonly #deadlineMs: number | undefined;
   #view: CallView | undefined;
+  /** The request of a call with interceptors. An envelope until one of them reads the message. */
+  #received: Message | Envelope | undefined;
   /** The messages of a streaming client that are decoded. */
   #requests: RequestMessages | undefined;
   /** The response if it is a stream, or a message in pieces. */
@@ -147,7 +174,8 @@ class ForwardedCall
   }
 
   get takesParts(): boolean {
-    // The response to a streaming client is sent once it is complete.
+    // Interceptors get complete messages. The response to a streaming client is sent once it is complete.
+    if (this.#forwarding.intercept !== undefined) return false;
     return this.wire.binary?.writesParts === true && this.rpc.method.methodKind !== "client_streaming";
   }
 
@@ -189,12 +217,58 @@ class ForwardedCall
     try {
       // The server is shutting down.
       if (this.request.aborted) throw this.request.reason;
+      const { intercept } = this.#forwarding;
+      if (intercept !== undefined) return this.#intercept(intercept, message);
       const forwarded = this.#toForwarded(message);
       if (this.rpc.kind === "unary") this.#forwarding.forwarder.unary(this, forwarded, this);
       else this.#sendAll(oneMessage(forwarded));
     } catch (error) {
       this.reject(error);
     }
+  }
+
+  #intercept(intercept: Intercept, message: Message | Envelope): void {
+    this.#received = message;
+    Object.defineProperty(this.view, "message", requestMessage);
+    // An interceptor in JavaScript may return a value of any type.
+    Promise.resolve(intercept(this.view as CallView & UnaryRequest)).then(
+      (response) => this.#respond(response),
+      (error: unknown) => this.reject(error),
+    );
+  }
+
+  /** Returns the request that interceptors see. */
+  readRequest(): Message | undefined {
+    if (this.#received instanceof Envelope) this.#received = this.#decodeRequest(this.#received);
+    return this.#received;
+  }
+
+  replaceRequest(message: Message): void {
+    this.#received = message;
+  }
+
+  async forward(request: UnaryRequest, context: HandlerContext): Promise<UnaryResponse> {
+    const { view, wire, rpc } = this;
+    const { forwarder } = this.#forwarding;
+    const isUnchanged = context === view;
+    const caller: Caller = isUnchanged ? this : { ...this.#callerIn(context), request: this.request };
+    const forwarded = this.#toForwarded(isUnchanged ? (this.#received as Message | Envelope) : request.message);
+    const envelope = await new Promise<Envelope>((resolve, reject) => {
+      // A caller that takes no parts gets none.
+      forwarder.unary(caller, forwarded, { resolve, resolveParts: () => undefined, reject });
+    });
+    const message = wire.binary === undefined ? forwarder.decode(envelope) : envelope;
+    return new ForwardedResponse(rpc as UnaryRpc, context, message, (response) => forwarder.decode(response));
+  }
+
+  /** Returns the caller in the context of a request that an interceptor has changed. */
+  #callerIn(context: HandlerContext): Omit<Caller, "request"> {
+    const timeoutMs = (): number | undefined => context.timeoutMs();
+    return { headers: context, signal: context.signal, takesParts: false, timeoutMs, begin: () => undefined };
+  }
+
+  #decodeRequest({ bytes }: Envelope): Message | undefined {
+    return this.rpc.codecs.get("proto")?.decode(bytes);
   }
 
   #sendAll(messages: AsyncIterable<ForwardedMessage>): void {
@@ -208,7 +282,7 @@ class ForwardedCall
       check?.(message, this.view);
       return forwarder.encode(message);
     }
-    const decoded = check && this.rpc.codecs.get("proto")?.decode(message.bytes);
+    const decoded = check && this.#decodeRequest(message);
     if (decoded !== undefined) check?.(decoded, this.view);
     return message;
   }
@@ -223,23 +297,31 @@ class ForwardedCall
   }
 
   resolve(envelope: Envelope): void {
-    const { request, rpc, wire } = this;
-    if (request.isDone || !isUnary(wire, rpc)) return;
-    const { binary, responseHeader: header, responseTrailer: trailer } = wire;
-    let message: Message | undefined;
-    let written: void | Promise<void>;
+    const { request, wire } = this;
+    if (request.isDone) return;
+    let message: Message | Envelope;
     try {
-      message = binary === undefined ? this.#forwarding.forwarder.decode(envelope) : undefined;
+      message = wire.binary === undefined ? this.#forwarding.forwarder.decode(envelope) : envelope;
     } catch (error) {
       return this.reject(error);
     }
+    this.#respond({ message, header: wire.responseHeader, trailer: wire.responseTrailer });
+  }
+
+  #respond(response: ForwardedResponseParts): void {
+    const { request, rpc, wire } = this;
+    if (request.isDone || !isUnary(wire, rpc)) return;
+    let written: void | Promise<void>;
     try {
+      const header = headersToSend(response.header, wire.responseHeader);
+      const trailer = headersToSend(response.trailer, wire.responseTrailer);
+      const message = ForwardedResponse.unread(response) ?? response.message;
       written =
-        message === undefined
-          ? binary?.writeEnvelope(envelope, header, trailer)
+        message instanceof Envelope
+          ? wire.binary?.writeEnvelope(message, header, trailer)
           : wire.writeMessage({ message, header, trailer });
     } catch (error) {
-      return request.failToWrite(explainUnwritable(error, rpc, { message }));
+      return request.failToWrite(explainUnwritable(error, rpc, response));
     }
     request.succeed(written);
   }
@@ -279,6 +361,18 @@ class ForwardedCall
     this.#response?.close();
   }
 }
+
+// Shared, so that V8 uses one shape for all views.
+const requestMessage: PropertyDescriptor & ThisType<{ readonly call: ForwardedCall }> = {
+  enumerable: true,
+  configurable: true,
+  get() {
+    return this.call.readRequest();
+  },
+  set(message: Message) {
+    this.call.replaceRequest(message);
+  },
+};
 
 /** Returns whether the wire of an RPC is that of a unary call. */
 function isUnary(_wire: UnaryWire | StreamWire, rpc: Rpc): _wire is UnaryWire {
