@@ -21,6 +21,7 @@ import { buildStep } from "../packages/testing/src/process/build-step.ts";
 const subjects: readonly Subject[] = [
   server("node:http2", "servers/library-node-http2"),
   server(ownName, "servers/library"),
+  { ...server(`${ownName}, handlers of grpc-js`, "peers/library-handlers-gateway"), build: generateStubs },
   { ...server("grpc-js", "peers/library-grpc-js"), build: generateStubs },
 ];
 
