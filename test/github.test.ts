@@ -30,9 +30,19 @@ test.each(workflows)("%s contains no registry", (workflow) => {
 });
 
 test.each(workflows)("the files of .ci/ that %s runs exist and are executable", (workflow) => {
-  const programs = [...read(workflow).matchAll(/run: (\.ci\/\S+)/g)].map(([, program = ""]) => program);
+  const programs = [...read(workflow).matchAll(/run: .*?(\.ci\/\S+)/g)].map(([, program = ""]) => program);
   for (const program of programs) accessSync(join(projectFolder, program), constants.X_OK);
-  expect(programs).toContain(".ci/run");
+  expect(programs).toHaveLength(1);
+});
+
+test("a workflow runs .ci/run for each commit and each release, and .ci/nightly every night", () => {
+  const running = (program: string) =>
+    workflows.filter((workflow) => new RegExp(`- run: (?:.* )?${program}$`, "m").test(read(workflow)));
+  expect(running(".ci/run")).toEqual([".github/workflows/ci.yml", ".github/workflows/release.yml"]);
+  expect(running(".ci/nightly")).toEqual([".github/workflows/nightly.yml"]);
+  expect(read(".github/workflows/nightly.yml")).toMatch(
+    /^on:\n {2}schedule:\n(?: {4}#.*\n)? {4}- cron: "\d+ \d+ \* \* \*"$/m,
+  );
 });
 
 test.each([
