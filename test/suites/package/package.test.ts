@@ -78,7 +78,7 @@ describe.each([
   },
   {
     name: "@plantstore/grpc-handlers",
-    has: [...texts, "lib/grpc-js.js", "lib/grpc-js.d.ts", "lib/nice-grpc.js", "lib/nice-grpc.d.ts"],
+    has: ["grpc-js", "nestjs", "nice-grpc"].flatMap((name) => [`lib/${name}.js`, `lib/${name}.d.ts`]).concat(texts),
   },
   {
     name: "@plantstore/proxy",
