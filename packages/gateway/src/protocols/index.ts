@@ -15,7 +15,6 @@ export type {
   CallTarget,
   Mismatch,
   Protocol,
-  ProtocolName,
   ProtocolParts,
   Refusal,
   RequestHead,
@@ -59,9 +58,28 @@ export { type AcceptItem, negotiateCoding, readAccept } from "./shared/negotiati
 export { oneMessage } from "./shared/one-message.ts";
 export { isOriginAllowed } from "./shared/origin.ts";
 export { readRestTimeout } from "./shared/timeouts.ts";
-export type { ForwardedRpc, MessageInit, Rpc, Reply, ResponseParts, StreamRpc, UnaryRpc } from "./rpc.ts";
+export type { MessageInit, Rpc, Reply, ResponseParts, StreamRpc, UnaryRpc } from "./rpc.ts";
+export type { ProtocolName } from "./protocol-name.ts";
 export { createExtension, creatorOf, type ProtocolExtension } from "./extension.ts";
 export { claimedBy, createProtocols, type Protocols } from "./protocols.ts";
 export { JsonValueReader } from "./rest/json-value-reader.ts";
 export { toRestHeader } from "./rest/response-header.ts";
 export { createTarget } from "./target.ts";
+export {
+  type Caller,
+  type CallSignal,
+  type FaultReceiver,
+  type Forwarder,
+  Forwarding,
+  type ForwardReply,
+  type Intercept,
+  type MessageCheck,
+} from "./forwarding.ts";
+export {
+  type Admit,
+  type AdmitProcedure,
+  type AdmitRequest,
+  type CompletedRequest,
+  type FaultyRequest,
+  type RequestView,
+} from "./hooks.ts";

@@ -1,6 +1,7 @@
 import type { Message, Registry } from "@bufbuild/protobuf";
 import type { ConnectError, ContextValues } from "@connectrpc/connect";
 import type { BodyPlan, CommonHeaderFields, Exchange, HeaderFields, HeaderReader, Peer } from "../exchange/index.ts";
+import type { ProtocolName } from "./protocol-name.ts";
 import type { ErrorRecordWriter, RestRoutes } from "./rest/rules/index.ts";
 import type { Envelope, ForwardedMessage } from "./shared/envelope.ts";
 import type { LazyHeaders } from "./shared/lazy-headers.ts";
@@ -18,12 +19,6 @@ export interface ProtocolParts {
   /** Whether options may name RPCs that do not exist, because not all descriptors have been read yet. */
   readonly isIncomplete: boolean;
 }
-
-/**
- * The name of a protocol in hooks, logs and metrics. Code outside the protocols' folders that differs per protocol uses
- * a `Record<ProtocolName, …>`, so that it does not compile until a new protocol is added to it.
- */
-export type ProtocolName = "connect" | "grpc" | "grpc-web" | "mcp" | "rest";
 
 /**
  * A protocol in which clients call RPCs. Everything specific to it is in its folder. To add one, add a folder, a

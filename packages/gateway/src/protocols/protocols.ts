@@ -2,7 +2,8 @@ import { connect } from "./connect/protocol.ts";
 import { grpc } from "./grpc/protocol.ts";
 import { grpcWeb } from "./grpc-web/protocol.ts";
 import { creatorOf, type ProtocolExtension } from "./extension.ts";
-import type { Protocol, ProtocolName, ProtocolParts, RequestHead } from "./protocol.ts";
+import type { Protocol, ProtocolParts, RequestHead } from "./protocol.ts";
+import type { ProtocolName } from "./protocol-name.ts";
 import { createRest } from "./rest/protocol.ts";
 
 /** Creates the protocols of a gateway. @param mcp - `undefined` if MCP is off */

@@ -8,8 +8,8 @@ import type {
   UnaryResponse,
 } from "@connectrpc/connect";
 import type { UniversalHandlerOptions } from "@connectrpc/connect/protocol";
-import type { BodyMemory } from "../exchange/index.ts";
 import type { MethodCodecs } from "./formats.ts";
+import type { Forwarding } from "./forwarding.ts";
 
 /** One RPC of the routes, prepared before the first call. */
 export type Rpc = UnaryRpc | StreamRpc;
@@ -37,15 +37,7 @@ interface AnyRpc {
   readonly options: RpcOptions;
   readonly codecs: MethodCodecs;
   /** Set if its calls are forwarded as bytes instead of being handled (`serve/forward.ts`). */
-  readonly forward?: ForwardedRpc | undefined;
-}
-
-/** What wires must know of an RPC whose calls are forwarded. */
-export interface ForwardedRpc {
-  /** The memory of the bytes of a request. */
-  readonly memory: BodyMemory;
-  /** Whether a large message may be forwarded in the parts in which it arrives, because nothing needs all of it. */
-  readonly takesParts: boolean;
+  readonly forward?: Forwarding | undefined;
 }
 
 /** What a handler returns: a message, or the fields to create it from. */

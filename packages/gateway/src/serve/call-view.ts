@@ -1,26 +1,14 @@
 import type { Message } from "@bufbuild/protobuf";
 import type { ContextValues, HandlerContext } from "@connectrpc/connect";
-import type { Failure } from "../errors/index.ts";
 import type { Exchange } from "../exchange/index.ts";
-import type { LazyHeaders, Rpc, Wire } from "../protocols/index.ts";
-import type { AdmitRequest } from "./hooks.ts";
-
-/** The part of an AbortSignal that forwarding a call needs. An AbortSignal would cost a tenth of the call. */
-export interface CallSignal {
-  readonly aborted: boolean;
-  readonly reason: unknown;
-  addEventListener(type: "abort", listener: { handleEvent(): void }): void;
-  removeEventListener(type: "abort", listener: { handleEvent(): void }): void;
-}
+import type { AdmitRequest, CallSignal, FaultReceiver, LazyHeaders, Rpc, Wire } from "../protocols/index.ts";
 
 /** The request of a call, as handlers see it. */
-export interface ViewedRequest extends AdmitRequest, CallSignal {
+export interface ViewedRequest extends AdmitRequest, CallSignal, FaultReceiver {
   /** Aborts when the call ends for any reason, or when the server shuts down. */
   readonly signal: AbortSignal;
   /** The abort reason of {@link signal}, set even if the signal was never read; `undefined` until it aborts. */
   readonly abortReason: unknown;
-  /** Reports a fault to `onFault`, with the data of the request. */
-  report(error: unknown, failure: Failure): void;
 }
 
 /** The call that has a view. */

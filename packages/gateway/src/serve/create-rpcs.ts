@@ -27,9 +27,12 @@ import { validateServices } from "../descriptors/index.ts";
 import { problem } from "../errors/index.ts";
 import { createReachableRegistry, ignoredJsonOptions, memoize, type ReadJsonOptions } from "../messages/json/index.ts";
 import type { CallView, ViewedRequest } from "./call-view.ts";
-import { forwarderOf, Forwarding, type Intercept, type InterceptedCall } from "./forward.ts";
+import { forwarderOf, type InterceptedCall } from "./forward.ts";
 import {
   createMethodCodecs,
+  Forwarding,
+  type Intercept,
+  type MessageCheck,
   type MessageInit,
   type MethodCodecs,
   oneMessage,
@@ -42,7 +45,7 @@ import {
 import { refuseIgnoredOptions, refusePromise, refuseUnknownOptions } from "../options/index.ts";
 import { refuseMisspelledHandlers, routerOptionNames } from "./router-options.ts";
 import { requireOwnDescriptors } from "./own-descriptors.ts";
-import { checkRequests, type MessageCheck, type Validation } from "./validation.ts";
+import { checkRequests, type Validation } from "./validation.ts";
 import { YieldedMessages } from "./yielded-messages.ts";
 
 /** The parts of preparing RPCs that depend on the platform. */

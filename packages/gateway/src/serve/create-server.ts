@@ -20,7 +20,7 @@ import { toConnectError, toFault } from "./to-connect-error.ts";
 import { type CorsOptions, corsOptionNames, createCors } from "./cors.ts";
 import { createRpcs, type RpcPlatform } from "./create-rpcs.ts";
 import { callbackFailed, type FaultReporter, guardCallback, type OnFault } from "./faults.ts";
-import type { Admit, AdmitRequest, CompletedRequest } from "./hooks.ts";
+import type { Admit, AdmitRequest, CompletedRequest } from "../protocols/index.ts";
 import { type Endpoint, methodsOf, refuseUnusableEndpoint } from "./endpoint.ts";
 import { registeredMethods } from "./registered-methods.ts";
 import { indexPaths, type Routes } from "./routes.ts";

@@ -10,7 +10,7 @@ import {
   requireObject,
 } from "../options/index.ts";
 import { httpError, messageTooLarge } from "../protocols/index.ts";
-import type { RequestView } from "./hooks.ts";
+import type { RequestView } from "../protocols/index.ts";
 
 /** A plain HTTP resource in addition to the RPCs, for example a probe, a page or a webhook. */
 export interface Endpoint {

@@ -1,5 +1,5 @@
 import type { Failure, GatewayErrorCode, RequestFailure } from "../errors/index.ts";
-import type { FaultyRequest } from "./hooks.ts";
+import type { FaultyRequest } from "../protocols/index.ts";
 
 /**
  * Called with a fault on the server's side, which no response reveals, and a description of what failed.

@@ -10,12 +10,17 @@
  */
 import type { Message } from "@bufbuild/protobuf";
 import type { ConnectError, HandlerContext, UnaryRequest, UnaryResponse } from "@connectrpc/connect";
-import { type BodyMemory, noBytes } from "../exchange/index.ts";
+import { noBytes } from "../exchange/index.ts";
 import {
+  type Caller,
+  type CallSignal,
   type CallTarget,
   Envelope,
   type ForwardedMessage,
-  type ForwardedRpc,
+  type Forwarder,
+  type Forwarding,
+  type ForwardReply,
+  type Intercept,
   oneMessage,
   readLargeEnvelope,
   type RequestMessages,
@@ -24,87 +29,17 @@ import {
   type UnaryRpc,
   type UnaryWire,
 } from "../protocols/index.ts";
-import { type CallSignal, CallView, type ViewedCall, type ViewedRequest } from "./call-view.ts";
+import { CallView, type ViewedCall } from "./call-view.ts";
 import { ForwardedResponse, type ForwardedResponseParts } from "./forwarded-response.ts";
-import type { AdmitRequest } from "./hooks.ts";
 import { decodeBody, type MessageCall, readBody } from "./read-message.ts";
 import { exchangeOf, headersToSend, type ServedRequest, serverOf } from "./request.ts";
 import { type StreamedCall, StreamResponse } from "./stream-response.ts";
-import type { MessageCheck } from "./validation.ts";
 import { explainUnwritable } from "./wrong-value.ts";
-
-/**
- * Passes on the calls of an RPC, to another server or to a handler that decodes messages itself. Errors are thrown or
- * passed on; either way they end the call.
- */
-export interface Forwarder {
-  /**
-   * The memory of requests: "shared" if their bytes are only sent on, so that large messages may arrive in pieces; "own"
-   * if an application gets them.
-   */
-  readonly memory: BodyMemory;
-  /** Sends a call with one message in each direction. Never calls `reply` after the caller has aborted. */
-  unary(caller: Caller, request: Envelope, reply: ForwardReply): void;
-  /** Sends any other call, or one whose message is large. Returns the messages of the response as they arrive. */
-  stream(caller: Caller, requests: AsyncIterable<ForwardedMessage>): AsyncIterable<ForwardedMessage>;
-  /** Encodes a message of a caller whose format is not binary. */
-  encode(message: Message): Envelope;
-  /** Decodes a message for such a caller. Throws a ConnectError if the server's message is not valid. */
-  decode(message: Envelope): Message;
-}
-
-/** The caller of a forwarded call. */
-export interface Caller {
-  readonly request: AdmitRequest & Pick<ViewedRequest, "report">;
-  /** The request header, and the response header and trailer, which get those of the other server. */
-  readonly headers: Pick<HandlerContext, "requestHeader" | "responseHeader" | "responseTrailer">;
-  /** Aborts when the call ends for any reason, or when this server shuts down. */
-  readonly signal: CallSignal;
-  /** Whether a large message of the response may be passed on in pieces. */
-  readonly takesParts: boolean;
-  /** Returns the milliseconds until the caller's deadline; `undefined` without one. */
-  timeoutMs(): number | undefined;
-  /** Called when the response header is complete, so that it can be sent before the first message. */
-  begin(): void;
-}
-
-/** Receives the response of {@link Forwarder.unary}: one of its methods is called once. */
-export interface ForwardReply {
-  resolve(message: Envelope): void;
-  /** Receives the pieces of a large message. Only if {@link Caller.takesParts}. */
-  resolveParts(parts: AsyncIterable<ForwardedMessage>): void;
-  reject(error: unknown): void;
-}
-
-/** Runs interceptors, the last of which calls {@link InterceptedCall.forward}. */
-export type Intercept = (request: UnaryRequest) => Promise<UnaryResponse>;
 
 /** A forwarded unary call that interceptors see. */
 export interface InterceptedCall extends ViewedCall {
   /** Forwards the request that the last interceptor passes on. */
   forward(request: UnaryRequest, context: HandlerContext): Promise<UnaryResponse>;
-}
-
-/** How the calls of an RPC are forwarded. */
-export class Forwarding implements ForwardedRpc {
-  readonly forwarder: Forwarder;
-  readonly check: MessageCheck | undefined;
-  readonly intercept: Intercept | undefined;
-  readonly memory: BodyMemory;
-  readonly takesParts: boolean;
-
-  /**
-   * @param check - checks requests, which must then be complete
-   * @param intercept - runs the interceptors of a unary RPC; `undefined` if there are none
-   */
-  constructor(forwarder: Forwarder, check: MessageCheck | undefined, intercept: Intercept | undefined) {
-    this.forwarder = forwarder;
-    this.check = check;
-    this.intercept = intercept;
-    // Interceptors may keep a message whose fields are views of its bytes.
-    this.memory = intercept === undefined ? forwarder.memory : "own";
-    this.takesParts = this.memory === "shared" && check === undefined;
-  }
 }
 
 const forwarderKey = Symbol("forwarder");

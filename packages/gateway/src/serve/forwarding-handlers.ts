@@ -6,10 +6,10 @@ import type {
   Message,
 } from "@bufbuild/protobuf";
 import type { ConnectRouter, ConnectRouterOptions, HandlerContext } from "@connectrpc/connect";
-import { Envelope, type ForwardedMessage, oneMessage } from "../protocols/index.ts";
+import { type Caller, Envelope, type Forwarder, type ForwardedMessage, oneMessage } from "../protocols/index.ts";
 import { CallView } from "./call-view.ts";
 import { requestOf } from "./create-rpcs.ts";
-import { type Caller, type Forwarder, withForwarder } from "./forward.ts";
+import { withForwarder } from "./forward.ts";
 import { beginResponse } from "./serve-stream.ts";
 
 /** Any RPC, as a union discriminated by `methodKind`. */

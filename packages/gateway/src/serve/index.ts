@@ -19,15 +19,18 @@ export { type GatewayRoute, listRoutes } from "./list-routes.ts";
 export { refuseProblem } from "./refuse.ts";
 export { serve } from "./serve.ts";
 export type { Server } from "./server.ts";
-export type { MessageCheck, Validation } from "./validation.ts";
+export type { Validation } from "./validation.ts";
 export { toFault } from "./to-connect-error.ts";
 export { createFaultReporter, type FaultReporter, guardCallback, type OnFault } from "./faults.ts";
 export { registerForwarder } from "./forwarding-handlers.ts";
-export type { Caller, Forwarder, ForwardReply } from "./forward.ts";
-export {
-  type Admit,
-  type AdmitProcedure,
-  type AdmitRequest,
-  type CompletedRequest,
-  type FaultyRequest,
-} from "./hooks.ts";
+export type {
+  Admit,
+  AdmitProcedure,
+  AdmitRequest,
+  Caller,
+  CompletedRequest,
+  FaultyRequest,
+  Forwarder,
+  ForwardReply,
+  MessageCheck,
+} from "../protocols/index.ts";

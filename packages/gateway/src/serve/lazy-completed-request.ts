@@ -1,7 +1,7 @@
 import type { ConnectError, ContextValues } from "@connectrpc/connect";
 import type { Exchange, Peer } from "../exchange/index.ts";
 import type { ProtocolName } from "../protocols/index.ts";
-import type { AdmitRequest, CompletedRequest } from "./hooks.ts";
+import type { AdmitRequest, CompletedRequest } from "../protocols/index.ts";
 
 /**
  * Computes its members on demand, because few are read: metrics read four, an unsampled trace one.

@@ -6,7 +6,7 @@ import {
   type CallTarget,
   messageTooLarge,
 } from "../protocols/index.ts";
-import type { AdmitProcedure } from "./hooks.ts";
+import type { AdmitProcedure } from "../protocols/index.ts";
 import { type BodyReader, readBody } from "./read-message.ts";
 import { type AnyCall, exchangeOf, type ServedRequest } from "./request.ts";
 

@@ -20,8 +20,8 @@ import type { CallTarget, UnaryTarget } from "../protocols/index.ts";
 import { CallView } from "./call-view.ts";
 import { respondToPreflight } from "./cors.ts";
 import { type Endpoint, type EndpointResponse, EndpointExchange } from "./endpoint.ts";
-import { forwardCall, Forwarding } from "./forward.ts";
-import type { AdmitProcedure } from "./hooks.ts";
+import { forwardCall } from "./forward.ts";
+import type { AdmitProcedure } from "../protocols/index.ts";
 import { decodeBody, type MessageCall, readBody } from "./read-message.ts";
 import { exchangeOf, headersToSend, type ServedCall, ServedRequest, serverOf } from "./request.ts";
 import { findTarget, type Target } from "./routes.ts";
@@ -114,7 +114,7 @@ function open(request: ServedRequest, check?: AdmitProcedure): void {
 
 function serveCall(request: ServedRequest, target: CallTarget): void {
   const { forward } = target.rpc;
-  if (forward instanceof Forwarding) forwardCall(request, target, forward);
+  if (forward !== undefined) forwardCall(request, target, forward);
   else if (target.kind === "stream") serveStream(request, target);
   else serveUnary(request, target);
 }

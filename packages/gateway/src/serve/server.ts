@@ -2,7 +2,7 @@ import type { ConnectError, HandlerContext } from "@connectrpc/connect";
 import type { Limits } from "../exchange/index.ts";
 import type { TrustedProxies } from "../trusted-proxies/index.ts";
 import type { FaultReporter } from "./faults.ts";
-import type { Admit, AdmitRequest, CompletedRequest } from "./hooks.ts";
+import type { Admit, AdmitRequest, CompletedRequest } from "../protocols/index.ts";
 import type { Routes } from "./routes.ts";
 
 /** The shared state of all requests of a gateway: the routes, and the hooks of the program. */

@@ -1,5 +1,6 @@
 import type { DescMessage, DescService, Message, Registry } from "@bufbuild/protobuf";
 import type { HandlerContext, MethodImplSpec } from "@connectrpc/connect";
+import type { MessageCheck } from "../protocols/index.ts";
 
 /** Checks request messages by the rules of their definition, such as those of `buf.validate`. */
 export interface Validation {
@@ -14,13 +15,6 @@ export interface Validation {
    */
   prepare(services: readonly DescService[], registry: Registry): (type: DescMessage) => MessageCheck | undefined;
 }
-
-/**
- * Checks a message before the handler gets it.
- *
- * @throws ConnectError `InvalidArgument` if the message violates a rule
- */
-export type MessageCheck = (message: Message, context: HandlerContext) => void;
 
 /**
  * Returns an RPC whose handler gets only messages that pass the check: a unary request, and each message of a stream.

@@ -1,6 +1,6 @@
 import { type Exchange, type HeaderFields, planBody, prepareHeaderFields } from "../../exchange/index.ts";
 import { callFormat, type CallFormat, normalizeContentType } from "../shared/content-type.ts";
-import { planEnvelope } from "../shared/envelope.ts";
+import { planEnvelope } from "../shared/envelope-plan.ts";
 import type { CallTarget, Protocol, UnaryWire } from "../protocol.ts";
 import type { UnaryRpc } from "../rpc.ts";
 import { createTarget } from "../target.ts";

@@ -1,5 +1,5 @@
 import { callFormatsOf, refusalContentType } from "../shared/content-type.ts";
-import { planEnvelope } from "../shared/envelope.ts";
+import { planEnvelope } from "../shared/envelope-plan.ts";
 import { LazyHeaders } from "../shared/lazy-headers.ts";
 import type { Protocol } from "../protocol.ts";
 import { createTarget } from "../target.ts";

@@ -1,9 +1,7 @@
 import { Code, type ConnectError } from "@connectrpc/connect";
 import { problem } from "../../errors/index.ts";
-import { allocateBytes, type BodyPlan, CollectedBytes, HttpProblem, noBytes } from "../../exchange/index.ts";
+import { allocateBytes, CollectedBytes, HttpProblem, noBytes } from "../../exchange/index.ts";
 import { messageTooLarge } from "./compression.ts";
-import type { Codec } from "../formats/format.ts";
-import type { Rpc } from "../rpc.ts";
 import { httpError } from "./http-error.ts";
 import type { MessageSplitter } from "./message-splitter.ts";
 
@@ -79,13 +77,6 @@ export type ForwardedMessage = Envelope | Uint8Array;
 export function toEnvelope(message: Uint8Array): Envelope {
   const envelope = writeEnvelope(0, message);
   return new Envelope(false, envelope, 0, envelope.byteLength);
-}
-
-/** Returns the plan for reading a body with one envelope. */
-export function planEnvelope(codec: Codec, { options, forward }: Rpc): BodyPlan {
-  const plan = { limitBytes: envelopePrefixBytes + options.readMaxBytes, announcedBytes: envelopeBytes };
-  if (forward === undefined || codec.isBinary !== true) return { ...plan, memory: "own" };
-  return { ...plan, memory: forward.memory, isLarge: forward.takesParts ? isLargeEnvelope : undefined };
 }
 
 /**

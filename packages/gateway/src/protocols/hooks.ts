@@ -1,6 +1,6 @@
 import type { ConnectError, ContextValues } from "@connectrpc/connect";
 import type { Exchange, HeaderReader, Peer } from "../exchange/index.ts";
-import type { ProtocolName } from "../protocols/index.ts";
+import type { ProtocolName } from "./protocol-name.ts";
 
 /** The properties of a request. Each hook gets some of them. */
 export interface RequestView {
