@@ -19,12 +19,15 @@ export const carrierNames = [
   "Fetch",
 ] as const;
 
-type CarrierName = (typeof carrierNames)[number];
+/** The name of an HTTP server or engine. */
+export type CarrierName = (typeof carrierNames)[number];
 
 /** A gateway on every HTTP server and engine. Dispose of it with `await using`. */
 export interface EveryCarrier extends AsyncDisposable {
   /** Sends a request by one of them, and reads the complete response. */
   ask(carrier: CarrierName, request: HttpRequest): Promise<HttpResponse>;
+  /** Returns the address of an HTTP server, and the version of HTTP that it is asked in. Fetch has none. */
+  addressOf(carrier: Exclude<CarrierName, "Fetch">): readonly [Address, HttpVersion];
 }
 
 /** Starts a gateway on every HTTP server and engine. The handlers alone use `contextValues` and `fallback`. */
@@ -52,6 +55,7 @@ export async function openEveryCarrier(options: GatewayOptions): Promise<EveryCa
       if (carrier === "Fetch") return await exchangeFetch(own.fetch, request);
       return await connections.exchange(...addresses[carrier], request);
     },
+    addressOf: (carrier) => addresses[carrier],
     async [Symbol.asyncDispose]() {
       connections[Symbol.dispose]();
       http1.close();
