@@ -112,11 +112,13 @@ export interface WorkerFigures {
   readonly workers: number;
   /** The CPU time per call of all processes as a multiple of that of a single process, by turn. */
   readonly timesOne: number;
-  /** The same for processes that each have a separate port and part of the load. */
+  /** The multiple for processes that each have a separate port and part of the load. */
   readonly apartTimesOne: number;
 }
 
-/** The costs of plants, deletions and their records in PostgreSQL. CPU times are the least of all turns, per deletion. */
+/**
+ * The costs of plants, deletions and their records in PostgreSQL. CPU times are the least of all turns, per deletion.
+ */
 export interface ScaleFigures {
   readonly measured: Measured;
   /** The load average of the machine over five minutes, which includes the measurement. */
@@ -129,7 +131,7 @@ export interface ScaleFigures {
   readonly recordIndexBytes: number;
   /** Write-ahead log of a deletion, without images of pages. */
   readonly walBytes: number;
-  /** The same after a checkpoint, with images. */
+  /** The bytes after a checkpoint, with images. */
   readonly afterCheckpoint: CheckpointFigures;
   /** CPU time of the one process that replays the log on a standby. */
   readonly replayUs: number;

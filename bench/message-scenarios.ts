@@ -47,7 +47,7 @@ const upload: LoadShape = {
 
 const smallUpload: LoadShape = { ...upload, body: Buffer.alloc(MiB, "x"), connections: 16 };
 
-/** The same messages in both directions, over REST and over the Connect protocol in JSON. */
+/** Equal messages in both directions, over REST and over the Connect protocol in JSON. */
 const jsonStreams: readonly (Pick<Scenario, "name" | "title" | "subjects"> & { readonly shape: LoadShape })[] = [
   {
     name: "rest-stream",

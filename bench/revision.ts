@@ -13,7 +13,7 @@ export interface Revision {
 
 const project = join(import.meta.dirname, "..");
 
-/** Checks a commit out to a temporary folder. It uses the packages that are installed in this checkout. */
+/** Checks a commit out to a temporary folder. The checkout uses the packages that are installed in this checkout. */
 export function checkOut(revision: string): Revision {
   const name = git("rev-parse", "--short", `${revision}^{commit}`);
   const folder = join(mkdtempSync(join(tmpdir(), "plantstore-bench-")), name);

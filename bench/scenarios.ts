@@ -199,7 +199,7 @@ export const scenarios: readonly Scenario[] = [
     ],
     absent: absentSubjects("grpc"),
   },
-  // The same with fewer streams on each connection, so that fewer responses share a write.
+  // The gRPC calls with fewer streams on each connection, so that fewer responses share a write.
   ...[grpcShape8By8, grpcShape64By1].map((shape) => ({
     name: `grpc-${String(shape.connections)}x${String(shape.streams)}`,
     title: `The same, ${String(shape.connections)} connections with ${String(shape.streams)} streams each`,

@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { allSourceFiles, sourcePath } from "./support/source-files.ts";
 import { childrenOf, isNode, isType, type Node, nodesIn } from "../tools/mutants/syntax.ts";
 
-/** The variables of modules, by file. Those of `request.ts` are functions, assigned once in a static block. */
+/** The variables of modules, by file. The variables of `request.ts` are functions, assigned once in a static block. */
 const moduleVariables: Readonly<Record<string, readonly string[]>> = {
   "gateway/serve/request.ts": ["exchangeOf", "serverOf"],
   "gateway/exchange/buffered-body.ts": ["sharedBlock", "sharedBytes"],

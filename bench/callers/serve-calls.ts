@@ -31,8 +31,8 @@ const methods: Readonly<Record<string, CalledMethod & { readonly server: string 
 };
 
 /**
- * Runs a caller as a child process of the driver. It calls a separate server on the load's core. The driver connects to
- * its port, writes the number of seconds to make calls, and reads the result.
+ * Runs a caller as a child process of the driver. The caller calls a separate server on the load's core. The driver
+ * connects to its port, writes the number of seconds to make calls, and reads the result.
  */
 export async function serveCalls(connect: (baseUrl: string, method: CalledMethod) => Call): Promise<void> {
   const { CALLS: name = "small" } = process.env;
@@ -42,7 +42,7 @@ export async function serveCalls(connect: (baseUrl: string, method: CalledMethod
   const call = connect(`http://127.0.0.1:${String(port)}`, method);
   const control = createServer((socket) => {
     socket.once("data", (seconds) => {
-      // It never rejects.
+      // The promise never rejects.
       void callFor(call, Number(seconds)).then((result) => socket.end(JSON.stringify(result)));
     });
   });

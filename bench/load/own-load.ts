@@ -14,8 +14,8 @@ export interface OwnClientOrder {
 /**
  * Returns a load of `own-client.ts`, for machines without wrk and h2load.
  *
- * It uses more CPU per request than they do, so that a fast server is idle at times: CPU time per request is comparable,
- * throughput is not.
+ * The client uses more CPU per request than they do, so that a fast server is idle at times: CPU time per request is
+ * comparable, throughput is not.
  */
 export function ownLoad(shape: LoadShape): Load {
   return async (port, durationS) => {

@@ -6,7 +6,8 @@ import { createBenchPlants } from "../servers/plants.ts";
 import { listen, serve } from "../servers/serve.ts";
 
 // The official TypeScript SDK 2 on hono's adapter for Node, in its fastest form: without revisions that begin with
-// `initialize`, without streams, and with schemas that are compiled once. It creates a server for each request.
+// `initialize`, without streams, and with schemas that are compiled once. The program creates a server for each
+// request.
 const plants = createBenchPlants();
 const inputSchema = fromJsonSchema<{ id: string }>({
   type: "object",

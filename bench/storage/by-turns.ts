@@ -7,22 +7,22 @@ import { type SubjectServer, startServer } from "./subject.ts";
 export interface TurnResults {
   readonly name: StoreName;
   readonly requestsPerS: number;
-  /** The same as a multiple of the first store's in the same round. */
+  /** The time as a multiple of the first store's in the same round. */
   readonly requestsTimes: number;
   /** CPU time of the thread that serves requests, in µs per request. */
   readonly mainUs: number;
   /** The difference to the first store in the same round. */
   readonly mainUsAbove: number;
   readonly p50Us: number;
-  /** The same as a multiple of the first store's in the same round. */
+  /** The time as a multiple of the first store's in the same round. */
   readonly p50Times: number;
 }
 
 const sliceS = 1;
 
 /**
- * Loads servers in turns of a second. The cost of a store is a small part of the cost of a request, which changes from one
- * minute to the next on a shared machine. The others are compared with the first store.
+ * Loads servers in turns of a second. The cost of a store is a small part of the cost of a request, which changes from
+ * one minute to the next on a shared machine. The others are compared with the first store.
  */
 export async function measureByTurns(
   locations: readonly { readonly name: StoreName; readonly location: StoreLocation }[],

@@ -3,9 +3,9 @@ import { percentilesOf } from "../load/load.ts";
 import { benchToken } from "../servers/plants.ts";
 import { scattered } from "./scattered.ts";
 
-// A gRPC client that writes HTTP/2 frames itself, because one on node:http2 costs more than the server. Deletes each plant
-// once, in a scattered order, and prints its result as JSON. It does not check the status of calls; its caller counts the
-// remaining plants.
+// A gRPC client that writes HTTP/2 frames itself, because one on node:http2 costs more than the server. Deletes each
+// plant once, in a scattered order, and prints its result as JSON. The program does not check the status of calls; its
+// caller counts the remaining plants.
 
 /** The options of this client, an argument in JSON. */
 export interface GrpcOrder {

@@ -16,7 +16,7 @@ import type { StoreLocation, StoreName } from "./stores.ts";
 export interface Measurement extends RestResult {
   /** CPU time of the thread that serves requests, per request, in µs. */
   readonly mainUsPerRequest: number;
-  /** The same of all threads of the server, without the database's processes. */
+  /** The CPU time of all threads of the server, without the database's processes. */
   readonly allUsPerRequest: number;
   /** The latency of an unrelated request during the load, in µs. */
   readonly pingUs: Percentiles;
@@ -76,7 +76,7 @@ export async function startServer(name: StoreName, location: StoreLocation): Pro
     env: { ...process.env, NODE_ENV: "production" },
     stdio: ["ignore", "inherit", "inherit", "ipc"],
   });
-  // It exits with this process in any case, because its channel then closes.
+  // The server exits with this process in any case, because its channel then closes.
   const { port } = await nextMessage<Extract<ServerMessage, { kind: "listening" }>>(child, "listening");
   return {
     port,

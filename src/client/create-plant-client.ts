@@ -28,8 +28,8 @@ export interface CallOptions {
    * has 1 to 128 printable ASCII characters, such as a UUID, and belongs to a single plant. Default: a new key for each
    * call, shared by its attempts.
    *
-   * With `null`, no key is sent and the call is not retried. It rejects when the outcome is unknown; if the program
-   * then repeats the call, it may get "not-found" for a plant that the first call deleted.
+   * With `null`, no key is sent and the call is not retried. The call rejects when the outcome is unknown; if the
+   * program then repeats the call, it may get "not-found" for a plant that the first call deleted.
    */
   readonly idempotencyKey?: string | null;
 }
@@ -43,8 +43,8 @@ export type DeleteOutcome = "deleted" | "not-found";
 /** A client of the plant store, over gRPC. */
 export interface PlantClient {
   /**
-   * Deletes one plant. If the server could not accept the call, or the response was lost, the call is retried within the
-   * timeout with the same idempotency key. Without a key, there is one attempt.
+   * Deletes one plant. If the server could not accept the call, or the response was lost, the call is retried within
+   * the timeout with the same idempotency key. Without a key, there is one attempt.
    *
    * @throws PlantClientError when the call fails; TypeError for unknown options
    */
@@ -83,7 +83,8 @@ const adviceByCode = (ofUnknownOutcome: string): Partial<Record<keyof typeof sta
 /**
  * Creates a client whose calls are promises with a deadline. Close it when it is no longer needed.
  *
- * @throws TypeError for unknown options; Error when the token is empty, or contains a character that tokens must not have
+ * @throws TypeError for unknown options; Error when the token is empty, or contains a character that tokens must not
+ * have
  *
  * @example
  * ```ts

@@ -86,8 +86,8 @@ const serviceConfig = JSON.stringify({
 export function createPlantStub(options: PlantStubOptions): PlantServiceClient {
   refuseUnknownOptions(options, plantStubOptionNames, "createPlantStub");
   const { address, credentials: security = credentials.createSsl() } = options;
-  // In grpc-js, retries are an option of the channel. This channel also ignores a retry policy from DNS (gRFC A2). It
-  // still sends a call again if the server has certainly not processed it (RFC 9113 §8.7).
+  // In grpc-js, retries are an option of the channel. This channel also ignores a retry policy from DNS (gRFC A2). The
+  // channel still sends a call again if the server has certainly not processed it (RFC 9113 §8.7).
   const channelWithoutRetries = new Channel(address, security, { "grpc.enable_retries": 0 });
   const withoutRetries: ClientOptions["callInvocationTransformer"] = (call) =>
     call.methodDefinition.path === path && lacksIdempotencyKey(call.metadata)

@@ -2,7 +2,7 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "n
 import { join } from "node:path";
 import { issuePlantToken, openPlantDatabase, plantLocationOf, settings } from "../server/index.ts";
 
-/** The folder of the demo, in the working directory. It contains the store and the token. */
+/** The folder of the demo, in the working directory. The folder contains the store and the token. */
 const folder = ".plantstore";
 
 /** The plants of a new demo store. */

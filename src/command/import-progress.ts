@@ -6,7 +6,7 @@ const progressIntervalMs = 200;
 
 /**
  * Returns a function that accepts the numbers of imported ids and bytes, and shows the progress on a terminal at
- * intervals. It does nothing if standard error is not a terminal.
+ * intervals. The function does nothing if standard error is not a terminal.
  */
 export function showProgress(
   file: string,

@@ -36,8 +36,8 @@ export interface Sdk {
 }
 
 /**
- * The timeout for the last export when the server stops, in milliseconds. It is short, so that an unreachable collector
- * does not delay the stop for long.
+ * The timeout for the last export when the server stops, in milliseconds. The timeout is short, so that an unreachable
+ * collector does not delay the stop for long.
  */
 const lastExportMs = 2_000;
 

@@ -127,7 +127,8 @@ function openLogs(
   log: ReturnType<typeof openLog>,
 ): Pick<PlantServerOptions, "log" | "auditLog" | "deletionLog"> {
   const level = audit === "always" && logLevel !== "silent" ? "info" : logLevel;
-  // The same stream, so that lines stay in order, but a separate level, so that the audit trail does not depend on LOG_LEVEL.
+  // One stream, so that lines stay in order, but a separate level, so that the audit trail does not depend on
+  // LOG_LEVEL.
   return { log, auditLog: log.child({}, { level }), deletionLog: openReserveLog(level, logDestination) };
 }
 

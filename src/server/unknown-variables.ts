@@ -1,7 +1,9 @@
 import { nearestName } from "@plantstore/gateway/options";
 import { variablePrefix, withoutPrefix } from "./setting-readers.ts";
 
-/** The prefixes of variables that only this program is expected to have. A misspelt `TLS_CERT_FILE` would turn TLS off. */
+/**
+ * The prefixes of variables that only this program is expected to have. A misspelt `TLS_CERT_FILE` would turn TLS off.
+ */
 const prefixes = [variablePrefix, "TLS_CERT", "TLS_KEY"];
 
 /**
@@ -29,8 +31,8 @@ function suggestionText(name: string, known: readonly string[]): string {
 }
 
 /**
- * Returns whether Kubernetes has set a variable. It passes the addresses of all services to every container, and the
- * variables of a service named plantstore or plantstore-* have the same prefix.
+ * Returns whether Kubernetes has set a variable. Kubernetes passes the addresses of all services to every container,
+ * and the variables of a service named plantstore or plantstore-* have the same prefix.
  */
 function isServiceLink(name: string, value: string): boolean {
   return /_SERVICE_(HOST|PORT)(_|$)|_PORT_\d+_(TCP|UDP|SCTP)(_|$)/.test(name) || /^(tcp|udp|sctp):\/\//.test(value);

@@ -2,11 +2,13 @@ import type { Interceptor, StreamRequest, UnaryRequest } from "@connectrpc/conne
 import type { FailedCall, SafeErrors } from "@plantstore/telemetry/logs";
 
 /**
- * Creates a Connect interceptor that hides internal errors from callers. It passes on a `ConnectError`, unless its code
- * is `Internal`, `Unknown` or `DataLoss`. It logs any other error, and replaces it by `Internal` with a fixed message.
+ * Creates a Connect interceptor that hides internal errors from callers. The interceptor passes on a `ConnectError`,
+ * unless its code is `Internal`, `Unknown` or `DataLoss`. The interceptor logs any other error, and replaces it by
+ * `Internal` with a fixed message.
  *
- * It must be the first interceptor, so that it handles the errors of all other interceptors and of the handler. Errors
- * of the gateway's `admit` and of decoding a request do not pass through it; their messages are meant for callers.
+ * The interceptor must be the first interceptor, so that it handles the errors of all other interceptors and of the
+ * handler. Errors of the gateway's `admit` and of decoding a request do not pass through it; their messages are meant
+ * for callers.
  */
 export function createErrorInterceptor(toSafeError: SafeErrors): Interceptor {
   return (next) => async (request) => {

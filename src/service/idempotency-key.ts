@@ -19,8 +19,8 @@ export const idempotencyKeyPattern: string = String.raw`^"((?:[ !#-\[\]-~]|\\["\
 const quotedKey = new RegExp(idempotencyKeyPattern);
 
 /**
- * Reads the value of an `Idempotency-Key` field (draft-ietf-httpapi-idempotency-key-header): one structured-field string
- * of 1 to 128 characters.
+ * Reads the value of an `Idempotency-Key` field (draft-ietf-httpapi-idempotency-key-header): one structured-field
+ * string of 1 to 128 characters.
  *
  * @returns the characters of the key
  * @throws ConnectError `InvalidArgument` for any other value, including two keys and parameters
@@ -33,8 +33,8 @@ export function readIdempotencyKey(field: string): string {
 
 /**
  * Returns the key as stores record it: `<issuer>:<key>`, at most 172 characters. `<issuer>` is the SHA-256 of the
- * caller's issuer in base64url, or empty without an issuer. It is included because subjects are unique only within an
- * issuer.
+ * caller's issuer in base64url, or empty without an issuer. The issuer is included because subjects are unique only
+ * within an issuer.
  */
 export function scopeIdempotencyKey(key: string, issuer: string | undefined): string {
   return `${issuer === undefined ? "" : hash("sha256", issuer, "base64url")}:${key}`;

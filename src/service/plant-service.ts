@@ -9,11 +9,11 @@ import type { PlantStore } from "./plant-store.ts";
 /**
  * Creates the implementation of `plantstore.v1.PlantService`.
  *
- * `deletePlant` responds once the deletion is durable. It throws `InvalidArgument` when the request has no id or a
- * malformed `Idempotency-Key`, `NotFound` when the plant does not exist, and any error of the store.
+ * `deletePlant` responds once the deletion is durable. The handler throws `InvalidArgument` when the request has no id
+ * or a malformed `Idempotency-Key`, `NotFound` when the plant does not exist, and any error of the store.
  *
- * The deletion record contains the `subject` of the principal and the request id, which are read from the context values
- * of the call. An idempotency key belongs to the issuer of the principal.
+ * The deletion record contains the `subject` of the principal and the request id, which are read from the context
+ * values of the call. An idempotency key belongs to the issuer of the principal.
  */
 export function createPlantService(store: PlantStore): ServiceImpl<typeof PlantService> {
   return {

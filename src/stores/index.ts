@@ -51,7 +51,7 @@ export type PlantLocation = Locations[keyof Locations];
 /** A PostgreSQL database. */
 export interface PostgresLocation {
   readonly kind: "postgres";
-  /** The URL, as libpq parses it. It may contain a password. */
+  /** The URL, as libpq parses it. The URL may contain a password. */
   readonly url: string;
   /** The file from which the URL was read, if any. */
   readonly urlFile?: string;

@@ -8,8 +8,8 @@ import { library, plants } from "../../bench/native-peers.ts";
 import { PlantService } from "../../src/gen/es/plantstore/v1/plant_service_pb.ts";
 import { projectFolder } from "../../packages/testing/src/process/child-program.ts";
 
-// A new RPC of the plant store must not stop the peers of the bench from building. Those of Go and Rust are compiled
-// outside of the checkout, from their own folder and from what buf generates there.
+// A new RPC of the plant store must not stop the peers of the bench from building. The peers in Go and Rust are
+// compiled outside of the checkout, from their own folder and from what buf generates there.
 
 /** Returns the paths that are in a folder `plantstore`, which only the plant store has. */
 function ofPlantStore(paths: readonly string[]): string[] {
@@ -34,7 +34,10 @@ test.each([
   expect(ofPlantStore(paths)).toEqual([]);
 });
 
-/** Adds a file and its relative imports to `files`, without those in the generated code of the bench, which may not exist. */
+/**
+ * Adds a file and its relative imports to `files`, without those in the generated code of the bench, which may not
+ * exist.
+ */
 function addImports(file: string, files: Set<string>): void {
   if (files.has(file)) return;
   files.add(file);

@@ -189,7 +189,7 @@ const groups: readonly Group[] = [
     invalid: each("PLANTSTORE_CORS_ORIGINS", "shop.example", "https://shop.example/", "https://Shop.example", "*,*"),
   },
   {
-    // These settings are one group, because PROXY headers and TLS cannot be combined on a Unix socket.
+    // The settings are one group, because PROXY headers and TLS cannot be combined on a Unix socket.
     valid: [
       {},
       proxies,

@@ -15,7 +15,9 @@ export interface Want {
   readonly message?: string;
   /** The identifier of the error, which is only in the log and in the error object; `undefined` for "ok". */
   readonly errorCode?: GatewayErrorCode | AuthErrorCode | LogErrorCode | PlantErrorCode;
-  /** The response message of a success, in JSON and as the text of its bytes; by default the empty one of DeletePlant. */
+  /**
+   * The response message of a success, in JSON and as the text of its bytes; by default the empty one of DeletePlant.
+   */
   readonly response?: { readonly json: string; readonly proto: string };
   /** The fields of the error, in the header or trailer depending on the protocol. */
   readonly fields?: Readonly<Record<string, string>>;
@@ -51,7 +53,9 @@ export const codes = {
   unauthenticated: { number: 16, httpStatus: 401 },
 } as const;
 
-/** Returns the response for an outcome of DeletePlant according to the protocol, or for REST the plant store's contract. */
+/**
+ * Returns the response for an outcome of DeletePlant according to the protocol, or for REST the plant store's contract.
+ */
 export function expectedResponse(format: WireFormat, want: Want): ComparedResponse {
   return want.code === "ok" ? expectedSuccess(format, want) : expectedError(format, want);
 }
@@ -115,7 +119,7 @@ const errorResponses: Readonly<Record<Protocol, (want: Want, contentType: string
     return { httpStatus: 200, header: { "content-type": contentType }, trailer: grpcStatusOf(want), messages: [] };
   },
   mcp: ({ code, message = "", errorCode, fields }) => {
-    // A refused credential is an error of HTTP and of JSON-RPC. It has no id if the body has not been read.
+    // A refused credential is an error of HTTP and of JSON-RPC. The error has no id if the body has not been read.
     const beforeBody = ["ERR_VERIFICATION_UNAVAILABLE", "ERR_RATE_LIMITED"];
     const isRead = code !== "unauthenticated" && !beforeBody.includes(errorCode ?? "");
     if (!isRead || code === "permission_denied") {

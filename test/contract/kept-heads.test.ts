@@ -11,9 +11,9 @@ import {
 } from "../../packages/testing/src/gateway/greenhouse.ts";
 import { numRunsOf, testSeed } from "../../packages/testing/src/test-seed.ts";
 
-// A connection caches parts of a request head. Because callers share the connections of a proxy, no cached part may reach
-// another request. These tests send heads that differ in one byte on a few connections, and compare the responses with
-// those of new connections.
+// A connection caches parts of a request head. Because callers share the connections of a proxy, no cached part may
+// reach another request. The tests send heads that differ in one byte on a few connections, and compare the responses
+// with those of new connections.
 
 /** The total number of requests; `KEPT_HEADS` sets another number. */
 const requests = Number(process.env["KEPT_HEADS"] ?? numRunsOf(400));

@@ -27,7 +27,7 @@ interface Traced extends AsyncDisposable {
   readonly lines: (msg: string) => Record<string, unknown>[];
 }
 
-/** Starts a server with an SQLite store, which has commits, and plants 1 to 999. It exports to a collector. */
+/** Starts a server with an SQLite store, which has commits, and plants 1 to 999. The server exports to a collector. */
 async function startWithCommits(collector: string, variables: Readonly<Record<string, string>> = {}): Promise<Traced> {
   const folder = createTempFolder();
   const traced = await start(collector, variables, `sqlite:${folder.file("plants.db")}`);
@@ -38,7 +38,7 @@ async function startWithCommits(collector: string, variables: Readonly<Record<st
   return { ...traced, [Symbol.asyncDispose]: end };
 }
 
-/** Starts a server with plants 1 to 999. It exports to a collector. */
+/** Starts a server with plants 1 to 999. The server exports to a collector. */
 async function start(
   collector: string,
   variables: Readonly<Record<string, string>> = {},
@@ -174,7 +174,8 @@ test("a server exports metrics at intervals, and once more when it stops", async
   const before = collector.requests.length;
   await traced.server.drain();
   expect(collector.requests.length).toBeGreaterThan(before);
-  // The export timeout of 30 s does not keep the process alive. Timers of closing connections may remain a little longer.
+  // The export timeout of 30 s does not keep the process alive. Timers of closing connections may remain a little
+  // longer.
   const untilMs = performance.now() + 10_000;
   while (timers() > timersOfOthers && performance.now() < untilMs) await nextTurn();
   expect(timers()).toBeLessThanOrEqual(timersOfOthers);

@@ -10,7 +10,7 @@ import {
 import { PlantServiceService } from "../../src/gen/grpc-js/plantstore/v1/plant_service.ts";
 import { projectFolder } from "../../packages/testing/src/process/child-program.ts";
 
-// `npm run generate -- --check` compares all generated files. These tests do not run the generators.
+// `npm run generate -- --check` compares all generated files. The tests do not run the generators.
 
 /** Compiles the definition with buf. */
 function compileDefinition(): FileDescriptorProto {

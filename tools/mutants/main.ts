@@ -9,11 +9,11 @@ import { allTests, relatedTests } from "./related-tests.ts";
 import { findUnnoticedSettings } from "./setting-mutants.ts";
 import type { TestRequest } from "./test-server.ts";
 
-// `npm run mutants`: mutation testing. It mutates a copy of the project, one change at a time, runs the tests that enter
-// the changed block, and lists the mutants that survive. Related tests run first: those of the same folder, of its parent
-// folders and of the contract. A first run of all tests without any mutation records which blocks each test enters.
-// Mutants that do not compile do not count. A line with a comment "equivalent mutant: " and the reason, at its end or
-// above it, is not mutated.
+// `npm run mutants`: mutation testing. The program mutates a copy of the project, one change at a time, runs the tests
+// that enter the changed block, and lists the mutants that survive. Related tests run first: those of the same folder,
+// of its parent folders and of the contract. A first run of all tests without any mutation records which blocks each
+// test enters. Mutants that do not compile do not count. A line with a comment "equivalent mutant: " and the reason, at
+// its end or above it, is not mutated.
 //
 //   --module gateway/json    only the mutants of a module; may be repeated
 //   --file packages/auth/src/challenge.ts    only the mutants of a file, with its related tests; may be repeated
@@ -24,8 +24,10 @@ import type { TestRequest } from "./test-server.ts";
 //   --module-floor 80        fails when fewer than this percentage of the mutants of any module are killed
 //   --report FILE            writes how many were killed, for `npm run results`
 //   --workers 2              how many copies of the project to test in parallel; default: one per core
-//   --settings               instead of all this: each setting of the plant store and the proxy is not read, and its value
-//                            is not passed on; fails unless one of the tests that compare its values notices each mutant
+//   --settings               instead of all this: each setting of the plant store and the proxy is not read, and its
+//   value
+//                            is not passed on; fails unless one of the tests that compare its values notices each
+//                            mutant
 
 const { values: options } = parseArgs({
   options: {
@@ -44,8 +46,8 @@ const { values: options } = parseArgs({
 if (options.settings) process.exit((await findUnnoticedSettings()).length === 0 ? 0 : 1);
 
 /**
- * Returns the mutants in the order of a hash, so that a change of one file does not affect the draw of the others: one of
- * each module in turn, and in a module one of each kind in turn.
+ * Returns the mutants in the order of a hash, so that a change of one file does not affect the draw of the others: one
+ * of each module in turn, and in a module one of each kind in turn.
  */
 function draw(mutants: readonly Mutant[]): Mutant[] {
   const repetitions = new Map<string, number>();

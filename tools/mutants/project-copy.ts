@@ -154,6 +154,6 @@ function killGroup({ pid }: ChildProcess): void {
   try {
     if (pid !== undefined) process.kill(-pid, "SIGKILL");
   } catch {
-    // It has already exited.
+    // The process has already exited.
   }
 }

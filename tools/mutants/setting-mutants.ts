@@ -8,7 +8,7 @@ import type { PassedFile } from "./test-server.ts";
 
 /** A setting that has no effect, or less. A comparison of its values must fail. */
 export interface SettingMutant extends Mutant {
-  /** Returns whether a test compares values of the setting. These tests run first. */
+  /** Returns whether a test compares values of the setting. The tests for which it returns true run first. */
   readonly isCompared: (test: string) => boolean;
   /** Whether a failure of any other comparison counts too. */
   readonly hasOthers: boolean;

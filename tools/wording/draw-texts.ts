@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 
 /**
- * Returns `count` items in the order of a hash, without duplicates. The same seed draws the same items, and adding or
+ * Returns `count` items in the order of a hash, without duplicates. A seed always draws the same items, and adding or
  * removing an item does not affect the others.
  *
  * @param keyOf - returns a string that identifies an item

@@ -26,13 +26,13 @@ export interface CredentialChecks {
  * Creates a Connect interceptor that checks the bearer metadata of every call, `Authorization: Bearer <token>` (RFC
  * 6750 §2.1), except to open procedures such as health checks.
  *
- * It stores the principal under `principalKey` for the handler. A call with a missing, malformed or invalid token fails
- * with `Unauthenticated`, and one with a token without the required scope fails with `PermissionDenied`; both errors
- * have a challenge in `www-authenticate`. If the token cannot be verified at the moment, the call fails with
- * `Unavailable` and `retry-after`.
+ * The interceptor stores the principal under `principalKey` for the handler. A call with a missing, malformed or
+ * invalid token fails with `Unauthenticated`, and one with a token without the required scope fails with
+ * `PermissionDenied`; both errors have a challenge in `www-authenticate`. If the token cannot be verified at the
+ * moment, the call fails with `Unavailable` and `retry-after`.
  *
- * It works in any Connect server. In the gateway, `admit` of the same `BearerAuth` verifies the token and the
- * scope before the message is read, and the interceptor only checks the scope again.
+ * The interceptor works in any Connect server. In the gateway, `admit` of the same `BearerAuth` verifies the token and
+ * the scope before the message is read, and the interceptor only checks the scope again.
  */
 export function createCredentialInterceptor(auth: CredentialChecks): Interceptor {
   // Built once per RPC: V8 would hash a new string for each lookup of a call.

@@ -16,8 +16,8 @@ export type RefusalKind =
   | "unavailable";
 
 /**
- * Why a credential was refused, for the audit log. It is the `cause` of the response's error, and is never sent to the
- * client.
+ * Why a credential was refused, for the audit log. The refusal is the `cause` of the response's error, and is never
+ * sent to the client.
  */
 export class CredentialRefusal {
   readonly kind: RefusalKind;

@@ -3,8 +3,8 @@
  *
  * `readBearerToken` checks the syntax, a `TokenVerifier` returns the principal of a token, and `createBearerAuth`
  * stores the principal under `principalKey` for the handler, or turns a failure into the response that the standards
- * prescribe. Verifiers do not see requests, and the module does not use sockets. It imports only types and option
- * checks from the gateway.
+ * prescribe. Verifiers do not see requests, and the module does not use sockets. The module imports only types and
+ * option checks from the gateway.
  */
 export { createBearerAuth, type BearerAuth, type BearerAuthOptions, type CredentialRequest } from "./bearer-auth.ts";
 export type { CredentialChecks } from "./credential-interceptor.ts";

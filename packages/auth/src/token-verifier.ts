@@ -20,7 +20,7 @@ export interface Principal {
  * - `expired`: was valid before.
  * - `unavailable`: cannot be verified right now. Reporting it as `invalid` would make the client discard the token.
  *
- * `reason` is for the operator's log. It never contains the token, and never reaches the client.
+ * `reason` is for the operator's log. The reason never contains the token, and never reaches the client.
  */
 export type TokenProblem =
   | { readonly kind: "unknown" | "invalid" | "expired"; readonly reason: string }

@@ -10,10 +10,10 @@ export interface StreamedItems {
 }
 
 /**
- * Parses a stream of messages in any common form: Server-Sent Events, a JSON array, or JSON values one after another, such
- * as lines, with or without an envelope `{"result": …}`. These are errors of the stream: an event whose name contains
- * "error"; an envelope `{"error": …}` or `{"@error": …}`, or a google.rpc.Status, after the last message; and a truncated
- * body. Returns `undefined` for other forms.
+ * Parses a stream of messages in any common form: Server-Sent Events, a JSON array, or JSON values one after another,
+ * such as lines, with or without an envelope `{"result": …}`. The errors of the stream are an event whose name contains
+ * "error"; an envelope `{"error": …}` or `{"@error": …}`, or a google.rpc.Status, after the last message; and a
+ * truncated body. Returns `undefined` for other forms.
  */
 export function readStream(response: HttpResponse): StreamedItems | undefined {
   const text = response.body.toString("utf8");

@@ -79,7 +79,7 @@ function createCheck(creator: ContextCreator, instance: object, name: string): G
   };
 }
 
-/** Returns a function with the metadata of a handler, which guards read. It does not call the handler. */
+/** Returns a function with the metadata of a handler, which guards read. The function does not call the handler. */
 function copyOfHandler(handler: object, name: string): () => boolean {
   const copy = Object.defineProperty((): boolean => true, "name", { value: name });
   const keys: readonly unknown[] = Reflect.get(Reflect, "getMetadataKeys")(handler);

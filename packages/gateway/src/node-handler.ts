@@ -78,7 +78,7 @@ export function createNodeHandler(server: Server, options: NodeHandlerOptions): 
     // An earlier response has closed the connection, or the client has closed it over HTTP/2. No response can be sent,
     // so the request must not be processed.
     if (socket.writableEnded) return;
-    // A pipelined HTTP/1.1 request must not be processed if an earlier response closes the connection. It is this
+    // A pipelined HTTP/1.1 request must not be processed if an earlier response closes the connection. The turn of this
     // request's turn when node assigns the socket to its response; after a closing response, node never does.
     if (response.socket === null && willEnd(socket)) {
       // Restores the async context of this request: node emits the event in that of the previous request.

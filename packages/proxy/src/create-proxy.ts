@@ -68,9 +68,9 @@ export interface ProxyOptions extends Omit<GatewayOptions, "engine" | "routes"> 
   /** The HTTP engine of `listen`. Default: the engine of `@plantstore/http-engine`. */
   readonly engine?: HttpEngine;
   /**
-   * Which elements with a rule of `google.api.visibility` exist for callers: those that have one of the labels in `allow`.
-   * Default: all. Other services, RPCs, fields, enums and values are unknown on every protocol, and left out of
-   * {@link ProxyGateway.services}.
+   * Which elements with a rule of `google.api.visibility` exist for callers: those that have one of the labels in
+   * `allow`. Default: all. Other services, RPCs, fields, enums and values are unknown on every protocol, and left out
+   * of {@link ProxyGateway.services}.
    */
   readonly visibility?: VisibilityOptions;
   /**
@@ -110,22 +110,22 @@ export interface ProxyGateway extends Gateway {
    */
   readonly descriptorReloads: readonly DescriptorReload[];
   /**
-   * The options of REST in use: those given, without the routes that belong to another upstream. For `createOpenApi` and
-   * other descriptions of {@link services}; a reload may replace the object.
+   * The options of REST in use: those given, without the routes that belong to another upstream. For `createOpenApi`
+   * and other descriptions of {@link services}; a reload may replace the object.
    */
   readonly rest: RestOptions;
   /**
    * Reads the descriptors again, and validates them as at the start; calls in flight keep the old ones. Never rejects.
-   * Upstreams are independent: one whose descriptors cannot be read or are invalid keeps its previous ones, and the others
-   * use their new ones. Conflicts are resolved as at the start.
+   * Upstreams are independent: one whose descriptors cannot be read or are invalid keeps its previous ones, and the
+   * others use their new ones. Conflicts are resolved as at the start.
    */
   reload(): Promise<ReloadReport>;
   /**
    * Serves by other options, without closing the port; calls in flight keep the old ones. An upstream whose new
-   * descriptors cannot be read or are invalid keeps those that were read from the same address. Rejects, with the errors
-   * of {@link createProxy}, if the options are not valid, also together with these kept descriptors, or if no upstream has
-   * descriptors; nothing changes then. Concurrent calls are applied in their order. The engine, `trustedProxies`, and the limits of connections stay those of the
-   * start.
+   * descriptors cannot be read or are invalid keeps those that were read from the same address. Rejects, with the
+   * errors of {@link createProxy}, if the options are not valid, also together with these kept descriptors, or if no
+   * upstream has descriptors; nothing changes then. Concurrent calls are applied in their order. The engine,
+   * `trustedProxies`, and the limits of connections stay those of the start.
    */
   reconfigure(options: ProxyOptions): Promise<void>;
 }
@@ -133,13 +133,14 @@ export interface ProxyGateway extends Gateway {
 /**
  * Creates a gateway in front of gRPC services: callers use gRPC, gRPC-Web, Connect or REST, upstreams gRPC over HTTP/2.
  *
- * Binary messages are forwarded as bytes; only JSON is converted, by the descriptors. Uncompressed gRPC messages above 64
- * KiB are forwarded in the parts in which they arrive, without compression, unless there is `validation`. With
- * interceptors, messages of unary RPCs are decoded when one is read, and those of streams always. The remaining time of the caller's deadline is forwarded, and a
- * caller that disconnects cancels the upstream's call. Calls that may have been processed are never retried.
+ * Binary messages are forwarded as bytes; only JSON is converted, by the descriptors. Uncompressed gRPC messages above
+ * 64 KiB are forwarded in the parts in which they arrive, without compression, unless there is `validation`. With
+ * interceptors, messages of unary RPCs are decoded when one is read, and those of streams always. The remaining time
+ * of the caller's deadline is forwarded, and a caller that disconnects cancels the upstream's call. Calls that may have
+ * been processed are never retried.
  *
- * If there are several upstreams, the proxy starts even if some cannot be reached for `"reflection"`, or send descriptors
- * that are not valid: it retries them, and serves them once their descriptors are read.
+ * If there are several upstreams, the proxy starts even if some cannot be reached for `"reflection"`, or send
+ * descriptors that are not valid: it retries them, and serves them once their descriptors are read.
  *
  * What an upstream offers cannot get it the calls of another. A service belongs to the upstream that names it in
  * `services`, even while that upstream is unavailable. A REST route of an annotation that overlaps one of an earlier
@@ -148,8 +149,8 @@ export interface ProxyGateway extends Gateway {
  *
  * Connects at the first call. `drain` and `close` also close the connections to upstreams.
  *
- * @returns a promise. It rejects with an Error that lists all problems of the descriptors and the HTTP rules, with the
- * error of a {@link DescriptorSource}, or with a TypeError for an invalid option
+ * @returns a promise. The promise rejects with an Error that lists all problems of the descriptors and the HTTP rules,
+ * with the error of a {@link DescriptorSource}, or with a TypeError for an invalid option
  */
 export async function createProxy(given: ProxyOptions): Promise<ProxyGateway> {
   return openProxy(await openServing(given), given);
@@ -159,7 +160,8 @@ export async function createProxy(given: ProxyOptions): Promise<ProxyGateway> {
 const proxyLimits = {
   // Header fields that an upstream may send can also be sent to it.
   headerBytes: upstreamLimits.headerBytes,
-  // 64 MiB: 256 streams of 256 KiB. Uploads that an upstream does not read must not stall other calls of the connection.
+  // 64 MiB: 256 streams of 256 KiB. Uploads that an upstream does not read must not stall other calls of the
+  // connection.
   connectionWindowBytes: 64 * 1024 * 1024,
 };
 
@@ -321,7 +323,9 @@ function openProxy(first: Serving, options: ProxyOptions): ProxyGateway {
   };
 }
 
-/** Returns a function that calls `apply` for one argument after the other. A call that rejects does not affect others. */
+/**
+ * Returns a function that calls `apply` for one argument after the other. A call that rejects does not affect others.
+ */
 function inOrder<Argument>(apply: (argument: Argument) => Promise<void>): (argument: Argument) => Promise<void> {
   let last: Promise<unknown> = Promise.resolve();
   return (argument) => {

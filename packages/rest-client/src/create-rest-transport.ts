@@ -53,7 +53,9 @@ export interface RestTransportOptions {
    * so `alwaysEmitImplicit` is refused, and so is `recursionLimit`.
    */
   readonly jsonOptions?: Partial<JsonReadOptions & JsonWriteOptions>;
-  /** Returns the error for an error body in a custom format; `undefined` to read the body as one of the known formats. */
+  /**
+   * Returns the error for an error body in a custom format; `undefined` to read the body as one of the known formats.
+   */
   readonly readErrorBody?: ReadErrorBody;
   /**
    * RPCs without an annotation fail with `Unimplemented` (`"fail"`, the default), or are called with Connect's
@@ -63,8 +65,8 @@ export interface RestTransportOptions {
   /** Maximum bytes of a response, or of each message of a stream. Above: `ResourceExhausted`. Default 4 MiB. */
   readonly readMaxBytes?: number;
   /**
-   * The timeout in milliseconds of calls without `timeoutMs`, at most 24 days; 0 for no timeout. It is sent to the
-   * server. If you do not set it, unary calls have a timeout of 60 seconds, which is sent to the server only with
+   * The timeout in milliseconds of calls without `timeoutMs`, at most 24 days; 0 for no timeout. The timeout is sent to
+   * the server. If you do not set it, unary calls have a timeout of 60 seconds, which is sent to the server only with
    * Connect's protocol, and streams have none.
    */
   readonly defaultTimeoutMs?: number;
@@ -92,8 +94,8 @@ const ignoredByWriter = { alwaysEmitImplicit: "fields with default values are ne
 const unaryTimeoutMs = 60_000;
 
 /**
- * Creates a transport that calls a REST API by the `google.api.http` annotations of its RPCs. It needs only fetch, so
- * it works in browsers, Node, Deno, Bun and workers.
+ * Creates a transport that calls a REST API by the `google.api.http` annotations of its RPCs. The transport needs only
+ * fetch, so it works in browsers, Node, Deno, Bun and workers.
  *
  * A message is sent with the first binding that can represent it: all path variables are set and match their templates,
  * and no map has to be in the query. If no binding can, or if the path could also match another binding, the call fails

@@ -20,8 +20,8 @@ export interface QueryStyle {
 }
 
 /**
- * Returns the query for a message, without a question mark, such as `a.b=1&c=x&c=y`. It contains all fields except
- * those in path or body.
+ * Returns the query for a message, without a question mark, such as `a.b=1&c=x&c=y`. The query contains all fields
+ * except those in path or body.
  *
  * @throws Refusal that names the field that a query cannot represent
  */
@@ -68,8 +68,8 @@ function parameterName(prefix: string, field: DescField, { useProtoFieldName }: 
 
 /**
  * Returns the names of a field that every server resolves to this field. A name must not contain dots, at which servers
- * split it, or brackets, which some servers treat as the key of a map. It must not be the JSON name of one field and
- * the proto name of another.
+ * split it, or brackets, which some servers treat as the key of a map. A name must not be the JSON name of one field
+ * and the proto name of another.
  */
 const namesOf = memoize((field: DescField) => {
   const otherFields = field.parent.fields.filter((other) => other !== field);

@@ -79,7 +79,7 @@ export class RestMethod {
   }
 
   /**
-   * Returns the body for a message of a stream after the first. It must not set fields that belong to the URL.
+   * Returns the body for a message of a stream after the first. The message must not set fields that belong to the URL.
    *
    * @throws ConnectError `InvalidArgument` that names the field
    */

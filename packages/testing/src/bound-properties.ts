@@ -10,7 +10,7 @@ import { waitLimitMs } from "./deadline.ts";
 import { isNightly, testSeed } from "./test-seed.ts";
 
 // Setup file of each test file. A property stops after a time limit, so that a busy machine runs fewer inputs and fails
-// none. It stops only between inputs: an input that hangs is a failure.
+// none. The property stops only between inputs: an input that hangs is a failure.
 
 /** Timeout of one input in ms: shorter than any wait within it, so that the input is reported and shrunk. */
 const inputLimitMs = waitLimitMs / 2;

@@ -10,7 +10,8 @@ import type { Row, Session } from "../postgres/server/session.ts";
 import { dayFunctionsSql } from "./day-functions.ts";
 import { distribute, isCitus, lockedBegin } from "./distribute.ts";
 
-// The lock timeout for changing the partitions, in milliseconds. It is short because deletions queue behind the lock.
+// The lock timeout for changing the partitions, in milliseconds. The timeout is short because deletions queue behind
+// the lock.
 const dayLockMs = 50;
 
 /** Creates and drops partitions of records that Citus has distributed. */

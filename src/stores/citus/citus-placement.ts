@@ -39,7 +39,8 @@ const dropSql = ({ deletions }: StoreSchema, condition: string): string =>
   `DELETE FROM ${deletions} WHERE ${condition} AND plant_id = ANY($1::bigint[]) AND seq = ANY($2::bigint[]) RETURNING 1`;
 
 // The default of `seq` would come from the coordinator, so that the check would also wait for the coordinator's
-// standbys. It is random, so that concurrent checks do not wait for each other, and negative, unlike those of deletions.
+// standbys. The number is random, so that concurrent checks do not wait for each other, and negative, unlike those of
+// deletions.
 const probeRecordSql = ({ deletions }: StoreSchema, id: bigint): string => `
   INSERT INTO ${deletions} (seq, plant_id, subject, request_id, batch) OVERRIDING SYSTEM VALUE
   VALUES (-(1 + pg_catalog.random() * 1e15)::bigint, ${id}, '', '', '00000000-0000-0000-0000-000000000000')`;
@@ -144,7 +145,9 @@ async function dropRecords(
   return { count, isMore: count > 0 && oldRecords.length === limit };
 }
 
-/** Returns the parameters of the function for a batch. It returns arrays of deleted, locked and kept plants. */
+/**
+ * Returns the parameters of the function for a batch. The function returns arrays of deleted, locked and kept plants.
+ */
 function valuesOf({ firstOf, values }: PreparedBatch, skips: boolean): readonly unknown[] {
   const [one] = firstOf.keys();
   const [ids, subjects, requestIds, token, keys = null] = values;

@@ -19,8 +19,8 @@ const todayWithoutKey = ", CASE WHEN NULLIF(key, '') IS NULL THEN (now() AT TIME
 /**
  * The body of the function, which `migrate` compares with that in the database.
  *
- * The settings of a worker are checked. Those of the coordinator, which another client of a pooler may have changed, get
- * their initial values for the transaction.
+ * The settings of a worker are checked. The settings of the coordinator, which another client of a pooler may have
+ * changed, get their initial values for the transaction.
  *
  * The function is one transaction on one worker. Without a token it only checks that worker. With `skips` it does not
  * wait for locks; on Citus, SKIP LOCKED works only on one shard at a time. As on other servers, "not found" is returned

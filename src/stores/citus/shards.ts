@@ -22,7 +22,7 @@ export class Shards {
   }
 
   /**
-   * Returns the index of the worker that has a plant. It may be wrong for some seconds after a shard was moved;
+   * Returns the index of the worker that has a plant. The index may be wrong for some seconds after a shard was moved;
    * deletions are then slower, but correct.
    */
   workerOf(id: bigint): number {

@@ -42,8 +42,8 @@ export class CitusWorkers implements StoreWorkers {
   // Citus forwards SQLSTATE and text of a worker's warning, but not the routine; `57P01` means that the waiting backend
   // was terminated. So any warning of a worker may mean that a wait for standbys was cancelled.
   //
-  // Citus only warns if a worker does not commit a prepared transaction. A coordinator that was replaced without noticing
-  // rolls back the prepared transactions of its successor, which it does not know.
+  // Citus only warns if a worker does not commit a prepared transaction. A coordinator that was replaced without
+  // noticing rolls back the prepared transactions of its successor, which it does not know.
   doubtOf({ routine, code = "", message = "" }: Notice): string | undefined {
     if (routine === "FinishRemoteTransactionCommit") return "a worker did not confirm its part of a commit";
     const isWarning = routine === "DefaultCitusNoticeReceiver" && (code.startsWith("01") || code === "57P01");
@@ -66,7 +66,7 @@ export class CitusWorkers implements StoreWorkers {
     this.#stuckProcesses = [];
     try {
       const remaining = await session.query(cancelWaitsSql, [`{${stuckProcesses.join()}}`]);
-      // These processes may wait again later.
+      // The blocking processes may wait again later.
       this.#stuckProcesses = [...remaining.map(([process]) => Number(process)), ...this.#stuckProcesses];
     } catch (fault) {
       // A worker that sent a warning, perhaps because the wait was already over, has run the statement.

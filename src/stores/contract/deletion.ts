@@ -50,9 +50,10 @@ export interface FailedEnding {
 }
 
 /**
- * The state of a deletion. What a store does with a batch that was sent is not visible here. A deletion that is deferred
- * waits for a later batch, because another transaction has locked its plant or uses its key, or another deletion of its
- * batch has the same plant or key. A deletion is in doubt if an attempt may have been committed, or may still be.
+ * The state of a deletion. What a store does with a batch that was sent is not visible here. A deletion that is
+ * deferred waits for a later batch, because another transaction has locked its plant or uses its key, or another
+ * deletion of its batch has the same plant or key. A deletion is in doubt if an attempt may have been committed, or may
+ * still be.
  */
 export type DeletionState = "queued" | "sent" | "in-doubt" | "deferred" | "deferred-in-doubt" | "ended" | "answered";
 
@@ -64,9 +65,9 @@ interface Transitions {
 }
 
 /**
- * What may follow each state; docs/explanation/storage.md has this table. Nothing leads back from doubt, because a later
- * attempt that did nothing does not show what an earlier one did: a deletion in doubt that is deferred, for whatever
- * reason, stays in doubt.
+ * What may follow each state; docs/explanation/storage.md has this table. Nothing leads back from doubt, because a
+ * later attempt that did nothing does not show what an earlier one did: a deletion in doubt that is deferred, for
+ * whatever reason, stays in doubt.
  */
 export const transitions: Readonly<Record<DeletionState, Transitions>> = {
   queued: { next: ["sent"], endings: ["cancelled", "queue-full", "unavailable"] },
@@ -89,7 +90,7 @@ export const transitions: Readonly<Record<DeletionState, Transitions>> = {
   answered: { next: [], endings: [] },
 };
 
-/** A transition that is not in the table. It is an error of the store, not of its server or file. */
+/** A transition that is not in the table. The transition is an error of the store, not of its server or file. */
 export class TransitionError extends Error {
   override readonly name = "TransitionError";
 }
@@ -143,7 +144,8 @@ export class Deletion {
   }
 
   /**
-   * Marks the deletion as in doubt, which it stays: an attempt with this token may have been committed, or may still be.
+   * Marks the deletion as in doubt, which it stays: an attempt with this token may have been committed, or may still
+   * be.
    *
    * @throws TransitionError when it has another token, whose records would no longer be looked up
    */
@@ -205,8 +207,8 @@ export function openOf(batch: readonly Deletion[]): readonly Deletion[] {
 }
 
 /**
- * Ends the deletions that a batch has left open: if it failed, including those it has deferred. A successful batch leaves
- * none; a store that does is wrong, and the outcome unknown.
+ * Ends the deletions that a batch has left open: if it failed, including those it has deferred. A successful batch
+ * leaves none; a store that does is wrong, and the outcome unknown.
  */
 export function endRest(batch: readonly Deletion[], failure: FailedEnding | undefined): void {
   for (const one of batch) {

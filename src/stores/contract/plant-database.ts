@@ -5,7 +5,7 @@ export interface Deletion {
   /** The principal's id as text. */
   readonly subject: string;
   readonly requestId: string;
-  /** The same for all deletions that were committed together. */
+  /** Equal for all deletions that were committed together. */
   readonly batch: string;
 }
 

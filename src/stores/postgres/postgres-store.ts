@@ -38,11 +38,11 @@ export const watchIntervalMs = 5_000;
  *
  * A batch that fails is attempted again as the fault table determines, for at most ten seconds after it was first
  * sent. If it still fails and no other batch has succeeded meanwhile, the store reports a `problem` and refuses
- * deletions until a check succeeds. The same happens immediately if the server refuses everything. If the server is
+ * deletions until a check succeeds. The store does so immediately if the server refuses everything. If the server is
  * unavailable from the start, the store opens in this state.
  *
- * If the tables are distributed and a single server of them is unavailable, only the deletions on it fail; the store has
- * no `problem`.
+ * If the tables are distributed and a single server of them is unavailable, only the deletions on it fail; the store
+ * has no `problem`.
  *
  * @throws StoreOpenError naming the server, for a problem that will not resolve itself within seconds
  */
@@ -115,7 +115,7 @@ class PostgresBackend implements Backend {
   }
 
   async commit(batch: readonly Deletion[], { deadlineMs, isCareful }: Attempt): Promise<FailedEnding | undefined> {
-    // These deletions were queued before the server became unavailable.
+    // The deferred deletions were queued before the server became unavailable.
     const refusal = refusalOf(this);
     if (refusal !== undefined) return refusal;
     const begunMs = performance.now();

@@ -34,7 +34,8 @@ export class TableLocation {
   }
 
   /**
-   * Returns the schema. It is determined only once, so that a later change of the search_path does not move the store.
+   * Returns the schema. The schema is determined only once, so that a later change of the search_path does not move the
+   * store.
    */
   async schemaOn(session: Session): Promise<StoreSchema> {
     const schema = this.#schema ?? (await findSchema(session));

@@ -65,10 +65,10 @@ interface Committed {
  * batches would take longer and not be more efficient. As in CoDel (RFC 8289), overload is detected by the delay of the
  * queue, and only if the delay persists.
  *
- * It takes a second to detect overload. Meanwhile, thousands of deletions would be queued, only to be refused
- * afterwards. So as soon as a growing batch shows the rate of the store, the limit is the number that the store deletes
- * in three quarters of a second. As soon as a batch is late although the store is as fast as before, which indicates
- * load rather than a pause, it is a third of this number.
+ * The detection takes a second to detect overload. Meanwhile, thousands of deletions would be queued, only to be
+ * refused afterwards. So as soon as a growing batch shows the rate of the store, the limit is the number that the store
+ * deletes in three quarters of a second. As soon as a batch is late although the store is as fast as before, which
+ * indicates load rather than a pause, it is a third of this number.
  *
  * A store that is idle between bursts counts as keeping up, even if a burst takes long.
  */

@@ -123,8 +123,8 @@ export function readDatabaseFile<Result>(file: string, read: (db: DatabaseSync, 
 
 /**
  * Returns a URL with which SQLite reads a file without creating other files. Reading a store that no process has open
- * would leave a log and its index behind, unless the URL declares the file immutable. It must not do so if these files
- * exist, because then another process has the file open, or has crashed.
+ * would leave a log and its index behind, unless the URL declares the file immutable. The URL must not do so if these
+ * files exist, because then another process has the file open, or has crashed.
  *
  * @throws the error of the system when the file does not exist
  */
@@ -166,7 +166,7 @@ function hasFixedWal(version: string): boolean {
  * @throws StoreOpenError when a setting could not be changed
  */
 export function makeDurable(db: DatabaseSync): void {
-  // fullfsync: on macOS a plain fsync leaves the data in the cache of the drive. It has no effect elsewhere.
+  // fullfsync: on macOS a plain fsync leaves the data in the cache of the drive. The pragma has no effect elsewhere.
   db.exec(
     "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA fullfsync = ON; PRAGMA checkpoint_fullfsync = ON",
   );

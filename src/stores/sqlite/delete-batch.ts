@@ -36,7 +36,7 @@ export interface BatchResult {
 }
 
 /**
- * Prepares the statements of a batch once, and returns a function that runs a batch. It does not throw.
+ * Prepares the statements of a batch once, and returns a function that runs a batch. The function does not throw.
  *
  * A batch is one transaction. If SQLite rejects one of its deletions, the transaction is rolled back, and the batch is
  * divided into two ranges, which are deleted in the same way. So only the rejected deletions fail.
@@ -45,7 +45,9 @@ export function prepareDeleteBatch(db: DatabaseSync, lockTimeoutMs?: number): (b
   const runTransaction = prepareTransaction(db, lockTimeoutMs);
   return (batch) => {
     const endings: FileEnding[] = [];
-    /** Deletes the plants from an index up to another, and appends their endings. Returns the failure that stopped it. */
+    /**
+     * Deletes the plants from an index up to another, and appends their endings. Returns the failure that stopped it.
+     */
     const deleteRange = (from: number, to: number): BatchFailure | undefined => {
       const result = runTransaction(batch, from, to);
       if (result.kind === "committed") {

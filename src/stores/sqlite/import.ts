@@ -3,8 +3,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { ImportOptions, PlantImport } from "../contract/plant-database.ts";
 import { lockGapMs, runInTransaction } from "./transaction.ts";
 
-// The longest wait for the lock, in milliseconds. It is long because an import is not urgent, and even a busy server
-// releases the lock between batches.
+// The longest wait for the lock, in milliseconds. The wait is long because an import is not urgent, and even a busy
+// server releases the lock between batches.
 const lockTimeoutMs = 60_000;
 
 // The number of ids that are sorted together: 2 MB. Random ids are distributed over all pages of the table. If they are
@@ -50,7 +50,8 @@ const neverDeleted = (): IsDeleted => () => false;
 
 /**
  * Copies the ids of the deletion records into a temporary table. Returns a function that copies the ids of newer
- * records. It must be called in the transaction of the insert, so that no plant is deleted between lookup and insert.
+ * records. The function must be called in the transaction of the insert, so that no plant is deleted between lookup and
+ * insert.
  *
  * With an index on the records no copy would be necessary, but every deletion would cost 1.5 times as much, and imports
  * are rare.

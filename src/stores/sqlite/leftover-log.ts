@@ -17,9 +17,9 @@ const partBytes = 4 * 2 ** 20;
  * whole log is written again, unchanged.
  *
  * The check is necessary because SQLite copies any log with the right name into the file, even the log of an earlier
- * file. It is skipped if another process has the file open, because other processes cannot write during the check. Only
- * the first connection writes the index anew (https://sqlite.org/src: unixLockSharedMemory), without commits. The time
- * of the index is not sufficient: commits of other processes change it too.
+ * file. The check is skipped if another process has the file open, because other processes cannot write during the
+ * check. Only the first connection writes the index anew (https://sqlite.org/src: unixLockSharedMemory), without
+ * commits. The time of the index is not sufficient: commits of other processes change it too.
  *
  * @param lockTimeoutMs - how long to wait for other connections, in milliseconds
  * @param onCheck - called before the file is checked, which reads all of it

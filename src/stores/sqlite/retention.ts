@@ -17,9 +17,9 @@ const afterAllKeys = new Uint8Array();
 
 /**
  * Prepares the function that drops expired deletion records. Each call drops, in one short transaction, the oldest
- * records that are older than `keptMs` at `nowMs`, a time in milliseconds since the epoch. It returns the milliseconds
- * until the next call is due, and does not throw. It reports to `onUpkeep` when no expired records remain, and after an
- * error.
+ * records that are older than `keptMs` at `nowMs`, a time in milliseconds since the epoch. The function returns the
+ * milliseconds until the next call is due, and does not throw. The function reports to `onUpkeep` when no expired
+ * records remain, and after an error.
  *
  * The newest record is never dropped: SQLite derives the next `seq` from it, and a running import requires that no
  * `seq` is reused.
@@ -59,9 +59,9 @@ export function prepareRetention(db: DatabaseSync, keptMs: number, onUpkeep: OnU
  * Prepares the function that drops keys whose records were dropped. Call it in the transaction that drops records, with
  * the number of records.
  *
- * It scans all keys in order, one slice per call, and then starts again. Keys may be dropped late, because a key
- * without a record is ignored. Jumps of the clock do not matter, because a key that is older than the oldest record has
- * no record.
+ * The function scans all keys in order, one slice per call, and then starts again. Keys may be dropped late, because a
+ * key without a record is ignored. Jumps of the clock do not matter, because a key that is older than the oldest record
+ * has no record.
  */
 function prepareKeySweep(db: DatabaseSync): (records: number) => void {
   const lastEnd = db.prepare("SELECT up_to FROM swept_keys");

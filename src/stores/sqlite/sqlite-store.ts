@@ -84,9 +84,10 @@ class SqliteBackend implements Backend {
   }
 
   async commit(batch: readonly Deletion[]): Promise<FailedEnding | undefined> {
-    // These deletions have left the queue, so they are sent after the check even if their call is cancelled meanwhile.
+    // The deferred deletions have left the queue, so they are sent after the check even if their call is cancelled
+    // meanwhile.
     if (this.#isChecking) await this.#thread.opened.catch(() => undefined);
-    // These deletions were requested before the store stopped writing.
+    // The deferred deletions were requested before the store stopped writing.
     const refusal = refusalOf(this);
     if (refusal !== undefined) return refusal;
     const { failure, endings: kinds } = await this.#thread.deleteBatch(toBatch(batch));

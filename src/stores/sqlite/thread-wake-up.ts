@@ -10,12 +10,12 @@ type Received = NonNullable<ReturnType<typeof receiveMessageOnPort>>;
  */
 export const spinMsMax: number = availableParallelism() > 1 ? 0.15 : 0;
 
-// The same for a request that was not awaited by spinning, which is received once the thread has woken up.
+// The delay of a request that was not awaited by spinning, which is received once the thread has woken up.
 const soonMs = 0.2;
 
 /**
- * Returns how long to spin after a request, in milliseconds, so that the caller does not wait for the thread to wake up.
- * For slower callers, spinning would cost as much as the deletion without any gain.
+ * Returns how long to spin after a request, in milliseconds, so that the caller does not wait for the thread to wake
+ * up. For slower callers, spinning would cost as much as the deletion without any gain.
  *
  * @param isSingle - whether the request was a single deletion
  * @param sinceReplyMs - how long after the previous reply it was received

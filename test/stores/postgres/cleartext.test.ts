@@ -10,7 +10,7 @@ import { createCertificate } from "../../../packages/testing/src/carriers/certif
 // SSLRequest (postgresql.org/docs/current/protocol-message-formats.html).
 const sslRequest = Buffer.from("0000000804d2162f", "hex");
 
-/** A server without TLS. It replies N to an SSLRequest, and closes the connection after any other message. */
+/** A server without TLS. The server replies N to an SSLRequest, and closes the connection after any other message. */
 interface PlainServer extends AsyncDisposable {
   readonly port: number;
   /** The messages in cleartext. */

@@ -148,7 +148,7 @@ describe("migrating a PostgreSQL database", () => {
       await expect.poll(() => reports, { timeout: 20_000 }).toContainEqual(expect.stringMatching(user));
       // One attempt is allowed, because the log line may arrive after it.
       expect(triesUntilTold).toBeLessThanOrEqual(1);
-      // It holds the lock, so it is the only process that migrates.
+      // The process holds the lock, so it is the only process that migrates.
       expect(await runSql(url, "SELECT FROM plantstore_schema FOR UPDATE SKIP LOCKED")).toEqual([]);
       expect(await runSql(url, "SELECT version FROM plantstore_schema")).toEqual([{ version }]);
       await Promise.all([reader.close(), later.close(), bystander.close()]);

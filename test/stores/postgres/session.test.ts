@@ -582,8 +582,8 @@ describe("a session", () => {
 });
 
 /**
- * Starts a proxy that, like PgBouncer, forwards a cancel request only for a connection that is still open. It delays
- * the request, so that a client that does not wait has already closed the connection.
+ * Starts a proxy that, like PgBouncer, forwards a cancel request only for a connection that is still open. The proxy
+ * delays the request, so that a client that does not wait has already closed the connection.
  */
 async function startForgetfulPooler(): Promise<Forwarding> {
   const open = new Set<Socket>();
@@ -770,7 +770,7 @@ describe("with several hosts", () => {
     const [first] = await session.query("SELECT current_user, pg_backend_pid()");
     expect(first?.[0]).toBe("tester");
     await expect.poll(() => runSql(url, "SELECT FROM pg_stat_activity WHERE usename = 'reader'")).toEqual([]);
-    // The same host is used after the connection is lost.
+    // One host is used after the connection is lost.
     await runSql(url, `SELECT pg_terminate_backend(${first?.[1]}, 10000)`);
     await expect.poll(() => session.query("SELECT current_user").catch(() => "lost")).toEqual([["tester"]]);
     await session.close();

@@ -165,7 +165,7 @@ describe("deletion records partitioned by day on Citus", () => {
     );
     const { session } = await openCitusSession(url);
     await expect(distributedDays(schemaOf(session)).dropOld(session, keptMs)).rejects.toMatchObject({ code: "55P03" });
-    // It retries on a connection without the failed transaction.
+    // The store retries on a connection without the failed transaction.
     await expect(distributedDays(schemaOf(session)).dropOld(session, keptMs)).rejects.toMatchObject({ code: "55P03" });
     await session.close();
     const reports: Upkeep[] = [];

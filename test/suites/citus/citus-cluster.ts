@@ -13,8 +13,8 @@ export interface CitusCluster extends AsyncDisposable {
   /** Creates an empty schema whose tables are distributed over this many shards, and returns its URL. */
   createSchema(shards?: number): Promise<string>;
   /**
-   * Sets whether Citus delegates functions to workers. It does not after a change of its nodes, until all of them know
-   * it.
+   * Sets whether Citus delegates functions to workers. Citus does not after a change of its nodes, until all of them
+   * know it.
    */
   delegate(may: boolean): Promise<void>;
 }

@@ -107,7 +107,7 @@ function* processesIn(namespace: string): Generator<{ readonly id: number; reado
       if (readlinkSync(`/proc/${name}/ns/net`) !== namespace) continue;
       yield { id: Number(name), program: readFileSync(`/proc/${name}/comm`, "utf8").trim() };
     } catch {
-      // It has exited in the meantime.
+      // The process has exited in the meantime.
     }
   }
 }
@@ -116,6 +116,6 @@ function send(id: number, signal: NodeJS.Signals): void {
   try {
     process.kill(id, signal);
   } catch {
-    // It has exited in the meantime.
+    // The process has exited in the meantime.
   }
 }

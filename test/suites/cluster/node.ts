@@ -144,7 +144,7 @@ export class Node {
   }
 }
 
-/** The timeout of requests to Patroni in ms. It responds from memory, unless it is frozen or cut off. */
+/** The timeout of requests to Patroni in ms. Patroni responds from memory, unless it is frozen or cut off. */
 const patroniTimeoutMs = 1_000;
 
 const pollIntervalMs = 100;

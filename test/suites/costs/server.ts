@@ -12,8 +12,8 @@ import { startKitchenSink } from "../../../packages/testing/src/gateway/kitchen-
 import { startPlantServer } from "../../support/server/plant-server.ts";
 import { createCertificate } from "../../../packages/testing/src/carriers/certificate.ts";
 
-// The server whose costs are measured, in a separate process, so that its clients do not count. It reports over IPC the
-// memory that it holds and the CPU time that it has used.
+// The server whose costs are measured, in a separate process, so that its clients do not count. The server reports over
+// IPC the memory that it holds and the CPU time that it has used.
 
 const sockets = new Set<Socket>();
 let closedSocketsReadBytes = 0;
@@ -143,8 +143,8 @@ function release(): void {
 }
 
 /**
- * Uses up the rest of node's buffer pool after each turn in which it was used, like a busy server does: a retained slice of
- * the pool then retains all of its 64 KiB.
+ * Uses up the rest of node's buffer pool after each turn in which it was used, like a busy server does: a retained
+ * slice of the pool then retains all of its 64 KiB.
  */
 function usePool(before: Buffer): void {
   const next = Buffer.allocUnsafe(1);

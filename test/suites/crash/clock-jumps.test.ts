@@ -103,7 +103,7 @@ describe("a server whose clock jumps", () => {
   });
 });
 
-// It has dated them. The clock of the store is the true one here: by that, too much or too little is dropped.
+// The server has dated them. The clock of the store is the true one here: by that, too much or too little is dropped.
 test.each(["+100d", "-100d"])("records are dropped by the clock of a database that is %s away", async (offset) => {
   const environment = { LD_PRELOAD: libfaketime, FAKETIME: offset, FAKETIME_DONT_FAKE_MONOTONIC: "1" };
   await using postgres = await startPostgres([], { environment });

@@ -27,7 +27,7 @@ const concurrentCalls = 256;
 /** The most bytes of a connection between two cuts: enough for the responses to the calls in flight. */
 const bytesMax = 4_096;
 
-/** The same for connections with one call at a time. */
+/** The limit for connections with one call at a time. */
 const unkeyedBytesMax = 512;
 
 /** Plants per round, after which the tables are checked. Each has some ten calls. */

@@ -142,7 +142,7 @@ describe("a store", () => {
       [1, 2].map(() => openPostgresStore({ url: url.replace(server.socketFolder, proxy.socketFolder) })),
     );
     const [asked, idle] = stores;
-    // It has a connection before the problem.
+    // The store has a connection before the problem.
     await asked?.delete(9n, deleteCall());
     await row.during(url, proxy, async () => {
       using clock = startRunningClock();
@@ -176,7 +176,7 @@ describe("a store", () => {
     await runSql(url, "ALTER SYSTEM RESET synchronous_standby_names");
     await runSql(url, "SELECT pg_reload_conf()");
     await expect.poll(() => store.problem).toBeUndefined();
-    // It was committed here, and the standby has it now.
+    // The deletion was committed here, and the standby has it now.
     await expect(store.delete(1n, deleteCall())).resolves.toBe(false);
     await expect(store.delete(2n, deleteCall())).resolves.toBe(true);
     await store.close();

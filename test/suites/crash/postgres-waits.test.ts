@@ -181,8 +181,8 @@ describe("a store", () => {
     await expect.poll(() => store.problem).toBeUndefined();
     await expect(store.delete(1n, deleteCall())).resolves.toBe(true);
     await store.close();
-    // It is not checked any more: others, which check from now on, find a recovered server, the second one a second
-    // later.
+    // The problem is not checked any more: others, which check from now on, find a recovered server, the second one a
+    // second later.
     const tester = url.replace("user=migrated", "user=tester");
     for (let others = 0; others < 2; others++) {
       await runSql(tester, "ALTER ROLE migrated SET default_transaction_read_only = on");

@@ -7,8 +7,8 @@ import { type Fault, freeze, killAndStart, type StoreDatabase } from "./store-da
 /** A fault of a server, or its maintenance. */
 export interface ServerFault extends Fault {
   /**
-   * Whether it stops the second replica or the proxy. Such faults occur only in the first half, so that in the second
-   * half a leak of memory or of files can grow.
+   * Whether it stops the second replica or the proxy. Faults of replicas and proxy occur only in the first half, so
+   * that in the second half a leak of memory or of files can grow.
    */
   readonly isEarly?: true;
 }

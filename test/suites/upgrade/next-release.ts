@@ -4,7 +4,10 @@ import { join } from "node:path";
 import { ProjectCopy } from "../../../tools/mutants/project-copy.ts";
 import { projectFolder } from "../../../packages/testing/src/process/child-program.ts";
 
-/** The step that the next release adds to each store. It expands the schema, so that this release can use the result. */
+/**
+ * The step that the next release adds to each store. The step expands the schema, so that this release can use the
+ * result.
+ */
 const steps = [
   {
     file: "src/stores/postgres/schema/migrations.ts",

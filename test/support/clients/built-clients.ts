@@ -88,7 +88,7 @@ export const cargoTarget: string = join(toolsFolder("client-rust"), "target");
 
 const buildRust = once(async () => {
   const folder = layOutRecipe("rust");
-  // The same crates, so one lock file suffices.
+  // The programs use equal crates, so one lock file suffices.
   const lock = readFileSync(join(projectFolder, "examples/clients/rust/Cargo.lock"), "utf8");
   writeFileSync(join(folder, "Cargo.lock"), lock.replace("plantstore-example", "plantstore-test-client"));
   const output = ["--as-file-descriptor-set", "-o", "definitions.binpb"];

@@ -10,9 +10,9 @@ import { tokens } from "../server/plant-server.ts";
 export interface Tally {
   /** The plants of all calls, once each. */
   readonly asked: ReadonlySet<bigint>;
-  /** Those that the server reported as deleted. */
+  /** The plants that the server reported as deleted. */
   readonly deleted: ReadonlySet<bigint>;
-  /** Those that it reported as not found. */
+  /** The plants that it reported as not found. */
   readonly notFound: ReadonlySet<bigint>;
   /** Other outcomes, and how often they occurred. */
   readonly failures: ReadonlyMap<string, number>;

@@ -16,8 +16,8 @@ type OpenStore = (plants: readonly bigint[]) => Promise<OpenedStore>;
 type KeyHoldsFor = "the store" | "a plant";
 
 /**
- * What a store or its test lacks: the memory store has no durability, and a server that tests share, or that is behind a
- * pooler, is not the test's own database. It is stated, and its tests are left out.
+ * What a store or its test lacks: the memory store has no durability, and a server that tests share, or that is behind
+ * a pooler, is not the test's own database. What a store lacks is stated, and its tests are left out.
  */
 type Lack = "durability" | "its own database";
 
@@ -218,7 +218,7 @@ function testDelete(open: OpenStore, keyHoldsFor: KeyHoldsFor): void {
         );
       expect(await ask()).toEqual(requested.map((id) => id % 2n === 0n));
       expect(await opened.plants()).toEqual([]);
-      // Those with keys are told the same again.
+      // Calls with keys are told the same again.
       expect(await ask()).toEqual(requested.map((id) => id % 2n === 0n && id % 3n !== 0n));
     });
 

@@ -30,7 +30,7 @@ type Durable = OpenedStore & Required<Pick<OpenedStore, "reopen">>;
 /** Opens a durable store that has the given plants, and only those. */
 export type OpenDurable = (plants: readonly bigint[]) => Promise<Durable>;
 
-/** The same with a database that belongs to the test. */
+/** Opens such a store with a database that belongs to the test. */
 export type OpenWithDatabase = (
   plants: readonly bigint[],
 ) => Promise<Durable & Required<Pick<OpenedStore, "database">>>;

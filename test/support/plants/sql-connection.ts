@@ -33,7 +33,7 @@ export async function giveBackConnection(config: ClientConfig, client: Client): 
   try {
     await client.query("DISCARD ALL");
   } catch {
-    // It is in a transaction, or the server has closed it.
+    // The connection is in a transaction, or the server has closed it.
     return await client.end();
   }
   if (mayBeKept(config)) kept.set(serverOf(config), client);

@@ -14,8 +14,8 @@ export interface Balancer extends AsyncDisposable {
 const checkIntervalMs = 50;
 
 /**
- * Starts a balancer that checks `/readyz` of each replica, forwards new connections to ready replicas in turn, and tries
- * the next one if the connection is refused. It never closes connections by itself.
+ * Starts a balancer that checks `/readyz` of each replica, forwards new connections to ready replicas in turn, and
+ * tries the next one if the connection is refused. The balancer never closes connections by itself.
  */
 export async function startBalancer(ports: readonly number[]): Promise<Balancer> {
   const ready = new Set<number>();

@@ -11,8 +11,8 @@ import { withOpenTelemetry } from "../../../packages/telemetry/src/opentelemetry
 import { listenOnLoopback } from "../../../packages/testing/src/carriers/listen-on-loopback.ts";
 import { configOf } from "../plants/postgres-server.ts";
 
-// A program whose handlers query PostgreSQL, with OpenTelemetry's SDK and instrumentations. It serves the gateway by itself
-// and in a server of node:http. Its arguments are the URLs of the collector and the database.
+// A program whose handlers query PostgreSQL, with OpenTelemetry's SDK and instrumentations. The program serves the
+// gateway by itself and in a server of node:http. Its arguments are the URLs of the collector and the database.
 
 const [collector = "", database = ""] = process.argv.slice(2);
 new NodeSDK({

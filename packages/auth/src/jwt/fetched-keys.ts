@@ -30,7 +30,7 @@ export interface KeyTiming {
   readonly coolDownMs: number;
   /** The timeout of one fetch, including discovery. */
   readonly fetchMs: number;
-  /** The back-off after a failed fetch. It doubles after each further failure, up to `backOffMaxMs`. */
+  /** The back-off after a failed fetch. The back-off doubles after each further failure, up to `backOffMaxMs`. */
   readonly backOffMs: number;
   readonly backOffMaxMs: number;
 }

@@ -5,8 +5,8 @@ import type { PresentedToken, TokenOutcome, TokenVerifier } from "../token-verif
 import { type TrustedIssuer, verifyJwt } from "./verify-jwt.ts";
 
 /**
- * An outcome, and the key set with which it was determined. It is used only while the issuer has this set, so that a
- * token is rejected once its key is withdrawn.
+ * An outcome, and the key set with which it was determined. The outcome is used only while the issuer has this set, so
+ * that a token is rejected once its key is withdrawn.
  */
 interface KeySetOutcome extends ExpiringOutcome {
   readonly trusted: TrustedIssuer;
@@ -68,7 +68,7 @@ export function createJwtVerifier(issuers: readonly TrustedIssuer[]): TokenVerif
 // empty third part.
 const compactJws = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$/;
 
-/** Returns the `iss` of a signed JWT. It is not verified: use it only to select the keys. */
+/** Returns the `iss` of a signed JWT. The claim is not verified: use it only to select the keys. */
 function issuerOf(text: string): unknown {
   if (!compactJws.test(text)) return undefined;
   try {

@@ -39,7 +39,8 @@ const rejectedTtlMs = 60_000;
  * Verifies the signature of a token, then its header and claims. An invalid token is an outcome, never an exception.
  *
  * The outcome may be cached until `untilMs` while the key set is in use: a valid token until it expires, an invalid one
- * for a minute. It must not be cached if the token may become valid with time (`nbf`, `iat`, unavailable keys).
+ * for a minute. The outcome must not be cached if the token may become valid with time (`nbf`, `iat`, unavailable
+ * keys).
  */
 export async function verifyJwt(text: string, trusted: TrustedIssuer): Promise<ExpiringOutcome> {
   // A `kid` that is not a string is ignored: some providers send a number.

@@ -84,7 +84,8 @@ export async function* decodePieces(
 }
 
 /**
- * Opens a decoder. It closes and releases its window when its output has been read completely or the call has ended.
+ * Opens a decoder. The decoder closes and releases its window when its output has been read completely or the call has
+ * ended.
  */
 function openWithWindow(coding: ZlibCoding, signal: AbortSignal): Decoder {
   const release = reserveWindow(windowBytes[coding]);

@@ -2,7 +2,7 @@ import { allocateBuffer, noBytes } from "./bytes.ts";
 import { freedBytesMin, nudgeScavenge } from "./free-memory.ts";
 
 /**
- * The part of a body that has arrived but was not read yet. It uses memory in proportion to its length.
+ * The part of a body that has arrived but was not read yet. The buffer uses memory in proportion to its length.
  *
  * Pieces are copied, because a piece is a view of the chunk in which it arrived: a piece of one byte would keep 64 KiB
  * alive, and a body can arrive as a million such pieces. The copies are stored and read in blocks, so that a slow
@@ -55,8 +55,8 @@ export class BufferedBody {
   #addBlock(bytes: number): Uint8Array {
     // No spare space for the first piece, which is often the only one.
     const spareBytes = this.byteLength === 0 ? 0 : Math.max(blockBytesMin, this.byteLength * spareShare);
-    // A separate allocation, because a slice of node's pool would keep the whole pool alive. It is not zeroed, which is
-    // safe because only bytes that were written are ever passed on.
+    // A separate allocation, because a slice of node's pool would keep the whole pool alive. The allocation is not
+    // zeroed, which is safe because only bytes that were written are ever passed on.
     const block = allocateBuffer(Math.min(Math.max(bytes, spareBytes), blockBytesMax));
     this.#blocks.push(block);
     this.#filledBytes = 0;

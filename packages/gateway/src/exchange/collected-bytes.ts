@@ -8,7 +8,7 @@ import { freeChunk, freedBytesMin, nudgeScavenge } from "./free-memory.ts";
  * allocated as soon as an eighth of it has arrived; after that nothing is copied to a larger buffer.
  */
 export class CollectedBytes {
-  /** The length that the client has announced; 0 if none. It may be set later, when it becomes known. */
+  /** The length that the client has announced; 0 if none. The length may be set later, when it becomes known. */
   announcedBytes: number;
   readonly #limitBytes: number;
   #buffer: Uint8Array = noBytes;

@@ -1,7 +1,7 @@
 /**
  * The entry `@plantstore/gateway/fetch`: the gateway for Deno, Bun, workers, and frameworks that pass on a `Request`.
  *
- * It serves REST, Connect and gRPC-Web, and uses no node modules.
+ * The entry serves REST, Connect and gRPC-Web, and uses no node modules.
  */
 export {
   type Admit,

@@ -28,7 +28,9 @@ export function announce(exchange: BaseExchange, socket: Socket, server: Server 
   requestStart.publish(message);
 }
 
-/** The members of node's `IncomingMessage` that describe the request. It is neither a stream nor an emitter. */
+/**
+ * The members of node's `IncomingMessage` that describe the request. The request is neither a stream nor an emitter.
+ */
 class AnnouncedRequest {
   readonly socket: Socket;
   readonly #exchange: BaseExchange;
@@ -66,7 +68,7 @@ class AnnouncedRequest {
   }
 }
 
-/** The members of node's `ServerResponse` that describe the response. It cannot be written to. */
+/** The members of node's `ServerResponse` that describe the response. The response cannot be written to. */
 class AnnouncedResponse {
   readonly #exchange: BaseExchange;
 

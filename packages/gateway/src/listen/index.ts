@@ -3,7 +3,7 @@
  *
  * A listener accepts connections, including TLS and the PROXY header, detects HTTP/1.1 or HTTP/2, and passes each to a
  * server of an {@link HttpEngine}, which creates exchanges from its requests. This module also has what all engines
- * share. It knows nothing of RPC.
+ * share. The module knows nothing of RPC.
  */
 export { AwaitedBody } from "./awaited-body.ts";
 export type { BindOptions, BoundAddress } from "./bind.ts";

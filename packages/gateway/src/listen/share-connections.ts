@@ -58,7 +58,7 @@ interface Worker {
 export async function shareConnections(options: BindOptions = {}): Promise<SharedPort> {
   refuseUnknownOptions(options, bindOptionNames, "shareConnections");
   const hub = new ConnectionHub();
-  // The same socket options as in a gateway that listens itself. They are kept when the socket is sent.
+  // Sets the socket options of a gateway that listens itself. They are kept when the socket is sent.
   const server = createServer({ allowHalfOpen: true, noDelay: true, pauseOnConnect: true }, (socket) =>
     hub.assignToWorker(socket),
   );

@@ -130,7 +130,7 @@ export class NodeHttp2Connection implements HttpConnection, CheckedConnection, E
 }
 
 function sessionOptions(limits: Limits): ServerOptions {
-  // Node resets larger requests. Those within four times the limit get status 431.
+  // Node resets larger requests. Requests within four times the limit get status 431.
   const maxHeaderListSize = limits.headerBytes * 4;
   return {
     // Node's default, 128 fields, would reset requests that are within the limit.

@@ -7,10 +7,11 @@ import { HttpProblem, toUtf8 } from "../exchange/index.ts";
  * and strings unchanged, and parsed JSON as JSON again. `undefined` if there is neither, or the parser has not read the
  * whole body.
  *
- * The parser has read numbers as doubles, so an integer beyond 2^53 may differ from what was sent. It is written with
- * the fraction `.50`: the JSON reader drops this fraction for a field of type double, and refuses the value of any other
- * field, with the name of the field in the error. It can recognize the fraction by the trailing zero, which
- * JSON.stringify never writes. Numbers beyond the range of a double are written so that they stay out of range.
+ * The parser has read numbers as doubles, so an integer beyond 2^53 may differ from what was sent. The number is
+ * written with the fraction `.50`: the JSON reader drops this fraction for a field of type double, and refuses the
+ * value of any other field, with the name of the field in the error. The reader can recognize the fraction by the
+ * trailing zero, which JSON.stringify never writes. Numbers beyond the range of a double are written so that they stay
+ * out of range.
  *
  * @returns an {@link HttpProblem} with status 400 for a value that is nested deeper than any message can be
  */

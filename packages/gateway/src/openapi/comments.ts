@@ -64,7 +64,7 @@ export function commentOf(comments: Comments, desc: Commented): string | undefin
 }
 
 // A path of SourceCodeInfo (descriptor.proto) alternates field numbers and list indexes, from the file down to a
-// descriptor. It may also lead to a part of a descriptor, which has no full name.
+// descriptor. The path may also lead to a part of a descriptor, which has no full name.
 function nameAt(file: FileDescriptorProto, path: readonly number[]): string | undefined {
   const names = file.package === "" ? [] : [file.package];
   let desc: DescMessage = FileDescriptorProtoSchema;

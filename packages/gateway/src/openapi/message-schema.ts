@@ -37,8 +37,8 @@ const nameLengthMax = 200;
 const descriptionMax = 1_000;
 
 /**
- * Creates a JSON Schema (2020-12) of an object. It does not depend on a document: other messages and enums are in
- * `$defs`. A message whose JSON is not an object is in a member `value`, and the array of a stream is in `messages`.
+ * Creates a JSON Schema (2020-12) of an object. The schema does not depend on a document: other messages and enums are
+ * in `$defs`. A message whose JSON is not an object is in a member `value`, and the array of a stream is in `messages`.
  * Returns {@link omittedSchema} instead of a schema that is too large for a model.
  */
 export function createMessageSchema(
@@ -99,8 +99,8 @@ function isNameShown(name: string): boolean {
 }
 
 /**
- * Adapts a schema to one direction: leaves out fields that only the other direction sets. An output is valid whatever the
- * handler returns: with unknown enum values, infinite numbers, and without required fields.
+ * Adapts a schema to one direction: leaves out fields that only the other direction sets. An output is valid whatever
+ * the handler returns: with unknown enum values, infinite numbers, and without required fields.
  */
 function refine(schema: OpenApiSchema, direction: "input" | "output"): JsonObject {
   // The format that determines this range is omitted.
@@ -128,7 +128,8 @@ const inputFormats: ReadonlySet<JsonValue> = new Set(["date-time", "ipv4", "ipv6
 
 /**
  * Links are texts of the definition that no limit applies to. The formats of numbers are unknown to most validators.
- * Those of `google.api.field_info`, also the `anyOf` of two, do not apply to responses: handlers can return other text.
+ * The formats of `google.api.field_info`, also the `anyOf` of two, do not apply to responses: handlers can return other
+ * text.
  */
 function isOmitted(keyword: string, value: JsonValue, direction: "input" | "output"): boolean {
   if (keyword === "format") return direction === "input" ? !inputFormats.has(value) : value !== "date-time";

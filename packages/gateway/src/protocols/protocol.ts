@@ -94,11 +94,11 @@ export interface StreamTarget extends AnyTarget {
 }
 
 /**
- * A request that names its RPC in its body, as JSON-RPC does. It may also ask for something other than an RPC.
+ * A request that names its RPC in its body, as JSON-RPC does. The request may also ask for something other than an RPC.
  *
- * It is admitted without a procedure: the credential is checked before the body is read. Everything that depends on the
- * RPC starts once the RPC is known: the scope is checked by the function that `admit` has returned, and then the deadline,
- * the request gate and the interceptors follow.
+ * The request is admitted without a procedure: the credential is checked before the body is read. Everything that
+ * depends on the RPC starts once the RPC is known: the scope is checked by the function that `admit` has returned, and
+ * then the deadline, the request gate and the interceptors follow.
  */
 export interface BodyTarget extends AnyTarget {
   readonly kind: "body";
@@ -172,7 +172,10 @@ export interface UnaryWire extends Wire {
   writeMessage(response: ResponseParts): void | Promise<void>;
 }
 
-/** Reads and writes the messages of a unary call that are forwarded as bytes. Its methods correspond to those of the wire. */
+/**
+ * Reads and writes the messages of a unary call that are forwarded as bytes. Its methods correspond to those of the
+ * wire.
+ */
 export interface BinaryUnaryWire {
   /** Whether the response may be parts of a message, because the caller can detect a truncated message. */
   readonly writesParts: boolean;

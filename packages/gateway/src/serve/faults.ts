@@ -98,7 +98,10 @@ const printedLengthMax = 4096;
 /** The most causes printed of an error: enough for a driver's error inside a store's error. */
 const printedCausesMax = 5;
 
-/** Creates a function that prints faults on standard error, or on the console of the platform. It never throws. */
+/**
+ * Creates a function that prints faults on standard error, or on the console of the platform. The function never
+ * throws.
+ */
 function createFaultPrinter(): FaultReporter {
   let intervalStartMs = Number.NEGATIVE_INFINITY;
   let printed = 0;

@@ -65,8 +65,8 @@ export let serverOf: (request: ServedRequest) => Server;
 /**
  * One request, from its header to its response: the view for hooks ({@link AdmitRequest}), and how the request ends.
  *
- * It ends once: with its response, at its deadline, or when the client disconnects. The steps before that are in
- * `serve.ts`.
+ * The request ends once: with its response, at its deadline, or when the client disconnects. The steps before that are
+ * in `serve.ts`.
  */
 export class ServedRequest implements ViewedRequest, AbortReceiver {
   static {

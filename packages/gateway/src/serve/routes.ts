@@ -185,8 +185,8 @@ function unsupportedMediaType(protocols: Protocols, head: RequestHead, rpc: Rpc,
 /**
  * Returns the refusal of a wrong method or content type at the path of an RPC, in most cases a status without a body:
  * clients of Connect and gRPC would mistake a JSON body for an error of their protocol, and Connect's conformance suite
- * expects none. It has a body if the error record is configured, and for requests that look like curl, because no RPC
- * client posts a form or omits the content type.
+ * expects none. The response has a body if the error record is configured, and for requests that look like curl,
+ * because no RPC client posts a form or omits the content type.
  */
 function refuseAtRpcPath({ hasDefaultErrors }: Protocols, head: RequestHead, refused: Unmatched): Unmatched {
   const { contentType } = head.common;

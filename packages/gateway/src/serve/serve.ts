@@ -6,11 +6,11 @@
  * The function that `admit` returns is called in the step `admit` if the path names the procedure. In the protocols
  * whose body names the procedure, it is called between the steps `read` and `decode`.
  *
- * Each step below calls the next one as soon as it can. It only creates a promise if it must wait, because a promise
- * costs as much as a step. `findTarget` (`routes.ts`) decides 404, 405 and 415, which are sent once the request is
- * admitted. `request.begin` (`request.ts`) checks the header, starts the deadline and then calls `read`. All errors end
- * in `request.fail`, which sends an error response. After `open`, streams continue in `serve-stream.ts`, and requests
- * whose body names the RPC in `serve-body.ts`.
+ * Each step below calls the next one as soon as it can. A step only creates a promise if it must wait, because a
+ * promise costs as much as a step. `findTarget` (`routes.ts`) decides 404, 405 and 415, which are sent once the request
+ * is admitted. `request.begin` (`request.ts`) checks the header, starts the deadline and then calls `read`. All errors
+ * end in `request.fail`, which sends an error response. After `open`, streams continue in `serve-stream.ts`, and
+ * requests whose body names the RPC in `serve-body.ts`.
  */
 import type { Message } from "@bufbuild/protobuf";
 import type { ConnectError, ContextValues, UnaryRequest } from "@connectrpc/connect";

@@ -22,7 +22,7 @@ export type TimeLimit = (run: () => void, timeoutMs: number) => boolean;
 
 /**
  * Loads `node:vm`, which can interrupt a synchronous function: its watchdog terminates the execution of everything that
- * a script calls. It costs a thread, so about 0.15 ms, for each run.
+ * a script calls. The watchdog costs a thread, so about 0.15 ms, for each run.
  *
  * @throws Error on a platform without `node:vm`
  */

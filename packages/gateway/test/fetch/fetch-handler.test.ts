@@ -245,7 +245,7 @@ describe("a response over Fetch", () => {
     const { body } = await openFetch(fetch, readings);
     const reader = body?.getReader();
     await reader?.read();
-    // It stops once two turns of 64 KiB each are collected.
+    // The test stops once two turns of 64 KiB each are collected.
     let before = -1;
     await expect
       .poll(() => {

@@ -28,7 +28,7 @@ async function* endless(): AsyncGenerator<{ sensor: string }> {
   for (;;) yield { sensor: bigText.slice(0, 100_000) };
 }
 
-// These tests only wait, so they run concurrently.
+// The tests only wait, so they run concurrently.
 describe.concurrent("a client of HTTP/2 that takes too long", () => {
   test.for([
     { name: "to send anything", sent: [] },
@@ -100,7 +100,7 @@ describe.concurrent("a client of HTTP/2 that takes too long", () => {
 
   test("stays connected if it only waits for a slow handler", async ({ expect }) => {
     const slow = Promise.withResolvers<{ bed: bigint }>();
-    // It acknowledges no PING, and is closed after the same time again.
+    // The client acknowledges no PING, and is closed after the same time again.
     const limits = { idleTimeoutMs: 1000, requestTimeoutMs: 20 };
     await using greenhouse = await startGreenhouse({ waterBed: () => slow.promise }, { limits });
     using connection = await openFrames(greenhouse.address);

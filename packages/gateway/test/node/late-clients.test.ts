@@ -29,7 +29,7 @@ const watch = "/greenhouse.v1.GreenhouseService/WatchReadings";
 const timeoutMs = 500;
 const never = 60_000;
 
-// These tests only wait, so they run concurrently.
+// The tests only wait, so they run concurrently.
 describe.concurrent("on node:http, a client that is late", () => {
   test.for([
     { name: "its header", limits: { headerTimeoutMs: timeoutMs }, sent: head, httpStatus: 408 },

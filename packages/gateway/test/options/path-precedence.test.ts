@@ -17,7 +17,7 @@ const all: RestServiceOptions = {
   sameValueAsPath: true,
   updateMaskFromBody: true,
 };
-// The same RPC with a body, which could name another order.
+// The RPC with a body, which could name another order.
 const withBody: RestOptions["rules"] = [
   {
     selector: "orders.v1.OrderService.DeleteOrder",

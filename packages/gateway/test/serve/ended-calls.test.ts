@@ -150,7 +150,7 @@ describe("a call whose deadline passes", () => {
     expect(readOutcome(format, response).code).toBe(Code.DeadlineExceeded);
     responded.resolve();
     expect(await greenhouse.completed(1)).toMatchObject({ httpStatus: 504, error: { code: Code.DeadlineExceeded } });
-    // It is not reported again when the compression finishes.
+    // The call is not reported again when the compression finishes.
     await nextTurn();
     expect(greenhouse.completedRequests).toHaveLength(1);
   });

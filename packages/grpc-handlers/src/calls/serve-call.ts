@@ -51,7 +51,7 @@ class RunningCall implements CallListener {
   #readMetadata: (() => Metadata) | undefined;
   #request: { readonly message: unknown } | undefined;
   #handlerCall: AnyCall | undefined;
-  /** The same call if it is a stream. */
+  /** The call if it is a stream. */
   #stream: HandlerCall | undefined;
   #hasCalledBack = false;
 

@@ -5,7 +5,7 @@ type NiceValue = string | Uint8Array;
 
 /** Metadata with the interface of nice-grpc, in which several strings of one key are one, joined by ", ". */
 export class NiceMetadata {
-  /** The same metadata for grpc-js. */
+  /** The metadata for grpc-js. */
   readonly grpcJs: Metadata;
 
   constructor(metadata: Metadata = new Metadata()) {

@@ -118,8 +118,8 @@ function hexDigit(octet = 0): number {
   return lower >= 0x61 && lower <= 0x66 ? lower - 0x57 : -1;
 }
 
-// RFC 9112 §7.1.1: each is ";" and a token, optionally "=" and a token or a quoted-string, with spaces and tabs before and
-// after ";" and "=".
+// RFC 9112 §7.1.1: each is ";" and a token, optionally "=" and a token or a quoted-string, with spaces and tabs before
+// and after ";" and "=".
 const chunkExtensions =
   /^(?:[\t ]*;[\t ]*[!#$%&'*+\-.^_`|~0-9A-Za-z]+(?:[\t ]*=[\t ]*(?:[!#$%&'*+\-.^_`|~0-9A-Za-z]+|"(?:[\t !#-[\]-~\x80-\xff]|\\[\t -~\x80-\xff])*"))?)*$/;
 
@@ -132,5 +132,5 @@ const tab = 0x09;
 const digitsMax = 13;
 
 /** The most bytes of all chunk extensions of a body, which are ignored (RFC 9112 §7.1.1). */
-// The same limit as in node: enough for signatures of chunks.
+// The limit of node: enough for signatures of chunks.
 const extensionBytesMax = 16 * 1024;

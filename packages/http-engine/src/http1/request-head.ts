@@ -296,7 +296,7 @@ const requestLineBytes = 64;
 // registered method is in upper case (RFC 9110 §16.1.1), and none is longer than 17 characters.
 const requestLinePattern = /^[A-Z][A-Z-]{0,31} [\x21-\x7e]+ HTTP\/1\.\d\r\n$/;
 const versionLength = " HTTP/1.1\r\n".length;
-// The same with another version of HTTP, or without one, as in HTTP/0.9.
+// A request line with another version of HTTP, or without one, as in HTTP/0.9.
 const versionPattern = /^[A-Z][A-Z-]{0,31} [\x21-\x7e]+(?: HTTP\/\d\.\d)?\r\n$/;
 // RFC 9112 §5, RFC 9110 §5.5 and §5.6.2. No white space before the colon, no folded lines, no control characters.
 const fieldLinesPattern = /^(?:[!#$%&'*+\-.^_`|~0-9A-Za-z]+:[\t\x20-\x7e\x80-\xff]*\r\n)*$/;

@@ -24,7 +24,7 @@ export interface ResponseReceiver extends FlowReceiver {
  */
 export const connectionLost = -1;
 
-/** The same code if the connection was closed because the server did not acknowledge a PING. */
+/** The code if the connection was closed because the server did not acknowledge a PING. */
 export const serverFrozen = -2;
 
 /** The code with which a receiver is reset when a section of its response is above the limit. */

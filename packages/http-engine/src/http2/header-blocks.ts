@@ -36,8 +36,8 @@ export class HeaderBlocks<Head> {
   /**
    * Handles a HEADERS or CONTINUATION frame.
    *
-   * @returns the block that this frame completes. It is decoded even if its stream is refused, because the dynamic
-   * tables of both ends must stay synchronised
+   * @returns the block that this frame completes. The block is decoded even if its stream is refused, because the
+   * dynamic tables of both ends must stay synchronised
    * @throws ConnectionError
    */
   addFrame({ type, flags, streamId, bytes, from, length }: Frame): HeaderBlock<Head> | undefined {

@@ -42,7 +42,7 @@ export function readRequestHead(fields: readonly string[]): Http2RequestHead | u
   return toHead(fields, pseudo, found);
 }
 
-/** The values of the regular fields. Those that are allowed only once are `undefined` until found. */
+/** The values of the regular fields. Fields that are allowed only once are `undefined` until found. */
 interface Found {
   host: string | undefined;
   contentLength: number | undefined;

@@ -20,7 +20,7 @@ import { createGateway } from "../../../gateway/src/index.ts";
 import type { Address, HttpVersion } from "../../../testing/src/carriers/exchange.ts";
 import { isSince } from "../../../testing/src/peer-version.ts";
 
-/** The same service on connect-node's own server and on the gateway. Dispose of them with `await using`. */
+/** One service on connect-node's own server and on the gateway. Dispose of them with `await using`. */
 export interface SideBySide {
   /** The addresses of connect-node, by HTTP version. */
   readonly connectNode: Readonly<Record<HttpVersion, Address>>;

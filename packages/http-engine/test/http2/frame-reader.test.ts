@@ -44,7 +44,7 @@ const recorded: Buffer = Buffer.concat([
     frame(frameType.headers, frameFlag.endStream, 5, getBlock.subarray(0, 10)),
     frame(frameType.continuation, 0, 5, getBlock.subarray(10, 11)),
     frame(frameType.continuation, frameFlag.endHeaders, 5, getBlock.subarray(11)),
-    // The same field twice, with the dynamic table.
+    // One field twice, with the dynamic table.
     frame(
       frameType.headers,
       frameFlag.endHeaders | frameFlag.endStream,

@@ -26,8 +26,9 @@ import {
 import { postHeader } from "../../../testing/src/http2/http2-requests.ts";
 import { numRunsOf } from "../../../testing/src/test-seed.ts";
 
-// Each stream is a script: what its client sends, in order. It must get the same response as alone on a connection when
-// its frames are interleaved with those of others. The bodies are smaller than any window, so nothing is queued.
+// Each stream is a script: what its client sends, in order. A stream must get the same response as alone on a
+// connection when its frames are interleaved with those of others. The bodies are smaller than any window, so nothing
+// is queued.
 
 /** The steps of a client on a stream; the frames of a step are sent together. */
 type Script = readonly ((streamId: number) => readonly Frame[])[];

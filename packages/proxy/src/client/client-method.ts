@@ -41,7 +41,7 @@ export abstract class ClientMethod<T> {
     this.stableFields = new StableFields([...this.#fields(), "user-agent", userAgent]);
   }
 
-  /** The same fields without `user-agent`, for calls whose caller sets it. */
+  /** The header fields without `user-agent`, for calls whose caller sets it. */
   get stableWithoutUserAgent(): StableFields {
     return (this.#stableWithoutUserAgent ??= new StableFields(this.#fields()));
   }
@@ -62,7 +62,9 @@ export abstract class ClientMethod<T> {
   /** Converts a message of a response, which is not compressed. Throws a ConnectError. */
   protected abstract read(envelope: Envelope): T;
 
-  /** Converts a message of a response; returns a promise if it is compressed. Throws, or rejects with, a ConnectError. */
+  /**
+   * Converts a message of a response; returns a promise if it is compressed. Throws, or rejects with, a ConnectError.
+   */
   open(envelope: Envelope, coding: ResponseCoding): T | Promise<T> {
     if (!envelope.compressed) return this.read(envelope);
     if (coding === undefined) {
@@ -105,7 +107,9 @@ export class MessageMethod extends ClientMethod<Message> {
     this.#read = createBinaryReader(desc.output, { codegen });
   }
 
-  /** @throws ConnectError `Internal` if the message cannot be encoded, `ResourceExhausted` if it exceeds `writeMaxBytes` */
+  /**
+   * @throws ConnectError `Internal` if the message cannot be encoded, `ResourceExhausted` if it exceeds `writeMaxBytes`
+   */
   envelop(init: unknown): Uint8Array | Promise<Uint8Array> {
     const { sendCompression, compressMinBytes, writeMaxBytes } = this.settings;
     const bytes = this.#serialize(init);

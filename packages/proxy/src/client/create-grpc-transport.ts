@@ -46,7 +46,9 @@ export interface GrpcTransportOptions {
   readonly baseUrl: string | Upstream;
   /** Connect's interceptors; the first one is called first. */
   readonly interceptors?: readonly Interceptor[];
-  /** For `https:`: trusted certificates (`ca`), client certificate (`cert`, `key`), the server's name (`servername`). */
+  /**
+   * For `https:`: trusted certificates (`ca`), client certificate (`cert`, `key`), the server's name (`servername`).
+   */
   readonly tls?: UpstreamTls;
   /** Maximum connections, from 1 to 1,000. One is opened when all streams of the open ones are in use. Default 100. */
   readonly connections?: number;
@@ -98,11 +100,12 @@ const grpcTransportOptionNames: OptionNames<GrpcTransportOptions> = {
   codegen: true,
 };
 
-/** A transport for Connect's clients. It keeps its connections open until it is disposed of. */
+/** A transport for Connect's clients. The transport keeps its connections open until it is disposed of. */
 export interface GrpcTransport extends Transport, AsyncDisposable {}
 
 /**
- * Creates a transport that calls a gRPC server over the HTTP/2 of `@plantstore/http-engine`. Connects at the first call.
+ * Creates a transport that calls a gRPC server over the HTTP/2 of `@plantstore/http-engine`. Connects at the first
+ * call.
  *
  * A call that was certainly not processed is retried once: the server refused its stream, or sent a GOAWAY that
  * excludes it. Other calls are retried only if {@link GrpcTransportOptions.retry} is a policy.

@@ -3,7 +3,7 @@ import { toOneLine } from "@plantstore/gateway/internal/errors";
 import type { Terminal } from "./terminal.ts";
 
 /**
- * The same failure is logged at most once in this many milliseconds. 10 s: an unreachable upstream fails thousands of
+ * A repeated failure is logged at most once in this many milliseconds. 10 s: an unreachable upstream fails thousands of
  * calls.
  */
 const repeatAfterMs = 10_000;

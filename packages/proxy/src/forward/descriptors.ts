@@ -29,7 +29,7 @@ export interface ServiceDescriptors extends Pick<DescribedServices, "services" |
  * Reads a binary google.protobuf.FileDescriptorSet in turns, so that calls are served meanwhile.
  *
  * @param isProxied - returns whether a service is proxied, by its full name
- * @returns a promise. It rejects with an Error if the set is invalid or contains no service to proxy
+ * @returns a promise. The promise rejects with an Error if the set is invalid or contains no service to proxy
  */
 export async function readDescriptors(
   bytes: Uint8Array,

@@ -13,12 +13,12 @@ import { type OptionNames, refusePromise } from "@plantstore/gateway/options";
  *
  * Never forwarded: fields of a connection or a message (RFC 9110 §7.6.1), fields that Connection lists, fields of gRPC,
  * Connect and browsers, and cookies. Request fields that identify a caller, such as `x-real-ip`, are forwarded only if
- * `allow` contains exactly their name, because anyone can send them. The same holds for response fields that control more
- * than their response, such as `location` and `clear-site-data`, because all upstreams share the origin of the proxy.
- * docs/reference/proxy-configuration.md lists both.
+ * `allow` contains exactly their name, because anyone can send them. The rule also holds for response fields that
+ * control more than their response, such as `location` and `clear-site-data`, because all upstreams share the origin of
+ * the proxy. docs/reference/proxy-configuration.md lists both.
  *
- * Over MCP, `authorization` is forwarded only if `allow` contains exactly this name or `set` sets it: a token of an MCP client
- * is intended for this server, and must not be passed on (MCP, "Token Handling").
+ * Over MCP, `authorization` is forwarded only if `allow` contains exactly this name or `set` sets it: a token of an MCP
+ * client is intended for this server, and must not be passed on (MCP, "Token Handling").
  *
  * X-Forwarded-For is set to the address of the caller, and X-Forwarded-Host to the host that it called, as determined
  * by trusted proxies, unless rules exclude the field.
@@ -47,7 +47,9 @@ export type AddedFields = ReadonlyMap<string, string | undefined>;
 export interface ForwardedFields {
   /** Whether the credential of an MCP client is forwarded. */
   readonly forwardsMcpCredential: boolean;
-  /** Returns the fields to set for a request. @throws the error of `set`, or TypeError for a name that must not be set */
+  /**
+   * Returns the fields to set for a request. @throws the error of `set`, or TypeError for a name that must not be set
+   */
   readonly added: (request: AdmitRequest) => AddedFields;
   /** Returns the fields to forward. */
   readonly of: (fields: RememberedFields, added: AddedFields) => RequestFields;

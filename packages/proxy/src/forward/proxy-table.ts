@@ -121,7 +121,7 @@ export class ProxyTable {
    *
    * @param findKnown - returns the descriptors of an earlier upstream with the same address, for an upstream whose own
    * cannot be used
-   * @returns a promise. It rejects if no upstream has descriptors, or after {@link close}
+   * @returns a promise. The promise rejects if no upstream has descriptors, or after {@link close}
    */
   load(findKnown: FindKnown = () => undefined): Promise<unknown> {
     const loading = this.#load(findKnown);
@@ -230,8 +230,8 @@ export class ProxyTable {
   }
 
   /**
-   * Compiles and uses the descriptors of some upstreams, or returns why that is not possible. Rejects after {@link close}:
-   * the routes of another table may be in use.
+   * Compiles and uses the descriptors of some upstreams, or returns why that is not possible. Rejects after {@link
+   * close}: the routes of another table may be in use.
    */
   async #use(described: ReadonlyMap<number, Described>): Promise<Error | undefined> {
     const descriptors = this.#descriptors.map((previous, at) => described.get(at)?.descriptors ?? previous);

@@ -66,7 +66,7 @@ async function baseOf(
   const [title, version, servers] = [textOf(flags["title"]), textOf(flags["api-version"]), textsOf(flags["server"])];
   return {
     ...ofServices,
-    // These requirements name schemes that a base file may replace.
+    // The requirements name schemes that a base file may replace.
     ...(security !== undefined && base.securitySchemes === undefined && { security }),
     ...base,
     ...(servers.length > 0 && { servers: servers.map((url) => ({ url })) }),

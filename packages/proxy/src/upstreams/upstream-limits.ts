@@ -33,7 +33,7 @@ export interface UpstreamLimits {
   readonly headerBytes: number;
   /** Milliseconds without a call after which the first connection is closed. 30 min, as in gRPC's clients. */
   readonly idleTimeoutMs: number;
-  /** The same for additional connections, which are needed only during a burst. 1 min. */
+  /** The idle time for additional connections, which are needed only during a burst. 1 min. */
   readonly additionalIdleTimeoutMs: number;
 }
 
@@ -84,7 +84,9 @@ export const defaultRestTimeoutMs: number = 15_000;
  */
 const readBlockBytes = 1024 * 1024;
 
-/** The smallest average frame of a header for which {@link readBlockBytes} are read. 4 KiB; most servers fill 16 KiB. */
+/**
+ * The smallest average frame of a header for which {@link readBlockBytes} are read. 4 KiB; most servers fill 16 KiB.
+ */
 const smallFrameBytes = 4 * 1024;
 
 /** Returns the limits of a client connection. @param idleTimeoutMs - how long it stays open without a call */

@@ -212,7 +212,7 @@ export class Upstream implements AsyncDisposable {
     this.#resolveIfClosed();
   }
 
-  /** The same as {@link close}. */
+  /** Calls {@link close}. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }

@@ -142,7 +142,7 @@ describe("MCP on standard input", () => {
     const options = { stop: { requested: never, timeoutMs: 20 }, reads: false, errors };
     const client = openStdio(createGreenhouse(), options);
     const sensor = "x".repeat(6 * 1024 * 1024);
-    // These fill the output, and do not end.
+    // The calls fill the output, and do not end.
     for (let id = 1; id <= runningMax; id++) client.send(call(id, "GetReading", { sensor: "x".repeat(100_000) }));
     for (const id of [33, 34, 35, 36, 37]) client.send(call(id, "GetReading", { sensor }));
     await within(client.done, "the server");

@@ -197,7 +197,7 @@ function postWater(proxy: TestProxy, ...header: HttpRequest["header"]): ReturnTy
 }
 
 describe("a message that cannot be decoded", () => {
-  // These bytes are not a valid message of any type, so only the bytes can be forwarded.
+  // The bytes are not a valid message of any type, so only the bytes can be forwarded.
   const odd = Buffer.from("ffffffff00", "hex");
 
   test("is forwarded unchanged in both directions", async () => {

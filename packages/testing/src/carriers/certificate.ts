@@ -30,10 +30,10 @@ const tag = {
 } as const;
 
 /**
- * Creates a self-signed certificate for localhost and 127.0.0.1 (RFC 5280), by default valid from 2020 until the end of this
- * century.
+ * Creates a self-signed certificate for localhost and 127.0.0.1 (RFC 5280), by default valid from 2020 until the end of
+ * this century.
  *
- * It is its own authority, so it also authenticates a client.
+ * The certificate is its own authority, so it also authenticates a client.
  */
 export function createCertificate(
   name: string,
@@ -54,8 +54,8 @@ export function createCertificate(
 }
 
 /**
- * Creates a certificate for localhost and 127.0.0.1, and the authority that issued it, because some clients reject a server
- * certificate that is an authority.
+ * Creates a certificate for localhost and 127.0.0.1, and the authority that issued it, because some clients reject a
+ * server certificate that is an authority.
  */
 export function createIssuedCertificate(name: string): Certificate & { readonly authority: string } {
   const [authority, server] = [generateKeys(), generateKeys()];

@@ -16,7 +16,7 @@ export interface LossyProxy extends AsyncDisposable {
   cutAfter(bytes: number): void;
 }
 
-/** Starts a proxy to a server. It cuts no connection before {@link LossyProxy.cutAfter} is called. */
+/** Starts a proxy to a server. The proxy cuts no connection before {@link LossyProxy.cutAfter} is called. */
 export async function startLossyProxy(server: Address): Promise<LossyProxy> {
   let bytesLeft = Number.POSITIVE_INFINITY;
   let cuts = 0;

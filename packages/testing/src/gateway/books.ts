@@ -18,8 +18,8 @@ export function takeBooks<Item>(shelf: readonly Item[], count: number): Item[] {
 /**
  * Returns the n-th book: about 595 bytes of JSON and 375 of protobuf, the same in every process.
  *
- * It has fields like the messages of most services: times with and without a fraction, a map, a list, a nested message,
- * 64-bit integers, an enum, a double, non-ASCII text and text that JSON must escape.
+ * The book has fields like the messages of most services: times with and without a fraction, a map, a list, a nested
+ * message, 64-bit integers, an enum, a double, non-ASCII text and text that JSON must escape.
  */
 export function makeBook(n: number): Book {
   return create(BookSchema, {

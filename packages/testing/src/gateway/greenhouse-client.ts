@@ -16,7 +16,7 @@ export const waterBedResponse: Uint8Array = toBinary(
   create(WaterBedResponseSchema, { bed: 7n, liters: 3 }),
 );
 
-/** The same response in its envelope. */
+/** The response in its envelope. */
 export const watered: Buffer = envelope(waterBedResponse);
 
 /** Responds with {@link watered} to each request. */

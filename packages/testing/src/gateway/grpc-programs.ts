@@ -30,7 +30,7 @@ export interface GrpcServerProcess extends AsyncDisposable {
 /** The echo contract of the transcoding suite. */
 export const echoFiles: readonly DescFile[] = [file_transcoding_v1_echo];
 
-/** The kitchen sink. It needs a separate proxy, because its paths conflict with those of the contract. */
+/** The kitchen sink. The service needs a separate proxy, because its paths conflict with those of the contract. */
 export const sinkFiles: readonly DescFile[] = [KitchenSink.file, LegacySink.file, Shelves.file];
 
 /** Starts a program that prints its port on loopback. */

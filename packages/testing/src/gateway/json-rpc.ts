@@ -26,8 +26,8 @@ export const jsonRpcBytesMax = 1024;
 export const jsonRpcErrors = { parse: -32700, invalidRequest: -32600, methodNotFound: -32601, server: -32000 } as const;
 
 /**
- * Creates a gateway that also serves unary RPCs over JSON-RPC 2.0, a protocol that names the RPC in the body. It supports no
- * batches, no notifications, and only integer ids.
+ * Creates a gateway that also serves unary RPCs over JSON-RPC 2.0, a protocol that names the RPC in the body. The
+ * protocol supports no batches, no notifications, and only integer ids.
  */
 export function createJsonRpcGateway(options: GatewayOptions): Gateway {
   const report = createFaultReporter(options.onFault);

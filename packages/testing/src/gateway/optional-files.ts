@@ -83,7 +83,7 @@ export const wholeService: FileInit = {
   service: [{ name: "Whole", method: [{ name: "Get", inputType: ".a.Text", outputType: ".a.Text" }] }],
 };
 
-/** The same, and a service `a.Other` that needs `options.B`. */
+/** The definition with a service `a.Other` that needs `options.B`. */
 export const withNeedingService: FileInit = {
   ...wholeService,
   messageType: [

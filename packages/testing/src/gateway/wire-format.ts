@@ -11,7 +11,7 @@ export interface WireFormat {
   readonly name: WireFormatName | "mcp";
   readonly protocol: Protocol;
   readonly codec: "path" | "json" | "proto";
-  /** Those that can carry it; gRPC needs HTTP/2's trailers. */
+  /** HTTP versions that can carry it; gRPC needs HTTP/2's trailers. */
   readonly httpVersions: readonly HttpVersion[];
   /** The request's content type, and what it is answered with when the call succeeds; REST has neither. */
   readonly contentType: string | undefined;

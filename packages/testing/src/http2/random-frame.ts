@@ -39,7 +39,7 @@ const responseHead: readonly Field[] = [
   ["content-type", "application/grpc"],
 ];
 
-/** The same for a server: responses, and frames of both sides. */
+/** The frames for a server: responses, and frames of both sides. */
 const validResponses: typeof valid = [
   (_, streamId) => headersFrame(streamId, responseHead),
   (_, streamId) => headersFrame(streamId, responseHead),

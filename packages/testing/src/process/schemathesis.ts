@@ -35,7 +35,7 @@ export async function fuzz(
   );
   const args = ["run", file, "--generation-unique-inputs", "--continue-on-failure", ...flags];
   const program = join(programs, "schemathesis");
-  // It writes a folder to its working directory.
+  // Schemathesis writes a folder to its working directory.
   const folder = toolsFolder("schemathesis");
   const { exitCode, stdout, stderr } = await runProgram(program, args, { limitMs: buildLimitMs, folder });
   // 1: a check failed.

@@ -8,11 +8,13 @@ import { sqlStateOf } from "../server/sql-state.ts";
  *   placement may have committed it (`Placement.mayBeCommitted`), its batch is in doubt.
  * - `wait`: it did nothing because the server lacks a resource, and is run again.
  * - `reconnect`: it did nothing, and is run again on a new connection.
- * - `unknown`: it may have been committed. It is run again on a new connection; then the deletion records show which
+ * - `unknown`: it may have been committed. The attempt is run again on a new connection; then the deletion records show
+ * which
  *   plants this attempt or an earlier one deleted.
  * - `split`: it did nothing because the server refuses part of it. Its halves are run, so that only the refused plants
  *   fail.
- * - `isolate`: it did nothing because a trigger has failed, but not to protect a plant. Its halves are run, so that only
+ * - `isolate`: it did nothing because a trigger has failed, but not to protect a plant. Its halves are run, so that
+ * only
  *   the plants of the trigger fail. A later call may delete them, for example after a privilege is granted.
  * - `fail`: it did nothing, and would fail again.
  */
@@ -76,8 +78,8 @@ export interface FaultRow {
  * The fault table. A code takes precedence over its class. A code without a row is `unknown`, or `isolate` within the
  * statement.
  *
- * Only the rows with `split` mean that a plant is protected. A trigger may also fail for other reasons, so no other code
- * of PostgreSQL tells the caller that the plant cannot be deleted.
+ * Only the rows with `split` mean that a plant is protected. A trigger may also fail for other reasons, so no other
+ * code of PostgreSQL tells the caller that the plant cannot be deleted.
  */
 export const faultTable: readonly FaultRow[] = [
   { sqlState: "40001", verdict: "retry", why: "serialization failure; rolled back" },

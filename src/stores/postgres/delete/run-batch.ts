@@ -103,7 +103,7 @@ class BatchRun {
       const failed = await attemptBatch(session, open, { placement, token, isCareful, isInDoubt });
       if (failed === undefined) {
         if (!part.some(({ isOpen }) => isOpen)) return;
-        // These endings are final, even if the rest fails.
+        // The endings so far are final, even if the rest fails.
         answer(part);
         return await this.#attemptSeparately(openOf(part), { ...start, isCareful: true });
       }

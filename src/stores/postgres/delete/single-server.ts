@@ -11,11 +11,11 @@ import { probeWrite } from "./probe-write.ts";
 
 interface Statements {
   readonly deleteAll: NamedStatement;
-  /** The same for a single plant. Without the joins, it takes the server a quarter less time. */
+  /** The statement for a single plant. Without the joins, it takes the server a quarter less time. */
   readonly deleteOne: NamedStatement;
   /**
-   * The same without waiting for locks of other transactions. A plant that another transaction has deleted since the
-   * statement began counts as locked, and is missing at the next attempt.
+   * The statement without waiting for locks of other transactions. A plant that another transaction has deleted since
+   * the statement began counts as locked, and is missing at the next attempt.
    */
   readonly deleteUnlocked: string;
 }

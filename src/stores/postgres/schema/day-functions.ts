@@ -50,8 +50,8 @@ export const closeSql = (tables: string): string => `
  * a publication of all tables could not be updated, as is necessary to find the record of a deletion in doubt.
  *
  * `plantstore_drop_day` drops the oldest day whose records have all expired according to the bound of its partition;
- * without one, a slice of the expired records in the default partition. It returns the number of records, or NULL when
- * no expired records remain. Partitions that were moved to another schema are kept.
+ * without one, a slice of the expired records in the default partition. The function returns the number of records, or
+ * NULL when no expired records remain. Partitions that were moved to another schema are kept.
  */
 export const dayFunctionsSql: string = `
   CREATE FUNCTION plantstore_make_day(day date) RETURNS void LANGUAGE plpgsql

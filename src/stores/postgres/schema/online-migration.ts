@@ -43,8 +43,8 @@ export async function runOnline(
 }
 
 /**
- * Returns the statement that disables `transaction_timeout` for the transaction or the session. It is a query, because
- * SET fails before PostgreSQL 17, which introduced this timeout.
+ * Returns the statement that disables `transaction_timeout` for the transaction or the session. The statement is a
+ * query, because SET fails before PostgreSQL 17, which introduced this timeout.
  */
 export const disableTransactionTimeout = (isLocal: boolean): string =>
   `SELECT pg_catalog.set_config(name, '0', ${isLocal}) FROM pg_catalog.pg_settings WHERE name = 'transaction_timeout'`;
@@ -71,8 +71,8 @@ async function describeLockHolder(session: Session, { quoted }: StoreSchema, tab
 }
 
 /**
- * Builds an index, unless it exists. An index of an interrupted attempt is invalid, and is rebuilt. It is built outside
- * of a transaction, so no settings are pinned: the following commit of the version makes the index durable.
+ * Builds an index, unless it exists. An index of an interrupted attempt is invalid, and is rebuilt. The index is built
+ * outside of a transaction, so no settings are pinned: the following commit of the version makes the index durable.
  */
 export async function buildIndex(
   session: Session,

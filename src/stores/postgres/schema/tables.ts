@@ -19,7 +19,7 @@ const recordIndexesSql = (table: string): string => `
   CREATE INDEX ${table}_by_plant ON ${table} (plant_id);
   CREATE INDEX ${table}_by_time ON ${table} (deleted_at);`;
 
-// If two processes use the same key at the same time, the index allows only one to commit. It has no entries for
+// If two processes use the same key at the same time, the index allows only one to commit. The index has no entries for
 // deletions without a key, so it does not slow them down.
 const keyIndexSql = (table: string): string =>
   `CREATE UNIQUE INDEX deletions_by_key ON ${table} (idempotency_key) WHERE idempotency_key IS NOT NULL;`;

@@ -41,7 +41,7 @@ function parseParameter(text: string): [string, string] {
 }
 
 function decode(text: string): string {
-  // It would end a parameter of the start-up message early, and begin another one.
+  // A zero byte would end a parameter of the start-up message early, and begin another one.
   if (text.includes("\0") || text.includes("%00")) throw new StoreOpenError("the database URL must not contain %00");
   try {
     return decodeURIComponent(text);

@@ -32,14 +32,14 @@ const pinStatements = `${pinSynchronousCommit} || ${pinClientMinMessages} || ${p
 
 /**
  * A condition that is always true, and pins the settings that the commit of its statement depends on until that commit
- * (`set_config(…, true)`). It is for the WHERE of an UPDATE or DELETE of a single row: PostgreSQL evaluates it for each
- * row, before it changes the row. If there is no row, there is nothing to commit.
+ * (`set_config(…, true)`). The condition is for the WHERE of an UPDATE or DELETE of a single row: PostgreSQL evaluates
+ * it for each row, before it changes the row. If there is no row, there is nothing to commit.
  */
 export const pinnedByRow: string = `(${pinStatements}) IS NOT NULL`;
 
 /**
- * The same for any number of rows: PostgreSQL evaluates the uncorrelated subquery once, before it reads rows. Citus
- * does not support such a function in a statement for its workers.
+ * The condition for any number of rows: PostgreSQL evaluates the uncorrelated subquery once, before it reads rows.
+ * Citus does not support such a function in a statement for its workers.
  */
 export const pinnedCondition: string = `(SELECT ${pinStatements}) IS NOT NULL`;
 

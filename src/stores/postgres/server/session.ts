@@ -52,7 +52,7 @@ export interface Workers {
 /** A row: its columns in the order of the statement, as text. */
 export type Row = readonly (string | null)[];
 
-/** A single connection to the server, opened on demand. It runs one statement at a time, in one round trip. */
+/** A single connection to the server, opened on demand. The session runs one statement at a time, in one round trip. */
 export class Session {
   /**
    * The deadline of all work on this session, on the clock of `performance.now()`; by default there is none. A
@@ -217,8 +217,8 @@ export class Session {
   }
 
   /**
-   * Begins a transaction as {@link beginSql} does. If its connection is lost, everything fails until {@link discard}, so
-   * that the rest of a transaction does not run without its beginning. An error disconnects.
+   * Begins a transaction as {@link beginSql} does. If its connection is lost, everything fails until {@link discard},
+   * so that the rest of a transaction does not run without its beginning. An error disconnects.
    */
   async begin(characteristics: string): Promise<void> {
     try {

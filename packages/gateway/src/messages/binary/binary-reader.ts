@@ -4,13 +4,14 @@ import { type CodegenOptions, canCompile } from "../codegen/index.ts";
 import { type MessageReader, messageReader } from "./message-reader.ts";
 import { hasDeclaredWireTypes } from "./wire-types.ts";
 
-/** The maximum nesting of messages, unless the options set a limit. The same as the default of protobuf-es. */
+/** The maximum nesting of messages, unless the options set a limit. This is the default of protobuf-es. */
 const depthMax = 100;
 
 /**
  * Returns the function that reads messages of a type, as protobuf-es does: bytes fields are views of the input.
  *
- * It throws what `fromBinary` throws, and an error for a field whose wire type does not match its declaration.
+ * The function throws what `fromBinary` throws, and an error for a field whose wire type does not match its
+ * declaration.
  */
 export function createBinaryReader(
   desc: DescMessage,

@@ -18,7 +18,7 @@ export class ByteSource {
   }
 
   /**
-   * The same bytes, for numbers of a fixed length. Created on first use, because many messages have no such numbers.
+   * The input's bytes, for numbers of a fixed length. Created on first use, because many messages have no such numbers.
    */
   get view(): DataView {
     const { buffer, byteOffset, byteLength } = this.bytes;

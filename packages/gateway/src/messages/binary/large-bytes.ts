@@ -13,8 +13,9 @@ const largeBytesMin = 64 * 1024;
 
 /**
  * Returns the function that encodes messages of a type. A large bytes field, such as a part of a file, is copied only
- * once. It is written after the other fields, which is allowed because fields may come in any order (protobuf.dev,
- * "Field Order"). The result shares no memory with the message, which a handler may reuse for its next response.
+ * once. The field is written after the other fields, which is allowed because fields may come in any order
+ * (protobuf.dev, "Field Order"). The result shares no memory with the message, which a handler may reuse for its next
+ * response.
  *
  * A writer of all fields would grow its buffer until everything fits, and return a copy. For a message of one megabyte,
  * it would allocate several megabytes, which cause garbage collections.
@@ -38,9 +39,9 @@ export function createBinaryWriter(
 }
 
 /**
- * Returns whether a field can be written separately. It must be a bytes field. Required fields are excluded, because
- * the other fields could not be encoded without them, and members of a oneof, because messages have no property with
- * their name.
+ * Returns whether a field can be written separately. The field must be a bytes field. Required fields are excluded,
+ * because the other fields could not be encoded without them, and members of a oneof, because messages have no property
+ * with their name.
  */
 function canBeSeparate({ fieldKind, scalar, presence }: DescField): boolean {
   const isRequired = presence === FeatureSet_FieldPresence.LEGACY_REQUIRED;

@@ -60,7 +60,7 @@ function compileReader(desc: DescMessage): ReadMessage {
   return compileFunction(text, typeScope.values);
 }
 
-/** Reads an unknown field. It is kept as protobuf-es does: the bytes after its tag. */
+/** Reads an unknown field. The field is kept as protobuf-es does: the bytes after its tag. */
 function readUnknown(source: ByteSource, message: Message, tag: number): void {
   const { bytes, at: start } = source;
   const wireType: WireType = tag & 7;

@@ -17,8 +17,8 @@ export interface ReaderNames {
  * up to the offset `end`. A group ends earlier, with the tag `endTag`, which is -1 for other messages. The function
  * appends to lists, and merges into messages.
  *
- * In the source, `at` is the offset of the next read. It may exceed `end`, or become NaN after the last byte; both are
- * checked after the loop. The lengths of strings and lists are checked before these are read.
+ * In the source, `at` is the offset of the next read. The offset may exceed `end`, or become NaN after the last byte;
+ * both are checked after the loop. The lengths of strings and lists are checked before these are read.
  */
 export function generateReader(desc: DescMessage, names: ReaderNames): string {
   const cases = desc.fields.flatMap((field) => new FieldSource(field, names).cases());

@@ -14,7 +14,7 @@ const shortTextBytes = 12;
  */
 const shortTexts: string[] = Array.from({ length: 1024 }, () => "");
 
-/** node's Buffer, if there is one. It decodes a range of bytes directly; a TextDecoder needs a subarray. */
+/** node's Buffer, if there is one. Buffer decodes a range of bytes directly; a TextDecoder needs a subarray. */
 const NodeBuffer: typeof Buffer | undefined = globalThis.Buffer;
 
 const decoder = new TextDecoder("utf-8", { ignoreBOM: true });

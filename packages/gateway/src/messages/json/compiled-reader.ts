@@ -48,8 +48,8 @@ const scope = { hasOwn: Object.hasOwn, isArray: Array.isArray, isFinite: Number.
 /**
  * Returns the source of a function `(json, state)`, which converts an object from `JSON.parse` to a message.
  *
- * It counts the strings that it visits, names included. A list or a map whose values need no conversion is used
- * unchanged.
+ * The function counts the strings that it visits, names included. A list or a map whose values need no conversion is
+ * used unchanged.
  */
 function messageSource(desc: DescMessage, own: TypeScope, readers: CompiledReaders): string {
   const cases = [...fieldsByName(desc)].map(([name, field]): [string, string] => {

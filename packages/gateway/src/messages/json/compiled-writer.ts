@@ -9,7 +9,7 @@ import { jsonNameOf } from "./names.ts";
 import type { MessageForms, ToJson } from "./write-context.ts";
 
 /**
- * Compiles the function that converts messages of a type to JSON. It is three times as fast as the one of
+ * Compiles the function that converts messages of a type to JSON. The function is three times as fast as the one of
  * `composeForm`, with the same result. Members that are left out are `undefined`, which `JSON.stringify` omits, so all
  * messages of a type become objects of one shape.
  */
@@ -46,7 +46,8 @@ const scope = {
 };
 
 /**
- * Returns an expression for the JSON of one field, or for `undefined` if it is left out. It uses the variable `value`.
+ * Returns an expression for the JSON of one field, or for `undefined` if it is left out. The expression uses the
+ * variable `value`.
  */
 function fieldSource(field: DescField, forms: MessageForms, name: (value: unknown) => string): string {
   const { fieldKind, localName, oneof } = field;

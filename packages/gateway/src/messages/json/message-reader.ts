@@ -69,8 +69,8 @@ function readField(
   const notedBefore = notes?.paths.length;
   const ignoredBefore = notes && notes.repeated + unknown.count;
   reader.read(context, fields, bound);
-  // If fields inside this field were noted, the field itself is not noted. It is not noted either if a part of its
-  // value was ignored, because then it does not have the value that the client meant.
+  // If fields inside this field were noted, the field itself is not noted. The field is not noted either if a part of
+  // its value was ignored, because then it does not have the value that the client meant.
   if (notes === undefined || notes.paths.length !== notedBefore) return;
   if (notes.repeated + unknown.count !== ignoredBefore) return;
   noteField(context, notes.paths);

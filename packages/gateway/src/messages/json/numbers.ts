@@ -75,7 +75,7 @@ const jsonNumber = /^(-?)(0|[1-9][0-9]*)(?:\.([0-9]+))?(?:[eE]([+-]?[0-9]+))?$/;
 /**
  * Parses an integer in any spelling that proto3 JSON allows (`7`, `7.0`, `1e3`), exactly.
  *
- * It works on the digits and never on a double, which would turn 9007199254740993 into 9007199254740992.
+ * The parser works on the digits and never on a double, which would turn 9007199254740993 into 9007199254740992.
  *
  * @returns `undefined` when the text is not a number, has a fraction, or is out of range
  */

@@ -66,8 +66,8 @@ interface TextScan {
  * Scans a JSON text for what `JSON.parse` does not report. Counts the strings, because `JSON.parse` keeps only one of
  * two equal names, and finds numbers that may not be integers but are rounded to one.
  *
- * It skips the content of strings, and checks each character between them. For a text that is not JSON, the result is
- * meaningless.
+ * The scan skips the content of strings, and checks each character between them. For a text that is not JSON, the
+ * result is meaningless.
  *
  * @param canonical - whether integers must be in canonical form
  * @returns `undefined` if there is such a number, or a name with an escape, which `JSON.parse` may confuse with another

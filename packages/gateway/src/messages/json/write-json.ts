@@ -13,7 +13,8 @@ const noOptions: WriteJsonOptions = {};
 
 /**
  * Creates the function that writes messages of a type as proto3 JSON text: 64-bit integers as strings, without fields
- * that are not set, field masks as {@link printFieldMask} writes them. It is compiled when it is first called.
+ * that are not set, field masks as {@link printFieldMask} writes them. The function is compiled when it is first
+ * called.
  *
  * The function throws an Error when a message cannot be written, which is an error of the handler: a Timestamp out of
  * range, an Any whose type is not in the registry, a field mask that has no JSON form, or a number in a string field.

@@ -16,7 +16,8 @@ export class GrpcWire extends EnvelopedWire {
     super(exchange, rpc, format, readGrpcHeader(exchange, rpc));
   }
 
-  // In other protocols, the end of the response is in the body, where it would be read as a part of a truncated message.
+  // In other protocols, the end of the response is in the body, where it would be read as a part of a truncated
+  // message.
   override get writesParts(): boolean {
     return true;
   }
@@ -33,7 +34,7 @@ export class GrpcWire extends EnvelopedWire {
     const { exchange } = this;
     const trailerFields = okTrailer(trailer);
     exchange.begin(200, this.headerToSend(header));
-    // These are the last writes of the response, so backpressure can be ignored.
+    // The two calls are the last writes of the response, so backpressure can be ignored.
     for (const piece of [envelopePrefix(message.byteLength), message]) void exchange.write(piece);
     exchange.end(trailerFields);
   }

@@ -18,9 +18,9 @@ export interface McpOptions {
   /** How models should use the tools, in plain text. */
   readonly instructions?: string;
   /**
-   * Returns whether `tools/list` contains a tool for this caller; by default it contains all. It does not authorize calls:
-   * the function that `admit` returns does, or an interceptor. With this function, lists are marked as private to their
-   * caller.
+   * Returns whether `tools/list` contains a tool for this caller; by default it contains all. The filter does not
+   * authorize calls: the function that `admit` returns does, or an interceptor. With this function, lists are marked as
+   * private to their caller.
    */
   readonly isListed?: (method: DescMethod, caller: BodyCaller) => boolean;
   /** The comments of the definition, as for `createOpenApi`. Default: the comments in the descriptors. */
@@ -44,13 +44,15 @@ export interface McpToolOptions {
 
 /** What a tool does to its environment. Clients use these hints to ask people before a call. */
 export interface McpToolHints {
-  /** It changes nothing. Default: true for `NO_SIDE_EFFECTS` and for a GET or QUERY rule, without a DELETE rule. */
+  /**
+   * The tool changes nothing. Default: true for `NO_SIDE_EFFECTS` and for a GET or QUERY rule, without a DELETE rule.
+   */
   readonly readOnly?: boolean;
-  /** It may delete or overwrite. Default: true for a DELETE rule; otherwise not sent, which means true. */
+  /** The tool may delete or overwrite. Default: true for a DELETE rule; otherwise not sent, which means true. */
   readonly destructive?: boolean;
   /** A repeated call has no further effect. Default: true for `IDEMPOTENT` and for a PUT or DELETE rule. */
   readonly idempotent?: boolean;
-  /** It reaches systems outside the service. Default: not sent, which means true. */
+  /** The tool reaches systems outside the service. Default: not sent, which means true. */
   readonly openWorld?: boolean;
 }
 

@@ -21,12 +21,12 @@ export interface Tool<AnyRpc extends NamedRpc = Rpc> {
 type NamedRpc = Pick<Rpc, "method">;
 
 /**
- * Returns the tools of RPCs, by name, in the order of the RPCs. Client and bidirectional streams are left out, because a
- * tool has one input.
+ * Returns the tools of RPCs, by name, in the order of the RPCs. Client and bidirectional streams are left out, because
+ * a tool has one input.
  *
  * @param isIncomplete - whether selectors may match no RPC
- * @throws TypeError for unknown options of a tool and for a promise; Error for a selector without an RPC, and for a given
- * name that is not valid or not unique
+ * @throws TypeError for unknown options of a tool and for a promise; Error for a selector without an RPC, and for a
+ * given name that is not valid or not unique
  */
 export function selectTools<AnyRpc extends NamedRpc>(
   select: McpOptions["tools"],
@@ -71,9 +71,9 @@ function plainName(method: DescMethod): string {
 }
 
 /**
- * Returns the name of a tool: the full name of its RPC with underscores instead of dots. It starts with a letter, as some
- * models require. A name that is cut, or that an earlier RPC has, ends with a hash of the full name. An RPC can therefore
- * neither take nor change the name of an earlier one, which may belong to another upstream.
+ * Returns the name of a tool: the full name of its RPC with underscores instead of dots. The name starts with a letter,
+ * as some models require. A name that is cut, or that an earlier RPC has, ends with a hash of the full name. An RPC can
+ * therefore neither take nor change the name of an earlier one, which may belong to another upstream.
  */
 function freeName(method: DescMethod, isTaken: (name: string) => boolean): string {
   const plain = plainName(method);

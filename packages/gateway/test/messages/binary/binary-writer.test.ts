@@ -58,7 +58,7 @@ const rows: readonly { name: string; desc?: DescMessage; init: Init; way: Way }[
   },
 ];
 
-// These tests come first, before this type was written: a message that fills most of its buffer is not copied.
+// The tests of buffers come first, before this type was written: a message that fills most of its buffer is not copied.
 test.each([
   ["large", 52_000],
   ["small", 10],

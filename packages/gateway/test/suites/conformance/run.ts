@@ -14,8 +14,8 @@ const suiteVersion = "v1.0.7";
 const outputLimitBytes = 64 * 1024 * 1024;
 
 /**
- * Servers that the suite runs at the same time, with eight calls each. It gives a server ten seconds to start: four
- * that start together on a busy machine take longer.
+ * Servers that the suite runs at the same time, with eight calls each. The suite gives a server ten seconds to start:
+ * four that start together on a busy machine take longer.
  */
 const serversMax = 1;
 

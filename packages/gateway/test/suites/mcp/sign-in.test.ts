@@ -34,7 +34,7 @@ import { signInAndCall1, signInAndCall2, type SignInAndCall } from "./sign-in-cl
 // The official clients of MCP, which have no token, find out where to get one, sign in and call a tool.
 
 const tools = ["greenhouse.v1.*"];
-// Those of the proxy in docs/how-to/mcp.md.
+// The settings of the proxy in docs/how-to/mcp.md.
 const scopes = { GetReading: "orders:read", WaterBed: "orders:delete" };
 
 /** A server that requires tokens. Dispose of it with `await using`. */

@@ -35,8 +35,8 @@ export async function connect2(url: string, revision: string, authorization: str
 }
 
 /**
- * Connects a client of the SDK 2 that has no token. It discovers the authorization server, and gets a token there with its
- * client credentials.
+ * Connects a client of the SDK 2 that has no token. The client discovers the authorization server, and gets a token
+ * there with its client credentials.
  */
 export async function connectWithoutToken(url: string, issuer: string): Promise<Connected> {
   const credentials = { clientId: "agent", clientSecret: "secret", expectedIssuer: issuer };

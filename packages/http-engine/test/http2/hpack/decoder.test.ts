@@ -178,7 +178,7 @@ describe("the decoder", () => {
     { name: "a short block", entry: "40 01 63 01 64", want: "c=d" },
     { name: "a long block", entry: `40 01 63 7f a1 01 ${"64".repeat(288)}`, want: `c=${"d".repeat(288)}` },
   ])("decodes a cached block again after $name has changed the table", ({ entry, want }) => {
-    // The same octet, an index into the dynamic table, before and after a new entry.
+    // One octet, an index into the dynamic table, before and after a new entry.
     const blocks = ["40 01 61 01 62", "be", "be", entry, "be", "be"];
     const read = decodeAll(blocks).map((fields) => fields.join("="));
     expect(read).toStrictEqual(["a=b", "a=b", "a=b", want, want, want]);

@@ -6,8 +6,8 @@ import { clientProblem } from "./response-sequence.ts";
 import { serverProblem } from "./sequence.ts";
 
 // `npm run suite -- random-frames`: random sequences of frames against the HTTP/2 engine: its server's side and, with
-// odd seeds, its client's. It must not throw, must send only well-formed frames, use an error code of RFC 9113 if it
-// closes the connection, report the end of every stream, and leak no memory.
+// odd seeds, its client's. The side must not throw, must send only well-formed frames, use an error code of RFC 9113 if
+// it closes the connection, report the end of every stream, and leak no memory.
 //
 // `-- --sequences 1000000 --seconds 600` for longer; a failed sequence prints its seed, `-- --seed 42` repeats it.
 

@@ -86,8 +86,8 @@ export function leafOf(path: FieldPath): DescField {
 }
 
 /**
- * Creates the setter of a field path. It creates missing messages along the path, and appends if the field is repeated.
- * For a map, the value is a pair: the key and the value of an entry.
+ * Creates the setter of a field path. The setter creates missing messages along the path, and appends if the field is
+ * repeated. For a map, the value is a pair: the key and the value of an entry.
  *
  * The setter throws a FieldProblem if the field belongs to a oneof of which another member is already set.
  */

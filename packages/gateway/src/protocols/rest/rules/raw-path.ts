@@ -13,10 +13,11 @@ const notFound: SplitPath = { kind: "not-found" };
 /**
  * Splits a raw path (no query, percent escapes as sent) into its segments.
  *
- * It splits first and then decodes once, so that an escaped slash never separates segments and an escaped percent sign
- * is never decoded twice. A path is malformed if RFC 3986 does not allow it: characters that are not printable ASCII,
- * incomplete escapes, or escapes that are not UTF-8. A path with a segment `.` or `..`, escaped or not, is not found:
- * clients must resolve it (RFC 3986 §6.2.2.3), and doing so on servers has caused many path traversal attacks.
+ * The function splits first and then decodes once, so that an escaped slash never separates segments and an escaped
+ * percent sign is never decoded twice. A path is malformed if RFC 3986 does not allow it: characters that are not
+ * printable ASCII, incomplete escapes, or escapes that are not UTF-8. A path with a segment `.` or `..`, escaped or
+ * not, is not found: clients must resolve it (RFC 3986 §6.2.2.3), and doing so on servers has caused many path
+ * traversal attacks.
  */
 export function splitRawPath(path: string): SplitPath {
   if (path.charCodeAt(0) !== 0x2f) return notFound;

@@ -118,7 +118,7 @@ export interface BindingOptions extends Required<RestServiceOptions> {
   /** Whether fields with default values are written. */
   readonly emitsImplicit: boolean;
   readonly readJson: ReadServiceJsonOptions;
-  /** The same object for all services with default options, because writers are compiled and cached per object. */
+  /** One object for all services with default options, because writers are compiled and cached per object. */
   readonly writeJson: JsonStyle;
   readonly onIgnored: OnIgnored | undefined;
 }

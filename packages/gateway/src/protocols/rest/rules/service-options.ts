@@ -88,7 +88,7 @@ export interface RestServiceOptions {
    */
   readonly jsonClientStreams?: boolean;
   /**
-   * Writes 64-bit integers as JSON numbers. Those beyond 2^53, which most clients would misread, stay strings.
+   * Writes 64-bit integers as JSON numbers. Integers beyond 2^53, which most clients would misread, stay strings.
    * Drawback: the type of a value depends on its size, so clients must accept both.
    */
   readonly int64Numbers?: boolean;
