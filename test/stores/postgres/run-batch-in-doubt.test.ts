@@ -3,13 +3,17 @@ import { describe, expect, onTestFinished, test, vi } from "vitest";
 import type { Deletion } from "../../../src/stores/contract/deletion.ts";
 import { readServerUrl } from "../../../src/stores/postgres/server/server-url.ts";
 import { Session } from "../../../src/stores/postgres/server/session.ts";
+import { singleServer } from "../../../src/stores/postgres/delete/single-server.ts";
 import { startCuttingProxy } from "../../support/plants/cutting-proxy.ts";
+import { deleteCall } from "../../support/plants/delete-call.ts";
 import { countAttempts, failAlways, failAttempts } from "../../support/plants/failing-attempts.ts";
 import { openClient, runSql } from "../../support/plants/postgres-server.ts";
 import { schemaOf } from "../../support/plants/schema-of.ts";
 import {
+  runBatchAt,
   runBatchWith,
   runBatch,
+  sentDeletion,
   failToDefer,
   callersOf,
   callerWith,
@@ -193,6 +197,39 @@ describe("a deletion in doubt that is refused when it is retried", () => {
     // Two lookups: by the key before the retry, and by the record.
     expect(await countAttempts(url)).toBe(2);
   });
+});
+
+test("the next deletion of a plant inherits the token if the first one is cancelled while keys are looked up", async () => {
+  const url = await createPlantsUpTo(server, 2);
+  const other = await openClient(url, "BEGIN; SELECT FROM plants FOR UPDATE");
+  const session = new Session(readServerUrl(url), lockTimeouts);
+  const controller = new AbortController();
+  const cancelled = sentDeletion(1n, deleteCall({ signal: controller.signal, idempotencyKey: "key" }));
+  const next = callerWith(1n, "key");
+  const [alone] = callersOf(2n);
+  const placement = singleServer(schemaOf(session));
+  const cancelling: typeof placement = {
+    ...placement,
+    findKeyRecords: (...lookup) => {
+      controller.abort("too late");
+      return placement.findKeyRecords(...lookup);
+    },
+  };
+  const token = randomUUID();
+  const defer: Deletion[] = [];
+  const options = { defer: (one: Deletion) => void defer.push(one), token, placement: cancelling };
+  await runBatchAt(
+    session,
+    [cancelled, next, alone].flatMap((one) => one ?? []),
+    options,
+  );
+  expect(cancelled.ending).toMatchObject({ kind: "cancelled" });
+  expect(defer.map((one) => ({ isNext: one === next, token: one.token }))).toEqual([
+    { isNext: true, token },
+    { isNext: false, token },
+  ]);
+  await session.close();
+  await other.end();
 });
 
 describe("a batch that has deleted a plant", () => {

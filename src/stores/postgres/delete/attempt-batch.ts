@@ -18,7 +18,10 @@ export interface AttemptMode {
    * looked up, afterwards.
    */
   readonly isCareful: boolean;
-  /** Whether an earlier attempt may have been committed, or may still be committed. Requires `isCareful`. */
+  /**
+   * Whether an earlier attempt may have been committed, or may still be committed; then the deletions of the statement are
+   * in doubt. Requires `isCareful`.
+   */
   readonly isInDoubt: boolean;
 }
 
@@ -66,6 +69,8 @@ export async function attemptBatch(
     if (isCareful) await endByKey(session, placement, open.filter(hasKey));
     const batch = prepareBatch(token, isCareful ? openOf(open) : open);
     if (batch.firstOf.size === 0) return undefined;
+    // Only now: if the first call of a plant was cancelled during the lookup, the next one inherits the token.
+    if (isInDoubt) for (const one of batch.firstOf.values()) one.doubt(token);
     hasBegun = true;
     const fates = isCareful
       ? await deleteUnlocked(session, batch, mode)

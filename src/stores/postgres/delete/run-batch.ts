@@ -99,7 +99,6 @@ class BatchRun {
       const open = isCareful ? openOf(part) : part;
       if (open.length === 0 && lastFailure !== undefined) throw lastFailure;
       if (open.length === 0) return;
-      if (isInDoubt) doubt(firstsOf(open), token);
       const failed = await attemptBatch(session, open, { placement, token, isCareful, isInDoubt });
       if (failed === undefined) {
         if (!part.some(({ isOpen }) => isOpen)) return;
