@@ -170,7 +170,6 @@ const others: Readonly<Record<string, string>> = {
   PresentedToken: "an argument of verifiers",
   DeleteCall: "an argument of stores",
   Exchange: "created by HTTP servers",
-  RequestBody: "of an exchange",
   AbortReceiver: "of an exchange",
   RememberedFields: "of an exchange",
   HeaderReader: "of an exchange",

@@ -14,7 +14,7 @@ import { Refusal, refuseUnwritable } from "./refusal.ts";
 import type { RestRule } from "./rest-rule.ts";
 
 /** The body of a request. */
-export interface RequestBody {
+export interface EncodedBody {
   /** `undefined` for a google.api.HttpBody without a content type. */
   readonly contentType: string | undefined;
   readonly bytes: Uint8Array;
@@ -25,7 +25,7 @@ export interface RequestBody {
  *
  * @throws Refusal if the message cannot be written as JSON, or if its bytes have an invalid content type
  */
-export type BodyWriter = (message: Message) => RequestBody | undefined;
+export type BodyWriter = (message: Message) => EncodedBody | undefined;
 
 /**
  * Creates the writer of a rule's bodies: JSON without the fields of the path, or the bytes of a google.api.HttpBody.
@@ -63,7 +63,7 @@ function withoutField(message: Message, [field, second, ...rest]: FieldPath): Me
   return copy;
 }
 
-function toJsonBody(value: JsonValue): RequestBody {
+function toJsonBody(value: JsonValue): EncodedBody {
   const json = JSON.stringify(value);
   // JSON.stringify writes this escape only for a lone surrogate, which other parsers would decode as U+FFFD.
   if (/(?<!\\)(?:\\\\)*\\ud[89a-f]/.test(json))
@@ -71,7 +71,7 @@ function toJsonBody(value: JsonValue): RequestBody {
   return { contentType: "application/json", bytes: toUtf8(json) };
 }
 
-function toRawBody(name: string, body: unknown): RequestBody {
+function toRawBody(name: string, body: unknown): EncodedBody {
   if (!isMessage(body)) throw new Refusal(`${name}: must be set, because it is the raw body of the request`);
   const { contentType, data, extensions } = asFieldValues(body);
   if (!(data instanceof Uint8Array)) throw new Refusal(`${name}.data: must be a Uint8Array`);

@@ -2,7 +2,7 @@ import type { Message } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { concatBytes } from "@plantstore/gateway/exchange";
 import { runsInWebPage } from "./page.ts";
-import type { RequestBody } from "./request-body.ts";
+import type { EncodedBody } from "./request-body.ts";
 import { isRawBody, type RestMethod } from "./rest-method.ts";
 import type { RestRule } from "./rest-rule.ts";
 
@@ -52,12 +52,12 @@ export interface StreamBody {
 export async function openStreamBody(
   method: RestMethod,
   rule: RestRule,
-  first: RequestBody | undefined,
+  first: EncodedBody | undefined,
   { rest }: OpenedInput,
 ): Promise<StreamBody> {
   const isRaw = isRawBody(rule);
   const contentType = isRaw ? first?.contentType : "application/x-ndjson";
-  const toPiece = ({ bytes }: RequestBody): Uint8Array => (isRaw ? bytes : concatBytes([bytes, lineFeed]));
+  const toPiece = ({ bytes }: EncodedBody): Uint8Array => (isRaw ? bytes : concatBytes([bytes, lineFeed]));
   const next = async (): Promise<Uint8Array | undefined> => {
     const { done, value } = await rest.next();
     return done === true ? undefined : toPiece(method.writeLater(rule, value));

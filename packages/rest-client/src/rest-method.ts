@@ -2,7 +2,7 @@ import type { DescMethod, Message, Registry } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { BoundFields, JsonStyle, ReadJsonOptions } from "@plantstore/gateway/internal/messages/json";
 import { findProtoField, isHttpBodyType, selectorOf } from "@plantstore/gateway/rest";
-import { type BodyWriter, createBodyWriter, type RequestBody } from "./request-body.ts";
+import { type BodyWriter, createBodyWriter, type EncodedBody } from "./request-body.ts";
 import { findVariableText, writePath } from "./request-path.ts";
 import { type QueryStyle, writeQuery } from "./request-query.ts";
 import { Refusal } from "./refusal.ts";
@@ -21,7 +21,7 @@ export interface RestRequest {
   readonly rule: RestRule;
   /** The path, and the query if there is one, relative to the base URL. */
   readonly target: string;
-  readonly body: RequestBody | undefined;
+  readonly body: EncodedBody | undefined;
 }
 
 /** A binding with its compiled writer of bodies. */
@@ -83,7 +83,7 @@ export class RestMethod {
    *
    * @throws ConnectError `InvalidArgument` that names the field
    */
-  writeLater(rule: RestRule, message: Message): RequestBody {
+  writeLater(rule: RestRule, message: Message): EncodedBody {
     const problems: string[] = [];
     const body = this.#attempt(problems, () => {
       const setVariable = rule.variables.find(
@@ -109,14 +109,14 @@ export class RestMethod {
    *
    * @throws ConnectError `InvalidArgument` that names the field
    */
-  writeFirstMessage(rule: RestRule, message: Message): RequestBody {
+  writeFirstMessage(rule: RestRule, message: Message): EncodedBody {
     const problems: string[] = [];
     const body = this.#attempt(problems, () => this.#writePiece(rule, message));
     if (body === undefined) throw this.#refusal(problems);
     return body;
   }
 
-  #writePiece(rule: RestRule, message: Message): RequestBody {
+  #writePiece(rule: RestRule, message: Message): EncodedBody {
     const writtenBody = this.#bindings.find((binding) => binding.rule === rule)?.writeBody(message);
     const field = findProtoField(this.desc.input, rule.pattern.body);
     if (writtenBody === undefined && field?.message?.typeName === "google.protobuf.Value") {

@@ -17,9 +17,9 @@ import { NiceCallContext } from "./call-context.ts";
 export type NiceHandler = (request: unknown, context: NiceCallContext) => unknown;
 
 // oxlint-disable-next-line typescript/no-explicit-any -- the type of grpc-js for messages of any type.
-type UnaryCall = ServerUnaryCall<any, any>;
+type GrpcUnaryCall = ServerUnaryCall<any, any>;
 // oxlint-disable-next-line typescript/no-explicit-any -- as above.
-type StreamCall = ServerDuplexStream<any, any>;
+type GrpcStreamCall = ServerDuplexStream<any, any>;
 
 /** Returns a handler of nice-grpc as a handler of grpc-js. */
 export function toGrpcJsHandler(
@@ -29,8 +29,8 @@ export function toGrpcJsHandler(
   const requestOf = (call: object): unknown =>
     call instanceof Readable && requestStream ? requestsOf(call) : Reflect.get(call, "request");
   // oxlint-disable typescript/no-misused-promises -- a rejection of a returned promise ends the call.
-  if (responseStream) return (call: StreamCall) => stream(call, (context) => handler(requestOf(call), context));
-  return (call: UnaryCall, callback: sendUnaryData<unknown>) =>
+  if (responseStream) return (call: GrpcStreamCall) => stream(call, (context) => handler(requestOf(call), context));
+  return (call: GrpcUnaryCall, callback: sendUnaryData<unknown>) =>
     respond(call, callback, (context) => handler(requestOf(call), context));
   // oxlint-enable typescript/no-misused-promises
 }
@@ -42,7 +42,7 @@ function requestsOf(call: Readable): AsyncIterable<unknown> {
 
 /** Calls a handler that returns a message. */
 async function respond(
-  call: UnaryCall,
+  call: GrpcUnaryCall,
   callback: sendUnaryData<unknown>,
   handle: (context: NiceCallContext) => unknown,
 ): Promise<void> {
@@ -58,7 +58,7 @@ async function respond(
 }
 
 /** Calls a handler that returns messages. */
-async function stream(call: StreamCall, handle: (context: NiceCallContext) => unknown): Promise<void> {
+async function stream(call: GrpcStreamCall, handle: (context: NiceCallContext) => unknown): Promise<void> {
   const context = new NiceCallContext(call);
   const { signal } = context;
   try {

@@ -24,7 +24,7 @@ import {
   keepAliveLines,
 } from "./response-head.ts";
 import { ResponseWriter } from "./response-writer.ts";
-import { Deadlines } from "./deadlines.ts";
+import { Http1Deadlines } from "./http1-deadlines.ts";
 import { type Http1RequestHead, emptyHead } from "./request-head.ts";
 import { type RequestCallbacks, RequestReader } from "./request-reader.ts";
 
@@ -74,7 +74,7 @@ export class Http1Connection implements RequestCallbacks, BodySource {
   readonly #backlog: Backlog;
   readonly #reader: RequestReader;
   readonly #writer: ResponseWriter;
-  readonly #deadlines: Deadlines;
+  readonly #deadlines: Http1Deadlines;
   readonly #keepAlive: string;
   /** The head of the current request. */
   #head: Http1RequestHead = emptyHead;
@@ -96,7 +96,7 @@ export class Http1Connection implements RequestCallbacks, BodySource {
     this.#backlog = budget.open(socket, () => socket.destroy());
     this.#writer = new ResponseWriter(socket, this.#backlog);
     this.#reader = new RequestReader(limits, this, this.#writer);
-    this.#deadlines = new Deadlines(limits, timeoutCheckIntervalMs);
+    this.#deadlines = new Http1Deadlines(limits, timeoutCheckIntervalMs);
     this.#keepAlive = keepAliveLines(limits.idleTimeoutMs);
     socket.on("data", (chunk: Buffer) => this.#onData(chunk));
     socket.on("drain", () => this.#onDrain());

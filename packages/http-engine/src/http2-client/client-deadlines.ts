@@ -1,4 +1,4 @@
-import { type ConnectionParts, type DeadlineCallbacks, Deadlines } from "../http2/index.ts";
+import { type ConnectionParts, type DeadlineCallbacks, Http2Deadlines } from "../http2/index.ts";
 import type { ClientRules } from "./client-rules.ts";
 import type { ClientStream } from "./client-stream.ts";
 
@@ -15,7 +15,7 @@ const rarePingMs = 310_000;
  * The deadlines of a client's connection. Keepalive PINGs are sent only while streams are open, and rarely while a
  * server acknowledges PINGs but sends no response.
  */
-export class ClientDeadlines extends Deadlines<ClientStream> {
+export class ClientDeadlines extends Http2Deadlines<ClientStream> {
   readonly #rules: ClientRules;
   readonly #keepaliveMs: () => number;
   readonly #hasCalls: () => boolean;

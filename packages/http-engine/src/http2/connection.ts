@@ -8,7 +8,7 @@ import {
   freeChunk,
   freedBytesMin,
 } from "@plantstore/gateway/exchange";
-import type { DeadlineCallbacks, Deadlines, Handshake } from "./deadlines.ts";
+import type { DeadlineCallbacks, Http2Deadlines, Handshake } from "./http2-deadlines.ts";
 import { FloodGuard } from "./flood-guard.ts";
 import { FrameType } from "./frame-numbers.ts";
 import { FrameReader, type FrameReceiver } from "./frame-reader.ts";
@@ -61,7 +61,7 @@ export interface Opening {
 export abstract class FrameConnection<
   Stream extends RuledStream,
   Rules extends FrameReceiver & Handshake,
-  Clock extends Deadlines<Stream>,
+  Clock extends Http2Deadlines<Stream>,
 > implements FlowConnection {
   readonly output: Output;
   readonly sendFlow: SendFlow;

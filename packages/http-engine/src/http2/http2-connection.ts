@@ -1,7 +1,7 @@
 import { AsyncResource } from "node:async_hooks";
 import type { Duplex } from "node:stream";
 import { type ConnectionOptions, FrameConnection } from "./connection.ts";
-import type { DeadlineCallbacks } from "./deadlines.ts";
+import type { DeadlineCallbacks } from "./http2-deadlines.ts";
 import { connectionPreface, FrameType, windowBytesMax } from "./frame-numbers.ts";
 import type { ConnectionParts } from "./frame-rules.ts";
 import { emptyTable } from "./hpack/encoder.ts";

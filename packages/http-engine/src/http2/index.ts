@@ -8,7 +8,7 @@
  * Contains the server's side and the common parts; the client's side is in `../http2-client/`.
  */
 export { type ConnectionOptions, FrameConnection } from "./connection.ts";
-export { type DeadlineCallbacks, Deadlines, type Handshake } from "./deadlines.ts";
+export { type DeadlineCallbacks, Http2Deadlines, type Handshake } from "./http2-deadlines.ts";
 export { colon, isRegularField } from "./field-rules.ts";
 export { connectionPreface, FrameFlag } from "./frame-numbers.ts";
 export { type ConnectionParts, type FrameCallbacks, FrameRules } from "./frame-rules.ts";

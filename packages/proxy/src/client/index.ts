@@ -10,8 +10,8 @@ export type { CallEnd, CallInit } from "./outgoing-call.ts";
 export { createGrpcTransport, type GrpcTransport, type GrpcTransportOptions } from "./create-grpc-transport.ts";
 export type { RequestFields } from "./request-fields.ts";
 export { Retries, type RetryPolicy, retryPolicyNames } from "./retries.ts";
-export { StreamCall } from "./stream-call.ts";
-export { UnaryCall } from "./unary-call.ts";
+export { OutgoingStream } from "./stream-call.ts";
+export { OutgoingUnary } from "./unary-call.ts";
 export {
   createUpstream,
   type Upstream,

@@ -23,12 +23,12 @@ export interface StreamCallResponse {
 const keptBytesMax = 96 * 1024;
 
 /** A call with a stream of messages in one or both directions. */
-export abstract class StreamCall<T> extends OutgoingCall<T> {
+export abstract class OutgoingStream<T> extends OutgoingCall<T> {
   /**
    * The caller's async context, in which its messages are read. Socket events run in that of the call that opened the
    * connection.
    */
-  readonly #context = new AsyncResource("StreamCall");
+  readonly #context = new AsyncResource("OutgoingStream");
   readonly #input: AsyncIterator<unknown>;
   readonly #received = new ResponseMessages((bytes) => this.stream?.consumed(bytes));
   /** The messages of the response as they arrive. Throw if the call fails. */
@@ -125,7 +125,7 @@ export abstract class StreamCall<T> extends OutgoingCall<T> {
 }
 
 /** A streaming call of a transport that settles a promise with the header of the response. */
-export class PromisedStream extends StreamCall<Message> {
+export class PromisedStream extends OutgoingStream<Message> {
   readonly #resolve: (response: StreamCallResponse) => void;
   readonly #reject: (error: ConnectError) => void;
   readonly #trailer: Headers = new Headers();

@@ -21,7 +21,7 @@ export interface UnaryCallResponse {
 }
 
 /** A call with one request message and one response message. */
-export abstract class UnaryCall<T> extends OutgoingCall<T> {
+export abstract class OutgoingUnary<T> extends OutgoingCall<T> {
   readonly #request: Uint8Array;
   /** The first piece of the response body, and the entire body if no other piece arrives. */
   #first: Uint8Array = noBytes;
@@ -123,7 +123,7 @@ export abstract class UnaryCall<T> extends OutgoingCall<T> {
 }
 
 /** A unary call of a transport that settles a promise. */
-export class PromisedCall extends UnaryCall<Message> {
+export class PromisedCall extends OutgoingUnary<Message> {
   readonly #resolve: (response: UnaryCallResponse) => void;
   readonly #reject: (error: ConnectError) => void;
 

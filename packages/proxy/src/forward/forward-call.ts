@@ -9,8 +9,8 @@ import {
   cannotEncode,
   ClientMethod,
   type Retries,
-  StreamCall,
-  UnaryCall,
+  OutgoingStream,
+  OutgoingUnary,
 } from "../client/index.ts";
 import { problem } from "@plantstore/gateway/internal/errors";
 import { Envelope, envelopeBytes, type ForwardedMessage, toEnvelope } from "@plantstore/gateway/internal/protocols";
@@ -184,7 +184,7 @@ function timeoutOf(
   return Math.max(1, Math.min(requestedMs, timeoutMaxMs ?? requestedMs));
 }
 
-class ForwardedUnary extends UnaryCall<ForwardedMessage> {
+class ForwardedUnary extends OutgoingUnary<ForwardedMessage> {
   /**
    * Gives the application's AsyncLocalStorage the context of this call instead of the call that opened the connection.
    */
@@ -220,7 +220,7 @@ class ForwardedUnary extends UnaryCall<ForwardedMessage> {
   }
 }
 
-class ForwardedStream extends StreamCall<ForwardedMessage> {
+class ForwardedStream extends OutgoingStream<ForwardedMessage> {
   readonly #target: ForwardTarget;
 
   constructor(target: ForwardTarget, caller: Caller, requests: AsyncIterable<ForwardedMessage>) {

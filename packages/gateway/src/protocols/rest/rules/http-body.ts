@@ -1,7 +1,7 @@
 import { create, type DescField, type DescMessage, isMessage, type Message } from "@bufbuild/protobuf";
 import { createFieldSetter, loadField } from "../../../messages/json/index.ts";
 import { findProtoField } from "./field-path.ts";
-import type { RequestBody } from "./rest-request.ts";
+import type { RestBody } from "./rest-request.ts";
 
 /** A google.api.HttpBody: bytes that are sent over HTTP unchanged, with their content type. */
 interface HttpBody extends Message<"google.api.HttpBody"> {
@@ -31,7 +31,7 @@ function locateHttpBody(desc: DescMessage, field: string, all: string): HttpBody
  *
  * @param body - the request field that is the body, or `*`
  */
-export function createRawReader(input: DescMessage, body: string): ((request: RequestBody) => Message) | undefined {
+export function createRawReader(input: DescMessage, body: string): ((request: RestBody) => Message) | undefined {
   const location = locateHttpBody(input, body, "*");
   if (location === undefined) return undefined;
   if (location === "message") return (request) => fill(create(input), request);
@@ -43,7 +43,7 @@ export function createRawReader(input: DescMessage, body: string): ((request: Re
   };
 }
 
-function fill(message: Message, { contentType, body }: RequestBody): Message {
+function fill(message: Message, { contentType, body }: RestBody): Message {
   return Object.assign(message, { contentType: contentType ?? "", data: body });
 }
 

@@ -13,7 +13,7 @@ import {
 import { toShortLine } from "../../../errors/index.ts";
 import { findProtoField } from "./field-path.ts";
 import { createRawReader } from "./http-body.ts";
-import type { RequestBody } from "./rest-request.ts";
+import type { RestBody } from "./rest-request.ts";
 import { RuleProblem } from "./rule-problem.ts";
 
 /**
@@ -25,7 +25,7 @@ export interface BodyReader {
   /** Whether a body is bytes of any type: a google.api.HttpBody. */
   readonly isRaw: boolean;
   /** Creates a message from bytes. */
-  readonly createMessage?: (request: RequestBody) => Message;
+  readonly createMessage?: (request: RestBody) => Message;
   /**
    * Sets the fields of the JSON body in a message that already has the fields of the path. Returns the names that were
    * ignored.

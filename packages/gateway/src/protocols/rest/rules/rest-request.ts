@@ -1,5 +1,5 @@
 /** The decompressed body of a request, or one message of a stream. */
-export interface RequestBody {
+export interface RestBody {
   /** The value of the header `Content-Type`; `null` if there is none. */
   readonly contentType: string | null;
   /** Empty if there is none. */
@@ -15,4 +15,4 @@ export interface RequestUrl {
 }
 
 /** The parts of a request that a binding reads. */
-export interface RestRequest extends RequestBody, RequestUrl {}
+export interface RestRequest extends RestBody, RequestUrl {}

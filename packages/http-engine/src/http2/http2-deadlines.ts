@@ -3,7 +3,7 @@ import type { ConnectionParts } from "./frame-rules.ts";
 import { ConnectionError, protocolError } from "./http2-error.ts";
 import type { Http2Limits } from "./http2-limits.ts";
 
-/** Callbacks of {@link Deadlines}, which act on the connection. */
+/** Callbacks of {@link Http2Deadlines}, which act on the connection. */
 export interface DeadlineCallbacks {
   /** Sends a PING to check whether the peer still responds. */
   ping(): void;
@@ -13,7 +13,7 @@ export interface DeadlineCallbacks {
   destroy(): void;
 }
 
-/** The state of the handshake and of field blocks, for {@link Deadlines}. */
+/** The state of the handshake and of field blocks, for {@link Http2Deadlines}. */
 export interface Handshake {
   /** Whether both sides have sent SETTINGS, and ours are acknowledged. */
   readonly settingsExchanged: boolean;
@@ -22,7 +22,7 @@ export interface Handshake {
 }
 
 /** The deadlines of both sides. They are checked at intervals, which is cheaper than a timer for each. */
-export class Deadlines<Stream> {
+export class Http2Deadlines<Stream> {
   protected readonly parts: ConnectionParts<Stream>;
   readonly #handshake: Handshake;
   readonly #callbacks: DeadlineCallbacks;

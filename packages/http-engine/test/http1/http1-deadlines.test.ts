@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { defaultLimits, type Limits } from "../../../gateway/src/exchange/limits.ts";
 import { lingerMsMax, retiredIdleMs } from "../../../gateway/src/exchange/index.ts";
-import { Deadlines, type DueAction, type ConnectionState } from "../../src/http1/deadlines.ts";
+import { Http1Deadlines, type DueAction, type ConnectionState } from "../../src/http1/http1-deadlines.ts";
 
 const timeoutCheckIntervalMs = 1_000;
 const idle: ConnectionState = {
@@ -21,7 +21,7 @@ function firstAction(
   ms: number,
   limits: Partial<Limits> = {},
 ): readonly [DueAction, number] {
-  const deadlines = new Deadlines({ ...defaultLimits, ...limits }, timeoutCheckIntervalMs);
+  const deadlines = new Http1Deadlines({ ...defaultLimits, ...limits }, timeoutCheckIntervalMs);
   for (let waitedMs = 0; waitedMs <= ms; waitedMs += timeoutCheckIntervalMs) {
     const due = deadlines.check({ ...idle, ...wait });
     if (due !== "nothing") return [due, waitedMs];
@@ -113,7 +113,7 @@ describe("an HTTP/1.1 connection that waits", () => {
   });
 
   test("for a request has the full timeout after a response that was read late", () => {
-    const deadlines = new Deadlines(defaultLimits, timeoutCheckIntervalMs);
+    const deadlines = new Http1Deadlines(defaultLimits, timeoutCheckIntervalMs);
     for (let waitedMs = 0; waitedMs <= idleTimeoutMs; waitedMs += timeoutCheckIntervalMs) {
       expect(deadlines.check({ ...idle, stage: "head", congested: true })).toBe("nothing");
     }
@@ -121,7 +121,7 @@ describe("an HTTP/1.1 connection that waits", () => {
   });
 
   test("restarts its wait with each activity of the client", () => {
-    const deadlines = new Deadlines(defaultLimits, timeoutCheckIntervalMs);
+    const deadlines = new Http1Deadlines(defaultLimits, timeoutCheckIntervalMs);
     for (let checks = 0; checks < 100; checks += 1) {
       expect(deadlines.check({ ...idle, clientClosed: true })).toBe("nothing");
       if (checks % 10 === 9) deadlines.restart();

@@ -1,7 +1,7 @@
 import { type Limits, lingerMsMax, retiredIdleMs } from "@plantstore/gateway/exchange";
 import type { Stage } from "./request-reader.ts";
 
-/** The state of a connection that {@link Deadlines} check. */
+/** The state of a connection that {@link Http1Deadlines} check. */
 export interface ConnectionState {
   readonly stage: Stage;
   /** Whether a part of the next head has arrived. */
@@ -24,7 +24,7 @@ export interface ConnectionState {
  * Measures how long a connection has waited for its client by counting the calls of {@link check}. That is cheaper than
  * a timer for each wait, and late by at most a quarter of the shortest timeout.
  */
-export class Deadlines {
+export class Http1Deadlines {
   readonly #limits: Limits;
   readonly #timeoutCheckIntervalMs: number;
   /** Checks since the current wait started. */
