@@ -95,7 +95,9 @@ function expectedSuccess(format: WireFormat, { response }: Want): ComparedRespon
     httpStatus: 200,
     header: { "content-type": format.contentType ?? "application/json" },
     trailer: hasEnvelopes(format) ? { "grpc-status": "0" } : {},
-    messages: [format.codec === "proto" ? (response?.proto ?? "") : (response?.json ?? "{}")],
+    messages: [
+      format.codec === "path" || format.codec === "json" ? (response?.json ?? "{}") : (response?.[format.codec] ?? ""),
+    ],
   };
 }
 

@@ -77,7 +77,7 @@ const unknownPathCases: readonly NoCallTestCase[] = [
     }),
   ),
   ...Object.entries({
-    "an unknown RPC is unimplemented for an unknown gRPC codec": [noProcedure, "application/grpc+thrift"],
+    "an unknown RPC is unimplemented for an unknown gRPC codec": [noProcedure, "application/grpc+unheard-of"],
     "an unknown service is unimplemented": ["/forest.v1.ForestService/FellTree", "application/grpc"],
     "the path of an RPC with a trailing slash is unimplemented": [`${deletePlantProcedure}/`, "application/grpc"],
     "the path of an RPC in lower case is unimplemented": [deletePlantProcedure.toLowerCase(), "application/grpc"],
@@ -212,7 +212,7 @@ const contentTypeCases: readonly NoCallTestCase[] = [
     want: record(400, 3, "the content type is missing"),
   },
   {
-    name: "Connect has no text codec",
+    name: "Connect refuses text",
     caller: "connect-json",
     request: post(deletePlantProcedure, [type("text/plain"), connectVersion]),
     want: connectError(415, "invalid_argument", unsupported("text/plain")),
@@ -224,16 +224,16 @@ const contentTypeCases: readonly NoCallTestCase[] = [
     want: connectError(415, "invalid_argument", unsupported("application/connect+proto")),
   },
   {
-    name: "gRPC has no Thrift codec",
+    name: "gRPC refuses an unknown codec",
     caller: "grpc",
-    request: post(deletePlantProcedure, [type("application/grpc+thrift")]),
-    want: trailersOnly("application/grpc", 3, unsupported("application/grpc+thrift")),
+    request: post(deletePlantProcedure, [type("application/grpc+unheard-of")]),
+    want: trailersOnly("application/grpc", 3, unsupported("application/grpc+unheard-of")),
   },
   {
-    name: "gRPC-Web has no Thrift codec",
+    name: "gRPC-Web refuses an unknown codec",
     caller: "grpc-web",
-    request: post(deletePlantProcedure, [type("application/grpc-web+thrift")]),
-    want: webTrailers("application/grpc-web", 3, unsupported("application/grpc-web+thrift")),
+    request: post(deletePlantProcedure, [type("application/grpc-web+unheard-of")]),
+    want: webTrailers("application/grpc-web", 3, unsupported("application/grpc-web+unheard-of")),
   },
 ];
 

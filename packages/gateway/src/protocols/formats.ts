@@ -1,12 +1,15 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import type { UniversalHandlerOptions } from "@connectrpc/connect/protocol";
 import type { ReadJsonOptions } from "../messages/json/index.ts";
-import type { Codec, Format } from "./formats/format.ts";
+import type { Codec, Format, FormatName } from "./formats/format.ts";
 import { json } from "./formats/json.ts";
 import { proto } from "./formats/proto.ts";
 
+/** The first one is that of content types without a format. */
+const byName: Readonly<Record<FormatName, Format>> = { proto, json };
+
 /** The formats of RPC protocols. A content type without a format, such as `application/grpc`, means the first one. */
-export const formats: readonly [Format, ...Format[]] = [proto, json];
+export const formats: readonly Format[] = Object.values(byName);
 
 /** The codecs of one RPC, by format name. */
 export type MethodCodecs = ReadonlyMap<string, Codec>;

@@ -25,7 +25,7 @@ export type {
   UnaryWire,
   Wire,
 } from "./protocol.ts";
-export type { Codec } from "./formats/format.ts";
+export type { Codec, FormatName } from "./formats/format.ts";
 export { createMethodCodecs, type MethodCodecs } from "./formats.ts";
 export { BodyCallWire, createBodyProtocol } from "./shared/body-protocol.ts";
 export {

@@ -5,7 +5,7 @@ import { beforeAll, expect, test } from "vitest";
 import type { FetchHandler } from "../../src/fetch/entry.ts";
 import { exchangeFetch } from "../../../testing/src/carriers/fetch.ts";
 import { projectFolder } from "../../../testing/src/process/child-program.ts";
-import { rpcRequest, wireFormats } from "../../../testing/src/gateway/wire-format.ts";
+import { emptyMessage, rpcRequest, wireFormats } from "../../../testing/src/gateway/wire-format.ts";
 import { SignupService } from "../../../testing/src/gen/signup/v1/signup_pb.ts";
 import { validAccount } from "../../../testing/src/gateway/signup.ts";
 import { readOutcome } from "../../../testing/src/gateway/outcome.ts";
@@ -78,7 +78,7 @@ test.each(["connect-json", "connect-proto", "grpc-web", "grpc-web-text"] as cons
   "without node, a call gets a response in %s",
   async (name) => {
     const format = wireFormats[name];
-    const message = format.codec === "json" ? Buffer.from("{}") : Buffer.of();
+    const message = emptyMessage(format);
     const response = await exchangeFetch(fetch, rpcRequest(format, message, [], getReadingProcedure));
     expect(readOutcome(format, response)).toEqual({ code: 0, message: "" });
   },

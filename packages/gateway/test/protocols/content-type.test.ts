@@ -84,7 +84,7 @@ describe("the targets of an RPC", () => {
     ...notJsonContentTypes,
     "application/proto; charset=utf-8",
     "application/grpc; charset=utf-8",
-    "application/grpc+xml",
+    "application/grpc+unheard-of",
     "application/grpc+protobuf",
     "application/grpc-websocket",
     "constructor",
@@ -103,7 +103,11 @@ describe("the protocol of a request without a match", () => {
       contentType: "Application/GRPC-Web+proto",
       want: "grpc-web",
     },
-    { name: "the content type application/connect+xml", contentType: "application/connect+xml", want: "connect" },
+    {
+      name: "the content type application/connect+unheard-of",
+      contentType: "application/connect+unheard-of",
+      want: "connect",
+    },
     {
       name: "the content type application/json and Connect-Protocol-Version",
       contentType: "application/json",

@@ -18,7 +18,13 @@ import { guardCallback } from "../../src/serve/faults.ts";
 import { carrierNames, openEveryCarrier } from "../../../testing/src/gateway/every-carrier.ts";
 import { startGreenhouse, waterBedProcedure } from "../../../testing/src/gateway/greenhouse.ts";
 import { readOutcome } from "../../../testing/src/gateway/outcome.ts";
-import { exchange, rpcRequest, type WireFormat, wireFormats } from "../../../testing/src/gateway/wire-format.ts";
+import {
+  emptyMessage,
+  exchange,
+  rpcRequest,
+  type WireFormat,
+  wireFormats,
+} from "../../../testing/src/gateway/wire-format.ts";
 import { settingFrame } from "../../../testing/src/http2/http2-requests.ts";
 
 const json: Field = ["content-type", "application/json"];
@@ -401,7 +407,7 @@ describe.each([0, 99, "NotFound", "5"])("an error with the invalid code %j is UN
   test.each(Object.values(wireFormats))("in a unary call over $name", async (format: WireFormat) => {
     for (const options of [{}, { admit: fail }]) {
       await using greenhouse = await startGreenhouse({ waterBed: fail }, options);
-      const message = Buffer.from(format.codec === "json" ? "{}" : "");
+      const message = emptyMessage(format);
       const request = format.protocol === "rest" ? water : rpcRequest(format, message, [], waterBedProcedure);
       const sent = format.protocol === "rest" ? { ...request, body: Buffer.of() } : request;
       const response = await exchange(greenhouse.address, "2", sent);

@@ -8,7 +8,7 @@ import { startGreenhouse, type TestGreenhouse, waterBedProcedure } from "../../.
 import { readOutcome } from "../../../testing/src/gateway/outcome.ts";
 import type { Upload } from "../../../testing/src/carriers/fetch.ts";
 import { openUpload } from "../../../testing/src/gateway/rest-upload.ts";
-import { rpcRequest, wireFormats } from "../../../testing/src/gateway/wire-format.ts";
+import { emptyMessage, rpcRequest, wireFormats } from "../../../testing/src/gateway/wire-format.ts";
 
 // A compression of the embedding program whose promise never settles.
 
@@ -62,7 +62,7 @@ async function start(format: Format, waterBed: () => object): Promise<Stuck> {
       const request =
         format.protocol === "rest"
           ? { httpMethod: "POST", path: "/beds/7:water", header }
-          : rpcRequest(format, Buffer.from(format.codec === "json" ? "{}" : ""), header, waterBedProcedure);
+          : rpcRequest(format, emptyMessage(format), header, waterBedProcedure);
       const upload = await openUpload(greenhouse, version, [request.httpMethod, request.path], request.header);
       if ("body" in request && request.body !== undefined) upload.write(request.body);
       upload.end();

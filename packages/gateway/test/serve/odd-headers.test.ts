@@ -6,7 +6,7 @@ import { encodeEnvelope } from "../../../testing/src/gateway/envelope.ts";
 import { carrierNames, openEveryCarrier } from "../../../testing/src/gateway/every-carrier.ts";
 import { waterBedProcedure } from "../../../testing/src/gateway/greenhouse.ts";
 import { readOutcome } from "../../../testing/src/gateway/outcome.ts";
-import { rpcRequest, type WireFormat, wireFormats } from "../../../testing/src/gateway/wire-format.ts";
+import { emptyMessage, rpcRequest, type WireFormat, wireFormats } from "../../../testing/src/gateway/wire-format.ts";
 
 /** Invalid headers that applications in JavaScript return. */
 const odd = [
@@ -85,7 +85,7 @@ interface Way {
 }
 
 function wayOf(name: string, format: WireFormat, procedure: string): Way {
-  const message = Buffer.from(format.codec === "json" ? "{}" : "");
+  const message = emptyMessage(format);
   return {
     name,
     request: (header) => rpcRequest(format, message, header, procedure),

@@ -104,8 +104,8 @@ const wrongTypes: readonly Refused[] = [
   { name: "an RPC with text, of Connect", type: "text/plain", more: [connectVersion], by: "connect" as const },
   { name: "an RPC with a stream of Connect", type: "application/connect+json", by: "connect" as const },
   { name: "a stream with a message of Connect", procedure: recordReadingsProcedure, type: "application/json" },
-  { name: "an RPC with a format of gRPC", type: "application/grpc+thrift", by: "grpc" as const },
-  { name: "an RPC with a format of gRPC-Web", type: "application/grpc-web+thrift", by: "grpc-web" as const },
+  { name: "an RPC with a format of gRPC", type: "application/grpc+unheard-of", by: "grpc" as const },
+  { name: "an RPC with a format of gRPC-Web", type: "application/grpc-web+unheard-of", by: "grpc-web" as const },
   { name: "an RPC with what curl sends by -d", type: form, hint: "; with curl, use --json to send JSON" },
   // A stream does not accept the JSON that curl sends with --json.
   { name: "a stream with what curl sends by -d", procedure: recordReadingsProcedure, type: form },
@@ -138,7 +138,7 @@ const otherTypes: readonly Refused[] = [
   },
   {
     name: "an RPC by GET of Connect in an unknown format",
-    request: ask("GET", `${getReadingProcedure}?encoding=cbor&message=`, connectVersion),
+    request: ask("GET", `${getReadingProcedure}?encoding=unheard-of&message=`, connectVersion),
     by: "connect",
     httpStatus: 415,
     message: wrongEncoding,

@@ -5,7 +5,7 @@ import { GreenhouseService, WaterBedRequestSchema } from "../../../../examples/g
 import type { Field, HttpRequest } from "../carriers/exchange.ts";
 import { exchangeFetch } from "../carriers/fetch.ts";
 import { encodeEnvelope } from "./envelope.ts";
-import { encodeMessage, exchange, rpcRequest, type WireFormat, wireFormats } from "./wire-format.ts";
+import { emptyMessage, encodeMessage, exchange, rpcRequest, type WireFormat, wireFormats } from "./wire-format.ts";
 
 const waterBedProcedure = "/greenhouse.v1.GreenhouseService/WaterBed";
 const watchReadingsProcedure = "/greenhouse.v1.GreenhouseService/WatchReadings";
@@ -43,7 +43,7 @@ function requestOf(format: WireFormat, place: string): HttpRequest {
   if (place.startsWith("stream")) {
     if (format.protocol !== "connect") return rpcRequest(format, Buffer.of(), header, watchReadingsProcedure);
     const contentType = `application/connect+${format.codec}`;
-    const body = encodeEnvelope(0, Buffer.from(format.codec === "json" ? "{}" : ""));
+    const body = encodeEnvelope(0, emptyMessage(format));
     return {
       httpMethod: "POST",
       path: watchReadingsProcedure,

@@ -1,5 +1,7 @@
 import { create, type DescMessage, type MessageInitShape, toBinary, toJsonString } from "@bufbuild/protobuf";
+import { EmptySchema } from "@bufbuild/protobuf/wkt";
 import type { Protocol } from "../../../gateway/src/index.ts";
+import type { FormatName } from "../../../gateway/src/protocols/index.ts";
 import { encodeEnvelope } from "./envelope.ts";
 import { statelessRequest, toolNameOf } from "./mcp.ts";
 import type { Address, Field, HttpResponse, HttpRequest, HttpVersion } from "../carriers/exchange.ts";
@@ -10,7 +12,7 @@ import { exchangeHttp2 } from "../carriers/http2-connection.ts";
 export interface WireFormat {
   readonly name: WireFormatName | "mcp";
   readonly protocol: Protocol;
-  readonly codec: "path" | "json" | "proto";
+  readonly codec: "path" | FormatName;
   /** HTTP versions that can carry it; gRPC needs HTTP/2's trailers. */
   readonly httpVersions: readonly HttpVersion[];
   /** The request's content type, and what it is answered with when the call succeeds; REST has neither. */
@@ -21,16 +23,20 @@ export interface WireFormat {
   readonly timeout: ((timeoutMs: number) => Field) | undefined;
 }
 
-/** The names of the {@link wireFormats}, which every gateway serves. */
-export type WireFormatName =
-  | "rest"
-  | "connect-json"
-  | "connect-proto"
-  | "grpc"
-  | "grpc-json"
-  | "grpc-web"
-  | "grpc-web-json"
-  | "grpc-web-text";
+/** The wire formats of each protocol. A new protocol does not compile until this type has its formats. */
+interface NamesByProtocol {
+  rest: "rest";
+  connect: `connect-${FormatName}`;
+  grpc: EnvelopedName<"grpc">;
+  "grpc-web": EnvelopedName<"grpc-web"> | "grpc-web-text";
+  mcp: "mcp";
+}
+
+/** A protocol whose content type without a format means proto. */
+type EnvelopedName<Name extends Protocol> = Name | `${Name}-${Exclude<FormatName, "proto">}`;
+
+/** The names of the {@link wireFormats}, which every gateway serves. A new format does not compile until they have it. */
+export type WireFormatName = Exclude<NamesByProtocol[Protocol], "mcp">;
 
 const connectHeader: readonly Field[] = [["connect-protocol-version", "1"]];
 const grpcTimeout = (timeoutMs: number): Field => ["grpc-timeout", `${String(timeoutMs)}m`];
@@ -109,6 +115,11 @@ function carriagesOfFormat(format: WireFormat): readonly Carriage[] {
   }));
 }
 
+/** An empty message in the codec of the format, without envelope. */
+export function emptyMessage(format: WireFormat): Buffer {
+  return encodeMessage(format, EmptySchema, {});
+}
+
 /** A request message of any RPC in the codec of the format, without envelope. REST has none. */
 export function encodeMessage<Desc extends DescMessage>(
   format: WireFormat,
@@ -116,7 +127,12 @@ export function encodeMessage<Desc extends DescMessage>(
   init: MessageInitShape<Desc>,
 ): Buffer {
   const message = create(schema, init);
-  return Buffer.from(format.codec === "json" ? toJsonString(schema, message) : toBinary(schema, message));
+  const encoders: Readonly<Record<WireFormat["codec"], () => string | Uint8Array>> = {
+    path: () => "",
+    proto: () => toBinary(schema, message),
+    json: () => toJsonString(schema, message),
+  };
+  return Buffer.from(encoders[format.codec]());
 }
 
 /** A unary request whose message is `message`, in the format's envelope where it has one. Not for REST. */
@@ -154,12 +170,12 @@ function toolRequest(message: Uint8Array, header: readonly Field[], procedure: s
   return { ...request, body: Buffer.from(text) };
 }
 
-function grpcFormat(name: WireFormatName, codec: "json" | "proto", contentType: string): WireFormat {
+function grpcFormat(name: WireFormatName, codec: FormatName, contentType: string): WireFormat {
   const header: readonly Field[] = [["te", "trailers"]];
   return { name, protocol: "grpc", codec, httpVersions: ["2"], contentType, header, timeout: grpcTimeout };
 }
 
-function grpcWebFormat(name: WireFormatName, codec: "json" | "proto", contentType: string): WireFormat {
+function grpcWebFormat(name: WireFormatName, codec: FormatName, contentType: string): WireFormat {
   const header: readonly Field[] = [["x-grpc-web", "1"]];
   return { name, protocol: "grpc-web", codec, httpVersions: ["1.1", "2"], contentType, header, timeout: grpcTimeout };
 }

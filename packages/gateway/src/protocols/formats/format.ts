@@ -3,12 +3,18 @@ import type { UniversalHandlerOptions } from "@connectrpc/connect/protocol";
 import type { ReadJsonOptions } from "../../messages/json/index.ts";
 
 /**
- * An encoding of messages in RPC protocols. To add one, add a file to this folder and an item to the list in
- * `formats.ts`.
+ * The name of a format. Code outside this folder that differs per format uses a `Record<FormatName, …>`, so that it does
+ * not compile until a new format is added to it.
+ */
+export type FormatName = "json" | "proto";
+
+/**
+ * An encoding of messages in RPC protocols. To add one, add a file to this folder, a {@link FormatName} and an item to
+ * the list in `formats.ts`.
  */
 export interface Format {
   /** The name in content types (`application/grpc+proto`) and in the query of Connect (`encoding=proto`). */
-  readonly name: string;
+  readonly name: FormatName;
   /** Whether the format is text. Only content types of text formats may have a charset. */
   readonly isText: boolean;
   createCodec(method: DescMethod, options: UniversalHandlerOptions, jsonRules: ReadJsonOptions): Codec;
