@@ -142,12 +142,12 @@ test("a slow target does not exceed the timeouts of the role of the source", asy
   const owner = urlOf(source);
   await runSql(
     owner,
-    "CREATE ROLE hasty SUPERUSER LOGIN; ALTER ROLE hasty SET idle_in_transaction_session_timeout = '10ms'",
+    "CREATE ROLE hasty SUPERUSER LOGIN; ALTER ROLE hasty SET idle_in_transaction_session_timeout = '1s'",
   );
   const hasty: PlantLocation = { kind: "postgres", url: owner.replace("user=tester", "user=hasty") };
   await using locked = await openLockedStore(hasty, { isRead: true, watchMs: 0 });
   // As long as a slow target takes to store a chunk.
-  await sleep(200);
+  await sleep(1_500);
   await expect(locked.count()).resolves.toEqual({ plants: 4, records: 3, keys: 1 });
 });
 
