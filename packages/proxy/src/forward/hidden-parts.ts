@@ -100,7 +100,7 @@ export class HiddenParts {
   #cleanEnums(desc: DescEnum, value: unknown): boolean {
     if (!this.#restricted.has(desc.typeName)) return true;
     const isHidden = (each: unknown): boolean => typeof each === "number" && desc.value[each] === undefined;
-    if (Array.isArray(value)) value.splice(0, value.length, ...value.filter((each) => !isHidden(each)));
+    if (Array.isArray(value)) removeItems(value, isHidden);
     else if (typeof value === "object" && value !== null)
       for (const [key, each] of Object.entries(value)) if (isHidden(each)) Reflect.deleteProperty(value, key);
     return !isHidden(value);
@@ -163,6 +163,13 @@ function valueOf(message: Message, { localName, oneof }: DescField): unknown {
 function enumNumberOf({ $unknown }: Message, { number }: DescExtension): number | undefined {
   const sent = $unknown?.findLast(({ no, wireType }) => no === number && wireType === WireType.Varint);
   return sent && new BinaryReader(sent.data).int32();
+}
+
+/** Removes the items of a list for which a function returns true. The list may be too long to be passed as arguments. */
+function removeItems(list: unknown[], isRemoved: (item: unknown) => boolean): void {
+  let length = 0;
+  for (const item of list) if (!isRemoved(item)) list[length++] = item;
+  list.length = length;
 }
 
 /** Returns the values of a field: of a list, of a map, or the single one. */

@@ -240,6 +240,13 @@ describe.each(transports)("over $name", ({ open }) => {
     expect([receivedSinks[0], sink].map((each) => each && "maybeEnum" in each)).toEqual([false, false]);
   });
 
+  test("a list of 500,000 enum values loses only the hidden ones", async () => {
+    received.length = 0;
+    const shades = Array.from({ length: 500_000 }, (_, at) => (at % 2 === 0 ? Shade.LIGHT : Shade.DARK));
+    await createClient(LegacySink, open()).keep(create(LegacySchema, { name: "request", shades }));
+    expect(received.map((legacy) => legacy.shades.length)).toEqual([250_000]);
+  });
+
   test("error details have no hidden parts, and those of hidden types are missing", async () => {
     const client = createClient(LegacySink, open());
     const fail = create(LegacySchema, { name: "fail" });
