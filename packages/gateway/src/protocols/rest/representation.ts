@@ -92,8 +92,12 @@ const utf8 = new TextDecoder();
  */
 function indentJson(json: string): string {
   let depth = 0;
+  let isString = false;
   const line = (): string => `\n${"  ".repeat(depth)}`;
-  return json.replaceAll(/"(?:[^"\\]|\\.)*"|\{\}|\[\]|[{}[\],:]/g, (token) => {
+  // Strings are not matched as a whole: one of ten megabytes would overflow the stack of the regular expression.
+  return json.replaceAll(/\\.|\{\}|\[\]|["{}[\],:]/g, (token) => {
+    if (token === '"') isString = !isString;
+    if (isString || token === '"') return token;
     if (token === "{" || token === "[") {
       depth += 1;
       return token + line();
