@@ -8,7 +8,7 @@ import {
 } from "@bufbuild/protobuf";
 import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError, type Interceptor } from "@connectrpc/connect";
-import { afterAll, expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
 import { exchangeFetch } from "../../../testing/src/carriers/fetch.ts";
 import { compareValues, Differs, type EffectsOf } from "../../../testing/src/comparison.ts";
 import {
@@ -16,6 +16,7 @@ import {
   type OptionValue,
   type ShortRequest,
 } from "../../../testing/src/gateway/compare-responses.ts";
+import { recordGeneratedFunctions } from "../../../testing/src/gateway/generated-functions.ts";
 import { descriptorSetOf } from "../../../testing/src/gateway/descriptor-set.ts";
 import { KitchenSink, SinkSchema } from "../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { SignupService } from "../../../testing/src/gen/signup/v1/signup_pb.ts";
@@ -52,18 +53,7 @@ function failToAdmit(): never {
   throw new Error("a fault");
 }
 
-/** The sources of the functions that were generated. */
-const generated: string[] = [];
-vi.stubGlobal(
-  "Function",
-  new Proxy(Function, {
-    construct(target, args: string[]) {
-      if (args.at(-1)?.includes("function") === true) generated.push(String(args.at(-1)));
-      return Reflect.construct(target, args);
-    },
-  }),
-);
-afterAll(() => vi.unstubAllGlobals());
+const generated = recordGeneratedFunctions();
 
 const effects: EffectsOf<ServingOptions> = {
   routes: () => compareWith(read, { routes: () => undefined }),

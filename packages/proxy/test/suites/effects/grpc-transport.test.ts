@@ -2,11 +2,12 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { createFileRegistry, fromBinary } from "@bufbuild/protobuf";
 import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError, createClient } from "@connectrpc/connect";
-import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createIssuedCertificate } from "../../../../testing/src/carriers/certificate.ts";
 import { frameFlag, frameType } from "../../../../testing/src/carriers/http2-frames.ts";
 import { compareValues, Differs, type EffectsOf } from "../../../../testing/src/comparison.ts";
+import { recordGeneratedFunctions } from "../../../../testing/src/gateway/generated-functions.ts";
 import { descriptorSetOf } from "../../../../testing/src/gateway/descriptor-set.ts";
 import { outcomeOf } from "../../../../testing/src/gateway/greenhouse-client.ts";
 import { startScriptedServer } from "../../../../testing/src/gateway/scripted-http2-server.ts";
@@ -96,18 +97,7 @@ async function callSilent(
   return observed;
 }
 
-/** The sources of the functions that were generated. */
-const generated: string[] = [];
-vi.stubGlobal(
-  "Function",
-  new Proxy(Function, {
-    construct(target, args: string[]) {
-      if (args.at(-1)?.includes("function") === true) generated.push(String(args.at(-1)));
-      return Reflect.construct(target, args);
-    },
-  }),
-);
-afterAll(() => vi.unstubAllGlobals());
+const generated = recordGeneratedFunctions();
 
 const once: RetryPolicy = {
   maxAttempts: 2,

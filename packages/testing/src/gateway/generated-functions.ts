@@ -1,0 +1,17 @@
+import { afterAll, vi } from "vitest";
+
+/** Returns the list of the sources of functions that are generated while the tests of the file run. Tests may empty it. */
+export function recordGeneratedFunctions(): string[] {
+  const sources: string[] = [];
+  vi.stubGlobal(
+    "Function",
+    new Proxy(Function, {
+      construct(target, args: string[]) {
+        if (args.at(-1)?.includes("function") === true) sources.push(String(args.at(-1)));
+        return Reflect.construct(target, args);
+      },
+    }),
+  );
+  afterAll(() => vi.unstubAllGlobals());
+  return sources;
+}
