@@ -94,6 +94,7 @@ export const suites: readonly Suite[] = [
     files: [
       "test/{client/lost-replies,contract/kept-heads,fuzz/**/*}.test.ts",
       "packages/gateway/test/{compression/window-budget,fuzz,listen/refused-bodies,openapi/expansion}.test.ts",
+      "packages/gateway/test/options/long-strings.test.ts",
       "packages/gateway/test/messages/{binary/random-messages,codegen/wide-messages}.test.ts",
       "packages/gateway/test/messages/json/{json-scanner-memory,parse-plain,write-random-json}.test.ts",
       "packages/gateway/test/{protocols/{mcp/random-results,queued-decompression},serve/announced-messages}.test.ts",
@@ -123,7 +124,11 @@ export const suites: readonly Suite[] = [
     occasion: "run",
     whySeparate: "waits for limits and timeouts that must not apply",
     isForMutants: true,
-    files: ["{packages/*/test,test}/suites/effects/**/*.test.ts", "test/server/setting-effects.test.ts"],
+    files: [
+      "{packages/*/test,test}/suites/effects/**/*.test.ts",
+      "packages/gateway/test/options/{rest,serving}-effects.test.ts",
+      "test/server/setting-effects.test.ts",
+    ],
     workers: 4,
   },
   {
