@@ -78,7 +78,8 @@ interface Requirement {
 /**
  * Creates a {@link BearerAuth} for one realm.
  *
- * @throws TypeError for unknown options, and for a name in `open` that is not one of a service or procedure; RangeError when the realm or the metadata URL is not printable ASCII
+ * @throws TypeError for unknown options, and for a name in `open` that names neither a service nor a procedure;
+ * RangeError when the realm or the metadata URL is not printable ASCII
  */
 export function createBearerAuth(verifier: TokenVerifier, options: BearerAuthOptions): BearerAuth {
   refuseUnknownOptions(options, bearerAuthOptionNames, "createBearerAuth");

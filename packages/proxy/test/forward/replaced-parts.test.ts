@@ -74,7 +74,7 @@ test("only the last of eleven sources is watched, and it is read again when it c
   const sources = Array.from({ length: replacements + 1 }, createSource);
   const [first, ...others] = sources;
   const last = others.at(-1);
-  if (first === undefined || last === undefined) throw new Error("there are no sources");
+  if (first === undefined || last === undefined) throw new Error("no source was opened");
   const proxy = await createProxy({ upstreams: [{ upstream, descriptors: first }] });
   for (const descriptors of others) await proxy.reconfigure({ upstreams: [{ upstream, descriptors }] });
   expect(sources.map(({ watches }) => watches)).toEqual([...Array<number>(replacements).fill(0), 1]);
