@@ -6,7 +6,8 @@ import { ClientLines } from "./packages/testing/src/process/client-lines.ts";
 import { waitLimitMs } from "./packages/testing/src/deadline.ts";
 import { buildLimitMs } from "./packages/testing/src/process/build-step.ts";
 import { type FileSuite, isFileSuite } from "./packages/testing/src/suite.ts";
-import { exclusionsOf, suites } from "./test/suites/suites.ts";
+import { exclusionsOf } from "./test/suites/select-suites.ts";
+import { suites } from "./test/suites/suites.ts";
 
 // Tests that block their process would be ended by these.
 const setupFiles = ["packages/testing/src/end-blocked-tests.ts", "packages/testing/src/left-behind.ts"];

@@ -1,4 +1,4 @@
-import { type FileSuite, isFileSuite, type Suite } from "../../packages/testing/src/suite.ts";
+import { type Suite } from "../../packages/testing/src/suite.ts";
 import { nightlySuites } from "./nightly-suites.ts";
 
 // The test suites: the one list that vitest.config.ts, `npm run suite`, .ci/run, .ci/nightly and .ci/install-tools read.
@@ -394,15 +394,3 @@ export const suites: readonly Suite[] = [
   },
   ...nightlySuites,
 ];
-
-/** Returns the patterns of the files that a suite leaves to others: those of `unit` that other suites name. */
-export function exclusionsOf(suite: FileSuite): string[] {
-  const others = suites.filter(isFileSuite).filter((other) => other !== suite && other.isRepeated !== true);
-  // Only `unit` takes what the others leave.
-  return suite.name === "unit" ? others.flatMap(({ files }) => files) : [];
-}
-
-/** Returns the suites whose tests mutation testing runs. */
-export function suitesForMutants(): FileSuite[] {
-  return suites.filter(isFileSuite).filter(({ isForMutants }) => isForMutants === true);
-}

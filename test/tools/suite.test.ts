@@ -5,7 +5,8 @@ import { describeSuite, runOf } from "../../tools/suite.ts";
 import { projectFolder, runProgram } from "../../packages/testing/src/process/child-program.ts";
 import { createTempFolder } from "../../packages/testing/src/process/temp-folder.ts";
 import { isFileSuite, type Suite } from "../../packages/testing/src/suite.ts";
-import { exclusionsOf, suites } from "../suites/suites.ts";
+import { exclusionsOf } from "../suites/select-suites.ts";
+import { suites } from "../suites/suites.ts";
 
 const run = (...words: string[]) => runProgram(process.execPath, [join(projectFolder, "tools/suite.ts"), ...words]);
 

@@ -1,6 +1,6 @@
 import { globSync, readFileSync } from "node:fs";
 import { basename, dirname } from "node:path";
-import { exclusionsOf, suitesForMutants } from "../../test/suites/suites.ts";
+import { exclusionsOf, suitesForMutants } from "../../test/suites/select-suites.ts";
 
 /** All test files of the suites that mutation testing runs. */
 export const allTests: readonly string[] = suitesForMutants().flatMap((suite) =>

@@ -1,6 +1,6 @@
 import { join, relative } from "node:path";
 import { BaseSequencer, createVitest, type TestCase, type TestModule, type TestSpecification } from "vitest/node";
-import { suitesForMutants } from "../../test/suites/suites.ts";
+import { suitesForMutants } from "../../test/suites/select-suites.ts";
 
 // Runs tests for mutation testing in the folder where it is started, one mutant after another: loading vitest and
 // transforming all sources for each mutant would take three times as long as most of the tests do.
