@@ -1,5 +1,6 @@
 import { Metadata, type ServiceError, status } from "@grpc/grpc-js";
 import { type OptionNames, refuseUnknownOptions } from "@plantstore/gateway/options";
+import { type ClientRule, clientRules } from "./client-rules.ts";
 import {
   createPlantStub,
   idempotencyKeyName,
@@ -59,26 +60,30 @@ export class PlantClientError extends Error {
   /** The name of the gRPC code. */
   readonly code: keyof typeof status;
 
-  constructor(code: keyof typeof status, details: string, cause: unknown, isKeyed = true) {
-    const advice = adviceByCode(isKeyed ? repeatable : unrepeatable)[code];
+  constructor(code: keyof typeof status, details: string, cause: unknown, advice?: string) {
     super(`${code}: ${details}${advice === undefined ? "" : `; ${advice}`}`, { cause });
     this.code = code;
   }
 }
 
-const repeatable = "the plant may have been deleted; you can repeat the call safely";
-const unrepeatable =
-  "the plant may have been deleted, and without an idempotency key a repeated call may return not-found";
+const repeatable = "you can repeat the call safely";
+const maybeDeleted = "the plant may have been deleted";
+const unrepeatable = "without an idempotency key a repeated call may return not-found";
 
-const adviceByCode = (ofUnknownOutcome: string): Partial<Record<keyof typeof status, string>> => ({
-  UNAUTHENTICATED: "use a token that the server knows and that has not expired",
-  PERMISSION_DENIED: "use a token with the scope plants:delete",
-  UNAVAILABLE: `check the address, and whether the server uses TLS; ${ofUnknownOutcome}`,
-  DEADLINE_EXCEEDED: `${ofUnknownOutcome}; set timeoutMs to allow more time`,
-  CANCELLED: ofUnknownOutcome,
-  RESOURCE_EXHAUSTED: "retry later",
-  ALREADY_EXISTS: "use a separate idempotency key for each plant",
-});
+/** Returns the advice after each code to the caller of an RPC. */
+function adviceByCode({ scope, deletes }: ClientRule, isKeyed: boolean): Partial<Record<keyof typeof status, string>> {
+  const ofDeletion = isKeyed ? `${maybeDeleted}; ${repeatable}` : `${maybeDeleted}, and ${unrepeatable}`;
+  const ofUnknownOutcome = deletes ? ofDeletion : repeatable;
+  return {
+    UNAUTHENTICATED: "use a token that the server knows and that has not expired",
+    PERMISSION_DENIED: `use a token with the scope ${scope}`,
+    UNAVAILABLE: `check the address, and whether the server uses TLS; ${ofUnknownOutcome}`,
+    DEADLINE_EXCEEDED: `${ofUnknownOutcome}; set timeoutMs to allow more time`,
+    CANCELLED: ofUnknownOutcome,
+    RESOURCE_EXHAUSTED: "retry later",
+    ALREADY_EXISTS: "use a separate idempotency key for each plant",
+  };
+}
 
 /**
  * Creates a client whose calls are promises with a deadline. Close it when it is no longer needed.
@@ -109,7 +114,7 @@ export function createPlantClient(options: PlantClientOptions): PlantClient {
           signal?.removeEventListener("abort", cancel);
           if (error === null) resolve("deleted");
           else if (error.code === status.NOT_FOUND) resolve("not-found");
-          else reject(toPlantClientError(error, idempotencyKey !== null));
+          else reject(toPlantClientError(error, clientRules.deletePlant, idempotencyKey !== null));
         });
         const cancel = (): void => call.cancel();
         if (signal?.aborted === true) cancel();
@@ -138,9 +143,11 @@ function invalidArgument(details: string): PlantClientError {
   return new PlantClientError("INVALID_ARGUMENT", details, undefined);
 }
 
-function toPlantClientError(error: ServiceError, isKeyed: boolean): PlantClientError {
-  const [name = ""] = Object.entries(status).find(([, code]) => code === error.code) ?? [];
-  return new PlantClientError(isCodeName(name) ? name : "UNKNOWN", error.details, error, isKeyed);
+/** Returns the error of a failed call. Whether it had an idempotency key matters only for deletions. */
+function toPlantClientError(error: ServiceError, rule: ClientRule, isKeyed = true): PlantClientError {
+  const [found = ""] = Object.entries(status).find(([, code]) => code === error.code) ?? [];
+  const name = isCodeName(found) ? found : "UNKNOWN";
+  return new PlantClientError(name, error.details, error, adviceByCode(rule, isKeyed)[name]);
 }
 
 function isCodeName(name: string): name is keyof typeof status {

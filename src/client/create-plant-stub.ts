@@ -10,8 +10,9 @@ import {
   status,
 } from "@grpc/grpc-js";
 import { type OptionNames, refuseUnknownOptions, required } from "@plantstore/gateway/options";
+import { clientRules, isDeletion } from "./client-rules.ts";
 import { credentialsOf } from "./credential.ts";
-import { PlantServiceClient, PlantServiceService } from "../gen/grpc-js/plantstore/v1/plant_service.ts";
+import { PlantServiceClient } from "../gen/grpc-js/plantstore/v1/plant_service.ts";
 
 /** Options of {@link createPlantStub}. */
 export interface PlantStubOptions {
@@ -34,14 +35,11 @@ export const plantStubOptionNames: OptionNames<PlantStubOptions> = {
   credentials: true,
 };
 
-const { path } = PlantServiceService.deletePlant;
-const [, service, method] = path.split("/");
-
 // The retry policy of gRFC A6. UNAVAILABLE is temporary, and so is RESOURCE_EXHAUSTED from this server: too many calls
 // per second, or too many queued deletions. AIP-194 recommends retrying RESOURCE_EXHAUSTED only if it does not last
 // long; the server sends the delay in `grpc-retry-pushback-ms`, which grpc-js respects. A message that is too large
-// would get the same code, but a message with an id never is. All attempts have the same idempotency key, so if the
-// first response was lost, the second attempt gets the same response.
+// would get the same code, but a message with an id never is. All attempts of a deletion have the same idempotency key,
+// so if the first response was lost, the second attempt gets the same response.
 //
 // grpc-js also converts HTTP/2's ENHANCE_YOUR_CALM, by which the server or a proxy asks a client to slow down without a
 // delay, to RESOURCE_EXHAUSTED. A retry policy depends only on the code, so such a call is also retried: after the
@@ -49,8 +47,11 @@ const [, service, method] = path.split("/");
 const serviceConfig = JSON.stringify({
   methodConfig: [
     {
-      // Only for this method, because other methods of the service might not be idempotent.
-      name: [{ service, method }],
+      // Only for methods with a rule, because other methods of the service might not be idempotent.
+      name: Object.values(clientRules).map(({ path }) => {
+        const [, service, method] = path.split("/");
+        return { service, method };
+      }),
       retryPolicy: {
         maxAttempts: 4,
         initialBackoff: "0.1s",
@@ -64,7 +65,7 @@ const serviceConfig = JSON.stringify({
 
 /**
  * Creates a generated stub that sends the token with every call, and an idempotency key with every deletion. If the
- * server could not accept a deletion, the stub retries after the delay that the server requests, or otherwise after 0.1
+ * server could not accept a call, the stub retries after the delay that the server requests, or otherwise after 0.1
  * s, doubled each time: up to four attempts within the deadline of the call. The key is new, unless the metadata of the
  * call has an `idempotency-key`. If that is empty, no key is sent and there is one attempt: if the response of a first
  * attempt was lost, a second attempt without a key would report the deleted plant as not found.
@@ -90,7 +91,7 @@ export function createPlantStub(options: PlantStubOptions): PlantServiceClient {
   // channel still sends a call again if the server has certainly not processed it (RFC 9113 §8.7).
   const channelWithoutRetries = new Channel(address, security, { "grpc.enable_retries": 0 });
   const withoutRetries: ClientOptions["callInvocationTransformer"] = (call) =>
-    call.methodDefinition.path === path && lacksIdempotencyKey(call.metadata)
+    isDeletion(call.methodDefinition.path) && lacksIdempotencyKey(call.metadata)
       ? { ...call, channel: channelWithoutRetries }
       : call;
   const client = new PlantServiceClient(address, security, {
@@ -124,7 +125,7 @@ export function quoteIdempotencyKey(key: string): string {
 // Interceptors are called once per call, not per attempt.
 const sendIdempotencyKey: Interceptor = (callOptions, nextCall) => {
   const call = nextCall(callOptions);
-  if (callOptions.method_definition.path !== path) return new InterceptingCall(call);
+  if (!isDeletion(callOptions.method_definition.path)) return new InterceptingCall(call);
   return new InterceptingCall(call, {
     start: (original, listener, next) => {
       // Changes a copy, because the caller may use the object for another call.

@@ -21,7 +21,7 @@ export const rememberPlantId: Interceptor = (next) => (request) => {
 /**
  * Returns the audit trail to which a call belongs, and the fields of its line: the caller, the reason if the credential
  * was refused, the problem of the store, and the id of the plant. Calls with a refused credential belong to a trail, and
- * so do calls that name a plant if the policy of their RPC has a trail.
+ * so do deletions that name a plant.
  */
 export function auditOf({ procedure, contextValues, error }: AuditedCall): CallAudit {
   const plantId = contextValues.get(plantIdKey);
@@ -35,7 +35,7 @@ export function auditOf({ procedure, contextValues, error }: AuditedCall): CallA
     ...(problem !== undefined && { problem }),
   };
   if (plantId === undefined) return { trail: refusal && "refusals", fields };
-  const trail = procedure === undefined ? undefined : policyOf(procedure)?.auditTrail;
+  const effect = procedure === undefined ? undefined : policyOf(procedure)?.effect;
   // The id is a string, because a large JSON number loses digits.
-  return { trail, fields: { ...fields, plantId: String(plantId) } };
+  return { trail: effect === "deletion" ? "deletions" : undefined, fields: { ...fields, plantId: String(plantId) } };
 }

@@ -32,7 +32,7 @@ export function createPlantStoreOpenApi(baseUrl: string, mcp?: OpenApiOptions["m
         example: { error: 5, message: "plant 7 not found" },
       },
     ],
-    describeHeader: (method) => (policyOf(procedureOf(method))?.acceptsIdempotencyKey === true ? [idempotencyKey] : []),
+    describeHeader: (method) => (policyOf(procedureOf(method))?.effect === "deletion" ? [idempotencyKey] : []),
     describeSuccess: (method) => policyOf(procedureOf(method))?.successDescription,
   });
 }

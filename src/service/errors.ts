@@ -52,7 +52,7 @@ export function queueFull(): ConnectError {
 
 /** Returns `Unavailable` with `Retry-After`: the plant was not deleted, because the store is unavailable or closing. */
 export function storeUnavailable(cause?: unknown): ConnectError {
-  const message = "the plant store cannot delete at the moment";
+  const message = "the plant store cannot process the request at the moment";
   return errorOf("ERR_STORE_UNAVAILABLE", message, Code.Unavailable, cause, retrySoon);
 }
 

@@ -1,16 +1,19 @@
 import { PlantService } from "../gen/es/plantstore/v1/plant_service_pb.ts";
 import { nearestName } from "@plantstore/gateway/options";
 
-/** The authorization, documentation and audit of an RPC of the plant store. */
+/**
+ * The effect of an RPC. Deletions accept an `Idempotency-Key`, wait in the queue of the store, and belong to the audit
+ * trail. Reads do none of these.
+ */
+export type RpcEffect = "deletion" | "read";
+
+/** The authorization, documentation and effect of an RPC of the plant store. */
 interface RpcPolicy {
   /** The scope that a token must have, unless it has all scopes. */
   readonly scope: string;
   /** The description of the successful response. */
   readonly successDescription: string;
-  /** Whether the RPC accepts an `Idempotency-Key`. */
-  readonly acceptsIdempotencyKey: boolean;
-  /** The audit trail of the RPC's calls; `undefined` if they are only in the log. */
-  readonly auditTrail: "deletions" | undefined;
+  readonly effect: RpcEffect;
 }
 
 // The type requires a policy for every RPC, because an RPC without a policy could be called with any valid token.
@@ -18,8 +21,7 @@ const policies: Readonly<Record<keyof typeof PlantService.method, RpcPolicy>> = 
   deletePlant: {
     scope: "plants:delete",
     successDescription: "The plant is deleted.",
-    acceptsIdempotencyKey: true,
-    auditTrail: "deletions",
+    effect: "deletion",
   },
 };
 

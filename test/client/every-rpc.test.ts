@@ -1,20 +1,27 @@
+import { Code, ConnectError } from "@connectrpc/connect";
 import { credentials } from "@grpc/grpc-js";
 import { expect, test } from "vitest";
 import { createGateway } from "../../packages/gateway/src/index.ts";
 import { createPlantClient, type PlantClient } from "../../src/client/index.ts";
 import { PlantService } from "../../src/gen/es/plantstore/v1/plant_service_pb.ts";
+import { policyOf } from "../../src/service/rpc-policy.ts";
 
 /** The client method for each RPC. An RPC without one does not compile. */
 const calls: Readonly<Record<keyof typeof PlantService.method, (plants: PlantClient) => Promise<unknown>>> = {
   deletePlant: (plants) => plants.delete(42n),
 };
 
-test.each(Object.entries(calls))("the client has a method that calls %s", async (localName, call) => {
-  const called: string[] = [];
-  const handlers = PlantService.methods.map((method) => [
-    method.localName,
+/** Calls an RPC of a server whose handlers throw an error, if any. Returns the procedures of all attempts, and the error. */
+async function attemptsOf(
+  call: (plants: PlantClient) => Promise<unknown>,
+  error?: ConnectError,
+): Promise<{ readonly attempts: readonly string[]; readonly message: string | undefined }> {
+  const attempts: string[] = [];
+  const handlers = PlantService.methods.map(({ name, localName }) => [
+    localName,
     () => {
-      called.push(method.localName);
+      attempts.push(name);
+      if (error !== undefined) throw error;
       return {};
     },
   ]);
@@ -27,8 +34,37 @@ test.each(Object.entries(calls))("the client has a method that calls %s", async 
     token: "token",
     credentials: credentials.createInsecure(),
   });
-  await call(plants);
+  const outcome = await call(plants).catch((reason: unknown) => reason);
   plants.close();
   await gateway.close();
-  expect(called).toEqual([localName]);
+  return { attempts, message: outcome instanceof Error ? outcome.message : undefined };
+}
+
+const rpcs = Object.entries(calls).map(([localName, call]) => {
+  const rpc = PlantService.methods.find((method) => method.localName === localName)?.name ?? "";
+  const policy = policyOf(`/${PlantService.typeName}/${rpc}`);
+  if (policy === undefined) throw new Error(`${localName} has no policy`);
+  return { rpc, call, ...policy };
 });
+
+test.each(rpcs)("the client has a method that calls $rpc", async ({ rpc, call }) => {
+  expect(await attemptsOf(call)).toEqual({ attempts: [rpc], message: undefined });
+});
+
+test.each(rpcs)("the client names the scope $scope when a call of $rpc is refused", async ({ call, scope }) => {
+  const { message } = await attemptsOf(call, new ConnectError("refused", Code.PermissionDenied));
+  expect(message).toBe(`PERMISSION_DENIED: refused; use a token with the scope ${scope}`);
+});
+
+test.each(rpcs)(
+  "the client sends a call of $rpc four times to an unavailable server",
+  async ({ rpc, call, effect }) => {
+    const error = new ConnectError("down", Code.Unavailable, { "grpc-retry-pushback-ms": "1" });
+    const { attempts, message } = await attemptsOf(call, error);
+    expect(attempts).toEqual([rpc, rpc, rpc, rpc]);
+    const outcome = effect === "deletion" ? "the plant may have been deleted; " : "";
+    expect(message).toBe(
+      `UNAVAILABLE: down; check the address, and whether the server uses TLS; ${outcome}you can repeat the call safely`,
+    );
+  },
+);

@@ -1,6 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { errorCodeOf } from "../../packages/gateway/src/index.ts";
+import { PlantService } from "../../src/gen/es/plantstore/v1/plant_service_pb.ts";
 import { createPlantTools } from "../../src/server/plant-tools.ts";
+import { policyOf, type RpcEffect } from "../../src/service/rpc-policy.ts";
 import { askPlantServer } from "../support/server/ask-plant-server.ts";
 import { openSituationStore, secretText } from "../support/plants/situation-store.ts";
 import { carriagesWithTools, type Carriage } from "../../packages/testing/src/gateway/wire-format.ts";
@@ -24,21 +26,34 @@ const testCases: readonly TestCase[] = Object.entries(situations)
   )
   .map((testCase, index) => ({ ...testCase, plant: BigInt(index + 1) }));
 
+type Outcomes = Readonly<Record<string, Partial<Want>>>;
+
 /** The outcomes for which every RPC must have a situation, by their codes or identifiers. */
-const outcomesOfEveryRpc: Readonly<Record<string, Partial<Want>>> = {
+const outcomesOfEveryRpc: Outcomes = {
   done: { code: "ok" },
   absent: { code: "not_found" },
   "no token": { errorCode: "ERR_CREDENTIAL_MISSING" },
   "wrong token": { errorCode: "ERR_TOKEN_INVALID" },
   "missing scope": { errorCode: "ERR_SCOPE_INSUFFICIENT" },
   "store down": { errorCode: "ERR_STORE_UNAVAILABLE" },
-  "queue full": { errorCode: "ERR_QUEUE_FULL" },
   "deadline passed": { errorCode: "ERR_DEADLINE_EXCEEDED" },
   "handler failed": { errorCode: "ERR_HANDLER_FAILED" },
 };
-const requiredSituations = Object.entries(situations).flatMap(([rpc, table]) =>
-  Object.entries(outcomesOfEveryRpc).map(([outcome, want]) => ({ rpc, table, outcome, want })),
-);
+/** The further outcomes of RPCs with an effect. */
+const outcomesByEffect: Readonly<Record<RpcEffect, Outcomes>> = {
+  deletion: {
+    "queue full": { errorCode: "ERR_QUEUE_FULL" },
+    "key of another deletion": { errorCode: "ERR_IDEMPOTENCY_KEY_REUSED" },
+    "malformed key": { errorCode: "ERR_IDEMPOTENCY_KEY_INVALID" },
+  },
+  read: {},
+};
+const requiredSituations = PlantService.methods.flatMap(({ localName, name, parent }) => {
+  const effect = policyOf(`/${parent.typeName}/${name}`)?.effect;
+  const outcomes = { ...outcomesOfEveryRpc, ...(effect && outcomesByEffect[effect]) };
+  const table = new Map(Object.entries(situations)).get(localName) ?? [];
+  return Object.entries(outcomes).map(([outcome, want]) => ({ rpc: localName, table, outcome, want }));
+});
 
 test.each(requiredSituations)("$rpc has a situation for the outcome: $outcome", ({ table, want }) => {
   expect(table.map((situation) => situation.want)).toContainEqual(expect.objectContaining(want));

@@ -16,9 +16,9 @@ export interface Want {
   /** The identifier of the error, which is only in the log and in the error object; `undefined` for "ok". */
   readonly errorCode?: GatewayErrorCode | AuthErrorCode | LogErrorCode | PlantErrorCode;
   /**
-   * The response message of a success, in JSON and as the text of its bytes; by default the empty one of DeletePlant.
+   * The response message of a success, in JSON and as its bytes; by default the empty one of DeletePlant.
    */
-  readonly response?: { readonly json: string; readonly proto: string };
+  readonly response?: { readonly json: string; readonly proto: readonly number[] };
   /** The fields of the error, in the header or trailer depending on the protocol. */
   readonly fields?: Readonly<Record<string, string>>;
 }
@@ -28,7 +28,7 @@ export interface ComparedResponse {
   readonly httpStatus: number;
   readonly header: Readonly<Record<string, string>>;
   readonly trailer: Readonly<Record<string, string>>;
-  /** The messages in the body as text, at most one. */
+  /** The messages in the body, at most one: the text of JSON, or each byte of a binary message as a character. */
   readonly messages: readonly string[];
 }
 
@@ -73,9 +73,10 @@ export function expectedRecord(
 export function actualResponse(format: WireFormat, response: HttpResponse): ComparedResponse {
   const { httpStatus, header, trailer, body } = response;
   const received = { httpStatus, header: toRecord(header), trailer: toRecord(trailer) };
-  if (!hasEnvelopes(format)) return { ...received, messages: [body.toString("utf8")] };
+  const encoding = received.header["content-type"]?.endsWith("json") === false ? "latin1" : "utf8";
+  if (!hasEnvelopes(format)) return { ...received, messages: [body.toString(encoding)] };
   const envelopes = decodeEnvelopes(format.name === "grpc-web-text" ? decodeBase64Parts(body) : body);
-  const messages = envelopes.filter(({ flags }) => flags === 0).map(({ bytes }) => bytes.toString("utf8"));
+  const messages = envelopes.filter(({ flags }) => flags === 0).map(({ bytes }) => bytes.toString(encoding));
   const last = envelopes.find(({ flags }) => flags === 0x80);
   return { ...received, messages, trailer: last === undefined ? received.trailer : toRecord(webFields(last.bytes)) };
 }
@@ -95,9 +96,7 @@ function expectedSuccess(format: WireFormat, { response }: Want): ComparedRespon
     httpStatus: 200,
     header: { "content-type": format.contentType ?? "application/json" },
     trailer: hasEnvelopes(format) ? { "grpc-status": "0" } : {},
-    messages: [
-      format.codec === "path" || format.codec === "json" ? (response?.json ?? "{}") : (response?.[format.codec] ?? ""),
-    ],
+    messages: [format.codec === "proto" ? String.fromCharCode(...(response?.proto ?? [])) : (response?.json ?? "{}")],
   };
 }
 

@@ -172,7 +172,7 @@ const storeSituations: readonly DeleteSituation[] = [
     id: ids.away,
     want: {
       code: "unavailable",
-      message: "the plant store cannot delete at the moment",
+      message: "the plant store cannot process the request at the moment",
       errorCode: "ERR_STORE_UNAVAILABLE",
       fields: { "retry-after": "1" },
     },

@@ -40,7 +40,7 @@ describe.each(["ts-proto", "proto-loader"])("delete-plant-%s.ts", (name) => {
       name: "prints the code for an unavailable store",
       token: tokens.good,
       id: situations.away,
-      want: "UNAVAILABLE: the plant store cannot delete at the moment\n",
+      want: "UNAVAILABLE: the plant store cannot process the request at the moment\n",
     },
     {
       name: "stops waiting at its deadline",

@@ -99,7 +99,7 @@ describe("deletions of locked plants", () => {
     const begunMs = performance.now();
     locked.add(pending, never);
     await expect(outcome).rejects.toMatchObject({
-      rawMessage: "the plant store cannot delete at the moment",
+      rawMessage: "the plant store cannot process the request at the moment",
       cause: "another transaction holds a lock on the plant, or uses the same idempotency key",
     });
     expect(performance.now() - begunMs).toBeGreaterThanOrEqual(2_000);

@@ -19,7 +19,7 @@ const server = await startPostgresOfFile();
 const ownSqlStates: readonly string[] = ["PLANT", "45000"];
 
 const kept = "the database does not allow deleting plant 1";
-const unavailable = "the plant store cannot delete at the moment";
+const unavailable = "the plant store cannot process the request at the moment";
 
 /** The SQLSTATEs with which the server refuses a plant, and never the statement itself. */
 const refusesPlant = /^(?:22|23|P0)/;

@@ -21,7 +21,7 @@ import { createPlantsUpTo, startPostgresOfFile } from "../../support/plants/post
 
 const minuteMs = 60_000;
 const lockTimeouts = { lockTimeoutMs: 50, statementTimeoutMs: minuteMs, responseTimeoutMs: minuteMs };
-const away = "the plant store cannot delete at the moment";
+const away = "the plant store cannot process the request at the moment";
 const unknown = "the outcome of the deletion is unknown; repeating the request is safe";
 
 const server = await startPostgresOfFile(["-c", "deadlock_timeout=50ms"]);

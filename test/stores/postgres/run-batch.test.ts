@@ -20,7 +20,7 @@ import {
 } from "../../support/plants/run-batch.ts";
 import { createPlantsUpTo, startPostgresOfFile } from "../../support/plants/postgres-of-file.ts";
 
-const away = "the plant store cannot delete at the moment";
+const away = "the plant store cannot process the request at the moment";
 const unknown = "the outcome of the deletion is unknown; repeating the request is safe";
 
 const server = await startPostgresOfFile(["-c", "deadlock_timeout=50ms"]);

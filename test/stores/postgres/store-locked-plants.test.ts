@@ -72,7 +72,7 @@ describe("a PostgreSQL store with locked plants", () => {
     // Plant 1 is deferred by now, and unlocked.
     await expect(results[3]).resolves.toBe(true);
     await other.query("COMMIT");
-    const away = "the plant store cannot delete at the moment";
+    const away = "the plant store cannot process the request at the moment";
     await expect(Promise.all(results)).resolves.toEqual([false, false, away, true, away, away]);
     expect(await opened.plants()).toEqual([1n, 3n, 4n]);
     expect(await countAttempts(opened.url)).toBe(10);
@@ -104,7 +104,7 @@ describe("a PostgreSQL store with locked plants", () => {
       false,
       false,
       "the outcome of the deletion is unknown; repeating the request is safe",
-      "the plant store cannot delete at the moment",
+      "the plant store cannot process the request at the moment",
     ]);
     expect(await countAttempts(opened.url)).toBe(6);
     await other.end();

@@ -108,7 +108,7 @@ describe("a PostgreSQL store", () => {
       "the outcome of the deletion is unknown; repeating the request is safe",
       "the database does not allow deleting plant 3",
       // The other deletion was retried.
-      "the plant store cannot delete at the moment",
+      "the plant store cannot process the request at the moment",
       true,
     ]);
     expect(await opened.plants()).toEqual([2n, 3n]);
@@ -220,7 +220,7 @@ describe("a PostgreSQL store", () => {
     const results = await Promise.allSettled([1n, 2n, 3n, 4n].map((id) => opened.store.delete(id, deleteCall())));
     const refused = {
       status: "rejected",
-      reason: expect.objectContaining({ rawMessage: "the plant store cannot delete at the moment" }),
+      reason: expect.objectContaining({ rawMessage: "the plant store cannot process the request at the moment" }),
     };
     expect(results).toEqual([refused, refused, refused, refused]);
     expect(await countAttempts(opened.url)).toBe(2);

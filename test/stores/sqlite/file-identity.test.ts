@@ -90,7 +90,7 @@ describe("a file whose write-ahead log is removed", () => {
     row.interfere(file);
     await expect(store.delete(2n, deleteCall())).rejects.toMatchObject({
       code: Code.Unavailable,
-      rawMessage: "the plant store cannot delete at the moment",
+      rawMessage: "the plant store cannot process the request at the moment",
     });
     expect(store.problem).toBe(`${file}: ${row.problem}`);
     await expect(store.delete(3n, deleteCall())).rejects.toMatchObject({ code: Code.Unavailable });

@@ -156,7 +156,7 @@ describe("a leftover log", () => {
     const store = await openSqliteStore({ file });
     await expect(store.delete(1n, deleteCall())).rejects.toMatchObject({
       code: Code.Unavailable,
-      rawMessage: "the plant store cannot delete at the moment",
+      rawMessage: "the plant store cannot process the request at the moment",
     });
     expect([store.problem, store.isChecking, store.needsRestart]).toEqual([
       expect.stringMatching(problem),

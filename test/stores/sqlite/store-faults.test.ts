@@ -46,7 +46,9 @@ describe("an SQLite store whose disk, file, lock or thread fails", () => {
     const inDoubt = refused.filter((message: string) => message.includes("outcome of the deletion is unknown"));
     expect(inDoubt).toHaveLength(1_024);
     expect(refused.slice(1_024)).toEqual(
-      Array(5_000 - acknowledged.length - 1_024).fill("[unavailable] the plant store cannot delete at the moment"),
+      Array(5_000 - acknowledged.length - 1_024).fill(
+        "[unavailable] the plant store cannot process the request at the moment",
+      ),
     );
   });
 
@@ -82,7 +84,7 @@ describe("an SQLite store whose disk, file, lock or thread fails", () => {
     const refused = await Promise.all(results);
     expect(refused.map(({ rawMessage }) => rawMessage)).toEqual([
       "the outcome of the deletion is unknown; repeating the request is safe",
-      "the plant store cannot delete at the moment",
+      "the plant store cannot process the request at the moment",
     ]);
     expect(refused.map(({ metadata }) => metadata.get("retry-after"))).toEqual(["1", "1"]);
     expect(store.problem).toBe(`${file}: the storage thread has exited`);

@@ -178,6 +178,6 @@ async function deletePlant(
 
 /** Returns the outcome of a call that failed with a message. */
 export function outcomeOf(message: unknown): Outcome {
-  if (message === "the plant store cannot delete at the moment") return "refused";
+  if (message === "the plant store cannot process the request at the moment") return "refused";
   return String(message).endsWith(" not found") ? "not found" : "unknown";
 }

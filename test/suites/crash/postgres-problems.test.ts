@@ -123,7 +123,7 @@ describe("a store", () => {
           await locking.end();
         }
       },
-      message: "the plant store cannot delete at the moment",
+      message: "the plant store cannot process the request at the moment",
       expected: /: another transaction holds a lock on a table or its rows: /,
     },
     {

@@ -147,7 +147,7 @@ describe("a store", () => {
     const store = await openPlantStore({ kind: "postgres", url });
     await server.stop("fast");
     const refused = await refusalOf(store.delete(1n, deleteCall()));
-    expect(refused.rawMessage).toBe("the plant store cannot delete at the moment");
+    expect(refused.rawMessage).toBe("the plant store cannot process the request at the moment");
     // Its own checks are less frequent.
     expect(store.problem).toMatch(/:5432\/postgres: connect /);
     await server.start();
@@ -175,7 +175,7 @@ describe("a store", () => {
     await runSql(url, "UPDATE plantstore_schema SET version = version + 2");
     await expect.poll(() => store.problem).toMatch(/: use a newer release$/);
     await expect(store.delete(1n, deleteCall())).rejects.toMatchObject({
-      rawMessage: "the plant store cannot delete at the moment",
+      rawMessage: "the plant store cannot process the request at the moment",
     });
     await runSql(url, "UPDATE plantstore_schema SET version = version - 2");
     await expect.poll(() => store.problem).toBeUndefined();

@@ -10,7 +10,7 @@ const plants = 1_000;
 const timeout = 120_000;
 
 const unknown = "the outcome of the deletion is unknown; repeating the request is safe";
-const away = "the plant store cannot delete at the moment";
+const away = "the plant store cannot process the request at the moment";
 
 const deleting = new URL("../../support/plants/disk/delete-and-print.ts", import.meta.url).pathname;
 

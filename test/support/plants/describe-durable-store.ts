@@ -77,7 +77,7 @@ export function testQueue(open: OpenWithDatabase): void {
     await using opened = await open([1n, 2n, 3n, 4n]);
     await opened.database.failDeletions();
     const results = await Promise.allSettled([1n, 2n, 3n, 4n].map((id) => opened.store.delete(id, deleteCall())));
-    const refused = { rawMessage: "the plant store cannot delete at the moment", code: Code.Unavailable };
+    const refused = { rawMessage: "the plant store cannot process the request at the moment", code: Code.Unavailable };
     expect(results).toEqual(results.map(() => ({ status: "rejected", reason: expect.objectContaining(refused) })));
     expect(await opened.plants()).toEqual([1n, 2n, 3n, 4n]);
   });

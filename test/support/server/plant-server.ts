@@ -12,7 +12,7 @@ export const tokens = {
   good: "good-token-0123456789",
   /** Has expired. */
   expired: "expired-token-0123456789",
-  /** Belongs to a caller without the scope for deletions. */
+  /** Belongs to a caller without the scope of any RPC. */
   narrow: "narrow-token-0123456789",
   /** Was issued by a provider that is unavailable. */
   uncheckable: "uncheckable-token-0123456789",
@@ -33,7 +33,7 @@ export const testVerifier: TokenVerifier = {
   verify: ({ text }) => {
     const principal = { kind: "principal", subject: "alice", issuer: undefined } as const;
     if (text === tokens.good) return { ...principal, scopes: "all" };
-    if (text === tokens.narrow) return { ...principal, scopes: new Set(["plants:read"]) };
+    if (text === tokens.narrow) return { ...principal, scopes: new Set(["another:scope"]) };
     if (text === tokens.expired) return { kind: "expired", reason: "it has expired" };
     if (text === tokens.uncheckable)
       return { kind: "unavailable", reason: "the provider does not respond", retryAfterS: 7 };
