@@ -32,8 +32,11 @@ export interface MethodCodec {
  * objects that handlers get.
  */
 export class BaseCall implements ServerInterceptingCallInterface {
-  /** Called once, when the call has ended for any reason. */
-  onEnd: (() => void) | undefined;
+  /**
+   * Closed once, when the call has ended for any reason. An object and not a function: V8 kept the closures of finished
+   * calls alive until the next complete garbage collection, which doubled the cost of a call.
+   */
+  resource: { close(): void } | undefined;
   readonly #method: MethodCodec;
   readonly #caller: Caller;
   readonly #response: CallResponse;
@@ -185,20 +188,25 @@ export class BaseCall implements ServerInterceptingCallInterface {
     } catch (error) {
       return this.#fail(error);
     }
-    this.#call(() => this.#listener?.onReceiveMessage(value));
+    try {
+      this.#listener?.onReceiveMessage(value);
+    } catch (error) {
+      this.#failListener(error);
+    }
   }
 
   #receiveEnd(): void {
-    if (!this.#isEnded) this.#call(() => this.#listener?.onReceiveHalfClose());
+    if (this.#isEnded) return;
+    try {
+      this.#listener?.onReceiveHalfClose();
+    } catch (error) {
+      this.#failListener(error);
+    }
   }
 
-  /** Calls the listener. An interceptor that throws ends the call, instead of the process. */
-  #call(listen: () => void): void {
-    try {
-      listen();
-    } catch (error) {
-      this.#fail(toFault(error, interceptorFailed));
-    }
+  /** An interceptor that throws ends the call, instead of the process. */
+  #failListener(error: unknown): void {
+    this.#fail(toFault(error, interceptorFailed));
   }
 
   /** Ends the call with an error that is not the handler's. */
@@ -219,6 +227,6 @@ export class BaseCall implements ServerInterceptingCallInterface {
     this.#isEnded = true;
     this.#request = undefined;
     this.#caller.signal.removeEventListener("abort", this);
-    this.onEnd?.();
+    this.resource?.close();
   }
 }

@@ -3,11 +3,16 @@ import { type Metadata, type ServerInterceptingCallInterface, status } from "@gr
 import type { AnyDefinition } from "./base-call.ts";
 import { type CallStatus, okStatus, statusOf } from "./status.ts";
 
+/** Creates the metadata of a call, which few handlers read. */
+export interface MetadataSource {
+  readMetadata(): Metadata;
+}
+
 /** What the object of a call needs to know. */
 export interface HandlerCallInit {
   readonly definition: AnyDefinition;
   readonly call: ServerInterceptingCallInterface;
-  readonly readMetadata: () => Metadata;
+  readonly source: MetadataSource;
   /** The only message of the client; `undefined` if the client streams. */
   readonly request: unknown;
   readonly exposesMessages: boolean;
@@ -22,19 +27,18 @@ export class HandlerCall extends Duplex {
   /** Whether the call ended without the handler's status, because of its client, its deadline or a shutdown. */
   cancelled = false;
   readonly request: unknown;
-  readonly #readMetadata: () => Metadata;
-  #metadata: Metadata | undefined;
+  readonly #source: MetadataSource;
   readonly #definition: AnyDefinition;
   readonly #call: ServerInterceptingCallInterface;
   readonly #exposesMessages: boolean;
   #failure: CallStatus | undefined;
   #trailer: Metadata | undefined;
 
-  constructor({ definition, call, readMetadata, request, exposesMessages }: HandlerCallInit) {
+  constructor({ definition, call, source, request, exposesMessages }: HandlerCallInit) {
     // Destroyed at the end of the call. With autoDestroy, `for await` over the requests would prevent a response.
     const options = { objectMode: true, autoDestroy: false, readable: definition.requestStream };
     super(options);
-    this.#readMetadata = readMetadata;
+    this.#source = source;
     this.request = request;
     this.#definition = definition;
     this.#call = call;
@@ -47,7 +51,7 @@ export class HandlerCall extends Duplex {
   }
 
   get metadata(): Metadata {
-    return (this.#metadata ??= this.#readMetadata());
+    return this.#source.readMetadata();
   }
 
   getPeer(): string {

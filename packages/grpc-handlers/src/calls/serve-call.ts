@@ -30,8 +30,8 @@ export function serveCall(base: BaseCall, method: ServedMethod): void {
   const { definition, interceptors } = method;
   if (interceptors.length === 0) {
     const running = new RunningCall(base, method, base);
-    base.onEnd = () => running.close();
-    if (base.listen(running)) running.begin(() => base.readMetadata());
+    base.resource = running;
+    if (base.listen(running)) running.begin();
     return;
   }
   const intercepted = interceptors.reduce<ServerInterceptingCallInterface>(
@@ -39,7 +39,7 @@ export function serveCall(base: BaseCall, method: ServedMethod): void {
     base,
   );
   const running = new RunningCall(intercepted, method, base);
-  base.onEnd = () => running.close();
+  base.resource = running;
   intercepted.start(running);
 }
 
@@ -48,7 +48,8 @@ class RunningCall implements CallListener {
   readonly #call: ServerInterceptingCallInterface;
   readonly #method: ServedMethod;
   readonly #base: BaseCall;
-  #readMetadata: (() => Metadata) | undefined;
+  #metadata: Metadata | undefined;
+  #hasBegun = false;
   #request: { readonly message: unknown } | undefined;
   #handlerCall: AnyCall | undefined;
   /** The call if it is a stream. */
@@ -62,12 +63,14 @@ class RunningCall implements CallListener {
   }
 
   onReceiveMetadata(metadata: Metadata): void {
-    this.begin(() => metadata);
+    this.#metadata = metadata;
+    this.begin();
   }
 
-  begin(readMetadata: () => Metadata): void {
-    this.#readMetadata = readMetadata;
-    if (this.#method.definition.requestStream) this.#run(readMetadata);
+  /** Starts the call. Without interceptors, its metadata is only created if the handler reads it. */
+  begin(): void {
+    this.#hasBegun = true;
+    if (this.#method.definition.requestStream) this.#run();
     else this.#call.startRead();
   }
 
@@ -80,8 +83,8 @@ class RunningCall implements CallListener {
 
   onReceiveHalfClose(): void {
     if (this.#method.definition.requestStream) this.#stream?.push(null);
-    else if (this.#request === undefined || this.#readMetadata === undefined) this.#refuse("the message is missing");
-    else this.#run(this.#readMetadata);
+    else if (this.#request === undefined || !this.#hasBegun) this.#refuse("the message is missing");
+    else this.#run();
   }
 
   onCancel(): void {
@@ -103,10 +106,14 @@ class RunningCall implements CallListener {
     if (this.#stream !== undefined) process.nextTick(() => this.#stream?.destroy());
   }
 
-  #run(readMetadata: () => Metadata): void {
+  readMetadata(): Metadata {
+    return (this.#metadata ??= this.#base.readMetadata());
+  }
+
+  #run(): void {
     const { definition, handler, exposesMessages } = this.#method;
     const request = this.#request?.message;
-    const init = { definition, call: this.#call, readMetadata, request, exposesMessages };
+    const init = { definition, call: this.#call, source: this, request, exposesMessages };
     if (definition.requestStream || definition.responseStream) this.#stream = new HandlerCall(init);
     const call = (this.#handlerCall = this.#stream ?? new UnaryHandlerCall(init));
     try {

@@ -10,7 +10,6 @@ import { statusOf } from "./status.ts";
 export class UnaryHandlerCall extends EventEmitter {
   /** Whether the call ended without the handler's status, because of its client, its deadline or a shutdown. */
   cancelled = false;
-  #metadata: Metadata | undefined;
   readonly request: unknown;
   readonly #init: HandlerCallInit;
 
@@ -18,11 +17,19 @@ export class UnaryHandlerCall extends EventEmitter {
     super();
     this.request = init.request;
     this.#init = init;
-    this.on("error", (error: unknown) => init.call.sendStatus(statusOf(error, undefined, init.exposesMessages)));
+  }
+
+  /** Handles `error`, in place of a listener for each call. */
+  override emit(event: string | symbol, ...values: readonly unknown[]): boolean {
+    if (event !== "error") return super.emit(event, ...values);
+    const { call, exposesMessages } = this.#init;
+    call.sendStatus(statusOf(values[0], undefined, exposesMessages));
+    if (this.listenerCount(event) > 0) super.emit(event, ...values);
+    return true;
   }
 
   get metadata(): Metadata {
-    return (this.#metadata ??= this.#init.readMetadata());
+    return this.#init.source.readMetadata();
   }
 
   getPeer(): string {
